@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The Click configuration language: lexer, parser, flattening, unparsing.
+#![forbid(unsafe_code)]
