@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One method for each verb of cosmosd."""
+
+from cosmos_client.connection import Connection
+from cosmos_client.events import EventStream
+
+#: The first router of a guest.
+FIRST_ROUTER = 0
+
+
+class CosmosClient:
+    """Client of one cosmosd; any number of threads may share it.
+
+    Every call has a connection of its own, so no call waits for another.
+    Every method returns the answer's plain dict and raises CosmosError.
+    """
+
+    def __init__(self, socket_path, timeout_s=10):
+        """Remember where cosmosd is; nothing is connected yet.
+
+        :param socket_path: path of the daemon's UNIX socket.
+        :param timeout_s: seconds a call may take; verbs with a deadline of
+            their own in the daemon get that much on top.
+        """
+        self.socket_path = str(socket_path)
+        self.timeout_s = timeout_s
+
+    def hello(self):
+        """:returns: ``version``, ``host_kind``, ``roles`` of this caller."""
+        return self._call('hello')
+
+    def host(self):
+        """:returns: the host's kind, memory, processors, guests, uptime."""
+        return self._call('host')
+
+    def create(self, uuid, name, image_sha256, memory_mib, vifs, config,
+               config_name, writes=(), timeout_ms=10000):
+        """Create a guest and wait until it forwards.
+
+        :param vifs: list of dicts devid, mac, switch, port, segment,
+            allowed, port_security, mtu, slots.
+        :param config: the Click configuration.
+        :param config_name: its name in error messages.
+        :param writes: pairs (handler, value) to apply before the ports are
+            up.
+        :param timeout_ms: milliseconds the guest has to answer.
+        :returns: ``domid``
+        """
+        return self._call(
+            'create', timeout_ms, uuid=uuid, name=name,
+            image_sha256=image_sha256, memory_mib=memory_mib,
+            vifs=list(vifs), config=config, config_name=config_name,
+            writes=_pairs(writes), timeout_ms=timeout_ms)
+
+    def destroy(self, uuid):
+        """Destroy a guest; one that does not exist is no error."""
+        return self._call('destroy', uuid=uuid)
+
+    def list(self):
+        """:returns: ``guests``, a list of what :meth:`info` returns."""
+        return self._call('list')
+
+    def info(self, uuid):
+        """:returns: uuid, name, domid, state, reason, memory_mib, ..."""
+        return self._call('info', uuid=uuid)
+
+    def pause(self, uuid):
+        """Stop a guest's processor time; its memory stays."""
+        return self._call('pause', uuid=uuid)
+
+    def unpause(self, uuid):
+        """Let a paused guest go on."""
+        return self._call('unpause', uuid=uuid)
+
+    def console(self, uuid, max_bytes=65536):
+        """:returns: ``text``, at most max_bytes of the log's end."""
+        return self._call('console', uuid=uuid, max_bytes=max_bytes)
+
+    def router_install(self, uuid, config, config_name, rid=FIRST_ROUTER,
+                       timeout_ms=10000):
+        """Replace a guest's router; the old one runs on if this fails.
+
+        :returns: ``generation``
+        """
+        return self._call('router-install', timeout_ms, uuid=uuid, rid=rid,
+                          config=config, config_name=config_name,
+                          timeout_ms=timeout_ms)
+
+    def handler_list(self, uuid, rid=FIRST_ROUTER):
+        """:returns: ``handlers``, a list of name, read, write."""
+        return self._call('handler-list', uuid=uuid, rid=rid)
+
+    def handler_read(self, uuid, name, rid=FIRST_ROUTER):
+        """:returns: ``value`` of handler name, as "element.handler"."""
+        return self._call('handler-read', uuid=uuid, rid=rid, name=name)
+
+    def handler_write(self, uuid, writes, rid=FIRST_ROUTER, timeout_ms=10000):
+        """Apply pairs (handler, value): all of them or none."""
+        return self._call('handler-write', timeout_ms, uuid=uuid, rid=rid,
+                          writes=_pairs(writes), timeout_ms=timeout_ms)
+
+    def events(self):
+        """Subscribe to the daemon's events.
+
+        :returns: an EventStream, subscribed already: a ``list`` after this
+            call misses nothing.
+        """
+        connection = Connection(self.socket_path, self.timeout_s)
+        return EventStream(connection, self.timeout_s)
+
+    def _call(self, verb, timeout_ms=0, /, **args):
+        connection = Connection(self.socket_path, self.timeout_s)
+        try:
+            return connection.call(verb, args,
+                                   self.timeout_s + timeout_ms / 1000)
+        finally:
+            connection.close()
+
+
+def _pairs(writes):
+    return [[name, value] for name, value in writes]

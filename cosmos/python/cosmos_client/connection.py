@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One connection to a control socket: JSON lines of bounded length."""
+
+import contextlib
+import json
+import socket
+import time
+
+from cosmos_client.error import CosmosError
+
+#: Protocol version of every line.
+VERSION = 1
+#: The longest line in bytes, its newline included.
+MAX_LINE = 4 * 1024 * 1024
+_CHUNK = 65536
+
+
+class Connection:
+    """Sends requests and reads lines; used by one thread at a time."""
+
+    def __init__(self, path, timeout_s):
+        """Connect.
+
+        :param path: path of the UNIX socket.
+        :param timeout_s: seconds to wait for the daemon to take the
+            connection.
+        :raises: CosmosError ``unavailable`` naming path and reason.
+        """
+        self._path = path
+        self._pending = bytearray()
+        self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._sock.settimeout(timeout_s)
+        try:
+            self._sock.connect(path)
+        except OSError as e:
+            self._sock.close()
+            raise _unavailable(path, e)
+
+    def close(self):
+        """Close the connection; a reader in another thread wakes up."""
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)
+        self._sock.close()
+
+    def call(self, verb, args, timeout_s):
+        """Send one request and wait for its answer.
+
+        :param timeout_s: seconds for sending and answer together.
+        :returns: the answer's ``ok`` object.
+        :raises: CosmosError
+        """
+        deadline = time.monotonic() + timeout_s
+        line = _encode(verb, args)
+        try:
+            self._sock.settimeout(timeout_s)
+            self._sock.sendall(line)
+        except TimeoutError:
+            raise self._silent(verb, timeout_s)
+        except OSError:
+            # The daemon may have answered before it hung up (forbidden,
+            # too-long): that answer says more than the broken pipe.
+            pass
+        answer = self.read_line(deadline)
+        if answer is None:
+            raise self._silent(verb, timeout_s)
+        return _outcome(answer)
+
+    def read_line(self, deadline=None):
+        """Read one line.
+
+        :param deadline: of time.monotonic(), or None to wait for ever.
+        :returns: the decoded object, or None when the deadline has passed.
+        :raises: CosmosError ``unavailable`` at the end of the stream,
+            ``too-long``, ``bad-answer``.
+        """
+        searched = 0
+        while (end := self._pending.find(b'\n', searched)) < 0:
+            searched = len(self._pending)
+            if searched >= MAX_LINE:
+                raise CosmosError('too-long', 'a line from cosmosd is longer '
+                                  'than %d bytes' % MAX_LINE)
+            chunk = self._receive(deadline)
+            if chunk is None:
+                return None
+            self._pending += chunk
+        line = bytes(self._pending[:end])
+        del self._pending[:end + 1]
+        return _decode(line)
+
+    def _receive(self, deadline):
+        left = None if deadline is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
+            return None
+        try:
+            self._sock.settimeout(left)
+            chunk = self._sock.recv(_CHUNK)
+        except TimeoutError:
+            return None
+        except OSError as e:
+            raise _unavailable(self._path, e)
+        if not chunk:
+            raise CosmosError('unavailable', 'cosmosd closed the connection '
+                              'on %s' % self._path)
+        return chunk
+
+    def _silent(self, verb, timeout_s):
+        return CosmosError('client-timeout', '%s: no answer from cosmosd on '
+                           '%s within %g s' % (verb, self._path, timeout_s))
+
+
+def _unavailable(path, error):
+    reason = getattr(error, 'strerror', None) or error
+    return CosmosError('unavailable', 'cosmosd is not reachable on %s: %s '
+                       '(is it running?)' % (path, reason))
+
+
+def _encode(verb, args):
+    try:
+        text = json.dumps({'v': VERSION, 'id': 1, 'verb': verb, 'args': args},
+                          allow_nan=False)
+    except (TypeError, ValueError) as e:
+        raise CosmosError('bad-request', '%s: %s' % (verb, e))
+    line = text.encode('ascii') + b'\n'
+    if len(line) > MAX_LINE:
+        raise CosmosError('too-long', '%s: the request has %d bytes, at most '
+                          '%d fit' % (verb, len(line), MAX_LINE))
+    return line
+
+
+def _decode(line):
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        raise CosmosError('bad-answer', 'cosmosd sent a line that is not JSON')
+    if not isinstance(value, dict) or value.get('v') != VERSION:
+        raise CosmosError('bad-answer', 'cosmosd does not speak version %d '
+                          'of the protocol' % VERSION)
+    return value
+
+
+def _outcome(answer):
+    error = answer.get('error')
+    if isinstance(error, dict):
+        raise CosmosError(str(error.get('code', 'internal')),
+                          str(error.get('message', '')))
+    if not isinstance(answer.get('ok'), dict):
+        raise CosmosError('bad-answer', 'cosmosd answered neither ok nor '
+                          'error')
+    return answer['ok']

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+import concurrent.futures
+import os
+import pickle
+import socket
+import tempfile
+import threading
+import time
+import unittest
+
+import cosmos_client
+from cosmos_client import CosmosClient
+from cosmos_client import CosmosError
+
+from tests.unit import server
+
+UUID = '3f0a6d4e-6f0e-4a4e-9c1c-0d4b0f3f2a11'
+
+
+class ClientCase(unittest.TestCase):
+    def serve(self, handler):
+        srv = server.Server(handler)
+        self.addCleanup(srv.close)
+        return srv, CosmosClient(srv.path, timeout_s=5)
+
+    def failure(self, call, *args, **kwargs):
+        with self.assertRaises(CosmosError) as caught:
+            call(*args, **kwargs)
+        return caught.exception
+
+
+class TestVerbs(ClientCase):
+    def setUp(self):
+        super().setUp()
+        self.server, self.client = self.serve(
+            lambda _file, request: server.ok(verb=request['verb']))
+
+    def sent(self, call, *args, **kwargs):
+        answer = call(*args, **kwargs)
+        request = self.server.requests[-1]
+        self.assertEqual({'verb': request['verb']}, answer)
+        self.assertEqual(1, request['v'])
+        return request['verb'], request['args']
+
+    def test_verbs_without_arguments(self):
+        self.assertEqual(('hello', {}), self.sent(self.client.hello))
+        self.assertEqual(('host', {}), self.sent(self.client.host))
+        self.assertEqual(('list', {}), self.sent(self.client.list))
+
+    def test_verbs_of_a_guest(self):
+        for verb in ('destroy', 'info', 'pause', 'unpause'):
+            self.assertEqual((verb, {'uuid': UUID}),
+                             self.sent(getattr(self.client, verb), UUID))
+
+    def test_create(self):
+        vif = {'devid': 0, 'mac': '02:00:00:00:00:01', 'switch': 'vale0',
+               'port': 'a', 'segment': 1, 'allowed': [],
+               'port_security': True, 'mtu': 1500, 'slots': 256}
+        verb, args = self.sent(
+            self.client.create, UUID, 'fw', 'ab' * 32, 8, (vif,), 'Idle;',
+            'fw.click', writes=[('a.b', 'c')], timeout_ms=7000)
+        self.assertEqual('create', verb)
+        self.assertEqual(
+            {'uuid': UUID, 'name': 'fw', 'image_sha256': 'ab' * 32,
+             'memory_mib': 8, 'vifs': [vif], 'config': 'Idle;',
+             'config_name': 'fw.click', 'writes': [['a.b', 'c']],
+             'timeout_ms': 7000}, args)
+
+    def test_console_and_router(self):
+        self.assertEqual(('console', {'uuid': UUID, 'max_bytes': 100}),
+                         self.sent(self.client.console, UUID, 100))
+        self.assertEqual(
+            ('router-install', {'uuid': UUID, 'rid': 0, 'config': 'Idle;',
+                                'config_name': 'x', 'timeout_ms': 10000}),
+            self.sent(self.client.router_install, UUID, 'Idle;', 'x'))
+
+    def test_handlers(self):
+        self.assertEqual(('handler-list', {'uuid': UUID, 'rid': 3}),
+                         self.sent(self.client.handler_list, UUID, rid=3))
+        self.assertEqual(
+            ('handler-read', {'uuid': UUID, 'rid': 0, 'name': 'c.count'}),
+            self.sent(self.client.handler_read, UUID, 'c.count'))
+        self.assertEqual(
+            ('handler-write', {'uuid': UUID, 'rid': 0,
+                               'writes': [['a.b', '1'], ['c.d', 'é']],
+                               'timeout_ms': 500}),
+            self.sent(self.client.handler_write, UUID,
+                      (('a.b', '1'), ('c.d', 'é')), timeout_ms=500))
+
+
+class TestErrors(ClientCase):
+    def test_daemon_error_is_raised_verbatim(self):
+        text = 'fw.click:1:1: no element class "Nope"\nfw.click:2:1: …'
+        _, client = self.serve(
+            lambda _file, _request: server.error('bad-config', text))
+        error = self.failure(client.list)
+        self.assertEqual(('bad-config', text), (error.code, error.message))
+        self.assertIn(text, str(error))
+
+    def test_error_survives_pickling(self):
+        error = pickle.loads(pickle.dumps(CosmosError('exists', 'x')))
+        self.assertEqual(('exists', 'x'), (error.code, error.message))
+
+    def test_missing_socket(self):
+        error = self.failure(CosmosClient('/nonexistent/s').hello)
+        self.assertEqual('unavailable', error.code)
+        self.assertIn('/nonexistent/s', error.message)
+        self.assertIn('No such file', error.message)
+
+    def test_refusing_socket(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 's')
+            with socket.socket(socket.AF_UNIX) as sock:
+                sock.bind(path)
+            error = self.failure(CosmosClient(path).hello)
+        self.assertEqual('unavailable', error.code)
+        self.assertIn('refused', error.message)
+
+    def test_too_long_a_path(self):
+        error = self.failure(CosmosClient('/tmp/' + 'x' * 300).hello)
+        self.assertEqual('unavailable', error.code)
+
+    def test_silent_daemon(self):
+        released = threading.Event()
+        srv, _ = self.serve(lambda _file, _request: released.wait(10) and None)
+        self.addCleanup(released.set)
+        begin = time.monotonic()
+        error = self.failure(CosmosClient(srv.path, timeout_s=0.2).hello)
+        self.assertEqual('client-timeout', error.code)
+        self.assertLess(time.monotonic() - begin, 5)
+
+    def test_deadline_of_the_guest_is_added(self):
+        def late(_file, _request):
+            time.sleep(0.4)
+            return server.ok(domid=1)
+        srv, _ = self.serve(late)
+        client = CosmosClient(srv.path, timeout_s=0.1)
+        self.assertEqual({'domid': 1}, client.router_install(
+            UUID, '', 'x', timeout_ms=5000))
+
+    def test_daemon_that_hangs_up(self):
+        _, client = self.serve(lambda _file, _request: None)
+        self.assertEqual('unavailable', self.failure(client.hello).code)
+
+    def test_answers_that_are_not_the_protocol(self):
+        for answer in (b'nonsense\n', b'[]\n', b'{"v":2,"ok":{}}\n',
+                       b'{"v":1}\n', b'{"v":1,"ok":[]}\n', b'\xff\n'):
+            _, client = self.serve(lambda _file, _request: answer)
+            self.assertEqual('bad-answer', self.failure(client.hello).code,
+                             answer)
+
+    def test_request_above_the_limit_is_not_sent(self):
+        srv, client = self.serve(lambda _file, _request: server.ok())
+        error = self.failure(client.handler_write, UUID,
+                             [('a.b', 'x' * cosmos_client.MAX_LINE)])
+        self.assertEqual('too-long', error.code)
+        self.assertEqual([], srv.requests)
+
+    def test_answer_above_the_limit(self):
+        _, client = self.serve(
+            lambda _file, _request: b'x' * (cosmos_client.MAX_LINE + 1))
+        self.assertEqual('too-long', self.failure(client.hello).code)
+
+    def test_large_answer_within_the_limit(self):
+        _, client = self.serve(
+            lambda _file, _request: server.ok(text='x' * (3 << 20)))
+        self.assertEqual(3 << 20, len(client.console(UUID)['text']))
+
+    def test_arguments_json_cannot_carry(self):
+        _, client = self.serve(lambda _file, _request: server.ok())
+        for value in (object(), b'bytes', float('nan')):
+            error = self.failure(client.handler_write, UUID, [('a.b', value)])
+            self.assertEqual('bad-request', error.code)
+
+
+class TestThreads(ClientCase):
+    def test_calls_of_many_threads(self):
+        def answer(_file, request):
+            return server.ok(name=request['args']['name'])
+        _, client = self.serve(answer)
+        names = ['e%d.count' % n for n in range(100)]
+        with concurrent.futures.ThreadPoolExecutor(20) as pool:
+            got = pool.map(lambda n: client.handler_read(UUID, n), names)
+            self.assertEqual([{'name': n} for n in names], list(got))
+
+
+class TestEvents(ClientCase):
+    def events(self, *lines):
+        def answer(file, _request):
+            file.write(b'{"v":1,"id":1,"ok":{}}\n' + b''.join(lines))
+            file.flush()
+            return None if lines else b''
+        return self.serve(answer)
+
+    def test_events_arrive_in_order_until_the_daemon_goes(self):
+        _, client = self.events(
+            b'{"v":1,"event":"died","data":{"uuid":"a"}}\n',
+            b'{"v":1,"event":"state","data":{"uuid":"b"}}\n')
+        with client.events() as stream:
+            self.assertEqual({'event': 'died', 'data': {'uuid': 'a'}},
+                             next(stream))
+            self.assertEqual('state', next(stream)['event'])
+            error = self.failure(next, stream)
+        self.assertEqual('unavailable', error.code)
+
+    def test_waiting_ends_at_the_deadline(self):
+        _, client = self.events()
+        with client.events() as stream:
+            self.assertIsNone(stream.next_event(0.05))
+
+    def test_close_wakes_the_reader(self):
+        _, client = self.events()
+        stream = client.events()
+        got = []
+        reader = threading.Thread(target=lambda: got.extend(stream))
+        reader.start()
+        stream.close()
+        reader.join(5)
+        self.assertFalse(reader.is_alive())
+        self.assertEqual([], got)
+        stream.close()
+
+    def test_refused_subscription(self):
+        _, client = self.serve(
+            lambda _file, _request: server.error('forbidden', 'no role'))
+        self.assertEqual('forbidden', self.failure(client.events).code)
