@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Non-blocking client over a domain's store ring (`xenstore_domain_interface`).
+//!
+//! One request is under way at a time; watch events come in between. Nothing here waits: the caller
+//! calls [`RingClient::pump`] when the store's event came, so packets go on while the store works.
+use crate::error::{Code, Error};
+use crate::framing::{Decoder, Message, WatchEvent};
+use crate::request::Request;
+use crate::wire::Kind;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Bytes of each direction (`XENSTORE_RING_SIZE`).
+pub const RING_SIZE: usize = 1024;
+/// Watch events kept until somebody takes them; the same event twice counts once.
+const EVENTS_MAX: usize = 1024;
+
+/// The shared page's indices, each written by one side only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Index {
+    ReqCons,
+    ReqProd,
+    RspCons,
+    RspProd,
+}
+
+/// A store ring page. Implementations copy; the other side may change the page at any time.
+pub trait Page {
+    /// Reads an index; data the other side wrote before it is visible afterwards.
+    fn load(&self, index: Index) -> u32;
+    /// Publishes an index after all earlier accesses to the page.
+    fn store(&mut self, index: Index, value: u32);
+    /// Copies into the request half; `offset + bytes.len()` is at most [`RING_SIZE`].
+    fn write_request(&mut self, offset: usize, bytes: &[u8]);
+    /// Copies from the response half; `offset + out.len()` is at most [`RING_SIZE`].
+    fn read_response(&self, offset: usize, out: &mut [u8]);
+}
+
+/// Tells the store that the ring changed (an event channel, or a byte in a FIFO).
+pub trait Notify {
+    /// Sends the event; it may be merged with earlier ones the store has not seen yet.
+    fn notify(&mut self);
+}
+
+struct Pending {
+    req_id: u32,
+    kind: Kind,
+    path: String,
+}
+
+/// A domain's connection to the store.
+pub struct RingClient<P, N> {
+    page: P,
+    notify: N,
+    out: VecDeque<u8>,
+    decoder: Decoder,
+    last_id: u32,
+    pending: Option<Pending>,
+    reply: Option<Result<Vec<u8>, Error>>,
+    events: VecDeque<WatchEvent>,
+    events_lost: bool,
+    broken: Option<Error>,
+}
+
+impl<P: Page, N: Notify> RingClient<P, N> {
+    /// A connection over this page; the store must have been told of it (introduce).
+    pub fn new(page: P, notify: N) -> Self {
+        Self {
+            page,
+            notify,
+            out: VecDeque::new(),
+            decoder: Decoder::default(),
+            last_id: 0,
+            pending: None,
+            reply: None,
+            events: VecDeque::new(),
+            events_lost: false,
+            broken: None,
+        }
+    }
+
+    /// Sends a request; its answer comes by [`RingClient::poll_reply`].
+    ///
+    /// # Errors
+    /// [`Error::Protocol`] if a request is under way, or what broke the connection.
+    pub fn submit(&mut self, request: &Request) -> Result<(), Error> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone());
+        }
+        if self.pending.is_some() || self.reply.is_some() {
+            return Err(Error::Protocol("a request is under way"));
+        }
+        self.last_id = self.last_id.wrapping_add(1);
+        self.out.extend(request.encode(self.last_id));
+        self.pending = Some(Pending {
+            req_id: self.last_id,
+            kind: request.kind,
+            path: request.path.clone(),
+        });
+        self.pump();
+        Ok(())
+    }
+
+    /// The answer to the request under way, once it is there.
+    pub fn poll_reply(&mut self) -> Option<Result<Vec<u8>, Error>> {
+        if let (Some(error), Some(_)) = (&self.broken, &self.pending) {
+            self.pending = None;
+            return Some(Err(error.clone()));
+        }
+        self.reply.take()
+    }
+
+    /// The next watch event.
+    ///
+    /// # Errors
+    /// [`Error::EventsLost`] once after more than 1024 different events were not taken.
+    pub fn poll_event(&mut self) -> Result<Option<WatchEvent>, Error> {
+        if core::mem::take(&mut self.events_lost) {
+            return Err(Error::EventsLost);
+        }
+        Ok(self.events.pop_front())
+    }
+
+    /// What broke the connection, if something did.
+    pub fn broken(&self) -> Option<&Error> {
+        self.broken.as_ref()
+    }
+
+    /// Moves bytes between the ring and this side; to be called after each event of the store.
+    pub fn pump(&mut self) {
+        if self.broken.is_some() {
+            return;
+        }
+        if let Err(error) = self.send().and_then(|()| self.receive()) {
+            self.broken = Some(error);
+            self.out.clear();
+        }
+    }
+
+    fn send(&mut self) -> Result<(), Error> {
+        let (cons, mut prod) = (
+            self.page.load(Index::ReqCons),
+            self.page.load(Index::ReqProd),
+        );
+        let free = RING_SIZE - used(prod, cons)?;
+        let count = free.min(self.out.len());
+        if count == 0 {
+            return Ok(());
+        }
+        let bytes: Vec<u8> = self.out.drain(..count).collect();
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let offset = prod as usize % RING_SIZE;
+            let (now, later) = rest.split_at(rest.len().min(RING_SIZE - offset));
+            self.page.write_request(offset, now);
+            prod = prod.wrapping_add(now.len() as u32);
+            rest = later;
+        }
+        self.page.store(Index::ReqProd, prod);
+        self.notify.notify();
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<(), Error> {
+        loop {
+            let cons = self.page.load(Index::RspCons);
+            let ready = used(self.page.load(Index::RspProd), cons)?;
+            if ready == 0 {
+                return Ok(());
+            }
+            let offset = cons as usize % RING_SIZE;
+            let mut buffer = [0; RING_SIZE];
+            let part = &mut buffer[..ready.min(RING_SIZE - offset)];
+            self.page.read_response(offset, part);
+            self.decoder.push(part);
+            let now = cons.wrapping_add(part.len() as u32);
+            self.page.store(Index::RspCons, now);
+            // Read again: the store may have filled the ring meanwhile, and then waits for us.
+            if used(self.page.load(Index::RspProd), cons).is_ok_and(|n| n == RING_SIZE) {
+                self.notify.notify();
+            }
+            while let Some(message) = self.decoder.take()? {
+                self.accept(message)?;
+            }
+        }
+    }
+
+    fn accept(&mut self, message: Message) -> Result<(), Error> {
+        let (id, of, result) = match message {
+            Message::Event(event) => {
+                self.keep(event);
+                return Ok(());
+            }
+            Message::Reply {
+                req_id,
+                kind,
+                result,
+            } => (req_id, kind, result),
+        };
+        let pending = self
+            .pending
+            .take()
+            .ok_or(Error::Protocol("answer without a request"))?;
+        if id != pending.req_id || (result.is_ok() && of != pending.kind as u32) {
+            return Err(Error::Protocol("answer to another request"));
+        }
+        let path = pending.path;
+        self.reply = Some(result.map_err(|code: Code| Error::Store { code, path }));
+        Ok(())
+    }
+
+    fn keep(&mut self, event: WatchEvent) {
+        if self.events.contains(&event) {
+            return;
+        }
+        if self.events.len() == EVENTS_MAX {
+            self.events.clear();
+            self.events_lost = true;
+        }
+        self.events.push_back(event);
+    }
+}
+
+fn used(prod: u32, cons: u32) -> Result<usize, Error> {
+    let used = prod.wrapping_sub(cons) as usize;
+    if used > RING_SIZE {
+        Err(Error::Protocol("ring index out of range"))
+    } else {
+        Ok(used)
+    }
+}
+
+#[cfg(test)]
+#[path = "ring_tests.rs"]
+mod tests;

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Blocking client over xenstored's UNIX socket. Every client of that socket acts as dom0.
+use crate::error::{Code, Error};
+use crate::framing::{Decoder, Message, WatchEvent};
+use crate::perms::{self, Perm};
+use crate::request::{Request, Tx, strings};
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long one answer may take; xenstored answers in well under a millisecond.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Tries of a transaction that other writers get in the way of.
+const TRANSACTION_TRIES: u32 = 100;
+/// Watch events kept until somebody takes them; the same event twice counts once.
+const EVENTS_MAX: usize = 8192;
+
+/// A connection to the store: requests one at a time, and watch events.
+///
+/// Events that come in while an answer is awaited are kept for [`Client::wait_event`]; a program
+/// that waits for events in one thread and sends requests in another opens two connections.
+/// After an error with [`Error::is_fatal`] the connection has to be opened anew.
+pub struct Client {
+    stream: UnixStream,
+    decoder: Decoder,
+    events: VecDeque<WatchEvent>,
+    events_lost: bool,
+    last_id: u32,
+    broken: bool,
+}
+
+impl Client {
+    /// Connects to xenstored's socket.
+    ///
+    /// # Errors
+    /// [`Error::Connection`] naming the socket.
+    pub fn connect(socket: &Path) -> Result<Self, Error> {
+        let refused = |e: std::io::Error| Error::Connection(format!("{}: {e}", socket.display()));
+        let stream = UnixStream::connect(socket).map_err(refused)?;
+        stream
+            .set_write_timeout(Some(ANSWER_TIMEOUT))
+            .map_err(refused)?;
+        Ok(Self {
+            stream,
+            decoder: Decoder::default(),
+            events: VecDeque::new(),
+            events_lost: false,
+            last_id: 0,
+            broken: false,
+        })
+    }
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// `ENOENT`, `EACCES`, or a broken connection; so for every request below.
+    pub fn read(&mut self, tx: Tx, path: &str) -> Result<Vec<u8>, Error> {
+        self.call(&Request::read(tx, path)?)
+    }
+
+    /// Reads a value, `None` if there is no such node.
+    pub fn read_opt(&mut self, tx: Tx, path: &str) -> Result<Option<Vec<u8>>, Error> {
+        none_if_missing(self.read(tx, path))
+    }
+
+    /// Writes a value and makes missing nodes on the way.
+    pub fn write(&mut self, tx: Tx, path: &str, value: &[u8]) -> Result<(), Error> {
+        self.call(&Request::write(tx, path, value)?).map(drop)
+    }
+
+    /// Makes an empty node unless it exists.
+    pub fn mkdir(&mut self, tx: Tx, path: &str) -> Result<(), Error> {
+        self.call(&Request::mkdir(tx, path)?).map(drop)
+    }
+
+    /// Removes a node and all below it; a node that is not there is no error.
+    pub fn rm(&mut self, tx: Tx, path: &str) -> Result<(), Error> {
+        none_if_missing(self.call(&Request::rm(tx, path)?)).map(drop)
+    }
+
+    /// Lists the children's names, also when they do not fit into one message.
+    pub fn directory(&mut self, tx: Tx, path: &str) -> Result<Vec<String>, Error> {
+        match self.call(&Request::directory(tx, path)?) {
+            Err(error) if error.is(Code::TooBig) => self.directory_in_parts(tx, path),
+            result => strings(&result?),
+        }
+    }
+
+    /// Lists the children's names, empty if there is no such node.
+    pub fn directory_opt(&mut self, tx: Tx, path: &str) -> Result<Vec<String>, Error> {
+        none_if_missing(self.directory(tx, path)).map(Option::unwrap_or_default)
+    }
+
+    /// Reads a node's permissions, the owner's entry first.
+    pub fn get_perms(&mut self, tx: Tx, path: &str) -> Result<Vec<Perm>, Error> {
+        perms::parse_list(&strings(&self.call(&Request::get_perms(tx, path)?)?)?)
+    }
+
+    /// Sets a node's permissions, the owner's entry first.
+    pub fn set_perms(&mut self, tx: Tx, path: &str, perms: &[Perm]) -> Result<(), Error> {
+        self.call(&Request::set_perms(tx, path, perms)?).map(drop)
+    }
+
+    /// Watches a node and all below it; one event comes at once. `@releaseDomain` and
+    /// `@introduceDomain` are such paths too.
+    pub fn watch(&mut self, path: &str, token: &str) -> Result<(), Error> {
+        self.call(&Request::watch(path, token)?).map(drop)
+    }
+
+    /// Ends a watch; events of it that were received already may still come.
+    pub fn unwatch(&mut self, path: &str, token: &str) -> Result<(), Error> {
+        self.call(&Request::unwatch(path, token)?).map(drop)
+    }
+
+    /// Connects a domain to the store; it must exist.
+    pub fn introduce(&mut self, domid: u16, frame: u64, evtchn_port: u32) -> Result<(), Error> {
+        self.call(&Request::introduce(domid, frame, evtchn_port))
+            .map(drop)
+    }
+
+    /// Disconnects a domain from the store; fires `@releaseDomain`. One that is not connected is
+    /// `ENOENT`.
+    pub fn release(&mut self, domid: u16) -> Result<(), Error> {
+        self.call(&Request::release(domid)).map(drop)
+    }
+
+    /// Runs `body` in a transaction and commits it; runs it again while others get in the way.
+    ///
+    /// # Errors
+    /// The first error of `body` (nothing is written then), or `EAGAIN` after 100 tries.
+    pub fn transaction<T>(
+        &mut self,
+        mut body: impl FnMut(&mut Transaction<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        for _ in 0..TRANSACTION_TRIES {
+            let tx = Tx::from_reply(&self.call(&Request::transaction_start())?)?;
+            let result = body(&mut Transaction { client: self, tx });
+            let ended = self.call(&Request::transaction_end(tx, result.is_ok()));
+            match (result, ended) {
+                (Err(error), _) => return Err(error),
+                (Ok(_), Err(error)) if error.is(Code::Again) => {}
+                (Ok(_), Err(error)) => return Err(error),
+                (Ok(value), Ok(_)) => return Ok(value),
+            }
+        }
+        Err(Error::Store {
+            code: Code::Again,
+            path: "transaction".into(),
+        })
+    }
+
+    /// Waits for a watch event; `None` when `timeout` is over.
+    ///
+    /// # Errors
+    /// [`Error::EventsLost`] once after more than 8192 different events were not taken;
+    /// otherwise a broken connection.
+    pub fn wait_event(&mut self, timeout: Duration) -> Result<Option<WatchEvent>, Error> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if std::mem::take(&mut self.events_lost) {
+                return Err(Error::EventsLost);
+            }
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(event));
+            }
+            match self.receive(deadline)? {
+                Some(Message::Event(event)) => self.keep(event),
+                Some(Message::Reply { .. }) => return Err(self.fail("answer without a request")),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Sends one request and waits for its answer.
+    ///
+    /// # Errors
+    /// The store's, or a broken connection.
+    pub fn call(&mut self, request: &Request) -> Result<Vec<u8>, Error> {
+        self.usable()?;
+        self.last_id = self.last_id.wrapping_add(1);
+        let bytes = request.encode(self.last_id);
+        self.stream.write_all(&bytes).map_err(|e| self.lost(&e))?;
+        self.answer(request)
+    }
+
+    fn answer(&mut self, request: &Request) -> Result<Vec<u8>, Error> {
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
+        loop {
+            match self.receive(deadline)? {
+                None => return Err(self.lost(&ErrorKind::TimedOut.into())),
+                Some(Message::Event(event)) => self.keep(event),
+                Some(Message::Reply {
+                    req_id,
+                    kind,
+                    result,
+                }) => {
+                    let wanted = result.is_err() || kind == request.kind as u32;
+                    if req_id != self.last_id || !wanted {
+                        return Err(self.fail("answer to another request"));
+                    }
+                    let path = request.path.clone();
+                    return result.map_err(|code| Error::Store { code, path });
+                }
+            }
+        }
+    }
+
+    /// The next message, `None` at the deadline; a message that has begun is kept for next time.
+    fn receive(&mut self, deadline: Instant) -> Result<Option<Message>, Error> {
+        self.usable()?;
+        loop {
+            match self.decoder.take() {
+                Ok(None) => {}
+                Ok(message) => return Ok(message),
+                Err(error) => {
+                    self.broken = true;
+                    return Err(error);
+                }
+            }
+            if !self.readable_until(deadline)? {
+                return Ok(None);
+            }
+            self.fill()?;
+        }
+    }
+
+    fn fill(&mut self) -> Result<(), Error> {
+        let mut buffer = [0; 4096 + 16];
+        let wanted = self.decoder.missing().min(buffer.len());
+        match self.stream.read(&mut buffer[..wanted]) {
+            Ok(0) => Err(self.lost(&ErrorKind::UnexpectedEof.into())),
+            Ok(n) => {
+                self.decoder.push(&buffer[..n]);
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(self.lost(&error)),
+        }
+    }
+
+    fn readable_until(&mut self, deadline: Instant) -> Result<bool, Error> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let timeout = Timespec::try_from(left).unwrap_or(Timespec {
+                tv_sec: 3600,
+                tv_nsec: 0,
+            });
+            match poll(
+                &mut [PollFd::new(&self.stream, PollFlags::IN)],
+                Some(&timeout),
+            ) {
+                Ok(ready) => return Ok(ready > 0),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(self.lost(&error.into())),
+            }
+        }
+    }
+
+    fn directory_in_parts(&mut self, tx: Tx, path: &str) -> Result<Vec<String>, Error> {
+        const TRIES: usize = 1000;
+        let (mut list, mut generation) = (Vec::new(), Vec::new());
+        for _ in 0..TRIES {
+            let part = self.call(&Request::directory_part(tx, path, list.len())?)?;
+            let end = part.iter().position(|b| *b == 0).map(|at| at + 1);
+            let (now, names) = part.split_at(end.ok_or(Error::Protocol("part without count"))?);
+            if !list.is_empty() && now != generation {
+                list.clear(); // The directory changed between two parts: from the start again.
+                continue;
+            }
+            generation = now.to_vec();
+            match names.strip_suffix(b"\0\0") {
+                Some(last) => {
+                    list.extend_from_slice(last);
+                    list.push(0);
+                    return strings(&list);
+                }
+                None if names == b"\0" => return strings(&list),
+                None => list.extend_from_slice(names),
+            }
+        }
+        Err(Error::Store {
+            code: Code::Again,
+            path: path.into(),
+        })
+    }
+
+    fn keep(&mut self, event: WatchEvent) {
+        if self.events.contains(&event) {
+            return;
+        }
+        if self.events.len() == EVENTS_MAX {
+            self.events.clear();
+            self.events_lost = true;
+        }
+        self.events.push_back(event);
+    }
+
+    fn usable(&self) -> Result<(), Error> {
+        let gone = || Error::Connection("broken by an earlier error".into());
+        if self.broken { Err(gone()) } else { Ok(()) }
+    }
+
+    fn fail(&mut self, what: &'static str) -> Error {
+        self.broken = true;
+        Error::Protocol(what)
+    }
+
+    fn lost(&mut self, error: &std::io::Error) -> Error {
+        self.broken = true;
+        Error::Connection(error.to_string())
+    }
+}
+
+/// For poll(2): readable when a watch event may have come.
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+fn none_if_missing<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Err(error) if error.is(Code::NoEntry) => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+/// The requests of [`Client`] within one transaction.
+pub struct Transaction<'a> {
+    client: &'a mut Client,
+    tx: Tx,
+}
+
+impl Transaction<'_> {
+    /// As [`Client::read`].
+    pub fn read(&mut self, path: &str) -> Result<Vec<u8>, Error> {
+        self.client.read(self.tx, path)
+    }
+
+    /// As [`Client::read_opt`].
+    pub fn read_opt(&mut self, path: &str) -> Result<Option<Vec<u8>>, Error> {
+        self.client.read_opt(self.tx, path)
+    }
+
+    /// As [`Client::write`].
+    pub fn write(&mut self, path: &str, value: &[u8]) -> Result<(), Error> {
+        self.client.write(self.tx, path, value)
+    }
+
+    /// As [`Client::mkdir`].
+    pub fn mkdir(&mut self, path: &str) -> Result<(), Error> {
+        self.client.mkdir(self.tx, path)
+    }
+
+    /// As [`Client::rm`].
+    pub fn rm(&mut self, path: &str) -> Result<(), Error> {
+        self.client.rm(self.tx, path)
+    }
+
+    /// As [`Client::directory`].
+    pub fn directory(&mut self, path: &str) -> Result<Vec<String>, Error> {
+        self.client.directory(self.tx, path)
+    }
+
+    /// As [`Client::set_perms`].
+    pub fn set_perms(&mut self, path: &str, perms: &[Perm]) -> Result<(), Error> {
+        self.client.set_perms(self.tx, path, perms)
+    }
+}
