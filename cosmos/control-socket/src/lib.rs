@@ -1,3 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //! JSON lines over a UNIX socket with roles by peer credentials and descriptor passing.
+//!
+//! The protocol stands in `docs/interfaces.md`, "Control sockets". A daemon implements
+//! [`Service`] and hands it to a [`Server`]; programs talk to it with a [`Client`].
+//! [`daemon`] has what the daemons share beside the socket: configuration, logs, signals.
 #![forbid(unsafe_code)]
+
+mod client;
+pub mod daemon;
+mod events;
+mod line;
+mod message;
+mod peer;
+mod server;
+
+pub use client::{Client, ClientError, EventReader};
+pub use events::{EventHub, Subscription};
+pub use message::{ApiError, Event};
+pub use peer::{OPERATOR, Peer, Roles};
+pub use server::{Access, Limits, Reply, Server, Service, Stopper};
+
+/// Version of the protocol, the `v` of every line.
+pub const VERSION: u32 = 1;
+/// Longest line either side accepts, in bytes without the newline.
+pub const MAX_LINE: usize = 4 << 20;
+/// Most descriptors that may travel with one line.
+pub const MAX_FDS: usize = 8;

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who is at the other end, and what it may do.
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+
+use rustix::net::sockopt::socket_peercred;
+use serde::Deserialize;
+
+/// The role that may call every verb; uid 0 and the daemon's own uid always have it.
+pub const OPERATOR: &str = "operator";
+
+/// Role names and the uids that have them: the `[roles]` table of a daemon's TOML.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Roles(BTreeMap<String, Vec<u32>>);
+
+impl Roles {
+    /// Refuses role names other than `known` and [`OPERATOR`].
+    pub fn check(&self, known: &[&str]) -> Result<(), String> {
+        match self
+            .0
+            .keys()
+            .find(|role| *role != OPERATOR && !known.contains(&role.as_str()))
+        {
+            None => Ok(()),
+            Some(role) => Err(format!(
+                "roles: {role:?} is not a role; use {known:?} or {OPERATOR:?}"
+            )),
+        }
+    }
+
+    fn of(&self, uid: u32) -> Vec<String> {
+        let own = rustix::process::geteuid().as_raw();
+        let mut roles: Vec<String> = self
+            .0
+            .iter()
+            .filter(|(_, uids)| uids.contains(&uid))
+            .map(|(role, _)| role.clone())
+            .collect();
+        if (uid == 0 || uid == own) && !roles.iter().any(|r| r == OPERATOR) {
+            roles.push(OPERATOR.to_owned());
+        }
+        roles
+    }
+}
+
+/// The process at the other end of a connection, as the kernel knew it at connect.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    pub uid: u32,
+    pub pid: i32,
+    pub roles: Vec<String>,
+}
+
+impl Peer {
+    pub(crate) fn of(socket: impl AsFd, roles: &Roles) -> std::io::Result<Self> {
+        let credentials = socket_peercred(socket)?;
+        let uid = credentials.uid.as_raw();
+        Ok(Self {
+            uid,
+            pid: credentials.pid.as_raw_nonzero().get(),
+            roles: roles.of(uid),
+        })
+    }
+
+    pub fn has(&self, role: &str) -> bool {
+        self.roles.iter().any(|r| r == role)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_come_from_the_table_and_root_is_operator() {
+        let roles: Roles = toml::from_str("nova = [7, 8]\nagent = [8]").unwrap();
+        assert_eq!(roles.of(8), ["agent", "nova"]);
+        assert_eq!(roles.of(0), [OPERATOR]);
+        assert!(roles.of(9).is_empty());
+        assert!(roles.check(&["nova", "agent"]).is_ok());
+        assert!(roles.check(&["nova"]).unwrap_err().contains("\"agent\""));
+    }
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A server and its clients over real sockets.
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use control_socket::{
+    Access, ApiError, Client, ClientError, EventHub, Limits, MAX_LINE, Peer, Reply, Roles, Server,
+    Service, Stopper,
+};
+use serde_json::{Value, json};
+
+#[derive(Default)]
+struct Echo {
+    hub: EventHub,
+}
+
+impl Service for Echo {
+    fn verbs(&self) -> &'static [(&'static str, Access)] {
+        &[
+            ("echo", Access::Any),
+            ("fds", Access::Only(&["nova"])),
+            ("events", Access::Any),
+            ("fail", Access::Any),
+        ]
+    }
+
+    fn call(
+        &self,
+        _: &Peer,
+        verb: &str,
+        args: Value,
+        fds: Vec<OwnedFd>,
+    ) -> Result<Reply, ApiError> {
+        match verb {
+            "fds" => Ok(Reply::WithFds(json!(fds.len()), fds)),
+            "events" => Ok(Reply::Events(self.hub.subscribe())),
+            "fail" => Err(ApiError::new("exists", "it exists")),
+            _ => Ok(args.into()),
+        }
+    }
+}
+
+struct Running {
+    path: PathBuf,
+    echo: Arc<Echo>,
+    stopper: Stopper,
+    thread: Option<JoinHandle<()>>,
+    _dir: tempfile::TempDir,
+}
+
+impl Running {
+    fn new(limits: Limits) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        // The peer with another uid has to reach the socket.
+        std::fs::set_permissions(
+            dir.path(),
+            std::os::unix::fs::PermissionsExt::from_mode(0o755),
+        )
+        .unwrap();
+        let path = dir.path().join("echo.sock");
+        let server = Server::bind(&path, Roles::default())
+            .unwrap()
+            .with_limits(limits);
+        let (stopper, echo) = (server.stopper(), Arc::new(Echo::default()));
+        let service: Arc<dyn Service> = echo.clone();
+        let thread = Some(std::thread::spawn(move || server.serve(service).unwrap()));
+        Self {
+            path,
+            echo,
+            stopper,
+            thread,
+            _dir: dir,
+        }
+    }
+
+    fn client(&self) -> Client {
+        let mut client = Client::connect(&self.path).unwrap();
+        client.set_timeout(Duration::from_secs(5));
+        client
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stopper.stop();
+        self.thread.take().unwrap().join().unwrap();
+        assert!(!self.path.exists(), "the socket file stays behind");
+    }
+}
+
+fn raw_line(path: &Path, bytes: &[u8]) -> Value {
+    let mut socket = UnixStream::connect(path).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(5)))
+        .unwrap();
+    let _ = socket.write_all(bytes);
+    let mut line = String::new();
+    BufReader::new(socket).read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"))
+}
+
+#[test]
+fn calls_errors_and_descriptors() {
+    let server = Running::new(Limits::default());
+    let mut client = server.client();
+    assert_eq!(
+        client.call("echo", json!({"a": 1})).unwrap(),
+        json!({"a": 1})
+    );
+    assert_eq!(
+        client.call("fail", json!({})).unwrap_err().code(),
+        Some("exists")
+    );
+    assert_eq!(
+        client.call("nothing", json!({})).unwrap_err().code(),
+        Some("bad-request")
+    );
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let (count, fds) = client
+        .call_with_fds("fds", json!({}), &[theirs.as_fd()])
+        .unwrap();
+    drop(theirs);
+    assert_eq!((count, fds.len()), (json!(1), 1));
+    UnixStream::from(fds.into_iter().next().unwrap())
+        .write_all(b"hi")
+        .unwrap();
+    let mut text = String::new();
+    ours.read_to_string(&mut text).unwrap();
+    assert_eq!(
+        text, "hi",
+        "the descriptor that came back is the one sent, and no copy stays open"
+    );
+}
+
+#[test]
+fn events_reach_subscribers_and_slow_ones_are_cut_off() {
+    let server = Running::new(Limits {
+        line: Duration::from_millis(300),
+        ..Limits::default()
+    });
+    let mut events = server.client().events().unwrap();
+    let slow = server.client().events().unwrap();
+    for n in 0..3000 {
+        server
+            .echo
+            .hub
+            .publish("tick", json!({"n": n, "pad": "x".repeat(1000)}));
+        assert_eq!(events.next_event().unwrap().data["n"], n);
+    }
+    let mut slow = slow;
+    let begin = Instant::now();
+    let mut seen = 0;
+    while slow.next_event().is_ok() {
+        seen += 1;
+        assert!(begin.elapsed() < Duration::from_secs(10));
+    }
+    assert!(seen < 3000, "the slow reader got everything");
+}
+
+#[test]
+fn bad_lines_are_answered() {
+    let server = Running::new(Limits {
+        line: Duration::from_millis(500),
+        ..Limits::default()
+    });
+    for bad in [
+        "\n",
+        "{\n",
+        "[1]\n",
+        "{\"v\":9,\"id\":1,\"verb\":\"echo\"}\n",
+        "\u{0}\n",
+    ] {
+        assert_eq!(
+            raw_line(&server.path, bad.as_bytes())["error"]["code"],
+            "bad-request",
+            "{bad:?}"
+        );
+    }
+    let nested = format!(
+        "{{\"v\":1,\"id\":1,\"verb\":\"echo\",\"args\":{}\n",
+        "[".repeat(100_000)
+    );
+    assert_eq!(
+        raw_line(&server.path, nested.as_bytes())["error"]["code"],
+        "bad-request"
+    );
+    assert_eq!(
+        raw_line(&server.path, b"{\"v\":1")["error"]["code"],
+        "timeout"
+    );
+    let long = vec![b' '; MAX_LINE + 100];
+    assert_eq!(raw_line(&server.path, &long)["error"]["code"], "too-long");
+    let mut largest = br#"{"v":1,"id":1,"verb":"echo"}"#.to_vec();
+    largest.resize(MAX_LINE, b' ');
+    largest.push(b'\n');
+    assert_eq!(raw_line(&server.path, &largest)["id"], 1);
+}
+
+#[test]
+fn connections_are_bounded() {
+    let server = Running::new(Limits {
+        connections: 2,
+        ..Limits::default()
+    });
+    let mut held = [server.client(), server.client()];
+    for client in &mut held {
+        client.call("echo", json!(1)).unwrap();
+    }
+    assert_eq!(
+        server.client().call("echo", json!(1)).unwrap_err().code(),
+        Some("too-many")
+    );
+    drop(held);
+    let begin = Instant::now();
+    while let Err(error) = server.client().call("echo", json!(1)) {
+        assert!(begin.elapsed() < Duration::from_secs(5), "{error}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_socket_in_use_is_not_taken_and_a_stale_one_is() {
+    let server = Running::new(Limits::default());
+    let taken = Server::bind(&server.path, Roles::default())
+        .map(drop)
+        .unwrap_err();
+    assert!(taken.to_string().contains("another daemon"), "{taken}");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("stale.sock");
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    drop(Server::bind(&path, Roles::default()).unwrap());
+    std::fs::write(&path, "text").unwrap();
+    assert!(Server::bind(&path, Roles::default()).is_err());
+    assert_eq!(std::fs::read(&path).unwrap(), b"text");
+}
+
+#[test]
+fn an_absent_daemon_is_named() {
+    match Client::connect("/nonexistent/d.sock").map(drop) {
+        Err(ClientError::Connection(text)) => {
+            assert!(text.contains("/nonexistent/d.sock"), "{text}")
+        }
+        other => panic!("{other:?}"),
+    }
+}
