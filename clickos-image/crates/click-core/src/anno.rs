@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The 48 annotation bytes of a packet; offsets are Click's (click/packet_anno.hh).
+
+/// Destination IPv4 or IPv6 address.
+pub const DST_IP: usize = 0;
+/// Paint colour, one byte.
+pub const PAINT: usize = 16;
+/// Pointer of an ICMP parameter problem, one byte.
+pub const ICMP_PARAMPROB: usize = 17;
+/// Whether a later FixIPSrc is to set the source address, one byte.
+pub const FIX_IP_SRC: usize = 18;
+/// Bytes of annotations of a packet.
+pub const SIZE: usize = 48;
+
+/// What kind of link-level destination a packet came in for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PacketType {
+    /// To this host.
+    #[default]
+    Host,
+    /// To everyone.
+    Broadcast,
+    /// To a group.
+    Multicast,
+    /// To somebody else.
+    OtherHost,
+    /// Sent by this host.
+    Outgoing,
+}
+
+/// Annotations of one packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Annotations {
+    bytes: [u8; SIZE],
+    /// For whom the packet came in.
+    pub packet_type: PacketType,
+}
+
+impl Default for Annotations {
+    fn default() -> Self {
+        Self {
+            bytes: [0; SIZE],
+            packet_type: PacketType::Host,
+        }
+    }
+}
+
+impl Annotations {
+    /// The byte at `offset`; 0 beyond the end.
+    pub fn u8(&self, offset: usize) -> u8 {
+        self.bytes.get(offset).copied().unwrap_or(0)
+    }
+
+    /// Sets the byte at `offset`; nothing beyond the end.
+    pub fn set_u8(&mut self, offset: usize, value: u8) {
+        if let Some(b) = self.bytes.get_mut(offset) {
+            *b = value;
+        }
+    }
+
+    /// The destination address annotation.
+    pub fn dst_ip(&self) -> [u8; 4] {
+        [self.bytes[0], self.bytes[1], self.bytes[2], self.bytes[3]]
+    }
+
+    /// Sets the destination address annotation.
+    pub fn set_dst_ip(&mut self, address: [u8; 4]) {
+        self.bytes[DST_IP..DST_IP + 4].copy_from_slice(&address);
+    }
+
+    /// All bytes.
+    pub fn bytes(&self) -> &[u8; SIZE] {
+        &self.bytes
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What can go wrong with a configuration and with a handler.
+use alloc::string::{String, ToString};
+use core::fmt;
+
+/// One error of a configuration; `Display` is `file:line:col: what: message`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConfigError {
+    /// Name of the configuration, or of a line directive's file.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+    /// Lower case text without the place, such as `c :: CheckLength: LENGTH: expected ...`.
+    pub message: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}:{}:{}: {}",
+            self.file, self.line, self.column, self.message
+        )
+    }
+}
+
+/// Why a handler call failed; nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HandlerError {
+    /// The call itself is malformed.
+    Syntax {
+        /// What was given.
+        name: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// There is no such element.
+    NoSuchElement {
+        /// The handler's full name.
+        name: String,
+    },
+    /// The element has no such handler.
+    NoSuchHandler {
+        /// The handler's full name.
+        name: String,
+    },
+    /// The element refused the value.
+    Rejected {
+        /// The handler's full name; empty until the router fills it in.
+        name: String,
+        /// Why.
+        message: String,
+    },
+    /// The handler cannot be read, or cannot be written.
+    NotPermitted {
+        /// The handler's full name.
+        name: String,
+        /// Which of the two.
+        message: String,
+    },
+}
+
+impl HandlerError {
+    /// An element's refusal of a value; the router adds the handler's name.
+    pub fn rejected(message: impl ToString) -> Self {
+        Self::Rejected {
+            name: String::new(),
+            message: message.to_string(),
+        }
+    }
+
+    /// The code of the ControlSocket protocol, 500 to 599.
+    pub fn code(&self) -> u16 {
+        match self {
+            Self::Syntax { .. } => 501,
+            Self::NoSuchElement { .. } => 510,
+            Self::NoSuchHandler { .. } => 511,
+            Self::Rejected { .. } => 520,
+            Self::NotPermitted { .. } => 530,
+        }
+    }
+
+    /// The full name of the handler that was called.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Syntax { name, .. }
+            | Self::NoSuchElement { name }
+            | Self::NoSuchHandler { name }
+            | Self::Rejected { name, .. }
+            | Self::NotPermitted { name, .. } => name,
+        }
+    }
+}
+
+impl fmt::Display for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchElement { name } => write!(f, "{name}: no such element"),
+            Self::NoSuchHandler { name } => write!(f, "{name}: no such handler"),
+            Self::Syntax { name, message }
+            | Self::Rejected { name, message }
+            | Self::NotPermitted { name, message } => write!(f, "{name}: {message}"),
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}
+impl core::error::Error for HandlerError {}
