@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A server and its clients over real sockets.
+#![cfg(test)]
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;

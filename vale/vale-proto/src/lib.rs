@@ -1,3 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The requests and answers of valed's control socket.
+//!
+//! A value of these types cannot be wrong: names, addresses and ranges are checked where they are
+//! parsed, for the daemon and its clients alike. The verbs stand in `docs/interfaces.md`, "valed".
 #![forbid(unsafe_code)]
+
+mod client;
+mod mac;
+mod name;
+mod port;
+
+pub use client::{RingFds, ValeClient};
+pub use ipnet::IpNet;
+pub use mac::Mac;
+pub use name::{PortName, SwitchName, parse_address};
+pub use port::{Allowed, Counters, Kind, PortAdd, PortId, PortInfo, PortList, PortSet, Ports};
+
+/// Where valed listens unless `--socket` or this environment variable says otherwise.
+pub const SOCKET_VARIABLE: &str = "VALED_SOCKET";
+/// Largest segment number.
+pub const MAX_SEGMENT: u16 = 4094;
+/// Smallest and largest MTU of a port, in bytes of IP packet. The largest leaves room for the
+/// Ethernet header and a VLAN tag in a 2 KB buffer.
+pub const MTU_RANGE: std::ops::RangeInclusive<u16> = 68..=1900;
+/// Entries in a port's list of allowed addresses.
+pub const MAX_ALLOWED: usize = 256;

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A client that speaks valed's verbs.
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use control_socket::{Client, ClientError};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{Kind, PortAdd, PortId, PortInfo, PortList, PortName, PortSet, Ports, SwitchName};
+
+/// What a process port's owner gets.
+#[derive(Debug)]
+pub struct RingFds {
+    /// The sealed rings.
+    pub memfd: OwnedFd,
+    /// Eventfd, guest to switch.
+    pub kick: OwnedFd,
+    /// Eventfd, switch to guest.
+    pub wake: OwnedFd,
+}
+
+/// A connection to valed.
+pub struct ValeClient(Client);
+
+impl ValeClient {
+    pub fn connect(socket: impl AsRef<Path>) -> Result<Self, ClientError> {
+        Client::connect(socket).map(Self)
+    }
+
+    /// Adds a port; a process port's rings come back.
+    pub fn port_add(&mut self, port: &PortAdd) -> Result<Option<RingFds>, ClientError> {
+        let (_, fds) = self.0.call_with_fds("port-add", json(port)?, &[])?;
+        let mut fds = fds.into_iter();
+        match (port.kind, fds.next(), fds.next(), fds.next()) {
+            (Kind::Process, Some(memfd), Some(kick), Some(wake)) => {
+                Ok(Some(RingFds { memfd, kick, wake }))
+            }
+            (Kind::Process, ..) => Err(ClientError::Connection(
+                "port-add: valed sent no rings".to_owned(),
+            )),
+            _ => Ok(None),
+        }
+    }
+
+    /// Removes a port; one that does not exist is fine.
+    pub fn port_remove(&mut self, switch: &SwitchName, port: &PortName) -> Result<(), ClientError> {
+        let id = PortId {
+            switch: switch.clone(),
+            port: port.clone(),
+        };
+        self.0.call("port-remove", json(&id)?).map(drop)
+    }
+
+    pub fn port_set(&mut self, set: &PortSet) -> Result<(), ClientError> {
+        self.0.call("port-set", json(set)?).map(drop)
+    }
+
+    /// The ports of one switch, or of all.
+    pub fn port_list(&mut self, switch: Option<SwitchName>) -> Result<Vec<PortInfo>, ClientError> {
+        let answer = self.0.call("port-list", json(&PortList { switch })?)?;
+        let ports: Result<Ports, _> = serde_json::from_value(answer);
+        ports
+            .map(|p| p.ports)
+            .map_err(|e| ClientError::Connection(format!("port-list: {e}")))
+    }
+}
+
+fn json(args: &impl Serialize) -> Result<Value, ClientError> {
+    serde_json::to_value(args).map_err(|e| ClientError::Connection(e.to_string()))
+}

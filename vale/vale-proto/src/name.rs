@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Names of switches and ports.
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! checked_name {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $form:literal, $valid:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                let valid: fn(&str) -> bool = $valid;
+                if valid(text) { Ok(Self(text.to_owned())) } else {
+                    Err(format!(concat!($what, ": expected ", $form, ", got {:.40?}"), text))
+                }
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = String;
+
+            fn try_from(text: String) -> Result<Self, String> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+checked_name!(
+    /// A switch, `vale0` to `vale9999`.
+    SwitchName, "switch", "vale<N> with N of 1 to 4 digits", |text| {
+        text.strip_prefix("vale").is_some_and(|n| (1..=4).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()))
+    }
+);
+
+checked_name!(
+    /// A port of a switch.
+    PortName, "port", "1 to 15 of a-z, 0-9 and -", |text| {
+        (1..=15).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    }
+);
+
+/// Splits `vale0:name`.
+pub fn parse_address(text: &str) -> Result<(SwitchName, PortName), String> {
+    let (switch, port) = text
+        .split_once(':')
+        .ok_or_else(|| format!("port: expected vale<N>:<name>, got {text:.40?}"))?;
+    Ok((switch.parse()?, port.parse()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_checked() {
+        assert!(parse_address("vale0:p1-a").is_ok());
+        for bad in [
+            "vale0",
+            "vale:p",
+            "val0:p",
+            "vale12345:p",
+            "vale0:",
+            "vale0:P",
+            "vale0:a_b",
+            "vale0:a23456789012345x",
+        ] {
+            assert!(parse_address(bad).is_err(), "{bad}");
+        }
+    }
+}

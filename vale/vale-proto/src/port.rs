@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Arguments and answers of the verbs.
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::{MAX_ALLOWED, MAX_SEGMENT, MTU_RANGE, Mac, PortName, SwitchName};
+
+/// What a port is attached to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Rings in a memfd, for a guest that is a process.
+    Process,
+    /// A tap interface that valed makes or opens.
+    Tap,
+    /// An existing interface in valed's network namespace.
+    Veth,
+}
+
+/// A source address a port may use; without `mac` the port's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Allowed {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<Mac>,
+    pub ip: IpNet,
+}
+
+/// Arguments of `port-add`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortAdd {
+    pub switch: SwitchName,
+    pub port: PortName,
+    pub kind: Kind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ifname: Option<String>,
+    pub segment: u16,
+    #[serde(default)]
+    pub mac: Option<Mac>,
+    #[serde(default)]
+    pub allowed: Vec<Allowed>,
+    #[serde(default = "yes")]
+    pub port_security: bool,
+    #[serde(default = "default_mtu")]
+    pub mtu: u16,
+    /// Slots of each ring of a process port, a power of two.
+    #[serde(default = "default_slots")]
+    pub slots: u32,
+    #[serde(default = "yes")]
+    pub link_up: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn default_mtu() -> u16 {
+    1500
+}
+
+fn default_slots() -> u32 {
+    256
+}
+
+impl PortAdd {
+    /// Checks what the fields' types cannot; the error names the field, the value and the limit.
+    pub fn check(&self) -> Result<(), String> {
+        if !(1..=MAX_SEGMENT).contains(&self.segment) {
+            return Err(format!(
+                "segment: {} is outside 1..={MAX_SEGMENT}",
+                self.segment
+            ));
+        }
+        if !MTU_RANGE.contains(&self.mtu) {
+            let (low, high) = (MTU_RANGE.start(), MTU_RANGE.end());
+            return Err(format!("mtu: {} is outside {low}..={high}", self.mtu));
+        }
+        if !self.slots.is_power_of_two() || !(64..=2048).contains(&self.slots) {
+            return Err(format!(
+                "slots: {} is not a power of two in 64..=2048",
+                self.slots
+            ));
+        }
+        if self.allowed.len() > MAX_ALLOWED {
+            return Err(format!(
+                "allowed: {} entries are more than {MAX_ALLOWED}",
+                self.allowed.len()
+            ));
+        }
+        if self.mac.is_some_and(Mac::is_multicast) {
+            return Err("mac: a port cannot have a group address".to_owned());
+        }
+        self.check_security()?;
+        self.check_ifname()
+    }
+
+    fn check_security(&self) -> Result<(), String> {
+        if self.port_security && self.mac.is_none() && self.allowed.iter().all(|a| a.mac.is_none())
+        {
+            return Err(
+                "port_security: needs mac or allowed entries with a mac; nothing could be sent"
+                    .to_owned(),
+            );
+        }
+        match self.allowed.iter().find(|a| a.mac.or(self.mac).is_none()) {
+            Some(entry) => Err(format!(
+                "allowed: {} has no mac, nor has the port",
+                entry.ip
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn check_ifname(&self) -> Result<(), String> {
+        let Some(name) = self.ifname.as_deref() else {
+            return if self.kind == Kind::Process {
+                Ok(())
+            } else {
+                Err("ifname: is missing".to_owned())
+            };
+        };
+        if self.kind == Kind::Process {
+            return Err("ifname: a process port has none".to_owned());
+        }
+        // The kernel's rule (dev_valid_name) less the characters only a typing error brings.
+        let valid = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+        if !(1..=15).contains(&name.len())
+            || !name.bytes().all(valid)
+            || name.bytes().all(|b| b == b'.')
+        {
+            return Err(format!("ifname: {name:.40?} is not an interface name"));
+        }
+        Ok(())
+    }
+}
+
+/// Arguments of `port-remove`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortId {
+    pub switch: SwitchName,
+    pub port: PortName,
+}
+
+/// Arguments of `port-set`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortSet {
+    pub switch: SwitchName,
+    pub port: PortName,
+    pub link_up: bool,
+}
+
+/// Arguments of `port-list`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortList {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch: Option<SwitchName>,
+}
+
+/// Answer of `port-list`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ports {
+    pub ports: Vec<PortInfo>,
+}
+
+/// A port as `port-list` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortInfo {
+    pub switch: SwitchName,
+    pub port: PortName,
+    pub kind: Kind,
+    pub segment: u16,
+    pub mac: Option<Mac>,
+    pub link_up: bool,
+    pub counters: Counters,
+}
+
+/// What happened at a port; rx is what came into the switch from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    pub rx_packets: u64,
+    pub rx_bytes: u64,
+    pub tx_packets: u64,
+    pub tx_bytes: u64,
+    /// Frames to this port that found its ring or socket full.
+    pub dropped_full: u64,
+    /// Frames from this port with a source address it may not use.
+    pub dropped_spoof: u64,
+    /// Frames or descriptors from this port that make no sense.
+    pub dropped_malformed: u64,
+    /// Frames from or to this port while its link was down.
+    pub dropped_link_down: u64,
+    /// Frames from this port to a MAC address no port of the segment has.
+    pub dropped_unknown: u64,
+    /// Notifications sent to this port.
+    pub kicks: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn with(change: Value) -> Result<PortAdd, String> {
+        let mut args = json!({"switch": "vale0", "port": "p1", "kind": "process", "segment": 5, "mac": "02:00:00:00:00:01"});
+        for (key, value) in change.as_object().unwrap() {
+            args[key] = value.clone();
+        }
+        let add: PortAdd = serde_json::from_value(args).map_err(|e| e.to_string())?;
+        add.check().map(|()| add)
+    }
+
+    #[test]
+    fn the_defaults_are_the_contracts() {
+        let add = with(json!({})).unwrap();
+        assert!(add.port_security && add.link_up);
+        assert_eq!((add.mtu, add.slots), (1500, 256));
+    }
+
+    #[test]
+    fn each_wrong_field_is_named() {
+        for (change, field) in [
+            (json!({"segment": 0}), "segment"),
+            (json!({"segment": 4095}), "segment"),
+            (json!({"mtu": 1901}), "mtu"),
+            (json!({"mtu": 67}), "mtu"),
+            (json!({"slots": 100}), "slots"),
+            (json!({"slots": 32}), "slots"),
+            (json!({"slots": 4096}), "slots"),
+            (json!({"mac": "ff:ff:ff:ff:ff:ff"}), "mac"),
+            (json!({"mac": null}), "port_security"),
+            (
+                json!({"mac": null, "port_security": false, "allowed": [{"ip": "10.0.0.1/32"}]}),
+                "allowed",
+            ),
+            (json!({"ifname": "x"}), "ifname"),
+            (json!({"kind": "tap"}), "ifname"),
+            (json!({"kind": "veth", "ifname": "a/b"}), "ifname"),
+            (json!({"kind": "veth", "ifname": ".."}), "ifname"),
+            (json!({"allowed": [{"ip": "10.0.0.1/33"}]}), "IP address"),
+            (json!({"port": "Bad"}), "port"),
+            (json!({"segmnet": 1}), "segmnet"),
+        ] {
+            let error = with(change.clone()).unwrap_err();
+            assert!(error.contains(field), "{change}: {error}");
+        }
+    }
+}
