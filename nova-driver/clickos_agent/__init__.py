@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The agent of a ClickOS host: handlers of its guests, by RPC."""

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration of clickos-agent."""
+
+import socket
+
+from oslo_config import cfg
+
+GROUP = cfg.OptGroup('clickos_agent', title='ClickOS agent')
+
+_DEFAULT_OPTS = [
+    cfg.HostAddressOpt('host', default=socket.gethostname(),
+                       sample_default='<current_hostname>', help="""
+Name under which clickos-api calls this agent.
+
+It must equal ``[DEFAULT] host`` of the nova-compute on the same host.
+"""),
+]
+_OPTS = [
+    cfg.StrOpt('cosmosd_socket', default='/run/clickos/cosmosd.sock', help="""
+Path of cosmosd's UNIX socket on this host.
+
+The user the agent runs as must have the ``agent`` role in cosmosd's
+configuration.
+"""),
+    cfg.IntOpt('cosmosd_timeout', default=5, min=1, max=600, help="""
+Seconds to wait for an answer of cosmosd.
+
+Related options: ``[clickos_api] rpc_timeout`` of clickos-api must be longer
+than ``cosmosd_timeout`` and ``handler_timeout`` together.
+"""),
+    cfg.IntOpt('handler_timeout', default=5, min=1, max=600, help="""
+Seconds a guest may take to apply a batch of handler writes.
+"""),
+]
+
+
+def register_opts(conf):
+    """Register all options; may be called twice."""
+    conf.register_opts(_DEFAULT_OPTS)
+    conf.register_group(GROUP)
+    conf.register_opts(_OPTS, group=GROUP)
+
+
+def list_opts():
+    """:returns: list of (group, options), for oslo-config-generator"""
+    return [('DEFAULT', _DEFAULT_OPTS), (GROUP, _OPTS)]

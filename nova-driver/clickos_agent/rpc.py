@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RPC endpoint: clickos-api reads and writes handlers of guests here."""
+
+import functools
+
+from cosmos_client import CosmosError
+from oslo_log import log as logging
+import oslo_messaging
+from oslo_utils import uuidutils
+
+LOG = logging.getLogger(__name__)
+
+TOPIC = 'clickos-agent'
+VERSION = '1.0'
+MAX_WRITES = 256
+MAX_NAME = 255
+#: Characters of all values of a batch; the line to cosmosd takes 4 MiB.
+MAX_VALUES = 512 * 1024
+
+
+class BadRequest(Exception):
+    """An argument that is not what the contract says."""
+
+
+def _plain(method):
+    """Answer with data only: no exception crosses the message queue."""
+    @functools.wraps(method)
+    def wrapped(self, context, **kwargs):
+        try:
+            return method(self, **kwargs)
+        except BadRequest as e:
+            return _error('bad-request', str(e))
+        except CosmosError as e:
+            LOG.info('%s: %s', method.__name__, e)
+            return _error(e.code, e.message)
+        except Exception:
+            LOG.exception('%s failed', method.__name__)
+            return _error('internal', 'clickos-agent: internal error, see '
+                          'its log')
+    return wrapped
+
+
+def _error(code, message):
+    return {'error': {'code': code, 'message': message}}
+
+
+class Endpoint:
+    """The methods of docs/interfaces.md, "RPC: clickos-api to agent".
+
+    Every answer is a dict; ``{'error': {'code', 'message'}}`` with cosmosd's
+    codes when the method failed.
+    """
+
+    target = oslo_messaging.Target(version=VERSION)
+
+    def __init__(self, client, handler_timeout_s):
+        """Serve with cosmosd's answers.
+
+        :param client: CosmosClient
+        :param handler_timeout_s: seconds a guest may take for its writes.
+        """
+        self._client = client
+        self._timeout_ms = handler_timeout_s * 1000
+
+    @_plain
+    def handler_list(self, server_id=None):
+        """:returns: ``handlers``, a list of {'name', 'read', 'write'}"""
+        return self._client.handler_list(_uuid(server_id))
+
+    @_plain
+    def handler_read(self, server_id=None, name=None):
+        """:returns: ``value``, the text the handler gave"""
+        return self._client.handler_read(_uuid(server_id), _name(name))
+
+    @_plain
+    def handler_write(self, server_id=None, writes=None):
+        """Apply writes in order, all or none.
+
+        :param writes: list of pairs [name, value].
+        :returns: an empty dict
+        """
+        return self._client.handler_write(_uuid(server_id), _pairs(writes),
+                                          timeout_ms=self._timeout_ms)
+
+
+def _uuid(value):
+    if not isinstance(value, str) or not uuidutils.is_uuid_like(value):
+        raise BadRequest('server_id: expected a UUID')
+    return value
+
+
+def _name(value):
+    if not isinstance(value, str) or not 1 <= len(value) <= MAX_NAME:
+        raise BadRequest('name: expected 1 to %d characters' % MAX_NAME)
+    return value
+
+
+def _pairs(writes):
+    if not isinstance(writes, list) or not 1 <= len(writes) <= MAX_WRITES:
+        raise BadRequest('writes: expected 1 to %d pairs [name, value]'
+                         % MAX_WRITES)
+    for index, write in enumerate(writes):
+        if not isinstance(write, (list, tuple)) or len(write) != 2 \
+                or not isinstance(write[1], str):
+            raise BadRequest('writes[%d]: expected [name, value], two '
+                             'strings' % index)
+        _name(write[0])
+    size = sum(len(value) for _, value in writes)
+    if size > MAX_VALUES:
+        raise BadRequest('writes: %d characters of values, at most %d'
+                         % (size, MAX_VALUES))
+    return writes

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Group ``[clickos]`` of nova.conf."""
+
+from keystoneauth1 import loading as ks_loading
+from oslo_config import cfg
+
+GROUP = cfg.OptGroup('clickos', title='ClickOS guests', help="""
+How nova-compute reaches cosmosd, the daemon that makes ClickOS guests, and
+clickos-api, which knows the handler values that tenants have set since a
+guest was started.
+
+The keystoneauth options of this group (``auth_type``, ``auth_url``,
+``username``, ...) name the user that asks clickos-api; it needs the
+``service`` role. Without them a server can be created, but not started again.
+""")
+
+_OPTS = [
+    cfg.StrOpt('cosmosd_socket', default='/run/clickos/cosmosd.sock', help="""
+Path of cosmosd's UNIX socket on this host.
+
+The user nova-compute runs as must have the ``nova`` role in cosmosd's
+configuration.
+"""),
+    cfg.IntOpt('cosmosd_timeout', default=10, min=1, max=600, help="""
+Seconds to wait for an answer of cosmosd.
+
+Related options: ``[clickos] create_timeout`` comes on top when a guest is
+created.
+"""),
+    cfg.IntOpt('create_timeout', default=10, min=1, max=600, help="""
+Seconds a new guest may take until its configuration runs and its first
+handler writes are applied. A guest that is not ready in time is destroyed and
+the start fails.
+"""),
+    cfg.BoolOpt('allow_process_host', default=False, help="""
+Accept a cosmosd whose guests are confined processes instead of Xen domains.
+
+Such guests share the host's kernel, so their isolation is weaker: meant for
+development and tests. The hypervisor type is then ``clickos-process``.
+Without this option nova-compute refuses to start on such a host.
+"""),
+    cfg.IntOpt('ring_slots', default=512,
+               choices=[64, 128, 256, 512, 1024, 2048], help="""
+Slots of each ring between a guest's interface and the switch.
+
+More slots take longer bursts without loss; a slot costs 2 KiB in each of the
+two directions, for each interface.
+"""),
+    cfg.IntOpt('max_image_mib', default=64, min=1, max=4096, help="""
+Largest image in MiB that is downloaded from Glance to compute its SHA-256.
+
+An image is never run: it must equal the engine that is installed on the host,
+byte for byte. Images whose ``os_hash_algo`` is ``sha256`` are not downloaded
+at all.
+"""),
+]
+
+
+def _adapter_opts():
+    opts = [opt for opt in ks_loading.get_adapter_conf_options(
+                include_deprecated=False)
+            if opt.dest not in ('version', 'min_version', 'max_version')]
+    cfg.set_defaults(opts, service_type='clickos',
+                     valid_interfaces=['internal', 'public'])
+    return opts
+
+
+def _session_opts():
+    opts = ks_loading.get_session_conf_options()
+    # Without a limit a silent clickos-api would block a start for ever.
+    cfg.set_defaults(opts, timeout=10)
+    return opts
+
+
+def register_opts(conf):
+    """Register the group and all its options; may be called twice."""
+    conf.register_group(GROUP)
+    conf.register_opts(_OPTS + _session_opts() + _adapter_opts(), group=GROUP)
+    ks_loading.register_auth_conf_options(conf, GROUP.name)
+
+
+def all_opts():
+    """:returns: the options for a sample file, with those of keystoneauth"""
+    return (_OPTS + _session_opts() + _adapter_opts()
+            + ks_loading.get_auth_common_conf_options()
+            + ks_loading.get_auth_plugin_conf_options('password'))

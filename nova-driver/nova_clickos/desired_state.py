@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The handler values a tenant has set since the configuration was installed.
+
+clickos-api owns them (adr/0002). A guest that starts again without them would
+filter by old rules, so whatever goes wrong here makes the start fail.
+"""
+
+from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import loading as ks_loading
+
+from nova_clickos.conf import CONF
+from nova_clickos import exception
+
+_GROUP = 'clickos'
+
+
+class DesiredState:
+    """Client of clickos-api, with the credentials of ``[clickos]``."""
+
+    def __init__(self):
+        self._adapter = None  # nova-compute starts before keystone may
+
+    def fetch(self, server_id):
+        """Ask for the writes to repeat before a server takes packets again.
+
+        :param server_id: UUID of the server.
+        :returns: tuple of pairs (handler, value), oldest first
+        :raises: GuestNotStarted
+        """
+        try:
+            self._adapter = self._adapter or _load()
+            answer = self._adapter.get(
+                '/v1/servers/%s/desired-state' % server_id, raise_exc=False)
+        except ks_exc.ClientException as e:
+            raise _failed('clickos-api cannot be asked: %s' % e)
+        if answer.status_code != 200:
+            raise _failed('clickos-api answered %d: %s'
+                          % (answer.status_code, answer.text[:120]))
+        return _writes(answer)
+
+
+def _load():
+    auth = ks_loading.load_auth_from_conf_options(CONF, _GROUP)
+    if auth is None:
+        raise _failed('nova.conf has no [clickos] auth_type')
+    session = ks_loading.load_session_from_conf_options(CONF, _GROUP,
+                                                        auth=auth)
+    return ks_loading.load_adapter_from_conf_options(
+        CONF, _GROUP, session=session, auth=auth)
+
+
+def _writes(answer):
+    try:
+        return tuple((str(handler), str(value))
+                     for handler, value in answer.json()['writes'])
+    except (ValueError, KeyError, TypeError):
+        raise _failed('clickos-api sent no list of writes')
+
+
+def _failed(reason):
+    return exception.GuestNotStarted(
+        reason='not started with outdated handler values: %s' % reason)

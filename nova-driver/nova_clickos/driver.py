@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compute driver: Nova's methods, each a few calls of its parts."""
+
+from cosmos_client import CosmosClient
+from nova import exception as nova_exception
+from nova.virt import driver
+from nova.virt import event as virtevent
+from oslo_log import log as logging
+
+from nova_clickos import availability
+from nova_clickos.conf import CONF
+from nova_clickos import desired_state
+from nova_clickos import events
+from nova_clickos import exception
+from nova_clickos import guest
+from nova_clickos import host
+from nova_clickos import image
+from nova_clickos import userdata
+from nova_clickos import vif
+
+LOG = logging.getLogger(__name__)
+
+#: The image a server was created from, kept for its next start.
+_SHA256_KEY = 'clickos_image_sha256'
+
+
+class ClickOSDriver(driver.ComputeDriver):
+    """Runs ClickOS guests through cosmosd.
+
+    The configuration comes as user_data. A guest exists only while it runs:
+    what a stopped server needs to start again is in Nova, Neutron and
+    clickos-api.
+    """
+
+    capabilities = dict(driver.ComputeDriver.capabilities,
+                        supports_image_type_raw=True)
+
+    def __init__(self, virtapi):
+        super().__init__(virtapi)
+        client = CosmosClient(CONF.clickos.cosmosd_socket,
+                              CONF.clickos.cosmosd_timeout)
+        self._host = host.Host(client)
+        self._guests = guest.Guests(client)
+        self._images = image.ImageChecker()
+        self._desired_state = desired_state.DesiredState()
+        self._availability = availability.Availability(virtapi)
+        self._events = events.EventFollower(
+            client, on_died=self._died, on_connected=self._connected,
+            on_lost=self._availability.lost)
+
+    def init_host(self, host):
+        """Check that cosmosd is there and of an accepted kind.
+
+        :raises: CosmosdUnavailable, InvalidConfiguration: nova-compute ends.
+        """
+        self._host.check()
+
+    def cleanup_host(self, host):
+        """Stop following events."""
+        self._events.stop()
+
+    def register_event_listener(self, callback):
+        """Follow cosmosd's events as soon as Nova wants them.
+
+        Nova does not if ``[workarounds] handle_virt_lifecycle_events`` is
+        off; then a dead guest is seen by the periodic task only, and a
+        cosmosd that is away does not disable the service.
+        """
+        super().register_event_listener(callback)
+        self._events.start()
+
+    def _connected(self):
+        self._availability.found()
+        for found in self._guests.list():
+            if found['state'] == guest.CRASHED:
+                self._died(found['uuid'], found.get('reason'))
+
+    def _died(self, uuid, reason):
+        LOG.warning('Guest died: %s', reason, instance_uuid=uuid)
+        self.emit_event(virtevent.LifecycleEvent(
+            uuid, virtevent.EVENT_LIFECYCLE_STOPPED))
+
+    def list_instances(self):
+        """:returns: names, crashed guests included"""
+        return [found['name'] for found in self._guests.list()]
+
+    def list_instance_uuids(self):
+        """:returns: UUIDs, crashed guests included"""
+        return [found['uuid'] for found in self._guests.list()]
+
+    def get_info(self, instance, use_cache=True):
+        """A crashed or missing guest is SHUTDOWN, so that it can be started.
+
+        :raises: CosmosdUnavailable; nothing is known then
+        """
+        return self._guests.info(instance)
+
+    def spawn(self, context, instance, image_meta, injected_files,
+              admin_password, allocations, network_info=None,
+              block_device_info=None, power_on=True, accel_info=None):
+        """Check the image and start the guest.
+
+        A rebuild comes here too; it keeps the desired state as every later
+        start does.
+
+        :raises: GuestNotStarted with the guest's own message, HostCannotStart
+        """
+        _refuse_disks(block_device_info)
+        sha256 = self._images.require(context, instance.image_ref,
+                                      self._host.info()['engine_sha256'])
+        instance.system_metadata[_SHA256_KEY] = sha256
+        if power_on:
+            self._start(instance, network_info,
+                        first=instance.launched_at is None)
+
+    def _start(self, instance, network_info, first=False):
+        """Gather all a guest needs, and only then touch what runs."""
+        configuration = userdata.parse(instance.user_data)
+        if not first:
+            configuration = configuration.updated(
+                self._desired_state.fetch(instance.uuid))
+        vifs = vif.from_network_info(network_info)
+        sha256 = instance.system_metadata.get(_SHA256_KEY)
+        if sha256 is None:
+            raise exception.GuestNotStarted(
+                reason='the server was not created by this driver; rebuild '
+                       'it from the ClickOS image')
+        self._guests.start(instance, sha256, vifs, configuration)
+
+    def destroy(self, context, instance, network_info, block_device_info=None,
+                destroy_disks=True, destroy_secrets=True):
+        """Remove the guest and its switch ports; may be called twice."""
+        self._guests.destroy(instance)
+
+    def cleanup(self, context, instance, network_info, block_device_info=None,
+                destroy_disks=True, migrate_data=None, destroy_vifs=True,
+                destroy_secrets=True):
+        """Remove what destroy() would; may be called twice."""
+        self._guests.destroy(instance)
+
+    def power_on(self, context, instance, network_info,
+                 block_device_info=None, accel_info=None, share_info=None):
+        """Start the guest with its configuration and desired state."""
+        self._start(instance, network_info)
+
+    def power_off(self, instance, timeout=0, retry_interval=0):
+        """Stop the guest at once: it has nothing to shut down."""
+        self._guests.power_off(instance)
+
+    def reboot(self, context, instance, network_info, reboot_type,
+               block_device_info=None, bad_volumes_callback=None,
+               accel_info=None, share_info=None):
+        """Start the guest anew, soft and hard alike.
+
+        While desired state, user_data or ports cannot be had, the running
+        guest is left alone.
+        """
+        self._start(instance, network_info)
+
+    def resume_state_on_host_boot(self, context, instance, network_info,
+                                  share_info, block_device_info=None):
+        """Start a guest that ran before the host went down."""
+        self._start(instance, network_info)
+
+    def pause(self, instance):
+        """Stop the guest's processor time."""
+        self._guests.pause(instance)
+
+    def unpause(self, instance):
+        """Let a paused guest go on."""
+        self._guests.unpause(instance)
+
+    def get_console_output(self, context, instance):
+        """:returns: the end of the console log, a crashed guest's too"""
+        return self._guests.console(instance)
+
+    def plug_vifs(self, instance, network_info):
+        """Nothing to do: cosmosd plugs when it starts a guest."""
+
+    def unplug_vifs(self, instance, network_info):
+        """Nothing to do: cosmosd unplugs when it destroys a guest."""
+
+    def attach_interface(self, context, instance, image_meta, vif):
+        """Refuse: the interfaces of a guest are fixed at its start."""
+        raise nova_exception.AttachInterfaceNotSupported(
+            instance_uuid=instance.uuid)
+
+    def detach_interface(self, context, instance, vif):
+        """Refuse: the interfaces of a guest are fixed at its start."""
+        raise exception.CosmosdRefused(
+            action='detach port %s' % vif['id'],
+            reason='the interfaces of a ClickOS guest are fixed at its start')
+
+    def get_available_nodes(self, refresh=False):
+        """:returns: the one node of this host"""
+        return [CONF.host]
+
+    def get_available_resource(self, nodename):
+        """:raises: CosmosdUnavailable; Nova keeps the last figures"""
+        return self._host.resources(nodename)
+
+    def update_provider_tree(self, provider_tree, nodename, allocations=None):
+        """Tell placement what guests may use."""
+        inventory = provider_tree.data(nodename).inventory
+        provider_tree.update_inventory(
+            nodename,
+            self._host.inventory(self._get_allocation_ratios(inventory)))
+
+    def get_host_uptime(self):
+        """:returns: how long the host has been up, as text"""
+        return 'up %d s' % self._host.info()['uptime_s']
+
+
+def _refuse_disks(block_device_info):
+    if (driver.block_device_info_get_mapping(block_device_info)
+            or driver.block_device_info_get_ephemerals(block_device_info)
+            or driver.swap_is_usable(
+                driver.block_device_info_get_swap(block_device_info))):
+        raise exception.GuestNotStarted(
+            reason='a ClickOS guest has no disk: no volume, ephemeral disk or '
+                   'swap is possible')

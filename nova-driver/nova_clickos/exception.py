@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exceptions of the driver, and what cosmosd's error codes become in Nova."""
+
+import contextlib
+
+from cosmos_client import CosmosError
+from nova import exception
+
+#: Nobody useful answers on cosmosd's socket.
+_AWAY = frozenset(('unavailable', 'client-timeout', 'bad-answer', 'forbidden'))
+#: Another host may well be able to start the same guest.
+_HOST = frozenset(('no-memory', 'too-many', 'exists', 'store', 'switch',
+                   'internal'))
+
+
+class CosmosdUnavailable(exception.VirtDriverNotReady):
+    """cosmosd cannot be reached, or does not accept this client."""
+
+    msg_fmt = "ClickOS host: %(reason)s"
+
+
+class CosmosdRefused(exception.NovaException):
+    """cosmosd did not do what was asked."""
+
+    msg_fmt = "ClickOS: cannot %(action)s: %(reason)s"
+
+
+class GuestNotStarted(exception.BuildAbortException):
+    """A guest cannot start, here or on any other host.
+
+    Nova aborts a build on this exception instead of trying other hosts, and
+    copies the text into the instance's fault, whose 255 characters are all
+    left to the reason.
+    """
+
+    msg_fmt = "%(reason)s"
+
+
+class HostCannotStart(exception.ComputeResourcesUnavailable):
+    """A guest cannot start here; Nova tries the next host."""
+
+    msg_fmt = "ClickOS host: %(reason)s"
+
+
+def from_start(error):
+    """Translate why cosmosd's ``create`` failed.
+
+    :param error: CosmosError
+    :returns: CosmosdUnavailable, HostCannotStart or GuestNotStarted
+    """
+    if error.code in _AWAY:
+        return CosmosdUnavailable(reason=error.message)
+    if error.code in _HOST:
+        return HostCannotStart(reason=error.message)
+    return GuestNotStarted(reason=error.message)
+
+
+@contextlib.contextmanager
+def translated(action, instance=None):
+    """Turn CosmosError into a Nova exception.
+
+    :param action: what is being done, as in "cannot <action>".
+    :param instance: the instance meant, if one is.
+    :raises: InstanceNotFound, CosmosdUnavailable or CosmosdRefused
+    """
+    try:
+        yield
+    except CosmosError as e:
+        if e.code == 'no-such-guest' and instance is not None:
+            raise exception.InstanceNotFound(instance_id=instance.uuid)
+        if e.code in _AWAY:
+            raise CosmosdUnavailable(reason=e.message)
+        raise CosmosdRefused(action=action, reason=e.message)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guests: start, stop, state, console."""
+
+from cosmos_client import CosmosError
+from nova.compute import power_state
+from nova import exception as nova_exception
+from nova.virt import hardware
+from oslo_log import log as logging
+from oslo_utils import excutils
+
+from nova_clickos.conf import CONF
+from nova_clickos import exception
+
+LOG = logging.getLogger(__name__)
+
+MAX_CONSOLE_BYTES = 100 * 1024
+CRASHED = 'crashed'
+# Nova follows a guest that stopped by itself only to SHUTDOWN at once: its
+# lifecycle events know no crash. It then stops the server, which the tenant
+# can start again.
+_POWER_STATES = {
+    'running': power_state.RUNNING,
+    'error': power_state.RUNNING,
+    'paused': power_state.PAUSED,
+    CRASHED: power_state.SHUTDOWN,
+}
+
+
+class Guests:
+    """The guests of this host, by instance."""
+
+    def __init__(self, client):
+        self._client = client
+
+    def start(self, instance, image_sha256, vifs, configuration):
+        """Make a guest that forwards, or leave nothing behind.
+
+        What is left of an earlier run, a crashed guest say, is removed first.
+
+        :param image_sha256: of the image the server was created from.
+        :param vifs: from vif.from_network_info().
+        :param configuration: userdata.Configuration
+        :raises: GuestNotStarted, HostCannotStart or CosmosdUnavailable
+        """
+        try:
+            self._client.destroy(instance.uuid)
+            domid = self._create(instance, image_sha256, vifs, configuration)
+        except CosmosError as e:
+            raise exception.from_start(e)
+        LOG.info('Guest started as domain %s', domid, instance=instance)
+
+    def _create(self, instance, image_sha256, vifs, configuration):
+        try:
+            return self._client.create(
+                instance.uuid, instance.name, image_sha256,
+                instance.flavor.memory_mb, vifs, configuration.config,
+                configuration.config_name, configuration.writes,
+                timeout_ms=CONF.clickos.create_timeout * 1000)['domid']
+        except CosmosError:
+            # cosmosd undoes a failed create; but if only its answer got
+            # lost, the guest is there.
+            with excutils.save_and_reraise_exception():
+                self._undo(instance)
+
+    def _undo(self, instance):
+        try:
+            self._client.destroy(instance.uuid)
+        except CosmosError as e:
+            LOG.warning('Nothing may be left of a guest that did not start, '
+                        'but cosmosd cannot confirm it: %s', e,
+                        instance=instance)
+
+    def destroy(self, instance):
+        """Remove a guest, running or not; may be called twice."""
+        with exception.translated('destroy the guest', instance):
+            self._client.destroy(instance.uuid)
+
+    def power_off(self, instance):
+        """Stop a guest; a crashed one stays for its console to be read."""
+        with exception.translated('power off the guest', instance):
+            try:
+                state = self._client.info(instance.uuid)['state']
+            except CosmosError as e:
+                if e.code != 'no-such-guest':
+                    raise
+                return
+            if state != CRASHED:
+                self._client.destroy(instance.uuid)
+
+    def info(self, instance):
+        """A guest that cosmosd does not have is powered off.
+
+        :returns: InstanceInfo
+        """
+        try:
+            with exception.translated('read the guest', instance):
+                guest = self._client.info(instance.uuid)
+        except nova_exception.InstanceNotFound:
+            return hardware.InstanceInfo(state=power_state.SHUTDOWN)
+        return hardware.InstanceInfo(
+            state=_POWER_STATES.get(guest['state'], power_state.NOSTATE),
+            internal_id=guest['domid'])
+
+    def list(self):
+        """:returns: cosmosd's guests, crashed ones too"""
+        with exception.translated('list the guests'):
+            return self._client.list()['guests']
+
+    def pause(self, instance):
+        """Stop a guest's processor time."""
+        with exception.translated('pause the guest', instance):
+            self._client.pause(instance.uuid)
+
+    def unpause(self, instance):
+        """Let a paused guest go on."""
+        with exception.translated('unpause the guest', instance):
+            self._client.unpause(instance.uuid)
+
+    def console(self, instance):
+        """:returns: the end of the console log, bytes
+
+        :raises: ConsoleNotAvailable when the guest is off
+        """
+        try:
+            with exception.translated('read the console', instance):
+                text = self._client.console(instance.uuid,
+                                            MAX_CONSOLE_BYTES)['text']
+        except nova_exception.InstanceNotFound:
+            raise nova_exception.ConsoleNotAvailable()
+        return text.encode('ascii', 'backslashreplace')

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host as Nova sees it: what kind it is and what it has."""
+
+from nova import exception as nova_exception
+from nova.objects import fields
+import os_resource_classes as orc
+from oslo_log import log as logging
+from oslo_utils import versionutils
+
+from nova_clickos.conf import CONF
+from nova_clickos import exception
+
+LOG = logging.getLogger(__name__)
+
+PROCESS = 'process'
+#: A guest runs one thread of Click.
+GUEST_VCPUS = 1
+
+
+class Host:
+    """One cosmosd, which is one Nova node."""
+
+    def __init__(self, client):
+        self._client = client
+
+    def check(self):
+        """Refuse to serve a host of a kind the operator did not agree to.
+
+        :raises: InvalidConfiguration for a process host without
+            ``[clickos] allow_process_host``; CosmosdUnavailable
+        """
+        with exception.translated('greet cosmosd'):
+            hello = self._client.hello()
+        LOG.info('cosmosd %(version)s on %(socket)s, host kind %(kind)s',
+                 {'version': hello['version'], 'kind': hello['host_kind'],
+                  'socket': CONF.clickos.cosmosd_socket})
+        if hello['host_kind'] == PROCESS and \
+                not CONF.clickos.allow_process_host:
+            raise nova_exception.InvalidConfiguration(
+                'cosmosd runs guests as processes, which isolates less than '
+                'Xen; set [clickos] allow_process_host = true to accept that')
+
+    def info(self):
+        """:returns: cosmosd's own account of the host"""
+        with exception.translated('read the state of the host'):
+            return self._client.host()
+
+    def resources(self, nodename):
+        """:returns: the dict of ``get_available_resource``"""
+        host = self.info()
+        return {
+            'vcpus': host['cpus'],
+            'vcpus_used': host['guests'] * GUEST_VCPUS,
+            'memory_mb': host['memory_mib'],
+            'memory_mb_used': host['memory_used_mib'],
+            'local_gb': host['max_guests'],
+            'local_gb_used': host['guests'],
+            'disk_available_least': host['max_guests'] - host['guests'],
+            'hypervisor_type': 'clickos-' + host['host_kind'],
+            'hypervisor_version': _version(host['version']),
+            'hypervisor_hostname': nodename,
+            'cpu_info': '',
+            'numa_topology': None,
+            'supported_instances': _supported(host['host_kind']),
+        }
+
+    def inventory(self, ratios):
+        """What placement may hand out.
+
+        DISK_GB stands for places: a guest has no disk, but Nova lets tenants
+        only use flavors with one, so a disk of 1 GB takes one place.
+
+        :param ratios: allocation ratio of each resource class.
+        :returns: inventory by resource class
+        """
+        host = self.info()
+        rows = ((orc.VCPU, host['cpus'], GUEST_VCPUS),
+                (orc.MEMORY_MB, host['memory_mib'], host['memory_mib']),
+                (orc.DISK_GB, host['max_guests'], host['max_guests']))
+        return {name: {'total': total, 'reserved': 0, 'min_unit': 1,
+                       'max_unit': max_unit, 'step_size': 1,
+                       'allocation_ratio': ratios[name]}
+                for name, total, max_unit in rows}
+
+
+def _version(text):
+    """Nova wants an integer: 0.1.0 becomes 1000."""
+    return versionutils.convert_version_to_int(text.split('-')[0])
+
+
+def _supported(host_kind):
+    """Nova's list of virtualization types has Xen, but no processes."""
+    if host_kind == PROCESS:
+        return []
+    return [(fields.Architecture.X86_64, fields.HVType.XEN,
+             fields.VMMode.XEN)]

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which image a server may be made of: the installed engine, and no other.
+
+The host never runs bytes from Glance. An image only says which engine a
+server is meant for, by its SHA-256.
+"""
+
+import hashlib
+import threading
+
+from nova.image import glance
+
+from nova_clickos.conf import CONF
+from nova_clickos import exception
+
+_MIB = 1024 * 1024
+
+
+class ImageChecker:
+    """Knows the SHA-256 of images; an active image never changes in Glance."""
+
+    #: Images remembered; a cloud has one for each engine release.
+    _CACHED = 64
+
+    def __init__(self):
+        self._api = glance.API()
+        self._lock = threading.Lock()
+        self._known = {}
+
+    def require(self, context, image_id, engine_sha256):
+        """Refuse an image that is not the installed engine.
+
+        :param image_id: UUID, or None for a server without an image.
+        :param engine_sha256: what cosmosd says is installed, hex digits.
+        :returns: the image's SHA-256, hex digits
+        :raises: GuestNotStarted
+        """
+        if not image_id:
+            raise _bad('boot from volume: a ClickOS guest has no disk; use '
+                       'the ClickOS image')
+        sha256 = self._sha256(context, image_id)
+        if sha256 != engine_sha256.lower():
+            raise _bad('image %s (sha256 %s...) is not the ClickOS engine '
+                       'installed on this host (sha256 %s...); use the image '
+                       'the operator published'
+                       % (image_id, sha256[:12], engine_sha256[:12]))
+        return sha256
+
+    def _sha256(self, context, image_id):
+        with self._lock:
+            if image_id in self._known:
+                return self._known[image_id]
+        sha256 = self._ask(context, image_id)
+        with self._lock:
+            while len(self._known) >= self._CACHED:
+                del self._known[next(iter(self._known))]
+            self._known[image_id] = sha256
+        return sha256
+
+    def _ask(self, context, image_id):
+        image = self._api.get(context, image_id)
+        if image.get('os_hash_algo') == 'sha256' and image['os_hash_value']:
+            return image['os_hash_value'].lower()
+        limit = CONF.clickos.max_image_mib * _MIB
+        if (image.get('size') or 0) > limit:
+            raise _too_large(image_id, image['size'], limit)
+        return _download(self._api, context, image_id, limit)
+
+
+def _download(api, context, image_id, limit):
+    digest = hashlib.sha256()
+    size = 0
+    for chunk in api.download(context, image_id):
+        size += len(chunk)
+        if size > limit:
+            raise _too_large(image_id, size, limit)
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _too_large(image_id, size, limit):
+    return _bad('image %s: %d bytes or more, a ClickOS image has at most %d '
+                '([clickos] max_image_mib)' % (image_id, size, limit))
+
+
+def _bad(reason):
+    return exception.GuestNotStarted(reason=reason)

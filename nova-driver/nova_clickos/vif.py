@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nova's network_info to cosmosd's vifs (docs/interfaces.md)."""
+
+from nova_clickos.conf import CONF
+from nova_clickos import exception
+
+VIF_TYPE = 'vale'
+DEFAULT_MTU = 1500
+#: A ring's buffer holds 2 KiB, headers and room for encapsulation included.
+MAX_MTU = 1900
+
+
+def from_network_info(network_info):
+    """Translate every interface of a server, in Nova's order.
+
+    :param network_info: NetworkInfo or None
+    :returns: list of dicts for cosmosd's ``create``
+    :raises: GuestNotStarted naming the port that cannot be used
+    """
+    return [_vif(devid, vif) for devid, vif in enumerate(network_info or ())]
+
+
+def _vif(devid, vif):
+    if vif['type'] != VIF_TYPE:
+        raise _bad(vif, 'bound as "%s", not as "%s": is its network a VLAN '
+                   'that [ml2_vale] switch_mappings of Neutron names, with an '
+                   'MTU of at most %d?' % (vif['type'], VIF_TYPE, MAX_MTU))
+    details = vif['details']
+    try:
+        return {
+            'devid': devid,
+            'mac': vif['address'],
+            'switch': details['vale_switch'],
+            'port': details['vale_port'],
+            'segment': details['vale_segment'],
+            'allowed': details['vale_allowed'],
+            'port_security': details['vale_port_security'],
+            'mtu': _mtu(vif),
+            'slots': CONF.clickos.ring_slots,
+        }
+    except KeyError as e:
+        raise _bad(vif, 'binding:vif_details lack %s: is the mechanism driver '
+                   'of the same release?' % e)
+
+
+def _mtu(vif):
+    mtu = vif['network'].get_meta('mtu') or DEFAULT_MTU
+    if mtu > MAX_MTU:
+        raise _bad(vif, 'MTU %d, a ClickOS guest takes at most %d'
+                   % (mtu, MAX_MTU))
+    return mtu
+
+
+def _bad(vif, reason):
+    return exception.GuestNotStarted(reason='port %s: %s'
+                                     % (vif['id'], reason))
