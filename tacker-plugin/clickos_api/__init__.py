@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""clickos-api: handlers of ClickOS guests over HTTP.
+
+The only caller of clickos-agent and the only owner of desired state
+(docs/adr/0002). The HTTP interface is described in docs/interfaces.md.
+"""

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The WSGI application, assembled."""
+
+import flask
+from keystonemiddleware import auth_token
+from oslo_log import log as logging
+import oslo_middleware
+from werkzeug import exceptions as http_exc
+from werkzeug.middleware import dispatcher
+
+from clickos_api import errors
+from clickos_api import handlers
+from clickos_api import routes
+
+LOG = logging.getLogger(__name__)
+
+#: A body may spell each byte of a value as \u00xx; the rest is names.
+ESCAPED = 6
+ENVELOPE_BYTES = 65536
+
+
+def create(conf):
+    """Return the application for a configuration that is read."""
+    app = flask.Flask('clickos_api')
+    app.url_map.merge_slashes = False
+    app.url_map.strict_slashes = True
+    limits = conf.clickos_api
+    app.config['MAX_CONTENT_LENGTH'] = (
+        ESCAPED * limits.max_state_bytes + ENVELOPE_BYTES)
+    app.register_blueprint(routes.blueprint(handlers.Handlers(conf), limits))
+    _show_errors(app)
+    app.wsgi_app = _behind_middleware(app.wsgi_app, conf)
+    return app
+
+
+def _behind_middleware(application, conf):
+    application = auth_token.AuthProtocol(application,
+                                          {'oslo_config_config': conf})
+    application = dispatcher.DispatcherMiddleware(
+        application, {'/healthcheck': oslo_middleware.Healthcheck(None, conf)})
+    return oslo_middleware.RequestId(application, conf)
+
+
+def _show_errors(app):
+    app.register_error_handler(errors.ApiError, _api_error)
+    app.register_error_handler(http_exc.HTTPException, _http_error)
+    app.register_error_handler(Exception, _unexpected)
+
+
+def _api_error(error):
+    return _body(error.code, error.message), error.status
+
+
+def _http_error(error):
+    code = error.name.lower().replace(' ', '-')
+    return _body(code, error.description), error.code, _headers(error)
+
+
+def _headers(error):
+    """Keep what HTTP wants beside a status, such as Allow beside 405."""
+    return [(name, value) for name, value in error.get_headers()
+            if name.lower() not in ('content-type', 'content-length')]
+
+
+def _unexpected(error):
+    LOG.exception('Request failed unexpectedly')
+    return _body('internal', 'something went wrong in clickos-api; its log'
+                 ' has it under the request id of this answer'), 500
+
+
+def _body(code, message):
+    return {'error': {'code': code, 'message': message}}

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service's configuration options."""
+
+import copy
+import os
+
+from keystoneauth1 import loading as ks_loading
+from oslo_config import cfg
+from oslo_db import options as db_options
+from oslo_log import log as logging
+
+
+PROJECT = 'clickos-api'
+FILES_VARIABLE = 'OS_CLICKOS_CONFIG_FILES'
+
+API_OPTS = [
+    cfg.IntOpt('rpc_timeout', default=15, min=1, max=600, help="""
+Seconds to wait for clickos-agent's answer. A write of which nothing is heard
+in this time is answered with 504 and not recorded. Must be longer than the
+agent's own limit, or its verdicts get lost. Other writes to the same server
+wait as long for their turn.
+"""),
+    cfg.IntOpt('max_value_bytes', default=32768, min=1, max=1048576, help="""
+The longest value of one handler, in bytes of UTF-8.
+"""),
+    cfg.IntOpt('max_writes', default=128, min=1, max=1024, help="""
+How many handlers one request may write, and how many of a server's handlers
+desired state may name.
+"""),
+    cfg.IntOpt('max_state_bytes', default=32768, min=1, max=1048576, help="""
+The size of a server's desired state: the sum over its handlers of name and
+value, in bytes of UTF-8. Desired state travels in Nova's user_data when a VNF
+is healed, together with the configuration, in 48 KB.
+"""),
+]
+
+API_GROUP = cfg.OptGroup('clickos_api', title='The API service itself')
+NOVA_GROUP = cfg.OptGroup('nova', title='How Nova is asked', help="""
+Credentials of a user with the admin role: Nova tells the host of a server
+only to administrators. Whether a caller may see a server is asked with the
+caller's own token.
+""")
+TACKER_GROUP = cfg.OptGroup('tacker', title='How Tacker is found', help="""
+Where Tacker's API is; it is only asked with the caller's own token.
+""")
+
+
+def _with_default(opts, **defaults):
+    """Copy keystoneauth's options and give some of them a default."""
+    opts = copy.deepcopy(opts)
+    for opt in opts:
+        if opt.dest in defaults:
+            opt.default = defaults[opt.dest]
+    return opts
+
+
+def _nova_opts():
+    return (_with_default(ks_loading.get_session_conf_options(), timeout=10)
+            + ks_loading.get_auth_common_conf_options()
+            + _with_default(ks_loading.get_adapter_conf_options(),
+                            service_type='compute',
+                            valid_interfaces=['internal', 'public']))
+
+
+def _tacker_opts():
+    return _with_default(ks_loading.get_adapter_conf_options(),
+                         service_type='nfv-orchestration',
+                         valid_interfaces=['internal', 'public'])
+
+
+def list_opts():
+    """List the options for oslo.config's sample generator."""
+    return [(API_GROUP, API_OPTS), (NOVA_GROUP, _nova_opts()),
+            (TACKER_GROUP, _tacker_opts())]
+
+
+def register(conf):
+    """Register every option this service reads itself."""
+    conf.register_group(API_GROUP)
+    conf.register_opts(API_OPTS, group=API_GROUP)
+    conf.register_group(NOVA_GROUP)
+    conf.register_opts(_nova_opts(), group=NOVA_GROUP)
+    conf.register_group(TACKER_GROUP)
+    conf.register_opts(_tacker_opts(), group=TACKER_GROUP)
+    db_options.set_defaults(conf)
+    logging.register_options(conf)
+    return conf
+
+
+def files_from_environment():
+    """Name the configuration files a WSGI server passes on, or None."""
+    return [f for f in os.environ.get(FILES_VARIABLE, '').split(';')
+            if f] or None
+
+
+def parse(conf, args, files=None):
+    """Read the configuration and set up logging.
+
+    :param conf: options that are registered
+    :param args: command line without the program's name
+    :param files: configuration files if args names none; None for
+        oslo.config's usual places
+    """
+    conf(args, project=PROJECT, default_config_files=files)
+    logging.setup(conf, PROJECT)
+    return conf
+
+
+def load(args, files=None):
+    """Register the options and read their values; see parse.
+
+    In oslo.config's global object, since oslo.messaging's tracing looks for
+    its own options there.
+    """
+    return parse(register(cfg.CONF), args, files)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""clickos-db-manage: bring the database to the current layout."""
+
+import sys
+
+from alembic import command as alembic_command
+from alembic import config as alembic_config
+from oslo_config import cfg
+from oslo_db.sqlalchemy import enginefacade
+
+from clickos_api import conf as api_conf
+
+
+def alembic_for(connection):
+    """Return alembic's configuration for an open connection."""
+    config = alembic_config.Config()
+    config.set_main_option('script_location', 'clickos_api.db:migrations')
+    config.attributes['connection'] = connection
+    return config
+
+
+def upgrade(conf, revision):
+    """Run the migrations up to revision."""
+    facade = enginefacade.transaction_context()
+    facade.configure(**conf.database)
+    with facade.writer.get_engine().begin() as connection:
+        alembic_command.upgrade(alembic_for(connection), revision)
+
+
+def _add_commands(subparsers):
+    parser = subparsers.add_parser(
+        'upgrade', help='create the tables or bring them up to date')
+    parser.add_argument('revision', nargs='?', default='head')
+
+
+def main(argv=None):
+    """Entry point of the console script."""
+    conf = api_conf.register(cfg.ConfigOpts())
+    conf.register_cli_opt(cfg.SubCommandOpt(
+        'command', title='Commands', handler=_add_commands))
+    api_conf.parse(conf, sys.argv[1:] if argv is None else argv,
+                   api_conf.files_from_environment())
+    if conf.command.name is None:
+        conf.print_help()
+        return 2
+    upgrade(conf, conf.command.revision)
+    return 0

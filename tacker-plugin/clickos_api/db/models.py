@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables."""
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+
+class Base(orm.DeclarativeBase):
+    """Base of the tables."""
+
+
+class DesiredState(Base):
+    """What has to be written again when a server's guest starts again.
+
+    One row a server: the row's lock orders the writers of one server, and
+    writers of different servers never wait for each other.
+    """
+
+    __tablename__ = 'desired_state'
+    __table_args__ = {'mysql_engine': 'InnoDB', 'mysql_charset': 'utf8mb4'}
+
+    server_id = sa.Column(sa.String(36), primary_key=True)
+    revision = sa.Column(sa.BigInteger, nullable=False)
+    #: [[handler, value], ...], one entry a handler, the last written last
+    writes = sa.Column(sa.JSON, nullable=False)
+    updated_at = sa.Column(sa.DateTime, nullable=False)

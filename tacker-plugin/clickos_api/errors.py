@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may go wrong, as the caller gets to see it."""
+
+
+class ApiError(Exception):
+    """An answer other than success.
+
+    :param message: what is wrong, where, and what helps; for the caller
+    :param code: the machine readable word beside the message
+    :param status: the HTTP status
+    """
+
+    status = 500
+    code = 'internal'
+
+    def __init__(self, message, code=None, status=None):
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.code
+        self.status = status or self.status
+
+
+class BadRequest(ApiError):
+    """The request itself is wrong."""
+
+    status = 400
+    code = 'bad-request'
+
+
+class Forbidden(ApiError):
+    """The caller's roles or project do not permit this."""
+
+    status = 403
+    code = 'forbidden'
+
+
+class NotFound(ApiError):
+    """There is no such server or VNF, or the caller may not see it."""
+
+    status = 404
+    code = 'no-such-server'
+
+
+class Dead(ApiError):
+    """The server or VNF exists, but no guest of it is running."""
+
+    status = 409
+    code = 'dead-guest'
+
+
+class BadGateway(ApiError):
+    """The agent answered with something that is not an answer."""
+
+    status = 502
+    code = 'agent-failed'
+
+
+class Unavailable(ApiError):
+    """A service that is needed for this cannot be reached now."""
+
+    status = 503
+    code = 'unavailable'
+
+
+class Silent(ApiError):
+    """The agent did not answer in time."""
+
+    status = 504
+    code = 'timeout'

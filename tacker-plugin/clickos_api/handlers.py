@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the service does: handlers and desired state of guests."""
+
+from oslo_log import log as logging
+
+from clickos_api import desired_state
+from clickos_api import errors
+from clickos_api import ownership
+from clickos_api import policy
+from clickos_api import rpc
+
+LOG = logging.getLogger(__name__)
+
+
+class Handlers:
+    """The service's operations, each for one caller and one target.
+
+    Every method raises errors.ApiError.
+    """
+
+    def __init__(self, conf):
+        self._store = desired_state.Store(conf)
+        self._cloud = ownership.Cloud(conf)
+        self._agent = rpc.Agent(conf)
+        self._policy = policy.Policy(conf)
+
+    def list(self, context, target):
+        """List the handlers of the target's guest."""
+        server_id = self._owned(context, target, policy.LIST)
+        return self._agent.handler_list(self._cloud.host(server_id),
+                                        server_id)
+
+    def read(self, context, target, name):
+        """Return the value of one handler."""
+        server_id = self._owned(context, target, policy.READ)
+        return self._agent.handler_read(self._cloud.host(server_id),
+                                        server_id, name)
+
+    def write(self, context, target, writes):
+        """Write handlers, all or none; return the revision.
+
+        Recorded as desired state if, and only if, the guest accepted them.
+        """
+        server_id = self._owned(context, target, policy.WRITE)
+        host = self._cloud.host(server_id)
+        with self._store.writing(server_id, writes) as revision:
+            self._agent.handler_write(host, server_id, writes)
+        LOG.info('Server %s: revision %d: %s', server_id, revision,
+                 ', '.join(name for name, _ in writes))
+        return revision
+
+    def desired_state(self, context, target):
+        """Return the target's desired_state.State."""
+        return self._store.read(
+            self._owned_or_any(context, target, policy.STATE_SHOW))
+
+    def forget(self, context, target):
+        """Forget the target's desired state; may be called twice."""
+        server_id = self._owned_or_any(context, target, policy.STATE_DELETE)
+        self._store.delete(server_id)
+        LOG.info('Server %s: desired state deleted', server_id)
+
+    def _owned_or_any(self, context, target, rule):
+        """Return the target's server, without Nova if it is any's to ask.
+
+        nova-compute asks while it starts a guest; the answer must not depend
+        on nova-api, nor on whether Nova still has the server.
+        """
+        if self._policy.allows_any(context, rule):
+            return self._server_id(context, target)
+        return self._owned(context, target, rule)
+
+    def _owned(self, context, target, rule):
+        """Return the target's server if the caller may do this to it."""
+        server_id = self._server_id(context, target)
+        try:
+            project_id = self._cloud.owner(context, server_id)
+        except ownership.Gone:
+            self._prune(server_id)
+            raise
+        self._policy.require(context, rule, project_id)
+        return server_id
+
+    def _server_id(self, context, target):
+        if target.kind == 'servers':
+            return target.id
+        return self._cloud.server_of_vnf(context, target)
+
+    def _prune(self, server_id):
+        """Forget a server that Nova has no more.
+
+        What the caller cannot see may be another tenant's, so the service
+        looks itself before it forgets anything.
+        """
+        try:
+            if (self._store.read(server_id) != desired_state.State()
+                    and self._cloud.is_gone(server_id)):
+                self._store.delete(server_id)
+                LOG.info('Server %s is gone, its desired state too',
+                         server_id)
+        except errors.Unavailable:
+            LOG.warning('Server %s: not known whether it is gone', server_id)

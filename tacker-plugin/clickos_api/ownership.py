@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose a server is, where it runs, and which server a VNF means."""
+
+import dataclasses
+import threading
+
+from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import loading as ks_loading
+from oslo_log import log as logging
+
+from clickos_api import errors
+
+LOG = logging.getLogger(__name__)
+
+HOST = 'OS-EXT-SRV-ATTR:host'
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """What a request is about.
+
+    :param kind: 'servers' or 'vnfs'
+    :param id: UUID of the Nova server or the VNF instance
+    :param vnfc: which of a VNF's guests, by VDU or VNFC id; None if it has
+        only one
+    """
+
+    kind: str
+    id: str
+    vnfc: str | None = None
+
+
+class Gone(errors.NotFound):
+    """Nova has no such server, or does not show it to the caller."""
+
+
+class Cloud:
+    """What this service asks Nova and Tacker."""
+
+    def __init__(self, conf):
+        self._conf = conf
+        self._nova = None
+        self._tacker = None
+        self._making = threading.Lock()
+
+    def owner(self, context, server_id):
+        """Return the project a server belongs to, if the caller may see it.
+
+        Asked with the caller's token, so Nova's policy decides.
+
+        :raises Gone: if Nova does not show the caller such a server
+        """
+        return self._server(server_id, context.auth_token)['tenant_id']
+
+    def host(self, server_id):
+        """Return Nova's name of the host a server runs on.
+
+        :raises errors.Dead: if the server is on no host
+        """
+        server = self._server(server_id)
+        if not server.get(HOST):
+            raise errors.Dead(f'server {server_id} is on no host, its status'
+                              f' is {server.get("status")}')
+        return server[HOST]
+
+    def is_gone(self, server_id):
+        """Tell whether Nova has no such server, whoever asks."""
+        try:
+            self._server(server_id)
+        except Gone:
+            return True
+        return False
+
+    def server_of_vnf(self, context, target):
+        """Return the server id of a VNF's guest.
+
+        Asked with the caller's token. The id is a claim only: Tacker has it
+        from whatever cloud the tenant registered as VIM, so the server's
+        owner is still to be asked from Nova.
+        """
+        vnf = self._ask(
+            self._adapters()[1], f'/vnflcm/v1/vnf_instances/{target.id}',
+            context.auth_token,
+            errors.NotFound(f'VNF instance {target.id} could not be found',
+                            code='no-such-vnf'))
+        guests = _guests(vnf)
+        if not guests:
+            raise errors.Dead(f'VNF instance {target.id} has no guest, it is'
+                              f' {vnf.get("instantiationState")}',
+                              code='not-instantiated')
+        return _choose(guests, target)
+
+    def _server(self, server_id, token=None):
+        body = self._ask(
+            self._adapters()[0], f'/servers/{server_id}', token,
+            Gone(f'server {server_id} could not be found'))
+        return body['server']
+
+    def _ask(self, adapter, path, token, not_found):
+        """GET path with the caller's token, or the service's own if None.
+
+        :param not_found: what to raise on 404
+        """
+        headers = {'X-Auth-Token': token} if token else {}
+        try:
+            return adapter.get(path, headers=headers,
+                               authenticated=token is None).json()
+        except ks_exc.NotFound:
+            raise not_found
+        except (ks_exc.Forbidden, ks_exc.Unauthorized) as exc:
+            if token is None:
+                raise _unavailable(adapter, exc)
+            raise errors.Forbidden(
+                f'{adapter.service_type} does not permit the caller to see'
+                f' {path}')
+        except (ks_exc.ClientException, ValueError) as exc:
+            raise _unavailable(adapter, exc)
+
+    def _adapters(self):
+        """Return the adapters of Nova and Tacker, made at the first call."""
+        with self._making:
+            if self._nova is None:
+                auth = ks_loading.load_auth_from_conf_options(
+                    self._conf, 'nova')
+                session = ks_loading.load_session_from_conf_options(
+                    self._conf, 'nova', auth=auth)
+                self._tacker = ks_loading.load_adapter_from_conf_options(
+                    self._conf, 'tacker', session=session)
+                self._nova = ks_loading.load_adapter_from_conf_options(
+                    self._conf, 'nova', session=session)
+            return self._nova, self._tacker
+
+
+def _guests(vnf):
+    """List a VNF's guests as (server id, its VNFC ids)."""
+    info = vnf.get('instantiatedVnfInfo') or {}
+    guests = []
+    for vnfc in info.get('vnfcResourceInfo') or []:
+        server_id = (vnfc.get('computeResource') or {}).get('resourceId')
+        if server_id:
+            guests.append((server_id, (vnfc.get('id'), vnfc.get('vduId'))))
+    return guests
+
+
+def _choose(guests, target):
+    """Return the server id of the guest a target means."""
+    if target.vnfc is not None:
+        guests = [g for g in guests if target.vnfc in g[1]]
+    if not guests:
+        raise errors.NotFound(f'VNF instance {target.id} has no VNFC'
+                              f' {target.vnfc}', code='no-such-vnfc')
+    if len(guests) > 1:
+        names = ', '.join(f'{vdu} {vnfc}' for _, (vnfc, vdu) in guests)
+        raise errors.BadRequest(f'VNF instance {target.id} has several'
+                                f' guests; name one with ?vnfc=: {names}')
+    return guests[0][0]
+
+
+def _unavailable(adapter, exc):
+    LOG.error('%s: %s', adapter.service_type, exc)
+    return errors.Unavailable(f'{adapter.service_type} cannot be asked now;'
+                              ' try again later')

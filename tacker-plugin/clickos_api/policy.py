@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may do what."""
+
+from oslo_policy import opts as policy_opts
+from oslo_policy import policy
+
+from clickos_api import errors
+
+LIST = 'clickos:handler:list'
+READ = 'clickos:handler:read'
+WRITE = 'clickos:handler:write'
+STATE_SHOW = 'clickos:desired_state:show'
+STATE_DELETE = 'clickos:desired_state:delete'
+
+OWNER_READER = 'role:reader and project_id:%(project_id)s'
+OWNER_MEMBER = 'role:member and project_id:%(project_id)s'
+SERVICE = 'role:service or role:admin'
+
+_HANDLERS = '/v1/{servers or vnfs}/{id}/handlers'
+_STATE = '/v1/{servers or vnfs}/{id}/desired-state'
+
+
+def _rule(name, check, description, *operations):
+    return policy.DocumentedRuleDefault(
+        name, check, description,
+        [{'method': method, 'path': path} for method, path in operations],
+        scope_types=['project'])
+
+
+RULES = [
+    _rule(LIST, OWNER_READER, 'List the handlers of a guest.',
+          ('GET', _HANDLERS)),
+    _rule(READ, OWNER_READER, 'Read a handler of a guest.',
+          ('GET', _HANDLERS + '/{name}')),
+    _rule(WRITE, OWNER_MEMBER, 'Write handlers of a guest.',
+          ('PUT', _HANDLERS + '/{name}'), ('POST', _HANDLERS)),
+    _rule(STATE_SHOW, f'({OWNER_READER}) or {SERVICE}',
+          'Show what is written again when a guest starts again.',
+          ('GET', _STATE)),
+    _rule(STATE_DELETE, SERVICE,
+          'Forget what is written again when a guest starts again.',
+          ('DELETE', _STATE)),
+]
+
+
+def list_rules():
+    """List the rules for oslo.policy's sample generator."""
+    return RULES
+
+
+class Policy:
+    """The rules in force: the defaults above and the operator's file."""
+
+    def __init__(self, conf):
+        policy_opts.set_defaults(conf)
+        self._enforcer = policy.Enforcer(conf)
+        self._enforcer.register_defaults(RULES)
+
+    def allows_any(self, context, rule):
+        """Tell whether the caller may do this whosever the server is."""
+        return self._enforcer.authorize(rule, {}, context)
+
+    def require(self, context, rule, project_id):
+        """Let pass who may do this to a server of project_id.
+
+        :raises errors.Forbidden: if the caller may not
+        """
+        target = {'project_id': project_id}
+        if not self._enforcer.authorize(rule, target, context):
+            raise errors.Forbidden(
+                f'policy does not allow {rule} to be performed on a server'
+                f' of project {project_id}')

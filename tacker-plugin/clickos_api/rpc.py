@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client of clickos-agent."""
+
+import threading
+
+from oslo_log import log as logging
+import oslo_messaging as messaging
+
+from clickos_api import errors
+
+LOG = logging.getLogger(__name__)
+
+TOPIC = 'clickos-agent'
+VERSION = '1.0'
+
+#: HTTP status of cosmosd's error codes (docs/interfaces.md); others are 502.
+STATUS = {
+    'bad-request': 400, 'bad-config': 400, 'handler-error': 400,
+    'too-long': 400, 'not-permitted': 403, 'no-such-element': 404,
+    'no-such-handler': 404, 'no-such-guest': 409, 'dead-guest': 409,
+    'timeout': 504,
+}
+
+
+class Agent:
+    """Calls to the agent of a compute host.
+
+    Every method raises errors.Silent if no answer comes in time, and an
+    errors.ApiError with cosmosd's code and message if the call fails.
+    """
+
+    def __init__(self, conf):
+        self._conf = conf
+        self._client = None
+        self._making = threading.Lock()
+
+    def handler_list(self, host, server_id):
+        """List handlers as [{'name': ..., 'read': bool, 'write': bool}]."""
+        answer = self._call(host, 'handler_list', server_id=server_id)
+        return [_handler(host, each)
+                for each in _field(host, answer, 'handlers', list)]
+
+    def handler_read(self, host, server_id, name):
+        """Return the value of a handler as text."""
+        answer = self._call(host, 'handler_read', server_id=server_id,
+                            name=name)
+        return _field(host, answer, 'value', str)
+
+    def handler_write(self, host, server_id, writes):
+        """Write [[name, value], ...]; all of them or none."""
+        self._call(host, 'handler_write', server_id=server_id, writes=writes)
+
+    def _connected(self):
+        """Return the client, made at the first call.
+
+        A connection made before the WSGI server forks would be shared.
+        """
+        with self._making:
+            if self._client is None:
+                transport = messaging.get_rpc_transport(self._conf)
+                self._client = messaging.get_rpc_client(
+                    transport, messaging.Target(topic=TOPIC, version=VERSION),
+                    timeout=self._conf.clickos_api.rpc_timeout, retry=1)
+            return self._client
+
+    def _call(self, host, method, **arguments):
+        try:
+            answer = self._connected().prepare(server=host).call(
+                {}, method, **arguments)
+        except (messaging.MessagingTimeout,
+                messaging.MessageUndeliverable):
+            raise errors.Silent(
+                f'the clickos-agent of host {host} did not answer within'
+                f' {self._conf.clickos_api.rpc_timeout} s; a write is not'
+                ' recorded then: read the handler to learn what is in force')
+        except Exception:   # whatever was raised in the agent arrives here
+            LOG.exception('Agent of host %s: %s', host, method)
+            raise errors.BadGateway(
+                f'the clickos-agent of host {host} cannot be asked now')
+        return _checked(host, answer)
+
+
+def _checked(host, answer):
+    if not isinstance(answer, dict):
+        raise _nonsense(host, answer)
+    error = answer.get('error')
+    if error is None:
+        return answer
+    if not isinstance(error, dict):
+        raise _nonsense(host, answer)
+    code = str(error.get('code') or 'internal')
+    status = STATUS.get(code, 502)
+    if status == 502:
+        LOG.error('Agent of host %s: %s: %s', host, code,
+                  error.get('message'))
+    raise errors.ApiError(str(error.get('message') or code), code=code,
+                          status=status)
+
+
+def _field(host, answer, key, kind):
+    value = answer.get(key)
+    if not isinstance(value, kind):
+        raise _nonsense(host, answer)
+    return value
+
+
+def _handler(host, each):
+    if not isinstance(each, dict) or not isinstance(each.get('name'), str):
+        raise _nonsense(host, each)
+    return {'name': each['name'], 'read': bool(each.get('read')),
+            'write': bool(each.get('write'))}
+
+
+def _nonsense(host, answer):
+    LOG.error('Agent of host %s: not an answer: %.200r', host, answer)
+    return errors.BadGateway(
+        f'the clickos-agent of host {host} gave an answer that cannot be'
+        ' understood')

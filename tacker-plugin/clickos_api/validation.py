@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests, checked: everything in them is hostile until here."""
+
+import json
+import re
+
+from clickos_api import errors
+
+ID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
+#: [element.]handler; a compound element's parts are joined by '/'.
+HANDLER = re.compile(r'([A-Za-z0-9_@/]+\.)?[A-Za-z0-9_]+')
+HANDLER_LENGTH = 255
+VNFC_LENGTH = 255
+
+
+def uuid(text, what):
+    """Return the id in its one spelling.
+
+    :param what: whose id it is, for the message
+    """
+    if not ID.fullmatch(text.lower()):
+        raise errors.BadRequest(f'{what} id: expected a UUID, got'
+                                f' {_shown(text)}')
+    return text.lower()
+
+
+def vnfc(text):
+    """Return the name of a VNFC as it is, or None."""
+    if text is not None and len(text) > VNFC_LENGTH:
+        raise errors.BadRequest(f'vnfc: longer than {VNFC_LENGTH} characters')
+    return text
+
+
+def handler(name, place='handler'):
+    """Return a handler's name as it is."""
+    if not isinstance(name, str):
+        raise errors.BadRequest(f'{place}: expected a text, got'
+                                f' {_shown(name)}')
+    if len(name) > HANDLER_LENGTH:
+        raise errors.BadRequest(f'{place}: longer than {HANDLER_LENGTH}'
+                                ' characters')
+    if not HANDLER.fullmatch(name):
+        raise errors.BadRequest(f'{place}: expected ELEMENT.HANDLER, got'
+                                f' {_shown(name)}')
+    return name
+
+
+def value(text, limit_bytes, place='value'):
+    """Return a handler's value as it is."""
+    if not isinstance(text, str):
+        raise errors.BadRequest(f'{place}: expected a text, got'
+                                f' {_shown(text)}')
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise errors.BadRequest(f'{place}: holds half a surrogate pair')
+    if '\0' in text:
+        raise errors.BadRequest(f'{place}: holds a NUL character')
+    if size > limit_bytes:
+        raise errors.BadRequest(f'{place}: has {size} bytes, the limit is'
+                                f' {limit_bytes}')
+    return text
+
+
+def value_body(raw, limit_bytes):
+    """Return the value in the body {"value": ...}."""
+    return value(_only(raw, 'value'), limit_bytes)
+
+
+def writes_body(raw, limit_bytes, max_writes):
+    """Return [[name, value], ...] of the body {"writes": ...}."""
+    writes = _only(raw, 'writes')
+    if not isinstance(writes, list) or not writes:
+        raise errors.BadRequest('writes: expected a list of at least one'
+                                ' [HANDLER, VALUE]')
+    if len(writes) > max_writes:
+        raise errors.BadRequest(f'writes: has {len(writes)} entries, the'
+                                f' limit is {max_writes}')
+    return [_write(each, limit_bytes, f'writes[{i}]')
+            for i, each in enumerate(writes)]
+
+
+def _write(each, limit_bytes, place):
+    if not isinstance(each, list) or len(each) != 2:
+        raise errors.BadRequest(f'{place}: expected [HANDLER, VALUE], got'
+                                f' {_shown(each)}')
+    return [handler(each[0], f'{place}[0]'),
+            value(each[1], limit_bytes, f'{place}[1]')]
+
+
+def _only(raw, key):
+    """Return the value of the one key a JSON body is to have."""
+    body = _json(raw)
+    if not isinstance(body, dict):
+        raise errors.BadRequest(f'body: expected an object with "{key}", got'
+                                f' {_shown(body)}')
+    unknown = sorted(set(body) - {key})
+    if unknown:
+        raise errors.BadRequest(f'body: unknown key {_shown(unknown[0])};'
+                                f' expected only "{key}"')
+    if key not in body:
+        raise errors.BadRequest(f'body: "{key}" is missing')
+    return body[key]
+
+
+def _json(raw):
+    try:
+        return json.loads(raw)
+    except json.JSONDecodeError as exc:
+        raise errors.BadRequest(f'body: not JSON: line {exc.lineno} column'
+                                f' {exc.colno}: {exc.msg}')
+    except UnicodeDecodeError as exc:
+        raise errors.BadRequest(f'body: not UTF-8 at byte {exc.start}')
+    except (RecursionError, ValueError):   # too deep; a number too long
+        raise errors.BadRequest('body: not JSON this service takes: nested'
+                                ' too deep or a number too long')
+
+
+def _shown(thing):
+    """Return a short printable form of something the caller sent."""
+    text = ascii(thing)
+    return text if len(text) <= 60 else text[:57] + '...'

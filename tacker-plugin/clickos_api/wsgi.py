@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The entry point for a WSGI server: clickos_api.wsgi:application.
+
+The configuration files are named by --config-file arguments (uWSGI's pyargv)
+or by the environment variable OS_CLICKOS_CONFIG_FILES, ';' between them.
+Nothing is connected here, so the server may fork after loading this.
+"""
+
+import sys
+
+from clickos_api import app
+from clickos_api import conf
+
+application = app.create(
+    conf.load(sys.argv[1:], conf.files_from_environment()))

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service as it runs, its neighbours replaced at the network's edge.
+
+Keystone, Nova and Tacker are a small HTTP server, the agent is a real RPC
+server on oslo.messaging's in-memory transport, the database is SQLite.
+"""
+
+import os
+import tempfile
+import unittest
+import uuid
+
+from keystonemiddleware import fixture as ksm_fixture
+from oslo_config import cfg
+import oslo_messaging as messaging
+
+from clickos_api import app
+from clickos_api import conf as api_conf
+from clickos_api.db import manage
+from tests.unit.clickos_api import fake_cloud
+
+SETTINGS = """
+[DEFAULT]
+transport_url = fake:///
+log_file = {directory}/clickos-api.log
+[database]
+connection = sqlite:///{directory}/clickos.sqlite
+[keystone_authtoken]
+auth_type = password
+auth_url = {url}/keystone
+[nova]
+auth_type = password
+auth_url = {url}/keystone/v3
+username = clickos
+password = secret
+project_name = service
+user_domain_id = default
+project_domain_id = default
+[clickos_api]
+rpc_timeout = 1
+max_value_bytes = 1000
+max_writes = 4
+max_state_bytes = 1500
+"""
+
+
+class AgentBug(Exception):
+    """Something went wrong inside the agent."""
+
+
+class FakeAgent:
+    """The agent of host1: guests are dictionaries of handler values."""
+
+    target = messaging.Target(version='1.0')
+
+    def __init__(self):
+        self.guests = {}
+        self.broken = None
+
+    def handler_list(self, ctxt, server_id):
+        """List the guest's handlers."""
+        return self.broken or {'handlers': [
+            {'name': name, 'read': True, 'write': True}
+            for name in self.guests[server_id]]}
+
+    def handler_read(self, ctxt, server_id, name):
+        """Read one handler."""
+        if self.broken:
+            return self.broken
+        if name not in self.guests[server_id]:
+            return {'error': {'code': 'no-such-handler',
+                              'message': f'{name}: no such handler'}}
+        return {'value': self.guests[server_id][name]}
+
+    def handler_write(self, ctxt, server_id, writes):
+        """Write handlers; a value 'bad' is refused."""
+        if self.broken == 'raise':
+            raise AgentBug
+        if self.broken:
+            return self.broken
+        if server_id not in self.guests:
+            return {'error': {'code': 'no-such-guest',
+                              'message': f'no guest {server_id}'}}
+        for name, value in writes:
+            if value == 'bad':
+                return {'error': {'code': 'handler-error',
+                                  'message': f'{name}: bad value'}}
+        self.guests[server_id].update(writes)
+        return {}
+
+
+class TestCase(unittest.TestCase):
+    """One server of one project, with a running guest."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.agent = FakeAgent()
+        server = messaging.get_rpc_server(
+            messaging.get_rpc_transport(cfg.CONF, 'fake:///'),
+            messaging.Target(topic='clickos-agent', server='host1'),
+            [cls.agent], executor='threading')
+        server.start()
+        cls.addClassCleanup(server.wait)
+        cls.addClassCleanup(server.stop)
+
+    def setUp(self):
+        super().setUp()
+        self.agent.broken = None
+        self.cloud = fake_cloud.FakeCloud()
+        self.addCleanup(self.cloud.close)
+        self.conf = self._configure()
+        self.app = app.create(self.conf)
+        self.client = self.app.test_client()
+        self.auth = ksm_fixture.AuthTokenFixture()
+        self.auth.setUp()
+        self.addCleanup(self.auth.cleanUp)
+        self.project_id = uuid.uuid4().hex
+        self.token = self.caller(self.project_id, 'member', 'reader')
+        self.server_id = str(uuid.uuid4())
+        self.cloud.add_server(self.server_id, self.project_id)
+        self.agent.guests[self.server_id] = {'fw.config': 'deny all'}
+
+    def _configure(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        path = os.path.join(directory.name, 'clickos-api.conf')
+        with open(path, 'w') as settings:
+            settings.write(SETTINGS.format(directory=directory.name,
+                                           url=self.cloud.url))
+        self.assertEqual(
+            0, manage.main(['--config-file', path, 'upgrade']))
+        self.addCleanup(cfg.CONF.reset)
+        return api_conf.load(['--config-file', path])
+
+    def caller(self, project_id, *roles):
+        """Return a token of a user in a project."""
+        token = uuid.uuid4().hex
+        self.auth.add_token_data(
+            token_id=token, user_id='user', project_id=project_id,
+            role_list=list(roles))
+        self.cloud.projects[token] = project_id
+        return token
+
+    def call(self, method, path, token=None, **kwargs):
+        """Send a request; return (status, decoded body)."""
+        answer = self.client.open(
+            path, method=method,
+            headers={'X-Auth-Token': token or self.token}, **kwargs)
+        return answer.status_code, answer.get_json(silent=True)
+
+    def handlers(self, suffix=''):
+        """Return the path of the server's handlers."""
+        return f'/v1/servers/{self.server_id}/handlers{suffix}'
+
+    def state_path(self):
+        """Return the path of the server's desired state."""
+        return f'/v1/servers/{self.server_id}/desired-state'
+
+    def put(self, value, handler='fw.config', token=None):
+        """Write one handler of the server."""
+        return self.call('PUT', self.handlers('/' + handler), token,
+                         json={'value': value})
+
+    def state(self):
+        """Return the server's desired state as a service sees it."""
+        status, body = self.call('GET', self.state_path(),
+                                 self.caller('svc', 'service'))
+        self.assertEqual(200, status)
+        return body
+
+    def assertError(self, status, code, words, answer):
+        """Check an answer's status, code and that its message has words."""
+        self.assertEqual((status, code),
+                         (answer[0], answer[1]['error']['code']))
+        self.assertIn(words, answer[1]['error']['message'])

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keystone, Nova and Tacker as far as clickos-api asks them, over HTTP."""
+
+import http.server
+import json
+import threading
+
+SERVICE_TOKEN = 'the-service-token'
+
+
+class FakeCloud:
+    """Answers as the services do, from what a test put into it."""
+
+    def __init__(self):
+        self.servers = {}
+        self.vnfs = {}
+        self.projects = {}
+        self.failing = False
+        self.asked = []
+        cloud = self
+
+        class Handler(_Handler):
+            """Bound to this cloud."""
+
+        Handler.cloud = cloud
+        self._server = http.server.ThreadingHTTPServer(('127.0.0.1', 0),
+                                                       Handler)
+        self.url = f'http://127.0.0.1:{self._server.server_port}'
+        self._thread = threading.Thread(target=self._server.serve_forever,
+                                        kwargs={'poll_interval': 0.01},
+                                        daemon=True)
+        self._thread.start()
+
+    def close(self):
+        """Stop answering."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def add_server(self, server_id, project_id, host='host1'):
+        """Make a server."""
+        self.servers[server_id] = {
+            'id': server_id, 'tenant_id': project_id, 'status': 'ACTIVE',
+            'OS-EXT-SRV-ATTR:host': host}
+
+    def add_vnf(self, vnf_id, project_id, guests):
+        """Make a VNF of guests, a list of (server id, VDU, VNFC id)."""
+        self.vnfs[vnf_id] = (project_id, {
+            'id': vnf_id, 'instantiationState': 'INSTANTIATED',
+            'instantiatedVnfInfo': {'vnfcResourceInfo': [
+                {'id': vnfc, 'vduId': vdu,
+                 'computeResource': {'resourceId': server_id}}
+                for server_id, vdu, vnfc in guests]}})
+
+    def answer(self, path, token):
+        """Return (status, body) for a GET."""
+        self.asked.append((path, token))
+        if self.failing:
+            return 500, {}
+        admin = token == SERVICE_TOKEN
+        project_id = self.projects.get(token)
+        if not admin and project_id is None:
+            return 401, {}
+        kind, _, thing_id = path.strip('/').rpartition('/')
+        if kind == 'nova/servers' and thing_id in self.servers:
+            server = dict(self.servers[thing_id])
+            if not admin:
+                server.pop('OS-EXT-SRV-ATTR:host')
+            if admin or server['tenant_id'] == project_id:
+                return 200, {'server': server}
+        if kind.endswith('vnf_instances') and thing_id in self.vnfs:
+            owner, vnf = self.vnfs[thing_id]
+            if owner == project_id:
+                return 200, vnf
+        return 404, {}
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    cloud = None
+
+    def do_GET(self):
+        """Answer Nova's and Tacker's requests, and version discovery."""
+        if self.path.startswith('/keystone'):
+            self._send(200, {'version': {
+                'id': 'v3.14', 'status': 'stable', 'links': [
+                    {'rel': 'self',
+                     'href': self.cloud.url + '/keystone/v3/'}]}})
+            return
+        self._send(*self.cloud.answer(self.path,
+                                      self.headers['X-Auth-Token']))
+
+    def do_POST(self):
+        """Issue the service's token."""
+        self.rfile.read(int(self.headers['Content-Length']))
+        self._send(201, {'token': {
+            'methods': ['password'], 'expires_at': '2099-01-01T00:00:00Z',
+            'issued_at': '2020-01-01T00:00:00Z',
+            'user': {'id': 'u', 'name': 'clickos', 'domain': {
+                'id': 'default', 'name': 'Default'}},
+            'project': {'id': 'p', 'name': 'service', 'domain': {
+                'id': 'default', 'name': 'Default'}},
+            'roles': [{'id': 'r', 'name': 'admin'}],
+            'catalog': [self._service('compute', '/nova'),
+                        self._service('nfv-orchestration', '/tacker')]}})
+
+    def _service(self, kind, path):
+        return {'type': kind, 'name': kind, 'id': kind, 'endpoints': [
+            {'id': kind, 'interface': 'public', 'region': 'R',
+             'region_id': 'R', 'url': self.cloud.url + path}]}
+
+    def _send(self, status, body):
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        if status == 201:
+            self.send_header('X-Subject-Token', SERVICE_TOKEN)
+        self.send_header('Content-Type', 'application/json')
+        self.send_header('Content-Length', str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *args):
+        """Keep quiet."""

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handlers over HTTP: success, refusal, silence."""
+
+import unittest
+import uuid
+
+from tests.unit.clickos_api import base
+
+EMPTY = {'revision': 0, 'writes': []}
+
+
+class HandlersTest(base.TestCase):
+    """A member of the project that owns the server."""
+
+    def test_lists_handlers(self):
+        status, body = self.call('GET', self.handlers())
+        self.assertEqual(200, status)
+        self.assertEqual(
+            {'handlers': [{'name': 'fw.config', 'read': True,
+                           'write': True}]}, body)
+
+    def test_reads_a_handler(self):
+        self.assertEqual(
+            (200, {'name': 'fw.config', 'value': 'deny all'}),
+            self.call('GET', self.handlers('/fw.config')))
+
+    def test_a_compound_name_keeps_its_slashes(self):
+        self.agent.guests[self.server_id]['a/b.count'] = '7'
+        for path in ('/a/b.count', '/a%2Fb.count'):
+            self.assertEqual((200, {'name': 'a/b.count', 'value': '7'}),
+                             self.call('GET', self.handlers(path)))
+
+    def test_writes_and_records(self):
+        self.assertEqual((200, {'revision': 1}), self.put('allow icmp'))
+        self.assertEqual('allow icmp',
+                         self.agent.guests[self.server_id]['fw.config'])
+        self.assertEqual({'revision': 1,
+                          'writes': [['fw.config', 'allow icmp']]},
+                         self.state())
+
+    def test_keeps_the_last_value_in_order_of_last_write(self):
+        self.put('1', 'a.x')
+        self.put('2', 'b.x')
+        status, body = self.call('POST', self.handlers(), json={
+            'writes': [['a.x', '3'], ['c.x', '4'], ['a.x', '5']]})
+        self.assertEqual((200, {'revision': 3}), (status, body))
+        self.assertEqual(
+            {'revision': 3,
+             'writes': [['b.x', '2'], ['c.x', '4'], ['a.x', '5']]},
+            self.state())
+
+    def test_a_refused_value_is_not_recorded(self):
+        self.put('good')
+        self.assertError(400, 'handler-error', 'fw.config: bad value',
+                         self.put('bad'))
+        self.assertEqual({'revision': 1, 'writes': [['fw.config', 'good']]},
+                         self.state())
+        self.assertEqual((200, {'revision': 2}), self.put('good again'))
+
+    def test_a_refused_batch_leaves_nothing(self):
+        answer = self.call('POST', self.handlers(), json={
+            'writes': [['a.x', '1'], ['b.x', 'bad']]})
+        self.assertError(400, 'handler-error', 'b.x', answer)
+        self.assertEqual(EMPTY, self.state())
+
+    def test_unknown_handler(self):
+        self.assertError(404, 'no-such-handler', 'fw.nope',
+                         self.call('GET', self.handlers('/fw.nope')))
+
+    def test_dead_guest(self):
+        del self.agent.guests[self.server_id]
+        self.assertError(409, 'no-such-guest', self.server_id,
+                         self.put('allow'))
+        self.assertEqual(EMPTY, self.state())
+
+    def test_silent_agent(self):
+        self.cloud.add_server(self.server_id, self.project_id, 'host2')
+        self.assertError(504, 'timeout', 'host2', self.put('allow'))
+        self.assertEqual(EMPTY, self.state())
+
+    def test_server_without_a_host(self):
+        self.cloud.add_server(self.server_id, self.project_id, None)
+        self.assertError(409, 'dead-guest', 'no host', self.put('allow'))
+
+    def test_failing_agent_shows_no_traceback(self):
+        self.agent.broken = 'raise'
+        status, body = self.put('allow')
+        self.assertEqual((502, 'agent-failed'),
+                         (status, body['error']['code']))
+        self.assertNotIn('Traceback', str(body))
+        self.assertNotIn('AgentBug', str(body))
+        self.assertEqual(EMPTY, self.state())
+
+    def test_nonsense_from_the_agent(self):
+        for broken in ([], {'error': 'x'}, {'value': 5}, {'handlers': [1]}):
+            self.agent.broken = broken or 'text'
+            for path in ('', '/fw.config'):
+                status, body = self.call('GET', self.handlers(path))
+                self.assertEqual((502, 'agent-failed'),
+                                 (status, body['error']['code']))
+
+    def test_unknown_error_code_is_a_bad_gateway(self):
+        self.agent.broken = {'error': {'code': 'store', 'message': 'full'}}
+        self.assertError(502, 'store', 'full', self.put('allow'))
+
+
+class VnfTest(base.TestCase):
+    """The same by VNF instance."""
+
+    def setUp(self):
+        super().setUp()
+        self.vnf_id = str(uuid.uuid4())
+        self.path = f'/v1/vnfs/{self.vnf_id}/handlers/fw.config'
+
+    def test_single_guest(self):
+        self.cloud.add_vnf(self.vnf_id, self.project_id,
+                           [(self.server_id, 'VDU1', 'vnfc-1')])
+        self.assertEqual(
+            (200, {'name': 'fw.config', 'value': 'deny all'}),
+            self.call('GET', self.path))
+        self.assertEqual((200, {'revision': 1}),
+                         self.call('PUT', self.path, json={'value': 'x'}))
+        self.assertEqual([['fw.config', 'x']], self.state()['writes'])
+
+    def test_several_guests_need_a_name(self):
+        other = str(uuid.uuid4())
+        self.cloud.add_vnf(self.vnf_id, self.project_id,
+                           [(self.server_id, 'VDU1', 'vnfc-1'),
+                            (other, 'VDU1', 'vnfc-2')])
+        self.assertError(400, 'bad-request', 'VDU1 vnfc-2',
+                         self.call('GET', self.path))
+        self.assertEqual(
+            200, self.call('GET', self.path + '?vnfc=vnfc-1')[0])
+        self.assertError(404, 'no-such-vnfc', 'vnfc-9',
+                         self.call('GET', self.path + '?vnfc=vnfc-9'))
+
+    def test_not_instantiated(self):
+        self.cloud.add_vnf(self.vnf_id, self.project_id, [])
+        self.assertError(409, 'not-instantiated', self.vnf_id,
+                         self.call('GET', self.path))
+
+    def test_unknown_vnf(self):
+        self.assertError(404, 'no-such-vnf', self.vnf_id,
+                         self.call('GET', self.path))
+
+    def test_a_vim_cannot_claim_another_projects_server(self):
+        victim = str(uuid.uuid4())
+        self.cloud.add_server(victim, 'victim-project')
+        self.agent.guests[victim] = {'fw.config': 'secret'}
+        self.cloud.add_vnf(self.vnf_id, self.project_id,
+                           [(victim, 'VDU1', 'vnfc-1')])
+        self.assertError(404, 'no-such-server', victim,
+                         self.call('GET', self.path))
+        self.call('PUT', self.path, json={'value': 'mine'})
+        self.assertEqual('secret', self.agent.guests[victim]['fw.config'])
+
+
+if __name__ == '__main__':
+    unittest.main()

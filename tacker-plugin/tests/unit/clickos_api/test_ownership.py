@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may do what, and what becomes of a server that is gone."""
+
+from unittest import mock
+
+import sqlalchemy
+
+from clickos_api import handlers
+from tests.unit.clickos_api import base
+from tests.unit.clickos_api import fake_cloud
+
+
+class OwnershipTest(base.TestCase):
+    """Other projects, other roles."""
+
+    def test_no_token(self):
+        answer = self.client.get(self.handlers())
+        self.assertEqual(401, answer.status_code)
+
+    def test_another_project_does_not_see_the_server(self):
+        other = self.caller('other', 'member', 'reader')
+        for answer in (self.call('GET', self.handlers(), other),
+                       self.call('GET', self.handlers('/fw.config'), other),
+                       self.put('allow', token=other),
+                       self.call('GET', self.state_path(), other),
+                       self.call('DELETE', self.state_path(), other)):
+            self.assertError(404, 'no-such-server', self.server_id, answer)
+        self.assertEqual('deny all',
+                         self.agent.guests[self.server_id]['fw.config'])
+
+    def test_another_project_cannot_prune_desired_state(self):
+        self.put('allow icmp')
+        self.call('GET', self.handlers(),
+                  self.caller('other', 'member', 'reader'))
+        self.assertEqual(1, self.state()['revision'])
+
+    def test_a_reader_may_not_write(self):
+        reader = self.caller(self.project_id, 'reader')
+        self.assertEqual(200, self.call('GET', self.handlers(), reader)[0])
+        self.assertEqual(200, self.call('GET', self.state_path(), reader)[0])
+        self.assertError(403, 'forbidden', 'clickos:handler:write',
+                         self.put('allow', token=reader))
+
+    def test_nova_showing_a_server_is_not_enough(self):
+        """Nova's administrators see every server; its owner may write."""
+        admin = self.caller('admins', 'admin', 'member', 'reader')
+        self.cloud.projects[admin] = self.project_id   # Nova shows it
+        self.assertError(403, 'forbidden', self.project_id,
+                         self.put('allow', token=admin))
+
+    def test_the_owner_may_not_delete_desired_state(self):
+        self.put('allow icmp')
+        self.assertError(403, 'forbidden', 'desired_state:delete',
+                         self.call('DELETE', self.state_path()))
+
+    def test_a_service_reads_and_deletes_without_nova(self):
+        self.put('allow icmp')
+        self.cloud.failing = True
+        for role in ('service', 'admin'):
+            token = self.caller('service', role)
+            status, body = self.call('GET', self.state_path(), token)
+            self.assertEqual((200, 1), (status, body['revision']))
+        self.cloud.asked.clear()
+        for _ in range(2):
+            self.assertEqual(
+                204, self.call('DELETE', self.state_path(), token)[0])
+        self.assertEqual([], self.cloud.asked)
+        self.assertEqual({'revision': 0, 'writes': []}, self.state())
+
+    def test_a_server_that_is_gone_is_pruned(self):
+        self.put('allow icmp')
+        del self.cloud.servers[self.server_id]
+        self.assertError(404, 'no-such-server', self.server_id,
+                         self.call('DELETE', self.state_path()))
+        self.assertEqual({'revision': 0, 'writes': []}, self.state())
+
+    def test_an_unknown_server_costs_nova_one_request(self):
+        del self.cloud.servers[self.server_id]
+        self.call('GET', self.handlers())
+        self.assertEqual(
+            [(f'/nova/servers/{self.server_id}', self.token)],
+            self.cloud.asked)
+
+    def test_nova_away(self):
+        self.cloud.failing = True
+        self.assertError(503, 'unavailable', 'compute', self.put('allow'))
+
+    def test_only_the_host_is_asked_with_own_credentials(self):
+        self.put('allow')
+        self.assertEqual([self.token, fake_cloud.SERVICE_TOKEN],
+                         [token for _, token in self.cloud.asked])
+
+    def test_ids_are_one_spelling(self):
+        self.put('allow')
+        path = self.state_path().replace(self.server_id,
+                                         self.server_id.upper())
+        self.assertEqual(1, self.call('GET', path)[1]['revision'])
+
+
+class ServiceTest(base.TestCase):
+    """The application around the routes."""
+
+    def test_healthcheck_needs_no_token(self):
+        self.assertEqual(200, self.client.get('/healthcheck').status_code)
+
+    def test_answers_carry_a_request_id(self):
+        answer = self.client.get('/healthcheck')
+        self.assertRegex(answer.headers['x-openstack-request-id'],
+                         '^req-[0-9a-f-]{36}$')
+
+    def test_unknown_paths_and_methods(self):
+        self.assertEqual(404, self.call('GET', '/v2')[0])
+        self.assertEqual(404, self.call('GET', '/v1/hosts/x/handlers')[0])
+        self.assertEqual('method-not-allowed', self.call(
+            'DELETE', self.handlers())[1]['error']['code'])
+
+    def test_an_unexpected_failure_shows_no_traceback(self):
+        with mock.patch.object(handlers.Handlers, 'list', autospec=True,
+                               side_effect=ZeroDivisionError('secret')):
+            status, body = self.call('GET', self.handlers())
+        self.assertEqual((500, 'internal'), (status, body['error']['code']))
+        self.assertNotIn('secret', str(body))
+
+    def test_database_away(self):
+        engine = sqlalchemy.create_engine(self.conf.database.connection)
+        self.addCleanup(engine.dispose)
+        with engine.begin() as connection:
+            connection.execute(sqlalchemy.text('DROP TABLE desired_state'))
+        self.assertError(503, 'unavailable', 'the database',
+                         self.put('allow'))
+        self.assertEqual('deny all',
+                         self.agent.guests[self.server_id]['fw.config'])
