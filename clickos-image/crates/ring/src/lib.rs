@@ -1,2 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packet rings shared by a guest and the switch (unsafe island 1).
+//!
+//! One port is a region of memory with two rings: `tx` from the guest to the switch, `rx` from
+//! the switch to the guest; docs/rings.md has the layout. Each side takes the other as hostile:
+//! its own indices are private, every shared word is read once and checked on the copy, frames
+//! are copied out before anybody looks at them, and no Rust reference to shared memory exists.
+//!
+//! A busy side only polls. Before it sleeps it arms `need_kick`, looks once more, and is then
+//! woken exactly once.
+//!
+//! # Example of a guest's loop
+//! ```text
+//! loop {
+//!     while let Some(length) = port.pop(&mut buffer) { port.push(&buffer[..length])?; }
+//!     if port.publish() { kick.write()?; }
+//!     if !port.sleep_prepare() { wake.read()?; port.wake_done(); }
+//! }
+//! ```
+#![cfg_attr(not(feature = "std"), no_std)]
+#![deny(unsafe_code)]
+
+mod guest;
+mod half;
+pub mod layout;
+#[allow(unsafe_code)]
+mod mapping;
+#[cfg(feature = "std")]
+mod memfd;
+mod memory;
+mod switch;
+
+pub use guest::GuestPort;
+pub use half::PushError;
+pub use layout::{BUFFER_SIZE, SLOTS_RANGE};
+pub use mapping::Mapping;
+pub use memory::Memory;
+pub use switch::SwitchPort;
+
+use core::fmt;
+
+/// Why a region is not a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RingError {
+    /// Not a power of two within [`SLOTS_RANGE`].
+    Slots(u32),
+    /// The region has `have` bytes, its layout needs `need`.
+    Size {
+        have: usize,
+        need: usize,
+    },
+    BadMagic(u64),
+    BadVersion(u32),
+    BadBufferSize(u32),
+    /// The memfd can still be made smaller, which would kill whoever maps it.
+    NotSealed,
+    /// A system call failed with this error number.
+    Os(i32),
+}
+
+impl fmt::Display for RingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Slots(n) => write!(f, "slots: {n} is not a power of two in {SLOTS_RANGE:?}"),
+            Self::Size { have, need } => write!(f, "region: {have} bytes, the layout needs {need}"),
+            Self::BadMagic(n) => write!(f, "magic: {n:#x} is not {:#x}", layout::MAGIC),
+            Self::BadVersion(n) => write!(f, "version: {n} is not {}", layout::VERSION),
+            Self::BadBufferSize(n) => write!(f, "buffer size: {n} is not {BUFFER_SIZE}"),
+            Self::NotSealed => write!(f, "memfd: is not sealed against shrinking"),
+            Self::Os(n) => write!(f, "region: error number {n}"),
+        }
+    }
+}
+
+impl core::error::Error for RingError {}

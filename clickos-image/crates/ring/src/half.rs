@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One side's half of one ring: a producer or a consumer, the same code for guest and switch.
+//!
+//! In netmap's terms the guest owns the slots `[head, tail)` of each ring and one slot stays
+//! empty. So in `tx` the producer publishes `head` and may fill up to `tail`; in `rx` the
+//! producer publishes `tail` and may fill up to the slot before `head`.
+use core::fmt;
+
+use crate::layout::{BUFFER_SIZE, CUR, Descriptor, INDEX, Layout, NEED_KICK, Ring};
+use crate::memory::Memory;
+
+/// A frame that was not put into the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PushError {
+    Full,
+    /// Empty or longer than [`BUFFER_SIZE`].
+    BadLength(usize),
+    /// The peer's descriptor of the slot names no buffer; the slot was passed over.
+    BadBuffer,
+}
+
+impl fmt::Display for PushError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => write!(f, "ring: is full"),
+            Self::BadLength(n) => write!(f, "frame: length {n} is outside 1..={BUFFER_SIZE}"),
+            Self::BadBuffer => write!(f, "ring: a slot names no buffer"),
+        }
+    }
+}
+
+impl core::error::Error for PushError {}
+
+/// Who we are; it decides which line is ours.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Guest,
+    Switch,
+}
+
+/// The part producers and consumers share: the lines, the handshake before sleeping.
+struct Line {
+    layout: Layout,
+    ring: Ring,
+    own: usize,
+    peer: usize,
+    /// Our next slot; never read back from shared memory.
+    next: u32,
+    /// `next` when it was last published.
+    published: u32,
+    /// The peer's `next` as last read, checked to be an index.
+    peer_next: u32,
+    /// Words of the peer that were no index.
+    bad_indices: u64,
+}
+
+impl Line {
+    fn new(layout: Layout, ring: Ring, side: Side) -> Self {
+        let (guest, switch) = (ring.guest_line(), ring.switch_line());
+        let (own, peer) = if side == Side::Guest {
+            (guest, switch)
+        } else {
+            (switch, guest)
+        };
+        Self {
+            layout,
+            ring,
+            own,
+            peer,
+            next: 0,
+            published: 0,
+            peer_next: 0,
+            bad_indices: 0,
+        }
+    }
+
+    /// `index + n` around the ring.
+    fn add(&self, index: u32, n: u32) -> u32 {
+        index.wrapping_add(n) & (self.layout.slots() - 1)
+    }
+
+    /// Steps forward from `from` to `to`.
+    fn distance(&self, from: u32, to: u32) -> u32 {
+        self.add(to, from.wrapping_neg())
+    }
+
+    fn descriptor_at(&self, index: u32) -> usize {
+        self.layout.descriptors(self.ring) + index as usize * 8
+    }
+
+    /// A consumer of `tx` publishes the slot before its next one: that is netmap's `tail`.
+    fn bias(&self, consumer: bool) -> u32 {
+        if consumer && self.ring == Ring::Tx {
+            self.layout.slots() - 1
+        } else {
+            0
+        }
+    }
+
+    /// Reads the peer's index and accepts it only if it moved within what is ours to give.
+    fn refresh(&mut self, memory: &impl Memory, peer_consumes: bool) {
+        let word = memory.load(self.peer + INDEX);
+        let index = self.add(word, self.bias(peer_consumes).wrapping_neg());
+        // A consumer may come up to our next slot, a producer up to the slot before it.
+        let most = if peer_consumes {
+            self.distance(self.peer_next, self.next)
+        } else {
+            self.distance(self.peer_next, self.add(self.next, self.layout.slots() - 1))
+        };
+        if word >= self.layout.slots() || self.distance(self.peer_next, index) > most {
+            self.bad_indices = self.bad_indices.saturating_add(1);
+        } else {
+            self.peer_next = index;
+        }
+    }
+
+    /// Publishes our progress; true if the peer sleeps and waits for a slot we passed.
+    fn publish(&mut self, memory: &impl Memory, consumer: bool) -> bool {
+        if self.next == self.published {
+            return false;
+        }
+        let old = self.published;
+        self.published = self.next;
+        let bias = self.bias(consumer);
+        memory.store(self.own + INDEX, self.add(self.next, bias));
+        // Pairs with the fence in `arm`: either we see `need_kick`, or the peer sees the index.
+        memory.fence();
+        if memory.load(self.peer + NEED_KICK) == 0 {
+            return false;
+        }
+        let cur = memory.load(self.peer + CUR);
+        let passed = self.distance(self.add(old, bias), cur) < self.distance(old, self.next);
+        if cur < self.layout.slots() && !passed {
+            return false;
+        }
+        // The kick follows, so a second one before the peer is awake would only cost time.
+        memory.store(self.peer + NEED_KICK, 0);
+        true
+    }
+
+    /// Asks for a kick once the peer's published index passes `cur`.
+    fn arm(&self, memory: &impl Memory, cur: u32) {
+        memory.store(self.own + CUR, cur);
+        memory.store(self.own + NEED_KICK, 1);
+        memory.fence();
+    }
+
+    fn disarm(&self, memory: &impl Memory) {
+        memory.store(self.own + NEED_KICK, 0);
+    }
+}
+
+/// Fills slots.
+pub(crate) struct Producer {
+    line: Line,
+    /// The last push found the ring full.
+    blocked: bool,
+    /// Buffers come from our own layout (guest) or from the peer's descriptors (switch).
+    side: Side,
+}
+
+impl Producer {
+    pub fn new(layout: Layout, side: Side) -> Self {
+        let ring = if side == Side::Guest {
+            Ring::Tx
+        } else {
+            Ring::Rx
+        };
+        Self {
+            line: Line::new(layout, ring, side),
+            blocked: false,
+            side,
+        }
+    }
+
+    /// Slots that can be filled as far as known.
+    fn free(&self) -> u32 {
+        self.line.layout.slots() - 1 - self.line.distance(self.line.peer_next, self.line.next)
+    }
+
+    /// Slots that can be filled now.
+    pub fn space(&mut self, memory: &impl Memory) -> u32 {
+        self.line.refresh(memory, true);
+        self.free()
+    }
+
+    pub fn push(&mut self, memory: &impl Memory, frame: &[u8]) -> Result<(), PushError> {
+        if frame.is_empty() || frame.len() > BUFFER_SIZE {
+            return Err(PushError::BadLength(frame.len()));
+        }
+        if self.free() == 0 && self.space(memory) == 0 {
+            self.blocked = true;
+            return Err(PushError::Full);
+        }
+        let at = self.line.descriptor_at(self.line.next);
+        let offset = self.buffer(memory, at);
+        let slot = self.line.next;
+        self.line.next = self.line.add(slot, 1);
+        let Some(offset) = offset else {
+            memory.store_descriptor(at, 0);
+            return Err(PushError::BadBuffer);
+        };
+        memory.write(offset as usize, frame);
+        let len = frame.len() as u16;
+        memory.store_descriptor(at, Descriptor { offset, len }.to_word());
+        self.blocked = false;
+        Ok(())
+    }
+
+    fn buffer(&self, memory: &impl Memory, descriptor_at: usize) -> Option<u32> {
+        let layout = self.line.layout;
+        if self.side == Side::Guest {
+            let offset = layout.buffers(Ring::Tx) + self.line.next as usize * BUFFER_SIZE;
+            return Some(offset as u32);
+        }
+        let word = memory.load_descriptor(descriptor_at) & u64::from(u32::MAX);
+        let offered = Descriptor::from_word(word, layout)?;
+        (offered.offset as usize % BUFFER_SIZE == 0).then_some(offered.offset)
+    }
+
+    pub fn publish(&mut self, memory: &impl Memory) -> bool {
+        self.line.publish(memory, false)
+    }
+
+    /// If the ring was full: asks to be woken once half of it is free. True if it is already.
+    pub fn sleep_prepare(&mut self, memory: &impl Memory) -> bool {
+        if !self.blocked {
+            return false;
+        }
+        let half = self.line.layout.slots() / 2;
+        let freed = self.line.add(self.line.next, half);
+        let bias = self.line.bias(true);
+        self.line.arm(memory, self.line.add(freed, bias));
+        self.space(memory) >= half
+    }
+
+    pub fn wake_done(&mut self, memory: &impl Memory) {
+        if self.blocked {
+            self.line.disarm(memory);
+            self.blocked = false;
+        }
+    }
+
+    pub fn bad_indices(&self) -> u64 {
+        self.line.bad_indices
+    }
+}
+
+/// Takes frames out of slots.
+pub(crate) struct Consumer {
+    line: Line,
+    bad_descriptors: u64,
+    side: Side,
+}
+
+impl Consumer {
+    pub fn new(layout: Layout, side: Side) -> Self {
+        let ring = if side == Side::Guest {
+            Ring::Rx
+        } else {
+            Ring::Tx
+        };
+        Self {
+            line: Line::new(layout, ring, side),
+            bad_descriptors: 0,
+            side,
+        }
+    }
+
+    /// Frames waiting now, as the peer says.
+    pub fn waiting(&mut self, memory: &impl Memory) -> u32 {
+        if self.line.next == self.line.peer_next {
+            self.line.refresh(memory, false);
+        }
+        self.line.distance(self.line.next, self.line.peer_next)
+    }
+
+    /// Copies the next good frame to `into`; bad ones before it are passed over and counted.
+    pub fn pop(&mut self, memory: &impl Memory, into: &mut [u8]) -> Option<usize> {
+        while self.waiting(memory) > 0 {
+            let at = self.line.descriptor_at(self.line.next);
+            self.line.next = self.line.add(self.line.next, 1);
+            let word = memory.load_descriptor(at);
+            match Descriptor::from_word(word, self.line.layout) {
+                Some(d) if d.len > 0 && usize::from(d.len) <= into.len() => {
+                    memory.read(d.offset as usize, &mut into[..usize::from(d.len)]);
+                    return Some(d.len.into());
+                }
+                _ => self.bad_slot(memory, at),
+            }
+        }
+        None
+    }
+
+    /// Counts a bad descriptor; a guest also offers the slot's own buffer again, because the
+    /// switch may have destroyed the descriptor.
+    fn bad_slot(&mut self, memory: &impl Memory, at: usize) {
+        self.bad_descriptors = self.bad_descriptors.saturating_add(1);
+        if self.side == Side::Guest {
+            let slot = (at - self.line.descriptor_at(0)) / 8;
+            memory.store_descriptor(at, offered(self.line.layout, self.line.ring, slot as u32));
+        }
+    }
+
+    pub fn publish(&mut self, memory: &impl Memory) -> bool {
+        self.line.publish(memory, true)
+    }
+
+    /// Asks to be woken by the next frame. True if one is there already.
+    pub fn sleep_prepare(&mut self, memory: &impl Memory) -> bool {
+        self.line.arm(memory, self.line.peer_next);
+        self.waiting(memory) > 0
+    }
+
+    pub fn wake_done(&mut self, memory: &impl Memory) {
+        self.line.disarm(memory);
+    }
+
+    pub fn malformed(&self) -> u64 {
+        self.bad_descriptors.saturating_add(self.line.bad_indices)
+    }
+}
+
+/// The descriptor that offers a slot's own buffer.
+pub(crate) fn offered(layout: Layout, ring: Ring, slot: u32) -> u64 {
+    let offset = layout.buffers(ring) + slot as usize * BUFFER_SIZE;
+    Descriptor {
+        offset: offset as u32,
+        len: 0,
+    }
+    .to_word()
+}
+
+/// Writes the words both sides start from.
+pub(crate) fn initialize(memory: &impl Memory, layout: Layout) {
+    for ring in [Ring::Tx, Ring::Rx] {
+        for slot in 0..layout.slots() {
+            let at = layout.descriptors(ring) + slot as usize * 8;
+            memory.store_descriptor(at, offered(layout, ring, slot));
+        }
+    }
+    memory.store(Ring::Tx.switch_line() + INDEX, layout.slots() - 1);
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Real shared memory behind [`Memory`]: the only unsafe code of this crate.
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
+
+use crate::Memory;
+
+/// A region of memory another protection domain can write at any time.
+pub struct Mapping {
+    base: NonNull<u8>,
+    size: usize,
+    #[cfg(feature = "std")]
+    unmap: bool,
+}
+
+// SAFETY: the region is reached only through raw pointers, atomics and copies, which do not care
+// which thread uses them; there is no interior state besides.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Takes memory that is shared by other means, such as granted pages.
+    ///
+    /// # Safety
+    /// `base` must be page aligned and valid for reads and writes of `size` bytes as long as the
+    /// mapping lives, and no reference to any of it may exist meanwhile.
+    pub unsafe fn from_raw(base: NonNull<u8>, size: usize) -> Self {
+        Self {
+            base,
+            size,
+            #[cfg(feature = "std")]
+            unmap: false,
+        }
+    }
+
+    /// Maps the first `size` bytes of a file that cannot shrink.
+    #[cfg(feature = "std")]
+    pub(crate) fn of_file(
+        file: std::os::fd::BorrowedFd<'_>,
+        size: usize,
+    ) -> rustix::io::Result<Self> {
+        use rustix::mm::{MapFlags, ProtFlags, mmap};
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice affects no existing memory.
+        let base = unsafe { mmap(ptr::null_mut(), size, protection, MapFlags::SHARED, file, 0) }?;
+        let base = NonNull::new(base.cast()).ok_or(rustix::io::Errno::NOMEM)?;
+        Ok(Self {
+            base,
+            size,
+            unmap: true,
+        })
+    }
+
+    /// The address of `len` bytes at `at`.
+    fn at(&self, at: usize, len: usize, align: usize) -> *mut u8 {
+        assert!(
+            at <= self.size && len <= self.size - at && at % align == 0,
+            "outside of the region"
+        );
+        // SAFETY: `at` was just checked to lie within the region of `size` bytes at `base`.
+        unsafe { self.base.as_ptr().add(at) }
+    }
+}
+
+#[cfg(feature = "std")]
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        if self.unmap {
+            // SAFETY: `of_file` mapped exactly this range, and nothing refers to it any more.
+            let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.size) };
+        }
+    }
+}
+
+impl Memory for Mapping {
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn load(&self, at: usize) -> u32 {
+        let word = self.at(at, 4, 4).cast();
+        // SAFETY: in the region and aligned (checked, `base` is page aligned); atomics are the one
+        // access both sides make to it, and the reference ends with this statement.
+        unsafe { AtomicU32::from_ptr(word).load(Ordering::Acquire) }
+    }
+
+    fn store(&self, at: usize, value: u32) {
+        let word = self.at(at, 4, 4).cast();
+        // SAFETY: as in `load`.
+        unsafe { AtomicU32::from_ptr(word).store(value, Ordering::Release) }
+    }
+
+    fn load_descriptor(&self, at: usize) -> u64 {
+        let word = self.at(at, 8, 8).cast();
+        // SAFETY: as in `load`.
+        unsafe { AtomicU64::from_ptr(word).load(Ordering::Relaxed) }
+    }
+
+    fn store_descriptor(&self, at: usize, value: u64) {
+        let word = self.at(at, 8, 8).cast();
+        // SAFETY: as in `load`.
+        unsafe { AtomicU64::from_ptr(word).store(value, Ordering::Relaxed) }
+    }
+
+    fn read(&self, at: usize, into: &mut [u8]) {
+        let from = self.at(at, into.len(), 1);
+        // SAFETY: in the region (checked); `into` is private, so they do not overlap. The peer may
+        // write meanwhile: any bytes are fine, they are checked on the copy.
+        unsafe { ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) }
+        // The copy is the only read: nothing may be read from the region again in its place.
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    fn write(&self, at: usize, from: &[u8]) {
+        let into = self.at(at, from.len(), 1);
+        // SAFETY: in the region (checked); `from` is private, so they do not overlap.
+        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), into, from.len()) }
+    }
+
+    fn fence(&self) {
+        fence(Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Regions in a memfd, for guests that are processes.
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{
+    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
+};
+use rustix::io::Errno;
+
+use crate::layout::Layout;
+use crate::{GuestPort, Mapping, RingError, SwitchPort};
+
+impl From<Errno> for RingError {
+    fn from(error: Errno) -> Self {
+        Self::Os(error.raw_os_error())
+    }
+}
+
+impl SwitchPort {
+    /// Makes a prepared region in a new memfd that can neither shrink (which would kill whoever
+    /// maps it) nor grow (which would cost the switch memory).
+    pub fn create(slots: u32) -> Result<(Self, OwnedFd), RingError> {
+        let layout = Layout::new(slots)?;
+        let file = memfd_create("vale-ring", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        ftruncate(&file, layout.size() as u64)?;
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let mapping = Mapping::of_file(file.as_fd(), layout.size())?;
+        Ok((Self::format(mapping, slots)?, file))
+    }
+}
+
+impl GuestPort {
+    /// Maps the memfd that came from the switch.
+    pub fn map(memfd: impl AsFd) -> Result<Self, RingError> {
+        if !fcntl_get_seals(&memfd)?.contains(SealFlags::SHRINK) {
+            return Err(RingError::NotSealed);
+        }
+        let have = usize::try_from(fstat(&memfd)?.st_size).unwrap_or(0);
+        let need = Layout::new(*crate::SLOTS_RANGE.start())?.size();
+        if have < need {
+            return Err(RingError::Size { have, need });
+        }
+        let most = Layout::new(*crate::SLOTS_RANGE.end())?.size();
+        Self::attach(Mapping::of_file(memfd.as_fd(), have.min(most))?)
+    }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the ring logic needs of shared memory; the tests' model of it runs under loom.
+
+/// Memory shared with a hostile peer. Offsets are in bytes from the region's start and come from
+/// checked descriptors or the layout; an implementation may panic outside of the region.
+pub trait Memory {
+    /// Bytes in the region.
+    fn size(&self) -> usize;
+    /// Reads an aligned word with acquire ordering.
+    fn load(&self, at: usize) -> u32;
+    /// Writes an aligned word with release ordering.
+    fn store(&self, at: usize, value: u32);
+    /// Reads an aligned descriptor; the load of an index orders it.
+    fn load_descriptor(&self, at: usize) -> u64;
+    /// Writes an aligned descriptor; the store of an index orders it.
+    fn store_descriptor(&self, at: usize, value: u64);
+    /// Copies out of the region.
+    fn read(&self, at: usize, into: &mut [u8]);
+    /// Copies into the region.
+    fn write(&self, at: usize, from: &[u8]);
+    /// A sequentially consistent fence.
+    fn fence(&self);
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The switch's side of a port.
+use crate::half::{Consumer, Producer, PushError, Side, initialize};
+use crate::layout::{
+    AT_BUFFER_SIZE, AT_MAGIC, AT_SLOTS, AT_VERSION, BUFFER_SIZE, Layout, MAGIC, VERSION,
+};
+use crate::memory::Memory;
+use crate::{Mapping, RingError};
+
+/// The switch's side of a port: pops from `tx`, pushes to `rx`.
+pub struct SwitchPort<M: Memory = Mapping> {
+    memory: M,
+    tx: Consumer,
+    rx: Producer,
+}
+
+impl<M: Memory> SwitchPort<M> {
+    /// Prepares a region that nobody uses yet.
+    pub fn format(memory: M, slots: u32) -> Result<Self, RingError> {
+        let layout = Layout::new(slots)?;
+        let (have, need) = (memory.size(), layout.size());
+        if have < need {
+            return Err(RingError::Size { have, need });
+        }
+        initialize(&memory, layout);
+        memory.store(AT_VERSION, VERSION);
+        memory.store(AT_SLOTS, slots);
+        memory.store(AT_BUFFER_SIZE, BUFFER_SIZE as u32);
+        memory.store_descriptor(AT_MAGIC, MAGIC);
+        let (tx, rx) = (
+            Consumer::new(layout, Side::Switch),
+            Producer::new(layout, Side::Switch),
+        );
+        Ok(Self { memory, tx, rx })
+    }
+
+    /// Frames waiting from the guest, as it says.
+    pub fn waiting(&mut self) -> u32 {
+        self.tx.waiting(&self.memory)
+    }
+
+    /// Copies the guest's next frame to the start of `buffer` and returns its length. A frame
+    /// that does not fit, or a descriptor that makes no sense, is passed over and counted.
+    pub fn pop(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        self.tx.pop(&self.memory, buffer)
+    }
+
+    /// Copies a frame into the guest's ring; the guest sees it after [`Self::publish`].
+    pub fn push(&mut self, frame: &[u8]) -> Result<(), PushError> {
+        self.rx.push(&self.memory, frame)
+    }
+
+    /// Shows the guest what was pushed and gives back what was popped; call it once per batch.
+    /// True if the guest has to be woken, which must then be done.
+    #[must_use = "the guest sleeps until it is woken"]
+    pub fn publish(&mut self) -> bool {
+        let pushed = self.rx.publish(&self.memory);
+        let popped = self.tx.publish(&self.memory);
+        pushed || popped
+    }
+
+    /// Asks for a kick by the guest's next frame, after a [`Self::publish`]. True if there is one
+    /// already: do not sleep. False: wait for the kick, then call [`Self::wake_done`].
+    #[must_use = "sleeping after true can be forever"]
+    pub fn sleep_prepare(&mut self) -> bool {
+        let frames = self.tx.sleep_prepare(&self.memory);
+        if frames {
+            self.wake_done();
+        }
+        frames
+    }
+
+    /// Ends what [`Self::sleep_prepare`] began; harmless at any time.
+    pub fn wake_done(&mut self) {
+        self.tx.wake_done(&self.memory);
+    }
+
+    /// Descriptors and indices of the guest that made no sense so far.
+    pub fn malformed(&self) -> u64 {
+        self.tx.malformed().saturating_add(self.rx.bad_indices())
+    }
+}

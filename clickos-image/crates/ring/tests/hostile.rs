@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A peer that writes anything anywhere: no panic, no endless loop, no frame out of bounds, and an
+//! honest flow goes on once the peer behaves.
+#![cfg(test)]
+use std::os::fd::OwnedFd;
+
+use clickos_ring::{BUFFER_SIZE, GuestPort, SwitchPort};
+use proptest::prelude::*;
+
+const SLOTS: u32 = 64;
+
+/// A write of the hostile peer, in its own lines or in the descriptors and buffers it may reach.
+#[derive(Clone, Debug)]
+struct Write {
+    at: u64,
+    value: u64,
+}
+
+fn writes() -> impl Strategy<Value = Vec<Write>> {
+    let interesting = prop_oneof![
+        any::<u64>(),
+        0..200u64,
+        (0..300_000u64, 0..4096u64, 0..2u64)
+            .prop_map(|(offset, len, flags)| offset | len << 32 | flags << 48),
+    ];
+    let place = prop_oneof![0x100..0x300u64, 0x1000..0x3000u64, 0..274_432u64 - 8];
+    let write = (place, interesting).prop_map(|(at, value)| Write { at: at & !7, value });
+    prop::collection::vec(write, 0..40)
+}
+
+fn scribble(fd: &OwnedFd, writes: &[Write]) {
+    for write in writes {
+        rustix::io::pwrite(fd, &write.value.to_le_bytes(), write.at).unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_switch_survives_any_guest(rounds in prop::collection::vec(writes(), 1..8)) {
+        let (mut switch, fd) = SwitchPort::create(SLOTS).unwrap();
+        let mut buffer = [0; BUFFER_SIZE];
+        for writes in &rounds {
+            scribble(&fd, writes);
+            for _ in 0..2 * SLOTS {
+                let _ = switch.push(&[7; 60]);
+            }
+            let mut popped = 0;
+            while let Some(length) = switch.pop(&mut buffer) {
+                prop_assert!((1..=BUFFER_SIZE).contains(&length));
+                popped += 1;
+                prop_assert!(popped < SLOTS, "more frames than the ring holds");
+            }
+            let _ = (switch.publish(), switch.sleep_prepare());
+            switch.wake_done();
+        }
+    }
+
+    #[test]
+    fn the_guest_survives_any_switch(rounds in prop::collection::vec(writes(), 1..8)) {
+        let (_switch, fd) = SwitchPort::create(SLOTS).unwrap();
+        let mut guest = GuestPort::map(&fd).unwrap();
+        let mut buffer = [0; BUFFER_SIZE];
+        for writes in &rounds {
+            scribble(&fd, writes);
+            for _ in 0..2 * SLOTS {
+                let _ = guest.push(&[7; 60]);
+            }
+            let mut popped = 0;
+            while guest.pop(&mut buffer).is_some() {
+                popped += 1;
+                prop_assert!(popped < SLOTS, "more frames than the ring holds");
+            }
+            let _ = (guest.publish(), guest.sleep_prepare());
+            guest.wake_done();
+        }
+    }
+
+    /// Bad descriptors cost their own frames only.
+    #[test]
+    fn good_frames_pass_between_bad_ones(bad in prop::collection::vec(any::<bool>(), 1..60)) {
+        let (mut switch, fd) = SwitchPort::create(SLOTS).unwrap();
+        let mut guest = GuestPort::map(&fd).unwrap();
+        for (slot, is_bad) in bad.iter().enumerate() {
+            guest.push(&[slot as u8; 60]).unwrap();
+            if *is_bad {
+                rustix::io::pwrite(&fd, &[0xff; 8], 0x1000 + slot as u64 * 8).unwrap();
+            }
+        }
+        let _ = guest.publish();
+        let mut buffer = [0; BUFFER_SIZE];
+        for (slot, _) in bad.iter().enumerate().filter(|(_, is_bad)| !**is_bad) {
+            prop_assert_eq!(switch.pop(&mut buffer), Some(60));
+            prop_assert_eq!(buffer[0], slot as u8);
+        }
+        prop_assert_eq!(switch.pop(&mut buffer), None);
+        prop_assert_eq!(switch.malformed(), bad.iter().filter(|b| **b).count() as u64);
+    }
+}
+
+/// A guest that offered nonsense as receive buffers gets frames again once it offers good ones.
+#[test]
+fn bad_receive_buffers_heal() {
+    let (mut switch, fd) = SwitchPort::create(SLOTS).unwrap();
+    let mut guest = GuestPort::map(&fd).unwrap();
+    let mut buffer = [0; BUFFER_SIZE];
+    rustix::io::pwrite(&fd, &[0xff; 512], 0x2000).unwrap();
+    for _ in 0..SLOTS - 1 {
+        assert!(switch.push(&[1; 60]).is_err());
+    }
+    let _ = switch.publish();
+    assert_eq!(guest.pop(&mut buffer), None);
+    assert_eq!(guest.malformed(), u64::from(SLOTS) - 1);
+    let _ = guest.publish();
+    switch.push(&[1; 60]).unwrap_err();
+    switch.push(&[2; 60]).unwrap();
+    let _ = switch.publish();
+    assert_eq!(guest.pop(&mut buffer), Some(60));
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Guest and switch over a real memfd.
+#![cfg(test)]
+use std::os::fd::OwnedFd;
+
+use clickos_ring::{BUFFER_SIZE, GuestPort, PushError, RingError, SwitchPort};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+
+fn pair(slots: u32) -> (SwitchPort, GuestPort) {
+    let (switch, memfd) = SwitchPort::create(slots).unwrap();
+    (switch, GuestPort::map(memfd).unwrap())
+}
+
+#[test]
+fn frames_cross_in_order_both_ways_around_the_ring() {
+    let (mut switch, mut guest) = pair(64);
+    let mut buffer = [0; BUFFER_SIZE];
+    for n in 0..1000usize {
+        let frame = vec![n as u8; 1 + n * 7 % BUFFER_SIZE];
+        guest.push(&frame).unwrap();
+        switch.push(&frame).unwrap();
+        assert_eq!(switch.pop(&mut buffer), None, "not published yet");
+        let _ = (guest.publish(), switch.publish());
+        assert_eq!(switch.pop(&mut buffer), Some(frame.len()));
+        assert_eq!(buffer[..frame.len()], frame);
+        buffer.fill(0);
+        assert_eq!(guest.pop(&mut buffer), Some(frame.len()));
+        assert_eq!(buffer[..frame.len()], frame);
+        let _ = (guest.publish(), switch.publish());
+    }
+    assert_eq!((guest.malformed(), switch.malformed()), (0, 0));
+}
+
+#[test]
+fn one_slot_stays_empty() {
+    let (mut switch, mut guest) = pair(64);
+    let mut buffer = [0; BUFFER_SIZE];
+    for _ in 0..3 {
+        for _ in 0..63 {
+            guest.push(b"x").unwrap();
+            switch.push(b"y").unwrap();
+        }
+        assert_eq!(guest.push(b"x"), Err(PushError::Full));
+        assert_eq!(switch.push(b"y"), Err(PushError::Full));
+        let _ = (guest.publish(), switch.publish());
+        assert_eq!(switch.waiting(), 63);
+        while switch.pop(&mut buffer).is_some() {}
+        while guest.pop(&mut buffer).is_some() {}
+        assert_eq!(
+            guest.push(b"x"),
+            Err(PushError::Full),
+            "popped but not given back"
+        );
+        let _ = (guest.publish(), switch.publish());
+        assert_eq!(guest.space(), 63);
+    }
+}
+
+#[test]
+fn lengths_are_bounded() {
+    let (mut switch, mut guest) = pair(64);
+    assert_eq!(guest.push(b""), Err(PushError::BadLength(0)));
+    assert_eq!(
+        guest.push(&[0; BUFFER_SIZE + 1]),
+        Err(PushError::BadLength(BUFFER_SIZE + 1))
+    );
+    guest.push(&[1; 100]).unwrap();
+    let _ = guest.publish();
+    assert_eq!(switch.pop(&mut [0; 99]), None);
+    assert_eq!(switch.malformed(), 1);
+}
+
+#[test]
+fn a_kick_is_wanted_only_by_a_sleeper_and_only_once() {
+    let (mut switch, mut guest) = pair(64);
+    guest.push(b"x").unwrap();
+    assert!(!guest.publish(), "the switch is awake");
+    assert!(switch.sleep_prepare(), "a frame is waiting");
+    assert_eq!(switch.pop(&mut [0; 64]), Some(1));
+    let _ = switch.publish();
+    assert!(!switch.sleep_prepare());
+    assert!(!guest.publish(), "nothing new");
+    guest.push(b"x").unwrap();
+    assert!(guest.publish());
+    guest.push(b"x").unwrap();
+    assert!(!guest.publish(), "it has been kicked already");
+    switch.wake_done();
+    assert!(!guest.sleep_prepare());
+    switch.push(b"y").unwrap();
+    assert!(switch.publish());
+}
+
+#[test]
+fn a_full_guest_is_woken_when_half_of_the_ring_is_free() {
+    let (mut switch, mut guest) = pair(64);
+    while guest.push(b"x").is_ok() {}
+    assert!(!guest.publish());
+    assert!(!guest.sleep_prepare());
+    let mut wakes = Vec::new();
+    for n in 1..=63 {
+        assert_eq!(switch.pop(&mut [0; 64]), Some(1));
+        if switch.publish() {
+            wakes.push(n);
+        }
+    }
+    assert_eq!(wakes, [32]);
+    guest.wake_done();
+    assert_eq!(guest.space(), 63);
+}
+
+#[test]
+fn a_region_that_is_no_port_is_refused() {
+    let memfd = |size: u64, seal: bool| -> OwnedFd {
+        let file = memfd_create("t", MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&file, size).unwrap();
+        if seal {
+            fcntl_add_seals(&file, SealFlags::SHRINK).unwrap();
+        }
+        file
+    };
+    let refused = |fd: OwnedFd| GuestPort::map(fd).map(drop).unwrap_err();
+    assert_eq!(refused(memfd(1 << 20, false)), RingError::NotSealed);
+    assert_eq!(refused(memfd(1 << 20, true)), RingError::BadMagic(0));
+    assert!(matches!(
+        refused(memfd(4096, true)),
+        RingError::Size { have: 4096, .. }
+    ));
+    let (_, fd) = SwitchPort::create(64).unwrap();
+    for (at, value, error) in [
+        (0x0c, 100, RingError::Slots(100)),
+        (
+            0x0c,
+            2048,
+            RingError::Size {
+                have: 274_432,
+                need: 8_425_472,
+            },
+        ),
+        (0x08, 2, RingError::BadVersion(2)),
+        (0x10, 4096, RingError::BadBufferSize(4096)),
+    ] {
+        let mut old = [0; 4];
+        rustix::io::pread(&fd, &mut old, at).unwrap();
+        rustix::io::pwrite(&fd, &u32::to_le_bytes(value), at).unwrap();
+        assert_eq!(GuestPort::map(&fd).map(drop).unwrap_err(), error);
+        rustix::io::pwrite(&fd, &old, at).unwrap();
+    }
+    assert!(SwitchPort::create(63).is_err());
+    ftruncate(&fd, 0).unwrap_err();
+}

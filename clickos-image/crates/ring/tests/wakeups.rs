@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//! All interleavings, and reorderings of memory, of one side going to sleep while the other
+//! publishes. A lost wake-up is a deadlock of the model, which loom reports.
+#![cfg(test)]
+use std::sync::Arc;
+
+use clickos_ring::{GuestPort, Memory, SwitchPort};
+use loom::cell::Cell;
+use loom::sync::Notify;
+use loom::sync::atomic::{AtomicU32, Ordering, fence};
+
+const SLOTS: u32 = 64;
+const FRAMES: usize = 2;
+
+/// The words of the lines as loom's atomics, the descriptors that are used as its race-checked
+/// cells; no frame data.
+struct Words {
+    lines: [[AtomicU32; 3]; 4],
+    descriptors: [[Cell<u64>; 4]; 2],
+    fenced: bool,
+}
+
+#[derive(Clone)]
+struct Model(Arc<Words>);
+
+impl Model {
+    fn new(fenced: bool) -> Self {
+        let lines = std::array::from_fn(|_| std::array::from_fn(|_| AtomicU32::new(0)));
+        let descriptors = std::array::from_fn(|_| std::array::from_fn(|_| Cell::new(0)));
+        Self(Arc::new(Words {
+            lines,
+            descriptors,
+            fenced,
+        }))
+    }
+
+    fn word(&self, at: usize) -> Option<&AtomicU32> {
+        let at = at.checked_sub(0x100)?;
+        Some(&self.0.lines[at / 128][at % 128 / 4])
+    }
+
+    fn descriptor(&self, at: usize) -> Option<&Cell<u64>> {
+        let at = at.checked_sub(0x1000)?;
+        self.0.descriptors[at / 0x1000].get(at % 0x1000 / 8)
+    }
+}
+
+impl Memory for Model {
+    fn size(&self) -> usize {
+        1 << 20
+    }
+
+    fn load(&self, at: usize) -> u32 {
+        match (self.word(at), at) {
+            (Some(word), _) => word.load(Ordering::Acquire),
+            (None, 0x08) => 1,
+            (None, 0x0c) => SLOTS,
+            (None, _) => 2048,
+        }
+    }
+
+    fn store(&self, at: usize, value: u32) {
+        if let Some(word) = self.word(at) {
+            word.store(value, Ordering::Release);
+        }
+    }
+
+    fn load_descriptor(&self, at: usize) -> u64 {
+        self.descriptor(at)
+            .map_or(u64::from_le_bytes(*b"VALERING"), Cell::get)
+    }
+
+    fn store_descriptor(&self, at: usize, value: u64) {
+        if let Some(cell) = self.descriptor(at) {
+            cell.set(value);
+        }
+    }
+
+    fn read(&self, _: usize, _: &mut [u8]) {}
+
+    fn write(&self, _: usize, _: &[u8]) {}
+
+    fn fence(&self) {
+        if self.0.fenced {
+            fence(Ordering::SeqCst);
+        }
+    }
+}
+
+fn explore(
+    test: impl Fn(SwitchPort<Model>, GuestPort<Model>) + Send + Sync + 'static,
+    fenced: bool,
+) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(move || {
+        let model = Model::new(fenced);
+        let switch = SwitchPort::format(model.clone(), SLOTS).unwrap();
+        test(switch, GuestPort::attach(model).unwrap());
+    });
+}
+
+/// The guest sends frames one by one; the switch sleeps whenever there is none.
+fn switch_sleeps(mut switch: SwitchPort<Model>, mut guest: GuestPort<Model>) {
+    let kick = Arc::new(Notify::new());
+    let kicker = Arc::clone(&kick);
+    let sender = loom::thread::spawn(move || {
+        for _ in 0..FRAMES {
+            guest.push(b"x").unwrap();
+            if guest.publish() {
+                kicker.notify();
+            }
+        }
+    });
+    let mut seen = 0;
+    while seen < FRAMES {
+        while switch.pop(&mut [0; 64]).is_some() {
+            seen += 1;
+        }
+        let _ = switch.publish();
+        if seen < FRAMES && !switch.sleep_prepare() {
+            kick.wait();
+            switch.wake_done();
+        }
+    }
+    sender.join().unwrap();
+    assert_eq!(switch.malformed(), 0);
+}
+
+/// The other way around.
+fn guest_sleeps(mut switch: SwitchPort<Model>, mut guest: GuestPort<Model>) {
+    let wake = Arc::new(Notify::new());
+    let waker = Arc::clone(&wake);
+    let sender = loom::thread::spawn(move || {
+        for _ in 0..FRAMES {
+            switch.push(b"x").unwrap();
+            if switch.publish() {
+                waker.notify();
+            }
+        }
+    });
+    let mut seen = 0;
+    while seen < FRAMES {
+        while guest.pop(&mut [0; 64]).is_some() {
+            seen += 1;
+        }
+        let _ = guest.publish();
+        if seen < FRAMES && !guest.sleep_prepare() {
+            wake.wait();
+            guest.wake_done();
+        }
+    }
+    sender.join().unwrap();
+    assert_eq!(guest.malformed(), 0);
+}
+
+#[test]
+fn no_kick_is_lost() {
+    explore(switch_sleeps, true);
+}
+
+#[test]
+fn no_wake_is_lost() {
+    explore(guest_sleeps, true);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn the_model_finds_the_lost_kick_if_there_is_no_fence() {
+    explore(switch_sleeps, false);
+}
