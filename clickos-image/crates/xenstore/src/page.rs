@@ -57,7 +57,7 @@ impl Page for SharedPage {
     fn load(&self, index: Index) -> u32 {
         // SAFETY: `index` gives an address within the page, aligned because the base is.
         let value = unsafe { self.index(index).read_volatile() };
-        fence(Ordering::SeqCst);
+        fence(Ordering::Acquire);
         value
     }
 

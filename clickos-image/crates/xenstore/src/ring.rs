@@ -53,6 +53,9 @@ struct Pending {
 pub struct RingClient<P, N> {
     page: P,
     notify: N,
+    /// Our two indices; what the page says of them is not believed.
+    req_prod: u32,
+    rsp_cons: u32,
     out: VecDeque<u8>,
     decoder: Decoder,
     last_id: u32,
@@ -67,6 +70,8 @@ impl<P: Page, N: Notify> RingClient<P, N> {
     /// A connection over this page; the store must have been told of it (introduce).
     pub fn new(page: P, notify: N) -> Self {
         Self {
+            req_prod: page.load(Index::ReqProd),
+            rsp_cons: page.load(Index::RspCons),
             page,
             notify,
             out: VecDeque::new(),
@@ -114,12 +119,29 @@ impl<P: Page, N: Notify> RingClient<P, N> {
     /// The next watch event.
     ///
     /// # Errors
-    /// [`Error::EventsLost`] once after more than 1024 different events were not taken.
+    /// [`Error::EventsLost`] once after more than 1024 different events were not taken, or what
+    /// broke the connection.
     pub fn poll_event(&mut self) -> Result<Option<WatchEvent>, Error> {
         if core::mem::take(&mut self.events_lost) {
             return Err(Error::EventsLost);
         }
-        Ok(self.events.pop_front())
+        match (self.events.pop_front(), &self.broken) {
+            (None, Some(error)) => Err(error.clone()),
+            (event, _) => Ok(event),
+        }
+    }
+
+    /// Sends a last message when the answer to the one under way will never be looked at: for
+    /// a guest that is about to end. The answers are of no use afterwards.
+    pub fn submit_last(&mut self, request: &Request) {
+        self.out
+            .extend(request.encode(self.last_id.wrapping_add(1)));
+        self.pump();
+    }
+
+    /// Whether everything submitted is in the ring.
+    pub fn is_sent(&self) -> bool {
+        self.out.is_empty()
     }
 
     /// What broke the connection, if something did.
@@ -139,11 +161,10 @@ impl<P: Page, N: Notify> RingClient<P, N> {
     }
 
     fn send(&mut self) -> Result<(), Error> {
-        let (cons, mut prod) = (
-            self.page.load(Index::ReqCons),
-            self.page.load(Index::ReqProd),
-        );
-        let free = RING_SIZE - used(prod, cons)?;
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        let free = RING_SIZE - used(self.req_prod, self.page.load(Index::ReqCons))?;
         let count = free.min(self.out.len());
         if count == 0 {
             return Ok(());
@@ -151,20 +172,20 @@ impl<P: Page, N: Notify> RingClient<P, N> {
         let bytes: Vec<u8> = self.out.drain(..count).collect();
         let mut rest = &bytes[..];
         while !rest.is_empty() {
-            let offset = prod as usize % RING_SIZE;
+            let offset = self.req_prod as usize % RING_SIZE;
             let (now, later) = rest.split_at(rest.len().min(RING_SIZE - offset));
             self.page.write_request(offset, now);
-            prod = prod.wrapping_add(now.len() as u32);
+            self.req_prod = self.req_prod.wrapping_add(now.len() as u32);
             rest = later;
         }
-        self.page.store(Index::ReqProd, prod);
+        self.page.store(Index::ReqProd, self.req_prod);
         self.notify.notify();
         Ok(())
     }
 
     fn receive(&mut self) -> Result<(), Error> {
         loop {
-            let cons = self.page.load(Index::RspCons);
+            let cons = self.rsp_cons;
             let ready = used(self.page.load(Index::RspProd), cons)?;
             if ready == 0 {
                 return Ok(());
@@ -174,8 +195,8 @@ impl<P: Page, N: Notify> RingClient<P, N> {
             let part = &mut buffer[..ready.min(RING_SIZE - offset)];
             self.page.read_response(offset, part);
             self.decoder.push(part);
-            let now = cons.wrapping_add(part.len() as u32);
-            self.page.store(Index::RspCons, now);
+            self.rsp_cons = cons.wrapping_add(part.len() as u32);
+            self.page.store(Index::RspCons, self.rsp_cons);
             // Read again: the store may have filled the ring meanwhile, and then waits for us.
             if used(self.page.load(Index::RspProd), cons).is_ok_and(|n| n == RING_SIZE) {
                 self.notify.notify();

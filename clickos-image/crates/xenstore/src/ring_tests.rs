@@ -109,9 +109,10 @@ fn request_and_answer() {
 
 #[test]
 fn message_longer_than_the_ring_goes_in_parts_and_indices_wrap() {
-    let (mut client, page, _) = client();
     for start in [u32::MAX - 100, 5] {
+        let page = TestPage::new();
         page.0.borrow_mut().index = [start; 4];
+        let mut client = RingClient::new(page.clone(), Count::default());
         let value = [7; 3000];
         let request = Request::write(Tx::NONE, "a", &value).unwrap();
         client.submit(&request).unwrap();
@@ -205,6 +206,19 @@ fn a_lying_store_breaks_the_connection_only() {
         client.broken(),
         Some(&Error::Protocol("ring index out of range"))
     );
+    assert!(client.poll_event().is_err());
+}
+
+#[test]
+fn last_words_go_out_while_a_request_is_under_way() {
+    let (mut client, page, _) = client();
+    client
+        .submit(&Request::read(Tx::NONE, "a").unwrap())
+        .unwrap();
+    let last = Request::write(Tx::NONE, "panic", b"why").unwrap();
+    client.submit_last(&last);
+    assert!(client.is_sent());
+    assert!(page.taken().ends_with(&last.encode(2)));
 }
 
 proptest! {
@@ -218,6 +232,7 @@ proptest! {
         if !tame {
             page.0.borrow_mut().index = index;
         }
+        prop_assert!(client.broken().is_none());
         let _ = client.submit(&Request::read(Tx::NONE, "a").unwrap());
         if tame {
             page.put(&bytes);
