@@ -68,6 +68,9 @@ class FakeCloud:
                 server.pop('OS-EXT-SRV-ATTR:host')
             if admin or server['tenant_id'] == project_id:
                 return 200, {'server': server}
+        if thing_id == 'vnf_instances':
+            return 200, [vnf for owner, vnf in self.vnfs.values()
+                         if owner == project_id]
         if kind.endswith('vnf_instances') and thing_id in self.vnfs:
             owner, vnf = self.vnfs[thing_id]
             if owner == project_id:

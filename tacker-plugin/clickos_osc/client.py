@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client of clickos-api, for programs."""
+
+import dataclasses
+from urllib import parse
+
+from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ks_exc
+
+SERVICE_TYPE = 'clickos'
+
+
+class ClickOSError(Exception):
+    """clickos-api's refusal.
+
+    :ivar status: the HTTP status
+    :ivar code: the machine readable word, such as 'handler-error'
+    :ivar message: what is wrong, for a person
+    """
+
+    def __init__(self, status, code, message):
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """A guest by its Nova server's UUID."""
+
+    id: str
+
+    @property
+    def path(self):
+        """Where the guest's resources are."""
+        return f'/v1/servers/{parse.quote(self.id, safe="")}'
+
+    @property
+    def query(self):
+        """What every request about the guest carries."""
+        return {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Vnf:
+    """A guest by its VNF instance's UUID.
+
+    :param vnfc: VDU or VNFC id, needed if the VNF has several guests
+    """
+
+    id: str
+    vnfc: str | None = None
+
+    @property
+    def path(self):
+        """Where the guest's resources are."""
+        return f'/v1/vnfs/{parse.quote(self.id, safe="")}'
+
+    @property
+    def query(self):
+        """What every request about the guest carries."""
+        return {'vnfc': self.vnfc} if self.vnfc else {}
+
+
+class Client:
+    """clickos-api with the credentials of a keystoneauth session.
+
+    A guest is a Server, a Vnf, or a Nova server's UUID as text. Every method
+    raises ClickOSError if clickos-api refuses, and keystoneauth's exceptions
+    if it or keystone cannot be reached.
+
+    :param session: keystoneauth session
+    :param adapter_options: such as region_name, interface, endpoint_override
+    """
+
+    def __init__(self, session, **adapter_options):
+        adapter_options.setdefault('service_type', SERVICE_TYPE)
+        self._adapter = adapter.Adapter(session, **adapter_options)
+
+    def list_handlers(self, guest):
+        """List handlers as [{'name': ..., 'read': bool, 'write': bool}]."""
+        return self._call('GET', guest, '/handlers')['handlers']
+
+    def read(self, guest, name):
+        """Return the value of a handler."""
+        return self._call('GET', guest, _handler(name))['value']
+
+    def write(self, guest, name, value):
+        """Write one handler; return the revision of desired state."""
+        return self._call('PUT', guest, _handler(name),
+                          {'value': value})['revision']
+
+    def write_many(self, guest, writes):
+        """Write [[name, value], ...], all or none; return the revision."""
+        return self._call('POST', guest, '/handlers',
+                          {'writes': writes})['revision']
+
+    def desired_state(self, guest):
+        """Return (revision, [[name, value], ...])."""
+        body = self._call('GET', guest, '/desired-state')
+        return body['revision'], body['writes']
+
+    def delete_desired_state(self, guest):
+        """Forget a guest's desired state; may be called twice.
+
+        Needs the service or admin role while the server exists. Once it is
+        deleted anybody may call this: clickos-api sees that it is gone, and
+        removes what is left.
+        """
+        try:
+            self._call('DELETE', guest, '/desired-state')
+        except ClickOSError as exc:
+            if exc.status != 404:
+                raise
+
+    def _call(self, method, guest, path, body=None):
+        if isinstance(guest, str):
+            guest = Server(guest)
+        answer = self._adapter.request(
+            guest.path + path, method, json=body, params=guest.query,
+            raise_exc=False)
+        if answer.status_code >= 400:
+            raise _error(answer)
+        return answer.json() if answer.content else None
+
+
+def _handler(name):
+    return f'/handlers/{parse.quote(name, safe="/")}'
+
+
+def _error(answer):
+    """Return the ClickOSError, or keystoneauth's error if it is none."""
+    try:
+        error = answer.json()['error']
+        return ClickOSError(answer.status_code, error['code'],
+                            error['message'])
+    except (ValueError, KeyError, TypeError):
+        return ks_exc.from_response(answer, answer.request.method,
+                                    answer.request.url)

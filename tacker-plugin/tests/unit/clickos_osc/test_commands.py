@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands and the client, against the real service over HTTP."""
+
+import argparse
+import io
+import os
+import tempfile
+import threading
+import types
+import uuid
+from wsgiref import simple_server
+
+from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import session as ks_session
+from keystoneauth1 import token_endpoint
+from osc_lib import exceptions
+
+from clickos_osc import client
+from clickos_osc import plugin
+from clickos_osc import shown
+from clickos_osc.v1 import handler
+from tests.unit.clickos_api import base
+
+
+class QuietHandler(simple_server.WSGIRequestHandler):
+    """Answers without a log."""
+
+    def log_message(self, *args):
+        """Keep quiet."""
+
+
+class Auth(token_endpoint.Token):
+    """A token, and an endpoint by service type."""
+
+    def __init__(self, endpoints, token):
+        super().__init__(None, token)
+        self._endpoints = endpoints
+
+    def get_endpoint_data(self, session, **kwargs):
+        """Do without version discovery."""
+        return None
+
+    def get_endpoint(self, session, service_type=None, **kwargs):
+        """Return the service's URL."""
+        return self._endpoints[service_type]
+
+
+class Servers:
+    """Nova's servers as openstacksdk finds them, for client_manager."""
+
+    def __init__(self, names):
+        self._names = names
+
+    def find_server(self, name, ignore_missing):
+        """Return a server by name or id."""
+        return types.SimpleNamespace(id=self._names.get(name, name))
+
+
+class CommandTest(base.TestCase):
+    """A client manager as openstackclient's, and a running service."""
+
+    def setUp(self):
+        super().setUp()
+        self.server = simple_server.make_server(
+            '127.0.0.1', 0, self.app, handler_class=QuietHandler)
+        thread = threading.Thread(target=self.server.serve_forever,
+                                  kwargs={'poll_interval': 0.01})
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        self.manager = self._manager(self.token)
+        self.vnf_id = str(uuid.uuid4())
+        self.cloud.add_vnf(self.vnf_id, self.project_id,
+                           [(self.server_id, 'VDU1', 'vnfc-1')])
+
+    def _manager(self, token):
+        endpoints = {
+            'clickos': f'http://127.0.0.1:{self.server.server_port}',
+            'nfv-orchestration': self.cloud.url + '/tacker'}
+        manager = types.SimpleNamespace(
+            session=ks_session.Session(Auth(endpoints, token)),
+            region_name=None, interface='public',
+            _api_version={'clickos': '1'},
+            sdk_connection=types.SimpleNamespace(
+                compute=Servers({'my-fw': self.server_id})))
+        manager.clickos = plugin.make_client(manager)
+        return manager
+
+    def run_command(self, command, *arguments):
+        """Parse and run; return what take_action gave and what it wrote."""
+        app = types.SimpleNamespace(client_manager=self.manager,
+                                    stdout=io.StringIO())
+        instance = command(app, argparse.Namespace())
+        parsed = instance.get_parser('openstack').parse_args(arguments)
+        return instance.take_action(parsed), app.stdout.getvalue()
+
+    def test_list(self):
+        (columns, rows), _ = self.run_command(handler.ListHandler, 'my-fw')
+        self.assertEqual(('Handler', 'Read', 'Write'), columns)
+        self.assertEqual([('fw.config', True, True)], rows)
+
+    def test_read(self):
+        for names in (['my-fw'], ['--server', self.server_id],
+                      ['--vnf', self.vnf_id],
+                      ['--vnf', '--vnfc', 'VDU1', self.vnf_id]):
+            self.assertEqual('deny all\n', self.run_command(
+                handler.ReadHandler, *names, 'fw.config')[1])
+
+    def test_vnf_by_name(self):
+        self.cloud.vnfs[self.vnf_id][1]['vnfInstanceName'] = 'edge'
+        self.assertEqual('deny all\n', self.run_command(
+            handler.ReadHandler, '--vnf', 'edge', 'fw.config')[1])
+        with self.assertRaisesRegex(exceptions.CommandError, 'No VNF'):
+            self.run_command(handler.ReadHandler, '--vnf', 'x', 'fw.config')
+
+    def test_ambiguous_vnf_name(self):
+        for vnf_id in 'ab':
+            self.cloud.add_vnf(vnf_id, self.project_id, [])
+            self.cloud.vnfs[vnf_id][1]['vnfInstanceName'] = 'edge'
+        with self.assertRaisesRegex(exceptions.CommandError, 'use an ID: a'):
+            self.run_command(handler.ReadHandler, '--vnf', 'edge', 'a.x')
+
+    def test_vnfc_goes_with_vnf(self):
+        with self.assertRaisesRegex(exceptions.CommandError, '--vnf'):
+            self.run_command(handler.ReadHandler, '--vnfc', 'x', 'my-fw',
+                             'fw.config')
+
+    def test_read_escapes_what_controls_a_terminal(self):
+        self.agent.guests[self.server_id]['fw.config'] = 'a\n\x1b[2Jb\x9bc\n'
+        self.assertEqual('a\n\\x1b[2Jb\\x9bc\n', self.run_command(
+            handler.ReadHandler, 'my-fw', 'fw.config')[1])
+        self.assertEqual('a\\nb\\x1b', shown.line('a\nb\x1b'))
+
+    def test_write(self):
+        _, out = self.run_command(handler.WriteHandler, 'my-fw', 'fw.config',
+                                  'allow icmp')
+        self.assertEqual('fw.config: accepted, revision 1\n', out)
+        self.assertEqual('allow icmp',
+                         self.agent.guests[self.server_id]['fw.config'])
+
+    def test_write_a_file(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, 'rules')
+            with open(path, 'w') as rules:
+                rules.write('allow icmp,\ndeny all\n')
+            self.run_command(handler.WriteHandler, 'my-fw', 'fw.config',
+                             '--file', path)
+        self.assertEqual('allow icmp,\ndeny all\n',
+                         self.agent.guests[self.server_id]['fw.config'])
+        with self.assertRaisesRegex(exceptions.CommandError, 'No such file'):
+            self.run_command(handler.WriteHandler, 'my-fw', 'fw.config',
+                             '--file', path)
+
+    def test_write_takes_one_value(self):
+        for extra in ([], ['x', '--file', 'y']):
+            with self.assertRaisesRegex(exceptions.CommandError, 'either'):
+                self.run_command(handler.WriteHandler, 'my-fw', 'a.x',
+                                 *extra)
+
+    def test_a_refusal_is_passed_on(self):
+        with self.assertRaisesRegex(
+                exceptions.CommandError,
+                r'fw.config: bad value \(HTTP 400, handler-error\)'):
+            self.run_command(handler.WriteHandler, 'my-fw', 'fw.config',
+                             'bad')
+
+    def test_another_project(self):
+        self.manager = self._manager(self.caller('other', 'member'))
+        with self.assertRaisesRegex(exceptions.CommandError, 'HTTP 404'):
+            self.run_command(handler.ListHandler, self.server_id)
+
+    def test_names_cannot_leave_their_place_in_the_path(self):
+        with self.assertRaises(client.ClickOSError) as caught:
+            self.manager.clickos.read(self.server_id, 'a.x?vnfc=1')
+        self.assertEqual(400, caught.exception.status)
+        with self.assertRaises(client.ClickOSError) as caught:
+            self.manager.clickos.read('../servers', 'a.x')
+        self.assertEqual(404, caught.exception.status)
+
+    def test_desired_state(self):
+        clickos = self.manager.clickos
+        self.assertEqual(1, clickos.write_many(
+            client.Vnf(self.vnf_id), [['a/b.x', '1'], ['c.x', '2']]))
+        self.assertEqual((1, [['a/b.x', '1'], ['c.x', '2']]),
+                         clickos.desired_state(self.server_id))
+        with self.assertRaises(client.ClickOSError) as caught:
+            clickos.delete_desired_state(self.server_id)
+        self.assertEqual((403, 'forbidden'),
+                         (caught.exception.status, caught.exception.code))
+        del self.cloud.servers[self.server_id]
+        clickos.delete_desired_state(self.server_id)
+        self.assertEqual(0, self.state()['revision'])
+
+    def test_an_answer_of_something_else(self):
+        self.cloud.failing = True
+        elsewhere = client.Client(self.manager.session,
+                                  endpoint_override=self.cloud.url)
+        with self.assertRaises(ks_exc.InternalServerError):
+            elsewhere.read(self.server_id, 'a.x')
