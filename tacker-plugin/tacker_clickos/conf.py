@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of the Tacker drivers, read from tacker.conf."""
+
+from oslo_config import cfg
+
+GROUP = cfg.OptGroup('clickos', title='ClickOS infra and mgmt drivers')
+
+OPTS = [
+    cfg.IntOpt('boot_timeout', default=60, min=1, max=3600, help="""
+Seconds to wait for a guest's server to become ACTIVE. If it is not ready in
+time the operation fails and what it made is removed.
+"""),
+    cfg.IntOpt('delete_timeout', default=60, min=1, max=3600, help="""
+Seconds to wait until Nova no longer knows a deleted server.
+"""),
+    cfg.IntOpt('request_timeout', default=30, min=1, max=600, help="""
+Seconds to wait for one answer of Nova, Neutron, Glance or clickos-api.
+"""),
+    cfg.IntOpt('watch_interval', default=10, min=0, max=3600, help="""
+Seconds between two looks at the servers of all ClickOS VNFs, one Nova request
+for each VIM. A change is stored in the VNF's metadata as ``clickos_state``.
+0 switches the watcher off.
+"""),
+]
+
+
+def register(conf=cfg.CONF):
+    """Register the options; may be called twice."""
+    conf.register_group(GROUP)
+    conf.register_opts(OPTS, group=GROUP)
+    return conf
+
+
+def list_opts():
+    """Return the options for oslo.config's sample generator."""
+    return [(GROUP.name, OPTS)]

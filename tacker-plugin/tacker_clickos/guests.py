@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes and removes the guests of one VNF: ports, document, server."""
+
+import dataclasses
+
+from oslo_log import log as logging
+
+from tacker_clickos.clickgen import document
+from tacker_clickos import ports
+from tacker_clickos import servers
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Wish:
+    """What a guest shall be.
+
+    name is unique in the VNF ("VDU1-0"), links is {CP name: links.Link},
+    values are checked property values, writes replace those of the values.
+    """
+
+    name: str
+    vdu: object
+    links: dict
+    values: dict
+    writes: list
+
+
+@dataclasses.dataclass(frozen=True)
+class Guest:
+    """A guest that was asked for, with its ports by CP name."""
+
+    name: str
+    server: object
+    ports: dict
+
+
+class Guests(object):
+    """The guests of one VNF.
+
+    :param connection: openstacksdk connection of the VIM
+    :param vnf_id: the VNF instance's id
+    """
+
+    def __init__(self, connection, vnf_id):
+        self._connection = connection
+        self._vnf_id = vnf_id
+
+    def boot(self, wishes):
+        """Start guests and wait until all run; return them.
+
+        If one fails the servers made here are removed again. Their ports
+        stay: the caller knows whether they are wanted for another attempt.
+        """
+        made = []
+        try:
+            for wish in wishes:
+                made.append(self._start(wish))
+            servers.wait_active(self._connection,
+                                [guest.server for guest in made])
+        except Exception:
+            self._undo(made)
+            raise
+        return made
+
+    def _undo(self, made):
+        """Remove servers; the error that led here is the one to report."""
+        try:
+            servers.delete(self._connection,
+                           [guest.server for guest in made])
+        except Exception as error:
+            LOG.warning('VNF %s: a server that did not start is left: %s',
+                        self._vnf_id, error)
+
+    def _start(self, wish):
+        by_cp = self._ports(wish)
+        interfaces = [ports.interface(self._connection, cp, port)
+                      for cp, port in by_cp.items()]
+        text = document.user_data(document.render(
+            wish.vdu.configuration, interfaces, wish.values, wish.writes))
+        server = servers.create(
+            self._connection, self._vnf_id,
+            '%s-%s' % (wish.name, self._vnf_id), wish.vdu, by_cp.values(),
+            text)
+        LOG.info('VNF %s: guest %s is server %s', self._vnf_id, wish.name,
+                 server.id)
+        return Guest(wish.name, server, by_cp)
+
+    def _ports(self, wish):
+        """Return {CP: port} in vif order; ports of an earlier guest stay."""
+        existing = ports.of_vnf(self._connection, self._vnf_id)
+        found = {}
+        for cp, link in wish.links.items():
+            name = '%s-%s' % (wish.name, cp)
+            found[cp] = existing.get(name) or ports.create(
+                self._connection, self._vnf_id, name, link,
+                wish.vdu.configuration.routed)
+        return found
+
+    def remove(self, server_ids=None):
+        """Remove servers, all of the VNF's without a list; ports stay."""
+        found = servers.of_vnf(self._connection, self._vnf_id)
+        servers.delete(self._connection,
+                       [server for server in found
+                        if server_ids is None or server.id in server_ids])
+
+    def sweep(self):
+        """Remove every server and port of the VNF; may be called again."""
+        self.remove()
+        ports.delete(self._connection,
+                     ports.of_vnf(self._connection, self._vnf_id).values())

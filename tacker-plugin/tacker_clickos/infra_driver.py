@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tacker v1 infra driver: a VNF becomes Neutron ports and Nova servers.
+
+No Heat. Tacker's scale path knows the VIM types openstack and kubernetes by
+name, so this driver stands in for the OpenStack one and is a subclass of it.
+"""
+
+from oslo_config import cfg
+from oslo_log import log as logging
+from oslo_utils import excutils
+from tacker import objects
+from tacker.objects import fields
+from tacker.vnflcm import utils as vnflcm_utils
+from tacker.vnfm.infra_drivers.openstack import openstack
+
+from tacker_clickos.clickgen import document
+from tacker_clickos.clickgen import writes as click_writes
+from tacker_clickos import clickos_api
+from tacker_clickos import conf
+from tacker_clickos import exception
+from tacker_clickos import guests
+from tacker_clickos import links
+from tacker_clickos import resources
+from tacker_clickos import state
+from tacker_clickos import vim
+from tacker_clickos.vnfd import loader
+from tacker_clickos.vnfd import model
+from tacker_clickos.vnfd import values as vnfd_values
+
+LOG = logging.getLogger(__name__)
+
+_RESIZE_CURE = 'instantiate at another instantiation level instead'
+INSTANCE_PREFIX = 'clickos-'
+
+
+class ClickOSInfraDriver(openstack.OpenStack):
+    """Life cycle of VNFs made of ClickOS guests."""
+
+    def __init__(self):
+        super().__init__()
+        conf.register(cfg.CONF)
+
+    def get_type(self):
+        return 'openstack'
+
+    def get_name(self):
+        return 'clickos'
+
+    def get_description(self):
+        return 'ClickOS guests through Nova and Neutron'
+
+    # Instantiation. instantiate_vnf does all of it, the waiting too, so that
+    # there is one place that cleans up; the steps Tacker has around it for
+    # Heat are empty.
+
+    def pre_instantiation_vnf(self, context, vnf_instance,
+                              vim_connection_info, vnf_software_images,
+                              instantiate_vnf_req=None,
+                              vnf_package_path=None):
+        return {}
+
+    def instantiate_vnf(self, context, vnf_instance, vnfd_dict,
+                        vim_connection_info, instantiate_vnf_req,
+                        grant_response, plugin=None, vnf_package_path=None):
+        """Make every guest of the VNF.
+
+        Called for a new VNF and, after delete, to heal a whole one; then the
+        handler writes saved by delete are applied again, and the ports are
+        there still.
+
+        :returns: the label Tacker keeps as instance_id
+        :raises: ClickOSError; no server is left, and no port of a new VNF
+        """
+        info = vnf_instance.instantiated_vnf_info
+        vdus = loader.load(vnf_package_path, instantiate_vnf_req.flavour_id)
+        values = self._wanted_values(vdus, instantiate_vnf_req)
+        healing = self._is_healing(vnf_instance)
+        saved = state.params(info).get(state.SAVED_WRITES) if healing else {}
+        resources.name_vnfcs(info)
+        wishes = self._wishes(vdus, info.vnfc_resource_info,
+                              instantiate_vnf_req, values, saved or {})
+        fleet = guests.Guests(vim.connect(vim_connection_info.access_info),
+                              vnf_instance.id)
+        made = self._boot_all(fleet, wishes, keep_ports=healing)
+        for vnfc, guest in zip(info.vnfc_resource_info, made):
+            resources.record(info, vnfc, guest, vim_connection_info.id)
+        state.set_param(info, state.PROPERTIES, values)
+        state.set_param(info, state.SAVED_WRITES, None)
+        info.instance_id = INSTANCE_PREFIX + vnf_instance.id
+        vnfd_dict['instance_id'] = info.instance_id
+        return info.instance_id
+
+    @staticmethod
+    def _wanted_values(vdus, request):
+        wanted = (request.additional_params or {}).get(state.PROPERTIES) or {}
+        values = vnfd_values.merge(model.properties(vdus), {}, wanted)
+        for vdu in vdus.values():
+            document.check_writes(
+                click_writes.render(vdu.configuration, values))
+        return values
+
+    @staticmethod
+    def _wishes(vdus, vnfcs, request, values, saved):
+        return [guests.Wish(
+            name=state.name(vnfc), vdu=vdus[vnfc.vdu_id], values=values,
+            links=links.resolve(vdus[vnfc.vdu_id], request),
+            writes=saved.get(state.name(vnfc), [])) for vnfc in vnfcs]
+
+    @staticmethod
+    def _boot_all(fleet, wishes, keep_ports):
+        if keep_ports:
+            return fleet.boot(wishes)
+        fleet.sweep()      # what an interrupted attempt may have left
+        try:
+            return fleet.boot(wishes)
+        except Exception:
+            with excutils.save_and_reraise_exception():
+                fleet.sweep()
+
+    def create_wait(self, plugin, context, vnf_dict, vnf_id, auth_attr):
+        pass
+
+    def update_stack_wait(self, plugin, context, vnf_dict, stack_id,
+                          auth_attr):
+        pass
+
+    def post_vnf_instantiation(self, context, vnf_instance,
+                               vim_connection_info, instantiate_vnf_req):
+        self._update_vnfc_info(vnf_instance)
+        state.show(vnf_instance)
+        state.set_metadata(
+            vnf_instance,
+            tenant=vim_connection_info.access_info.get('project_name'))
+
+    # Termination, also the first half of healing a whole VNF.
+
+    def delete(self, plugin, context, vnf_id, auth_attr, region_name=None,
+               vnf_instance=None, terminate_vnf_req=None):
+        """Remove the guests; may be called again.
+
+        To heal, the live handler writes are saved first and the ports stay.
+        """
+        connection = vim.connect(auth_attr)
+        if terminate_vnf_req is None and self._is_healing(vnf_instance):
+            self._save_writes(connection, vnf_instance)
+        api = clickos_api.Client(connection)
+        for vnfc in vnf_instance.instantiated_vnf_info.vnfc_resource_info:
+            if state.server_id(vnfc):
+                api.forget(state.server_id(vnfc))
+        guests.Guests(connection, vnf_instance.id).remove()
+
+    def delete_wait(self, plugin, context, vnf_id, auth_attr,
+                    region_name=None, vnf_instance=None):
+        if not self._is_healing(vnf_instance):
+            guests.Guests(vim.connect(auth_attr), vnf_instance.id).sweep()
+
+    def delete_vnf_instance_resource(self, context, vnf_instance,
+                                     vim_connection_info, vnf_resource):
+        pass
+
+    @staticmethod
+    def _is_healing(vnf_instance):
+        """Terminate marks the VNF as not instantiated before delete_wait."""
+        return (vnf_instance.instantiation_state
+                == fields.VnfInstanceState.INSTANTIATED)
+
+    # Healing of single guests.
+
+    def heal_vnf(self, context, vnf_instance, vim_connection_info,
+                 heal_vnf_request):
+        """Replace guests; each keeps its ports and its live handler writes.
+
+        :raises: ClickOSError; another heal starts where this one stopped
+        """
+        info = vnf_instance.instantiated_vnf_info
+        connection = vim.connect(vim_connection_info.access_info)
+        sick = [vnfc for vnfc in info.vnfc_resource_info
+                if vnfc.id in heal_vnf_request.vnfc_instance_id]
+        self._save_writes(connection, vnf_instance, sick)
+        wishes = self._heal_wishes(context, vnf_instance, sick)
+        api = clickos_api.Client(connection)
+        for vnfc in sick:
+            api.forget(state.server_id(vnfc))
+        fleet = guests.Guests(connection, vnf_instance.id)
+        fleet.remove([state.server_id(vnfc) for vnfc in sick])
+        for vnfc, guest in zip(sick, fleet.boot(wishes)):
+            resources.record(info, vnfc, guest, vim_connection_info.id)
+        self._drop_saved(info, sick)
+        state.show(vnf_instance)
+
+    def _heal_wishes(self, context, vnf_instance, sick):
+        info = vnf_instance.instantiated_vnf_info
+        package_dir = vnflcm_utils.get_vnf_package_path(
+            context, vnf_instance.vnfd_id)
+        vdus = loader.load(package_dir, info.flavour_id)
+        values = vnfd_values.merge(model.properties(vdus),
+                                   state.in_force(vnf_instance), {})
+        request = objects.InstantiateVnfRequest.from_vnf_instance(
+            vnf_instance)
+        return self._wishes(vdus, sick, request, values,
+                            state.params(info)[state.SAVED_WRITES])
+
+    @staticmethod
+    def _drop_saved(info, healed):
+        saved = dict(state.params(info).get(state.SAVED_WRITES) or {})
+        for vnfc in healed:
+            saved.pop(state.name(vnfc), None)
+        state.set_param(info, state.SAVED_WRITES, saved or None)
+
+    def heal_vnf_wait(self, context, vnf_instance, vim_connection_info,
+                      heal_vnf_request):
+        pass
+
+    def post_heal_vnf(self, context, vnf_instance, vim_connection_info,
+                      heal_vnf_request):
+        pass
+
+    @staticmethod
+    def _save_writes(connection, vnf_instance, vnfcs=None):
+        """Keep the live handler writes in the VNF before its guests go.
+
+        Once a server is gone clickos-api no longer tells its owner's writes,
+        and a heal that fails half-way must not lose them.
+
+        :raises: ApiUnavailable: no guest may come up with older rules
+        """
+        info = vnf_instance.instantiated_vnf_info
+        api = clickos_api.Client(connection)
+        saved = dict(state.params(info).get(state.SAVED_WRITES) or {})
+        for vnfc in vnfcs or info.vnfc_resource_info:
+            try:
+                saved[state.name(vnfc)] = api.desired_writes(
+                    state.server_id(vnfc))
+            except exception.HandlerRefused as refused:
+                if refused.status not in (403, 404):
+                    raise
+                LOG.warning('VNF %s: %s: desired state is unknown (%s); the '
+                            'last values known here are used',
+                            vnf_instance.id, state.name(vnfc), refused)
+        state.set_param(info, state.SAVED_WRITES, saved)
+        vnf_instance.save()
+
+    # What the OpenStack driver would do through Heat.
+
+    def scale(self, context, plugin, auth_attr, policy, region_name):
+        raise exception.NotSupported(operation='be scaled', cure=_RESIZE_CURE)
+
+    def get_scale_ids(self, plugin, context, vnf_dict, auth_attr,
+                      region_name=None):
+        raise exception.NotSupported(operation='be scaled', cure=_RESIZE_CURE)
+
+    def get_scale_in_ids(self, plugin, context, vnf_dict, is_reverse,
+                         auth_attr, region_name, number_of_steps):
+        raise exception.NotSupported(operation='be scaled', cure=_RESIZE_CURE)
+
+    def scale_resource_update(self, context, vnf_instance, scale_vnf_request,
+                              vnf_info, vim_connection_info):
+        pass
+
+    def change_ext_conn_vnf(self, context, vnf_instance, vnf_dict,
+                            vim_connection_info, change_ext_conn_req):
+        raise exception.NotSupported(
+            operation='change their networks',
+            cure='terminate and instantiate instead')

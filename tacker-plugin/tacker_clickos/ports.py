@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Neutron ports of a VNF.
+
+A port is found again by its name and by the description that names the VNF,
+so nothing is lost when the conductor dies half-way.
+"""
+
+import ipaddress
+
+from openstack import exceptions as sdk_exceptions
+from oslo_log import log as logging
+
+from tacker_clickos.clickgen import prelude
+from tacker_clickos import exception
+
+LOG = logging.getLogger(__name__)
+
+
+def description(vnf_id):
+    """Return the mark on every port of a VNF."""
+    return 'clickos-vnf:%s' % vnf_id
+
+
+def of_vnf(connection, vnf_id):
+    """Return {port name: port} of a VNF."""
+    mark = description(vnf_id)
+    return {port.name: port
+            for port in connection.network.ports(description=mark)
+            if port.description == mark}
+
+
+def create(connection, vnf_id, name, link, routed):
+    """Create a port.
+
+    A routed VNF sends packets with the addresses of others: any source
+    address is allowed with the port's own MAC.
+
+    :param link: links.Link: network and wanted addresses
+    """
+    wanted = dict(network_id=link.network_id, name=name,
+                  description=description(vnf_id))
+    if link.mac:
+        wanted['mac_address'] = link.mac
+    if link.fixed_ips:
+        wanted['fixed_ips'] = list(link.fixed_ips)
+    if routed:
+        wanted['allowed_address_pairs'] = [{'ip_address': '0.0.0.0/0'}]
+        wanted['security_groups'] = []
+    try:
+        return connection.network.create_port(**wanted)
+    except sdk_exceptions.HttpException as error:
+        raise exception.ResourceNotUsable(kind='port', name=name,
+                                          reason=error.details or str(error))
+
+
+def delete(connection, ports):
+    """Delete ports; those already gone are fine."""
+    for port in ports:
+        connection.network.delete_port(port.id, ignore_missing=True)
+
+
+def interface(connection, cp, port):
+    """Return the prelude.Interface of a port's first IPv4 address."""
+    for fixed_ip in port.fixed_ips or []:
+        address = ipaddress.ip_address(fixed_ip['ip_address'])
+        if address.version == 4:
+            break
+    else:
+        raise exception.ResourceNotUsable(
+            kind='port', name=port.name,
+            reason='has no IPv4 address; give its network a subnet')
+    subnet = connection.network.get_subnet(fixed_ip['subnet_id'])
+    network = connection.network.get_network(port.network_id)
+    return prelude.Interface(
+        cp=cp, mac=port.mac_address, ip=str(address), net=subnet.cidr,
+        gateway=subnet.gateway_ip, mtu=network.mtu or 1500)

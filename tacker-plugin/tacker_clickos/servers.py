@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Nova servers of a VNF."""
+
+import time
+
+from openstack import exceptions as sdk_exceptions
+from oslo_config import cfg
+
+from tacker_clickos import exception
+
+VNF_KEY = 'clickos_vnf'
+_POLL_S = 0.1
+
+
+def of_vnf(connection, vnf_id):
+    """Return the servers of a VNF; found by name, proved by metadata."""
+    return [server for server in connection.compute.servers(name=vnf_id)
+            if (server.metadata or {}).get(VNF_KEY) == vnf_id]
+
+
+def create(connection, vnf_id, name, vdu, ports, user_data):
+    """Ask for a server with the ports in vif order; return it, not ready."""
+    try:
+        return connection.compute.create_server(
+            name=name, image_id=_image(connection, vdu.image),
+            flavor_id=_flavor(connection, vdu),
+            networks=[{'port': port.id} for port in ports],
+            user_data=user_data, config_drive=False,
+            metadata={VNF_KEY: vnf_id})
+    except sdk_exceptions.HttpException as error:
+        raise _unusable('server', name, error.details or str(error))
+
+
+def wait_active(connection, servers):
+    """Wait until every server runs.
+
+    :raises: GuestFailed with Nova's fault, which is the guest's own message
+    """
+    limit_s = cfg.CONF.clickos.boot_timeout
+    end = time.monotonic() + limit_s
+    for server in servers:
+        while not _is_active(connection.compute.get_server(server.id)):
+            if time.monotonic() > end:
+                raise _failed(server, 'not ACTIVE after %d s' % limit_s)
+            time.sleep(_POLL_S)
+
+
+def _is_active(server):
+    if server.status == 'ERROR':
+        raise _failed(server, fault(server))
+    return server.status == 'ACTIVE'
+
+
+def fault(server):
+    """Return Nova's reason for the state ERROR."""
+    return ((getattr(server, 'fault', None) or {}).get('message')
+            or 'Nova gives no reason')
+
+
+def delete(connection, servers):
+    """Delete servers and wait until they are gone; may be called again."""
+    for server in servers:
+        connection.compute.delete_server(server.id, ignore_missing=True)
+    limit_s = cfg.CONF.clickos.delete_timeout
+    end = time.monotonic() + limit_s
+    for server in servers:
+        while _is_known(connection, server):
+            if time.monotonic() > end:
+                raise _failed(server, 'not deleted after %d s' % limit_s)
+            time.sleep(_POLL_S)
+
+
+def _is_known(connection, server):
+    try:
+        return connection.compute.get_server(server.id).status != 'DELETED'
+    except sdk_exceptions.NotFoundException:
+        return False
+
+
+def _failed(server, reason):
+    return exception.GuestFailed(name=server.name, server_id=server.id,
+                                 reason=reason)
+
+
+def _unusable(kind, name, reason):
+    return exception.ResourceNotUsable(kind=kind, name=name, reason=reason)
+
+
+def _image(connection, name):
+    """Return the image's id; the operator's public one before a tenant's."""
+    found = sorted(connection.image.images(name=name),
+                   key=lambda image: (image.visibility != 'public', image.id))
+    if not found:
+        raise _unusable('image', name, 'is not in Glance')
+    return found[0].id
+
+
+def _flavor(connection, vdu):
+    """Return the flavor's id: the named one, or the smallest that fits."""
+    flavors = list(connection.compute.flavors())
+    if vdu.flavor:
+        fits = [flavor for flavor in flavors if flavor.name == vdu.flavor]
+    else:
+        fits = [flavor for flavor in flavors
+                if flavor.ram >= vdu.memory_mib and flavor.vcpus >= vdu.vcpus]
+    if not fits:
+        raise _unusable('flavor',
+                        vdu.flavor or '%d MiB, %d vCPU' % (vdu.memory_mib,
+                                                           vdu.vcpus),
+                        'is not in Nova')
+    return min(fits, key=lambda flavor: (flavor.ram, flavor.vcpus,
+                                         flavor.id)).id

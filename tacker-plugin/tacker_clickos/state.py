@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the drivers keep in Tacker's VNF instance.
+
+additional_params of the instantiated VNF is the truth, since a tenant's
+update cannot touch it; the metadata, all JSON text, is what a tenant sees.
+"""
+
+import json
+
+PROPERTIES = 'clickos_properties'
+UPDATE = 'clickos_update'
+STATE = 'clickos_state'
+REQUEST = 'clickos_request'
+SAVED_WRITES = 'clickos_writes'
+
+
+def text(value):
+    """Return a value as the metadata's JSON text."""
+    return json.dumps(value, sort_keys=True)
+
+
+def params(info):
+    """Return the additional_params of an instantiated VNF as a dict."""
+    return dict(info.additional_params or {})
+
+
+def set_param(info, name, value):
+    """Set a parameter, or remove it with None."""
+    changed = params(info)
+    changed.pop(name, None)
+    if value is not None:
+        changed[name] = value
+    info.additional_params = changed
+
+
+def in_force(vnf_instance):
+    """Return {property: value} that hold now."""
+    return params(vnf_instance.instantiated_vnf_info).get(PROPERTIES) or {}
+
+
+def set_metadata(vnf_instance, **entries):
+    """Set entries of the metadata, or remove them with None."""
+    metadata = dict(vnf_instance.vnf_metadata or {})
+    for name, value in entries.items():
+        metadata.pop(name, None)
+        if value is not None:
+            metadata[name] = value
+    vnf_instance.vnf_metadata = metadata
+
+
+def show(vnf_instance):
+    """Show properties and states of a VNF whose guests all just started."""
+    info = vnf_instance.instantiated_vnf_info
+    set_metadata(vnf_instance, **{
+        PROPERTIES: text(in_force(vnf_instance)),
+        STATE: text({vnfc.id: 'ACTIVE'
+                     for vnfc in info.vnfc_resource_info or []}),
+    })
+
+
+def server_id(vnfc):
+    """Return the Nova server of a vnfcResourceInfo, or None."""
+    if not vnfc.obj_attr_is_set('compute_resource'):
+        return None
+    handle = vnfc.compute_resource
+    if handle is None or not handle.obj_attr_is_set('resource_id'):
+        return None
+    return handle.resource_id or None
+
+
+def name(vnfc):
+    """Return the name instantiation gave to a VNFC, such as VDU1-0."""
+    metadata = (vnfc.metadata if vnfc.obj_attr_is_set('metadata') else None)
+    return (metadata or {}).get('name', vnfc.vdu_id)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes the properties of a running VNF: all guests or none."""
+
+import json
+
+from oslo_log import log as logging
+
+from tacker_clickos.clickgen import document
+from tacker_clickos.clickgen import writes as click_writes
+from tacker_clickos import exception
+from tacker_clickos import state
+from tacker_clickos.vnfd import model
+from tacker_clickos.vnfd import values as vnfd_values
+
+LOG = logging.getLogger(__name__)
+
+
+def parse(text):
+    """Return the request as data.
+
+    :raises: PropertyRefused when it is not a JSON object
+    """
+    try:
+        request = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise exception.PropertyRefused(name=state.PROPERTIES,
+                                        reason='is not JSON: %s' % error)
+    if not isinstance(request, dict):
+        raise exception.PropertyRefused(name=state.PROPERTIES,
+                                        reason='is not a JSON object')
+    return request
+
+
+class Update(object):
+    """One request of a tenant against one VNF.
+
+    :param vdus: {name: model.Vdu}
+    :param vnfcs: Tacker's vnfcResourceInfo of every guest
+    :param in_force: the values that hold now
+    :param request: {property: value}
+    """
+
+    def __init__(self, vdus, vnfcs, in_force, request):
+        self._vdus = vdus
+        self._vnfcs = vnfcs
+        self._in_force = in_force
+        self._request = request
+
+    def apply(self, api):
+        """Write the handlers of every guest; return (values, revision).
+
+        If a guest refuses, those already written get their old values back.
+
+        :param api: clickos_api.Client
+        :raises: ClickOSError with what the tenant shall read
+        """
+        values = vnfd_values.merge(model.properties(self._vdus),
+                                   self._in_force, self._request)
+        self._check(values)
+        revision, done = 0, []
+        for vnfc in self._vnfcs:
+            writes = self._writes(vnfc, values)
+            if not writes:
+                continue
+            before = dict(api.desired_writes(state.server_id(vnfc)))
+            try:
+                revision = max(revision,
+                               api.write(state.server_id(vnfc), writes))
+            except exception.ClickOSError as refused:
+                self._put_back(api, done, state.name(vnfc), refused)
+            done.append((vnfc, before))
+        return values, revision
+
+    def _check(self, values):
+        for name, prop in model.properties(self._vdus).items():
+            if prop.define and values[name] != self._in_force.get(name):
+                raise exception.PropertyRefused(
+                    name=name, reason='is part of the configuration and '
+                                      'cannot change while the VNF runs')
+        for vdu in self._vdus.values():
+            document.check_writes(
+                click_writes.render(vdu.configuration, values))
+
+    def _writes(self, vnfc, values):
+        """Return the writes for the properties the request names."""
+        configuration = self._vdus[vnfc.vdu_id].configuration
+        return [[prop.handler, click_writes.encode(values[name])]
+                for name, prop in configuration.properties.items()
+                if prop.handler and name in self._request]
+
+    def _put_back(self, api, done, name, refused):
+        reason = '%s: %s' % (name, refused)
+        for vnfc, before in done:
+            old = [[handler, before.get(handler, value)]
+                   for handler, value in self._writes(vnfc, self._in_force)]
+            try:
+                api.write(state.server_id(vnfc), old)
+            except exception.ClickOSError as error:
+                reason += '; %s keeps the new values: %s' % (
+                    state.name(vnfc), error)
+        raise exception.ClickOSError(reason)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watches the servers of all ClickOS VNFs and shows their states.
+
+See docs/adr/0003-guest-state-in-tacker.md.
+"""
+
+import threading
+
+from oslo_config import cfg
+from oslo_log import log as logging
+from tacker import context as tacker_context
+from tacker.db import api as db_api
+from tacker.db.db_sqlalchemy import api as sqlalchemy_api
+from tacker.db.db_sqlalchemy import models
+from tacker import objects
+from tacker.vnflcm import utils as vnflcm_utils
+
+from tacker_clickos import servers
+from tacker_clickos import state
+from tacker_clickos import vim
+
+LOG = logging.getLogger(__name__)
+
+_MAX_STATE = 300
+_started = threading.Event()
+
+
+def start():
+    """Start the watcher's thread, once a process."""
+    if cfg.CONF.clickos.watch_interval and not _started.is_set():
+        _started.set()
+        threading.Thread(target=_run, name='clickos-watch',
+                         daemon=True).start()
+
+
+def _run():
+    watcher = Watcher()
+    pause = threading.Event()
+    while not pause.wait(cfg.CONF.clickos.watch_interval):
+        watcher.look()
+
+
+class Watcher(object):
+    """Compares Nova's servers with what the VNFs' metadata says."""
+
+    def __init__(self):
+        self._failing = set()
+
+    def look(self):
+        """Look once at every VIM. Never raises; one bad VIM hides no other.
+        """
+        try:
+            context = tacker_context.get_admin_context()
+            by_vim = _by_vim(context)
+        except Exception as error:
+            self._failed('database', error)
+            return
+        self._failing.discard('database')
+        for vim_id, vnf_instances in by_vim.items():
+            try:
+                _look_at(context, vnf_instances)
+                self._failing.discard(vim_id)
+            except Exception as error:
+                self._failed(vim_id, error)
+
+    def _failed(self, what, error):
+        """Log a trouble once, until it is over."""
+        if what not in self._failing:
+            self._failing.add(what)
+            LOG.warning('States of ClickOS guests are not known (%s): %s',
+                        what, error)
+
+
+def _by_vim(context):
+    found = {}
+    for vnf_instance in objects.VnfInstanceList.get_by_filters(
+            context, {'model': 'VnfInstance', 'field': 'instantiation_state',
+                      'value': 'INSTANTIATED', 'op': '=='}):
+        info = vnf_instance.instantiated_vnf_info
+        if (info and state.PROPERTIES in state.params(info)
+                and not vnf_instance.task_state
+                and vnf_instance.vim_connection_info):
+            vim_id = vnf_instance.vim_connection_info[0].vim_id
+            found.setdefault(vim_id, []).append(vnf_instance)
+    return found
+
+
+def _look_at(context, vnf_instances):
+    access_info = vnflcm_utils.get_vim(
+        context, vnf_instances[0].vim_connection_info)['access_info']
+    connection = vim.connect(access_info)
+    known = {server.id: server for server in connection.compute.servers()}
+    for vnf_instance in vnf_instances:
+        states = {vnfc.id: describe(known.get(state.server_id(vnfc)))
+                  for vnfc in
+                  vnf_instance.instantiated_vnf_info.vnfc_resource_info}
+        shown = (vnf_instance.vnf_metadata or {}).get(state.STATE)
+        if state.text(states) != shown:
+            _store(context, vnf_instance.id, shown, state.text(states))
+
+
+def describe(server):
+    """Return one word for a server's state, with the fault if it has one."""
+    if server is None:
+        return 'DELETED'
+    if server.status == 'ERROR':
+        return ('ERROR: %s' % servers.fault(server))[:_MAX_STATE]
+    return server.status
+
+
+@db_api.context_manager.writer
+def _store(context, vnf_id, shown, states):
+    """Change this one entry, unless an operation has begun meanwhile."""
+    row = sqlalchemy_api.model_query(context, models.VnfInstance).filter_by(
+        id=vnf_id).with_for_update().first()
+    if row is None or row.task_state:
+        return
+    metadata = dict(row.vnf_metadata or {})
+    if metadata.get(state.STATE) == shown:
+        row.vnf_metadata = dict(metadata, **{state.STATE: states})
+        LOG.info('VNF %s: guests are now %s', vnf_id, states)

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the CSAR of a template.
+
+The same template and VNFD id give the same bytes, whenever and wherever it is
+built. A package needs an id of its own in Tacker; --fresh-id makes one.
+"""
+
+import argparse
+import hashlib
+import pathlib
+import re
+import sys
+import uuid
+import zipfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+TYPES = HERE / 'types' / 'clickos_types.yaml'
+SHIM = HERE.parent / 'tacker-plugin' / 'tacker_clickos' / 'mgmt_driver.py'
+_ID = re.compile(r'(?m)^(\s*descriptor_id: )(\S+)$')
+
+
+def collect(template, vnfd_id=None):
+    """Return {name in the CSAR: bytes}.
+
+    :param template: folder with Definitions/ and Files/
+    :param vnfd_id: takes the place of the template's descriptor_id
+    """
+    files = {}
+    for path in sorted(template.rglob('*')):
+        folder = path.relative_to(template).parts[0]
+        if path.is_file() and folder in ('Definitions', 'Files'):
+            files[path.relative_to(template).as_posix()] = path.read_bytes()
+    files['Definitions/' + TYPES.name] = TYPES.read_bytes()
+    files['Scripts/' + SHIM.name] = SHIM.read_bytes()
+    entry = 'Definitions/%s.yaml' % template.name
+    if entry not in files:
+        raise SystemExit('%s: %s is missing' % (template, entry))
+    if vnfd_id:
+        files[entry] = _with_id(entry, files[entry], vnfd_id)
+    files['TOSCA-Metadata/TOSCA.meta'] = _meta(entry, files)
+    return files
+
+
+def _with_id(entry, content, vnfd_id):
+    text, count = _ID.subn(r'\g<1>' + str(uuid.UUID(vnfd_id)),
+                           content.decode())
+    if count != 1:
+        raise SystemExit('%s: expected one descriptor_id, found %d'
+                         % (entry, count))
+    return text.encode()
+
+
+def _meta(entry, files):
+    """Return TOSCA.meta; its hashes let Tacker refuse a damaged package."""
+    blocks = ['TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\n'
+              'Created-By: ClickOS\nEntry-Definitions: %s\n' % entry]
+    for name in sorted(files):
+        if not name.startswith('Definitions/'):
+            blocks.append('Name: %s\nContent-Type: text/plain\n'
+                          'Algorithm: SHA-256\nHash: %s\n'
+                          % (name, hashlib.sha256(files[name]).hexdigest()))
+    return '\n'.join(blocks).encode()
+
+
+def write(path, files):
+    """Write the CSAR with a fixed order, fixed dates and plain modes."""
+    with zipfile.ZipFile(path, 'w') as csar:
+        for name in sorted(files, key=lambda n: (n != _FIRST, n)):
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.create_system = 3
+            info.external_attr = 0o100644 << 16
+            csar.writestr(info, files[name])
+
+
+_FIRST = 'TOSCA-Metadata/TOSCA.meta'
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('template', type=pathlib.Path,
+                        help='a folder of vnfd-templates, such as firewall')
+    parser.add_argument('output', type=pathlib.Path, help='the CSAR file')
+    ids = parser.add_mutually_exclusive_group()
+    ids.add_argument('--vnfd-id', help='a UUID for the VNFD')
+    ids.add_argument('--fresh-id', action='store_true',
+                     help='make a new UUID for the VNFD')
+    options = parser.parse_args(arguments)
+    template = options.template
+    if not template.is_dir():
+        template = HERE / options.template
+    vnfd_id = str(uuid.uuid4()) if options.fresh_id else options.vnfd_id
+    write(options.output, collect(template.resolve(), vnfd_id))
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
