@@ -37,7 +37,7 @@ RULES = [
     _rule(STATE_SHOW, f'({OWNER_READER}) or {SERVICE}',
           'Show what is written again when a guest starts again.',
           ('GET', _STATE)),
-    _rule(STATE_DELETE, SERVICE,
+    _rule(STATE_DELETE, f'({OWNER_MEMBER}) or {SERVICE}',
           'Forget what is written again when a guest starts again.',
           ('DELETE', _STATE)),
 ]

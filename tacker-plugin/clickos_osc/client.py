@@ -104,9 +104,8 @@ class Client:
     def delete_desired_state(self, guest):
         """Forget a guest's desired state; may be called twice.
 
-        Needs the service or admin role while the server exists. Once it is
-        deleted anybody may call this: clickos-api sees that it is gone, and
-        removes what is left.
+        Before or after the server is deleted: clickos-api removes what is
+        left of a server that is gone.
         """
         try:
             self._call('DELETE', guest, '/desired-state')

@@ -48,10 +48,14 @@ class OwnershipTest(base.TestCase):
         self.assertError(403, 'forbidden', self.project_id,
                          self.put('allow', token=admin))
 
-    def test_the_owner_may_not_delete_desired_state(self):
+    def test_the_owner_deletes_desired_state(self):
         self.put('allow icmp')
+        reader = self.caller(self.project_id, 'reader')
         self.assertError(403, 'forbidden', 'desired_state:delete',
-                         self.call('DELETE', self.state_path()))
+                         self.call('DELETE', self.state_path(), reader))
+        self.assertEqual(1, self.state()['revision'])
+        self.assertEqual(204, self.call('DELETE', self.state_path())[0])
+        self.assertEqual(0, self.state()['revision'])
 
     def test_a_service_reads_and_deletes_without_nova(self):
         self.put('allow icmp')

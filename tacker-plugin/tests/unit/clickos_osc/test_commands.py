@@ -184,13 +184,18 @@ class CommandTest(base.TestCase):
             client.Vnf(self.vnf_id), [['a/b.x', '1'], ['c.x', '2']]))
         self.assertEqual((1, [['a/b.x', '1'], ['c.x', '2']]),
                          clickos.desired_state(self.server_id))
-        with self.assertRaises(client.ClickOSError) as caught:
-            clickos.delete_desired_state(self.server_id)
-        self.assertEqual((403, 'forbidden'),
-                         (caught.exception.status, caught.exception.code))
+        clickos.delete_desired_state(self.server_id)
+        self.assertEqual(0, self.state()['revision'])
+        clickos.write(self.server_id, 'c.x', '3')
         del self.cloud.servers[self.server_id]
         clickos.delete_desired_state(self.server_id)
         self.assertEqual(0, self.state()['revision'])
+
+    def test_another_project_cannot_delete(self):
+        self.manager.clickos.write(self.server_id, 'c.x', '3')
+        self._manager(self.caller('other', 'member')).clickos \
+            .delete_desired_state(self.server_id)
+        self.assertEqual(1, self.state()['revision'])
 
     def test_an_answer_of_something_else(self):
         self.cloud.failing = True
