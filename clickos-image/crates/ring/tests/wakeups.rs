@@ -2,6 +2,7 @@
 //! All interleavings, and reorderings of memory, of one side going to sleep while the other
 //! publishes. A lost wake-up is a deadlock of the model, which loom reports.
 #![cfg(test)]
+use std::rc::Rc;
 use std::sync::Arc;
 
 use clickos_ring::{GuestPort, Memory, SwitchPort};
@@ -21,13 +22,13 @@ struct Words {
 }
 
 #[derive(Clone)]
-struct Model(Arc<Words>);
+struct Model(Rc<Words>);
 
 impl Model {
     fn new(fenced: bool) -> Self {
         let lines = std::array::from_fn(|_| std::array::from_fn(|_| AtomicU32::new(0)));
         let descriptors = std::array::from_fn(|_| std::array::from_fn(|_| Cell::new(0)));
-        Self(Arc::new(Words {
+        Self(Rc::new(Words {
             lines,
             descriptors,
             fenced,
