@@ -1,3 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The guest's control thread: the store protocol that installs routers and calls handlers.
+//!
+//! The protocol is described in `docs/control-protocol.md`. [`Guest`] is everything a guest does;
+//! whoever embeds it calls [`Guest::run`] in a loop and sleeps when it is told that nothing is to do.
+//! The control thread is an asynchronous function that waits for the store only: while the store
+//! works, packets go on.
+#![no_std]
 #![forbid(unsafe_code)]
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod command;
+mod control;
+mod guest;
+mod node;
+mod people;
+mod pieces;
+mod report;
+mod requests;
+mod routers;
+#[cfg(any(test, feature = "simulator"))]
+pub mod simulator;
+mod store;
+mod wish;
+
+pub use command::Command;
+pub use guest::Guest;
+pub use node::ROOT;
+pub use pieces::{GUEST_PIECE, Joined, Joiner, TOOLSTACK_PIECE, split};
+pub use store::Store;

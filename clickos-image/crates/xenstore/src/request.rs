@@ -152,8 +152,13 @@ impl Request {
         Self::plain(Kind::Release, &[&domid.to_string()])
     }
 
-    /// Asks for the message's bytes with this request number.
-    pub(crate) fn encode(&self, req_id: u32) -> Vec<u8> {
+    /// The node it is about; empty if it is not about one.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The message's bytes with this request number.
+    pub fn encode(&self, req_id: u32) -> Vec<u8> {
         let header = Header {
             kind: self.kind as u32,
             req_id,

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The control thread: takes the store's events one by one.
+use crate::node::{self, Node, ROOT, ROUTERS};
+use crate::people::People;
+use crate::requests::Requests;
+use crate::routers::Routers;
+use crate::store::{Link, Store};
+use crate::wish::Handled;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::rc::Rc;
+use core::cell::{Cell, RefCell};
+use core::convert::Infallible;
+use xenstore::Error;
+
+/// Complaints about the store go to the console at most this often.
+const COMPLAINT_NS: u64 = 1_000_000_000;
+
+/// State of the control thread. Its parts are in `wish`, `requests` and `people`.
+pub(crate) struct Control<S> {
+    pub(crate) link: Link<S>,
+    pub(crate) routers: Rc<RefCell<Routers>>,
+    pub(crate) handled: BTreeMap<u8, Handled>,
+    pub(crate) requests: Requests,
+    pub(crate) people: People,
+    clock: Rc<Cell<u64>>,
+    quiet_until_ns: u64,
+}
+
+impl<S: Store> Control<S> {
+    pub(crate) fn new(link: Link<S>, routers: Rc<RefCell<Routers>>, clock: Rc<Cell<u64>>) -> Self {
+        Self {
+            link,
+            routers,
+            handled: BTreeMap::new(),
+            requests: Requests::default(),
+            people: People::default(),
+            clock,
+            quiet_until_ns: 0,
+        }
+    }
+
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.clock.get()
+    }
+
+    /// Serves until the connection to the store breaks; gives what broke it. A guest that may not
+    /// announce itself cannot be controlled either.
+    pub(crate) async fn run(mut self) -> Error {
+        match self.serve().await {
+            Ok(never) => match never {},
+            Err(error) => error,
+        }
+    }
+
+    async fn serve(&mut self) -> Result<Infallible, Error> {
+        self.announce().await?;
+        loop {
+            let node = match self.link.event().await? {
+                Some(event) => Node::of(&event.path),
+                None => Some(Node::Everything),
+            };
+            let Some(node) = node else { continue };
+            match self.handle(node).await {
+                Err(error) if !error.is_fatal() => self.complain(&error),
+                result => result?,
+            }
+        }
+    }
+
+    async fn announce(&mut self) -> Result<(), Error> {
+        let version = format!("clickos {} protocol 1", env!("CARGO_PKG_VERSION"));
+        self.link.write(ROOT, b"").await?;
+        self.link
+            .write(&node::version(), version.as_bytes())
+            .await?;
+        self.link.watch(ROOT).await
+    }
+
+    async fn handle(&mut self, node: Node) -> Result<(), Error> {
+        match node {
+            Node::Everything => self.look_at_everything().await,
+            Node::Router(rid) => self.look_at_router(rid).await,
+            Node::Generation(rid) => self.wish(rid, false).await,
+            Node::Status(rid) => self.wish(rid, true).await,
+            Node::Piece(rid, seq) => self.request_arrived(rid, seq).await,
+            Node::Request(rid, seq) => self.request_changed(rid, seq).await,
+            Node::Response(rid, seq) => self.response_gone(rid, seq).await,
+            Node::Element(rid, handler) => self.element_written(rid, &handler).await,
+            Node::ReadRequest(rid, handler) => self.read_requested(rid, &handler).await,
+        }
+    }
+
+    async fn look_at_everything(&mut self) -> Result<(), Error> {
+        let names = self.link.list(ROOT).await?;
+        let numbers = names.iter().filter_map(|name| node::number(name));
+        for rid in numbers
+            .filter_map(|n| u8::try_from(n).ok())
+            .filter(|rid| *rid < ROUTERS)
+        {
+            self.look_at_router(rid).await?;
+        }
+        Ok(())
+    }
+
+    /// A wish made by hand before the guest started counts as just written.
+    async fn look_at_router(&mut self, rid: u8) -> Result<(), Error> {
+        self.wish(rid, !self.handled.contains_key(&rid)).await?;
+        self.look_at_requests(rid).await
+    }
+
+    /// Says on the console what the store refused; once a second at most.
+    fn complain(&mut self, error: &Error) {
+        if self.now_ns() < self.quiet_until_ns {
+            return;
+        }
+        self.quiet_until_ns = self.now_ns().saturating_add(COMPLAINT_NS);
+        let console = Rc::clone(&self.routers.borrow().environment().console);
+        console(&format!("control: {error}"));
+    }
+}

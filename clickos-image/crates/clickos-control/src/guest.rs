@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A guest: its routers and its control thread, driven by one loop.
+use crate::control::Control;
+use crate::routers::Routers;
+use crate::store::{Link, Store};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use click_core::{Environment, Progress, Registry};
+use core::cell::{Cell, RefCell};
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use xenstore::Error;
+
+/// Routers and control thread of one guest.
+pub struct Guest<S> {
+    store: Rc<RefCell<S>>,
+    routers: Rc<RefCell<Routers>>,
+    clock: Rc<Cell<u64>>,
+    control: Pin<Box<dyn Future<Output = Error>>>,
+    lost: Option<Error>,
+}
+
+impl<S: Store + 'static> Guest<S> {
+    /// A guest without routers; it tells the store of itself when it is run.
+    pub fn new(store: Rc<RefCell<S>>, registry: Registry, environment: Environment) -> Self {
+        let routers = Rc::new(RefCell::new(Routers::new(registry, environment)));
+        let clock = Rc::new(Cell::new(0));
+        let link = Link::new(Rc::clone(&store));
+        let control = Control::new(link, Rc::clone(&routers), Rc::clone(&clock));
+        Self {
+            store,
+            routers,
+            clock,
+            control: Box::pin(control.run()),
+            lost: None,
+        }
+    }
+
+    /// Does what is to do for a slice: the store's messages, then every router. When it is idle,
+    /// call it again at the given time, when a device receives, or when the store's event comes.
+    /// `now_ns` counts from the epoch and never goes back.
+    pub fn run(&mut self, now_ns: u64) -> Progress {
+        self.clock.set(now_ns);
+        if self.lost.is_none() {
+            self.store.borrow_mut().pump();
+            let mut context = Context::from_waker(Waker::noop());
+            if let Poll::Ready(error) = self.control.as_mut().poll(&mut context) {
+                self.lost = Some(error);
+            }
+        }
+        self.routers.borrow_mut().run(now_ns)
+    }
+
+    /// What ended the connection to the store; packets go on without it.
+    pub fn lost(&self) -> Option<&Error> {
+        self.lost.as_ref()
+    }
+}

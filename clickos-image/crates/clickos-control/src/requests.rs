@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Handler requests of programs and their answers.
+use crate::command::Command;
+use crate::control::Control;
+use crate::node;
+use crate::pieces::{GUEST_PIECE, Joined, Joiner, split};
+use crate::store::Store;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use xenstore::Error;
+
+/// Answers that were not taken away yet.
+const OPEN_MAX: usize = 16;
+/// Requests that wait; more are not seen until the toolstack touches them again.
+const WAITING_MAX: usize = 1024;
+/// Store nodes of all answers together.
+const NODES_MAX: usize = 320;
+/// Bytes of an answer.
+const ANSWER_MAX: usize = 256 << 10;
+/// What a request may have beside the handlers' values.
+const OVERHEAD_MAX: usize = 64 << 10;
+
+/// Requests under way.
+#[derive(Default)]
+pub(crate) struct Requests {
+    /// Answered, and the answer still there; with its number of nodes.
+    open: BTreeMap<(u8, u32), usize>,
+    waiting: VecDeque<(u8, u32)>,
+}
+
+impl Requests {
+    fn wait(&mut self, key: (u8, u32)) {
+        let known = self.open.contains_key(&key) || self.waiting.contains(&key);
+        if !known && self.waiting.len() < WAITING_MAX {
+            self.waiting.push_back(key);
+        }
+    }
+
+    fn next(&mut self) -> Option<(u8, u32)> {
+        if self.open.len() < OPEN_MAX {
+            self.waiting.pop_front()
+        } else {
+            None
+        }
+    }
+
+    fn nodes(&self) -> usize {
+        self.open.values().sum()
+    }
+}
+
+impl<S: Store> Control<S> {
+    /// A piece of a request was written.
+    pub(crate) async fn request_arrived(&mut self, rid: u8, seq: u32) -> Result<(), Error> {
+        self.requests.wait((rid, seq));
+        self.serve_requests().await
+    }
+
+    /// The requester took an answer away.
+    pub(crate) async fn response_gone(&mut self, rid: u8, seq: u32) -> Result<(), Error> {
+        self.requests.open.remove(&(rid, seq));
+        self.serve_requests().await
+    }
+
+    /// A request was removed, perhaps before its answer came: then the answer is nobody's.
+    pub(crate) async fn request_changed(&mut self, rid: u8, seq: u32) -> Result<(), Error> {
+        let first = format!("{}/0", node::request(rid, seq));
+        if self.requests.open.contains_key(&(rid, seq)) && self.link.read(&first).await?.is_none() {
+            self.link.remove(&node::response(rid, seq)).await?;
+            self.requests.open.remove(&(rid, seq));
+        }
+        self.serve_requests().await
+    }
+
+    /// Compares what is in the store with what is known.
+    pub(crate) async fn look_at_requests(&mut self, rid: u8) -> Result<(), Error> {
+        let names = self.link.list(&node::of_router(rid, "request")).await?;
+        names
+            .iter()
+            .filter_map(|name| node::number(name))
+            .for_each(|seq| {
+                self.requests.wait((rid, seq));
+            });
+        let open: Vec<u32> = self
+            .requests
+            .open
+            .keys()
+            .filter(|k| k.0 == rid)
+            .map(|k| k.1)
+            .collect();
+        for seq in open {
+            self.request_changed(rid, seq).await?;
+        }
+        self.serve_requests().await
+    }
+
+    async fn serve_requests(&mut self) -> Result<(), Error> {
+        while let Some((rid, seq)) = self.requests.next() {
+            if let Some((code, data)) = self.carry_out(rid, seq).await? {
+                self.respond(rid, seq, code, data).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Code and data of the answer; `None` if the request is not complete, or gone.
+    async fn carry_out(&self, rid: u8, seq: u32) -> Result<Option<(u16, Vec<u8>)>, Error> {
+        let limit = self.routers.borrow().environment().limits.handler_bytes + OVERHEAD_MAX;
+        let mut joiner = Joiner::new(limit);
+        for piece in 0_u32.. {
+            let path = format!("{}/{piece}", node::request(rid, seq));
+            let Some(value) = self.link.read(&path).await? else {
+                return Ok(None);
+            };
+            match joiner.add(&value) {
+                Joined::More => {}
+                Joined::Whole => break,
+                Joined::Malformed => return Ok(Some(failure(500, "piece without + or ."))),
+                Joined::TooLong => {
+                    let text = format!("request is longer than the limit of {limit} bytes");
+                    return Ok(Some(failure(590, &text)));
+                }
+            }
+        }
+        let request = joiner.into_data();
+        Ok(Some(match Command::parse(&request) {
+            Ok(command) => self.routers.borrow_mut().call(rid, &command, self.now_ns()),
+            Err(error) => failure(500, &error),
+        }))
+    }
+
+    async fn respond(&mut self, rid: u8, seq: u32, code: u16, data: Vec<u8>) -> Result<(), Error> {
+        let mut pieces = encode(code, &data);
+        let free = NODES_MAX.saturating_sub(self.requests.nodes());
+        if data.len() > ANSWER_MAX || pieces.len() + OPEN_MAX > free {
+            pieces = too_big(
+                data.len(),
+                ANSWER_MAX.min(free.saturating_sub(OPEN_MAX) * GUEST_PIECE),
+            );
+        }
+        self.requests.open.insert((rid, seq), pieces.len());
+        match self.write_answer(rid, seq, &pieces).await {
+            Err(error) if !error.is_fatal() => {
+                let (code, data) = failure(590, &format!("the answer was refused: {error}"));
+                self.write_answer(rid, seq, &encode(code, &data)).await
+            }
+            result => result,
+        }
+    }
+
+    async fn write_answer(&self, rid: u8, seq: u32, pieces: &[Vec<u8>]) -> Result<(), Error> {
+        let root = node::response(rid, seq);
+        for (number, piece) in pieces.iter().enumerate() {
+            if let Err(error) = self.link.write(&format!("{root}/{number}"), piece).await {
+                self.link.remove(&root).await?;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn failure(code: u16, text: &str) -> (u16, Vec<u8>) {
+    (code, String::from(text).into_bytes())
+}
+
+fn encode(code: u16, data: &[u8]) -> Vec<Vec<u8>> {
+    let answer = [format!("{code} ").as_bytes(), data].concat();
+    split(&answer, GUEST_PIECE)
+}
+
+fn too_big(len: usize, limit: usize) -> Vec<Vec<u8>> {
+    encode(
+        590,
+        format!("answer of {len} bytes, the limit is {limit} now").as_bytes(),
+    )
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The guest's routers by number.
+use crate::command::Command;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use click_core::{ConfigError, Environment, HandlerError, Progress, Registry, Router};
+
+struct Slot {
+    router: Router,
+    halted: bool,
+}
+
+/// All routers, the halted ones too.
+pub(crate) struct Routers {
+    registry: Registry,
+    environment: Environment,
+    slots: BTreeMap<u8, Slot>,
+}
+
+impl Routers {
+    pub(crate) fn new(registry: Registry, environment: Environment) -> Self {
+        Self {
+            registry,
+            environment,
+            slots: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    pub(crate) fn contains(&self, rid: u8) -> bool {
+        self.slots.contains_key(&rid)
+    }
+
+    /// Starts a router, or swaps the one that runs; on an error nothing changes.
+    pub(crate) fn install(
+        &mut self,
+        rid: u8,
+        name: &str,
+        text: &str,
+        now_ns: u64,
+    ) -> Result<(), Vec<ConfigError>> {
+        if let Some(slot) = self.slots.get_mut(&rid) {
+            return slot.router.hotswap(name, text, &self.registry, now_ns);
+        }
+        let environment = self.environment.clone();
+        let router = Router::build(name, text, &self.registry, environment, now_ns)?;
+        self.slots.insert(
+            rid,
+            Slot {
+                router,
+                halted: false,
+            },
+        );
+        Ok(())
+    }
+
+    pub(crate) fn remove(&mut self, rid: u8) {
+        self.slots.remove(&rid);
+    }
+
+    pub(crate) fn set_halted(&mut self, rid: u8, halted: bool) {
+        if let Some(slot) = self.slots.get_mut(&rid) {
+            slot.halted = halted;
+        }
+    }
+
+    /// Runs every router that is not halted for a slice.
+    pub(crate) fn run(&mut self, now_ns: u64) -> Progress {
+        let running = self.slots.values_mut().filter(|slot| !slot.halted);
+        running.fold(Progress::Idle { until_ns: None }, |all, slot| {
+            both(all, slot.router.run(now_ns))
+        })
+    }
+
+    /// Carries out a program's request; gives code and data of the answer.
+    pub(crate) fn call(&mut self, rid: u8, command: &Command<'_>, now_ns: u64) -> (u16, Vec<u8>) {
+        let Some(slot) = self.slots.get_mut(&rid) else {
+            return (540, no_router(rid).into_bytes());
+        };
+        let result = match command {
+            Command::Handlers => Ok(list(&slot.router)),
+            Command::Read { name, param } => slot.router.read_handler(name, param, now_ns),
+            Command::Write(writes) => slot
+                .router
+                .write_handlers(writes, now_ns)
+                .map(|()| Vec::new()),
+        };
+        match result {
+            Ok(data) => (200, data),
+            Err(error) => (error.code(), error.to_string().into_bytes()),
+        }
+    }
+
+    /// Calls a read handler for a person.
+    pub(crate) fn read(&mut self, rid: u8, name: &str, now_ns: u64) -> Result<Vec<u8>, String> {
+        let slot = self.slots.get_mut(&rid).ok_or_else(|| no_router(rid))?;
+        slot.router
+            .read_handler(name, "", now_ns)
+            .map_err(|e: HandlerError| e.to_string())
+    }
+
+    /// Calls a write handler for a person.
+    pub(crate) fn write(
+        &mut self,
+        rid: u8,
+        name: &str,
+        value: &[u8],
+        now_ns: u64,
+    ) -> Result<(), String> {
+        let slot = self.slots.get_mut(&rid).ok_or_else(|| no_router(rid))?;
+        slot.router
+            .write_handlers(&[(name, value)], now_ns)
+            .map_err(|e| e.to_string())
+    }
+}
+
+fn no_router(rid: u8) -> String {
+    format!("router {rid} is not installed")
+}
+
+fn list(router: &Router) -> Vec<u8> {
+    let lines = router.handlers().into_iter().map(|handler| {
+        let mode = match (handler.read, handler.write) {
+            (true, true) => "rw",
+            (true, false) => "r",
+            _ => "w",
+        };
+        format!("{} {mode}\n", handler.name)
+    });
+    lines.collect::<String>().into_bytes()
+}
+
+fn both(a: Progress, b: Progress) -> Progress {
+    match (a, b) {
+        (Progress::Idle { until_ns: a }, Progress::Idle { until_ns: b }) => Progress::Idle {
+            until_ns: a.into_iter().chain(b).min(),
+        },
+        _ => Progress::Worked,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_of_two() {
+        let idle = |until_ns| Progress::Idle { until_ns };
+        assert_eq!(both(idle(None), idle(Some(5))), idle(Some(5)));
+        assert_eq!(both(idle(Some(7)), idle(Some(5))), idle(Some(5)));
+        assert_eq!(both(idle(None), Progress::Worked), Progress::Worked);
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The store as the control thread sees it: one request at a time, waited for without blocking.
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use core::future::poll_fn;
+use core::task::Poll;
+use xenstore::{Code, Error, Notify, Page, Request, RingClient, Tx, WatchEvent};
+
+/// A non-blocking connection to the store.
+pub trait Store {
+    /// Moves data in both directions; called often.
+    fn pump(&mut self);
+    /// Sends a request, at most one at a time.
+    ///
+    /// # Errors
+    /// What broke the connection.
+    fn submit(&mut self, request: &Request) -> Result<(), Error>;
+    /// The answer, once it is there.
+    fn poll_reply(&mut self) -> Option<Result<Vec<u8>, Error>>;
+    /// The next watch event.
+    ///
+    /// # Errors
+    /// `EventsLost` once after some were lost; otherwise what broke the connection.
+    fn poll_event(&mut self) -> Result<Option<WatchEvent>, Error>;
+}
+
+impl<P: Page, N: Notify> Store for RingClient<P, N> {
+    fn pump(&mut self) {
+        RingClient::pump(self);
+    }
+    fn submit(&mut self, request: &Request) -> Result<(), Error> {
+        RingClient::submit(self, request)
+    }
+    fn poll_reply(&mut self) -> Option<Result<Vec<u8>, Error>> {
+        RingClient::poll_reply(self)
+    }
+    fn poll_event(&mut self) -> Result<Option<WatchEvent>, Error> {
+        RingClient::poll_event(self)
+    }
+}
+
+/// The store's requests as asynchronous functions.
+pub(crate) struct Link<S> {
+    store: Rc<RefCell<S>>,
+}
+
+impl<S: Store> Link<S> {
+    pub(crate) fn new(store: Rc<RefCell<S>>) -> Self {
+        Self { store }
+    }
+
+    async fn call(&self, request: Request) -> Result<Vec<u8>, Error> {
+        self.store.borrow_mut().submit(&request)?;
+        poll_fn(|_| match self.store.borrow_mut().poll_reply() {
+            Some(reply) => Poll::Ready(reply),
+            None => Poll::Pending,
+        })
+        .await
+    }
+
+    /// The next watch event, `None` when some were lost.
+    pub(crate) async fn event(&self) -> Result<Option<WatchEvent>, Error> {
+        poll_fn(|_| match self.store.borrow_mut().poll_event() {
+            Ok(None) => Poll::Pending,
+            Ok(event) => Poll::Ready(Ok(event)),
+            Err(Error::EventsLost) => Poll::Ready(Ok(None)),
+            Err(error) => Poll::Ready(Err(error)),
+        })
+        .await
+    }
+
+    pub(crate) async fn watch(&self, path: &str) -> Result<(), Error> {
+        self.call(Request::watch(path, "control")?).await.map(drop)
+    }
+
+    pub(crate) async fn read(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
+        none_if_missing(self.call(Request::read(Tx::NONE, path)?).await)
+    }
+
+    pub(crate) async fn list(&self, path: &str) -> Result<Vec<String>, Error> {
+        let reply = self.call(Request::directory(Tx::NONE, path)?).await;
+        none_if_missing(reply)?.map_or_else(|| Ok(Vec::new()), |bytes| xenstore::names(&bytes))
+    }
+
+    pub(crate) async fn write(&self, path: &str, value: &[u8]) -> Result<(), Error> {
+        self.call(Request::write(Tx::NONE, path, value)?)
+            .await
+            .map(drop)
+    }
+
+    pub(crate) async fn remove(&self, path: &str) -> Result<(), Error> {
+        none_if_missing(self.call(Request::rm(Tx::NONE, path)?).await).map(drop)
+    }
+}
+
+/// A node that is missing or that the toolstack keeps from us is no value.
+fn none_if_missing<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Err(error) if error.is(Code::NoEntry) || error.is(Code::Access) => Ok(None),
+        result => result.map(Some),
+    }
+}
