@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Batches of frames between the switch and a packet socket or tap.
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+
+use crate::sys::{self, BATCH, Message};
+use crate::{MAX_FRAME, VNET_HEADER};
+
+/// Bytes of a VLAN tag, kept free before a message so that one can be put in.
+const TAG: usize = 4;
+const STRIDE: usize = (TAG + VNET_HEADER + MAX_FRAME).next_multiple_of(64);
+/// Bytes of frames collected before they are sent.
+const SEND_BYTES: usize = 256 << 10;
+
+/// Buffers to receive a batch into.
+pub struct RecvBatch {
+    buffer: Vec<u8>,
+    messages: [Message; BATCH],
+}
+
+/// What [`RecvBatch::frame`] finds.
+pub enum Received<'a> {
+    /// The virtio header and the frame.
+    Frame([u8; VNET_HEADER], &'a mut [u8]),
+    /// A message too short or too long for a frame.
+    Malformed,
+}
+
+impl Default for RecvBatch {
+    fn default() -> Self {
+        Self {
+            buffer: vec![0; BATCH * STRIDE],
+            messages: [Message::default(); BATCH],
+        }
+    }
+}
+
+impl RecvBatch {
+    /// Most frames of one batch.
+    pub const MAX: usize = BATCH;
+
+    /// Receives what is there from a packet socket; fewer than [`Self::MAX`] means that was all.
+    pub fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<usize> {
+        none_if_would_block(sys::receive(
+            socket,
+            &mut self.buffer,
+            STRIDE,
+            TAG,
+            &mut self.messages,
+        ))
+    }
+
+    /// Reads what is there from a tap; fewer than [`Self::MAX`] means that was all.
+    pub fn read(&mut self, tap: BorrowedFd<'_>) -> io::Result<usize> {
+        for n in 0..BATCH {
+            let space = &mut self.buffer[n * STRIDE + TAG..(n + 1) * STRIDE];
+            match sys::read(tap, space) {
+                Ok(len) => {
+                    // A read that fills the buffer may have lost the end of the frame.
+                    self.messages[n] = Message {
+                        len,
+                        truncated: len == space.len(),
+                        vlan: None,
+                    };
+                }
+                Err(_) if n > 0 => return Ok(n),
+                Err(e) => return none_if_would_block(Err(e)),
+            }
+        }
+        Ok(BATCH)
+    }
+
+    /// Frame `n` of the last batch.
+    pub fn frame(&mut self, n: usize) -> Received<'_> {
+        let message = self.messages[n];
+        let bytes = &mut self.buffer[n * STRIDE..(n + 1) * STRIDE];
+        if message.truncated || message.len < VNET_HEADER + 14 {
+            return Received::Malformed;
+        }
+        let end = TAG + message.len;
+        let begin = match message.vlan {
+            Some((tpid, tci)) => {
+                insert_tag(&mut bytes[..end], tpid, tci);
+                0
+            }
+            None => TAG,
+        };
+        let (header, frame) = bytes[begin..end].split_at_mut(VNET_HEADER);
+        match header.try_into() {
+            Ok(header) => Received::Frame(header, frame),
+            Err(_) => Received::Malformed,
+        }
+    }
+}
+
+/// Puts back the tag the kernel took out: the virtio header and the addresses move into the free
+/// bytes before them, and what the header counts from the start of the frame grows.
+fn insert_tag(bytes: &mut [u8], tpid: u16, tci: u16) {
+    let moved = VNET_HEADER + 12;
+    bytes.copy_within(TAG..TAG + moved, 0);
+    bytes[moved..moved + 2].copy_from_slice(&tpid.to_be_bytes());
+    bytes[moved + 2..moved + 4].copy_from_slice(&tci.to_be_bytes());
+    let [needs_checksum, gso] = [bytes[0] & 1 != 0, bytes[1] != 0];
+    // hdr_len, csum_start (linux/virtio_net.h), in native byte order.
+    for (at, applies) in [(2, gso), (6, needs_checksum)] {
+        if applies {
+            let value = u16::from_ne_bytes([bytes[at], bytes[at + 1]]).wrapping_add(TAG as u16);
+            bytes[at..at + 2].copy_from_slice(&value.to_ne_bytes());
+        }
+    }
+}
+
+fn none_if_would_block(result: io::Result<usize>) -> io::Result<usize> {
+    match result {
+        Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
+        other => other,
+    }
+}
+
+/// Frames collected to be sent together.
+#[derive(Default)]
+pub struct SendBatch {
+    buffer: Vec<u8>,
+    frames: Vec<Range<usize>>,
+}
+
+/// What became of one frame of a batch, and its length without the virtio header.
+pub type Sent = (io::Result<()>, usize);
+
+impl SendBatch {
+    /// Adds a frame; false if the batch has to be sent first.
+    #[must_use]
+    pub fn push(&mut self, header: &[u8; VNET_HEADER], frame: &[u8]) -> bool {
+        let begin = self.buffer.len();
+        let end = begin + VNET_HEADER + frame.len();
+        if self.frames.len() == BATCH || (end > SEND_BYTES && begin > 0) {
+            return false;
+        }
+        self.buffer.extend_from_slice(header);
+        self.buffer.extend_from_slice(frame);
+        self.frames.push(begin..end);
+        true
+    }
+
+    /// Sends everything to a packet socket and reports on each frame.
+    pub fn send(&mut self, socket: BorrowedFd<'_>, mut report: impl FnMut(Sent)) {
+        let all: Vec<&[u8]> = self
+            .frames
+            .iter()
+            .map(|f| &self.buffer[f.clone()])
+            .collect();
+        let mut rest = &all[..];
+        while let Some(first) = rest.first() {
+            // The error is the first frame's; those after it are tried again.
+            let (done, error) = match sys::send(socket, rest) {
+                Ok(0) => (1, Some(ErrorKind::WouldBlock.into())),
+                Ok(sent) => (sent, None),
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) => (1, Some(e)),
+            };
+            match error {
+                Some(error) => report((Err(error), first.len() - VNET_HEADER)),
+                None => rest[..done]
+                    .iter()
+                    .for_each(|f| report((Ok(()), f.len() - VNET_HEADER))),
+            }
+            rest = &rest[done..];
+        }
+        self.clear();
+    }
+
+    /// Writes everything to a tap and reports on each frame.
+    pub fn write(&mut self, tap: BorrowedFd<'_>, mut report: impl FnMut(Sent)) {
+        for frame in &self.frames {
+            let result = sys::write(tap, &self.buffer[frame.clone()]);
+            report((result, frame.len() - VNET_HEADER));
+        }
+        self.clear();
+    }
+
+    fn clear(&mut self) {
+        self.buffer.clear();
+        self.frames.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_put_back_where_it_was() {
+        let mut batch = RecvBatch::default();
+        let mut header = [0; VNET_HEADER];
+        header[0] = 1;
+        header[6..8].copy_from_slice(&34u16.to_ne_bytes());
+        let frame: Vec<u8> = (0..60).collect();
+        let message = [&header[..], &frame].concat();
+        batch.buffer[TAG..TAG + message.len()].copy_from_slice(&message);
+        batch.messages[0] = Message {
+            len: message.len(),
+            truncated: false,
+            vlan: Some((0x8100, 0x0203)),
+        };
+        let Received::Frame(header, tagged) = batch.frame(0) else {
+            panic!("malformed")
+        };
+        assert_eq!(tagged[..12], frame[..12]);
+        assert_eq!(tagged[12..16], [0x81, 0, 2, 3]);
+        assert_eq!(tagged[16..], frame[12..]);
+        assert_eq!(u16::from_ne_bytes([header[6], header[7]]), 38);
+    }
+
+    #[test]
+    fn short_and_truncated_messages_are_malformed() {
+        let mut batch = RecvBatch::default();
+        for (len, truncated) in [(0, false), (VNET_HEADER + 13, false), (STRIDE - TAG, true)] {
+            batch.messages[0] = Message {
+                len,
+                truncated,
+                vlan: None,
+            };
+            assert!(matches!(batch.frame(0), Received::Malformed));
+        }
+    }
+
+    #[test]
+    fn a_batch_is_bounded_but_takes_the_longest_frame() {
+        let mut batch = SendBatch::default();
+        let header = [0; VNET_HEADER];
+        let mut taken = 0;
+        while batch.push(&header, &[0; MAX_FRAME]) {
+            taken += 1;
+        }
+        assert!((1..=4).contains(&taken));
+        batch.clear();
+        for _ in 0..BATCH {
+            assert!(batch.push(&header, &[0; 60]));
+        }
+        assert!(!batch.push(&header, &[0; 60]));
+    }
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Packet sockets and taps with virtio headers, in batches (unsafe island).
+//!
+//! No safe crate binds packet sockets, sets their options or reads their ancillary data, so the
+//! system calls are made here and nowhere else in the switch. The interface of this crate is safe.
+#![deny(unsafe_code)]
+
+mod batch;
+#[allow(unsafe_code)]
+mod sys;
+
+pub use batch::{Received, RecvBatch, SendBatch, Sent};
+pub use sys::{open_packet_socket, open_tap};
+
+/// Bytes of the `virtio_net_hdr` before each frame (linux/virtio_net.h).
+pub const VNET_HEADER: usize = 10;
+/// Longest frame, without the virtio header: 64 KB of IP packet, Ethernet header, two tags.
+pub const MAX_FRAME: usize = 65_535 + 14 + 8;
