@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# PYTHON is a Python 3.11; CLICKOS_STATE is the state folder (.state).
+PYTHON ?= python3
+KEEP ?=
+LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
+
+.PHONY: help demo test build lab-up lab-down clean-demo
+
+help:
+	@echo 'make demo         show the main job on real services; KEEP=1 leaves them up'
+	@echo 'make test         everything a change must pass; SUITES="a b" runs only those'
+	@echo 'make build        install what is needed and build everything'
+	@echo 'make lab-up       start the services; make lab-down stops them'
+	@echo 'make clean-demo   remove the services, the environment and all data'
+
+demo:
+	@$(LAB) demo $(if $(KEEP),--keep)
+
+test:
+	@$(LAB) test $(SUITES)
+
+build:
+	@$(LAB) prepare
+
+lab-up:
+	@$(LAB) up
+
+lab-down:
+	@$(LAB) down
+
+clean-demo:
+	@$(LAB) clean

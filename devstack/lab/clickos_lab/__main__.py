@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of the lab; see ``make help`` for what they are for."""
+
+import argparse
+import os
+import signal
+import sys
+
+from clickos_lab import errors
+from clickos_lab import paths
+from clickos_lab import say
+
+
+def main():
+    """Run one command; 0 when it succeeded, 1 with a message if not."""
+    arguments = _parse()
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        return arguments.run(paths.State(), arguments) or 0
+    except errors.LabError as e:
+        say.warn(f'error: {e}')
+        return 1
+    except KeyboardInterrupt:
+        say.warn('interrupted')
+        return 130
+
+
+def _stop(_number, _frame):
+    # Like Ctrl-C, so that everything is cleaned up on the way out.
+    raise KeyboardInterrupt
+
+
+def _parse():
+    parser = argparse.ArgumentParser(prog='clickos_lab')
+    commands = parser.add_subparsers(required=True)
+    for name, run, text in (
+            ('prepare', _prepare, 'install and build everything'),
+            ('up', _up, 'start the services'),
+            ('down', _down, 'stop the services'),
+            ('clean', _clean, 'stop and remove everything')):
+        command = commands.add_parser(name, help=text)
+        command.set_defaults(run=run)
+    return parser.parse_args()
+
+
+def _prepare(state, _arguments):
+    from clickos_lab import prepare
+    prepare.everything(state)
+
+
+def _up(state, arguments):
+    _in_venv(state, arguments)
+    from clickos_lab import lab
+    lab.Lab(state).up()
+
+
+def _down(state, _arguments):
+    from clickos_lab import lab
+    lab.Lab(state).down()
+
+
+def _clean(state, _arguments):
+    from clickos_lab import lab
+    lab.Lab(state).clean()
+
+
+def _in_venv(state, arguments):
+    """Prepare, then go on as the Python of the virtual environment."""
+    if sys.prefix == str(state.venv):
+        return
+    _prepare(state, arguments)
+    python = str(state.tool('python'))
+    os.execv(python, [python, '-m', 'clickos_lab', *sys.argv[1:]])
+
+
+if __name__ == '__main__':
+    sys.exit(main())

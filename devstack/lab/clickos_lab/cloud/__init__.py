@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the lab keeps in OpenStack. Everything here may be run again."""
+
+from clickos_lab.cloud import catalog
+from clickos_lab.cloud import compute
+from clickos_lab.cloud import image
+from clickos_lab.cloud import openrc
+from clickos_lab.cloud import sessions
+from clickos_lab.cloud import tenant
+from clickos_lab.cloud import vim
+from clickos_lab import stamps
+
+
+def fill_catalog(state, settings):
+    """Bootstrap keystone, once: users, roles, services, endpoints."""
+    stamp = state.data / 'catalog.stamp'
+    wanted = stamps.digest([state.settings], repr(catalog.SERVICES))
+    if stamps.fresh(stamp, wanted):
+        return
+    catalog.bootstrap(state, settings)
+    catalog.fill(sessions.admin(settings), settings)
+    stamp.write_text(wanted)
+
+
+def ensure(state, settings):
+    """Make the host known, and the image, flavor, tenant and VIM."""
+    admin = sessions.admin(settings)
+    demo = sessions.demo(settings)
+    openrc.write(state, settings)
+    compute.ensure_host(state, admin)
+    compute.ensure_flavor(admin)
+    image.ensure(admin, state.binary('clickos-process'))
+    tenant.ensure_networks(demo)
+    vim.ensure(demo, settings)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nova: the one compute host and the flavor of a guest."""
+
+import time
+
+from clickos_lab import errors
+from clickos_lab import processes
+from clickos_lab import shell
+
+#: A disk of 0 GB is refused to tenants by Nova's default policy.
+FLAVOR = {'name': 'clickos.tiny', 'ram': 8, 'vcpus': 1, 'disk': 1}
+
+
+def ensure_host(state, admin, timeout_s=60):
+    """Map the compute host to its cell, once, and wait until it is up.
+
+    :raises LabError: if nova-compute dies or does not report in time.
+    """
+    stamp = state.data / 'compute.stamp'
+    running = processes.Processes(state)
+
+    def up():
+        running.require('nova-compute')
+        return _service_up(admin, running.started('nova-compute'))
+
+    _wait(up, timeout_s, 'nova-compute reports up')
+    if not stamp.exists():
+        shell.run([state.tool('nova-manage'), '--config-file',
+                   state.etc / 'nova/nova.conf', 'cell_v2',
+                   'discover_hosts'], state.log / 'databases.log',
+                  env=shell.environment(state))
+    _wait(lambda: list(admin.compute.hypervisors()), timeout_s,
+          'Nova lists the hypervisor')
+    stamp.touch()
+
+
+def _service_up(admin, started):
+    """A report from before this start does not count."""
+    return any(s.state == 'up' and s.updated_at
+               and s.updated_at >= started.strftime('%Y-%m-%dT%H:%M:%S')
+               for s in admin.compute.services(binary='nova-compute'))
+
+
+def _wait(done, timeout_s, what):
+    deadline_s = time.monotonic() + timeout_s
+    while not done():
+        if time.monotonic() > deadline_s:
+            raise errors.LabError(
+                f'waited {timeout_s} s in vain until {what}; see '
+                'log/nova-compute.log in the state folder')
+        time.sleep(0.2)
+
+
+def ensure_flavor(admin):
+    """Make the public flavor of a ClickOS guest."""
+    if not admin.compute.find_flavor(FLAVOR['name']):
+        admin.compute.create_flavor(**FLAVOR, is_public=True)

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tenant's two networks, one on each side of a VNF."""
+
+#: name of the network: its subnet. No DHCP, no gateway: the router between
+#: them is the guest.
+NETWORKS = {'left': '10.10.1.0/24', 'right': '10.10.2.0/24'}
+
+
+def ensure_networks(demo):
+    """Make the networks and their subnets, as the tenant."""
+    for name, cidr in NETWORKS.items():
+        network = demo.network.find_network(name) or \
+            demo.network.create_network(name=name)
+        if not demo.network.find_subnet(name, network_id=network.id):
+            demo.network.create_subnet(
+                name=name, network_id=network.id, ip_version=4, cidr=cidr,
+                is_dhcp_enabled=False, gateway_ip=None)

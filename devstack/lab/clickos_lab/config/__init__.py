@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every service's configuration, written into the state folder.
+
+One module a service, each with ``write(site)``.
+"""
+
+from clickos_lab.config import clickos_api
+from clickos_lab.config import daemons
+from clickos_lab.config import glance
+from clickos_lab.config import keystone
+from clickos_lab.config import neutron
+from clickos_lab.config import nova
+from clickos_lab.config import placement
+from clickos_lab.config import rabbit
+from clickos_lab.config import site as _site
+from clickos_lab.config import tacker
+
+_MODULES = (rabbit, keystone, glance, placement, neutron, nova, tacker,
+            clickos_api, daemons)
+
+
+def write(state, settings):
+    """Write all configurations; the same settings give the same files."""
+    site = _site.Site(state, settings)
+    for module in _MODULES:
+        module.write(site)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our own daemons: valed and cosmosd."""
+
+_COSMOSD = """\
+socket = "{run}/cosmosd.sock"
+state_dir = "{data}"
+valed_socket = "{run}/valed.sock"
+xenstore_dir = "{run}/xenstore"
+host_kind = "process"
+memory_mib = 2048
+max_guests = 256
+process = {{ engine = "{engine}", first_uid = {guest_uid} }}
+[roles]
+nova = [{nova_uid}]
+agent = [{agent_uid}]
+operator = []
+"""
+
+_VALED = """\
+socket = "{run}/valed.sock"
+[roles]
+toolstack = []
+operator = []
+"""
+
+
+def write(site):
+    """Write cosmosd.toml and valed.toml."""
+    state, settings = site.state, site.settings
+    values = {'run': state.run, 'data': site.folder('cosmosd'),
+              'engine': state.binary('clickos-process'),
+              'guest_uid': settings.guest_uid,
+              'nova_uid': settings.nova_uid,
+              'agent_uid': settings.agent_uid}
+    site.write('cosmosd.toml', _COSMOSD.format(**values))
+    site.write('valed.toml', _VALED.format(**values))

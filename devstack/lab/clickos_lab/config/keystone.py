@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keystone."""
+
+
+def write(site):
+    """Write keystone.conf and its uWSGI file; make the key folders."""
+    site.write_ini('keystone/keystone.conf', {
+        'DEFAULT': {'debug': False},
+        'database': site.database('keystone'),
+        'cache': site.cache(),
+        'token': {'provider': 'fernet'},
+        'fernet_tokens': {
+            'key_repository': site.folder('keystone', 'fernet')},
+        'fernet_receipts': {
+            'key_repository': site.folder('keystone', 'receipts')},
+        'credential': {
+            'key_repository': site.folder('keystone', 'credential')},
+        'oslo_concurrency': site.lock('keystone')})
+    site.write_uwsgi('keystone', 'keystone', 'keystone.wsgi.api:application')

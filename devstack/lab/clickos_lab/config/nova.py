@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nova. nova-compute gets a file of its own: it needs no database."""
+
+import os
+import shutil
+
+from clickos_lab.config import site as _site
+
+
+def write(site):
+    """Write nova.conf, nova-compute.conf, the paste and uWSGI files."""
+    common = _common(site)
+    site.write_ini('nova/nova.conf', {
+        **common,
+        'api': {'auth_strategy': 'keystone'},
+        'api_database': site.database('nova_api', 'nova'),
+        'database': site.database('nova'),
+        'conductor': {'workers': 1},
+        'scheduler': {'workers': 1},
+        'keystone_authtoken': site.authtoken('nova'),
+        'cache': site.cache(),
+        'filter_scheduler': {'track_instance_changes': False}})
+    site.write_ini('nova/nova-compute.conf', {
+        **common,
+        'DEFAULT': {**common['DEFAULT'],
+                    'compute_driver': 'clickos.driver.ClickOSDriver',
+                    'instances_path': _of_compute(site, 'instances'),
+                    'state_path': _of_compute(site, 'state')},
+        'oslo_concurrency': {'lock_path': _of_compute(site, 'lock')},
+        'clickos': {**site.auth('nova'),
+                    'cosmosd_socket': site.state.run / 'cosmosd.sock',
+                    'allow_process_host': True}})
+    shutil.copyfile(site.state.venv / 'etc/nova/api-paste.ini',
+                    site.state.etc / 'nova/api-paste.ini')
+    site.write_uwsgi('nova', 'nova', 'nova.wsgi.osapi_compute:application')
+
+
+def _common(site):
+    return {
+        'DEFAULT': {
+            **site.base('nova'), 'my_ip': '127.0.0.1',
+            'enabled_apis': 'osapi_compute',
+            # Ports of an agentless driver are active as soon as bound.
+            'vif_plugging_timeout': 0, 'vif_plugging_is_fatal': False},
+        'service_user': {**site.auth('nova'),
+                         'send_service_user_token': True},
+        'placement': site.auth('placement'),
+        'neutron': site.auth('neutron'),
+        'glance': {'api_servers': site.settings.url('glance')},
+        'oslo_concurrency': site.lock('nova'),
+        'oslo_messaging_rabbit': _site.RABBIT,
+        'vnc': {'enabled': False}}
+
+
+def _of_compute(site, name):
+    """Make a folder that nova-compute, which is not root, may write."""
+    path = site.folder('nova-compute', name)
+    os.chown(path, site.settings.nova_uid, site.settings.nova_uid)
+    return path

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tacker: the v1 interface with our infra and management drivers."""
+
+import configparser
+import io
+
+from clickos_lab.config import site as _site
+
+_FILTER = 'clickos_metadata'
+
+
+def write(site):
+    """Write tacker.conf; make the folders of its keys and packages."""
+    endpoint = site.settings.url('tacker')
+    site.write_ini('tacker/tacker.conf', {
+        'DEFAULT': {
+            **site.base('tacker'), 'auth_strategy': 'keystone',
+            'bind_host': '127.0.0.1',
+            'bind_port': site.settings.ports['tacker'],
+            'api_paste_config': _write_paste(site),
+            'service_plugins': 'nfvo,vnfm',
+            'api_workers': 0, 'conductor_workers': 1},
+        'database': site.database('tacker'),
+        'keystone_authtoken': site.authtoken('tacker'),
+        'oslo_concurrency': site.lock('tacker'),
+        'oslo_messaging_rabbit': _site.RABBIT,
+        'tacker': {'infra_driver': 'clickos',
+                   'vnflcm_infra_driver': 'clickos',
+                   'vnflcm_mgmt_driver': 'vnflcm_noop,clickos_mgmt'},
+        'vim_keys': {'openstack': site.folder('tacker', 'vim-keys'),
+                     'use_barbican': False},
+        'glance_store': {
+            'filesystem_store_datadir': site.folder('tacker', 'csar'),
+            'stores': 'file', 'default_store': 'file'},
+        'vnf_package': {
+            'vnf_package_csar_path': site.folder('tacker', 'packages')},
+        'vnf_lcm': {'endpoint_url': endpoint},
+        'v2_vnfm': {'endpoint': endpoint, 'vnfm_id': 'tacker'}})
+
+
+def _write_paste(site):
+    """Put our filter in front of the v1 life-cycle API."""
+    paste = configparser.RawConfigParser()
+    paste.optionxform = str
+    paste.read(site.state.venv / 'etc/tacker/api-paste.ini')
+    *filters, app = paste['composite:vnflcm_v1']['keystone'].split()
+    paste['composite:vnflcm_v1']['keystone'] = ' '.join(
+        [*filters, _FILTER, app])
+    paste[f'filter:{_FILTER}'] = {
+        'paste.filter_factory': 'tacker_clickos.api_filter:factory'}
+    text = io.StringIO()
+    paste.write(text)
+    return site.write('tacker/api-paste.ini', text.getvalue())

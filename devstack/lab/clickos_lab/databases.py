@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MariaDB's schemas: users, passwords and the services' tables."""
+
+import concurrent.futures
+import shutil
+import subprocess
+import time
+
+from clickos_lab import errors
+from clickos_lab import paths
+from clickos_lab import say
+from clickos_lab import shell
+from clickos_lab import stamps
+from clickos_lab import venv
+
+#: Schema by schema, who owns it.
+OWNERS = {
+    'keystone': 'keystone', 'glance': 'glance', 'placement': 'placement',
+    'neutron': 'neutron', 'nova': 'nova', 'nova_api': 'nova',
+    'nova_cell0': 'nova', 'tacker': 'tacker', 'clickos': 'clickos'}
+
+
+def install(state):
+    """Make MariaDB's own tables, once; only root may log in without one."""
+    data = state.data / 'mysql'
+    if (data / 'installed.stamp').exists():
+        return
+    shutil.rmtree(data, ignore_errors=True)     # a first try that failed
+    data.mkdir(parents=True, mode=0o700)
+    shell.run(['mariadb-install-db', '--no-defaults', '--user=root',
+               f'--datadir={data}', '--auth-root-authentication-method=socket',
+               '--auth-root-socket-user=root', '--skip-test-db'],
+              state.log / 'mariadb-install.log')
+    (data / 'installed.stamp').touch()
+
+
+def ready(state):
+    """Tell whether MariaDB takes statements."""
+    return _sql(state, 'select 1;').returncode == 0
+
+
+def fill(state, settings):
+    """Create or upgrade all schemas; nothing if that was done before."""
+    stamp = state.data / 'schemas.stamp'
+    wanted = stamps.digest([venv.REQUIREMENTS, *_own_migrations()],
+                           *sorted(OWNERS))
+    if stamps.fresh(stamp, wanted):
+        return
+    with say.step('database schemas'):
+        _create(state, settings)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            chains = [pool.submit(_run_chain, state, chain)
+                      for chain in _chains(state)]
+        for chain in chains:
+            chain.result()
+    stamp.write_text(wanted)
+
+
+def _own_migrations():
+    folder = paths.REPO / 'tacker-plugin/clickos_api/db'
+    return [p for p in folder.rglob('*.py') if p.is_file()]
+
+
+def _create(state, settings):
+    statements = []
+    for schema, owner in OWNERS.items():
+        password = settings.passwords[f'db_{owner}']
+        statements += [
+            f'create database if not exists {schema};',
+            f"create user if not exists '{owner}'@'localhost' "
+            f"identified by '{password}';",
+            f"grant all on {schema}.* to '{owner}'@'localhost';"]
+    done = _sql(state, '\n'.join(statements))
+    if done.returncode != 0:
+        raise errors.LabError(f'mariadb: {done.stderr.decode().strip()}')
+
+
+def _sql(state, text):
+    """Run statements as root; they go by standard input, unseen by ps."""
+    return subprocess.run(
+        ['mariadb', '--no-defaults', '-S', state.run / 'mysql.sock'],
+        input=text.encode(), capture_output=True)
+
+
+def _chains(state):
+    """Return commands: one list after the other, the lists side by side."""
+    def tool(name, service, *arguments, conf=None):
+        conf = conf or f'{service}/{service}.conf'
+        return [state.tool(name), '--config-file', state.etc / conf,
+                *arguments]
+
+    keystone = ('keystone-manage', 'keystone')
+    as_root = ('--keystone-user', 'root', '--keystone-group', 'root')
+    return (
+        [tool(*keystone, 'db_sync'),
+         tool(*keystone, 'fernet_setup', *as_root),
+         tool(*keystone, 'receipt_setup', *as_root),
+         tool(*keystone, 'credential_setup', *as_root),
+         tool('placement-manage', 'placement', 'db', 'sync')],
+        [tool('nova-manage', 'nova', 'api_db', 'sync'),
+         tool('nova-manage', 'nova', 'cell_v2', 'map_cell0'),
+         tool('nova-manage', 'nova', 'db', 'sync'),
+         _create_cell(state)],
+        [tool('neutron-db-manage', 'neutron', 'upgrade', 'heads'),
+         tool('glance-manage', 'glance', 'db_sync',
+              conf='glance/glance-api.conf'),
+         tool('clickos-db-manage', 'clickos', 'upgrade',
+              conf='clickos/clickos-api.conf'),
+         tool('tacker-db-manage', 'tacker', 'upgrade', 'head')])
+
+
+def _create_cell(state):
+    """The one cell takes its database and queue from nova.conf."""
+    script = ('nova-manage --config-file "$1" cell_v2 list_cells | '
+              'grep -q " cell1 " || '
+              'nova-manage --config-file "$1" cell_v2 create_cell '
+              '--name cell1')
+    return ['sh', '-c', script, 'create-cell', state.etc / 'nova/nova.conf']
+
+
+def _run_chain(state, commands):
+    for command in commands:
+        began_s = time.time()
+        shell.run(command, state.log / 'databases.log', quiet=True,
+                  env=shell.environment(state))
+        words = ' '.join(str(w) for w in command if '/' not in str(w))
+        name = command[0].name if hasattr(command[0], 'name') else 'nova'
+        say.say(f'  {name} {words[:40]}: {time.time() - began_s:.1f} s')

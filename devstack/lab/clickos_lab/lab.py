@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bringing the whole lab up and taking it down."""
+
+import os
+
+from clickos_lab import apt
+from clickos_lab import config
+from clickos_lab import databases
+from clickos_lab import processes
+from clickos_lab import say
+from clickos_lab import services
+from clickos_lab import settings as _settings
+
+
+class Lab:
+    """One lab: its state folder, settings, services."""
+
+    def __init__(self, state):
+        self.state = state
+        self.processes = processes.Processes(state)
+
+    def is_up(self):
+        """Tell whether every service runs."""
+        if not self.state.settings.exists():
+            return False
+        settings = _settings.Settings.load(self.state)
+        catalog = services.Catalog(self.state, settings)
+        names = {s.name for s in (
+            *catalog.base(), *catalog.host(), catalog.keystone(),
+            *catalog.controllers(), *catalog.compute())}
+        return names <= set(self.processes.names())
+
+    def up(self):
+        """Start everything and wait until it answers.
+
+        On a failure everything is stopped again; the logs stay.
+        """
+        if self.is_up():
+            say.say('the services run already')
+            return
+        self.down()
+        try:
+            self._up()
+        except BaseException:
+            self.down()
+            raise
+
+    def _up(self):
+        from clickos_lab import cloud
+        settings = _settings.Settings.load(self.state)
+        settings.require_free_ports()
+        os.umask(0o077)
+        self._make_folders()
+        config.write(self.state, settings)
+        databases.install(self.state)
+        catalog = services.Catalog(self.state, settings)
+        with say.step('database, message queue, store, switch'):
+            self._start(catalog.base() + catalog.host())
+        databases.fill(self.state, settings)
+        with say.step('keystone'):
+            self._start([catalog.keystone()])
+            cloud.fill_catalog(self.state, settings)
+        with say.step('OpenStack services'):
+            self._launch(catalog.controllers())
+            self._wait(catalog.controllers())
+            self._start(catalog.compute())
+        with say.step('image, flavor, tenant, networks, VIM'):
+            cloud.ensure(self.state, settings)
+
+    def clean(self):
+        """Stop everything and remove the state folder."""
+        self.down()
+        added = apt.noted(self.state)
+        self.state.remove()
+        say.say(f'removed {self.state.root}')
+        if added:
+            say.say('Debian packages that were installed for the lab and '
+                    'stay; remove them with')
+            say.say(f'  apt-get purge {" ".join(added)}')
+
+    def _make_folders(self):
+        for folder in (self.state.etc, self.state.log, self.state.run,
+                       self.state.data, self.state.data / 'home'):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def _start(self, group):
+        self._launch(group)
+        self._wait(group)
+
+    def _launch(self, group):
+        for service in group:
+            self.processes.start(service.name, service.command, service.env)
+
+    def _wait(self, group):
+        for service in group:
+            self.processes.wait(
+                service.name, service.ready or (lambda: True))
+
+    def down(self):
+        """Stop everything, also what a broken start has left."""
+        names = self.processes.names()
+        if names:
+            say.say(f'stopping {len(names)} services')
+        first = [n for n in names if n not in _LAST]
+        self.processes.stop(first)
+        self.processes.stop([n for n in names if n in _LAST])
+        self.processes.kill_strays()
+
+
+#: Database and queue go when nobody uses them any more.
+_LAST = ('mariadb', 'rabbitmq', 'epmd', 'memcached')

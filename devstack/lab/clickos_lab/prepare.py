@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Installing and building everything the lab needs."""
+
+import concurrent.futures
+
+from clickos_lab import apt
+from clickos_lab import prereq
+from clickos_lab import rust
+from clickos_lab import store
+from clickos_lab import venv
+
+
+def everything(state):
+    """Install and build; what is in place already takes no time.
+
+    :raises LabError: if something is missing that only the user can get.
+    """
+    prereq.check()
+    state.create()
+    apt.ensure(state)
+    # One waits for the network while the other computes.
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        python = pool.submit(_python, state)
+        _native(state)
+        python.result()
+
+
+def _python(state):
+    venv.ensure(state)
+    venv.install_ours(state)
+
+
+def _native(state):
+    store.build(state)
+    rust.build(state)

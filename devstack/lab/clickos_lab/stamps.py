@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Doing a thing again only when what it is made of has changed."""
+
+import hashlib
+
+
+def digest(paths, *more):
+    """Return a hash over the contents and names of files, and texts."""
+    total = hashlib.sha256()
+    for path in sorted(paths):
+        total.update(f'{path}\0'.encode())
+        total.update(hashlib.sha256(path.read_bytes()).digest())
+    for text in more:
+        total.update(f'{text}\0'.encode())
+    return total.hexdigest()
+
+
+def fresh(stamp, value):
+    """Tell whether the stamp file holds this value."""
+    return stamp.exists() and stamp.read_text() == value

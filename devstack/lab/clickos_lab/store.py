@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real xenstored, built to run without a hypervisor (cosmos/noxen)."""
+
+from clickos_lab import apt
+from clickos_lab import errors
+from clickos_lab import paths
+from clickos_lab import say
+from clickos_lab import shell
+from clickos_lab import stamps
+
+_FOLDER = paths.REPO / 'cosmos/noxen'
+
+
+def build(state):
+    """Build it into the state folder, if its sources changed."""
+    sources = [p for p in _FOLDER.iterdir() if p.is_file()]
+    stamp = state.noxen / 'build.stamp'
+    wanted = stamps.digest(sources)
+    if stamps.fresh(stamp, wanted):
+        return
+    with say.step('Xen store daemon'):
+        _build(state)
+    stamp.write_text(wanted)
+
+
+def _build(state):
+    command, log = [_FOLDER / 'build.sh', state.noxen], state.log / 'noxen.log'
+    try:
+        shell.run(command, log)
+    except errors.LabError:
+        apt.refresh(log)        # Debian may have newer packages by now
+        shell.run(command, log)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one virtual environment: OpenStack from PyPI, and our own packages."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from clickos_lab import paths
+from clickos_lab import say
+from clickos_lab import shell
+from clickos_lab import stamps
+
+UV = 'uv==0.9.0'
+REQUIREMENTS = pathlib.Path(__file__).parents[1] / 'requirements.txt'
+DISTRIBUTION = 'clickos-openstack'
+#: setuptools and pbr stand in REQUIREMENTS, so a build downloads nothing.
+_BUILD_INPUTS = (
+    'setup.cfg', 'setup.py', 'pyproject.toml', 'README.md', 'LICENSE',
+    'nova-driver', 'tacker-plugin', 'tempest-tests', 'cosmos/python',
+    'devstack/lab')
+
+
+def ensure(state):
+    """Make the environment as REQUIREMENTS says; quick when it is."""
+    wanted = stamps.digest([REQUIREMENTS], UV, sys.version)
+    stamp = state.venv / 'requirements.stamp'
+    if stamps.fresh(stamp, wanted):
+        return
+    log = state.log / 'venv.log'
+    with say.step('Python packages (OpenStack, pinned)'):
+        uv = _uv(state, log)
+        if not _runs(state.tool('python')):
+            shell.run([uv, 'venv', '--clear', '--python', sys.executable,
+                       state.venv], log)
+        shell.run([uv, 'pip', 'install', '--python', state.tool('python'),
+                   '-r', REQUIREMENTS], log, timeout_s=1200)
+        stamp.write_text(wanted)
+
+
+def _runs(python):
+    """Tell whether an interpreter is there and the one we want."""
+    if not python.exists():
+        return False
+    done = subprocess.run(
+        [python, '-c', 'import sys; print(sys.version)'],
+        capture_output=True, text=True)
+    return done.stdout.strip() == sys.version
+
+
+def _uv(state, log):
+    uv = state.uv / 'bin' / 'uv'
+    if not uv.exists():
+        shell.run([sys.executable, '-m', 'venv', state.uv], log)
+        shell.run([state.uv / 'bin' / 'pip', 'install',
+                   '--disable-pip-version-check', UV], log)
+    return uv
+
+
+def sources():
+    """Return every file our distribution is built from."""
+    listed = shell.output(
+        ['git', '-c', f'safe.directory={paths.REPO}', '-C', paths.REPO,
+         'ls-files', '-z', '--cached', '--others', '--exclude-standard',
+         '--', *_BUILD_INPUTS])
+    files = (paths.REPO / name for name in listed.split('\0') if name)
+    return [path for path in files if path.is_file()]
+
+
+def install_ours(state):
+    """Install our own distribution, not editable, if it changed.
+
+    A wheel puts ``nova/virt/clickos`` into Nova's own package, where Nova
+    looks for it; an editable installation would not.
+    """
+    files = sources()
+    wanted = stamps.digest(files)
+    stamp = state.venv / 'ours.stamp'
+    if stamps.fresh(stamp, wanted):
+        return
+    log = state.log / 'venv.log'
+    uv = _uv(state, log)
+    with say.step(f'our own Python packages ({DISTRIBUTION})'), \
+            tempfile.TemporaryDirectory() as scratch:
+        _copy(files, pathlib.Path(scratch))
+        env = {**os.environ, 'PBR_VERSION': '0.1.0'}
+        shell.run([uv, 'pip', 'install', '--python', state.tool('python'),
+                   '--no-deps', '--no-build-isolation', '--reinstall',
+                   scratch], log, env=env)
+        stamp.write_text(wanted)
+
+
+def _copy(files, scratch):
+    """Copy the sources, so that a build leaves nothing in the tree."""
+    for path in files:
+        target = scratch / path.relative_to(paths.REPO)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
