@@ -1,5 +1,154 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The toolstack daemon.
+//! The toolstack daemon: makes guests, watches them, and talks with them over the Xen store.
+//! Its interface is docs/interfaces.md, "cosmosd".
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod config;
+mod control;
+mod create;
+mod destroy;
+mod error;
+mod guest;
+mod host;
+mod record;
+mod recover;
+mod service;
+mod spec;
+mod store;
+mod switch;
+mod table;
+#[cfg(test)]
+mod testing;
+mod toolstack;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
+
+use clap::Parser;
+use control_socket::daemon::{Termination, load_config, log_to_stderr};
+use control_socket::{EventHub, Limits, Server};
+use log::{LevelFilter, error, info};
+
+use crate::config::{Config, HostKind};
+use crate::host::{Death, Host, Links, ProcessHost};
+use crate::record::{Records, make_private_dir};
+use crate::service::CosmosService;
+use crate::store::{Store, Watchers, XenStore};
+use crate::switch::Valed;
+use crate::table::{Capacity, Table};
+use crate::toolstack::{Toolstack, announce_states};
+
+/// The toolstack daemon of ClickOS.
+#[derive(Parser)]
+#[command(version)]
+struct Options {
+    /// Configuration file (TOML)
+    #[arg(long)]
+    config: PathBuf,
+    /// What is logged: error, warn, info, debug or trace
+    #[arg(long, default_value = "info")]
+    log: LevelFilter,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    log_to_stderr(options.log);
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            error!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<(), String> {
+    let config: Config = load_config(&options.config)?;
+    config
+        .check()
+        .map_err(|e| format!("{}: {e}", options.config.display()))?;
+    let termination = Termination::catch().map_err(|e| format!("signals: {e}"))?;
+    // Bound first: a second daemon on the same state stops here.
+    let limits = Limits {
+        connections: 512,
+        connections_per_uid: 384,
+        ..Limits::default()
+    };
+    let server = Server::bind(&config.socket, config.roles.clone())
+        .map_err(|e| e.to_string())?
+        .with_limits(limits);
+    let (toolstack, deaths) = build(&config).map_err(|e| e.to_string())?;
+    toolstack.recover().map_err(|e| e.to_string())?;
+    start_threads(&toolstack, deaths, &config);
+    let stopper = server.stopper();
+    spawn("signals", move || {
+        termination.wait();
+        info!("terminated; the guests go on");
+        stopper.stop();
+    });
+    info!("listening on {}", config.socket.display());
+    server
+        .serve(Arc::new(CosmosService(toolstack)))
+        .map_err(|e| e.to_string())
+}
+
+fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
+    make_private_dir(&config.state_dir)?;
+    let (death_sender, deaths) = channel();
+    let store: Arc<dyn Store> = Arc::new(XenStore::new(config.xenstore_dir.join("socket")));
+    let capacity = Capacity {
+        memory_mib: config.memory_mib,
+        guests: config.max_guests,
+    };
+    let (table, events) = (
+        Arc::new(Table::new(capacity)),
+        Arc::new(EventHub::default()),
+    );
+    let announce = {
+        let (table, store, events) = (Arc::clone(&table), Arc::clone(&store), Arc::clone(&events));
+        move |domid, routers| announce_states(&table, &*store, &events, domid, routers)
+    };
+    let toolstack = Toolstack {
+        host: host(config, &store, death_sender)?,
+        store,
+        switch: Box::new(Valed::new(config.valed_socket.clone())),
+        records: Records::open(&config.state_dir)?,
+        table,
+        watchers: Arc::new(Watchers::new(Box::new(announce))),
+        events,
+        started: Instant::now(),
+    };
+    Ok((Arc::new(toolstack), deaths))
+}
+
+fn host(
+    config: &Config,
+    store: &Arc<dyn Store>,
+    deaths: Sender<Death>,
+) -> error::Result<Box<dyn Host>> {
+    match config.host_kind {
+        HostKind::Process => {
+            let links = Links::new(config.xenstore_dir.clone(), Arc::clone(store));
+            let host = ProcessHost::new(&config.process, &config.state_dir, links, deaths)?;
+            Ok(Box::new(host))
+        }
+    }
+}
+
+fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &Config) {
+    let watchers = Arc::clone(&toolstack.watchers);
+    let socket = config.xenstore_dir.join("socket");
+    spawn("store", move || store::watch(&socket, &watchers));
+    let toolstack = Arc::clone(toolstack);
+    spawn("deaths", move || toolstack.watch_deaths(deaths));
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().name(name.into());
+    thread
+        .spawn(body)
+        .expect("a daemon that cannot start its first threads has no use");
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The daemon's configuration file (docs/interfaces.md, "cosmosd").
+
+use std::path::{Path, PathBuf};
+
+use control_socket::Roles;
+use serde::Deserialize;
+
+/// The last domain id a toolstack may give: Xen reserves those from 0x7ff0 on
+/// (DOMID_FIRST_RESERVED in xen/xen.h).
+pub const MAX_DOMID: u16 = 0x7fef;
+/// Roles beside `operator`.
+pub const ROLES: &[&str] = &["nova", "agent"];
+
+/// What `cosmosd --config FILE` reads.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Path of the daemon's own socket.
+    pub socket: PathBuf,
+    /// State files and console logs; survives restarts.
+    pub state_dir: PathBuf,
+    /// valed's control socket.
+    pub valed_socket: PathBuf,
+    /// xenstored's run directory.
+    pub xenstore_dir: PathBuf,
+    pub host_kind: HostKind,
+    /// MiB that guests may use together.
+    pub memory_mib: u32,
+    #[serde(default = "default_max_guests")]
+    pub max_guests: usize,
+    /// Settings of the host kind `process`.
+    pub process: ProcessConfig,
+    #[serde(default)]
+    pub roles: Roles,
+}
+
+/// What runs the guests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HostKind {
+    Process,
+}
+
+/// Settings of the host kind `process`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessConfig {
+    /// The installed engine binary, the only one a guest may run.
+    pub engine: PathBuf,
+    /// A guest's uid and gid are this plus its domain id.
+    pub first_uid: u32,
+}
+
+fn default_max_guests() -> usize {
+    256
+}
+
+impl Config {
+    /// Checks what the types do not; errors name the key.
+    pub fn check(&self) -> Result<(), String> {
+        if !(1..=usize::from(MAX_DOMID)).contains(&self.max_guests) {
+            return Err(format!(
+                "max_guests: expected 1 to {MAX_DOMID}, got {}",
+                self.max_guests
+            ));
+        }
+        if self.memory_mib == 0 {
+            return Err("memory_mib: expected at least 1, got 0".into());
+        }
+        absolute("socket", &self.socket)?;
+        absolute("state_dir", &self.state_dir)?;
+        absolute("valed_socket", &self.valed_socket)?;
+        absolute("xenstore_dir", &self.xenstore_dir)?;
+        self.process.check()?;
+        self.roles.check(ROLES)
+    }
+}
+
+impl ProcessConfig {
+    fn check(&self) -> Result<(), String> {
+        absolute("process.engine", &self.engine)?;
+        // Below it are the system's users; the last uid, -1, means "no change" to the kernel.
+        let last = u32::MAX - 1 - u32::from(MAX_DOMID);
+        if (1000..=last).contains(&self.first_uid) {
+            return Ok(());
+        }
+        Err(format!(
+            "process.first_uid: expected 1000 to {last}, got {}",
+            self.first_uid
+        ))
+    }
+}
+
+fn absolute(key: &str, path: &Path) -> Result<(), String> {
+    if path.is_absolute() {
+        return Ok(());
+    }
+    Err(format!("{key}: expected an absolute path, got {path:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+socket = "/run/cosmosd.sock"
+state_dir = "/var/lib/cosmosd"
+valed_socket = "/run/valed.sock"
+xenstore_dir = "/run/xenstored"
+host_kind = "process"
+memory_mib = 2048
+process = { engine = "/usr/bin/clickos-process", first_uid = 200000 }
+[roles]
+nova = [64001]
+"#;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        let config: Config = toml::from_str(text).map_err(|e| e.to_string())?;
+        config.check().map(|()| config)
+    }
+
+    #[test]
+    fn good_file() {
+        assert_eq!(parse(GOOD).unwrap().max_guests, 256);
+    }
+
+    #[test]
+    fn errors_name_the_key() {
+        for (from, to, words) in [
+            ("2048", "0", "memory_mib: expected at least 1"),
+            ("\"process\"", "\"kvm\"", "host_kind"),
+            (
+                "first_uid = 200000",
+                "first_uid = 0",
+                "process.first_uid: expected 1000",
+            ),
+            (
+                "\"/run/valed.sock\"",
+                "\"valed.sock\"",
+                "valed_socket: expected an absolute path",
+            ),
+            ("memory_mib", "memory_gib", "memory_gib"),
+            ("nova", "cinder", "cinder"),
+            (
+                "[roles]",
+                "max_guests = 0\n[roles]",
+                "max_guests: expected 1",
+            ),
+        ] {
+            let error = parse(&GOOD.replacen(from, to, 1)).unwrap_err();
+            assert!(error.contains(words), "{to}: {error}");
+        }
+    }
+}

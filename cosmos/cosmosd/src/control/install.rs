@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Installing a router: the wish and its answer.
+
+use super::slots::Kind;
+use super::{Router, wire};
+use crate::error::{Code, Error, Result};
+use crate::host::escape;
+use crate::store::{Change, Store};
+
+/// Generations stay below what every JSON reader holds exactly.
+const MAX_GENERATION: u64 = 1 << 53;
+
+/// A guest's answer to a wish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouterState {
+    /// `Running`, `Halted` or `Error`.
+    pub word: String,
+    pub generation: u64,
+    /// Why; empty after a success.
+    pub error: String,
+}
+
+/// Writes a configuration and waits for the guest's answer; an empty one removes the router.
+///
+/// # Errors
+/// `bad-config` with the guest's own words; `timeout`, `dead-guest`, `store`.
+pub fn install(router: Router<'_>, config: &str, config_name: &str) -> Result<u64> {
+    let _turn = router
+        .requests
+        .slots
+        .enter(router.rid, Kind::Install, router.deadline)?;
+    let generation = next_generation(&router)?;
+    router
+        .store
+        .commit(&wish(&router, config, config_name, generation))?;
+    let what = format!("router {}: configuration {config_name}", router.rid);
+    let answer = router.signals.wait(&what, router.deadline, || {
+        let state = router_state(router.store, router.domid, router.rid)?;
+        Ok(state.filter(|state| state.generation == generation))
+    });
+    // The guest has read them, or nobody wants it to any more.
+    let forgotten = router
+        .store
+        .commit(&[Change::remove(router.path("config"))]);
+    let answer = answer?;
+    forgotten?;
+    match answer.word.as_str() {
+        "Error" => Err(Error::new(Code::BadConfig, answer.error)),
+        _ => Ok(generation),
+    }
+}
+
+/// The last answer of a router, if it gave one that can be understood.
+pub fn router_state(store: &dyn Store, domid: u16, rid: u8) -> Result<Option<RouterState>> {
+    let root = super::root(domid);
+    let Some(text) = store.read(&format!("{root}/{rid}/state"))? else {
+        return Ok(None);
+    };
+    let Some((word, generation)) = parse_state(&text) else {
+        return Ok(None);
+    };
+    let error = store
+        .read(&format!("{root}/{rid}/error"))?
+        .unwrap_or_default();
+    Ok(Some(RouterState {
+        word,
+        generation,
+        error: escape(&error),
+    }))
+}
+
+fn parse_state(text: &[u8]) -> Option<(String, u64)> {
+    let (word, generation) = std::str::from_utf8(text).ok()?.split_once(' ')?;
+    let known = matches!(word, "Running" | "Halted" | "Error");
+    known.then_some((word.to_owned(), generation.parse().ok()?))
+}
+
+/// One above the last wish, which the store remembers across restarts of this daemon.
+fn next_generation(router: &Router<'_>) -> Result<u64> {
+    let last = router.store.read(&router.path("generation"))?;
+    let last = last.and_then(|text| std::str::from_utf8(&text).ok()?.parse::<u64>().ok());
+    Ok(last.filter(|last| *last < MAX_GENERATION).unwrap_or(0) + 1)
+}
+
+fn wish(router: &Router<'_>, config: &str, config_name: &str, generation: u64) -> Vec<Change> {
+    let mut changes = vec![Change::remove(router.path("config"))];
+    let pieces = wire::config_pieces(config).enumerate();
+    changes.extend(pieces.map(|(n, piece)| router.node(&format!("config/{n}"), piece)));
+    changes.push(router.node("config_name", config_name));
+    changes.push(router.node("status", "Running"));
+    changes.push(router.node("generation", generation.to_string()));
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_protocols_states_are_answers() {
+        assert_eq!(parse_state(b"Running 3"), Some(("Running".into(), 3)));
+        for bad in [
+            "",
+            "Running",
+            "Running x",
+            "Sleeping 3",
+            "Running -1",
+            "Running 3 4",
+        ] {
+            assert_eq!(parse_state(bad.as_bytes()), None, "{bad}");
+        }
+        assert_eq!(parse_state(b"Error \xff"), None);
+    }
+}

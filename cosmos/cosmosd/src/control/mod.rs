@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The toolstack's side of the control protocol (docs/control-protocol.md).
+
+mod install;
+mod request;
+mod slots;
+mod wire;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use xenstore::{Access, Perm};
+
+use crate::error::Result;
+use crate::host::escape;
+use crate::store::{Change, Signals, Store};
+
+pub use install::{install, router_state};
+pub use request::{Handler, handlers, read, write};
+use slots::Slots;
+
+/// The last router id.
+pub const MAX_RID: u8 = 63;
+
+/// What is under way between this daemon and one guest.
+pub struct Requests {
+    slots: Slots,
+    next_seq: AtomicU32,
+}
+
+impl Default for Requests {
+    /// Begins at a number an earlier cosmosd has not used lately: the guest may still be
+    /// answering that one's requests.
+    fn default() -> Self {
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Self {
+            slots: Slots::default(),
+            next_seq: AtomicU32::new(since.as_millis() as u32),
+        }
+    }
+}
+
+impl Requests {
+    fn seq(&self) -> u32 {
+        self.next_seq.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// One router of one guest, and until when to wait for it.
+#[derive(Clone, Copy)]
+pub struct Router<'a> {
+    pub store: &'a dyn Store,
+    pub signals: &'a Signals,
+    pub requests: &'a Requests,
+    pub domid: u16,
+    pub rid: u8,
+    pub deadline: Instant,
+}
+
+impl Router<'_> {
+    fn path(&self, key: &str) -> String {
+        format!("{}/{}/{key}", root(self.domid), self.rid)
+    }
+
+    /// A node that the guest reads and cannot change.
+    fn node(&self, key: &str, value: impl Into<Vec<u8>>) -> Change {
+        let perms = [
+            Perm::new(Access::None, 0),
+            Perm::new(Access::Read, self.domid),
+        ];
+        Change::write_as(self.path(key), value, &perms)
+    }
+}
+
+fn root(domid: u16) -> String {
+    format!("/local/domain/{domid}/data/clickos")
+}
+
+/// A guest's last words, if it had any.
+pub fn panic_message(store: &dyn Store, domid: u16) -> Option<String> {
+    let words = store.read(&format!("{}/panic", root(domid))).ok()??;
+    (!words.is_empty()).then(|| escape(&words))
+}
+
+/// Removes the requests an earlier cosmosd left, and their answers.
+pub fn forget_requests(store: &dyn Store, domid: u16) -> Result<()> {
+    let root = root(domid);
+    let names = store.list(&root)?;
+    let rids = names
+        .iter()
+        .filter(|name| name.parse().is_ok_and(|rid: u8| rid <= MAX_RID));
+    let changes = rids.flat_map(|rid| {
+        ["request", "response"].map(|key| Change::remove(format!("{root}/{rid}/{key}")))
+    });
+    store.commit(&changes.collect::<Vec<_>>())
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Creating a guest: listed steps, undone in reverse order when one fails.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use log::{error, info};
+
+use crate::control;
+use crate::error::{Code, Error, Result};
+use crate::guest::{Guest, State};
+use crate::host::escape;
+use crate::record::Phase;
+use crate::spec::{Spec, Vif, check_timeout};
+use crate::toolstack::{Toolstack, now_s};
+
+/// Bytes of the console of a guest that died at its start, for the error message.
+const LAST_WORDS: usize = 400;
+
+/// What of a guest exists, and has to be undone.
+#[derive(Debug, Clone, Default)]
+pub struct Made {
+    pub prepared: bool,
+    pub ports: Vec<Vif>,
+    pub spawned: bool,
+}
+
+impl Made {
+    /// Everything there can be of a guest.
+    pub fn all(guest: &Guest) -> Self {
+        Self {
+            prepared: true,
+            ports: guest.domain.vifs.clone(),
+            spawned: true,
+        }
+    }
+}
+
+impl Toolstack {
+    /// Creates a guest; when this returns its router runs, every write is applied and its ports
+    /// are up, or nothing of it is left.
+    pub fn create(&self, spec: &Spec) -> Result<u16> {
+        let begun = Instant::now();
+        spec.check()?;
+        let deadline = begun + check_timeout(spec.timeout_ms)?;
+        let guest = self.table.admit(spec, now_s())?;
+        let _owner = guest.own();
+        let mut made = Made::default();
+        match self.build(&guest, spec, deadline, &mut made) {
+            Ok(()) => {
+                guest.set_state(State::Running, "");
+                let (domid, ms) = (guest.domain.domid, begun.elapsed().as_millis());
+                info!("guest {} created as domain {domid} in {ms} ms", spec.uuid);
+                Ok(domid)
+            }
+            Err(cause) => Err(self.abandon(&guest, &made, cause)),
+        }
+    }
+
+    fn build(
+        &self,
+        guest: &Arc<Guest>,
+        spec: &Spec,
+        deadline: Instant,
+        made: &mut Made,
+    ) -> Result<()> {
+        let domain = &guest.domain;
+        self.check_image(&spec.image_sha256)?;
+        self.check_ports(&domain.vifs)?;
+        self.records.save(&guest.record(Phase::Partial))?;
+        self.watchers
+            .insert(domain.domid, Arc::clone(&guest.signals));
+
+        made.prepared = true; // It has several parts: undone as far as they are there.
+        self.host.prepare(domain)?;
+        let mut fds = Vec::new();
+        for vif in &domain.vifs {
+            fds.push(self.switch.add(vif)?);
+            made.ports.push(vif.clone());
+        }
+        let instance = self.host.spawn(domain, fds)?;
+        made.spawned = true;
+        // On disk before the guest runs: a cosmosd that is killed here finds it again.
+        guest.set_instance(instance);
+        self.records.save(&guest.record(Phase::Partial))?;
+        self.host.start(domain.domid)?;
+        self.configure(guest, spec, deadline)?;
+        domain
+            .vifs
+            .iter()
+            .try_for_each(|vif| self.switch.set_link(vif, true))?;
+        guest.signals.check()?;
+        self.records.save(&guest.record(Phase::Complete))
+    }
+
+    fn configure(&self, guest: &Guest, spec: &Spec, deadline: Instant) -> Result<()> {
+        let router = self.router_of(guest, 0, deadline);
+        control::install(router, &spec.config, &spec.config_name)?;
+        control::write(router, &spec.writes)
+    }
+
+    /// A process guest never runs bytes from Glance: the image only names the installed engine.
+    fn check_image(&self, image_sha256: &str) -> Result<()> {
+        let installed = self.host.engine_sha256()?;
+        if image_sha256 == installed {
+            return Ok(());
+        }
+        let message = format!(
+            "image_sha256: {image_sha256:.80?} is not the engine installed on this host, {installed}"
+        );
+        Err(Error::new(Code::BadImage, message))
+    }
+
+    /// Ports that exist belong to somebody else, who would lose them when this guest is undone.
+    fn check_ports(&self, vifs: &[Vif]) -> Result<()> {
+        match self.switch.existing(vifs)?.first() {
+            None => Ok(()),
+            Some(vif) => {
+                let message = format!("port {} is there already on the switch", vif.place());
+                Err(Error::new(Code::Exists, message))
+            }
+        }
+    }
+
+    /// Undoes what was made; returns what the client is told.
+    fn abandon(&self, guest: &Guest, made: &Made, cause: Error) -> Error {
+        let uuid = &guest.domain.uuid;
+        let cause = self.with_last_words(guest, made, cause);
+        info!(
+            "guest {uuid} not created: {}",
+            escape(cause.message.as_bytes())
+        );
+        match self.remove(guest, made) {
+            Ok(()) => cause,
+            Err(left) => {
+                error!("guest {uuid}: undoing its creation failed: {left}; destroy it again");
+                let message = format!("{}; undoing it failed: {}", cause.message, left.message);
+                Error::new(cause.code, message)
+            }
+        }
+    }
+
+    /// What a guest that died at its start said, which is gone after the undoing.
+    fn with_last_words(&self, guest: &Guest, made: &Made, cause: Error) -> Error {
+        if !made.spawned || cause.code != Code::DeadGuest {
+            return cause;
+        }
+        let panic = control::panic_message(&*self.store, guest.domain.domid);
+        let console = || self.host.console(&guest.domain.uuid, LAST_WORDS).ok();
+        let words = panic
+            .or_else(|| console().map(|tail| escape(&tail)))
+            .unwrap_or_default();
+        match words.trim() {
+            "" => cause,
+            words => Error::new(cause.code, format!("{}: {words}", cause.message)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, spec, uuid};
+
+    const STEPS: [&str; 11] = [
+        "host.engine",
+        "switch.existing",
+        "host.prepare",
+        "switch.add vale0:g1-0",
+        "switch.add vale0:g1-1",
+        "host.spawn",
+        "host.start",
+        "store.wish",
+        "store.request",
+        "switch.set_link vale0:g1-0",
+        "switch.set_link vale0:g1-1",
+    ];
+
+    #[test]
+    fn a_created_guest_forwards_with_its_writes() {
+        let world = World::new();
+        assert_eq!(world.toolstack.create(&spec(1)), Ok(1));
+        assert!(world.switch.all_up());
+        assert_eq!(world.store.rule(1).unwrap(), "deny all");
+        let info = world.toolstack.info(&uuid(1)).unwrap();
+        assert_eq!(info["state"], "running");
+        assert_eq!(info["vifs"][1]["port"], "g1-1");
+        let calls: Vec<_> = world.faults.take();
+        let position = |step: &&str| calls.iter().position(|c| c == step).unwrap();
+        let steps = STEPS.iter().map(position);
+        assert!(steps.is_sorted(), "{calls:?}");
+    }
+
+    #[test]
+    fn every_step_that_fails_undoes_all_earlier_ones() {
+        for step in STEPS {
+            let world = World::new();
+            world.faults.fail(step);
+            let error = world.toolstack.create(&spec(1)).unwrap_err();
+            assert!(error.message.contains("injected"), "{step}: {error}");
+            assert_eq!(world.remains(), Vec::<String>::new(), "{step}");
+            world.faults.mend();
+            world.toolstack.create(&spec(1)).unwrap();
+        }
+    }
+
+    #[test]
+    fn undoing_goes_backwards() {
+        let world = World::new();
+        world.faults.fail("switch.set_link vale0:g1-1");
+        world.toolstack.create(&spec(1)).unwrap_err();
+        let calls = world.faults.take();
+        let failed = calls
+            .iter()
+            .position(|c| c == "switch.set_link vale0:g1-1")
+            .unwrap();
+        let undone: Vec<_> = calls[failed + 1..]
+            .iter()
+            .filter(|c| *c != "store.commit")
+            .collect();
+        assert_eq!(
+            undone,
+            [
+                "host.stop",
+                "switch.remove vale0:g1-1",
+                "switch.remove vale0:g1-0",
+                "host.forget",
+                "host.remove_console"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_the_guest_refuses_leaves_nothing() {
+        type Change = fn(&mut Spec);
+        let cases: [(Code, &str, Change); 5] = [
+            (
+                Code::BadConfig,
+                "wire.click:1:1: no element class \"Bad\"",
+                |s| {
+                    s.config = "Bad".into();
+                },
+            ),
+            (Code::Timeout, "no answer in time", |s| {
+                s.config = "Silent".into()
+            }),
+            (Code::HandlerError, "fw.config: bad rule", |s| {
+                s.writes[0].1 = "bad".into()
+            }),
+            (Code::BadImage, "is not the engine installed", |s| {
+                s.image_sha256 = "00".into()
+            }),
+            (Code::NoMemory, "65 MiB asked, 0 of 64 MiB", |s| {
+                s.memory_mib = 65
+            }),
+        ];
+        for (code, words, change) in cases {
+            let world = World::new();
+            let mut bad = spec(1);
+            change(&mut bad);
+            let error = world.toolstack.create(&bad).unwrap_err();
+            assert_eq!(error.code, code);
+            assert!(error.message.contains(words), "{error}");
+            assert_eq!(world.remains(), Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn a_port_of_somebody_else_is_not_touched() {
+        let world = World::new();
+        world.switch.put("vale0:g1-1");
+        let error = world.toolstack.create(&spec(1)).unwrap_err();
+        assert_eq!(error.code, Code::Exists);
+        assert_eq!(world.remains(), ["vale0:g1-1"]);
+    }
+
+    #[test]
+    fn what_cannot_be_undone_stays_listed_until_it_can() {
+        let world = World::new();
+        world.faults.fail("host.start");
+        world.faults.fail("host.stop");
+        let error = world.toolstack.create(&spec(1)).unwrap_err();
+        assert!(
+            error.message.contains("undoing it failed: host.stop"),
+            "{error}"
+        );
+        let info = world.toolstack.info(&uuid(1)).unwrap();
+        assert_eq!(info["state"], "error");
+        assert_eq!(
+            world.toolstack.create(&spec(1)).unwrap_err().code,
+            Code::Exists
+        );
+        world.faults.mend();
+        world.toolstack.destroy(&uuid(1)).unwrap();
+        assert_eq!(world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_death_at_the_start_is_noticed_at_once_with_the_last_words() {
+        let mut world = World::new();
+        world.watch_deaths();
+        let mut silent = spec(1);
+        silent.config = "Silent".into();
+        silent.timeout_ms = 60_000;
+        std::thread::scope(|scope| {
+            let created = scope.spawn(|| world.toolstack.create(&silent));
+            while world.host.found(1).is_none() {
+                std::thread::yield_now();
+            }
+            world.host.kill(1, true);
+            let error = created.join().unwrap().unwrap_err();
+            assert_eq!(error.code, Code::DeadGuest);
+            assert!(error.message.contains("signal 9"), "{error}");
+            assert!(error.message.contains("\\x1b[31mdone"), "{error}");
+        });
+        assert_eq!(world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn destroying_a_guest_gives_its_creation_up() {
+        let world = World::new();
+        let mut silent = spec(1);
+        silent.config = "Silent".into();
+        silent.timeout_ms = 60_000;
+        std::thread::scope(|scope| {
+            let created = scope.spawn(|| world.toolstack.create(&silent));
+            while world.host.found(1).is_none() {
+                std::thread::yield_now();
+            }
+            world.toolstack.destroy(&uuid(1)).unwrap();
+            let error = created.join().unwrap().unwrap_err();
+            assert!(error.message.contains("being destroyed"), "{error}");
+        });
+        assert_eq!(world.remains(), Vec::<String>::new());
+    }
+}

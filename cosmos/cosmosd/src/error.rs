@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The daemon's errors: a code of docs/interfaces.md and a text for a person.
+
+use std::fmt;
+
+/// The error codes of docs/interfaces.md, "cosmosd".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    BadRequest,
+    NoSuchGuest,
+    Exists,
+    NoMemory,
+    TooMany,
+    BadImage,
+    BadConfig,
+    NoSuchElement,
+    NoSuchHandler,
+    HandlerError,
+    NotPermitted,
+    DeadGuest,
+    Timeout,
+    Store,
+    Switch,
+    Internal,
+}
+
+impl Code {
+    /// The code as it travels.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BadRequest => "bad-request",
+            Self::NoSuchGuest => "no-such-guest",
+            Self::Exists => "exists",
+            Self::NoMemory => "no-memory",
+            Self::TooMany => "too-many",
+            Self::BadImage => "bad-image",
+            Self::BadConfig => "bad-config",
+            Self::NoSuchElement => "no-such-element",
+            Self::NoSuchHandler => "no-such-handler",
+            Self::HandlerError => "handler-error",
+            Self::NotPermitted => "not-permitted",
+            Self::DeadGuest => "dead-guest",
+            Self::Timeout => "timeout",
+            Self::Store => "store",
+            Self::Switch => "switch",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// What a request is answered when it fails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    pub code: Code,
+    pub message: String,
+}
+
+impl Error {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+        }
+    }
+
+    /// An error of this daemon's own surroundings: a file, a process.
+    pub fn internal(place: impl fmt::Display, cause: impl fmt::Display) -> Self {
+        Self::new(Code::Internal, format!("{place}: {cause}"))
+    }
+
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(Code::BadRequest, message)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code.as_str(), self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+pub type Result<T> = std::result::Result<T, Error>;

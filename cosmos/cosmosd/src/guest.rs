@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One guest: what it is, how it is, and who may change that.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+
+use crate::control::Requests;
+use crate::error::{Code, Error, Result};
+use crate::host::{Domain, Instance};
+use crate::record::{Phase, Record};
+use crate::store::Signals;
+
+/// How a guest is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Being created or destroyed: not listed.
+    Partial,
+    Running,
+    Paused,
+    /// It died; what it used was released.
+    Crashed,
+    /// It cannot be used, but something of it is left: destroy it.
+    Error,
+}
+
+impl State {
+    /// As it is listed; what is being created or destroyed is not.
+    fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Partial => None,
+            Self::Running => Some("running"),
+            Self::Paused => Some("paused"),
+            Self::Crashed => Some("crashed"),
+            Self::Error => Some("error"),
+        }
+    }
+
+    /// Whether its memory is in use.
+    pub fn holds_memory(self) -> bool {
+        self != Self::Crashed
+    }
+}
+
+/// What changes in a guest's life.
+#[derive(Debug, Clone)]
+pub struct Status {
+    pub state: State,
+    /// Why it is crashed or in error.
+    pub reason: String,
+    /// Name of the first router's configuration.
+    pub config_name: String,
+    pub instance: Option<Instance>,
+}
+
+/// See the module.
+pub struct Guest {
+    pub domain: Domain,
+    /// Seconds since 1970.
+    pub created_s: u64,
+    pub signals: Arc<Signals>,
+    pub requests: Requests,
+    /// Held by whoever makes, stops or removes it, one at a time.
+    lifecycle: Mutex<()>,
+    status: Mutex<Status>,
+}
+
+impl Guest {
+    pub fn new(domain: Domain, created_s: u64, status: Status) -> Self {
+        Self {
+            domain,
+            created_s,
+            signals: Arc::default(),
+            requests: Requests::default(),
+            lifecycle: Mutex::new(()),
+            status: Mutex::new(status),
+        }
+    }
+
+    /// A guest as an earlier cosmosd left it.
+    pub fn from_record(record: Record) -> Self {
+        let state = match record.phase {
+            Phase::Partial => State::Partial,
+            Phase::Complete => State::Running,
+            Phase::Crashed => State::Crashed,
+        };
+        let status = Status {
+            state,
+            reason: record.reason,
+            config_name: record.config_name,
+            instance: record.instance,
+        };
+        let domain = Domain {
+            domid: record.domid,
+            uuid: record.uuid,
+            name: record.name,
+            memory_mib: record.memory_mib,
+            vifs: record.vifs,
+        };
+        Self::new(domain, record.created_s, status)
+    }
+
+    /// What a restarted cosmosd has to know.
+    pub fn record(&self, phase: Phase) -> Record {
+        let status = self.status();
+        Record {
+            uuid: self.domain.uuid.clone(),
+            name: self.domain.name.clone(),
+            domid: self.domain.domid,
+            memory_mib: self.domain.memory_mib,
+            created_s: self.created_s,
+            vifs: self.domain.vifs.clone(),
+            config_name: status.config_name,
+            phase,
+            reason: status.reason,
+            instance: status.instance,
+        }
+    }
+
+    /// Waits until nobody else makes, stops or removes it.
+    pub fn own(&self) -> MutexGuard<'_, ()> {
+        self.lifecycle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn status(&self) -> Status {
+        self.lock().clone()
+    }
+
+    pub fn state(&self) -> State {
+        self.lock().state
+    }
+
+    pub fn set_state(&self, state: State, reason: impl Into<String>) {
+        let mut status = self.lock();
+        status.state = state;
+        status.reason = reason.into();
+    }
+
+    pub fn set_instance(&self, instance: Instance) {
+        self.lock().instance = Some(instance);
+    }
+
+    pub fn set_config_name(&self, name: &str) {
+        self.lock().config_name = name.to_owned();
+    }
+
+    /// Fails unless it runs and can answer.
+    pub fn check_answers(&self) -> Result<()> {
+        let status = self.status();
+        let words = match status.state {
+            State::Running => return self.signals.check(),
+            State::Paused => "is paused".to_owned(),
+            State::Partial => "is being created or destroyed".to_owned(),
+            State::Crashed => format!("has crashed: {}", status.reason),
+            State::Error => format!("is in error: {}", status.reason),
+        };
+        Err(Error::new(
+            Code::DeadGuest,
+            format!("guest {} {words}", self.domain.uuid),
+        ))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Status> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The guest as `list` and `info` show it, if they do.
+    pub fn describe(&self, cpu_time_ns: Option<u64>) -> Option<Value> {
+        let status = self.status();
+        let state = status.state.name()?;
+        Some(json!({
+            "uuid": self.domain.uuid, "name": self.domain.name, "domid": self.domain.domid,
+            "state": state, "reason": status.reason,
+            "memory_mib": self.domain.memory_mib, "created_s": self.created_s,
+            "cpu_time_ns": cpu_time_ns.unwrap_or(0),
+            "vifs": self.domain.vifs, "config_name": status.config_name,
+        }))
+    }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A guest's console log: a bounded file that only the guest appends to.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::record::{make_private_dir, remove_file};
+use crate::spec::Uuid;
+
+/// Bytes a guest may write to its console in its lifetime.
+pub const MAX_LOG: u64 = 1 << 20;
+
+/// The directory of console logs.
+pub struct Consoles {
+    dir: PathBuf,
+}
+
+impl Consoles {
+    pub fn open(state_dir: &Path) -> Result<Self> {
+        let dir = state_dir.join("console");
+        make_private_dir(&dir)?;
+        Ok(Self { dir })
+    }
+
+    /// Makes an empty log; the descriptor only appends.
+    pub fn create(&self, uuid: &Uuid) -> Result<File> {
+        self.remove(uuid)?;
+        let path = self.path(uuid);
+        OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|e| Error::internal(path.display(), e))
+    }
+
+    /// The log's end; empty when there is no log.
+    pub fn tail(&self, uuid: &Uuid, max_bytes: usize) -> Result<Vec<u8>> {
+        let path = self.path(uuid);
+        match tail(&path, max_bytes) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            other => other.map_err(|e| Error::internal(path.display(), e)),
+        }
+    }
+
+    pub fn remove(&self, uuid: &Uuid) -> Result<()> {
+        let path = self.path(uuid);
+        remove_file(&path).map_err(|e| Error::internal(path.display(), e))
+    }
+
+    fn path(&self, uuid: &Uuid) -> PathBuf {
+        self.dir.join(format!("{uuid}.log"))
+    }
+}
+
+fn tail(path: &Path, max_bytes: usize) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let wanted = (max_bytes as u64).min(MAX_LOG);
+    let start = file.metadata()?.len().saturating_sub(wanted);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(wanted).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Makes a guest's bytes safe for a terminal: newline and tab stay, other control characters
+/// and what is not UTF-8 are written as `\xNN` or `\u{N}`.
+pub fn escape(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\n' | '\t' => text.push(c),
+                c if c.is_ascii_control() => text.push_str(&format!("\\x{:02x}", c as u32)),
+                c if is_unsafe(c) => text.extend(c.escape_unicode()),
+                c => text.push(c),
+            }
+        }
+        chunk
+            .invalid()
+            .iter()
+            .for_each(|b| text.push_str(&format!("\\x{b:02x}")));
+    }
+    text
+}
+
+/// Control characters beyond ASCII, and those that reorder what a reader sees.
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::uuid;
+    use std::io::Write;
+
+    #[test]
+    fn only_the_end_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let consoles = Consoles::open(dir.path()).unwrap();
+        assert_eq!(consoles.tail(&uuid(1), 10).unwrap(), b"");
+        let mut log = consoles.create(&uuid(1)).unwrap();
+        log.write_all(b"one\ntwo\n").unwrap();
+        assert_eq!(consoles.tail(&uuid(1), 4).unwrap(), b"two\n");
+        assert_eq!(consoles.tail(&uuid(1), 100).unwrap(), b"one\ntwo\n");
+        consoles.create(&uuid(1)).unwrap();
+        assert_eq!(consoles.tail(&uuid(1), 100).unwrap(), b"");
+        consoles.remove(&uuid(1)).unwrap();
+        consoles.remove(&uuid(1)).unwrap();
+    }
+
+    #[test]
+    fn terminals_are_safe() {
+        let bytes = b"ok\ttab\n\x1b[2J\x07\xff\xc2\x9b caf\xc3\xa9 \xe2\x80\xae";
+        assert_eq!(
+            escape(bytes),
+            "ok\ttab\n\\x1b[2J\\x07\\xff\\u{9b} café \\u{202e}"
+        );
+    }
+}

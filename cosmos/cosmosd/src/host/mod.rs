@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What runs guests: the host kinds behind one trait.
+//!
+//! A domain is made in three stages, so that the toolstack can put its record on disk in between:
+//! `prepare` (it exists for the store), `spawn` (it exists, held), `start` (it runs).
+
+mod console;
+mod image;
+mod link;
+mod pidfd;
+mod process;
+mod procfs;
+#[cfg(test)]
+pub mod sim;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::spec::{Uuid, Vif};
+use crate::switch::PortFds;
+
+pub use console::escape;
+pub use link::Links;
+pub use process::ProcessHost;
+
+/// A domain as its host sees it.
+#[derive(Debug, Clone)]
+pub struct Domain {
+    pub domid: u16,
+    pub uuid: Uuid,
+    pub name: String,
+    pub memory_mib: u32,
+    pub vifs: Vec<Vif>,
+}
+
+/// A running domain, found again after a restart of cosmosd.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Instance {
+    /// A process: its pid could be another's by now, so also when it was started.
+    Process {
+        pid: i32,
+        start_ticks: u64,
+        boot_id: String,
+    },
+    /// Of the simulator.
+    #[cfg(test)]
+    Sim { domid: u16 },
+}
+
+/// What [`Host::adopt`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    Running,
+    Paused,
+    Gone,
+}
+
+/// A domain that ended without having been destroyed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Death {
+    pub domid: u16,
+    pub reason: String,
+}
+
+/// A host kind. Deaths are reported through the channel it was made with; `stop`, `forget`
+/// and `remove_console` may be called for what is not there.
+pub trait Host: Send + Sync {
+    /// Its name in the configuration and in `hello`.
+    fn kind(&self) -> &'static str;
+
+    /// SHA-256 of the installed engine, in lower-case hexadecimal.
+    fn engine_sha256(&self) -> Result<String>;
+
+    /// Makes the domain known to the store: ring, events, the toolstack's keys.
+    fn prepare(&self, domain: &Domain) -> Result<()>;
+
+    /// Makes the domain with these ports, one for each vif. It does not run yet, and it ends by
+    /// itself if this daemon ends before `start`.
+    fn spawn(&self, domain: &Domain, ports: Vec<PortFds>) -> Result<Instance>;
+
+    /// Lets a spawned domain run.
+    fn start(&self, domid: u16) -> Result<()>;
+
+    /// Stops a domain's processor time.
+    fn pause(&self, domid: u16) -> Result<()>;
+
+    /// Lets a paused domain go on.
+    fn unpause(&self, domid: u16) -> Result<()>;
+
+    /// Ends the domain and waits until it is gone.
+    fn stop(&self, domid: u16) -> Result<()>;
+
+    /// Undoes `prepare`.
+    fn forget(&self, domain: &Domain) -> Result<()>;
+
+    /// Takes over a domain that an earlier cosmosd started.
+    fn adopt(&self, domid: u16, instance: &Instance) -> Result<Found>;
+
+    /// Processor time used so far; `None` when the domain does not run.
+    fn cpu_time_ns(&self, domid: u16) -> Option<u64>;
+
+    /// At most `max_bytes` of the end of a guest's console log, unescaped.
+    fn console(&self, uuid: &Uuid, max_bytes: usize) -> Result<Vec<u8>>;
+
+    /// Removes a guest's console log.
+    fn remove_console(&self, uuid: &Uuid) -> Result<()>;
+}

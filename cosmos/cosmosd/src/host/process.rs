@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The host kind `process`: every guest is a confined process of the installed engine.
+//!
+//! A spawned guest waits for its argument line on descriptor 3. If this daemon dies before it
+//! sent the line, the guest reads the end of the pipe and exits: nothing unknown stays behind.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use command_fds::{CommandFdExt, FdMapping};
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+use serde_json::json;
+
+use super::console::{Consoles, MAX_LOG};
+use super::image::{Engine, hex};
+use super::link::{LinkFds, Links, empty_root};
+use super::pidfd::Watched;
+use super::{Death, Domain, Found, Host, Instance, procfs};
+use crate::config::ProcessConfig;
+use crate::error::{Code, Error, Result};
+use crate::spec::Uuid;
+use crate::switch::PortFds;
+
+/// The guest's descriptor for the argument line.
+const ARGUMENT_FD: i32 = 3;
+
+/// See the module.
+pub struct ProcessHost {
+    engine: Engine,
+    first_uid: u32,
+    consoles: Consoles,
+    links: Links,
+    root: File,
+    boot_id: String,
+    deaths: Sender<Death>,
+    guests: Mutex<HashMap<u16, Guest>>,
+}
+
+struct Guest {
+    process: Watched,
+    start_ticks: u64,
+    /// The pipe to descriptor 3 and the line to send, until `start`.
+    held: Option<(File, String)>,
+}
+
+impl ProcessHost {
+    pub fn new(
+        config: &ProcessConfig,
+        state_dir: &Path,
+        links: Links,
+        deaths: Sender<Death>,
+    ) -> Result<Self> {
+        let host = Self {
+            engine: Engine::new(config.engine.clone()),
+            first_uid: config.first_uid,
+            consoles: Consoles::open(state_dir)?,
+            links,
+            root: empty_root(state_dir)?,
+            boot_id: procfs::boot_id().map_err(|e| Error::internal("boot_id", e))?,
+            deaths,
+            guests: Mutex::default(),
+        };
+        host.engine.sha256().map(|_| host)
+    }
+
+    fn guests(&self) -> MutexGuard<'_, HashMap<u16, Guest>> {
+        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(&self, domid: u16, body: impl FnOnce(&mut Guest) -> Result<T>) -> Result<T> {
+        match self.guests().get_mut(&domid) {
+            Some(guest) => body(guest),
+            None => Err(Error::new(
+                Code::DeadGuest,
+                format!("domain {domid} does not run"),
+            )),
+        }
+    }
+
+    /// Starts the engine with its descriptors; it blocks reading the first of them.
+    fn run(&self, domain: &Domain, inherited: Inherited) -> Result<Child> {
+        let log = self.consoles.create(&domain.uuid)?;
+        let spawn = || -> io::Result<Child> {
+            let mut command = Command::new(self.engine.path());
+            command.env_clear().current_dir("/").stdin(Stdio::null());
+            command.stdout(log.try_clone()?).stderr(log);
+            command.process_group(0); // Signals of a terminal are for this daemon.
+            command
+                .fd_mappings(inherited.mappings())
+                .map_err(io::Error::other)?;
+            command.spawn()
+        };
+        let place = || format!("engine {}", self.engine.path().display());
+        spawn().map_err(|e| Error::internal(place(), e))
+    }
+
+    /// The argument line, the descriptors it names, and the writing end of its pipe.
+    fn inheritance(
+        &self,
+        domain: &Domain,
+        ports: Vec<PortFds>,
+    ) -> Result<(Inherited, File, String)> {
+        let link = self.links.open(domain.domid)?;
+        let make = || -> io::Result<_> {
+            let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+            let seed = hex(&seed()?);
+            let root = self.root.try_clone()?.into();
+            let (inherited, line) =
+                inherit(domain, self.first_uid, &seed, reader, link, ports, root);
+            Ok((inherited, File::from(writer), line))
+        };
+        make().map_err(|e| Error::internal(format!("domain {}", domain.domid), e))
+    }
+
+    fn hold(&self, domid: u16, child: &Child, pipe: File, line: String) -> Result<Instance> {
+        let pid = child.id() as i32;
+        let watch = || -> io::Result<Guest> {
+            let id = Pid::from_child(child);
+            limit(id)?;
+            let start_ticks = procfs::stat(pid)?.start_ticks;
+            let process = Watched::new(id, self.reporter(domid))?;
+            Ok(Guest {
+                process,
+                start_ticks,
+                held: Some((pipe, line)),
+            })
+        };
+        let guest = watch().map_err(|e| Error::internal(format!("process {pid}"), e))?;
+        let start_ticks = guest.start_ticks;
+        self.guests().insert(domid, guest);
+        Ok(Instance::Process {
+            pid,
+            start_ticks,
+            boot_id: self.boot_id.clone(),
+        })
+    }
+
+    fn reporter(&self, domid: u16) -> impl FnOnce(String) + Send + 'static {
+        let deaths = self.deaths.clone();
+        // The receiver is gone only when this daemon ends.
+        move |reason| drop(deaths.send(Death { domid, reason }))
+    }
+
+    fn signal(&self, domid: u16, signal: Signal) -> Result<()> {
+        self.with(domid, |guest| {
+            guest
+                .process
+                .signal(signal)
+                .map_err(|e| Error::internal(format!("domain {domid}"), e))
+        })
+    }
+}
+
+/// Bounds what a guest can do before it confines itself.
+fn limit(pid: Pid) -> io::Result<()> {
+    let to = |bytes| Rlimit {
+        current: Some(bytes),
+        maximum: Some(bytes),
+    };
+    rustix::process::prlimit(Some(pid), Resource::Fsize, to(MAX_LOG))?;
+    rustix::process::prlimit(Some(pid), Resource::Core, to(0))?;
+    Ok(())
+}
+
+fn seed() -> io::Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty())?;
+    Ok(seed)
+}
+
+/// Descriptors for a guest, the first of them its descriptor 3.
+struct Inherited(Vec<OwnedFd>);
+
+impl Inherited {
+    /// Adds a descriptor and returns its number in the guest.
+    fn add(&mut self, fd: OwnedFd) -> i32 {
+        self.0.push(fd);
+        ARGUMENT_FD + self.0.len() as i32 - 1
+    }
+
+    fn mappings(self) -> Vec<FdMapping> {
+        let numbered = (ARGUMENT_FD..).zip(self.0);
+        numbered
+            .map(|(child_fd, parent_fd)| FdMapping {
+                parent_fd,
+                child_fd,
+            })
+            .collect()
+    }
+}
+
+/// The argument line of docs/interfaces.md, "Guest start", and the descriptors it names.
+fn inherit(
+    domain: &Domain,
+    first_uid: u32,
+    seed: &str,
+    argument: OwnedFd,
+    link: LinkFds,
+    ports: Vec<PortFds>,
+    root: OwnedFd,
+) -> (Inherited, String) {
+    let mut fds = Inherited(vec![argument]);
+    let store = json!({
+        "ring": fds.add(link.ring),
+        "to_store": fds.add(link.to_store),
+        "from_store": fds.add(link.from_store),
+    });
+    let mut vifs = Vec::new();
+    for (vif, port) in domain.vifs.iter().zip(ports) {
+        vifs.push(json!({
+            "devid": vif.devid, "mac": vif.mac, "mtu": vif.mtu,
+            "memfd": fds.add(port.memfd), "kick": fds.add(port.kick), "wake": fds.add(port.wake),
+        }));
+    }
+    let line = json!({
+        "domid": domain.domid, "uid": first_uid + u32::from(domain.domid),
+        "memory_mib": domain.memory_mib, "seed": seed, "store": store, "vifs": vifs,
+        "root": fds.add(root),
+    });
+    (fds, format!("{line}\n"))
+}
+
+impl Host for ProcessHost {
+    fn kind(&self) -> &'static str {
+        "process"
+    }
+
+    fn engine_sha256(&self) -> Result<String> {
+        self.engine.sha256()
+    }
+
+    fn prepare(&self, domain: &Domain) -> Result<()> {
+        self.links.make(domain)
+    }
+
+    fn spawn(&self, domain: &Domain, ports: Vec<PortFds>) -> Result<Instance> {
+        let (inherited, pipe, line) = self.inheritance(domain, ports)?;
+        let mut child = self.run(domain, inherited)?;
+        self.hold(domain.domid, &child, pipe, line)
+            .inspect_err(|_| {
+                // Not yet watched, so it is reaped here; both fail only if it is gone already.
+                let _ = child.kill();
+                let _ = child.wait();
+            })
+    }
+
+    fn start(&self, domid: u16) -> Result<()> {
+        self.with(domid, |guest| match guest.held.take() {
+            Some((mut pipe, line)) => pipe.write_all(line.as_bytes()).map_err(|e| {
+                Error::new(
+                    Code::DeadGuest,
+                    format!("domain {domid}: it ended at its start: {e}"),
+                )
+            }),
+            None => Err(Error::internal(
+                format!("domain {domid}"),
+                "it was started before",
+            )),
+        })
+    }
+
+    fn pause(&self, domid: u16) -> Result<()> {
+        self.signal(domid, Signal::STOP)
+    }
+
+    fn unpause(&self, domid: u16) -> Result<()> {
+        self.signal(domid, Signal::CONT)
+    }
+
+    fn stop(&self, domid: u16) -> Result<()> {
+        let Some(guest) = self.guests().remove(&domid) else {
+            return Ok(());
+        };
+        let start_ticks = guest.start_ticks;
+        guest.process.kill().map_err(|(process, e)| {
+            // Still there: kept, so that it can be tried again.
+            self.guests().insert(
+                domid,
+                Guest {
+                    process,
+                    start_ticks,
+                    held: None,
+                },
+            );
+            Error::internal(format!("domain {domid}"), e)
+        })
+    }
+
+    fn forget(&self, domain: &Domain) -> Result<()> {
+        self.links.remove(domain)
+    }
+
+    fn adopt(&self, domid: u16, instance: &Instance) -> Result<Found> {
+        let (pid, started) = match instance {
+            Instance::Process {
+                pid,
+                start_ticks,
+                boot_id,
+            } if *boot_id == self.boot_id => (*pid, *start_ticks),
+            _ => return Ok(Found::Gone),
+        };
+        let Some(id) = Pid::from_raw(pid) else {
+            return Ok(Found::Gone);
+        };
+        let place = |e: io::Error| Error::internal(format!("process {pid}"), e);
+        let Some(process) = Watched::existing(id).map_err(place)? else {
+            return Ok(Found::Gone);
+        };
+        // The descriptor is open: from here on the pid is this process or none at all.
+        match procfs::stat(pid) {
+            Ok(stat) if stat.start_ticks == started && !matches!(stat.state, 'Z' | 'X') => {
+                let process = process.report(self.reporter(domid)).map_err(place)?;
+                self.guests().insert(
+                    domid,
+                    Guest {
+                        process,
+                        start_ticks: started,
+                        held: None,
+                    },
+                );
+                Ok(if stat.state == 'T' {
+                    Found::Paused
+                } else {
+                    Found::Running
+                })
+            }
+            _ => Ok(Found::Gone),
+        }
+    }
+
+    fn cpu_time_ns(&self, domid: u16) -> Option<u64> {
+        let guests = self.guests();
+        let guest = guests.get(&domid)?;
+        let stat = procfs::stat(guest.process.pid()).ok()?;
+        (stat.start_ticks == guest.start_ticks).then(|| procfs::ticks_to_ns(stat.cpu_ticks))
+    }
+
+    fn console(&self, uuid: &Uuid, max_bytes: usize) -> Result<Vec<u8>> {
+        self.consoles.tail(uuid, max_bytes)
+    }
+
+    fn remove_console(&self, uuid: &Uuid) -> Result<()> {
+        self.consoles.remove(uuid)
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A host in memory, for unit tests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+
+use super::{Death, Domain, Found, Host, Instance};
+use crate::error::Result;
+use crate::spec::Uuid;
+use crate::store::sim::SimStore;
+use crate::store::{Change, Store};
+use crate::switch::PortFds;
+use crate::testing::{ENGINE, Faults};
+
+pub struct SimHost {
+    faults: Arc<Faults>,
+    store: Arc<SimStore>,
+    deaths: Mutex<Option<Sender<Death>>>,
+    prepared: Mutex<BTreeSet<u16>>,
+    domains: Mutex<BTreeMap<u16, Found>>,
+}
+
+impl SimHost {
+    pub fn new(faults: Arc<Faults>, store: Arc<SimStore>) -> Self {
+        Self {
+            faults,
+            store,
+            deaths: Mutex::default(),
+            prepared: Mutex::default(),
+            domains: Mutex::default(),
+        }
+    }
+
+    pub fn report_to(&self, deaths: Sender<Death>) {
+        *self.deaths.lock().unwrap() = Some(deaths);
+    }
+
+    /// The domain dies; it is told to the daemon unless that is not running.
+    pub fn kill(&self, domid: u16, tell: bool) {
+        self.domains.lock().unwrap().insert(domid, Found::Gone);
+        if tell {
+            let death = Death {
+                domid,
+                reason: "killed by signal 9 (SIGKILL)".into(),
+            };
+            self.deaths
+                .lock()
+                .unwrap()
+                .as_ref()
+                .unwrap()
+                .send(death)
+                .unwrap();
+        }
+    }
+
+    pub fn found(&self, domid: u16) -> Option<Found> {
+        self.domains.lock().unwrap().get(&domid).copied()
+    }
+
+    pub fn remains(&self) -> Vec<String> {
+        let prepared = self.prepared.lock().unwrap();
+        let domains = self.domains.lock().unwrap();
+        let prepared = prepared.iter().map(|d| format!("prepared {d}"));
+        prepared
+            .chain(domains.keys().map(|d| format!("domain {d}")))
+            .collect()
+    }
+}
+
+impl Host for Arc<SimHost> {
+    fn kind(&self) -> &'static str {
+        "sim"
+    }
+
+    fn engine_sha256(&self) -> Result<String> {
+        self.faults.call("host.engine").map(|()| ENGINE.into())
+    }
+
+    fn prepare(&self, domain: &Domain) -> Result<()> {
+        let root = format!("/local/domain/{}", domain.domid);
+        self.store.commit(&[Change::write_as(root, "", &[])])?;
+        self.prepared.lock().unwrap().insert(domain.domid);
+        self.faults.call("host.prepare")
+    }
+
+    fn spawn(&self, domain: &Domain, ports: Vec<PortFds>) -> Result<Instance> {
+        assert_eq!(ports.len(), domain.vifs.len());
+        self.faults.call("host.spawn")?;
+        self.domains
+            .lock()
+            .unwrap()
+            .insert(domain.domid, Found::Running);
+        Ok(Instance::Sim {
+            domid: domain.domid,
+        })
+    }
+
+    fn start(&self, _domid: u16) -> Result<()> {
+        self.faults.call("host.start")
+    }
+
+    fn pause(&self, domid: u16) -> Result<()> {
+        self.faults.call("host.pause")?;
+        self.domains.lock().unwrap().insert(domid, Found::Paused);
+        Ok(())
+    }
+
+    fn unpause(&self, domid: u16) -> Result<()> {
+        self.domains.lock().unwrap().insert(domid, Found::Running);
+        Ok(())
+    }
+
+    fn stop(&self, domid: u16) -> Result<()> {
+        self.faults.call("host.stop")?;
+        self.domains.lock().unwrap().remove(&domid);
+        Ok(())
+    }
+
+    fn forget(&self, domain: &Domain) -> Result<()> {
+        self.faults.call("host.forget")?;
+        let root = format!("/local/domain/{}", domain.domid);
+        self.store.commit(&[Change::remove(root)])?;
+        self.prepared.lock().unwrap().remove(&domain.domid);
+        Ok(())
+    }
+
+    fn adopt(&self, domid: u16, _instance: &Instance) -> Result<Found> {
+        self.faults.call("host.adopt")?;
+        Ok(self.found(domid).unwrap_or(Found::Gone))
+    }
+
+    fn cpu_time_ns(&self, domid: u16) -> Option<u64> {
+        self.found(domid).map(|_| 7)
+    }
+
+    fn console(&self, _uuid: &Uuid, max_bytes: usize) -> Result<Vec<u8>> {
+        let log = b"booting\n\x1b[31mdone\n";
+        Ok(log[log.len().saturating_sub(max_bytes)..].to_vec())
+    }
+
+    fn remove_console(&self, _uuid: &Uuid) -> Result<()> {
+        self.faults.call("host.remove_console")
+    }
+}

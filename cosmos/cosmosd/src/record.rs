@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One state file per guest: what a restarted cosmosd has to know.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::host::Instance;
+use crate::spec::{Uuid, Vif};
+
+/// How far a guest has come; what is found at the start of cosmosd decides
+/// between adopting it and undoing it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// Create or destroy is under way: found at a start, it is undone.
+    Partial,
+    /// Complete.
+    Complete,
+    /// It died; what it used is released, or will be.
+    Crashed,
+}
+
+/// The contents of a state file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    pub uuid: Uuid,
+    pub name: String,
+    pub domid: u16,
+    pub memory_mib: u32,
+    pub created_s: u64,
+    pub config_name: String,
+    pub vifs: Vec<Vif>,
+    pub phase: Phase,
+    /// Why it crashed, or what is left of it after a failed undo.
+    pub reason: String,
+    /// The running domain, once there is one.
+    pub instance: Option<Instance>,
+}
+
+/// The directory of state files.
+#[derive(Debug)]
+pub struct Records {
+    dir: PathBuf,
+    /// Locked as long as this daemon lives.
+    _lock: File,
+}
+
+impl Records {
+    /// Opens (makes) the directory, readable by the daemon only, and for one daemon only.
+    pub fn open(state_dir: &Path) -> Result<Self> {
+        let dir = state_dir.join("guests");
+        make_private_dir(&dir)?;
+        let lock = lock(&dir)?;
+        Ok(Self { dir, _lock: lock })
+    }
+
+    /// Writes a record so that a crash leaves the old file or the new one.
+    pub fn save(&self, record: &Record) -> Result<()> {
+        let path = self.path(&record.uuid);
+        let text = serde_json::to_vec_pretty(record).expect("a record holds only plain data");
+        write_atomically(&path, &text).map_err(|e| Error::internal(path.display(), e))
+    }
+
+    /// Removes a record; one that is not there is no error.
+    pub fn remove(&self, uuid: &Uuid) -> Result<()> {
+        let path = self.path(uuid);
+        remove_file(&path)
+            .and_then(|()| sync_dir(&self.dir))
+            .map_err(|e| Error::internal(path.display(), e))
+    }
+
+    /// All records. A file that cannot be understood is an error that names
+    /// it: going on without it would leave its guest running unseen.
+    pub fn load_all(&self) -> Result<Vec<Record>> {
+        let place = |e| Error::internal(self.dir.display(), e);
+        let mut records = Vec::new();
+        for entry in fs::read_dir(&self.dir).map_err(place)? {
+            let path = entry.map_err(place)?.path();
+            match path.extension().and_then(|e| e.to_str()) {
+                Some("json") => records.push(load(&path)?),
+                // A file that was never renamed is no record.
+                Some("new") => remove_file(&path).map_err(place)?,
+                _ => {}
+            }
+        }
+        Ok(records)
+    }
+
+    fn path(&self, uuid: &Uuid) -> PathBuf {
+        self.dir.join(format!("{uuid}.json"))
+    }
+}
+
+fn lock(dir: &Path) -> Result<File> {
+    let place = |e| Error::internal(dir.display(), e);
+    let file = File::open(dir).map_err(place)?;
+    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::internal(
+            dir.display(),
+            "another cosmosd uses this directory",
+        )),
+        Err(e) => Err(place(e.into())),
+    }
+}
+
+fn load(path: &Path) -> Result<Record> {
+    let place = |e: &dyn std::fmt::Display| {
+        Error::internal(
+            path.display(),
+            format!("{e} (repair it, or remove it with its guest)"),
+        )
+    };
+    let text = fs::read(path).map_err(|e| place(&e))?;
+    let record: Record = serde_json::from_slice(&text).map_err(|e| place(&e))?;
+    if path.file_stem().and_then(|s| s.to_str()) != Some(record.uuid.as_str()) {
+        return Err(place(&"the uuid in it is not that of its name"));
+    }
+    Ok(record)
+}
+
+/// Makes a directory and its parents with mode 0700.
+pub fn make_private_dir(dir: &Path) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|e| Error::internal(dir.display(), e))
+}
+
+/// Removes a file; one that is not there is no error.
+pub fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let mut file = File::create(&new)?;
+    file.write_all(contents)?;
+    file.sync_all()?;
+    fs::rename(&new, path)?;
+    sync_dir(path.parent().expect("a state file has a directory"))
+}
+
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::record;
+
+    #[test]
+    fn saved_records_are_found_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = Records::open(dir.path()).unwrap();
+        let mut one = record(1);
+        records.save(&one).unwrap();
+        one.phase = Phase::Crashed;
+        one.reason = "killed by signal 9".into();
+        records.save(&one).unwrap();
+        assert_eq!(records.load_all().unwrap(), [one.clone()]);
+        records.remove(&one.uuid).unwrap();
+        records.remove(&one.uuid).unwrap();
+        assert!(records.load_all().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_cut_short_is_named_and_a_half_written_one_is_swept() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = Records::open(dir.path()).unwrap();
+        let path = records.path(&record(1).uuid);
+        fs::write(path.with_extension("new"), "{").unwrap();
+        assert!(records.load_all().unwrap().is_empty());
+        assert!(!path.with_extension("new").exists());
+        fs::write(&path, "{").unwrap();
+        let error = records.load_all().unwrap_err();
+        assert!(error.message.contains(path.to_str().unwrap()), "{error}");
+    }
+
+    #[test]
+    fn a_directory_belongs_to_one_daemon() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = Records::open(dir.path()).unwrap();
+        let error = Records::open(dir.path()).unwrap_err();
+        assert!(error.message.contains("another cosmosd"), "{error}");
+        drop(first);
+        Records::open(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn a_file_under_another_name_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = Records::open(dir.path()).unwrap();
+        records.save(&record(1)).unwrap();
+        let path = records.path(&record(1).uuid);
+        fs::rename(&path, records.path(&record(2).uuid)).unwrap();
+        assert!(
+            records
+                .load_all()
+                .unwrap_err()
+                .message
+                .contains("not that of its name")
+        );
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The start of cosmosd: guests of an earlier one are found again, half-made ones undone.
+
+use std::sync::Arc;
+
+use log::{error, info, warn};
+
+use crate::control;
+use crate::create::Made;
+use crate::error::{Error, Result};
+use crate::guest::{Guest, State};
+use crate::host::Found;
+use crate::record::{Phase, Record};
+use crate::toolstack::Toolstack;
+
+/// Why a guest is crashed that died while nobody looked.
+const DIED_UNSEEN: &str = "ended while cosmosd was not running";
+
+impl Toolstack {
+    /// Rebuilds the table of guests from the state files and what is there.
+    ///
+    /// # Errors
+    /// A state file that cannot be read. Trouble with one guest puts that guest in error.
+    pub fn recover(&self) -> Result<()> {
+        for record in self.records.load_all()? {
+            let guest = Arc::new(Guest::from_record(record.clone()));
+            self.table.restore(Arc::clone(&guest));
+            let uuid = &record.uuid;
+            match self.recover_one(&guest, &record) {
+                Ok(()) => info!("guest {uuid}, domain {}: {:?}", record.domid, guest.state()),
+                Err(e) => {
+                    error!("guest {uuid}: {e}; destroy it");
+                    guest.set_state(State::Error, e.message);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn recover_one(&self, guest: &Arc<Guest>, record: &Record) -> Result<()> {
+        let found = match &record.instance {
+            Some(instance) => self.host.adopt(record.domid, instance)?,
+            None => Found::Gone,
+        };
+        match (record.phase, found) {
+            (Phase::Partial, _) => {
+                warn!("guest {}: half made or half destroyed: undone", record.uuid);
+                self.remove(guest, &Made::all(guest))
+            }
+            (Phase::Crashed, _) => self.release(guest),
+            (Phase::Complete, Found::Gone) => {
+                self.bury(guest, DIED_UNSEEN);
+                Ok(())
+            }
+            (Phase::Complete, found) => self.resume(guest, found),
+        }
+    }
+
+    fn resume(&self, guest: &Arc<Guest>, found: Found) -> Result<()> {
+        let domain = &guest.domain;
+        let state = if found == Found::Paused {
+            State::Paused
+        } else {
+            State::Running
+        };
+        guest.set_state(state, "");
+        self.watchers
+            .insert(domain.domid, Arc::clone(&guest.signals));
+        control::forget_requests(&*self.store, domain.domid)?;
+        let ports = self.switch.existing(&domain.vifs)?;
+        match domain.vifs.iter().find(|vif| !ports.contains(vif)) {
+            None => Ok(()),
+            Some(vif) => Err(Error::internal(
+                format!("port {}", vif.place()),
+                "it is gone from the switch, so the guest is cut off",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, spec, uuid};
+    use std::time::Duration;
+
+    const SOON: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn guests_survive_a_restart() {
+        let world = World::new();
+        world.toolstack.create(&spec(1)).unwrap();
+        world.toolstack.create(&spec(2)).unwrap();
+        world.toolstack.pause(&uuid(2)).unwrap();
+        world
+            .store
+            .put("/local/domain/1/data/clickos/0/request/9/0", ".read a.b");
+        let world = world.restart();
+        let state = |n| world.toolstack.info(&uuid(n)).unwrap()["state"].clone();
+        assert_eq!((state(1), state(2)), ("running".into(), "paused".into()));
+        assert!(!world.store.keys().iter().any(|key| key.contains("request")));
+        assert_eq!(
+            world
+                .toolstack
+                .read(&uuid(1), 0, "fw.config", SOON)
+                .unwrap(),
+            "deny all"
+        );
+        assert_eq!(world.toolstack.create(&spec(3)), Ok(3));
+        for n in 1..=3 {
+            world.toolstack.destroy(&uuid(n)).unwrap();
+        }
+        assert_eq!(world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn half_made_guests_are_undone() {
+        let world = World::new();
+        world.toolstack.create(&spec(1)).unwrap();
+        let guest = world.toolstack.table.find(&uuid(1)).unwrap();
+        world
+            .toolstack
+            .records
+            .save(&guest.record(Phase::Partial))
+            .unwrap();
+        drop(guest);
+        let world = world.restart();
+        assert_eq!(world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_guest_that_died_unseen_is_crashed() {
+        let world = World::new();
+        world.toolstack.create(&spec(1)).unwrap();
+        world.host.kill(1, false);
+        let world = world.restart();
+        let info = world.toolstack.info(&uuid(1)).unwrap();
+        assert_eq!(info["state"], "crashed");
+        assert_eq!(info["reason"], DIED_UNSEEN);
+        assert_eq!(world.switch.ports(), Vec::<String>::new());
+        let world = world.restart();
+        assert_eq!(
+            world.toolstack.info(&uuid(1)).unwrap()["reason"],
+            DIED_UNSEEN
+        );
+    }
+
+    #[test]
+    fn a_guest_without_its_ports_is_in_error() {
+        let world = World::new();
+        world.toolstack.create(&spec(1)).unwrap();
+        world.switch.clear();
+        let world = world.restart();
+        let info = world.toolstack.info(&uuid(1)).unwrap();
+        assert_eq!(info["state"], "error");
+        assert!(
+            info["reason"].as_str().unwrap().contains("vale0:g1-0"),
+            "{info}"
+        );
+        world.toolstack.destroy(&uuid(1)).unwrap();
+        assert_eq!(world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn trouble_with_one_guest_does_not_hide_the_others() {
+        let world = World::new();
+        world.toolstack.create(&spec(1)).unwrap();
+        world.faults.fail("host.adopt");
+        let world = world.restart();
+        assert_eq!(world.toolstack.info(&uuid(1)).unwrap()["state"], "error");
+    }
+}

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs of docs/interfaces.md, "cosmosd": arguments in, answers out.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use control_socket::{Access, ApiError, Peer, Reply, Service};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::error::{Error, Result};
+use crate::spec::{Spec, Uuid, Write, check_config, check_handler, check_timeout, check_writes};
+use crate::toolstack::Toolstack;
+
+/// How long a guest may take to answer where the client names no deadline.
+const HANDLER_TIMEOUT: Duration = Duration::from_secs(5);
+
+const NOVA: Access = Access::Only(&["nova"]);
+const AGENT: Access = Access::Only(&["agent"]);
+
+/// The toolstack behind the socket.
+pub struct CosmosService(pub Arc<Toolstack>);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfGuest {
+    uuid: Uuid,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Console {
+    uuid: Uuid,
+    max_bytes: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Install {
+    uuid: Uuid,
+    rid: u8,
+    config: String,
+    config_name: String,
+    timeout_ms: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfRouter {
+    uuid: Uuid,
+    rid: u8,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Read {
+    uuid: Uuid,
+    rid: u8,
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Writes {
+    uuid: Uuid,
+    rid: u8,
+    writes: Vec<Write>,
+    timeout_ms: u64,
+}
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        Self::new(error.code.as_str(), error.message)
+    }
+}
+
+fn parse<T: DeserializeOwned>(verb: &str, args: Value) -> Result<T> {
+    // A verb without arguments may come without them.
+    let args = match args {
+        Value::Null => json!({}),
+        Value::Object(_) => args,
+        _ => {
+            return Err(Error::bad_request(format!(
+                "{verb}: expected an object as args"
+            )));
+        }
+    };
+    serde_json::from_value(args).map_err(|e| Error::bad_request(format!("{verb}: {e}")))
+}
+
+impl Service for CosmosService {
+    fn verbs(&self) -> &'static [(&'static str, Access)] {
+        &[
+            ("hello", Access::Any),
+            ("host", Access::Any),
+            ("create", NOVA),
+            ("destroy", NOVA),
+            ("list", Access::Any),
+            ("info", Access::Any),
+            ("pause", NOVA),
+            ("unpause", NOVA),
+            ("console", NOVA),
+            ("router-install", AGENT),
+            ("handler-list", AGENT),
+            ("handler-read", AGENT),
+            ("handler-write", AGENT),
+            ("events", Access::Any),
+        ]
+    }
+
+    fn call(
+        &self,
+        peer: &Peer,
+        verb: &str,
+        args: Value,
+        _fds: Vec<OwnedFd>,
+    ) -> std::result::Result<Reply, ApiError> {
+        if verb == "events" {
+            parse::<Nothing>(verb, args)?;
+            return Ok(Reply::Events(self.0.events.subscribe()));
+        }
+        Ok(Reply::Value(self.answer(peer, verb, args)?))
+    }
+}
+
+impl CosmosService {
+    fn answer(&self, peer: &Peer, verb: &str, args: Value) -> Result<Value> {
+        match verb {
+            "hello" => parse::<Nothing>(verb, args).map(|_| self.hello(peer)),
+            "host" => parse::<Nothing>(verb, args).and_then(|_| self.0.describe_host()),
+            "list" => parse::<Nothing>(verb, args).map(|_| json!({"guests": self.0.list()})),
+            "create" => {
+                let spec: Spec = parse(verb, args)?;
+                self.0.create(&spec).map(|domid| json!({"domid": domid}))
+            }
+            "info" => self.0.info(&parse::<OfGuest>(verb, args)?.uuid),
+            "destroy" => done(self.0.destroy(&parse::<OfGuest>(verb, args)?.uuid)),
+            "pause" => done(self.0.pause(&parse::<OfGuest>(verb, args)?.uuid)),
+            "unpause" => done(self.0.unpause(&parse::<OfGuest>(verb, args)?.uuid)),
+            "console" => self.console(parse(verb, args)?),
+            "router-install" => self.install(&parse(verb, args)?),
+            "handler-list" => self.handlers(&parse(verb, args)?),
+            "handler-read" => self.read(&parse(verb, args)?),
+            "handler-write" => done(self.write(&parse(verb, args)?)),
+            _ => Err(Error::bad_request(format!("unknown verb {verb:.64?}"))),
+        }
+    }
+
+    fn hello(&self, peer: &Peer) -> Value {
+        json!({
+            "version": env!("CARGO_PKG_VERSION"), "host_kind": self.0.host.kind(),
+            "roles": peer.roles,
+        })
+    }
+
+    fn console(&self, args: Console) -> Result<Value> {
+        let max_bytes = usize::try_from(args.max_bytes).unwrap_or(usize::MAX);
+        self.0
+            .console(&args.uuid, max_bytes)
+            .map(|text| json!({"text": text}))
+    }
+
+    fn install(&self, args: &Install) -> Result<Value> {
+        check_config(&args.config, &args.config_name)?;
+        let timeout = check_timeout(args.timeout_ms)?;
+        let config = (args.config.as_str(), args.config_name.as_str());
+        let generation = self.0.install(&args.uuid, args.rid, config, timeout)?;
+        Ok(json!({"generation": generation}))
+    }
+
+    fn handlers(&self, args: &OfRouter) -> Result<Value> {
+        let handlers = self.0.handlers(&args.uuid, args.rid, HANDLER_TIMEOUT)?;
+        Ok(json!({"handlers": handlers}))
+    }
+
+    fn read(&self, args: &Read) -> Result<Value> {
+        check_handler(&args.name)?;
+        let value = self
+            .0
+            .read(&args.uuid, args.rid, &args.name, HANDLER_TIMEOUT)?;
+        Ok(json!({"value": value}))
+    }
+
+    fn write(&self, args: &Writes) -> Result<()> {
+        check_writes(&args.writes)?;
+        let timeout = check_timeout(args.timeout_ms)?;
+        self.0.write(&args.uuid, args.rid, &args.writes, timeout)
+    }
+}
+
+fn done(result: Result<()>) -> Result<Value> {
+    result.map(|()| json!({}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ENGINE, World, uuid, vif};
+
+    struct Bench {
+        world: World,
+        service: CosmosService,
+    }
+
+    fn bench() -> Bench {
+        let world = World::new();
+        let service = CosmosService(world.toolstack.clone());
+        Bench { world, service }
+    }
+
+    impl Bench {
+        fn call(&self, verb: &str, args: Value) -> std::result::Result<Value, ApiError> {
+            let peer = Peer {
+                uid: 0,
+                pid: 1,
+                roles: vec!["operator".into()],
+            };
+            match self.service.call(&peer, verb, args, Vec::new())? {
+                Reply::Value(value) => Ok(value),
+                _ => Ok(json!("events")),
+            }
+        }
+
+        fn refused(&self, verb: &str, args: Value) -> String {
+            let error = self
+                .call(verb, args.clone())
+                .expect_err(&format!("{verb} {args}"));
+            format!("{}: {}", error.code, error.message)
+        }
+    }
+
+    fn create_args() -> Value {
+        json!({
+            "uuid": uuid(1), "name": "g", "image_sha256": ENGINE, "memory_mib": 8,
+            "vifs": [vif(1, 0)], "config": "Idle;", "config_name": "g.click",
+            "writes": [], "timeout_ms": 1000,
+        })
+    }
+
+    #[test]
+    fn a_guests_life_through_the_verbs() {
+        let bench = bench();
+        let of = |extra: Value| {
+            let mut args = json!({"uuid": uuid(1)});
+            args.as_object_mut()
+                .unwrap()
+                .extend(extra.as_object().unwrap().clone());
+            args
+        };
+        assert_eq!(
+            bench.call("create", create_args()).unwrap(),
+            json!({"domid": 1})
+        );
+        assert_eq!(
+            bench.call("list", Value::Null).unwrap()["guests"][0]["name"],
+            "g"
+        );
+        let vif = &bench.call("info", of(json!({}))).unwrap()["vifs"][0];
+        assert_eq!(vif["allowed"][0]["ip"], "10.0.0.1/32");
+        let writes = json!({"rid": 0, "writes": [["fw.config", "x"]], "timeout_ms": 100});
+        assert_eq!(bench.call("handler-write", of(writes)).unwrap(), json!({}));
+        let read = json!({"rid": 0, "name": "fw.config"});
+        assert_eq!(
+            bench.call("handler-read", of(read)).unwrap(),
+            json!({"value": "x"})
+        );
+        let handlers = bench.call("handler-list", of(json!({"rid": 0}))).unwrap();
+        assert_eq!(
+            handlers["handlers"][1],
+            json!({"name": "c.count", "read": true, "write": false})
+        );
+        let install = |config: &str| {
+            let args = json!({"rid": 0, "config": config, "config_name": "n", "timeout_ms": 100});
+            bench.call("router-install", of(args))
+        };
+        assert_eq!(install("Idle;").unwrap(), json!({"generation": 2}));
+        assert_eq!(install("Bad").unwrap_err().code, "bad-config");
+        assert_eq!(
+            bench.call("info", of(json!({}))).unwrap()["config_name"],
+            "n"
+        );
+        let console = bench.call("console", of(json!({"max_bytes": 5}))).unwrap();
+        assert_eq!(console, json!({"text": "done\n"}));
+        for verb in ["pause", "pause", "unpause", "unpause", "destroy", "destroy"] {
+            assert_eq!(
+                bench.call(verb, of(json!({}))).unwrap(),
+                json!({}),
+                "{verb}"
+            );
+        }
+        assert_eq!(bench.world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn hello_and_host() {
+        let bench = bench();
+        assert_eq!(bench.call("hello", json!({})).unwrap()["host_kind"], "sim");
+        let host = bench.call("host", json!({})).unwrap();
+        assert_eq!(
+            (&host["memory_mib"], &host["engine_sha256"]),
+            (&json!(64), &json!(ENGINE))
+        );
+    }
+
+    #[test]
+    fn every_verb_refuses_what_it_does_not_know() {
+        let bench = bench();
+        for (verb, _) in bench.service.verbs() {
+            let error = bench.refused(verb, json!({"nonsense": 1}));
+            assert!(
+                error.starts_with(&format!("bad-request: {verb}: ")),
+                "{error}"
+            );
+            assert!(bench.call(verb, json!([])).is_err(), "{verb}");
+            assert!(bench.call(verb, json!(7)).is_err(), "{verb}");
+        }
+    }
+
+    #[test]
+    fn every_verb_of_a_guest_needs_one() {
+        let bench = bench();
+        let cases = [
+            ("info", json!({})),
+            ("pause", json!({})),
+            ("unpause", json!({})),
+            ("console", json!({"max_bytes": 10})),
+            (
+                "router-install",
+                json!({"rid": 0, "config": "", "config_name": "n", "timeout_ms": 10}),
+            ),
+            ("handler-list", json!({"rid": 0})),
+            ("handler-read", json!({"rid": 0, "name": "a.b"})),
+            (
+                "handler-write",
+                json!({"rid": 0, "writes": [["a.b", ""]], "timeout_ms": 10}),
+            ),
+        ];
+        for (verb, mut args) in cases {
+            args["uuid"] = json!(uuid(9));
+            let error = bench.refused(verb, args.clone());
+            assert!(error.starts_with("no-such-guest: "), "{verb}: {error}");
+            args["uuid"] = json!("../../etc/passwd");
+            assert!(
+                bench.refused(verb, args).starts_with("bad-request: "),
+                "{verb}"
+            );
+        }
+    }
+
+    #[test]
+    fn bad_values_are_named() {
+        let bench = bench();
+        bench.call("create", create_args()).unwrap();
+        let cases = [
+            (
+                "router-install",
+                json!({"rid": 64, "config": "", "config_name": "n", "timeout_ms": 10}),
+                "bad-request: rid: expected 0 to 63",
+            ),
+            (
+                "router-install",
+                json!({"rid": 0, "config": "", "config_name": "", "timeout_ms": 10}),
+                "bad-request: config_name",
+            ),
+            (
+                "router-install",
+                json!({"rid": 0, "config": "", "config_name": "n", "timeout_ms": 0}),
+                "bad-request: timeout_ms: expected 1",
+            ),
+            (
+                "handler-read",
+                json!({"rid": 0, "name": "a b"}),
+                "bad-request: handler name",
+            ),
+            (
+                "handler-read",
+                json!({"rid": 0, "name": "x.y"}),
+                "no-such-element: ",
+            ),
+            (
+                "handler-read",
+                json!({"rid": -1, "name": "x.y"}),
+                "bad-request: handler-read",
+            ),
+            (
+                "handler-write",
+                json!({"rid": 0, "writes": [["a.b"]], "timeout_ms": 10}),
+                "bad-request: handler-write",
+            ),
+            (
+                "handler-write",
+                json!({"rid": 0, "writes": [["fw.config", "bad"]], "timeout_ms": 10}),
+                "handler-error: fw.config: bad rule",
+            ),
+            ("console", json!({"max_bytes": -1}), "bad-request: console"),
+        ];
+        for (verb, mut args, words) in cases {
+            args["uuid"] = json!(uuid(1));
+            let error = bench.refused(verb, args);
+            assert!(error.starts_with(words), "{words}: {error}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a guest is to be: the arguments of `create`, checked.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use vale_proto::{Allowed, Kind, Mac, PortAdd, PortName, SwitchName};
+
+use crate::error::{Error, Result};
+
+/// The longest configuration, in bytes.
+pub const MAX_CONFIG: usize = 1 << 20;
+/// Most interfaces of one guest.
+pub const MAX_VIFS: usize = 16;
+/// Most handler writes in one request.
+pub const MAX_WRITES: usize = 1024;
+/// Guest memory in MiB: the engine needs some, and no guest of this kind needs more.
+const MEMORY_MIB: std::ops::RangeInclusive<u32> = 4..=65536;
+/// Deadlines a client may ask for, in milliseconds.
+const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1..=600_000;
+
+/// A guest's UUID: lower case, with hyphens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Uuid(String);
+
+impl Uuid {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Uuid {
+    type Error = String;
+
+    fn try_from(text: String) -> std::result::Result<Self, String> {
+        let hyphens = [8, 13, 18, 23];
+        let good = text.len() == 36
+            && text.bytes().enumerate().all(|(at, byte)| match byte {
+                b'-' => hyphens.contains(&at),
+                b'0'..=b'9' | b'a'..=b'f' => !hyphens.contains(&at),
+                _ => false,
+            });
+        if good {
+            return Ok(Self(text));
+        }
+        Err(format!(
+            "{:.64?} is not a uuid in lower case with hyphens",
+            text
+        ))
+    }
+}
+
+impl From<Uuid> for String {
+    fn from(uuid: Uuid) -> Self {
+        uuid.0
+    }
+}
+
+impl fmt::Display for Uuid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One interface of a guest and its port of the switch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Vif {
+    pub devid: u32,
+    pub mac: Mac,
+    pub switch: SwitchName,
+    pub port: PortName,
+    pub segment: u16,
+    #[serde(default)]
+    pub allowed: Vec<Allowed>,
+    pub port_security: bool,
+    pub mtu: u16,
+    pub slots: u32,
+}
+
+impl Vif {
+    /// What the switch is asked for; the link is down until the guest forwards.
+    pub fn port_add(&self) -> PortAdd {
+        PortAdd {
+            switch: self.switch.clone(),
+            port: self.port.clone(),
+            kind: Kind::Process,
+            ifname: None,
+            segment: self.segment,
+            mac: Some(self.mac),
+            allowed: self.allowed.clone(),
+            port_security: self.port_security,
+            mtu: self.mtu,
+            slots: self.slots,
+            link_up: false,
+        }
+    }
+
+    /// The port's name for a person.
+    pub fn place(&self) -> String {
+        format!("{}:{}", self.switch, self.port)
+    }
+}
+
+/// A handler and the value to write.
+pub type Write = (String, String);
+
+/// The arguments of `create`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    pub uuid: Uuid,
+    pub name: String,
+    pub image_sha256: String,
+    pub memory_mib: u32,
+    pub vifs: Vec<Vif>,
+    pub config: String,
+    pub config_name: String,
+    #[serde(default)]
+    pub writes: Vec<Write>,
+    pub timeout_ms: u64,
+}
+
+impl Spec {
+    /// Checks every argument before anything is built.
+    pub fn check(&self) -> Result<()> {
+        check_name("name", &self.name)?;
+        if !MEMORY_MIB.contains(&self.memory_mib) {
+            return Err(out_of_range("memory_mib", self.memory_mib, &MEMORY_MIB));
+        }
+        check_vifs(&self.vifs)?;
+        check_config(&self.config, &self.config_name)?;
+        if self.config.is_empty() {
+            return Err(Error::bad_request(
+                "config: a new guest needs a configuration",
+            ));
+        }
+        check_writes(&self.writes)
+    }
+}
+
+fn check_vifs(vifs: &[Vif]) -> Result<()> {
+    at_most("vifs", vifs.len(), MAX_VIFS)?;
+    let (mut devids, mut ports) = (HashSet::new(), HashSet::new());
+    for vif in vifs {
+        let place = format!("vifs: devid {}", vif.devid);
+        vif.port_add()
+            .check()
+            .map_err(|e| Error::bad_request(format!("{place}: {e}")))?;
+        if vif.devid as usize >= MAX_VIFS || !devids.insert(vif.devid) {
+            let message = format!(
+                "{place}: expected each of 0 to {} at most once",
+                MAX_VIFS - 1
+            );
+            return Err(Error::bad_request(message));
+        }
+        if !ports.insert((&vif.switch, &vif.port)) {
+            let message = format!("{place}: port {} is used twice", vif.place());
+            return Err(Error::bad_request(message));
+        }
+    }
+    Ok(())
+}
+
+/// Checks a configuration and its name; an empty one removes a router.
+pub fn check_config(config: &str, config_name: &str) -> Result<()> {
+    at_most("config", config.len(), MAX_CONFIG)?;
+    if config.contains('\0') {
+        return Err(Error::bad_request("config: it has a NUL character"));
+    }
+    check_name("config_name", config_name)
+}
+
+/// Checks a batch of handler writes.
+pub fn check_writes(writes: &[Write]) -> Result<()> {
+    at_most("writes", writes.len(), MAX_WRITES)?;
+    writes.iter().try_for_each(|(name, _)| check_handler(name))
+}
+
+/// Checks a handler's name: `element.handler`, or one of the router's own.
+pub fn check_handler(name: &str) -> Result<()> {
+    at_most("handler name", name.len(), 255)?;
+    if !name.is_empty() && name.bytes().all(|b| b.is_ascii_graphic()) {
+        return Ok(());
+    }
+    Err(Error::bad_request(format!(
+        "handler name: expected ELEMENT.HANDLER, got {name:?}"
+    )))
+}
+
+/// Checks a deadline and converts it.
+pub fn check_timeout(timeout_ms: u64) -> Result<Duration> {
+    if TIMEOUT_MS.contains(&timeout_ms) {
+        return Ok(Duration::from_millis(timeout_ms));
+    }
+    Err(out_of_range("timeout_ms", timeout_ms, &TIMEOUT_MS))
+}
+
+fn check_name(key: &str, name: &str) -> Result<()> {
+    at_most(key, name.len(), 255)?;
+    if name.is_empty() || name.chars().any(char::is_control) {
+        let message =
+            format!("{key}: expected 1 to 255 bytes without control characters, got {name:?}");
+        return Err(Error::bad_request(message));
+    }
+    Ok(())
+}
+
+fn at_most(key: &str, count: usize, limit: usize) -> Result<()> {
+    if count <= limit {
+        return Ok(());
+    }
+    Err(Error::bad_request(format!(
+        "{key}: {count} is above the limit of {limit}"
+    )))
+}
+
+fn out_of_range<T: fmt::Display>(key: &str, got: T, range: &std::ops::RangeInclusive<T>) -> Error {
+    let (low, high) = (range.start(), range.end());
+    Error::bad_request(format!("{key}: expected {low} to {high}, got {got}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::spec;
+
+    #[test]
+    fn a_good_one_passes() {
+        spec(1).check().unwrap();
+    }
+
+    #[test]
+    fn uuids() {
+        let good = "3f0a6d4e-6f0e-4a4e-9c1c-0d4b0f3f2a11";
+        assert!(Uuid::try_from(good.to_owned()).is_ok());
+        for bad in ["", "../../../../../../../../etc/passwd-xyz", &good[1..]] {
+            assert!(Uuid::try_from(bad.to_owned()).is_err(), "{bad}");
+        }
+        assert!(Uuid::try_from(good.to_uppercase()).is_err());
+        assert!(Uuid::try_from(good.replace('-', "a")).is_err());
+    }
+
+    #[test]
+    fn bad_arguments_are_named() {
+        type Change = fn(&mut Spec);
+        let cases: [(&str, Change); 13] = [
+            ("name: expected", |s| s.name.clear()),
+            ("name: expected", |s| s.name = "a\u{1b}[2J".into()),
+            ("name: 300 is above", |s| s.name = "a".repeat(300)),
+            ("memory_mib: expected 4 to 65536, got 0", |s| {
+                s.memory_mib = 0
+            }),
+            ("config: a new guest", |s| s.config.clear()),
+            ("config: it has a NUL", |s| s.config.push('\0')),
+            ("config: 1048577 is above", |s| {
+                s.config = "x".repeat(MAX_CONFIG + 1)
+            }),
+            ("config_name: expected", |s| s.config_name = "a\nb".into()),
+            ("vifs: devid 1: expected each", |s| s.vifs[0].devid = 1),
+            ("vifs: devid 1: port vale0:g1-0 is used twice", |s| {
+                s.vifs[1].port = s.vifs[0].port.clone()
+            }),
+            ("vifs: devid 0: segment: 0 is outside", |s| {
+                s.vifs[0].segment = 0
+            }),
+            ("handler name: expected", |s| {
+                s.writes.push(("a b".into(), "".into()))
+            }),
+            ("writes: 1025 is above", |s| {
+                s.writes = vec![("a.b".into(), "".into()); 1025]
+            }),
+        ];
+        for (words, change) in cases {
+            let mut bad = spec(1);
+            change(&mut bad);
+            let error = bad.check().unwrap_err();
+            assert!(error.message.starts_with(words), "{words}: {error}");
+        }
+        assert!(check_timeout(0).is_err() && check_timeout(600_001).is_err());
+    }
+
+    #[test]
+    fn handler_names() {
+        for good in ["fw.config", "a/b@1.count", "a.b.c", "handlers"] {
+            check_handler(good).unwrap();
+        }
+        for bad in ["", "a b.c", "a.b\n", "é.x", &"a".repeat(256)] {
+            assert!(check_handler(bad).is_err(), "{bad}");
+        }
+    }
+}

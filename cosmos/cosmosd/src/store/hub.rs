@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who is woken by what happens to a guest: changes of its keys, its end.
+//!
+//! However many events a guest causes, each waiter looks at most once per `PAUSE`, and one event
+//! per router and `ANNOUNCE` goes to the subscribers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::control::MAX_RID;
+use crate::error::{Code, Error, Result};
+
+/// Rest between two looks of a waiter whose first look was in vain.
+const PAUSE: Duration = Duration::from_millis(2);
+/// Shortest time between two announcements of one guest.
+const ANNOUNCE: Duration = Duration::from_millis(100);
+
+/// What waiters for one guest are woken by.
+#[derive(Default)]
+pub struct Signals {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    changes: u64,
+    dead: Option<String>,
+    cancelled: bool,
+}
+
+impl Signals {
+    /// Something the guest writes may have changed.
+    pub fn wake(&self) {
+        self.update(|state| state.changes += 1);
+    }
+
+    /// The guest has died.
+    pub fn die(&self, reason: &str) {
+        self.update(|state| state.dead = Some(reason.to_owned()));
+    }
+
+    /// Whoever waits gives up: the guest is to be destroyed.
+    pub fn cancel(&self) {
+        self.update(|state| state.cancelled = true);
+    }
+
+    /// Fails if the guest has died or is to be destroyed.
+    pub fn check(&self) -> Result<()> {
+        let state = self.lock();
+        match (&state.dead, state.cancelled) {
+            (Some(reason), _) => Err(Error::new(Code::DeadGuest, format!("the guest {reason}"))),
+            (None, true) => Err(Error::new(Code::DeadGuest, "the guest is being destroyed")),
+            (None, false) => Ok(()),
+        }
+    }
+
+    /// Waits until `look` finds something; looks again whenever the guest's keys have changed.
+    ///
+    /// # Errors
+    /// Those of `look`; `dead-guest` at once when the guest dies; `timeout` naming `what`.
+    pub fn wait<T>(
+        &self,
+        what: &str,
+        deadline: Instant,
+        mut look: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        loop {
+            let seen = self.lock().changes;
+            let ended = self.check();
+            // Looked at after the check: what a guest answered before it died still counts.
+            if let Some(found) = look()? {
+                return Ok(found);
+            }
+            ended?;
+            if !self.sleep(seen, deadline) {
+                return Err(Error::new(
+                    Code::Timeout,
+                    format!("{what}: no answer in time"),
+                ));
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Sleeps until something changes; false at the deadline.
+    fn sleep(&self, seen: u64, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let unchanged = |s: &mut State| s.changes == seen && s.dead.is_none() && !s.cancelled;
+        let waited = self
+            .changed
+            .wait_timeout_while(self.lock(), left, unchanged);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    fn update(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Called with a domain and the routers (one bit each) whose state may have changed.
+type Announce = Box<dyn Fn(u16, u64) + Send + Sync>;
+
+/// All guests that somebody may wait for.
+pub struct Watchers {
+    guests: Mutex<HashMap<u16, Watcher>>,
+    announce: Announce,
+}
+
+struct Watcher {
+    signals: Arc<Signals>,
+    changed_routers: u64,
+    quiet_until: Option<Instant>,
+}
+
+impl Watchers {
+    pub fn new(announce: Announce) -> Self {
+        Self {
+            guests: Mutex::default(),
+            announce,
+        }
+    }
+
+    pub fn insert(&self, domid: u16, signals: Arc<Signals>) {
+        let watcher = Watcher {
+            signals,
+            changed_routers: 0,
+            quiet_until: None,
+        };
+        self.lock().insert(domid, watcher);
+    }
+
+    pub fn remove(&self, domid: u16) {
+        self.lock().remove(&domid);
+    }
+
+    /// Takes a watch event in.
+    pub fn changed(&self, path: &str) {
+        let Some((domid, key)) = control_key(path) else {
+            return;
+        };
+        let mut guests = self.lock();
+        let Some(watcher) = guests.get_mut(&domid) else {
+            return;
+        };
+        if let Some(rid) = state_of(key) {
+            watcher.changed_routers |= 1 << rid;
+        }
+        if !written_here(key) {
+            watcher.signals.wake();
+        }
+    }
+
+    /// Events may have been lost: everybody looks again.
+    pub fn wake_all(&self) {
+        self.lock()
+            .values()
+            .for_each(|watcher| watcher.signals.wake());
+    }
+
+    /// Announces what is due and returns when the next announcement is.
+    pub fn announce(&self, now: Instant) -> Option<Instant> {
+        let (due, next) = self.take_due(now);
+        due.into_iter()
+            .for_each(|(domid, routers)| (self.announce)(domid, routers));
+        next
+    }
+
+    fn take_due(&self, now: Instant) -> (Vec<(u16, u64)>, Option<Instant>) {
+        let (mut due, mut next) = (Vec::new(), None);
+        let mut guests = self.lock();
+        for (domid, watcher) in guests.iter_mut().filter(|(_, w)| w.changed_routers != 0) {
+            match watcher.quiet_until.filter(|until| *until > now) {
+                Some(until) => next = Some(next.map_or(until, |n: Instant| n.min(until))),
+                None => {
+                    due.push((*domid, std::mem::take(&mut watcher.changed_routers)));
+                    watcher.quiet_until = Some(now + ANNOUNCE);
+                }
+            }
+        }
+        (due, next)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u16, Watcher>> {
+        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The domain and the key below its control root, if the path is there.
+fn control_key(path: &str) -> Option<(u16, &str)> {
+    let (domid, rest) = path.strip_prefix("/local/domain/")?.split_once('/')?;
+    let key = rest.strip_prefix("data/clickos")?;
+    Some((domid.parse().ok()?, key.strip_prefix('/').unwrap_or(key)))
+}
+
+/// The router whose answer this key is.
+fn state_of(key: &str) -> Option<u8> {
+    let rid = key.strip_suffix("/state")?;
+    rid.parse().ok().filter(|rid| *rid <= MAX_RID)
+}
+
+/// Keys that only the toolstack writes: its own writes need not wake its waiters.
+fn written_here(key: &str) -> bool {
+    let mut parts = key.split('/');
+    matches!(
+        (parts.next(), parts.next()),
+        (
+            Some(_),
+            Some("config" | "config_name" | "status" | "generation" | "request")
+        )
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(10)
+    }
+
+    #[test]
+    fn a_change_is_looked_at() {
+        let signals = Arc::new(Signals::default());
+        let found = Mutex::new(None);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(20));
+                *found.lock().unwrap() = Some(7);
+                signals.wake();
+            });
+            let got = signals.wait("x", soon(), || Ok(*found.lock().unwrap()));
+            assert_eq!(got, Ok(7));
+        });
+    }
+
+    #[test]
+    fn death_and_destruction_end_the_wait_at_once() {
+        let signals = Arc::new(Signals::default());
+        let other = Arc::clone(&signals);
+        let waiter = std::thread::spawn(move || other.wait("x", soon(), || Ok(None::<()>)));
+        std::thread::sleep(Duration::from_millis(20));
+        signals.die("killed by signal 9");
+        let error = waiter.join().unwrap().unwrap_err();
+        assert_eq!(error.code, Code::DeadGuest);
+        assert!(error.message.contains("signal 9"), "{error}");
+        // What it answered before counts.
+        assert_eq!(signals.wait("x", soon(), || Ok(Some(1))), Ok(1));
+        let signals = Signals::default();
+        signals.cancel();
+        let error = signals.wait("x", soon(), || Ok(None::<()>)).unwrap_err();
+        assert!(error.message.contains("destroyed"), "{error}");
+    }
+
+    #[test]
+    fn the_deadline_names_what_was_waited_for() {
+        let signals = Signals::default();
+        let deadline = Instant::now() + Duration::from_millis(20);
+        let error = signals
+            .wait("router 0", deadline, || Ok(None::<()>))
+            .unwrap_err();
+        assert_eq!(
+            error,
+            Error::new(Code::Timeout, "router 0: no answer in time")
+        );
+    }
+
+    #[test]
+    fn a_flood_of_changes_is_announced_once_in_a_while() {
+        let announced = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&announced);
+        let watchers = Watchers::new(Box::new(move |d, r| log.lock().unwrap().push((d, r))));
+        watchers.insert(5, Arc::default());
+        let start = Instant::now();
+        for _ in 0..1000 {
+            watchers.changed("/local/domain/5/data/clickos/3/state");
+            watchers.announce(start);
+        }
+        assert_eq!(*announced.lock().unwrap(), [(5, 8)]);
+        assert_eq!(watchers.announce(start), Some(start + ANNOUNCE));
+        assert_eq!(watchers.announce(start + ANNOUNCE), None);
+        assert_eq!(*announced.lock().unwrap(), [(5, 8), (5, 8)]);
+    }
+
+    #[test]
+    fn only_a_guests_own_keys_wake() {
+        let watchers = Watchers::new(Box::new(|_, _| {}));
+        let signals = Arc::new(Signals::default());
+        watchers.insert(5, Arc::clone(&signals));
+        for path in [
+            "/local/domain/5/data/clickos/0/config/3",
+            "/local/domain/5/data/clickos/0/request/1/0",
+            "/local/domain/6/data/clickos/0/state",
+            "/local/domain/5/data/other",
+            "/local/domain/x/data/clickos",
+            "@releaseDomain",
+        ] {
+            watchers.changed(path);
+        }
+        assert_eq!(signals.lock().changes, 0);
+        for path in ["", "/version", "/0/state", "/0/response/1/0", "/99/state"] {
+            watchers.changed(&format!("/local/domain/5/data/clickos{path}"));
+        }
+        assert_eq!(signals.lock().changes, 5);
+        assert_eq!(watchers.lock()[&5].changed_routers, 1);
+    }
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A store in memory with a guest behind it that answers at once, for unit tests.
+//!
+//! The guest refuses configurations with the word `Bad`, is silent to those with `Silent`, and
+//! knows the handlers `fw.config` (refuses `bad`) and `c.count`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use xenstore::Perm;
+
+use super::{Change, Store};
+use crate::error::Result;
+use crate::testing::Faults;
+
+type Node = (Vec<u8>, Vec<Perm>);
+
+#[derive(Default)]
+pub struct SimStore {
+    faults: Arc<Faults>,
+    nodes: Mutex<BTreeMap<String, Node>>,
+    introduced: Mutex<BTreeSet<u16>>,
+    handlers: Mutex<BTreeMap<u16, String>>,
+}
+
+impl SimStore {
+    pub fn with(faults: Arc<Faults>) -> Self {
+        Self {
+            faults,
+            ..Self::default()
+        }
+    }
+
+    pub fn introduced(&self) -> Vec<u16> {
+        self.introduced.lock().unwrap().iter().copied().collect()
+    }
+
+    pub fn keys(&self) -> Vec<String> {
+        self.nodes.lock().unwrap().keys().cloned().collect()
+    }
+
+    pub fn perms(&self, path: &str) -> String {
+        let nodes = self.nodes.lock().unwrap();
+        let perms: Vec<String> = nodes[path].1.iter().map(Perm::to_string).collect();
+        perms.join(" ")
+    }
+
+    /// The rule a guest has in force.
+    pub fn rule(&self, domid: u16) -> Option<String> {
+        self.handlers.lock().unwrap().get(&domid).cloned()
+    }
+
+    pub fn put(&self, path: &str, value: &str) {
+        self.nodes
+            .lock()
+            .unwrap()
+            .insert(path.into(), (value.into(), Vec::new()));
+    }
+
+    fn text(&self, path: &str) -> Option<String> {
+        let nodes = self.nodes.lock().unwrap();
+        nodes
+            .get(path)
+            .map(|(value, _)| String::from_utf8(value.clone()).unwrap())
+    }
+
+    /// What the guest does about a change.
+    fn answer(&self, path: &str) {
+        let parts: Vec<&str> = path.split('/').collect();
+        let [
+            "",
+            "local",
+            "domain",
+            domid,
+            "data",
+            "clickos",
+            rid,
+            ref key @ ..,
+        ] = parts[..]
+        else {
+            return;
+        };
+        let root = format!("/local/domain/{domid}/data/clickos/{rid}");
+        match key {
+            ["generation"] => self.answer_wish(&root),
+            ["request", seq, "0"] => self.answer_request(&root, domid.parse().unwrap(), seq),
+            _ => {}
+        }
+    }
+
+    fn answer_wish(&self, root: &str) {
+        let generation = self.text(&format!("{root}/generation")).unwrap();
+        let config = self.text(&format!("{root}/config/0")).unwrap_or_default();
+        let name = self.text(&format!("{root}/config_name")).unwrap();
+        let (word, error) = if config.contains("Silent") {
+            return;
+        } else if config.contains("Bad") {
+            ("Error", format!("{name}:1:1: no element class \"Bad\""))
+        } else {
+            ("Running", String::new())
+        };
+        self.put(&format!("{root}/error"), &error);
+        self.put(&format!("{root}/state"), &format!("{word} {generation}"));
+    }
+
+    fn answer_request(&self, root: &str, domid: u16, seq: &str) {
+        let request = self.text(&format!("{root}/request/{seq}/0")).unwrap();
+        let request = request.strip_prefix('.').unwrap();
+        let mut rules = self.handlers.lock().unwrap();
+        let rule = rules.entry(domid).or_insert_with(|| "allow all".into());
+        let answer = match request {
+            "handlers" => "200 fw.config rw\nc.count r\n".to_owned(),
+            "read fw.config" => format!("200 {rule}"),
+            "read c.count" => return,
+            read if read.starts_with("read ") => "510 no such element".to_owned(),
+            writes if writes.contains("\nbad\n") => "520 fw.config: bad rule".to_owned(),
+            writes if writes.starts_with("writes ") => {
+                *rule = writes.lines().nth_back(0).unwrap().to_owned();
+                "200 ".to_owned()
+            }
+            _ => "500 ?".to_owned(),
+        };
+        drop(rules);
+        // In two pieces, as a longer answer would be.
+        let (first, second) = answer.split_at(4);
+        self.put(&format!("{root}/response/{seq}/0"), &format!("+{first}"));
+        self.put(&format!("{root}/response/{seq}/1"), &format!(".{second}"));
+    }
+
+    fn remove(&self, path: &str) {
+        let below = format!("{path}/");
+        self.nodes
+            .lock()
+            .unwrap()
+            .retain(|key, _| key != path && !key.starts_with(&below));
+    }
+}
+
+impl Store for SimStore {
+    fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        Ok(self
+            .nodes
+            .lock()
+            .unwrap()
+            .get(path)
+            .map(|(value, _)| value.clone()))
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<String>> {
+        let below = format!("{path}/");
+        let nodes = self.nodes.lock().unwrap();
+        let names = nodes
+            .keys()
+            .filter_map(|key| key.strip_prefix(&below)?.split('/').next());
+        Ok(names
+            .map(str::to_owned)
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect())
+    }
+
+    fn commit(&self, changes: &[Change]) -> Result<()> {
+        self.faults.call(kind_of(changes))?;
+        for change in changes {
+            match change {
+                Change::Remove { path } => self.remove(path),
+                Change::Write { path, value, perms } => {
+                    let entry = (value.clone(), perms.clone().unwrap_or_default());
+                    self.nodes.lock().unwrap().insert(path.clone(), entry);
+                }
+            }
+        }
+        for change in changes {
+            if let Change::Write { path, .. } = change {
+                self.answer(path);
+            }
+        }
+        Ok(())
+    }
+
+    fn introduce(&self, domid: u16) -> Result<()> {
+        self.faults.call("store.introduce")?;
+        self.introduced.lock().unwrap().insert(domid);
+        Ok(())
+    }
+
+    fn release(&self, domid: u16) -> Result<()> {
+        self.introduced.lock().unwrap().remove(&domid);
+        Ok(())
+    }
+}
+
+/// What a commit is for, as the name of a call that may fail.
+fn kind_of(changes: &[Change]) -> &'static str {
+    let writes = |part: &str| {
+        changes
+            .iter()
+            .any(|c| matches!(c, Change::Write { path, .. } if path.contains(part)))
+    };
+    match (writes("/generation"), writes("/request/")) {
+        (true, _) => "store.wish",
+        (_, true) => "store.request",
+        _ => "store.commit",
+    }
+}

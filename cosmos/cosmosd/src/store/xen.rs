@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The real store: xenstored behind its UNIX socket.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use log::warn;
+use xenstore::{Client, Code as XsCode, Error as XsError, Tx};
+
+use super::{Change, Store, Watchers};
+use crate::error::{Code, Error, Result};
+
+/// How long the watching connection rests after a failure.
+const RECONNECT: Duration = Duration::from_secs(1);
+/// How long the watching connection waits for an event when nothing else is to do.
+const IDLE: Duration = Duration::from_secs(3600);
+/// The one node watched: every domain is below it.
+const DOMAINS: &str = "/local/domain";
+
+/// One connection for requests, opened when first used and again after it broke.
+pub struct XenStore {
+    socket: PathBuf,
+    client: Mutex<Option<Client>>,
+}
+
+impl XenStore {
+    pub fn new(socket: PathBuf) -> Self {
+        Self {
+            socket,
+            client: Mutex::new(None),
+        }
+    }
+
+    /// Runs `body` with the connection; one that broke while idle is opened anew once.
+    fn with<T>(&self, body: impl Fn(&mut Client) -> std::result::Result<T, XsError>) -> Result<T> {
+        let mut slot = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let reused = slot.is_some();
+        match self.attempt(&mut slot, &body) {
+            Err(e) if e.is_fatal() && reused => self.attempt(&mut slot, &body),
+            other => other,
+        }
+        .map_err(store_error)
+    }
+
+    fn attempt<T>(
+        &self,
+        slot: &mut MutexGuard<'_, Option<Client>>,
+        body: impl Fn(&mut Client) -> std::result::Result<T, XsError>,
+    ) -> std::result::Result<T, XsError> {
+        let mut client = match slot.take() {
+            Some(client) => client,
+            None => Client::connect(&self.socket)?,
+        };
+        let result = body(&mut client);
+        if !result.as_ref().is_err_and(XsError::is_fatal) {
+            **slot = Some(client);
+        }
+        result
+    }
+}
+
+fn store_error(error: XsError) -> Error {
+    Error::new(Code::Store, error.to_string())
+}
+
+impl Store for XenStore {
+    fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        self.with(|client| client.read_opt(Tx::NONE, path))
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<String>> {
+        self.with(|client| client.directory_opt(Tx::NONE, path))
+    }
+
+    fn commit(&self, changes: &[Change]) -> Result<()> {
+        self.with(|client| {
+            client.transaction(|tx| {
+                for change in changes {
+                    match change {
+                        Change::Write { path, value, perms } => {
+                            tx.write(path, value)?;
+                            perms
+                                .iter()
+                                .try_for_each(|perms| tx.set_perms(path, perms))?;
+                        }
+                        Change::Remove { path } => tx.rm(path)?,
+                    }
+                }
+                Ok(())
+            })
+        })
+    }
+
+    fn introduce(&self, domid: u16) -> Result<()> {
+        // Frame and port have no meaning behind the shim: it finds the ring by the domain's id.
+        self.with(|client| client.introduce(domid, 1, 1))
+    }
+
+    fn release(&self, domid: u16) -> Result<()> {
+        self.with(|client| match client.release(domid) {
+            Err(e) if e.is(XsCode::NoEntry) || e.is(XsCode::Invalid) => Ok(()),
+            other => other,
+        })
+    }
+}
+
+/// Passes the store's watch events to those who wait for them, for ever; reconnects when the
+/// connection breaks, and then wakes everybody, because events may have been lost.
+pub fn watch(socket: &Path, watchers: &Watchers) -> ! {
+    loop {
+        if let Err(e) = watch_once(socket, watchers) {
+            warn!(
+                "{}: watching the store: {e}; trying again every {RECONNECT:?}",
+                socket.display()
+            );
+        }
+        std::thread::sleep(RECONNECT);
+    }
+}
+
+fn watch_once(socket: &Path, watchers: &Watchers) -> std::result::Result<(), XsError> {
+    let mut client = Client::connect(socket)?;
+    client.watch(DOMAINS, "cosmosd")?;
+    watchers.wake_all();
+    let mut announce_at: Option<Instant> = None;
+    loop {
+        let wait = announce_at.map_or(IDLE, |at| at.saturating_duration_since(Instant::now()));
+        match client.wait_event(wait) {
+            Ok(Some(event)) => watchers.changed(&event.path),
+            Ok(None) => {}
+            Err(XsError::EventsLost) => watchers.wake_all(),
+            Err(e) => return Err(e),
+        }
+        announce_at = watchers.announce(Instant::now());
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The switch as this daemon uses it: the guests' ports, through valed's control socket.
+
+use std::path::PathBuf;
+
+use control_socket::ClientError;
+use log::warn;
+use vale_proto::{PortSet, ValeClient};
+
+use crate::error::{Code, Error, Result};
+use crate::spec::Vif;
+
+/// What the owner of a port gets: rings and the two events.
+pub use vale_proto::RingFds as PortFds;
+
+/// A switch with ports for guests.
+pub trait Switch: Send + Sync {
+    /// The ports among these that exist.
+    fn existing(&self, vifs: &[Vif]) -> Result<Vec<Vif>>;
+
+    /// Adds a port with its link down.
+    fn add(&self, vif: &Vif) -> Result<PortFds> {
+        let place = vif.place();
+        match self.connect()?.port_add(&vif.port_add()) {
+            Ok(Some(fds)) => Ok(fds),
+            Err(e @ ClientError::Api(_)) => Err(failed(&place)(e)),
+            lost => {
+                // The port may be there all the same, and nobody else knows of it.
+                self.remove(vif)?;
+                let cause = lost
+                    .err()
+                    .map_or("valed sent no rings".into(), |e| e.to_string());
+                Err(Error::new(Code::Switch, format!("{place}: {cause}")))
+            }
+        }
+    }
+
+    fn set_link(&self, vif: &Vif, up: bool) -> Result<()> {
+        let set = PortSet {
+            switch: vif.switch.clone(),
+            port: vif.port.clone(),
+            link_up: up,
+        };
+        self.connect()?.port_set(&set).map_err(failed(&vif.place()))
+    }
+
+    fn remove(&self, vif: &Vif) -> Result<()> {
+        // Without a valed there are no ports: it keeps none beyond its life.
+        let mut client = match self.connect() {
+            Ok(client) => client,
+            Err(e) => {
+                warn!("{}: not removed: {e}", vif.place());
+                return Ok(());
+            }
+        };
+        client
+            .port_remove(&vif.switch, &vif.port)
+            .map_err(failed(&vif.place()))
+    }
+}
+
+#[cfg(test)]
+pub mod sim {
+    //! A switch in memory, for unit tests.
+    use std::collections::BTreeMap;
+    use std::fs::File;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::testing::Faults;
+
+    pub struct SimSwitch {
+        faults: Arc<Faults>,
+        ports: Mutex<BTreeMap<String, bool>>,
+    }
+
+    impl SimSwitch {
+        pub fn new(faults: Arc<Faults>) -> Self {
+            Self {
+                faults,
+                ports: Mutex::default(),
+            }
+        }
+
+        pub fn ports(&self) -> Vec<String> {
+            self.ports.lock().unwrap().keys().cloned().collect()
+        }
+
+        pub fn all_up(&self) -> bool {
+            self.ports.lock().unwrap().values().all(|up| *up)
+        }
+
+        pub fn put(&self, port: &str) {
+            self.ports.lock().unwrap().insert(port.into(), true);
+        }
+
+        pub fn clear(&self) {
+            self.ports.lock().unwrap().clear();
+        }
+    }
+
+    impl Switch for Arc<SimSwitch> {
+        fn existing(&self, vifs: &[Vif]) -> Result<Vec<Vif>> {
+            self.faults.call("switch.existing")?;
+            let ports = self.ports.lock().unwrap();
+            Ok(vifs
+                .iter()
+                .filter(|v| ports.contains_key(&v.place()))
+                .cloned()
+                .collect())
+        }
+
+        fn add(&self, vif: &Vif) -> Result<PortFds> {
+            self.faults.call(&format!("switch.add {}", vif.place()))?;
+            self.ports.lock().unwrap().insert(vif.place(), false);
+            let fd = || File::open("/dev/null").unwrap().into();
+            Ok(PortFds {
+                memfd: fd(),
+                kick: fd(),
+                wake: fd(),
+            })
+        }
+
+        fn set_link(&self, vif: &Vif, up: bool) -> Result<()> {
+            self.faults
+                .call(&format!("switch.set_link {}", vif.place()))?;
+            self.ports.lock().unwrap().insert(vif.place(), up);
+            Ok(())
+        }
+
+        fn remove(&self, vif: &Vif) -> Result<()> {
+            self.faults
+                .call(&format!("switch.remove {}", vif.place()))?;
+            self.ports.lock().unwrap().remove(&vif.place());
+            Ok(())
+        }
+    }
+}

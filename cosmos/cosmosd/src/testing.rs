@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What unit tests share: example guests, and a toolstack on simulated surroundings.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use control_socket::EventHub;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::error::{Code, Error, Result};
+use crate::host::sim::SimHost;
+use crate::host::{Death, Domain, Instance};
+use crate::record::{Phase, Record, Records};
+use crate::spec::{Spec, Uuid, Vif};
+use crate::store::sim::SimStore;
+use crate::store::{Store, Watchers};
+use crate::switch::sim::SimSwitch;
+use crate::table::{Capacity, Table};
+use crate::toolstack::Toolstack;
+
+/// The engine of the simulated host.
+pub const ENGINE: &str = "e5";
+
+/// Failures to come, and what was called.
+#[derive(Default)]
+pub struct Faults {
+    fail: Mutex<Vec<String>>,
+    calls: Mutex<Vec<String>>,
+}
+
+impl Faults {
+    /// Lets the call of this name fail from now on.
+    pub fn fail(&self, call: &str) {
+        self.fail.lock().unwrap().push(call.to_owned());
+    }
+
+    pub fn mend(&self) {
+        self.fail.lock().unwrap().clear();
+    }
+
+    /// Notes a call; fails if that was asked for.
+    pub fn call(&self, call: &str) -> Result<()> {
+        self.calls.lock().unwrap().push(call.to_owned());
+        if self.fail.lock().unwrap().iter().any(|f| f == call) {
+            return Err(Error::new(Code::Internal, format!("{call}: injected")));
+        }
+        Ok(())
+    }
+
+    /// The calls since the last time.
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.calls.lock().unwrap())
+    }
+}
+
+pub fn uuid(n: u16) -> Uuid {
+    Uuid::try_from(format!("00000000-0000-4000-8000-{n:012x}")).unwrap()
+}
+
+pub fn vif(guest: u16, devid: u32) -> Vif {
+    serde_json::from_value(json!({
+        "devid": devid, "mac": format!("02:00:00:00:{guest:02x}:{devid:02x}"),
+        "switch": "vale0", "port": format!("g{guest}-{devid}"), "segment": 1,
+        "allowed": [{"ip": "10.0.0.1/32"}], "port_security": true, "mtu": 1500, "slots": 64,
+    }))
+    .unwrap()
+}
+
+pub fn spec(n: u16) -> Spec {
+    Spec {
+        uuid: uuid(n),
+        name: format!("guest {n}"),
+        image_sha256: ENGINE.into(),
+        memory_mib: 8,
+        vifs: vec![vif(n, 0), vif(n, 1)],
+        config: "FromDevice(0) -> ToDevice(1);".into(),
+        config_name: "wire.click".into(),
+        writes: vec![("fw.config".into(), "deny all".into())],
+        timeout_ms: 200,
+    }
+}
+
+pub fn domain(domid: u16) -> Domain {
+    let spec = spec(domid);
+    Domain {
+        domid,
+        uuid: spec.uuid,
+        name: spec.name,
+        memory_mib: spec.memory_mib,
+        vifs: spec.vifs,
+    }
+}
+
+pub fn record(domid: u16) -> Record {
+    let domain = domain(domid);
+    Record {
+        uuid: domain.uuid,
+        name: domain.name,
+        domid,
+        memory_mib: domain.memory_mib,
+        created_s: 1,
+        config_name: "wire.click".into(),
+        vifs: domain.vifs,
+        phase: Phase::Complete,
+        reason: String::new(),
+        instance: Some(Instance::Sim { domid }),
+    }
+}
+
+/// A toolstack on simulated surroundings, which outlive it.
+pub struct World {
+    pub dir: TempDir,
+    pub faults: Arc<Faults>,
+    pub host: Arc<SimHost>,
+    pub store: Arc<SimStore>,
+    pub switch: Arc<SimSwitch>,
+    pub toolstack: Arc<Toolstack>,
+    pub deaths: Option<Receiver<Death>>,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let faults = Arc::new(Faults::default());
+        let store = Arc::new(SimStore::with(faults.clone()));
+        let host = Arc::new(SimHost::new(faults.clone(), store.clone()));
+        let switch = Arc::new(SimSwitch::new(faults.clone()));
+        let dir = tempfile::tempdir().unwrap();
+        let (toolstack, deaths) = toolstack(&dir, &host, &store, &switch);
+        Self {
+            dir,
+            faults,
+            host,
+            store,
+            switch,
+            toolstack,
+            deaths: Some(deaths),
+        }
+    }
+
+    /// A new daemon in the same surroundings.
+    pub fn restart(mut self) -> Self {
+        drop(self.toolstack);
+        (self.toolstack, self.deaths) = {
+            let (toolstack, deaths) = toolstack(&self.dir, &self.host, &self.store, &self.switch);
+            (toolstack, Some(deaths))
+        };
+        self.toolstack.recover().unwrap();
+        self
+    }
+
+    /// Lets deaths be handled as in the daemon.
+    pub fn watch_deaths(&mut self) {
+        let (toolstack, deaths) = (self.toolstack.clone(), self.deaths.take().unwrap());
+        std::thread::spawn(move || toolstack.watch_deaths(deaths));
+    }
+
+    /// What is left anywhere: nothing after a guest is gone.
+    pub fn remains(&self) -> Vec<String> {
+        let mut remains = self.host.remains();
+        remains.extend(self.switch.ports());
+        remains.extend(self.store.keys());
+        let records = self.toolstack.records.load_all().unwrap();
+        remains.extend(records.into_iter().map(|r| format!("record {}", r.uuid)));
+        remains.extend(
+            self.toolstack
+                .table
+                .all()
+                .iter()
+                .map(|g| format!("entry {}", g.domain.uuid)),
+        );
+        remains
+    }
+}
+
+fn toolstack(
+    dir: &TempDir,
+    host: &Arc<SimHost>,
+    store: &Arc<SimStore>,
+    switch: &Arc<SimSwitch>,
+) -> (Arc<Toolstack>, Receiver<Death>) {
+    let (sender, deaths) = channel();
+    host.report_to(sender);
+    let toolstack = Toolstack {
+        host: Box::new(host.clone()),
+        store: store.clone() as Arc<dyn Store>,
+        switch: Box::new(switch.clone()),
+        records: Records::open(dir.path()).unwrap(),
+        table: Arc::new(Table::new(Capacity {
+            memory_mib: 64,
+            guests: 4,
+        })),
+        watchers: Arc::new(Watchers::new(Box::new(|_, _| {}))),
+        events: Arc::new(EventHub::default()),
+        started: Instant::now(),
+    };
+    (Arc::new(toolstack), deaths)
+}

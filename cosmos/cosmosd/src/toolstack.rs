@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//! All that the verbs do, on whatever host, store and switch they are given.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use control_socket::EventHub;
+use serde_json::{Value, json};
+
+use crate::control::{self, Handler, Router};
+use crate::error::{Code, Error, Result};
+use crate::guest::{Guest, State};
+use crate::host::{Host, escape};
+use crate::record::{Phase, Records};
+use crate::spec::{Uuid, Write};
+use crate::store::{Store, Watchers};
+use crate::switch::Switch;
+use crate::table::Table;
+
+/// The most console text one call gives, in bytes of the log.
+pub const MAX_CONSOLE: usize = 256 << 10;
+
+/// See the module.
+pub struct Toolstack {
+    pub host: Box<dyn Host>,
+    pub store: Arc<dyn Store>,
+    pub switch: Box<dyn Switch>,
+    pub records: Records,
+    pub table: Arc<Table>,
+    pub watchers: Arc<Watchers>,
+    pub events: Arc<EventHub>,
+    pub started: Instant,
+}
+
+impl Toolstack {
+    /// A router of a guest that can answer.
+    pub fn router<'a>(
+        &'a self,
+        guest: &'a Guest,
+        rid: u8,
+        timeout: Duration,
+    ) -> Result<Router<'a>> {
+        if rid > control::MAX_RID {
+            let message = format!("rid: expected 0 to {}, got {rid}", control::MAX_RID);
+            return Err(Error::bad_request(message));
+        }
+        guest.check_answers()?;
+        Ok(self.router_of(guest, rid, Instant::now() + timeout))
+    }
+
+    pub fn router_of<'a>(&'a self, guest: &'a Guest, rid: u8, deadline: Instant) -> Router<'a> {
+        Router {
+            store: &*self.store,
+            signals: &guest.signals,
+            requests: &guest.requests,
+            domid: guest.domain.domid,
+            rid,
+            deadline,
+        }
+    }
+
+    pub fn install(
+        &self,
+        uuid: &Uuid,
+        rid: u8,
+        (config, config_name): (&str, &str),
+        timeout: Duration,
+    ) -> Result<u64> {
+        let guest = self.table.get(uuid)?;
+        let router = self.router(&guest, rid, timeout)?;
+        let generation = control::install(router, config, config_name)?;
+        if rid == 0 {
+            self.rename_config(&guest, config_name)?;
+        }
+        Ok(generation)
+    }
+
+    fn rename_config(&self, guest: &Guest, config_name: &str) -> Result<()> {
+        let _owner = guest.own();
+        guest.set_config_name(config_name);
+        match guest.state() {
+            State::Running | State::Paused => self.records.save(&guest.record(Phase::Complete)),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn handlers(&self, uuid: &Uuid, rid: u8, timeout: Duration) -> Result<Vec<Handler>> {
+        let guest = self.table.get(uuid)?;
+        control::handlers(self.router(&guest, rid, timeout)?)
+    }
+
+    pub fn read(&self, uuid: &Uuid, rid: u8, name: &str, timeout: Duration) -> Result<String> {
+        let guest = self.table.get(uuid)?;
+        control::read(self.router(&guest, rid, timeout)?, name)
+    }
+
+    pub fn write(&self, uuid: &Uuid, rid: u8, writes: &[Write], timeout: Duration) -> Result<()> {
+        let guest = self.table.get(uuid)?;
+        control::write(self.router(&guest, rid, timeout)?, writes)
+    }
+
+    pub fn pause(&self, uuid: &Uuid) -> Result<()> {
+        self.switch_state(uuid, State::Running, State::Paused, |domid| {
+            self.host.pause(domid)
+        })
+    }
+
+    pub fn unpause(&self, uuid: &Uuid) -> Result<()> {
+        self.switch_state(uuid, State::Paused, State::Running, |domid| {
+            self.host.unpause(domid)
+        })
+    }
+
+    /// Goes from one state to another; being there already is fine.
+    fn switch_state(
+        &self,
+        uuid: &Uuid,
+        from: State,
+        to: State,
+        act: impl FnOnce(u16) -> Result<()>,
+    ) -> Result<()> {
+        let guest = self.table.get(uuid)?;
+        let _owner = guest.own();
+        match guest.state() {
+            state if state == to => Ok(()),
+            state if state == from => {
+                guest.signals.check()?;
+                act(guest.domain.domid)?;
+                guest.set_state(to, "");
+                Ok(())
+            }
+            _ => guest.check_answers(),
+        }
+    }
+
+    pub fn console(&self, uuid: &Uuid, max_bytes: usize) -> Result<String> {
+        let guest = self.table.get(uuid)?;
+        let tail = self
+            .host
+            .console(&guest.domain.uuid, max_bytes.min(MAX_CONSOLE))?;
+        Ok(escape(&tail))
+    }
+
+    /// One guest as `info` shows it.
+    pub fn info(&self, uuid: &Uuid) -> Result<Value> {
+        let guest = self.table.get(uuid)?;
+        self.describe(&guest).ok_or_else(|| {
+            Error::new(
+                Code::NoSuchGuest,
+                format!("guest {uuid} is being destroyed"),
+            )
+        })
+    }
+
+    /// All guests, without their address lists: those of many guests do not fit into one answer.
+    pub fn list(&self) -> Vec<Value> {
+        let guests = self.table.all();
+        let mut described: Vec<Value> = guests.iter().filter_map(|g| self.describe(g)).collect();
+        for vif in described
+            .iter_mut()
+            .filter_map(|g| g["vifs"].as_array_mut())
+            .flatten()
+        {
+            vif.as_object_mut().map(|vif| vif.remove("allowed"));
+        }
+        described
+    }
+
+    fn describe(&self, guest: &Guest) -> Option<Value> {
+        guest.describe(self.host.cpu_time_ns(guest.domain.domid))
+    }
+
+    pub fn describe_host(&self) -> Result<Value> {
+        let capacity = self.table.capacity();
+        Ok(json!({
+            "host_kind": self.host.kind(),
+            "memory_mib": capacity.memory_mib,
+            "memory_used_mib": self.table.memory_used_mib(),
+            "cpus": std::thread::available_parallelism().map_or(1, usize::from),
+            "guests": self.list().len(),
+            "max_guests": capacity.guests,
+            "uptime_s": self.started.elapsed().as_secs(),
+            "version": env!("CARGO_PKG_VERSION"),
+            "engine_sha256": self.host.engine_sha256()?,
+        }))
+    }
+}
+
+/// What is announced when routers of a guest have changed their state.
+pub fn announce_states(
+    table: &Table,
+    store: &dyn Store,
+    events: &EventHub,
+    domid: u16,
+    routers: u64,
+) {
+    let Some(guest) = table
+        .by_domid(domid)
+        .filter(|g| g.state() != State::Partial)
+    else {
+        return;
+    };
+    for rid in (0..=control::MAX_RID).filter(|rid| routers & (1 << rid) != 0) {
+        if let Ok(Some(state)) = control::router_state(store, domid, rid) {
+            let data = json!({
+                "uuid": guest.domain.uuid, "rid": rid,
+                "state": state.word, "message": state.error,
+            });
+            events.publish("state", data);
+        }
+    }
+}
+
+/// Seconds since 1970.
+pub fn now_s() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
+}
