@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A flat configuration: elements and connections without compounds or variables.
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::error::Place;
+
+/// One element.
+#[derive(Clone, Debug)]
+pub struct FlatElement {
+    /// Its full name, such as `compound/inner`.
+    pub name: String,
+    /// Its class.
+    pub class: Rc<str>,
+    /// Its configuration string, expanded.
+    pub config: String,
+    /// Where it was declared.
+    pub place: Place,
+}
+
+/// One connection: output port to input port.
+#[derive(Clone, Debug)]
+pub struct FlatConnection {
+    /// Element index and output port.
+    pub from: (usize, usize),
+    /// Element index and input port.
+    pub to: (usize, usize),
+    /// Where the arrow is.
+    pub place: Place,
+}
+
+/// A `require` statement's item.
+#[derive(Clone, Debug)]
+pub struct Requirement {
+    /// `package` or `compact_config`.
+    pub kind: String,
+    /// What is required.
+    pub value: String,
+    /// Where.
+    pub place: Place,
+}
+
+/// A flat configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Flat {
+    /// In Click's order: outer elements first, then the content of compounds.
+    pub elements: Vec<FlatElement>,
+    /// Sorted by element and port.
+    pub connections: Vec<FlatConnection>,
+    /// What the configuration requires.
+    pub requirements: Vec<Requirement>,
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The language as a user sees it: configurations in, flat configurations or errors out.
+use click_lang::{Classes, Errors, Flat, Limits, Scope, flatten, parse};
+
+struct Known;
+
+const NAMES: [&str; 7] = [
+    "Source", "Counter", "Discard", "Queue", "Tee", "IPFilter", "Null",
+];
+
+impl Classes for Known {
+    fn knows(&self, name: &str) -> bool {
+        NAMES.contains(&name)
+    }
+    fn unavailable(&self, name: &str) -> Option<&str> {
+        (name == "ToDump").then_some("not here")
+    }
+    fn names(&self) -> Vec<&str> {
+        NAMES.to_vec()
+    }
+}
+
+fn run(text: &str, limits: &Limits) -> (Flat, Vec<String>) {
+    let mut errors = Errors::default();
+    let tree = parse("t.click", text, limits, &mut errors);
+    let globals = Scope::global(&[("G".into(), "global".into())]);
+    let flat = flatten(&tree, &Known, &globals, limits, &mut errors);
+    (
+        flat,
+        errors
+            .into_sorted()
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+    )
+}
+
+fn flat(text: &str) -> String {
+    let (flat, errors) = run(text, &Limits::default());
+    assert!(errors.is_empty(), "{errors:#?}");
+    flat.to_string()
+        .replace("\n    ->", " ->")
+        .replace("\n\n", "\n")
+}
+
+fn errors(text: &str) -> Vec<String> {
+    run(text, &Limits::default()).1
+}
+
+#[test]
+fn declarations_and_chains() {
+    assert_eq!(
+        flat("s :: Source(1, 2); s -> c :: Counter -> Discard; // end"),
+        "s :: Source(1, 2);\nc :: Counter;\nDiscard@3 :: Discard;\ns -> c -> Discard@3;\n"
+    );
+    assert_eq!(
+        flat("a, b :: Queue(5); a->b"),
+        "a :: Queue(5);\nb :: Queue(5);\na -> b;\n"
+    );
+}
+
+#[test]
+fn ports() {
+    let want = "t :: Tee;\na :: Null;\nb :: Null;\nt -> a;\nt [1] -> b;\n";
+    let declared = "t :: Tee; a, b :: Null; ";
+    for connection in [
+        "t[0]->a; t[1]->b",
+        "t => a, b",
+        "t[0,1] => a, b",
+        "t[] => a, b",
+        "t[0-1] => a, b",
+    ] {
+        assert_eq!(
+            flat(&format!("{declared}{connection}")),
+            want,
+            "{connection}"
+        );
+    }
+    assert_eq!(
+        flat("t :: Tee; a :: Null; t => [0,1] a"),
+        "t :: Tee;\na :: Null;\nt -> a;\nt [1] -> [1] a;\n"
+    );
+}
+
+#[test]
+fn compounds() {
+    let text = "elementclass C { $n, LIMIT $l | input -> q :: Queue($n, $l) -> [0] output; input [1] -> Discard }
+        Source -> c :: C(7, LIMIT 9) -> Discard; Source -> [1] c";
+    let got = flat(text);
+    assert!(got.contains("c/q :: Queue(7, 9);"), "{got}");
+    assert!(got.contains("Source@1 -> c/q -> Discard@3;"), "{got}");
+    assert!(got.contains("Source@4 -> c/Discard@2;"), "{got}");
+}
+
+#[test]
+fn overloads_and_extension() {
+    let text = "elementclass Q { $a | input -> Queue($a) -> output || input -> Queue(9) -> output }
+        elementclass Null { $x | input -> Counter($x) -> output || ... }
+        Source -> Q(1) -> Q -> Null(5) -> Null -> Discard";
+    let got = flat(text);
+    for part in [
+        "Q@2/Queue@1 :: Queue(1);",
+        "Q@3/Queue@1 :: Queue(9);",
+        "Null@4/Counter@1 :: Counter(5);",
+        "Null@5 :: Null;",
+    ] {
+        assert!(got.contains(part), "{part} in {got}");
+    }
+}
+
+#[test]
+fn scopes_and_rest() {
+    let text = "define($x 1); elementclass A { $y, __REST__ $r | define($z $x$y);
+          -> Queue($x, $y, $z, $r) -> } Source -> A(2, 3, k 4) -> Null($G ${x-7} ${none-8}) -> Discard";
+    let got = flat(text);
+    assert!(got.contains("Queue(1, 2, 12, 3, k 4)"), "{got}");
+    assert!(got.contains("Null(global 1 8)"), "{got}");
+}
+
+#[test]
+fn inline_compounds_and_groups() {
+    let got = flat(
+        "Source -> { -> Counter -> } -> (Null, Queue; ) -> Discard"
+            .replace("(Null, Queue; )", "( -> Null -> )")
+            .as_str(),
+    );
+    assert!(got.contains("@2/Counter@1 -> Null@"), "{got}");
+    let got = flat("t :: Tee => ( [0] -> Null -> d :: Discard; [1] -> Queue -> d )");
+    assert!(
+        got.contains("t -> Null@") && got.contains("t [1] -> Queue@"),
+        "{got}"
+    );
+}
+
+#[test]
+fn strings_comments_and_line_directives() {
+    let got = flat("a :: Null(\"(,)\" /* ) */, ') //', \\<41 )>) // )\n;");
+    assert!(
+        got.contains("a :: Null(\"(,)\" /* ) */, ') //', \\<41 )>);"),
+        "{got}"
+    );
+    assert_eq!(
+        errors("\n# 40 \"inner.click\"\n  x -> y;")[0]
+            .split(": ")
+            .next(),
+        Some("inner.click:40:3")
+    );
+    assert_eq!(
+        flat("# 1 \"x\"\na :: Null(\n# 7 \"y\"\n1)"),
+        "a :: Null(1);\n"
+    );
+}
+
+#[test]
+fn every_error_in_one_pass_with_its_place() {
+    let got =
+        errors("a :: Conter;\nb :: Counter; b :: Queue;\nc -> d [x];\nb -> Counter(1 -> e;\n");
+    let places: Vec<&str> = got.iter().map(|e| e.split(": ").next().unwrap()).collect();
+    assert_eq!(
+        places,
+        ["t.click:1:6", "t.click:2:15", "t.click:3:9", "t.click:4:13"],
+        "{got:#?}"
+    );
+    assert!(
+        got[0].ends_with("unknown element class \"Conter\" (did you mean \"Counter\"?)"),
+        "{}",
+        got[0]
+    );
+    assert!(
+        got[1].contains("declared twice, first at t.click:2:1"),
+        "{}",
+        got[1]
+    );
+}
+
+#[test]
+fn errors_of_compounds() {
+    assert!(
+        errors("elementclass A { input [1] -> output } Source -> A -> Discard")[0]
+            .contains("input 0 is not used")
+    );
+    assert!(
+        errors("elementclass A { $a | -> Null -> } Source -> A -> Discard")[0]
+            .contains("nothing fits 0 arguments")
+    );
+    assert!(
+        errors("elementclass A { -> Null -> } Source -> A [2] -> Discard")[0]
+            .contains("no output 2")
+    );
+    assert!(
+        errors("{ } } -> ;")
+            .iter()
+            .any(|e| e.contains("found \"}\""))
+    );
+    assert!(errors("define(x 3)")[0].contains("expected a variable"));
+    assert!(errors("require(library x)")[0].contains("libraries"));
+}
+
+#[test]
+fn limits_are_errors() {
+    let limits = Limits {
+        elements: 10,
+        connections: 10,
+        config_bytes: 2000,
+        ports: 4,
+    };
+    let check = |text: &str, part: &str| {
+        let got = run(text, &limits).1;
+        assert!(got.iter().any(|e| e.contains(part)), "{part}: {got:#?}");
+    };
+    check(&"Null;".repeat(11), "more than 10 elements");
+    check(&" ".repeat(2001), "the limit is 2000");
+    check("a :: Null; a [4] -> a", "limit of 4 ports");
+    check(&"{".repeat(500), "nested deeper");
+    check(
+        "define($a xxxxxxxxxxxxxxxxxxxx, $b $a$a$a$a$a$a$a$a, $c $b$b$b$b$b$b$b$b, $d $c$c$c$c$c$c$c$c) Null($d)",
+        "exceed",
+    );
+    check(
+        "elementclass A { Null } elementclass B { A;A;A;A } elementclass C { B;B;B;B } C",
+        "more than 10 elements",
+    );
+}
+
+#[test]
+fn nested_instances_are_bounded() {
+    let mut text = String::from("elementclass A0 { Null }\n");
+    (1..200).for_each(|n| text += &format!("elementclass A{n} {{ A{} }}\n", n - 1));
+    assert!(errors(&(text + "A199"))[0].contains("nested deeper than 64"));
+}
+
+#[test]
+fn unavailable_classes_are_left_to_the_registry() {
+    assert_eq!(
+        flat("Source -> ToDump(x)"),
+        "Source@1 :: Source;\nToDump@2 :: ToDump(x);\nSource@1 -> ToDump@2;\n"
+    );
+}
