@@ -18,7 +18,52 @@ pub trait Switch: Send + Sync {
     /// The ports among these that exist.
     fn existing(&self, vifs: &[Vif]) -> Result<Vec<Vif>>;
 
-    /// Adds a port with its link down.
+    /// Adds a port with its link down; nothing is left of it after an error.
+    fn add(&self, vif: &Vif) -> Result<PortFds>;
+
+    /// Sets a port's link.
+    fn set_link(&self, vif: &Vif, up: bool) -> Result<()>;
+
+    /// Removes a port; one that is not there is no error.
+    fn remove(&self, vif: &Vif) -> Result<()>;
+}
+
+/// valed. Every call has its own connection, so none waits for another.
+pub struct Valed {
+    socket: PathBuf,
+}
+
+impl Valed {
+    pub fn new(socket: PathBuf) -> Self {
+        Self { socket }
+    }
+
+    fn connect(&self) -> Result<ValeClient> {
+        ValeClient::connect(&self.socket).map_err(|e| Error::new(Code::Switch, e.to_string()))
+    }
+}
+
+fn failed(place: &str) -> impl Fn(ClientError) -> Error {
+    move |e| Error::new(Code::Switch, format!("{place}: {e}"))
+}
+
+impl Switch for Valed {
+    fn existing(&self, vifs: &[Vif]) -> Result<Vec<Vif>> {
+        if vifs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ports = self
+            .connect()?
+            .port_list(None)
+            .map_err(failed("port-list"))?;
+        let exists = |vif: &&Vif| {
+            ports
+                .iter()
+                .any(|p| p.switch == vif.switch && p.port == vif.port)
+        };
+        Ok(vifs.iter().filter(exists).cloned().collect())
+    }
+
     fn add(&self, vif: &Vif) -> Result<PortFds> {
         let place = vif.place();
         match self.connect()?.port_add(&vif.port_add()) {
