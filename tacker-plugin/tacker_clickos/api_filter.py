@@ -17,6 +17,9 @@ from tacker_clickos import state
 MAX_BODY = 256 * 1024
 MAX_REQUEST = 32 * 1024
 _INSTANCE = re.compile(r'/vnf_instances/[^/]+/?\Z')
+_SCALARS = (str, int, float, type(None))
+#: a list Tacker takes out itself, for Kubernetes VNFs
+_TACKERS = 'configmap_secret_paths'
 _OURS = (state.REQUEST, state.UPDATE, state.STATE)
 
 
@@ -82,7 +85,7 @@ def _metadata(metadata):
             raise _Refused('metadata %s is written by ClickOS only' % name)
         if name == state.PROPERTIES:
             kept[state.REQUEST] = _properties(value)
-        elif value is None or isinstance(value, str):
+        elif name == _TACKERS or isinstance(value, _SCALARS):
             kept[name] = value
         else:
             raise _Refused('metadata %s: Tacker can store text only, got %s'

@@ -30,7 +30,7 @@ _TOKEN = re.compile(
     r'(?P<op>&&|\|\||[<>=!]=|[()<>=!])'
     r'|(?P<address>\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?)'
     r'|(?P<number>0x[0-9a-fA-F]{1,8}|\d{1,10})(?:-(?P<upper>\d{1,10}))?'
-    r'|(?P<word>[a-z][a-z0-9-]*)')
+    r'|(?P<word>[a-z][a-z0-9-]*)', re.ASCII)
 _MAX_DEPTH = 16
 
 

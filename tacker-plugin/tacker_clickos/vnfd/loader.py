@@ -8,6 +8,7 @@ import yaml
 
 from tacker_clickos.clickgen import prelude
 from tacker_clickos import exception
+from tacker_clickos.vnfd import interfaces
 from tacker_clickos.vnfd import mapping
 from tacker_clickos.vnfd import model
 
@@ -19,7 +20,7 @@ MAX_CONFIGURATION = 24000
 MAX_CPS = 8
 
 _LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-_SIZE = re.compile(r'(\d{1,9})\s*(MiB|MB|GiB|GB)\Z')
+_SIZE = re.compile(r'([0-9]{1,9}) *(MiB|MB|GiB|GB)\Z')
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9_-]{0,31}\Z')
 _FILE_NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z')
 
@@ -45,10 +46,11 @@ def _vdus(place, topology, package_dir, path):
             if node.get('type') == VDU}
     if not vdus:
         raise _invalid(place, 'no node of type %s' % VDU)
+    interfaces.check(place, nodes, package_dir)
     policies = _policies(place, topology)
     found = {name: _vdu('%s: %s' % (place, name), name, node, nodes,
-                       policies.get(name), package_dir, path)
-            for name, node in vdus.items()}
+                        policies.get(name), package_dir, path)
+             for name, node in vdus.items()}
     _check_shared(place, found)
     return found
 

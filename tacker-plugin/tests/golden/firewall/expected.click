@@ -1,0 +1,46 @@
+define($LEFT_VIF 0, $LEFT_MAC fa:16:3e:00:00:01, $LEFT_IP 10.0.1.5, $LEFT_NET 10.0.1.0/24, $LEFT_GW 10.0.1.1, $LEFT_MTU 1500, $RIGHT_VIF 1, $RIGHT_MAC fa:16:3e:00:00:02, $RIGHT_IP 10.0.2.5, $RIGHT_NET 10.0.2.0/24, $RIGHT_GW 0.0.0.0, $RIGHT_MTU 1450); // SPDX-License-Identifier: Apache-2.0
+// Routed firewall between two networks. vif 0 is left, vif 1 is right.
+// $LEFT_MAC, $LEFT_IP, $LEFT_NET and the same for RIGHT are defined from the
+// Neutron ports. The rules are set by the handler fw.config; until that is
+// written nothing passes.
+
+left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC);
+right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC);
+left_out :: Queue(1024) -> left_tx :: Counter -> ToDevice(0);
+right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
+left_arp -> left_out;
+right_arp -> right_out;
+
+// The forwarded path, the same for both directions.
+fw :: IPFilter(deny all);
+route :: IPClassifier(dst host $LEFT_IP or dst host $RIGHT_IP,
+                      dst net $LEFT_NET, dst net $RIGHT_NET, -);
+forward :: CheckIPHeader -> received :: Counter -> fw;
+fw[0] -> passed :: Counter -> route;
+fw[1] -> dropped :: Counter -> Discard;
+route[0] -> for_us :: Counter -> Discard;
+route[3] -> no_route :: Counter -> Discard;
+
+// Leaving: a packet whose time is over goes back as an ICMP error.
+route[1] -> left_ttl :: DecIPTTL -> left_arp;
+route[2] -> right_ttl :: DecIPTTL -> right_arp;
+expired :: Counter;
+left_ttl[1] -> expired;
+right_ttl[1] -> expired;
+expired -> ICMPError($LEFT_IP, timeexceeded)
+        -> back :: IPClassifier(dst net $LEFT_NET, dst net $RIGHT_NET);
+back[0] -> left_arp;
+back[1] -> right_arp;
+
+// Arriving: answer and learn ARP, take IPv4, drop the rest.
+FromDevice(0) -> left_in :: Counter
+    -> left_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
+left_type[0] -> ARPResponder($LEFT_IP $LEFT_MAC) -> left_out;
+left_type[1] -> [1]left_arp;
+left_type[2] -> Strip(14) -> forward;
+
+FromDevice(1) -> right_in :: Counter
+    -> right_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
+right_type[0] -> ARPResponder($RIGHT_IP $RIGHT_MAC) -> right_out;
+right_type[1] -> [1]right_arp;
+right_type[2] -> Strip(14) -> forward;

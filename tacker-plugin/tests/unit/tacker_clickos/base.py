@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests share: a package on disk, a VNF instance, a cloud.
+
+Tacker's and TOSCA's objects are the real ones; openstacksdk's proxies and
+the keystoneauth adapter are replaced, with their signatures.
+"""
+
+import functools
+import pathlib
+import shutil
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+from keystoneauth1 import adapter
+from openstack.compute.v2 import _proxy as compute_proxy
+from openstack import exceptions as sdk_exceptions
+from openstack.image.v2 import _proxy as image_proxy
+from openstack.network.v2 import _proxy as network_proxy
+from oslo_config import cfg
+from oslo_utils import uuidutils
+from tacker import objects
+
+from tacker_clickos import conf
+from tacker_clickos import mgmt_driver
+from tacker_clickos import vim
+
+ROOT = pathlib.Path(__file__).resolve().parents[4]
+TEMPLATES = ROOT / 'vnfd-templates'
+VNF_ID = '3c8b4e8e-52e4-4c1e-9d33-4cf1b7a10a55'
+VIM_ID = 'd2cfa1f3-9a1c-4c8f-8f5a-1b8a3d8b7a10'
+LEFT_NET = '1c7dd4f0-0001-4000-8000-000000000001'
+RIGHT_NET = '1c7dd4f0-0001-4000-8000-000000000002'
+ACCESS = {'auth_url': 'http://127.0.0.1:5/v3', 'username': 'tenant',
+          'password': 'not-to-be-logged', 'project_name': 'demo'}
+
+
+def build_package(target, template='firewall'):
+    """Lay out a package as Tacker extracts it."""
+    shutil.copytree(TEMPLATES / template, target, dirs_exist_ok=True)
+    shutil.copy(TEMPLATES / 'types' / 'clickos_types.yaml',
+                target / 'Definitions')
+    (target / 'Scripts').mkdir(exist_ok=True)
+    shutil.copy(mgmt_driver.__file__, target / 'Scripts')
+
+
+class TestCase(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        objects.register_all()
+        conf.register(cfg.CONF)
+        self.package = pathlib.Path(tempfile.mkdtemp(prefix='clickos-'))
+        self.addCleanup(shutil.rmtree, self.package)
+        build_package(self.package)
+
+    def patch(self, target, name, **kwargs):
+        patcher = mock.patch.object(target, name, autospec=True, **kwargs)
+        self.addCleanup(patcher.stop)
+        return patcher.start()
+
+
+class CloudTestCase(TestCase):
+    """With a cloud behind openstack.connect and clickos-api."""
+
+    def setUp(self):
+        super().setUp()
+        vim._connections.clear()
+        self.addCleanup(vim._connections.clear)
+        self.cloud = Cloud()
+        self.patch(vim.openstack, 'connect', return_value=self.cloud)
+        self.patch(adapter.Adapter, 'request',
+                   side_effect=self.cloud.clickos_api)
+        cfg.CONF.set_override('boot_timeout', 1, 'clickos')
+        cfg.CONF.set_override('delete_timeout', 1, 'clickos')
+        self.addCleanup(cfg.CONF.clear_override, 'boot_timeout', 'clickos')
+        self.addCleanup(cfg.CONF.clear_override, 'delete_timeout', 'clickos')
+
+
+@functools.cache
+def _proxy(module):
+    """Return a proxy's autospec; making one takes a tenth of a second."""
+    return mock.create_autospec(module.Proxy, instance=True)
+
+
+def _resource(**values):
+    return types.SimpleNamespace(**values)
+
+
+class Cloud:
+    """Nova, Neutron, Glance and clickos-api, as far as they are asked."""
+
+    def __init__(self):
+        self.servers, self.ports, self.desired = {}, {}, {}
+        self.calls = []
+        self.fault = None          # every new server ends in ERROR with it
+        self.refuse = {}           # server id -> (status, code, message)
+        self.port_error = None
+        self.session = mock.sentinel.session
+        self.config = mock.Mock(
+            spec_set=('get_region_name',),
+            **{'get_region_name.return_value': 'RegionOne'})
+        self.compute = self._compute()
+        self.network = self._network()
+        self.image = _proxy(image_proxy)
+        self.image.images.side_effect = lambda **query: iter(
+            [_resource(id='image', visibility='public')]
+            if query == {'name': 'clickos'} else [])
+
+    def _compute(self):
+        proxy = _proxy(compute_proxy)
+        proxy.create_server.side_effect = self._create_server
+        proxy.get_server.side_effect = self._get_server
+        proxy.delete_server.side_effect = self._delete_server
+        proxy.servers.side_effect = lambda name=None: iter(
+            [s for s in self.servers.values() if not name or name in s.name])
+        proxy.flavors.side_effect = lambda: iter([
+            _resource(id='big', name='big', ram=512, vcpus=1),
+            _resource(id='small', name='small', ram=16, vcpus=1),
+            _resource(id='tiny', name='tiny', ram=4, vcpus=1)])
+        return proxy
+
+    def _network(self):
+        proxy = _proxy(network_proxy)
+        proxy.create_port.side_effect = self._create_port
+        proxy.delete_port.side_effect = (
+            lambda port, ignore_missing: self.ports.pop(port, None))
+        proxy.ports.side_effect = lambda description: iter(
+            [p for p in self.ports.values() if p.description == description])
+        proxy.get_subnet.side_effect = lambda subnet: _resource(
+            cidr='10.0.%s.0/24' % subnet, gateway_ip='10.0.%s.254' % subnet)
+        proxy.get_network.side_effect = lambda network: _resource(mtu=1500)
+        return proxy
+
+    def _create_server(self, **wanted):
+        server_id = uuidutils.generate_uuid()
+        server = _resource(
+            id=server_id, name=wanted['name'], metadata=wanted['metadata'],
+            status='ERROR' if self.fault else 'ACTIVE',
+            fault={'message': self.fault}, wanted=wanted)
+        self.servers[server_id] = server
+        self.calls.append(('create', wanted['name']))
+        return server
+
+    def _get_server(self, server_id):
+        if server_id not in self.servers:
+            raise sdk_exceptions.NotFoundException()
+        return self.servers[server_id]
+
+    def _delete_server(self, server_id, ignore_missing):
+        self.calls.append(('delete', server_id))
+        self.servers.pop(server_id, None)
+
+    def _create_port(self, **wanted):
+        if self.port_error:
+            raise sdk_exceptions.BadRequestException(
+                details=self.port_error)
+        number = len(self.ports) + 1
+        side = 1 if wanted['network_id'] == LEFT_NET else 2
+        port = _resource(
+            id=uuidutils.generate_uuid(), name=wanted['name'],
+            description=wanted['description'],
+            network_id=wanted['network_id'], wanted=wanted,
+            mac_address='fa:16:3e:00:00:%02x' % number,
+            fixed_ips=[{'ip_address': '10.0.%d.%d' % (side, number),
+                        'subnet_id': str(side)}])
+        self.ports[port.id] = port
+        return port
+
+    def clickos_api(self, _adapter, path, method, json=None):
+        server_id, what = path.split('/')[3:]
+        self.calls.append((method, server_id, what, json))
+        status, body = self._api_answer(server_id, what, method, json)
+        return mock.Mock(
+            spec_set=('status_code', 'content', 'json', 'text'),
+            status_code=status, content=b'x' if body is not None else b'',
+            text=str(body), **{'json.return_value': body})
+
+    def _api_answer(self, server_id, what, method, json):
+        status, code, message = self.refuse.get(server_id, (0, '', ''))
+        if status and (what == 'handlers' or status == 404):
+            return status, {'error': {'code': code, 'message': message}}
+        state = self.desired.setdefault(server_id,
+                                        {'revision': 0, 'writes': []})
+        if method == 'POST':
+            names = {name for name, _value in json['writes']}
+            state['writes'] = [pair for pair in state['writes']
+                               if pair[0] not in names] + json['writes']
+            state['revision'] += 1
+            return 200, {'revision': state['revision']}
+        if method == 'DELETE':
+            del self.desired[server_id]
+            return 204, None
+        return 200, state
+
+
+def instantiate_request(properties=None, **link):
+    """Return an InstantiateVnfRequest with both networks."""
+    return objects.InstantiateVnfRequest.obj_from_primitive({
+        'flavour_id': 'simple',
+        'additional_params': ({'clickos_properties': properties}
+                              if properties else {}),
+        'ext_virtual_links': [
+            {'id': cp, 'resource_id': network, 'ext_cps': [
+                {'cpd_id': cp, 'cp_config': [dict(
+                    {'cp_protocol_data': [
+                        {'layer_protocol': 'IP_OVER_ETHERNET'}]}, **link)]}]}
+            for cp, network in (('left', LEFT_NET), ('right', RIGHT_NET))]},
+        context=None)
+
+
+def vnf_instance(guests=1, **values):
+    """Return a VNF instance before instantiation, as Tacker prepares it."""
+    info = objects.InstantiatedVnfInfo(
+        flavour_id='simple', vnf_instance_id=VNF_ID)
+    info.reinitialize()
+    info.vnfc_resource_info = [
+        objects.VnfcResourceInfo(
+            id=uuidutils.generate_uuid(), vdu_id='VDU1',
+            compute_resource=objects.ResourceHandle(),
+            storage_resource_ids=[],
+            vnfc_cp_info=[objects.VnfcCpInfo(
+                id=uuidutils.generate_uuid(), cpd_id=cp)
+                for cp in ('left', 'right')])
+        for _number in range(guests)]
+    instance = objects.VnfInstance(
+        id=VNF_ID, vnf_instance_name='fw', vnfd_id='vnfd',
+        instantiation_state='NOT_INSTANTIATED', vnf_metadata={}, **values)
+    instance.instantiated_vnf_info = info
+    return instance
+
+
+def vim_connection():
+    return objects.VimConnectionInfo(id='vim', vim_id=VIM_ID,
+                                     vim_type='openstack',
+                                     access_info=dict(ACCESS))

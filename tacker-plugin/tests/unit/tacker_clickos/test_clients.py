@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections and the client of clickos-api."""
+
+from unittest import mock
+
+from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ka_exceptions
+
+from tacker_clickos import clickos_api
+from tacker_clickos import exception
+from tacker_clickos import vim
+from tests.unit.tacker_clickos import base
+
+
+class ConnectTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        vim._connections.clear()
+        self.addCleanup(vim._connections.clear)
+        self.open = self.patch(vim.openstack, 'connect')
+        self.open.side_effect = lambda **given: mock.sentinel
+
+    def test_one_for_the_same_credentials(self):
+        vim.connect(dict(base.ACCESS))
+        vim.connect(dict(base.ACCESS))
+        self.assertEqual(1, self.open.call_count)
+        vim.connect(dict(base.ACCESS, password='changed'))
+        self.assertEqual(2, self.open.call_count)
+
+    def test_no_more_than_the_limit(self):
+        for number in range(vim.MAX_CONNECTIONS + 5):
+            vim.connect(dict(base.ACCESS, username=str(number)))
+        self.assertEqual(vim.MAX_CONNECTIONS, len(vim._connections))
+
+    def test_no_secret_is_kept_as_a_key(self):
+        vim.connect(dict(base.ACCESS))
+        self.assertNotIn(base.ACCESS['password'], repr(vim._connections))
+
+    def test_certificates_are_checked_unless_the_vim_says_no(self):
+        vim.connect(dict(base.ACCESS))
+        self.assertIs(True, self.open.call_args.kwargs['verify'])
+        vim.connect(dict(base.ACCESS, cert_verify='False'))
+        self.assertIs(False, self.open.call_args.kwargs['verify'])
+
+
+class ClickosApiTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.request = self.patch(adapter.Adapter, 'request')
+        connection = mock.Mock(spec_set=('session', 'config'))
+        connection.config.get_region_name.return_value = None
+        self.client = clickos_api.Client(connection)
+
+    def answer(self, status, body, text=''):
+        response = mock.Mock(spec_set=('status_code', 'content', 'text',
+                                       'json'))
+        response.status_code, response.content = status, b'x'
+        response.text = text
+        response.json.side_effect = (body if isinstance(body, Exception)
+                                     else lambda: body)
+        self.request.side_effect = lambda *a, **k: response
+
+    def test_errors_keep_code_message_and_status(self):
+        self.answer(400, {'error': {'code': 'handler-error',
+                                    'message': 'fw.config: 100% wrong'}})
+        with self.assertRaises(exception.HandlerRefused) as refused:
+            self.client.write('s', [['fw.config', 'x']])
+        self.assertEqual('handler-error: fw.config: 100% wrong',
+                         str(refused.exception))
+        self.assertEqual(400, refused.exception.status)
+
+    def test_answers_of_something_else(self):
+        for body in (ValueError(), [], {}, {'error': 'x'}):
+            self.answer(502, body, text='<html>' + 'x' * 9000)
+            with self.assertRaisesRegex(exception.HandlerRefused,
+                                        'http-502: <html>') as refused:
+                self.client.write('s', [])
+            self.assertLess(len(str(refused.exception)), 5000)
+
+    def test_no_service_and_no_answer(self):
+        for error in (ka_exceptions.EndpointNotFound('no clickos service'),
+                      ka_exceptions.ConnectFailure('refused')):
+            self.request.side_effect = error
+            with self.assertRaisesRegex(exception.ApiUnavailable,
+                                        'clickos-api: '):
+                self.client.desired_writes('s')
+
+    def test_forget_never_raises(self):
+        self.request.side_effect = ka_exceptions.ConnectFailure('refused')
+        self.client.forget('s')
+        self.answer(403, {'error': {'code': 'forbidden', 'message': 'no'}})
+        self.client.forget('s')

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package builder, and what Tacker's own reader says of its packages."""
+
+import importlib.util
+import logging
+import pathlib
+import shutil
+import tempfile
+import uuid
+import zipfile
+
+from oslo_config import cfg
+from tacker.common import csar_utils
+from tacker.common import exceptions
+import tacker.conf
+
+from tacker_clickos import mgmt_driver
+from tests.unit.tacker_clickos import base
+
+_SPEC = importlib.util.spec_from_file_location(
+    'build_csar', base.TEMPLATES / 'build_csar.py')
+build_csar = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(build_csar)
+
+
+class CsarTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.work = pathlib.Path(tempfile.mkdtemp(prefix='clickos-csar-'))
+        self.addCleanup(shutil.rmtree, self.work)
+        tacker.conf.CONF.import_opt('vnf_package_csar_path',
+                                    'tacker.conf.vnf_package', 'vnf_package')
+        cfg.CONF.set_override('vnf_package_csar_path',
+                              str(self.work) + '/', 'vnf_package')
+        self.addCleanup(cfg.CONF.clear_override, 'vnf_package_csar_path',
+                        'vnf_package')
+        logging.disable(logging.CRITICAL)    # Tacker misformats one message
+        self.addCleanup(logging.disable, logging.NOTSET)
+
+    def build(self, *options):
+        path = self.work / 'package.csar'
+        build_csar.main(['firewall', str(path)] + list(options))
+        return path
+
+    def onboard(self, path):
+        return csar_utils.load_csar_data(None, 'p1', str(path))
+
+    def test_same_bytes_every_time(self):
+        first = self.build().read_bytes()
+        self.assertEqual(first, self.build().read_bytes())
+        given = str(uuid.UUID(int=7))
+        self.assertEqual(self.build('--vnfd-id', given).read_bytes(),
+                         self.build('--vnfd-id', given).read_bytes())
+
+    def test_a_fresh_id_is_a_fresh_package(self):
+        first, _flavours, _artifacts = self.onboard(self.build('--fresh-id'))
+        second, _flavours, _artifacts = self.onboard(
+            self.build('--fresh-id'))
+        self.assertNotEqual(first['descriptor_id'], second['descriptor_id'])
+
+    def test_tacker_reads_it(self):
+        data, flavours, artifacts = self.onboard(
+            self.build('--vnfd-id', str(uuid.UUID(int=7))))
+        self.assertEqual(str(uuid.UUID(int=7)), data['descriptor_id'])
+        self.assertEqual('Firewall', data['product_name'])
+        self.assertEqual(['simple'], [f['flavour_id'] for f in flavours])
+        self.assertEqual({'Files/firewall.click', 'Scripts/mgmt_driver.py'},
+                         {artifact['Source'] for artifact in artifacts})
+
+    def test_every_template_is_read_by_tacker(self):
+        for path in base.TEMPLATES.iterdir():
+            if (path / 'Definitions').is_dir():
+                csar = self.work / 'each.csar'
+                build_csar.main([str(path), str(csar), '--fresh-id'])
+                self.assertTrue(self.onboard(csar)[0]['descriptor_id'])
+
+    def test_the_mgmt_driver_is_the_installed_one(self):
+        with zipfile.ZipFile(self.build()) as csar:
+            self.assertEqual(pathlib.Path(mgmt_driver.__file__).read_bytes(),
+                             csar.read('Scripts/mgmt_driver.py'))
+
+    def tamper(self, change):
+        files = build_csar.collect(base.TEMPLATES / 'firewall')
+        change(files)
+        path = self.work / 'tampered.csar'
+        build_csar.write(path, files)
+        return path
+
+    def test_onboarding_refuses_a_missing_artifact(self):
+        path = self.tamper(lambda files: files.pop('Files/firewall.click'))
+        with self.assertRaisesRegex(exceptions.InvalidCSAR,
+                                    'Files/firewall.click'):
+            self.onboard(path)
+
+    def test_onboarding_refuses_a_changed_artifact(self):
+        path = self.tamper(lambda files: files.update(
+            {'Files/firewall.click': b'Idle;'}))
+        with self.assertRaisesRegex(exceptions.InvalidCSAR,
+                                    'Files/firewall.click'):
+            self.onboard(path)
+
+    def test_an_id_that_is_no_uuid(self):
+        with self.assertRaises(ValueError):
+            self.build('--vnfd-id', 'x\n  evil: 1')

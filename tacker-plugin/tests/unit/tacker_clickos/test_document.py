@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The user_data document: overlay of writes and its limits."""
+
+import base64
+import json
+import unittest
+
+from tacker_clickos.clickgen import document
+from tacker_clickos.clickgen import writes
+from tacker_clickos import exception
+
+
+class DocumentTest(unittest.TestCase):
+
+    def test_newer_writes_replace_by_handler_in_their_order(self):
+        self.assertEqual(
+            [['a.x', '1'], ['c.z', '4'], ['b.y', '3']],
+            writes.overlay([['a.x', '1'], ['b.y', '2']],
+                           [['c.z', '4'], ['b.y', '3']]))
+
+    def test_user_data_is_base64_of_the_document(self):
+        value = {'clickos': 1, 'config_name': 'x', 'config': '', 'writes': []}
+        self.assertEqual(value, json.loads(base64.b64decode(
+            document.user_data(value))))
+
+    def test_too_long_for_nova(self):
+        with self.assertRaisesRegex(
+                exception.DocumentTooLong,
+                'of x.click is 49[0-9]+ bytes long, the limit is 49152'):
+            document.user_data({'config_name': 'x.click',
+                                'config': 'x' * 49152})
+
+    def test_values_must_fit_with_any_configuration(self):
+        document.check_writes([['fw.config', 'x' * 15900]])
+        with self.assertRaisesRegex(exception.DocumentTooLong,
+                                    'the limit is 16000'):
+            document.check_writes([['fw.config', 'x' * 16000]])

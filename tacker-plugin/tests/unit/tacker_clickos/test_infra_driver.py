@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Life cycle of a VNF against a cloud that answers through openstacksdk."""
+
+import base64
+import json
+import os
+from unittest import mock
+
+from tacker import objects
+from tacker.vnflcm import utils as vnflcm_utils
+
+from tacker_clickos import exception
+from tacker_clickos import infra_driver
+from tacker_clickos import ports
+from tacker_clickos import state
+from tests.unit.tacker_clickos import base
+
+RULES = {'rules': ['allow icmp']}
+
+
+class DriverTestCase(base.CloudTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.driver = infra_driver.ClickOSInfraDriver()
+        self.vnf = base.vnf_instance()
+        self.info = self.vnf.instantiated_vnf_info
+        self.patch(vnflcm_utils, 'get_vnf_package_path',
+                   return_value=str(self.package))
+        self.save = self.patch(objects.VnfInstance, 'save')
+
+    def instantiate(self, request=None):
+        request = request or base.instantiate_request(RULES)
+        self.info.additional_params = request.additional_params
+        self.info.ext_virtual_link_info = []
+        instance_id = self.driver.instantiate_vnf(
+            context=None, vnf_instance=self.vnf, vnfd_dict={},
+            vim_connection_info=base.vim_connection(),
+            instantiate_vnf_req=request, grant_response={}, plugin=None,
+            vnf_package_path=str(self.package))
+        self.driver.post_vnf_instantiation(
+            context=None, vnf_instance=self.vnf,
+            vim_connection_info=base.vim_connection(),
+            instantiate_vnf_req=request)
+        self.vnf.instantiation_state = 'INSTANTIATED'
+        return instance_id
+
+    def document(self, server):
+        return json.loads(base64.b64decode(server.wanted['user_data']))
+
+    def only_server(self):
+        (server,) = self.cloud.servers.values()
+        return server
+
+
+class InstantiateTest(DriverTestCase):
+
+    def test_it_stands_in_for_the_openstack_driver(self):
+        self.assertEqual('openstack', self.driver.get_type())
+        self.assertEqual('clickos', self.driver.get_name())
+
+    def test_server_ports_and_document(self):
+        self.assertEqual('clickos-' + base.VNF_ID, self.instantiate())
+        server = self.only_server()
+        by_name = {port.name: port for port in self.cloud.ports.values()}
+        self.assertEqual(
+            [{'port': by_name['VDU1-0-left'].id},
+             {'port': by_name['VDU1-0-right'].id}],
+            server.wanted['networks'])
+        self.assertEqual(('small', 'image', False),
+                         (server.wanted['flavor_id'],
+                          server.wanted['image_id'],
+                          server.wanted['config_drive']))
+        document = self.document(server)
+        self.assertEqual([['fw.config', 'allow icmp']], document['writes'])
+        self.assertIn('$LEFT_MAC fa:16:3e:00:00:01', document['config'])
+        self.assertIn('$RIGHT_NET 10.0.2.0/24', document['config'])
+
+    def test_routed_ports_let_any_source_address_pass(self):
+        self.instantiate()
+        for port in self.cloud.ports.values():
+            self.assertEqual([{'ip_address': '0.0.0.0/0'}],
+                             port.wanted['allowed_address_pairs'])
+            self.assertEqual([], port.wanted['security_groups'])
+
+    def test_tacker_learns_the_resources(self):
+        self.instantiate()
+        vnfc = self.info.vnfc_resource_info[0]
+        self.assertEqual(self.only_server().id,
+                         vnfc.compute_resource.resource_id)
+        address = vnfc.vnfc_cp_info[0].cp_protocol_info[0].ip_over_ethernet
+        self.assertEqual('fa:16:3e:00:00:01', address.mac_address)
+        self.assertEqual(['10.0.1.1'], address.ip_addresses[0].addresses)
+
+    def test_the_tenant_sees_properties_and_states(self):
+        self.instantiate()
+        metadata = self.vnf.vnf_metadata
+        self.assertEqual(RULES, json.loads(metadata['clickos_properties']))
+        self.assertEqual({self.info.vnfc_resource_info[0].id: 'ACTIVE'},
+                         json.loads(metadata['clickos_state']))
+        self.assertEqual('demo', metadata['tenant'])
+
+    def test_defaults_hold_without_properties(self):
+        self.instantiate(base.instantiate_request())
+        self.assertEqual([['fw.config', 'deny all']],
+                         self.document(self.only_server())['writes'])
+
+    def test_wanted_addresses_reach_neutron(self):
+        request = base.instantiate_request()
+        config = request.ext_virtual_links[0].ext_cps[0].cp_config[0]
+        config.cp_protocol_data[0].ip_over_ethernet = (
+            objects.IpOverEthernetAddressData(
+                mac_address='fa:16:3e:aa:bb:cc',
+                ip_addresses=[objects.instantiate_vnf_req.IpAddressReq(
+                    type='IPV4', subnet_id='1',
+                    fixed_addresses=['10.0.1.77'])]))
+        self.instantiate(request)
+        port = next(port for port in self.cloud.ports.values()
+                    if port.name == 'VDU1-0-left')
+        self.assertEqual('fa:16:3e:aa:bb:cc', port.wanted['mac_address'])
+        self.assertEqual([{'subnet_id': '1', 'ip_address': '10.0.1.77'}],
+                         port.wanted['fixed_ips'])
+
+    def assertNothingLeft(self, *reasons, request=None):
+        with self.assertRaises(exception.ClickOSError) as failed:
+            self.instantiate(request)
+        for reason in reasons:
+            self.assertIn(reason, str(failed.exception))
+        self.assertEqual({}, self.cloud.servers)
+        self.assertEqual({}, self.cloud.ports)
+        self.assertFalse(self.info.instance_id)
+
+    def test_the_guests_message_is_the_error(self):
+        self.cloud.fault = ('firewall.click:12:5: unknown element class '
+                            '"ToDump"')
+        self.assertNothingLeft('VDU1-0-' + base.VNF_ID, self.cloud.fault)
+
+    def test_an_error_without_a_fault(self):
+        self.cloud.fault = ''
+        self.cloud.compute.get_server.side_effect = (
+            lambda server_id: mock.Mock(status='ERROR', fault=None)
+            if server_id in self.cloud.servers
+            else self.cloud._get_server(server_id))
+        self.assertNothingLeft('Nova gives no reason')
+
+    def test_a_guest_that_never_starts(self):
+        self.patch(infra_driver.guests.servers.time, 'sleep')
+        self.cloud.compute.get_server.side_effect = (
+            lambda server_id: mock.Mock(status='BUILD')
+            if server_id in self.cloud.servers
+            else self.cloud._get_server(server_id))
+        self.assertNothingLeft('not ACTIVE after 1 s')
+
+    def test_neutron_refuses_a_port(self):
+        self.cloud.port_error = 'no more addresses'
+        self.assertNothingLeft('port VDU1-0-left: no more addresses')
+
+    def test_the_second_guest_fails(self):
+        self.vnf = base.vnf_instance(guests=2)
+        self.info = self.vnf.instantiated_vnf_info
+        create = self.cloud.compute.create_server.side_effect
+
+        def fail_second(**wanted):
+            self.cloud.fault = 'boom' if self.cloud.servers else None
+            return create(**wanted)
+        self.cloud.compute.create_server.side_effect = fail_second
+        self.assertNothingLeft('VDU1-1', 'boom')
+
+    def test_a_property_outside_its_constraint(self):
+        self.assertNothingLeft(
+            "property rules: rule 0: character ',' is not allowed",
+            request=base.instantiate_request(
+                {'rules': ['allow icmp, allow all']}))
+
+    def test_an_unknown_property(self):
+        self.assertNothingLeft(
+            'property speed: this VNF has only: rules',
+            request=base.instantiate_request({'speed': 1}))
+
+    def test_values_too_long_to_be_healed(self):
+        policies = self.package / 'Definitions' / 'firewall.yaml'
+        policies.write_text(policies.read_text().replace(
+            'max_items: 64', 'max_items: 128'))
+        self.assertNothingLeft(
+            'the limit is 16000', request=base.instantiate_request(
+                {'rules': ['deny tcp' + ' or tcp' * 27] * 128}))
+
+    def test_a_missing_artifact(self):
+        os.unlink(self.package / 'Files' / 'firewall.click')
+        self.assertNothingLeft('Files/firewall.click is missing')
+
+    def test_a_connection_point_without_network(self):
+        request = base.instantiate_request()
+        request.ext_virtual_links = request.ext_virtual_links[:1]
+        self.assertNothingLeft('connection point right: extVirtualLinks',
+                               request=request)
+
+    def test_a_port_of_the_tenants_own(self):
+        self.assertNothingLeft(
+            'connection point left: linkPortId cannot be used',
+            request=base.instantiate_request(link_port_id='x'))
+
+    def test_an_image_that_is_not_there(self):
+        self.cloud.image.images.side_effect = lambda **query: iter([])
+        self.assertNothingLeft('image clickos: is not in Glance')
+
+    def test_a_flavor_that_is_not_there(self):
+        self.cloud.compute.flavors.side_effect = lambda: iter([])
+        self.assertNothingLeft('flavor 8 MiB, 1 vCPU: is not in Nova')
+
+    def test_a_network_without_subnet(self):
+        create = self.cloud.network.create_port.side_effect
+
+        def without_address(**wanted):
+            port = create(**wanted)
+            port.fixed_ips = []
+            return port
+        self.cloud.network.create_port.side_effect = without_address
+        self.assertNothingLeft('port VDU1-0-left: has no IPv4 address')
+
+    def test_what_an_interrupted_attempt_left_is_removed(self):
+        ports.create(self.cloud, base.VNF_ID, 'VDU1-0-left',
+                     infra_driver.links.Link(base.RIGHT_NET), False)
+        self.instantiate()
+        self.assertEqual(2, len(self.cloud.ports))
+        left = next(port for port in self.cloud.ports.values()
+                    if port.name == 'VDU1-0-left')
+        self.assertEqual(base.LEFT_NET, left.network_id)
+
+    def test_saved_writes_of_a_request_are_not_believed(self):
+        request = base.instantiate_request(RULES)
+        request.additional_params = dict(
+            request.additional_params,
+            clickos_writes={'VDU1-0': [['fw.config', 'allow all']]})
+        self.instantiate(request)
+        self.assertEqual([['fw.config', 'allow icmp']],
+                         self.document(self.only_server())['writes'])
+
+
+class TerminateTest(DriverTestCase):
+
+    def terminate(self):
+        arguments = dict(plugin=None, context=None, vnf_id='x',
+                         auth_attr=dict(base.ACCESS), vnf_instance=self.vnf)
+        self.driver.delete(terminate_vnf_req=mock.sentinel.request,
+                           **arguments)
+        self.vnf.instantiation_state = 'NOT_INSTANTIATED'
+        self.driver.delete_wait(**arguments)
+
+    def test_nothing_is_left(self):
+        self.instantiate()
+        server_id = self.only_server().id
+        self.cloud.desired[server_id] = {'revision': 1, 'writes': []}
+        self.terminate()
+        self.assertEqual(({}, {}, {}), (self.cloud.servers, self.cloud.ports,
+                                        self.cloud.desired))
+
+    def test_it_may_be_called_again_and_when_guests_are_gone(self):
+        self.instantiate()
+        self.cloud.servers.clear()
+        self.terminate()
+        self.terminate()
+        self.assertEqual({}, self.cloud.ports)
+
+    def test_resources_of_others_stay(self):
+        self.instantiate()
+        other = mock.Mock(id='o', metadata={'clickos_vnf': 'other'})
+        other.name = 'mine-' + base.VNF_ID      # a name is no proof
+        self.cloud.servers['o'] = other
+        self.terminate()
+        self.assertEqual({'o': other}, self.cloud.servers)
+
+    def test_clickos_api_that_does_not_answer_stops_nothing(self):
+        self.instantiate()
+        self.cloud.refuse[self.only_server().id] = (404, 'x', 'gone')
+        self.terminate()
+        self.assertEqual({}, self.cloud.servers)
+
+
+class HealTest(DriverTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.instantiate()
+        self.old = self.only_server()
+        self.old_ports = set(self.cloud.ports)
+        request = base.instantiate_request()
+        self.patch(objects.InstantiateVnfRequest, 'from_vnf_instance',
+                   return_value=request)
+
+    def live(self, *writes):
+        self.cloud.desired[self.old.id] = {
+            'revision': 3, 'writes': [list(pair) for pair in writes]}
+
+    def heal_guest(self):
+        self.driver.heal_vnf(
+            context=None, vnf_instance=self.vnf,
+            vim_connection_info=base.vim_connection(),
+            heal_vnf_request=mock.Mock(
+                vnfc_instance_id=[self.info.vnfc_resource_info[0].id]))
+
+    def heal_whole(self):
+        arguments = dict(plugin=None, context=None, vnf_id='x',
+                         auth_attr=dict(base.ACCESS), vnf_instance=self.vnf)
+        self.driver.delete(terminate_vnf_req=None, **arguments)
+        self.driver.delete_wait(**arguments)
+        params = self.info.additional_params
+        self.vnf.instantiated_vnf_info = (
+            base.vnf_instance().instantiated_vnf_info)
+        self.info = self.vnf.instantiated_vnf_info
+        request = base.instantiate_request()
+        request.additional_params = params
+        self.instantiate(request)
+
+    def assertHealed(self, writes):
+        server = self.only_server()
+        self.assertNotEqual(self.old.id, server.id)
+        self.assertEqual(self.old_ports, set(self.cloud.ports))
+        self.assertEqual(writes, self.document(server)['writes'])
+        self.assertEqual(
+            server.id,
+            self.info.vnfc_resource_info[0].compute_resource.resource_id)
+        self.assertNotIn(state.SAVED_WRITES, state.params(self.info))
+        self.assertNotIn(self.old.id, self.cloud.desired)
+
+    def test_a_guest_keeps_its_ports_and_live_rules(self):
+        self.live(['fw.config', 'deny all'], ['left_in.reset', ''])
+        self.heal_guest()
+        self.assertHealed([['fw.config', 'deny all'], ['left_in.reset', '']])
+
+    def test_a_whole_vnf_keeps_them_too(self):
+        self.live(['fw.config', 'deny all'])
+        self.heal_whole()
+        self.assertHealed([['fw.config', 'deny all']])
+
+    def test_a_guest_whose_server_is_gone(self):
+        del self.cloud.servers[self.old.id]
+        self.cloud.refuse[self.old.id] = (404, 'no-such-server', 'gone')
+        self.heal_guest()
+        self.assertHealed([['fw.config', 'allow icmp']])
+
+    def test_a_port_that_is_gone_is_made_again(self):
+        gone = next(iter(self.cloud.ports))
+        del self.cloud.ports[gone]
+        self.heal_guest()
+        self.assertEqual(2, len(self.cloud.ports))
+
+    def test_a_heal_that_fails_loses_no_live_rule(self):
+        self.live(['fw.config', 'deny all'])
+        self.cloud.fault = 'no memory'
+        for _attempt in range(2):
+            with self.assertRaisesRegex(exception.GuestFailed, 'no memory'):
+                self.heal_guest()
+            self.assertEqual({}, self.cloud.servers)
+            self.assertEqual(self.old_ports, set(self.cloud.ports))
+            self.cloud.refuse[self.old.id] = (404, 'no-such-server', 'gone')
+        self.assertTrue(self.save.called)
+        self.cloud.fault = None
+        self.heal_guest()
+        self.assertHealed([['fw.config', 'deny all']])
+
+    def test_a_whole_heal_that_fails_loses_no_live_rule(self):
+        self.live(['fw.config', 'deny all'])
+        self.cloud.fault = 'no memory'
+        with self.assertRaisesRegex(exception.GuestFailed, 'no memory'):
+            self.heal_whole()
+        self.assertEqual(self.old_ports, set(self.cloud.ports))
+        self.cloud.fault = None
+        request = base.instantiate_request()
+        request.additional_params = self.info.additional_params
+        self.instantiate(request)
+        self.assertHealed([['fw.config', 'deny all']])
+
+    def test_no_guest_goes_while_its_live_rules_are_unknown(self):
+        self.patch(infra_driver.clickos_api.Client, 'desired_writes',
+                   side_effect=exception.ApiUnavailable(reason='down'))
+        with self.assertRaisesRegex(exception.ApiUnavailable,
+                                    'clickos-api: down'):
+            self.heal_guest()
+        self.assertEqual(self.old, self.only_server())
+
+    def test_the_state_is_active_again(self):
+        self.vnf.vnf_metadata = {'clickos_state': '{"x": "DELETED"}'}
+        self.heal_guest()
+        self.assertEqual(
+            {self.info.vnfc_resource_info[0].id: 'ACTIVE'},
+            json.loads(self.vnf.vnf_metadata['clickos_state']))
+
+
+class NotSupportedTest(DriverTestCase):
+
+    def test_clear_errors_instead_of_heat(self):
+        for method, arguments in (
+                ('scale', dict(context=None, plugin=None, auth_attr=None,
+                               policy=None, region_name=None)),
+                ('get_scale_ids', dict(plugin=None, context=None,
+                                       vnf_dict={}, auth_attr=None)),
+                ('get_scale_in_ids', dict(
+                    plugin=None, context=None, vnf_dict={}, is_reverse=None,
+                    auth_attr=None, region_name=None, number_of_steps=1)),
+                ('change_ext_conn_vnf', dict(
+                    context=None, vnf_instance=None, vnf_dict={},
+                    vim_connection_info=None, change_ext_conn_req=None))):
+            with self.assertRaisesRegex(exception.NotSupported,
+                                        'ClickOS VNFs cannot'):
+                getattr(self.driver, method)(**arguments)

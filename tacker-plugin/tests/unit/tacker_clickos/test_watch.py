@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the watcher makes of Nova's servers."""
+
+import json
+import types
+from unittest import mock
+
+from tacker import objects
+from tacker.vnflcm import utils as vnflcm_utils
+
+from tacker_clickos import vim
+from tacker_clickos import watch
+from tests.unit.tacker_clickos import base
+
+
+def server(server_id, status, fault=None):
+    return types.SimpleNamespace(id=server_id, status=status, fault=fault)
+
+
+class DescribeTest(base.TestCase):
+
+    def test_states(self):
+        self.assertEqual('DELETED', watch.describe(None))
+        self.assertEqual('SHUTOFF', watch.describe(server('s', 'SHUTOFF')))
+        self.assertEqual('ERROR: crashed', watch.describe(
+            server('s', 'ERROR', {'message': 'crashed'})))
+        self.assertEqual(300, len(watch.describe(
+            server('s', 'ERROR', {'message': 'x' * 5000}))))
+
+
+class LookTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.cloud = mock.Mock(spec_set=('compute',))
+        self.servers = []
+        self.cloud.compute.servers.side_effect = (
+            lambda: iter(self.servers))
+        self.patch(vim, 'connect', return_value=self.cloud)
+        self.patch(vnflcm_utils, 'get_vim',
+                   return_value={'access_info': dict(base.ACCESS)})
+        self.store = self.patch(watch, '_store')
+        self.vnf = base.vnf_instance(guests=2, task_state=None,
+                                     vim_connection_info=[
+                                         base.vim_connection()])
+        info = self.vnf.instantiated_vnf_info
+        info.additional_params = {'clickos_properties': {}}
+        for number, vnfc in enumerate(info.vnfc_resource_info):
+            vnfc.compute_resource = objects.ResourceHandle(
+                resource_id='s%d' % number)
+        self.ids = [vnfc.id for vnfc in info.vnfc_resource_info]
+        self.found = self.patch(objects.VnfInstanceList, 'get_by_filters',
+                                return_value=[self.vnf])
+        self.watcher = watch.Watcher()
+
+    def states(self):
+        return json.loads(self.store.call_args.args[3])
+
+    def test_a_change_is_stored(self):
+        self.servers = [server('s0', 'ACTIVE')]
+        self.watcher.look()
+        self.assertEqual({self.ids[0]: 'ACTIVE', self.ids[1]: 'DELETED'},
+                         self.states())
+
+    def test_no_change_is_not_stored(self):
+        self.servers = [server('s0', 'ACTIVE'), server('s1', 'ACTIVE')]
+        self.vnf.vnf_metadata = {'clickos_state': json.dumps(
+            dict.fromkeys(self.ids, 'ACTIVE'), sort_keys=True)}
+        self.watcher.look()
+        self.store.assert_not_called()
+
+    def test_vnfs_in_an_operation_and_of_others_are_left_alone(self):
+        self.vnf.task_state = 'HEALING'
+        self.watcher.look()
+        self.vnf.task_state = None
+        self.vnf.instantiated_vnf_info.additional_params = {}
+        self.watcher.look()
+        self.cloud.compute.servers.assert_not_called()
+
+    def test_one_request_for_all_vnfs_of_a_vim(self):
+        self.found.return_value = [self.vnf] * 5
+        self.watcher.look()
+        self.assertEqual(1, self.cloud.compute.servers.call_count)
+
+    def test_a_trouble_is_logged_once_until_it_is_over(self):
+        vim.connect.side_effect = RuntimeError('no keystone')
+        with self.assertLogs('tacker_clickos.watch', 'WARNING') as logs:
+            for _time in range(3):
+                self.watcher.look()
+            self.assertEqual(1, len(logs.records))
+            vim.connect.side_effect = None
+            self.watcher.look()
+            vim.connect.side_effect = RuntimeError('no keystone')
+            self.watcher.look()
+        self.assertEqual(2, len(logs.records))
+
+    def test_a_database_that_fails_does_not_end_the_watch(self):
+        self.found.side_effect = RuntimeError('gone')
+        self.watcher.look()
+        self.found.side_effect = None
+        self.watcher.look()
+        self.assertTrue(self.store.called)
