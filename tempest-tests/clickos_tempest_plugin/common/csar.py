@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies of the firewall's CSAR, changed as a test needs them."""
+
+import hashlib
+import io
+import re
+import uuid
+import zipfile
+
+from tempest import config
+
+CONF = config.CONF
+
+META = 'TOSCA-Metadata/TOSCA.meta'
+VNFD = 'Definitions/firewall.yaml'
+CLICK = 'Files/firewall.click'
+_ID = re.compile(r'(descriptor_id: )\S+')
+_HASH = r'(Name: {}\n(?:[^\n]+\n)*?Hash: )[0-9a-f]+'
+
+
+def firewall(click=None, vnfd=None, without=()):
+    """Return the bytes of a package with a VNFD id of its own.
+
+    :param click: function from the Click configuration to another one
+    :param vnfd: function from the VNFD's text to another one
+    :param without: files that are left out, though TOSCA.meta names them
+    """
+    with zipfile.ZipFile(CONF.clickos.csar_path) as source:
+        files = {name: source.read(name).decode()
+                 for name in source.namelist()}
+    files[VNFD] = _ID.sub(rf'\g<1>{uuid.uuid4()}', files[VNFD])
+    if vnfd:
+        files[VNFD] = _changed(vnfd, files[VNFD])
+    if click:
+        files[CLICK] = _changed(click, files[CLICK])
+        files[META] = re.sub(
+            _HASH.format(re.escape(CLICK)),
+            rf'\g<1>{hashlib.sha256(files[CLICK].encode()).hexdigest()}',
+            files[META])
+    return _zip({name: text for name, text in files.items()
+                 if name not in without})
+
+
+def _changed(change, text):
+    """Apply a change that must not miss what it is meant for."""
+    result = change(text)
+    if result == text:
+        raise AssertionError('the change found nothing in the package')
+    return result
+
+
+def _zip(files):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, 'w', zipfile.ZIP_DEFLATED) as csar:
+        for name, text in files.items():
+            csar.writestr(name, text)
+    return packed.getvalue()

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tenant: what every test makes before it can ask anything."""
+
+import collections
+
+from tempest import config
+from tempest.lib.common.utils import data_utils
+from tempest.lib.common.utils import test_utils
+from tempest.lib import exceptions
+
+from clickos_tempest_plugin.common import waiters
+
+CONF = config.CONF
+
+#: (network, its subnet); the firewall takes the first address of each.
+NETWORKS = {'left': '10.10.1.0/24', 'right': '10.10.2.0/24'}
+FIREWALL = {'left': '10.10.1.1', 'right': '10.10.2.1'}
+
+Network = collections.namedtuple('Network', 'id subnet_id')
+
+
+class Tenant:
+    """One project with its VIM and networks.
+
+    :param clients: Tempest's client manager of a member of the project
+    :param cleanup: addCleanup of whoever needs the tenant
+    """
+
+    def __init__(self, clients, cleanup):
+        self.clients = clients
+        self.tacker = clients.tacker.TackerClient()
+        self.clickos = clients.clickos.ClickOSClient()
+        self.servers = clients.servers_client
+        self.vim_id = self._make_vim(cleanup)
+        self.networks = {name: self._make_network(name, cidr, cleanup)
+                         for name, cidr in NETWORKS.items()}
+        self._operations = {}
+
+    def _make_vim(self, cleanup):
+        user = self.clients.credentials
+        vim = self.tacker.create_vim(
+            name=data_utils.rand_name('vim'), type='openstack',
+            auth_url=CONF.identity.uri_v3, is_default=False,
+            vim_project={'name': user.project_name,
+                         'project_domain_name': user.project_domain_name},
+            auth_cred={'username': user.username, 'password': user.password,
+                       'user_domain_name': user.user_domain_name,
+                       'cert_verify': 'False'})
+        cleanup(self.tacker.delete_vim, vim['id'])
+        return vim['id']
+
+    def _make_network(self, name, cidr, cleanup):
+        networks = self.clients.networks_client
+        network = networks.create_network(
+            name=data_utils.rand_name(name))['network']
+        cleanup(networks.delete_network, network['id'])
+        subnets = self.clients.subnets_client
+        subnet = subnets.create_subnet(
+            network_id=network['id'], cidr=cidr, ip_version=4,
+            enable_dhcp=False, gateway_ip=None)['subnet']
+        cleanup(subnets.delete_subnet, subnet['id'])
+        return Network(network['id'], subnet['id'])
+
+    def onboard(self, csar, cleanup):
+        """Upload a package and return its VNFD's id."""
+        package_id = self.tacker.create_package()['id']
+        cleanup(self._remove_package, package_id)
+        self.tacker.upload_package(package_id, csar)
+        return waiters.package(self.tacker, package_id)['vnfdId']
+
+    def _remove_package(self, package_id):
+        package = self.tacker.show_package(package_id)
+        if package['operationalState'] == 'ENABLED':
+            self.tacker.disable_package(package_id)
+        self.tacker.delete_package(package_id)
+
+    def create_vnf(self, vnfd_id, cleanup):
+        """Make a VNF instance and return its id."""
+        vnf = self.tacker.create_vnf(vnfd_id, data_utils.rand_name('fw'))
+        cleanup(self._remove_vnf, vnf['id'])
+        return vnf['id']
+
+    def _remove_vnf(self, vnf_id):
+        """Bring a VNF from whatever state it is in to nothing."""
+        last = self._operations.get(vnf_id)
+        if last and waiters.operation(
+                self.tacker, last)['operationState'] == 'FAILED_TEMP':
+            self.tacker.fail_operation(last)
+        vnf = self.tacker.show_vnf(vnf_id)
+        if vnf['instantiationState'] == 'INSTANTIATED':
+            self.terminate(vnf_id)
+        self.tacker.delete_vnf(vnf_id)
+
+    def instantiate(self, vnf_id, rules=None):
+        """Instantiate a firewall and return the operation's end.
+
+        :param rules: the property rules; None for the VNFD's default
+        """
+        params = {} if rules is None else {
+            'additionalParams': {'clickos_properties': {'rules': rules}}}
+        return self.operate(
+            vnf_id, 'instantiate', flavourId='simple',
+            extVirtualLinks=[self._link(name) for name in self.networks],
+            vimConnectionInfo=[{'id': 'vim', 'vimId': self.vim_id,
+                                'vimType': 'openstack'}], **params)
+
+    def _link(self, name):
+        network = self.networks[name]
+        return {'id': name, 'resourceId': network.id, 'extCps': [{
+            'cpdId': name, 'cpConfig': [{'cpProtocolData': [{
+                'layerProtocol': 'IP_OVER_ETHERNET',
+                'ipOverEthernet': {'ipAddresses': [{
+                    'type': 'IPV4', 'subnetId': network.subnet_id,
+                    'fixedAddresses': [FIREWALL[name]]}]}}]}]}]}
+
+    def operate(self, vnf_id, operation, **body):
+        """Start an operation and return its occurrence when it is over."""
+        self._operations[vnf_id] = self.tacker.start(vnf_id, operation,
+                                                     **body)
+        return waiters.operation(self.tacker, self._operations[vnf_id])
+
+    def terminate(self, vnf_id):
+        """Terminate a VNF."""
+        done = self.operate(vnf_id, 'terminate', terminationType='FORCEFUL')
+        completed(done)
+
+    def heal(self, vnf_id):
+        """Heal every guest of a VNF."""
+        vnfcs = self.tacker.show_vnf(
+            vnf_id)['instantiatedVnfInfo']['vnfcResourceInfo']
+        completed(self.operate(vnf_id, 'heal', cause='test',
+                               vnfcInstanceId=[v['id'] for v in vnfcs]))
+
+    def firewall(self, csar, rules, cleanup):
+        """Onboard and instantiate a firewall; return its VNF's id."""
+        vnf_id = self.create_vnf(self.onboard(csar, cleanup), cleanup)
+        completed(self.instantiate(vnf_id, rules))
+        return vnf_id
+
+    def server_id(self, vnf_id):
+        """Return the server of a VNF of one guest."""
+        info = self.tacker.show_vnf(vnf_id)['instantiatedVnfInfo']
+        (vnfc,) = info['vnfcResourceInfo']
+        return vnfc['computeResource']['resourceId']
+
+    def leftovers(self, vnf_id):
+        """List the servers and ports of a VNF that are there yet."""
+        ports = self.clients.ports_client.list_ports(
+            description=f'clickos-vnf:{vnf_id}')['ports']
+        servers = self.servers.list_servers(name=vnf_id)['servers']
+        return [port['name'] for port in ports] + [
+            server['name'] for server in servers]
+
+    def make_port(self, network, cleanup, **wanted):
+        """Make a Neutron port for an endpoint outside of Nova."""
+        ports = self.clients.ports_client
+        port = ports.create_port(
+            network_id=self.networks[network].id, **wanted)['port']
+        cleanup(test_utils.call_and_ignore_notfound_exc, ports.delete_port,
+                port['id'])
+        return port
+
+
+def completed(operation):
+    """Check that an operation came to its end.
+
+    :raises: with Tacker's reason, if it did not
+    """
+    if operation['operationState'] != 'COMPLETED':
+        raise exceptions.TempestException(
+            f'{operation["operation"]} is {operation["operationState"]}:'
+            f' {operation.get("error", {}).get("detail")}')

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traffic from network namespaces that are attached to the switch."""
+
+import re
+import signal
+import subprocess
+
+from tempest.lib.common.utils import data_utils
+
+from clickos_tempest_plugin.common import host
+from clickos_tempest_plugin.common import tenant as clickos_tenant
+from clickos_tempest_plugin.common import waiters
+
+PING_INTERVAL_S = 0.05
+HTTP_PORT = 80
+#: sends as many bytes as asked for in the path, http://server/1000
+HTTP_SERVER = '''
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", self.path[1:])
+        self.end_headers()
+        self.wfile.write(b"x" * int(self.path[1:]))
+http.server.ThreadingHTTPServer(("", %d), Handler).serve_forever()
+'''
+
+
+class Endpoint:
+    """A machine on one of the tenant's networks, behind the firewall.
+
+    Its addresses are those of a Neutron port, its segment is the network's.
+
+    :param tenant: tenant.Tenant
+    :param admin_networks: an administrator's networks_client, for the segment
+    :param network: 'left' or 'right'
+    """
+
+    def __init__(self, tenant, admin_networks, network, cleanup):
+        port = tenant.make_port(network, cleanup)
+        self.mac = port['mac_address']
+        self.ip = port['fixed_ips'][0]['ip_address']
+        self.gateway = clickos_tenant.FIREWALL[network]
+        segment = admin_networks.show_network(
+            port['network_id'])['network']['provider:segmentation_id']
+        self.name = data_utils.rand_name('e', prefix='')[:15].lower()
+        cleanup(host.run, 'endpoint-remove', self.name)
+        host.run('endpoint-add', self.name, '--segment', str(segment),
+                 '--mac', self.mac, '--address', f'{self.ip}/24',
+                 '--gateway', self.gateway)
+        self._cleanup = cleanup
+
+    def run(self, *command, **kwargs):
+        """Run a command in the namespace."""
+        return host.run('endpoint-exec', self.name, *command, **kwargs)
+
+    def start(self, *command):
+        """Start a command in the namespace; it ends with the test."""
+        process = subprocess.Popen(
+            host.command('endpoint-exec', self.name, *command),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)
+        self._cleanup(_stop, process)
+        return process
+
+    def counters(self):
+        """Return the counters of the switch port."""
+        return host.json.loads(
+            host.run('endpoint-counters', self.name).stdout)
+
+    def can_ping(self, other):
+        """Tell whether echo requests are answered."""
+        return self.run('ping', '-n', '-q', '-c', '2', '-i', '0.2', '-W', '1',
+                        other.ip, check=False).returncode == 0
+
+    def ping(self, other):
+        """Start a ping that runs until it is asked for its result."""
+        return Ping(self.start('ping', '-n', '-i', str(PING_INTERVAL_S),
+                               other.ip))
+
+    def serve_http(self):
+        """Start an HTTP server and wait until it answers."""
+        self.start('python3', '-c', HTTP_SERVER % HTTP_PORT)
+        waiters.until(
+            lambda: self.run('curl', '-s', '-o', '/dev/null',
+                             'http://127.0.0.1/1', check=False).returncode,
+            lambda status: status == 0, 'HTTP server')
+
+    def download(self, other, size_bytes, timeout_s=30):
+        """Return how many bytes of a download came, 0 if it failed."""
+        done = self.run(
+            'curl', '-s', '-o', '/dev/null', '--connect-timeout', '2',
+            '--max-time', str(timeout_s), '-w', '%{size_download}',
+            f'http://{other.ip}/{size_bytes}', check=False,
+            timeout_s=timeout_s + 10)
+        return int(done.stdout) if done.returncode == 0 else 0
+
+
+class Ping:
+    """A running ping."""
+
+    SUMMARY = re.compile(r'(\d+) packets transmitted, (\d+) received')
+
+    def __init__(self, process):
+        self._process = process
+
+    def result(self):
+        """Stop it; return how many requests were sent and answered.
+
+        The last request may be under way, so it does not count as lost.
+        """
+        self._process.send_signal(signal.SIGINT)
+        output, _ = self._process.communicate(timeout=10)
+        found = self.SUMMARY.search(output)
+        if not found:
+            raise AssertionError(f'no summary from ping: {output[-500:]}')
+        sent, received = map(int, found.groups())
+        return (received if sent == received + 1 else sent), received
+
+
+def _stop(process):
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    process.stdout.close()

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin's part of tempest.conf."""
+
+from oslo_config import cfg
+
+service_available = cfg.BoolOpt('clickos', default=True, help="""
+Whether clickos-api and Tacker with the ClickOS drivers are there.
+""")
+
+clickos_group = cfg.OptGroup('clickos', title='ClickOS')
+tacker_group = cfg.OptGroup('nfv_orchestration', title='Tacker')
+
+
+def _service(catalog_type):
+    return [
+        cfg.StrOpt('catalog_type', default=catalog_type,
+                   help='Type of the service in the catalogue.'),
+        cfg.StrOpt('region', default='',
+                   help='Region of the endpoint; empty for identity.region.'),
+        cfg.StrOpt('endpoint_type', default='public',
+                   choices=['public', 'internal', 'admin'],
+                   help='Which of the endpoints is used.'),
+    ]
+
+
+clickos_opts = _service('clickos') + [
+    cfg.StrOpt('csar_path', help="""
+The firewall's CSAR, as vnfd-templates/build_csar.py makes it. Tests with bad
+packages change copies of it.
+"""),
+    cfg.StrOpt('image', default='clickos', help="""
+Name of the operator's image in Glance, the one the firewall's VNFD names.
+"""),
+    cfg.StrOpt('flavor', default='clickos.tiny', help="""
+Name of the flavor of a guest that is started without Tacker.
+"""),
+    cfg.StrOpt('host_command', help="""
+Command on the compute host whose verbs attach network namespaces to the
+switch and kill guests and daemons; docs/interfaces.md describes them. Tests
+that need the host are skipped without it.
+"""),
+    cfg.IntOpt('lcm_timeout', default=90, min=1, help="""
+Seconds to wait for a life cycle operation of Tacker, or for a package.
+"""),
+    cfg.IntOpt('state_timeout', default=60, min=1, help="""
+Seconds until a change on the host must be visible in Nova and Tacker.
+"""),
+    cfg.FloatOpt('poll_interval', default=0.2, min=0.05, help="""
+Seconds between two looks.
+"""),
+]
+
+tacker_opts = _service('nfv-orchestration')
+
+
+def list_opts():
+    """List the options for oslo.config's sample generator."""
+    return [(clickos_group.name, clickos_opts),
+            (tacker_group.name, tacker_opts),
+            ('service_available', [service_available])]

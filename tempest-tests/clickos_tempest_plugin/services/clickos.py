@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client of clickos-api."""
+
+from urllib import parse
+
+from clickos_tempest_plugin.services import base
+
+
+class ClickOSClient(base.Client):
+    """Handlers and desired state.
+
+    :param kind: of every method: 'servers' or 'vnfs'
+    """
+
+    def list_handlers(self, guest_id, kind='servers'):
+        """List the handlers."""
+        return self.call('GET', f'v1/{kind}/{guest_id}/handlers',
+                         200)[1]['handlers']
+
+    def read_handler(self, guest_id, name, kind='servers'):
+        """Return a handler's value."""
+        return self.call('GET', self._path(kind, guest_id, name),
+                         200)[1]['value']
+
+    def write_handler(self, guest_id, name, value, kind='servers'):
+        """Write a handler; return the revision."""
+        return self.call('PUT', self._path(kind, guest_id, name), 200,
+                         {'value': value})[1]['revision']
+
+    def write_handlers(self, guest_id, writes, kind='servers'):
+        """Write [[name, value], ...]; return the revision."""
+        return self.call('POST', f'v1/{kind}/{guest_id}/handlers', 200,
+                         {'writes': writes})[1]['revision']
+
+    def show_desired_state(self, guest_id, kind='servers'):
+        """Return {'revision': ..., 'writes': ...}."""
+        return self.call('GET', f'v1/{kind}/{guest_id}/desired-state',
+                         200)[1]
+
+    def delete_desired_state(self, guest_id, kind='servers'):
+        """Forget the desired state."""
+        self.call('DELETE', f'v1/{kind}/{guest_id}/desired-state', 204)
+
+    @staticmethod
+    def _path(kind, guest_id, name):
+        return f'v1/{kind}/{guest_id}/handlers/{parse.quote(name)}'

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packages and properties that must be refused, and how it is said."""
+
+from tempest.lib.common.utils import data_utils
+from tempest.lib import decorators
+
+from clickos_tempest_plugin.common import csar
+from clickos_tempest_plugin.common import waiters
+from clickos_tempest_plugin.tests import base
+
+
+def _add(line):
+    """Return a change that puts a line at the end of a configuration."""
+    return lambda text: text + line + '\n'
+
+
+class BadPackageTest(base.ClickOSTest):
+    """Instantiation fails with a reason the tenant can read.
+
+    The reason is that of the operation occurrence, and nothing is left.
+    """
+
+    def instantiate(self, rules=None, **changes):
+        """Onboard a changed package and return what instantiating said."""
+        vnfd_id = self.tenant.onboard(csar.firewall(**changes),
+                                      self.addCleanup)
+        vnf_id = self.tenant.create_vnf(vnfd_id, self.addCleanup)
+        done = self.tenant.instantiate(vnf_id, rules)
+        self.assertEqual('FAILED_TEMP', done['operationState'])
+        self.assertNothingLeft(vnf_id)
+        return done['error']['detail']
+
+    def line_of(self, words):
+        """Return the number a line of the original configuration has."""
+        found = []
+
+        def look(text):
+            found.extend(number for number, line
+                         in enumerate(text.split('\n'), 1) if words in line)
+            return text + '\n'
+        csar.firewall(click=look)
+        return found[0]
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b01')
+    def test_configuration_that_does_not_parse(self):
+        line = self.line_of('fw[0] ->')
+        detail = self.instantiate(click=lambda text: text.replace(
+            'fw[0] ->', 'fw[0 ->'))
+        self.assertRegex(detail, rf'firewall\.click:{line}:\d+: ')
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b02')
+    def test_unknown_element(self):
+        detail = self.instantiate(
+            click=_add('Idle -> NoSuchElement -> Discard;'))
+        self.assertRegex(detail, r'firewall\.click:\d+:\d+: .*NoSuchElement')
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b03')
+    def test_forbidden_element_todump(self):
+        detail = self.instantiate(click=_add('Idle -> ToDump(/etc/passwd);'))
+        self.assertRegex(detail, r'firewall\.click:\d+:\d+: .*ToDump')
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b04')
+    def test_forbidden_element_kerneltun(self):
+        detail = self.instantiate(
+            click=_add('KernelTun(1.0.0.1/8) -> Discard;'))
+        self.assertRegex(detail, r'firewall\.click:\d+:\d+: .*KernelTun')
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b05')
+    def test_handler_of_an_unknown_element(self):
+        detail = self.instantiate(vnfd=lambda text: text.replace(
+            'handler: fw.config', 'handler: nobody.config'))
+        self.assertIn('nobody', detail)
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b06')
+    def test_unknown_handler(self):
+        detail = self.instantiate(vnfd=lambda text: text.replace(
+            'handler: fw.config', 'handler: fw.nothing'))
+        self.assertIn('fw.nothing', detail)
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b07')
+    def test_value_the_handler_rejects(self):
+        """Every word is one of IPFilter's, the rule is not."""
+        detail = self.instantiate(rules=['allow src'])
+        self.assertIn('fw.config', detail)
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b08')
+    def test_property_outside_its_constraint(self):
+        detail = self.instantiate(rules=['deny all'] * 65)
+        self.assertIn('rules', detail)
+        self.assertIn('65 rules, 1 to 64', detail)
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b09')
+    def test_property_that_tries_to_inject(self):
+        detail = self.instantiate(rules=['allow all); Idle -> ToDump(x'])
+        self.assertIn('rule 0', detail)
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0a')
+    def test_missing_artifact(self):
+        detail = self.instantiate(vnfd=lambda text: text.replace(
+            '../Files/firewall.click', '../Files/absent.click'))
+        self.assertIn('artifact Files/absent.click is missing', detail)
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0b')
+    def test_tenants_own_image(self):
+        """A process host never runs bytes from Glance."""
+        name = data_utils.rand_name('mine')
+        images = self.os_primary.image_client_v2
+        image = images.create_image(name=name, disk_format='raw',
+                                    container_format='bare',
+                                    visibility='private')
+        self.addCleanup(images.delete_image, image['id'])
+        images.store_image_file(image['id'], b'#!/bin/sh\nexec id\n')
+        detail = self.instantiate(vnfd=lambda text: text.replace(
+            'name: clickos', f'name: {name}'))
+        self.assertIn('image', detail)
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0c')
+    def test_the_good_package_still_works_after_all_that(self):
+        vnf_id = self.tenant.firewall(csar.firewall(), ['deny all'],
+                                      self.addCleanup)
+        self.assertEqual('deny all', self.tenant.clickos.read_handler(
+            vnf_id, 'fw.config', 'vnfs').strip())
+        self.tenant.terminate(vnf_id)
+        self.assertNothingLeft(vnf_id)
+
+
+class BadUploadTest(base.ClickOSTest):
+    """Packages Tacker itself refuses."""
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0d')
+    def test_file_that_the_manifest_names_is_missing(self):
+        self.assertRefused(csar.firewall(without=[csar.CLICK]))
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0e')
+    def test_not_a_package(self):
+        self.assertRefused(b'this is no zip file')
+
+    def assertRefused(self, content):
+        """Check that a package does not come into service."""
+        tacker = self.tenant.tacker
+        package_id = tacker.create_package()['id']
+        self.addCleanup(tacker.delete_package, package_id)
+        tacker.upload_package(package_id, content)
+        waiters.until(lambda: tacker.show_package(package_id),
+                      lambda seen: seen['onboardingState'] == 'CREATED',
+                      f'package {package_id} refused')

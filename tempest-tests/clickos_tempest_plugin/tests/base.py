@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The base of all tests."""
+
+from tempest import config
+from tempest import test
+
+from clickos_tempest_plugin.common import tenant
+
+CONF = config.CONF
+
+
+class ClickOSTest(test.BaseTestCase):
+    """A tenant of its own for every class of tests."""
+
+    credentials = ['primary', 'admin']
+
+    @classmethod
+    def skip_checks(cls):
+        super().skip_checks()
+        if not CONF.service_available.clickos:
+            raise cls.skipException('ClickOS is not available')
+        if not CONF.clickos.csar_path:
+            raise cls.skipException('[clickos] csar_path is not set')
+
+    @classmethod
+    def setup_credentials(cls):
+        cls.set_network_resources()
+        super().setup_credentials()
+
+    @classmethod
+    def resource_setup(cls):
+        super().resource_setup()
+        cls.tenant = tenant.Tenant(cls.os_primary,
+                                   cls.addClassResourceCleanup)
+
+    def assertNothingLeft(self, vnf_id):
+        """Check that a VNF has neither servers nor ports any more."""
+        self.assertEqual([], self.tenant.leftovers(vnf_id))
+
+
+class OnHostTest(ClickOSTest):
+    """Tests that need the compute host itself."""
+
+    @classmethod
+    def skip_checks(cls):
+        super().skip_checks()
+        if not CONF.clickos.host_command:
+            raise cls.skipException('[clickos] host_command is not set')
