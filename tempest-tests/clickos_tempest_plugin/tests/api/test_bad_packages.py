@@ -112,7 +112,7 @@ class BadPackageTest(base.ClickOSTest):
         images.store_image_file(image['id'], b'#!/bin/sh\nexec id\n')
         detail = self.instantiate(vnfd=lambda text: text.replace(
             'name: clickos', f'name: {name}'))
-        self.assertIn('image', detail)
+        self.assertIn('is not the ClickOS engine', detail)
 
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0c')
     def test_the_good_package_still_works_after_all_that(self):

@@ -3,8 +3,7 @@
 
 import json
 
-from tempest import config
-from tempest.lib.common import waiters as tempest_waiters
+from tempest.common import waiters as tempest_waiters
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
@@ -13,8 +12,6 @@ from clickos_tempest_plugin.common import host
 from clickos_tempest_plugin.common import traffic
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests import base
-
-CONF = config.CONF
 
 OPEN = ['allow icmp', 'allow tcp', 'deny all']
 NO_HTTP = ['deny tcp dst port 80', 'allow icmp', 'allow tcp', 'deny all']
