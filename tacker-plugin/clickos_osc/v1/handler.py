@@ -26,9 +26,7 @@ def _passed_on():
 class ListHandler(command.Lister):
     """List the handlers of a guest.
 
-    Example:
-
-      openstack clickos handler list --vnf edge-firewall
+    Example: openstack clickos handler list --vnf edge-firewall
     """
 
     def get_parser(self, prog_name):
@@ -51,12 +49,7 @@ class ListHandler(command.Lister):
 class ReadHandler(command.Command):
     """Read a handler of a guest and print its value.
 
-    Examples:
-
-      openstack clickos handler read --vnf edge-firewall fw.config
-
-      openstack clickos handler read 5b44afc9-c234-4d8a-abd6-12bbb452ea9a
-      in.count
+    Example: openstack clickos handler read --vnf edge-firewall fw.config
     """
 
     def get_parser(self, prog_name):
@@ -79,12 +72,8 @@ class ReadHandler(command.Command):
 class WriteHandler(command.Command):
     """Write a handler of a guest; it keeps the value over a restart.
 
-    Examples:
-
-      openstack clickos handler write --vnf edge-firewall fw.config
-      "allow icmp, deny tcp dst port 80"
-
-      openstack clickos handler write my-server fw.config --file rules.txt
+    Example: openstack clickos handler write --vnf edge-firewall fw.config
+    "allow icmp, deny all"
     """
 
     def get_parser(self, prog_name):
