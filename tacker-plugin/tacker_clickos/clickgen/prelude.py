@@ -29,10 +29,10 @@ def prefix(cp):
 
 
 def render(configuration, interfaces, values):
-    """Return one line with every define.
+    """Return the define statement, to be put before the template's text.
 
-    One line, put before the template's first one, keeps the line numbers in
-    the guest's messages those of the file in the package.
+    It ends with a line directive, so that the guest's messages name file,
+    line and column of the package's file.
 
     :param interfaces: Interface by vif number
     :param values: checked property values by name
@@ -45,7 +45,9 @@ def render(configuration, interfaces, values):
               if prop.define]
     if not pairs:
         return ''
-    return 'define(%s); ' % ', '.join('$%s %s' % pair for pair in pairs)
+    return 'define(%s);\n# 1 "%s"\n' % (
+        ',\n       '.join('$%s %s' % pair for pair in pairs),
+        configuration.file_name)
 
 
 def _interface(vif, interface):

@@ -1,4 +1,17 @@
-define($LEFT_VIF 0, $LEFT_MAC fa:16:3e:00:00:01, $LEFT_IP 10.0.1.5, $LEFT_NET 10.0.1.0/24, $LEFT_GW 10.0.1.1, $LEFT_MTU 1500, $RIGHT_VIF 1, $RIGHT_MAC fa:16:3e:00:00:02, $RIGHT_IP 10.0.2.5, $RIGHT_NET 10.0.2.0/24, $RIGHT_GW 0.0.0.0, $RIGHT_MTU 1450); // SPDX-License-Identifier: Apache-2.0
+define($LEFT_VIF 0,
+       $LEFT_MAC fa:16:3e:00:00:01,
+       $LEFT_IP 10.0.1.5,
+       $LEFT_NET 10.0.1.0/24,
+       $LEFT_GW 10.0.1.1,
+       $LEFT_MTU 1500,
+       $RIGHT_VIF 1,
+       $RIGHT_MAC fa:16:3e:00:00:02,
+       $RIGHT_IP 10.0.2.5,
+       $RIGHT_NET 10.0.2.0/24,
+       $RIGHT_GW 0.0.0.0,
+       $RIGHT_MTU 1450);
+# 1 "firewall.click"
+// SPDX-License-Identifier: Apache-2.0
 // Routed firewall between two networks. vif 0 is left, vif 1 is right.
 // $LEFT_MAC, $LEFT_IP, $LEFT_NET and the same for RIGHT are defined from the
 // Neutron ports. The rules are set by the handler fw.config; until that is
