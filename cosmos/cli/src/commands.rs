@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One method for each command.
+
+use std::io::{IsTerminal, Read};
+use std::path::Path;
+use std::time::Duration;
+
+use control_socket::{Client, ClientError};
+use serde_json::{Value, json};
+
+use crate::guestfile::{self, GuestFile};
+use crate::output::{fields, printable, table, text};
+use crate::{Create, Format, Install, Write, vif};
+
+/// Memory of a guest that says nothing about it, in MiB.
+const DEFAULT_MEMORY_MIB: u32 = 8;
+/// Time for the daemon itself, beside that of the guest.
+const MARGIN: Duration = Duration::from_secs(30);
+
+/// Why a command failed, and the program's exit status.
+#[derive(Debug)]
+pub struct Failure {
+    pub status: u8,
+    pub message: String,
+}
+
+type Result<T> = std::result::Result<T, Failure>;
+
+fn failed(message: impl Into<String>) -> Failure {
+    Failure {
+        status: 1,
+        message: message.into(),
+    }
+}
+
+fn usage(message: impl Into<String>) -> Failure {
+    Failure {
+        status: 2,
+        message: message.into(),
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Connection(message) => failed(message),
+            ClientError::Api(e) if e.code == "no-such-guest" => Self {
+                status: 3,
+                message: e.message,
+            },
+            ClientError::Api(e) => failed(format!("{}: {}", e.code, e.message)),
+        }
+    }
+}
+
+/// A daemon, and how its answers are printed.
+pub struct Session<'a> {
+    socket: &'a Path,
+    format: Format,
+}
+
+impl<'a> Session<'a> {
+    pub fn new(socket: &'a Path, format: Format) -> Self {
+        Self { socket, format }
+    }
+
+    pub fn create(&self, args: &Create) -> Result<()> {
+        let file = match &args.file {
+            Some(path) => guestfile::load(path).map_err(usage)?,
+            None => GuestFile::default(),
+        };
+        let request = self.creation(args, file)?;
+        let answer = self.call_for("create", request.clone(), args.timeout.timeout)?;
+        let created = json!({"uuid": request["uuid"], "domid": answer["domid"]});
+        self.print(&created, || fields(&created));
+        Ok(())
+    }
+
+    /// The arguments of `create`: the flags', then the file's, then the defaults.
+    fn creation(&self, args: &Create, file: GuestFile) -> Result<Value> {
+        let uuid = match args.uuid.clone().or(file.uuid) {
+            Some(uuid) => uuid.to_lowercase(),
+            None => random_uuid()?,
+        };
+        let config = args.config.clone().or(file.config);
+        let config = config
+            .ok_or_else(|| usage("create: --config, or config in a guest file, is missing"))?;
+        let vifs = if args.vifs.is_empty() {
+            &file.vif
+        } else {
+            &args.vifs
+        };
+        let vifs = vifs
+            .iter()
+            .enumerate()
+            .map(|(devid, text)| vif::parse(text, devid, &uuid));
+        let mut writes = file.write;
+        for write in &args.writes {
+            let (name, value) = write
+                .split_once('=')
+                .ok_or_else(|| usage(format!("--write {write:?}: expected HANDLER=VALUE")))?;
+            writes.push((name.to_owned(), value.to_owned()));
+        }
+        let image_sha256 = match args.image_sha256.clone().or(file.image_sha256) {
+            Some(sha256) => sha256,
+            None => text(&self.call("host", json!({}))?["engine_sha256"]),
+        };
+        Ok(json!({
+            "uuid": uuid,
+            "name": args.name.clone().or(file.name).unwrap_or_else(|| stem(&config)),
+            "image_sha256": image_sha256,
+            "memory_mib": args.memory.or(file.memory).unwrap_or(DEFAULT_MEMORY_MIB),
+            "vifs": vifs.collect::<std::result::Result<Vec<_>, _>>().map_err(usage)?,
+            "config": read_text(&config)?,
+            "config_name": file_name(&config),
+            "writes": writes,
+            "timeout_ms": args.timeout.timeout * 1000,
+        }))
+    }
+
+    pub fn destroy(&self, guest: &str) -> Result<()> {
+        let uuid = match self.resolve(guest) {
+            Err(failure) if failure.status == 3 => return Ok(()),
+            other => other?,
+        };
+        self.call("destroy", json!({"uuid": uuid})).map(drop)
+    }
+
+    pub fn simple(&self, verb: &str, guest: &str) -> Result<()> {
+        self.call(verb, json!({"uuid": self.resolve(guest)?}))
+            .map(drop)
+    }
+
+    pub fn list(&self) -> Result<()> {
+        let answer = self.call("list", json!({}))?;
+        let guests = &answer["guests"];
+        self.print(guests, || {
+            guests_table(guests.as_array().map_or(&[], Vec::as_slice))
+        });
+        Ok(())
+    }
+
+    pub fn info(&self, guest: &str) -> Result<()> {
+        let info = self.call("info", json!({"uuid": self.resolve(guest)?}))?;
+        self.print(&info, || fields(&info));
+        Ok(())
+    }
+
+    pub fn host(&self) -> Result<()> {
+        let host = self.call("host", json!({}))?;
+        self.print(&host, || fields(&host));
+        Ok(())
+    }
+
+    pub fn install(&self, args: &Install) -> Result<()> {
+        let request = json!({
+            "uuid": self.resolve(&args.guest)?, "rid": args.router.rid,
+            "config": read_text(&args.config)?, "config_name": file_name(&args.config),
+            "timeout_ms": args.timeout.timeout * 1000,
+        });
+        let answer = self.call_for("router-install", request, args.timeout.timeout)?;
+        self.print(&answer, || fields(&answer));
+        Ok(())
+    }
+
+    pub fn read(&self, guest: &str, rid: u8, handler: &str) -> Result<()> {
+        let request = json!({"uuid": self.resolve(guest)?, "rid": rid, "name": handler});
+        let answer = self.call("handler-read", request)?;
+        self.print(&answer, || for_reader(&text(&answer["value"])));
+        Ok(())
+    }
+
+    pub fn write(&self, args: &Write) -> Result<()> {
+        let pairs = args.writes.chunks_exact(2);
+        if !pairs.remainder().is_empty() {
+            return Err(usage(format!(
+                "write: {:?} has no value",
+                pairs.remainder()[0]
+            )));
+        }
+        let request = json!({
+            "uuid": self.resolve(&args.guest)?, "rid": args.router.rid,
+            "writes": pairs.collect::<Vec<_>>(), "timeout_ms": args.timeout.timeout * 1000,
+        });
+        self.call_for("handler-write", request, args.timeout.timeout)
+            .map(drop)
+    }
+
+    pub fn handlers(&self, guest: &str, rid: u8) -> Result<()> {
+        let request = json!({"uuid": self.resolve(guest)?, "rid": rid});
+        let answer = self.call("handler-list", request)?;
+        let handlers = &answer["handlers"];
+        self.print(handlers, || {
+            handlers_table(handlers.as_array().map_or(&[], Vec::as_slice))
+        });
+        Ok(())
+    }
+
+    pub fn console(&self, guest: &str, max_bytes: u64) -> Result<()> {
+        let request = json!({"uuid": self.resolve(guest)?, "max_bytes": max_bytes});
+        let answer = self.call("console", request)?;
+        self.print(&answer, || printable(&text(&answer["text"])));
+        Ok(())
+    }
+
+    pub fn events(&self) -> Result<()> {
+        let mut events = Client::connect(self.socket)?.events()?;
+        loop {
+            let event = events.next_event()?;
+            let line = json!({"event": event.event, "data": event.data});
+            match self.format {
+                Format::Json => println!("{line}"),
+                Format::Table => println!("{:6} {}", event.event, printable(&line_of(&event.data))),
+            }
+        }
+    }
+
+    /// The UUID of a guest that is named by it, or by its name.
+    fn resolve(&self, guest: &str) -> Result<String> {
+        let is_uuid = guest.len() == 36 && guest.matches('-').count() == 4;
+        if is_uuid {
+            return Ok(guest.to_lowercase());
+        }
+        let answer = self.call("list", json!({}))?;
+        let guests = answer["guests"].as_array().map_or(&[][..], Vec::as_slice);
+        let mut named = guests
+            .iter()
+            .filter(|g| g["name"] == guest)
+            .map(|g| text(&g["uuid"]));
+        match (named.next(), named.next()) {
+            (Some(uuid), None) => Ok(uuid),
+            (Some(_), Some(_)) => Err(failed(format!(
+                "{guest}: several guests have this name; use the UUID"
+            ))),
+            _ => Err(Failure {
+                status: 3,
+                message: format!("no guest {guest:?} on this host"),
+            }),
+        }
+    }
+
+    fn call(&self, verb: &str, args: Value) -> Result<Value> {
+        self.call_for(verb, args, 0)
+    }
+
+    fn call_for(&self, verb: &str, args: Value, seconds: u64) -> Result<Value> {
+        let mut client = Client::connect(self.socket)?;
+        client.set_timeout(MARGIN + Duration::from_secs(seconds));
+        Ok(client.call(verb, args)?)
+    }
+
+    fn print(&self, value: &Value, for_people: impl FnOnce() -> String) {
+        match self.format {
+            Format::Json => println!("{value:#}"),
+            Format::Table => print!("{}", for_people()),
+        }
+    }
+}
+
+fn guests_table(guests: &[Value]) -> String {
+    let row = |guest: &Value| {
+        let seconds = guest["cpu_time_ns"].as_u64().unwrap_or(0) as f64 / 1e9;
+        let mut row: Vec<String> = ["uuid", "name", "domid", "state", "memory_mib"]
+            .iter()
+            .map(|key| text(&guest[*key]))
+            .collect();
+        row.extend([format!("{seconds:.1}"), text(&guest["config_name"])]);
+        row
+    };
+    let headings = [
+        "UUID",
+        "Name",
+        "Domid",
+        "State",
+        "MiB",
+        "CPU s",
+        "Configuration",
+    ];
+    table(&headings, &guests.iter().map(row).collect::<Vec<_>>())
+}
+
+fn handlers_table(handlers: &[Value]) -> String {
+    let mark = |value: &Value| {
+        if *value == json!(true) {
+            "yes".into()
+        } else {
+            String::new()
+        }
+    };
+    let row = |h: &Value| vec![text(&h["name"]), mark(&h["read"]), mark(&h["write"])];
+    table(
+        &["Handler", "Read", "Write"],
+        &handlers.iter().map(row).collect::<Vec<_>>(),
+    )
+}
+
+fn line_of(data: &Value) -> String {
+    let empty = serde_json::Map::new();
+    let parts = data.as_object().unwrap_or(&empty).iter();
+    parts
+        .map(|(key, value)| format!("{key}={}", text(value)))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// A handler's value: as it is for programs, safe and with a last newline for a terminal.
+fn for_reader(value: &str) -> String {
+    if !std::io::stdout().is_terminal() {
+        return value.to_owned();
+    }
+    let text = printable(value);
+    if text.ends_with('\n') {
+        text
+    } else {
+        text + "\n"
+    }
+}
+
+fn read_text(path: &Path) -> Result<String> {
+    let mut text = String::new();
+    let read = match path.to_str() {
+        Some("-") => std::io::stdin().read_to_string(&mut text),
+        _ => std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text)),
+    };
+    read.map(|_| text)
+        .map_err(|e| usage(format!("{}: {e}", path.display())))
+}
+
+/// The name that errors in the configuration are told with.
+fn file_name(path: &Path) -> String {
+    match path.to_str() {
+        Some("-") => "stdin".into(),
+        _ => path
+            .file_name()
+            .map_or("config".into(), |name| name.to_string_lossy().into_owned()),
+    }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .map_or("guest".into(), |stem| stem.to_string_lossy().into_owned())
+}
+
+fn random_uuid() -> Result<String> {
+    let path = "/proc/sys/kernel/random/uuid";
+    let uuid = std::fs::read_to_string(path).map_err(|e| failed(format!("{path}: {e}")))?;
+    Ok(uuid.trim().to_owned())
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//! An interface as people write it: `mac=…,bridge=vale0,port=a,segment=1,ip=10.0.0.5/32`.
+
+use serde_json::{Value, json};
+
+/// The vif argument of `create` for the interface number `devid` of guest `uuid`. What is
+/// missing is chosen: MAC address and port name from the UUID, segment 1 of vale0.
+pub fn parse(text: &str, devid: usize, uuid: &str) -> Result<Value, String> {
+    let id: String = uuid.chars().filter(char::is_ascii_hexdigit).collect();
+    let tail = id
+        .get(26..32)
+        .ok_or_else(|| format!("{uuid:?} is not a uuid"))?;
+    let mut vif = json!({
+        "devid": devid, "mac": default_mac(tail, devid), "switch": "vale0",
+        "port": format!("u{}-{devid}", &id[..8]), "segment": 1, "allowed": [],
+        "mtu": 1500, "slots": 256,
+    });
+    let (mut allowed, mut security) = (Vec::new(), None);
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let wrong = |what: &str| format!("vif {devid}: {part:?}: {what}");
+        let (key, value) = part
+            .split_once('=')
+            .ok_or_else(|| wrong("expected KEY=VALUE"))?;
+        let number = || value.parse::<u32>().map_err(|_| wrong("expected a number"));
+        match key {
+            "mac" | "port" => vif[key] = json!(value),
+            "bridge" => vif["switch"] = json!(value),
+            "segment" | "mtu" | "slots" => vif[key] = json!(number()?),
+            "ip" => allowed.push(json!({"ip": cidr(value)})),
+            "security" => {
+                security = Some(on_off(value).ok_or_else(|| wrong("expected on or off"))?)
+            }
+            _ => {
+                return Err(wrong(
+                    "unknown key; use mac, bridge, port, segment, ip, mtu, slots or security",
+                ));
+            }
+        }
+    }
+    vif["port_security"] = json!(security.unwrap_or(!allowed.is_empty()));
+    vif["allowed"] = json!(allowed);
+    Ok(vif)
+}
+
+/// In the range of Xen's guests (OUI 00:16:3e), as xl chooses.
+fn default_mac(tail: &str, devid: usize) -> String {
+    let number = u32::from_str_radix(tail, 16)
+        .unwrap_or(0)
+        .wrapping_add(devid as u32);
+    let [_, a, b, c] = number.to_be_bytes();
+    format!("00:16:3e:{a:02x}:{b:02x}:{c:02x}")
+}
+
+/// An address alone means just this address.
+fn cidr(value: &str) -> String {
+    match (value.contains('/'), value.contains(':')) {
+        (true, _) => value.to_owned(),
+        (false, true) => format!("{value}/128"),
+        (false, false) => format!("{value}/32"),
+    }
+}
+
+fn on_off(value: &str) -> Option<bool> {
+    match value {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UUID: &str = "12345678-0000-4000-8000-0000000a0bff";
+
+    #[test]
+    fn what_is_missing_is_chosen() {
+        let vif = parse("", 1, UUID).unwrap();
+        assert_eq!(vif["mac"], "00:16:3e:0a:0c:00");
+        assert_eq!(
+            (&vif["port"], &vif["switch"]),
+            (&json!("u12345678-1"), &json!("vale0"))
+        );
+        assert_eq!(vif["port_security"], false);
+    }
+
+    #[test]
+    fn everything_can_be_said() {
+        let text = "mac=02:00:00:00:00:01,bridge=vale3,port=p,segment=7,ip=10.0.0.5,ip=fd00::/64,mtu=1400,slots=64";
+        let vif = parse(text, 0, UUID).unwrap();
+        let wanted = json!({
+            "devid": 0, "mac": "02:00:00:00:00:01", "switch": "vale3", "port": "p", "segment": 7,
+            "allowed": [{"ip": "10.0.0.5/32"}, {"ip": "fd00::/64"}], "port_security": true,
+            "mtu": 1400, "slots": 64,
+        });
+        assert_eq!(vif, wanted);
+        assert_eq!(
+            parse("ip=::1,security=off", 0, UUID).unwrap()["port_security"],
+            false
+        );
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, words) in [
+            ("mac", "vif 0: \"mac\": expected KEY=VALUE"),
+            ("segment=x", "expected a number"),
+            ("vlan=3", "unknown key"),
+            ("security=yes", "expected on or off"),
+        ] {
+            let error = parse(text, 0, UUID).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
+        assert!(parse("", 0, "x").is_err());
+    }
+}
