@@ -56,7 +56,6 @@ def make_server(conf):
         oslo_messaging.get_rpc_transport(conf),
         oslo_messaging.Target(topic=rpc.TOPIC, server=conf.host),
         [rpc.Endpoint(client, options.handler_timeout)],
-        executor='threading',
         access_policy=oslo_messaging.DefaultRPCAccessPolicy)
 
 

@@ -8,8 +8,8 @@ from oslo_config import cfg
 GROUP = cfg.OptGroup('clickos_agent', title='ClickOS agent')
 
 _DEFAULT_OPTS = [
-    cfg.HostAddressOpt('host', default=socket.gethostname(),
-                       sample_default='<current_hostname>', help="""
+    cfg.HostDomainOpt('host', default=socket.gethostname(),
+                      sample_default='<current_hostname>', help="""
 Name under which clickos-api calls this agent.
 
 It must equal ``[DEFAULT] host`` of the nova-compute on the same host.

@@ -2,6 +2,7 @@
 """RPC endpoint: clickos-api reads and writes handlers of guests here."""
 
 import functools
+import uuid
 
 from cosmos_client import CosmosError
 from oslo_log import log as logging
@@ -86,7 +87,7 @@ class Endpoint:
 def _uuid(value):
     if not isinstance(value, str) or not uuidutils.is_uuid_like(value):
         raise BadRequest('server_id: expected a UUID')
-    return value
+    return str(uuid.UUID(value))  # cosmosd takes this form only
 
 
 def _name(value):

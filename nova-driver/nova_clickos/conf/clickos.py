@@ -57,9 +57,7 @@ at all.
 
 
 def _adapter_opts():
-    opts = [opt for opt in ks_loading.get_adapter_conf_options(
-                include_deprecated=False)
-            if opt.dest not in ('version', 'min_version', 'max_version')]
+    opts = ks_loading.get_adapter_conf_options(include_deprecated=False)
     cfg.set_defaults(opts, service_type='clickos',
                      valid_interfaces=['internal', 'public'])
     return opts

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program: a whole call over oslo.messaging, start and stop."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import fixtures
+from oslo_config import cfg
+import oslo_messaging
+from oslo_messaging import conffixture
+import testtools
+
+from clickos_agent import cmd
+from clickos_agent import conf
+from clickos_agent import rpc
+from tests.unit import cosmosd
+
+UUID = '11111111-2222-4333-8444-555555555555'
+
+
+class ServerTest(testtools.TestCase):
+    """Client and server of oslo.messaging in one process."""
+
+    def setUp(self):
+        super().setUp()
+        self.cosmosd = self.useFixture(cosmosd.FakeCosmosd())
+        self.cosmosd.guests[UUID] = {'uuid': UUID}
+        self.conf = cfg.ConfigOpts()
+        conf.register_opts(self.conf)
+        self.useFixture(conffixture.ConfFixture(self.conf)).transport_url = \
+            'fake:/'
+        self.conf([])
+        self.conf.set_override('host', 'compute1')
+        self.conf.set_override('cosmosd_socket', self.cosmosd.path,
+                               group='clickos_agent')
+
+    def call(self, method, **args):
+        client = oslo_messaging.get_rpc_client(
+            oslo_messaging.get_rpc_transport(self.conf),
+            oslo_messaging.Target(topic='clickos-agent', version='1.0'),
+            timeout=10)
+        return client.prepare(server='compute1').call({}, method, **args)
+
+    def test_call(self):
+        server = cmd.make_server(self.conf)
+        server.start()
+        self.addCleanup(server.wait)
+        self.addCleanup(server.stop)
+        self.assertEqual({'value': 'c.count=1'}, self.call(
+            'handler_read', server_id=UUID, name='c.count'))
+        self.cosmosd.stop()
+        self.assertEqual('unavailable', self.call(
+            'handler_list', server_id=UUID)['error']['code'])
+
+    def test_only_the_contract_is_callable(self):
+        public = {name for name in dir(rpc.Endpoint)
+                  if not name.startswith('_')}
+        self.assertEqual({'handler_list', 'handler_read', 'handler_write',
+                          'target'}, public)
+
+
+class ProgramTest(testtools.TestCase):
+    """The real process, without cosmosd and without a message broker."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.useFixture(fixtures.TempDir()).path
+
+    def run_program(self, text):
+        path = os.path.join(self.folder, 'agent.conf')
+        with open(path, 'w') as f:
+            f.write(text)
+        program = subprocess.Popen(
+            [sys.executable, '-m', 'clickos_agent.cmd', '--config-file',
+             path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True)
+        self.addCleanup(program.stdout.close)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        timer = threading.Timer(30, program.kill)  # ends a read that waits
+        timer.start()
+        self.addCleanup(timer.cancel)
+        return program
+
+    def wait_for(self, program, part):
+        for line in program.stdout:
+            if part in line:
+                return
+        self.fail('no line with %r' % part)
+
+    def test_starts_without_cosmosd_and_ends_at_sigterm(self):
+        program = self.run_program(
+            '[DEFAULT]\ntransport_url = fake:/\nhost = compute1\n'
+            '[clickos_agent]\ncosmosd_socket = %s/none\n' % self.folder)
+        self.wait_for(program, 'Serving as compute1')
+        program.send_signal(signal.SIGTERM)
+        self.assertEqual(0, program.wait(20))
+
+    def test_bad_option_is_named(self):
+        program = self.run_program('[clickos_agent]\nhandler_timeout = 0\n')
+        self.assertNotEqual(0, program.wait(20))
+        self.assertIn('handler_timeout', program.stdout.read())

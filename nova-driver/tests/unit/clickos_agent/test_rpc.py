@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The RPC endpoint against a cosmosd double behind a real socket."""
+
+from unittest import mock
+
+import cosmos_client
+import fixtures
+import testtools
+
+from clickos_agent import rpc
+from tests.unit import cosmosd
+
+UUID = '11111111-2222-4333-8444-555555555555'
+MISSING = '99999999-2222-4333-8444-555555555555'
+
+
+class EndpointTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.FakeLogger())
+        self.cosmosd = self.useFixture(cosmosd.FakeCosmosd())
+        self.cosmosd.guests[UUID] = {'uuid': UUID}
+        self.endpoint = rpc.Endpoint(
+            cosmos_client.CosmosClient(self.cosmosd.path, 5), 3)
+
+    def call(self, method, **args):
+        return getattr(self.endpoint, method)({}, **args)
+
+    def refused(self, code, part, method, **args):
+        error = self.call(method, **args)['error']
+        self.assertEqual(code, error['code'])
+        self.assertIn(part, error['message'])
+
+    def test_list(self):
+        self.assertEqual(
+            {'handlers': [{'name': 'c.count', 'read': True,
+                           'write': False}]},
+            self.call('handler_list', server_id=UUID))
+
+    def test_read(self):
+        self.assertEqual({'value': 'c.count=1'}, self.call(
+            'handler_read', server_id=UUID, name='c.count'))
+
+    def test_write(self):
+        writes = [['fw.config', 'deny all'], ['fw.log', '']]
+        self.assertEqual({}, self.call('handler_write', server_id=UUID,
+                                       writes=writes))
+        self.assertEqual({'uuid': UUID, 'rid': 0, 'writes': writes,
+                          'timeout_ms': 3000},
+                         self.cosmosd.args('handler-write'))
+
+    def test_uuid_in_cosmosds_form(self):
+        self.call('handler_list', server_id=UUID.upper().replace('-', ''))
+        self.assertEqual(UUID, self.cosmosd.args('handler-list')['uuid'])
+
+    def test_cosmosds_errors_pass(self):
+        for code in ('no-such-handler', 'handler-error', 'dead-guest',
+                     'timeout', 'not-permitted'):
+            self.cosmosd.faults['handler-write'] = (code, 'fw.config: why')
+            self.assertEqual(
+                {'error': {'code': code, 'message': 'fw.config: why'}},
+                self.call('handler_write', server_id=UUID,
+                          writes=[['fw.config', 'x']]))
+        self.refused('no-such-guest', MISSING, 'handler_list',
+                     server_id=MISSING)
+
+    def test_cosmosd_away(self):
+        self.cosmosd.stop()
+        self.refused('unavailable', self.cosmosd.path, 'handler_list',
+                     server_id=UUID)
+
+    def test_own_failure_is_no_traceback(self):
+        client = mock.create_autospec(cosmos_client.CosmosClient,
+                                      instance=True)
+        client.handler_list.side_effect = RuntimeError('secret')
+        self.endpoint = rpc.Endpoint(client, 3)
+        answer = self.call('handler_list', server_id=UUID)
+        self.assertEqual('internal', answer['error']['code'])
+        self.assertNotIn('secret', str(answer))
+
+    def test_bad_server_id(self):
+        for bad in (None, '', 'x', 7, ['x'], '../' + UUID):
+            for method, args in (('handler_list', {}),
+                                 ('handler_read', {'name': 'a.b'}),
+                                 ('handler_write', {'writes': [['a.b',
+                                                                '']]})):
+                self.refused('bad-request', 'server_id', method,
+                             server_id=bad, **args)
+
+    def test_bad_name(self):
+        for bad in (None, '', 7, 'x' * 256):
+            self.refused('bad-request', 'name', 'handler_read',
+                         server_id=UUID, name=bad)
+
+    def test_bad_writes(self):
+        good = ['a.b', '']
+        for bad, part in ((None, 'writes:'), ([], 'writes:'), ('x', 'writes:'),
+                          ({'a': 'b'}, 'writes:'), ([good] * 257, 'writes:'),
+                          ([good, 'ab'], 'writes[1]'),
+                          ([good, ['a.b']], 'writes[1]'),
+                          ([good, ['a.b', 1]], 'writes[1]'),
+                          ([good, [1, '']], 'name'),
+                          ([['a.b', 'x' * 300000]] * 2, '600000')):
+            self.refused('bad-request', part, 'handler_write',
+                         server_id=UUID, writes=bad)
+
+    def test_nothing_bad_reaches_cosmosd(self):
+        self.call('handler_write', server_id=UUID, writes=[['a.b', 1]])
+        self.call('handler_read', server_id='x', name='a.b')
+        self.assertEqual([], self.cosmosd.requests)

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An in-memory cosmosd that speaks the true protocol on a UNIX socket.
+
+It follows docs/interfaces.md in what it answers; no guest runs. Tests give it
+faults, kill its guests, and stop and start it.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import threading
+
+import fixtures
+
+SHA256 = 'ab' * 32
+
+
+class Refusal(Exception):
+    """An error answer: code and message."""
+
+
+class FakeCosmosd(fixtures.Fixture):
+    """Serves on `path` from setUp on.
+
+    :ivar requests: list of (verb, args), in order of arrival.
+    :ivar guests: dict of guest by UUID.
+    :ivar faults: dict of (code, message) by verb; None hangs up after the
+        verb was carried out, so that its answer is lost.
+    """
+
+    def __init__(self, host_kind='process'):
+        self.host_kind = host_kind
+        self.requests = []
+        self.guests = {}
+        self.faults = {}
+        self.engine_sha256 = SHA256
+        self._listener = None
+        self._open = []
+        self._followers = []
+        self._lock = threading.Lock()
+
+    def _setUp(self):
+        folder = self.useFixture(fixtures.TempDir()).path
+        self.path = os.path.join(folder, 'cosmosd.sock')
+        self.addCleanup(self.stop)
+        self.start()
+
+    def start(self):
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(self.path)
+        self._listener.listen(16)
+        self._thread = threading.Thread(target=self._accept,
+                                        args=(self._listener,))
+        self._thread.start()
+
+    def stop(self):
+        """Go away as a daemon does that was killed; may be called twice."""
+        if self._listener is None:
+            return
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._listener.close()
+        self._listener = None
+        os.unlink(self.path)
+        with self._lock:
+            talks, self._open, self._followers = self._open, [], []
+        for connection, thread in talks:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+    def verbs(self):
+        return [verb for verb, _ in self.requests]
+
+    def args(self, verb):
+        """The arguments of the last request with this verb."""
+        return [args for name, args in self.requests if name == verb][-1]
+
+    def crash(self, uuid, reason, tell=True):
+        """Let a guest die."""
+        self.guests[uuid].update(state='crashed', reason=reason)
+        if tell:
+            self.send('died', uuid=uuid, domid=1, reason=reason)
+
+    def send(self, event, **data):
+        line = json.dumps({'v': 1, 'event': event, 'data': data}) + '\n'
+        with self._lock:
+            for connection in self._followers:
+                connection.sendall(line.encode())
+
+    def _accept(self, listener):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                thread = threading.Thread(target=self._talk,
+                                          args=(connection,))
+                with self._lock:
+                    self._open.append((connection, thread))
+                thread.start()
+
+    def _talk(self, connection):
+        with contextlib.suppress(OSError), connection, \
+                connection.makefile('rb') as lines:
+            for line in lines:
+                request = json.loads(line)
+                answer = self._answer(request['verb'], request['args'])
+                if answer is None:
+                    return
+                answer.update(v=1, id=request['id'])
+                with self._lock:  # an event comes after the answer
+                    connection.sendall(json.dumps(answer).encode() + b'\n')
+                    if request['verb'] == 'events':
+                        self._followers.append(connection)
+
+    def _answer(self, verb, args):
+        self.requests.append((verb, args))
+        fault = self.faults.get(verb, ())
+        try:
+            if fault:
+                raise Refusal(*fault)
+            answer = getattr(self, '_do_' + verb.replace('-', '_'))(**args)
+        except Refusal as e:
+            return {'error': {'code': e.args[0], 'message': e.args[1]}}
+        return None if fault is None else {'ok': answer}
+
+    def _guest(self, uuid):
+        if uuid not in self.guests:
+            raise Refusal('no-such-guest', 'no guest %s' % uuid)
+        return self.guests[uuid]
+
+    def _do_hello(self):
+        return {'version': '0.1.0', 'host_kind': self.host_kind,
+                'roles': ['nova']}
+
+    def _do_host(self):
+        return {'host_kind': self.host_kind, 'memory_mib': 2048,
+                'memory_used_mib': 64, 'cpus': 2, 'guests': len(self.guests),
+                'max_guests': 256, 'uptime_s': 77, 'version': '0.1.0',
+                'engine_sha256': self.engine_sha256}
+
+    def _do_create(self, uuid, name, image_sha256, memory_mib, vifs, config,
+                   config_name, writes, timeout_ms):
+        if uuid in self.guests:
+            raise Refusal('exists', 'guest %s exists' % uuid)
+        self.guests[uuid] = {
+            'uuid': uuid, 'name': name, 'domid': 1, 'state': 'running',
+            'reason': '', 'memory_mib': memory_mib, 'created_s': 0,
+            'cpu_time_ns': 0, 'vifs': vifs, 'config_name': config_name}
+        return {'domid': 1}
+
+    def _do_destroy(self, uuid):
+        self.guests.pop(uuid, None)
+        return {}
+
+    def _do_list(self):
+        return {'guests': list(self.guests.values())}
+
+    def _do_info(self, uuid):
+        return self._guest(uuid)
+
+    def _do_pause(self, uuid):
+        self._guest(uuid)['state'] = 'paused'
+        return {}
+
+    def _do_unpause(self, uuid):
+        self._guest(uuid)['state'] = 'running'
+        return {}
+
+    def _do_console(self, uuid, max_bytes):
+        self._guest(uuid)
+        return {'text': 'engine ready\n\u20ac'[-max_bytes:]}
+
+    def _do_handler_list(self, uuid, rid):
+        self._guest(uuid)
+        return {'handlers': [{'name': 'c.count', 'read': True,
+                              'write': False}]}
+
+    def _do_handler_read(self, uuid, rid, name):
+        self._guest(uuid)
+        return {'value': name + '=1'}
+
+    def _do_handler_write(self, uuid, rid, writes, timeout_ms):
+        self._guest(uuid)
+        return {}
+
+    def _do_events(self):
+        return {}

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mechanism driver against Neutron's own contract of a port context."""
+
+from unittest import mock
+
+import fixtures
+from neutron_lib.plugins.ml2 import api
+from oslo_config import cfg
+from oslo_config import fixture as config_fixture
+import testtools
+
+from neutron_clickos import conf
+from neutron_clickos import mech_vale
+
+PORT = '01234567-89ab-4def-8123-456789abcdef'
+MAC = 'fa:16:3e:00:00:01'
+
+
+def port(**values):
+    return dict({
+        'id': PORT, 'mac_address': MAC, 'binding:vnic_type': 'normal',
+        'binding:vif_type': 'unbound', 'port_security_enabled': True,
+        'fixed_ips': [{'subnet_id': 's', 'ip_address': '10.0.1.5'}],
+        'allowed_address_pairs': []}, **values)
+
+
+def bound(**values):
+    return port(**dict({'binding:vif_type': 'vale'}, **values))
+
+
+def segment(network_type='vlan', physical_network='physnet1', vlan=101):
+    return {'id': 'segment-%s' % vlan, 'network_type': network_type,
+            'physical_network': physical_network, 'segmentation_id': vlan}
+
+
+def port_context(current, original=None, segments=(), mtu=1500):
+    context = mock.create_autospec(api.PortContext, instance=True)
+    context.current = current
+    context.original = original
+    context.segments_to_bind = list(segments)
+    context.network.current = {'id': 'n', 'mtu': mtu}
+    return context
+
+
+class TestCase(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.FakeLogger())
+        conf.register_opts(cfg.CONF)
+        self.conf = self.useFixture(config_fixture.Config(cfg.CONF))
+        self.configure('physnet1:vale0', 'physnet2:vale7')
+        self.driver = mech_vale.ValeMechanismDriver()
+        self.driver.initialize()
+
+    def configure(self, *mappings):
+        self.conf.config(group='ml2_vale', switch_mappings=list(mappings))
+
+
+class InitializeTest(TestCase):
+
+    def test_bad_mappings_end_neutron(self):
+        for bad, part in (('physnet1', 'physnet1'),
+                          ('physnet1:br-int', 'br-int'),
+                          ('physnet1:vale', 'like vale0'),
+                          ('physnet1:vale1234', 'vale1234'),
+                          (':vale0', 'vale0')):
+            self.configure(bad)
+            error = self.assertRaises(ValueError, self.driver.initialize)
+            self.assertIn('[ml2_vale] switch_mappings', str(error))
+            self.assertIn(part, str(error))
+
+    def test_two_networks_on_one_switch_would_share_vlans(self):
+        self.configure('physnet1:vale0', 'physnet2:vale0')
+        self.assertRaises(ValueError, self.driver.initialize)
+
+    def test_binds_ports_without_addresses(self):
+        self.assertEqual('l2', self.driver.connectivity)
+
+
+class BindPortTest(TestCase):
+
+    def bind(self, current, *segments, **values):
+        context = port_context(current, segments=segments, **values)
+        self.driver.bind_port(context)
+        return context.set_binding
+
+    def test_details(self):
+        self.bind(port(), segment()).assert_called_once_with(
+            'segment-101', 'vale',
+            {'vale_switch': 'vale0', 'vale_segment': 101,
+             'vale_port': 'p01234567-89', 'vale_port_security': True,
+             'vale_allowed': [{'mac': MAC, 'ip': '10.0.1.5/32'}],
+             'port_filter': False, 'connectivity': 'l2'}, status='ACTIVE')
+
+    def test_port_name_fits_the_switch(self):
+        details = self.bind(port(), segment()).mock_calls[0].args[2]
+        self.assertRegex(details['vale_port'], '^[a-z0-9-]{1,15}$')
+
+    def test_port_security_off(self):
+        details = self.bind(port(port_security_enabled=False),
+                            segment()).mock_calls[0].args[2]
+        self.assertIs(False, details['vale_port_security'])
+
+    def test_port_security_unknown_is_on(self):
+        current = port()
+        del current['port_security_enabled']
+        details = self.bind(current, segment()).mock_calls[0].args[2]
+        self.assertIs(True, details['vale_port_security'])
+
+    def test_first_segment_with_a_switch(self):
+        found = self.bind(port(), segment('flat', vlan=None),
+                          segment('vxlan', None, 5),
+                          segment(physical_network='physnet3'),
+                          segment(physical_network='physnet2', vlan=7),
+                          segment())
+        found.assert_called_once()
+        self.assertEqual('segment-7', found.mock_calls[0].args[0])
+        self.assertEqual('vale7', found.mock_calls[0].args[2]['vale_switch'])
+
+    def test_nothing_to_bind(self):
+        for segments in ((), (segment('flat'),),
+                         (segment(physical_network='physnet3'),)):
+            self.bind(port(), *segments).assert_not_called()
+
+    def test_vnic_types_of_hardware(self):
+        for vnic_type in ('direct', 'macvtap', 'baremetal'):
+            self.bind(port(**{'binding:vnic_type': vnic_type}),
+                      segment()).assert_not_called()
+
+    def test_mtu_limit_is_inclusive(self):
+        self.bind(port(), segment(), mtu=1900).assert_called_once()
+        self.bind(port(), segment(), mtu=1901).assert_not_called()
+        self.bind(port(), segment(), mtu=None).assert_called_once()
+
+    def test_more_addresses_than_neutron_stores(self):
+        pairs = [{'ip_address': '10.1.0.%d' % i} for i in range(99)]
+        self.bind(port(allowed_address_pairs=pairs),
+                  segment()).assert_not_called()
+
+
+class UpdatePortTest(TestCase):
+
+    def update(self, original, current):
+        self.driver.update_port_precommit(port_context(current, original))
+
+    def refused(self, original, current):
+        error = self.assertRaises(mech_vale.AddressesFixed, self.update,
+                                  original, current)
+        self.assertIn(PORT, str(error))
+
+    CHANGES = (
+        {'fixed_ips': [{'subnet_id': 's', 'ip_address': '10.0.1.6'}]},
+        {'fixed_ips': []},
+        {'mac_address': 'fa:16:3e:00:00:02'},
+        {'allowed_address_pairs': [{'ip_address': '10.0.9.0/24'}]},
+        {'port_security_enabled': False},
+    )
+
+    def test_what_the_switch_checks_is_fixed(self):
+        for change in self.CHANGES:
+            self.refused(bound(), bound(**change))
+            self.refused(bound(**change), bound())
+
+    def test_an_unbound_port_is_free(self):
+        for change in self.CHANGES:
+            self.update(port(), port(**change))
+
+    def test_leaving_a_server_frees_the_port(self):
+        for change in self.CHANGES:
+            self.update(bound(), port(**change))
+
+    def test_other_drivers_ports_are_theirs(self):
+        for change in self.CHANGES:
+            change = dict(change, **{'binding:vif_type': 'ovs'})
+            self.update(port(), port(**change))
+
+    def test_anything_else_may_change(self):
+        self.update(bound(), bound(name='x', status='DOWN',
+                                   security_groups=['g']))
+
+    def test_order_is_no_change(self):
+        ips = [{'subnet_id': 's', 'ip_address': ip}
+               for ip in ('10.0.1.5', '10.0.1.6')]
+        self.update(bound(fixed_ips=ips), bound(fixed_ips=ips[::-1]))
+
+    def test_unchecked_addresses_may_change(self):
+        self.update(bound(port_security_enabled=False),
+                    bound(port_security_enabled=False, fixed_ips=[]))

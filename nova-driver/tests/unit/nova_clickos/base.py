@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the Nova driver share."""
+
+import base64
+import json
+from unittest import mock
+
+import fixtures
+from nova.network import model
+from nova import objects
+from nova.virt import virtapi
+from oslo_config import fixture as config_fixture
+import testtools
+
+from nova_clickos.conf import CONF
+from nova_clickos import driver
+from tests.unit import cosmosd
+
+UUID = '11111111-2222-4333-8444-555555555555'
+IMAGE = 'aaaaaaaa-2222-4333-8444-555555555555'
+PORT = '01234567-89ab-4def-8123-456789abcdef'
+CONFIG = 'FromDevice(0) -> ToDevice(1);'
+
+objects.register_all()
+
+
+def b64(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+def document(**values):
+    """user_data as a JSON document."""
+    return b64(json.dumps(dict({'clickos': 1, 'config': CONFIG}, **values)))
+
+
+def instance(**values):
+    """A server as Nova hands it to the driver."""
+    values = dict({
+        'uuid': UUID, 'id': 1, 'image_ref': IMAGE, 'user_data': b64(CONFIG),
+        'flavor': objects.Flavor(memory_mb=8, vcpus=1, root_gb=1),
+        'system_metadata': {}, 'launched_at': None}, **values)
+    return objects.Instance(**values)
+
+
+def vif(port_id=PORT, mtu=1500, **values):
+    """An interface as Nova builds it from Neutron's port."""
+    details = {'vale_switch': 'vale0', 'vale_segment': 101,
+               'vale_port': 'p01234567-89', 'vale_port_security': True,
+               'vale_allowed': [{'mac': 'fa:16:3e:00:00:01',
+                                 'ip': '10.0.1.5/32'}],
+               'port_filter': False, 'connectivity': 'l2'}
+    values = dict({'type': 'vale', 'details': details}, **values)
+    return model.VIF(id=port_id, address='fa:16:3e:00:00:01',
+                     network=model.Network(id='n', mtu=mtu), **values)
+
+
+def network_info(*vifs):
+    return model.NetworkInfo(vifs or (vif(),))
+
+
+class TestCase(testtools.TestCase):
+    """Options of Nova and the driver, set back afterwards."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.FakeLogger())
+        self.conf = self.useFixture(config_fixture.Config(CONF))
+        self.conf.config(host='compute1')
+
+
+class DriverTestCase(TestCase):
+    """A driver with a cosmosd double behind a real socket."""
+
+    def setUp(self):
+        super().setUp()
+        self.cosmosd = self.useFixture(cosmosd.FakeCosmosd())
+        self.conf.config(group='clickos', cosmosd_socket=self.cosmosd.path,
+                         cosmosd_timeout=5, allow_process_host=True)
+        # Glance is the outer edge: this image is the installed engine.
+        self.glance = self.useFixture(fixtures.MockPatch(
+            'nova.image.glance.API', autospec=True)).mock.return_value
+        self.glance.get.return_value = {
+            'os_hash_algo': 'sha256', 'os_hash_value': cosmosd.SHA256}
+        self.virtapi = mock.create_autospec(virtapi.VirtAPI, instance=True)
+        self.driver = driver.ClickOSDriver(self.virtapi)
+
+    def spawn(self, server, nics=None, **values):
+        self.driver.spawn(
+            mock.sentinel.context, server, objects.ImageMeta(), [], None, {},
+            network_info=nics or network_info(), **values)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Desired state, asked of a real HTTP server on loopback."""
+
+import http.server
+import json
+import threading
+
+from nova_clickos import desired_state
+from nova_clickos import exception
+from tests.unit.nova_clickos import base
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+
+    def do_GET(self):
+        self.server.paths.append(self.path)
+        body = self.server.body.encode()
+        self.send_response(self.server.status)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+class DesiredStateTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.server = http.server.HTTPServer(('127.0.0.1', 0), _Handler)
+        self.server.paths, self.server.status = [], 200
+        self.server.body = json.dumps(
+            {'revision': 2, 'writes': [['fw.config', 'deny all']]})
+        thread = threading.Thread(target=self.server.serve_forever,
+                                  args=(0.05,))
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        self.use_auth('none')
+        self.conf.config(
+            group='clickos', timeout=5,
+            endpoint_override='http://127.0.0.1:%d' % self.server.server_port)
+        self.desired_state = desired_state.DesiredState()
+
+    def use_auth(self, auth_type):
+        self.conf.config(group='clickos', auth_type=auth_type)
+
+    def refused(self, *parts):
+        error = self.assertRaises(exception.GuestNotStarted,
+                                  self.desired_state.fetch, base.UUID)
+        for part in ('outdated handler values',) + parts:
+            self.assertIn(part, error.format_message())
+
+    def test_writes(self):
+        self.assertEqual((('fw.config', 'deny all'),),
+                         self.desired_state.fetch(base.UUID))
+        self.assertEqual(['/v1/servers/%s/desired-state' % base.UUID],
+                         self.server.paths)
+
+    def test_none(self):
+        self.server.body = '{"revision": 0, "writes": []}'
+        self.assertEqual((), self.desired_state.fetch(base.UUID))
+
+    def test_refusal(self):
+        self.server.status, self.server.body = 403, 'not allowed'
+        self.refused('403', 'not allowed')
+
+    def test_not_an_answer(self):
+        for body in ('', '[]', '{}', '{"writes": 3}', '{"writes": [3]}',
+                     '{"writes": [["a"]]}', '{"writes": [["a", 1, 2]]}'):
+            self.server.body = body
+            self.refused('no list of writes')
+
+    def test_away(self):
+        self.conf.config(group='clickos',
+                         endpoint_override='http://127.0.0.1:1')
+        self.refused('cannot be asked')
+
+    def test_no_credentials(self):
+        self.use_auth(None)
+        self.refused('[clickos] auth_type')

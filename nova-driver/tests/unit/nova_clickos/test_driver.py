@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The driver's methods against a cosmosd double behind a real socket."""
+
+import datetime
+import inspect
+import os
+import threading
+from unittest import mock
+
+import fixtures
+from nova.compute import power_state
+from nova import exception as nova_exception
+from nova.virt import driver as nova_driver
+from nova.virt import event as virtevent
+
+import nova
+from nova_clickos import driver
+from nova_clickos import exception
+from tests.unit import cosmosd
+from tests.unit.nova_clickos import base
+
+STARTED = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+MESSAGE = 'fw.click:12:5: c :: CheckLength: LENGTH: expected a count'
+
+
+class SignatureTest(base.DriverTestCase):
+
+    def test_methods_are_novas(self):
+        ours = _public_methods(driver.ClickOSDriver)
+        novas = _public_methods(nova_driver.ComputeDriver)
+        self.assertEqual(set(), set(ours) - set(novas))
+        for name, method in ours.items():
+            self.assertEqual(inspect.getfullargspec(novas[name])[:-1],
+                             inspect.getfullargspec(method)[:-1], name)
+
+    def test_nova_loads_the_shim(self):
+        """As installed: our nova/virt/clickos inside Nova's package."""
+        folder = os.path.join(os.path.dirname(driver.__file__), '..', 'nova',
+                              'virt')
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.__path__', nova.virt.__path__ + [folder]))
+        self.conf.config(compute_driver='clickos.driver.ClickOSDriver')
+        loaded = nova_driver.load_compute_driver(self.virtapi)
+        self.assertIsInstance(loaded, driver.ClickOSDriver)
+
+    def test_shim_owns_no_package_of_nova(self):
+        folder = os.path.join(os.path.dirname(driver.__file__), '..', 'nova')
+        for path in ('', 'virt'):
+            self.assertNotIn('__init__.py',
+                             os.listdir(os.path.join(folder, path)))
+
+    def test_images_are_raw(self):
+        traits = self.driver.capabilities_as_traits()
+        self.assertTrue(traits['COMPUTE_IMAGE_TYPE_RAW'])
+        self.assertFalse(traits['COMPUTE_NET_ATTACH_INTERFACE'])
+
+
+def _public_methods(cls):
+    return {name: method for name, method
+            in inspect.getmembers(cls, inspect.isfunction)
+            if not name.startswith('_')}
+
+
+class SpawnTest(base.DriverTestCase):
+
+    def refused(self, cls, *parts, **values):
+        server = base.instance(**values)
+        error = self.assertRaises(cls, self.spawn, server)
+        for part in parts:
+            self.assertIn(part, error.format_message())
+        self.assertEqual({}, self.cosmosd.guests)
+        return error
+
+    def test_guest_gets_everything(self):
+        self.spawn(base.instance(user_data=base.document(
+            config_name='fw.click', writes=[['fw.config', 'deny all']])))
+        args = self.cosmosd.args('create')
+        self.assertEqual(
+            {'uuid': base.UUID, 'name': 'instance-00000001',
+             'image_sha256': cosmosd.SHA256, 'memory_mib': 8,
+             'config': base.CONFIG, 'config_name': 'fw.click',
+             'writes': [['fw.config', 'deny all']], 'timeout_ms': 10000,
+             'vifs': args['vifs']}, args)
+        self.assertEqual(['vale0'], [v['switch'] for v in args['vifs']])
+
+    def test_first_start_asks_nobody(self):
+        # clickos-api is not there; a first start must not need it.
+        self.spawn(base.instance())
+        self.assertIn(base.UUID, self.cosmosd.guests)
+
+    def test_image_is_remembered_for_the_next_start(self):
+        server = base.instance()
+        self.spawn(server)
+        self.assertEqual(cosmosd.SHA256,
+                         server.system_metadata['clickos_image_sha256'])
+
+    def test_guests_message_reaches_the_fault(self):
+        self.cosmosd.faults['create'] = ('bad-config', MESSAGE)
+        error = self.refused(exception.GuestNotStarted)
+        # Nova aborts the build on this class and stores this text.
+        self.assertIsInstance(error, nova_exception.BuildAbortException)
+        self.assertEqual(MESSAGE, error.format_message())
+
+    def test_tenants_errors_abort_the_build(self):
+        for code in ('bad-request', 'bad-image', 'no-such-element',
+                     'no-such-handler', 'handler-error', 'not-permitted',
+                     'dead-guest', 'timeout', 'too-long'):
+            self.cosmosd.faults['create'] = (code, 'why')
+            error = self.refused(exception.GuestNotStarted)
+            self.assertEqual('why', error.format_message())
+
+    def test_hosts_errors_let_nova_try_another(self):
+        for code in ('no-memory', 'too-many', 'exists', 'store', 'switch',
+                     'internal'):
+            self.cosmosd.faults['create'] = (code, 'why')
+            error = self.refused(exception.HostCannotStart, 'why')
+            self.assertIsInstance(error,
+                                  nova_exception.ComputeResourcesUnavailable)
+
+    def test_lost_answer_is_undone(self):
+        self.cosmosd.faults['create'] = None
+        self.refused(exception.CosmosdUnavailable)
+        self.assertEqual(['host', 'destroy', 'create', 'destroy'],
+                         self.cosmosd.verbs())
+
+    def test_leftovers_that_stay_fail_the_start(self):
+        self.cosmosd.faults['destroy'] = ('internal', 'stuck')
+        self.refused(exception.HostCannotStart, 'stuck')
+        self.assertNotIn('create', self.cosmosd.verbs())
+
+    def test_undo_failing_does_not_hide_the_cause(self):
+        real = self.cosmosd._do_create
+
+        def create(**args):
+            self.cosmosd.faults['destroy'] = ('internal', 'undo failed')
+            real(**args)
+            raise cosmosd.Refusal('bad-config', MESSAGE)
+
+        self.cosmosd._do_create = create
+        error = self.assertRaises(exception.GuestNotStarted, self.spawn,
+                                  base.instance())
+        self.assertEqual(MESSAGE, error.format_message())
+
+    def test_cosmosd_away(self):
+        self.cosmosd.stop()
+        self.refused(exception.CosmosdUnavailable, self.cosmosd.path)
+
+    def test_bad_user_data_creates_nothing(self):
+        self.refused(exception.GuestNotStarted, 'user_data', user_data=None)
+        self.assertNotIn('create', self.cosmosd.verbs())
+
+    def test_tenants_image_creates_nothing(self):
+        self.glance.get.return_value['os_hash_value'] = '00' * 32
+        self.refused(exception.GuestNotStarted, 'not the ClickOS engine')
+        self.assertNotIn('create', self.cosmosd.verbs())
+
+    def test_unbound_port_creates_nothing(self):
+        self.assertRaises(
+            exception.GuestNotStarted, self.spawn, base.instance(),
+            nics=base.network_info(base.vif(type='binding_failed')))
+        self.assertNotIn('create', self.cosmosd.verbs())
+
+    def test_disks_are_refused(self):
+        for disks in ({'block_device_mapping': ['volume']},
+                      {'ephemerals': ['e']},
+                      {'swap': {'device_name': '/dev/vdb', 'swap_size': 1}}):
+            error = self.assertRaises(
+                exception.GuestNotStarted, self.spawn, base.instance(),
+                block_device_info=disks)
+            self.assertIn('no disk', error.format_message())
+
+    def test_an_images_own_mapping_is_no_disk(self):
+        self.spawn(base.instance(), block_device_info={
+            'image': ['image'], 'swap': None, 'ephemerals': [],
+            'block_device_mapping': []})
+
+    def test_powered_off(self):
+        self.spawn(base.instance(), power_on=False)
+        self.assertEqual({}, self.cosmosd.guests)
+
+
+class StartAgainTest(base.DriverTestCase):
+    """power on, reboots, resume, rebuild."""
+
+    def setUp(self):
+        super().setUp()
+        # The HTTP edge has its own tests.
+        self.fetch = self.useFixture(fixtures.MockPatchObject(
+            self.driver._desired_state, 'fetch', autospec=True,
+            return_value=(('fw.config', 'deny all'),))).mock
+        self.server = base.instance(
+            user_data=base.document(writes=[['fw.config', 'allow all'],
+                                            ['fw.log', 'on']]),
+            launched_at=STARTED,
+            system_metadata={'clickos_image_sha256': cosmosd.SHA256})
+
+    def ways(self):
+        server, nics = self.server, base.network_info()
+        yield lambda: self.driver.power_on(None, server, nics)
+        yield lambda: self.driver.reboot(None, server, nics, 'HARD')
+        yield lambda: self.driver.reboot(None, server, nics, 'SOFT')
+        yield lambda: self.driver.resume_state_on_host_boot(
+            None, server, nics, None)
+        yield lambda: self.spawn(server)
+
+    def test_desired_state_is_applied(self):
+        for start in self.ways():
+            start()
+            self.assertEqual([['fw.log', 'on'], ['fw.config', 'deny all']],
+                             self.cosmosd.args('create')['writes'])
+            self.fetch.assert_called_with(base.UUID)
+
+    def test_what_ran_is_replaced(self):
+        for start in self.ways():
+            self.cosmosd.guests = {base.UUID: {'state': 'crashed'}}
+            start()
+            self.assertEqual('running',
+                             self.cosmosd.guests[base.UUID]['state'])
+
+    def test_without_desired_state_nothing_is_touched(self):
+        self.fetch.side_effect = exception.GuestNotStarted(reason='503')
+        for start in self.ways():
+            self.cosmosd.guests = {base.UUID: {'state': 'running'}}
+            self.assertRaises(exception.GuestNotStarted, start)
+            self.assertEqual({base.UUID: {'state': 'running'}},
+                             self.cosmosd.guests)
+
+    def test_refused_writes_reach_the_tenant(self):
+        self.cosmosd.faults['create'] = ('handler-error', 'fw.config: no')
+        error = self.assertRaises(
+            exception.GuestNotStarted, self.driver.power_on, None,
+            self.server, base.network_info())
+        self.assertEqual('fw.config: no', error.format_message())
+        self.assertEqual({}, self.cosmosd.guests)
+
+    def test_no_image_is_downloaded_again(self):
+        self.driver.power_on(None, self.server, base.network_info())
+        self.glance.get.assert_not_called()
+
+    def test_server_of_another_driver(self):
+        self.server.system_metadata = {}
+        error = self.assertRaises(
+            exception.GuestNotStarted, self.driver.power_on, None,
+            self.server, base.network_info())
+        self.assertIn('rebuild', error.format_message())
+
+
+class GuestTest(base.DriverTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.server = base.instance()
+        self.spawn(self.server)
+
+    def state(self):
+        return self.driver.get_info(self.server).state
+
+    def test_lists(self):
+        self.assertEqual([base.UUID], self.driver.list_instance_uuids())
+        self.assertEqual(['instance-00000001'], self.driver.list_instances())
+        self.assertEqual(1, self.driver.get_num_instances())
+        self.assertTrue(self.driver.instance_exists(self.server))
+
+    def test_states(self):
+        for state, expected in (('running', power_state.RUNNING),
+                                ('error', power_state.RUNNING),
+                                ('paused', power_state.PAUSED),
+                                ('crashed', power_state.SHUTDOWN),
+                                ('of a later release', power_state.NOSTATE)):
+            self.cosmosd.guests[base.UUID]['state'] = state
+            self.assertEqual(expected, self.state())
+
+    def test_missing_guest_is_off(self):
+        self.cosmosd.guests = {}
+        self.assertEqual(power_state.SHUTDOWN, self.state())
+
+    def test_state_unknown_while_cosmosd_is_away(self):
+        self.cosmosd.stop()
+        self.assertRaises(exception.CosmosdUnavailable, self.state)
+
+    def test_destroy_twice(self):
+        for method in (self.driver.destroy, self.driver.cleanup):
+            method(None, self.server, base.network_info())
+            self.assertEqual({}, self.cosmosd.guests)
+
+    def test_destroy_fails(self):
+        self.cosmosd.faults['destroy'] = ('store', 'quota')
+        for method in (self.driver.destroy, self.driver.cleanup):
+            error = self.assertRaises(exception.CosmosdRefused, method, None,
+                                      self.server, None)
+            self.assertIn('quota', error.format_message())
+
+    def test_power_off(self):
+        self.driver.power_off(self.server)
+        self.assertEqual({}, self.cosmosd.guests)
+        self.driver.power_off(self.server)
+
+    def test_power_off_keeps_a_crash_for_the_console(self):
+        self.cosmosd.crash(base.UUID, 'killed')
+        self.driver.power_off(self.server)
+        self.assertIn(b'engine ready',
+                      self.driver.get_console_output(None, self.server))
+
+    def test_power_off_fails(self):
+        for verb in ('info', 'destroy'):
+            self.cosmosd.faults = {verb: ('internal', 'why')}
+            self.assertRaises(exception.CosmosdRefused,
+                              self.driver.power_off, self.server)
+
+    def test_pause_and_unpause(self):
+        self.driver.pause(self.server)
+        self.assertEqual(power_state.PAUSED, self.state())
+        self.driver.unpause(self.server)
+        self.assertEqual(power_state.RUNNING, self.state())
+
+    def test_pause_without_a_guest(self):
+        self.cosmosd.guests = {}
+        for method in (self.driver.pause, self.driver.unpause):
+            self.assertRaises(nova_exception.InstanceNotFound, method,
+                              self.server)
+
+    def test_console_is_ascii(self):
+        self.assertEqual(
+            b'engine ready\n\\u20ac',
+            self.driver.get_console_output(None, self.server))
+
+    def test_console_of_a_stopped_server(self):
+        self.cosmosd.guests = {}
+        self.assertRaises(nova_exception.ConsoleNotAvailable,
+                          self.driver.get_console_output, None, self.server)
+
+    def test_interfaces_are_fixed(self):
+        nic = base.vif()
+        self.assertRaises(nova_exception.AttachInterfaceNotSupported,
+                          self.driver.attach_interface, None, self.server,
+                          None, nic)
+        error = self.assertRaises(nova_exception.NovaException,
+                                  self.driver.detach_interface, None,
+                                  self.server, nic)
+        self.assertIn(base.PORT, error.format_message())
+        self.assertIn('fixed', error.format_message())
+
+    def test_plugging_is_cosmosds(self):
+        before = self.cosmosd.verbs()
+        self.driver.plug_vifs(self.server, base.network_info())
+        self.driver.unplug_vifs(self.server, base.network_info())
+        self.assertEqual(before, self.cosmosd.verbs())
+
+
+class EventTest(base.DriverTestCase):
+    """A dead guest becomes a lifecycle event that Nova believes."""
+
+    def setUp(self):
+        super().setUp()
+        self.found = self.useFixture(fixtures.MockPatchObject(
+            driver.availability.Availability, 'found', autospec=True)).mock
+        self.server = base.instance()
+        self.spawn(self.server)
+        self.events = threading.Semaphore(0)
+        self.seen = []
+
+    def listen(self):
+        self.addCleanup(self.driver.cleanup_host, 'compute1')
+        self.driver.register_event_listener(self._record)
+
+    def _record(self, event):
+        # As Nova does: the event counts only if get_info agrees with it.
+        state = self.driver.get_info(self.server).state
+        self.seen.append((event.get_instance_uuid(), event.get_transition(),
+                          state))
+        self.events.release()
+
+    def died_once(self):
+        self.assertTrue(self.events.acquire(timeout=10))
+        self.assertEqual(
+            [(base.UUID, virtevent.EVENT_LIFECYCLE_STOPPED,
+              power_state.SHUTDOWN)], self.seen)
+
+    def test_death_is_seen_at_once(self):
+        self.listen()
+        self._wait_for_subscription()
+        self.cosmosd.crash(base.UUID, 'killed')
+        self.died_once()
+        self.found.assert_called_once()
+
+    def _wait_for_subscription(self):
+        for _ in range(1000):
+            if 'list' in self.cosmosd.verbs():
+                return
+            threading.Event().wait(0.01)
+        self.fail('no subscription')
+
+    def test_death_before_the_subscription(self):
+        self.cosmosd.crash(base.UUID, 'killed', tell=False)
+        self.listen()
+        self.died_once()
+
+    def test_cleanup_without_listener(self):
+        self.driver.cleanup_host('compute1')
+
+    def test_loss_reaches_the_compute_service(self):
+        lost = threading.Event()
+        with mock.patch.object(driver.availability.Availability, 'lost',
+                               lambda _, reason: lost.set()):
+            self.driver = driver.ClickOSDriver(self.virtapi)
+            self.listen()
+            self._wait_for_subscription()
+            self.cosmosd.stop()
+            self.assertTrue(lost.wait(10))
+            self.driver.cleanup_host('compute1')

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host's kind, resources and inventory."""
+
+from nova.compute import provider_tree
+from nova import exception as nova_exception
+from nova import objects
+
+from nova_clickos import exception
+from tests.unit.nova_clickos import base
+
+
+class HostTest(base.DriverTestCase):
+
+    def test_process_host_needs_consent(self):
+        self.driver.init_host('compute1')
+        self.conf.config(group='clickos', allow_process_host=False)
+        error = self.assertRaises(nova_exception.InvalidConfiguration,
+                                  self.driver.init_host, 'compute1')
+        self.assertIn('allow_process_host', error.format_message())
+
+    def test_xen_host_needs_none(self):
+        self.conf.config(group='clickos', allow_process_host=False)
+        self.cosmosd.host_kind = 'xen'
+        self.driver.init_host('compute1')
+
+    def test_no_cosmosd_no_compute(self):
+        self.cosmosd.stop()
+        error = self.assertRaises(exception.CosmosdUnavailable,
+                                  self.driver.init_host, 'compute1')
+        self.assertIn(self.cosmosd.path, error.format_message())
+
+    def test_wrong_role(self):
+        self.cosmosd.faults['hello'] = ('forbidden', 'uid 5 has no role')
+        error = self.assertRaises(exception.CosmosdUnavailable,
+                                  self.driver.init_host, 'compute1')
+        self.assertIn('uid 5', error.format_message())
+
+    def test_resources_are_what_nova_stores(self):
+        for kind, specs in (('process', 0), ('xen', 1)):
+            self.cosmosd.host_kind = kind
+            node = objects.ComputeNode()
+            node.update_from_virt_driver(
+                self.driver.get_available_resource('compute1'))
+            self.assertEqual('clickos-' + kind, node.hypervisor_type)
+            self.assertEqual((2, 2048, 256), (node.vcpus, node.memory_mb,
+                                              node.local_gb))
+            self.assertEqual(64, node.memory_mb_used)
+            self.assertEqual(1000, node.hypervisor_version)
+            self.assertEqual('compute1', node.hypervisor_hostname)
+            self.assertEqual(specs, len(node.supported_hv_specs))
+
+    def test_inventory(self):
+        self.conf.config(cpu_allocation_ratio=8.0)
+        tree = provider_tree.ProviderTree()
+        tree.new_root('compute1', base.UUID)
+        self.driver.update_provider_tree(tree, 'compute1')
+        inventory = tree.data('compute1').inventory
+        self.assertEqual({'VCPU', 'MEMORY_MB', 'DISK_GB'}, set(inventory))
+        self.assertEqual(
+            {'total': 2, 'reserved': 0, 'min_unit': 1, 'max_unit': 1,
+             'step_size': 1, 'allocation_ratio': 8.0}, inventory['VCPU'])
+        self.assertEqual(2048, inventory['MEMORY_MB']['total'])
+        self.assertEqual(256, inventory['DISK_GB']['total'])
+
+    def test_node_and_uptime(self):
+        self.assertEqual(['compute1'], self.driver.get_available_nodes())
+        self.assertEqual('up 77 s', self.driver.get_host_uptime())
+
+    def test_cosmosd_away(self):
+        self.cosmosd.stop()
+        for call in (lambda: self.driver.get_available_resource('compute1'),
+                     self.driver.get_num_instances):
+            # Nova takes this class as "later", without a trace in its log.
+            self.assertRaises(nova_exception.VirtDriverNotReady, call)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""network_info to vifs."""
+
+from nova_clickos import exception
+from nova_clickos import vif
+from tests.unit.nova_clickos import base
+
+
+class FromNetworkInfoTest(base.TestCase):
+
+    def refused(self, nic, *parts):
+        error = self.assertRaises(
+            exception.GuestNotStarted, vif.from_network_info,
+            base.network_info(nic))
+        for part in (base.PORT,) + parts:
+            self.assertIn(part, error.format_message())
+
+    def test_all_keys(self):
+        self.conf.config(group='clickos', ring_slots=64)
+        self.assertEqual(
+            [{'devid': 0, 'mac': 'fa:16:3e:00:00:01', 'switch': 'vale0',
+              'port': 'p01234567-89', 'segment': 101,
+              'allowed': [{'mac': 'fa:16:3e:00:00:01', 'ip': '10.0.1.5/32'}],
+              'port_security': True, 'mtu': 1500, 'slots': 64}],
+            vif.from_network_info(base.network_info()))
+
+    def test_order_numbers_the_devices(self):
+        found = vif.from_network_info(base.network_info(
+            base.vif(mtu=1400), base.vif(mtu=1900)))
+        self.assertEqual([(0, 1400), (1, 1900)],
+                         [(v['devid'], v['mtu']) for v in found])
+
+    def test_none(self):
+        self.assertEqual([], vif.from_network_info(None))
+
+    def test_mtu_unknown(self):
+        found = vif.from_network_info(base.network_info(base.vif(mtu=None)))
+        self.assertEqual(1500, found[0]['mtu'])
+
+    def test_mtu_too_large(self):
+        self.refused(base.vif(mtu=1901), 'MTU 1901', '1900')
+
+    def test_other_type(self):
+        for other in ('ovs', 'binding_failed', 'unbound', None):
+            self.refused(base.vif(type=other), str(other), 'switch_mappings')
+
+    def test_details_incomplete(self):
+        self.refused(base.vif(details={'vale_switch': 'vale0'}), 'vale_port')

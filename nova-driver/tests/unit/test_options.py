@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every option is published, typed and explained."""
+
+import testtools
+
+import clickos_agent.conf
+import neutron_clickos.conf
+from nova_clickos.conf import opts
+
+OURS = ('clickos_agent', 'ml2_vale')
+#: keystoneauth explains the other options of [clickos] itself.
+CLICKOS = ('cosmosd_socket', 'cosmosd_timeout', 'create_timeout',
+           'allow_process_host', 'ring_slots', 'max_image_mib')
+
+
+class OptionsTest(testtools.TestCase):
+
+    def published(self):
+        for module in (opts, neutron_clickos.conf, clickos_agent.conf):
+            for group, options in module.list_opts():
+                yield getattr(group, 'name', group), options
+
+    def test_names(self):
+        found = {group: {option.dest for option in options}
+                 for group, options in self.published()}
+        self.assertEqual({'host'}, found['DEFAULT'])
+        self.assertEqual({'switch_mappings'}, found['ml2_vale'])
+        self.assertEqual({'cosmosd_socket', 'cosmosd_timeout',
+                          'handler_timeout'}, found['clickos_agent'])
+        self.assertLessEqual(
+            set(CLICKOS) | {'auth_type', 'auth_url', 'timeout',
+                            'endpoint_override'}, found['clickos'])
+
+    def test_help(self):
+        for group, options in self.published():
+            for option in options:
+                if group in OURS or option.dest in CLICKOS:
+                    self.assertGreater(len(option.help), 40, option.dest)
