@@ -2,4 +2,92 @@
 //! Command line of the switch.
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod arguments;
+mod show;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use vale_proto::{PortAdd, PortInfo, PortSet, ValeClient};
+
+use arguments::{Address, Arguments, Attach, Command, KindChoice};
+
+/// 0 done, 1 valed refused or cannot be reached, 2 wrong arguments (clap's).
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(output) => {
+            print!("{output}");
+            ExitCode::SUCCESS
+        }
+        Err(text) => {
+            eprintln!("vale-ctl: {text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<String, String> {
+    let mut client = ValeClient::connect(&arguments.socket).map_err(|e| e.to_string())?;
+    let format = arguments.output;
+    let done = match &arguments.command {
+        Command::List => return ports(&mut client, None).map(|p| show::switches(&p, format)),
+        Command::Ports { switch } => {
+            return ports(&mut client, switch.clone()).map(|p| show::ports(&p, format));
+        }
+        Command::Stats { of } => {
+            return stats(&mut client, of.as_ref()).map(|p| show::stats(&p, format));
+        }
+        Command::Attach(attach) => client.port_add(&port_add(attach)).map(drop),
+        Command::Detach { port } => client.port_remove(&port.switch, &port.port),
+        Command::Set { port, link } => {
+            let Address { switch, port } = port.clone();
+            client.port_set(&PortSet {
+                switch,
+                port,
+                link_up: link.is_up(),
+            })
+        }
+    };
+    done.map(|()| String::new()).map_err(|e| e.to_string())
+}
+
+fn ports(
+    client: &mut ValeClient,
+    switch: Option<vale_proto::SwitchName>,
+) -> Result<Vec<PortInfo>, String> {
+    client.port_list(switch).map_err(|e| e.to_string())
+}
+
+fn stats(client: &mut ValeClient, of: Option<&Address>) -> Result<Vec<PortInfo>, String> {
+    let mut found = ports(client, of.map(|a| a.switch.clone()))?;
+    if let Some(address) = of {
+        found.retain(|p| p.port == address.port);
+        if found.is_empty() {
+            return Err(format!(
+                "{}:{}: there is no such port",
+                address.switch, address.port
+            ));
+        }
+    }
+    Ok(found)
+}
+
+fn port_add(attach: &Attach) -> PortAdd {
+    PortAdd {
+        switch: attach.port.switch.clone(),
+        port: attach.port.port.clone(),
+        kind: match attach.kind {
+            KindChoice::Tap => vale_proto::Kind::Tap,
+            KindChoice::Veth => vale_proto::Kind::Veth,
+        },
+        ifname: Some(attach.ifname.clone()),
+        segment: attach.segment,
+        mac: attach.mac,
+        allowed: attach.allow.clone(),
+        port_security: !attach.allow.is_empty(),
+        mtu: attach.mtu,
+        slots: 256,
+        link_up: true,
+    }
+}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Arguments and answers of the verbs.
+use std::str::FromStr;
+
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +26,22 @@ pub struct Allowed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<Mac>,
     pub ip: IpNet,
+}
+
+/// `CIDR` or `MAC=CIDR`.
+impl FromStr for Allowed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (mac, cidr) = match text.split_once('=') {
+            Some((mac, cidr)) => (Some(mac.parse()?), cidr),
+            None => (None, text),
+        };
+        let ip = cidr
+            .parse()
+            .map_err(|e| format!("allow: {cidr:.50?}: {e}, expected e.g. 10.0.0.5/32"))?;
+        Ok(Self { mac, ip })
+    }
 }
 
 /// Arguments of `port-add`.
@@ -191,6 +209,8 @@ pub struct Counters {
     pub dropped_spoof: u64,
     /// Frames or descriptors from this port that make no sense.
     pub dropped_malformed: u64,
+    /// Frames to this port longer than its MTU.
+    pub dropped_too_long: u64,
     /// Frames from or to this port while its link was down.
     pub dropped_link_down: u64,
     /// Frames from this port to a MAC address no port of the segment has.
@@ -212,6 +232,20 @@ mod tests {
         }
         let add: PortAdd = serde_json::from_value(args).map_err(|e| e.to_string())?;
         add.check().map(|()| add)
+    }
+
+    #[test]
+    fn an_allowed_address_is_a_cidr_with_or_without_mac() {
+        assert_eq!("10.0.0.5/32".parse::<Allowed>().unwrap().mac, None);
+        let pair: Allowed = "02:00:00:00:00:02=2001:db8::/64".parse().unwrap();
+        assert_eq!(pair.mac.unwrap().0, [2, 0, 0, 0, 0, 2]);
+        assert!("10.0.0.5".parse::<Allowed>().unwrap_err().contains("allow"));
+        assert!(
+            "zz=10.0.0.5/32"
+                .parse::<Allowed>()
+                .unwrap_err()
+                .contains("mac")
+        );
     }
 
     #[test]

@@ -1,5 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The dom0 packet switch.
 #![forbid(unsafe_code)]
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
 
-fn main() {}
+use clap::Parser;
+use control_socket::daemon::{Termination, load_config, log_to_stderr};
+use control_socket::{Roles, Server};
+use log::{LevelFilter, error, info};
+use rustix::process::{Resource, getrlimit, setrlimit};
+use serde::Deserialize;
+use valed::control::{Control, TOOLSTACK};
+use valed::forwarder::Forwarder;
+
+/// The dom0 packet switch.
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "Example: valed --config /etc/clickos/valed.toml"
+)]
+struct Arguments {
+    /// Configuration file (TOML): `socket`, and uids per role in `[roles]`.
+    #[arg(long)]
+    config: PathBuf,
+    /// off, error, warn, info, debug or trace.
+    #[arg(long, default_value = "info")]
+    log_level: LevelFilter,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    socket: PathBuf,
+    #[serde(default)]
+    roles: Roles,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    log_to_stderr(arguments.log_level);
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            error!("{text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), String> {
+    let config: Config = load_config(&arguments.config)?;
+    let named = |e: String| format!("{}: {e}", arguments.config.display());
+    config.roles.check(&[TOOLSTACK]).map_err(named)?;
+    let text = |e: std::io::Error| e.to_string();
+    let termination = Termination::catch().map_err(text)?;
+    raise_descriptor_limit();
+    let (mut forwarder, handle) = Forwarder::new().map_err(text)?;
+    let server = Server::bind(&config.socket, config.roles).map_err(text)?;
+    let stopper = server.stopper();
+    let (control, stopping) = (Arc::new(Control(handle.clone())), handle.clone());
+    info!("listening on {}", config.socket.display());
+    let serving = std::thread::spawn(move || {
+        if let Err(e) = server.serve(control) {
+            error!("control socket: {e}");
+        }
+        handle.stop();
+    });
+    std::thread::spawn(move || {
+        termination.wait();
+        stopping.stop();
+    });
+    let result = forwarder.run().map_err(text);
+    // Control threads may wait for an answer that no longer comes.
+    drop(forwarder);
+    stopper.stop();
+    let _ = serving.join();
+    info!("stopped");
+    result
+}
+
+/// Each port of a guest costs a few descriptors; the hard limit is the administrator's word.
+fn raise_descriptor_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(e) = setrlimit(Resource::Nofile, limit) {
+        log::warn!("descriptor limit stays as it is: {e}");
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What can be typed.
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use vale_proto::{Allowed, Mac, PortName, SOCKET_VARIABLE, SwitchName, parse_address};
+
+const EXAMPLES: &str = "\
+Examples:
+  vale-ctl ports vale0
+  vale-ctl attach vale0:client --kind veth --ifname veth0 --segment 101 \\
+      --mac 02:00:00:00:00:01 --allow 10.0.1.5/32
+  vale-ctl set vale0:client --link down
+  vale-ctl stats vale0:client -o json
+  vale-ctl detach vale0:client
+Exit codes: 0 done, 1 valed refused or cannot be reached, 2 wrong arguments.";
+
+/// Shows and changes the switches of valed.
+#[derive(Parser)]
+#[command(version, after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Control socket of valed.
+    #[arg(long, env = SOCKET_VARIABLE, global = true, default_value = "/run/clickos/valed.sock")]
+    pub socket: PathBuf,
+    #[arg(short, long, value_enum, global = true, default_value_t = Format::Table)]
+    pub output: Format,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Table,
+    Json,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Shows the switches.
+    List,
+    /// Shows the ports of one switch, or of all.
+    Ports { switch: Option<SwitchName> },
+    /// Shows the counters of one port, or of all.
+    Stats {
+        #[arg(value_name = "SWITCH:PORT")]
+        of: Option<Address>,
+    },
+    /// Attaches an interface. With --allow, port security is on.
+    Attach(Attach),
+    /// Detaches a port; one that does not exist is fine.
+    Detach {
+        #[arg(value_name = "SWITCH:PORT")]
+        port: Address,
+    },
+    /// Changes a port.
+    Set {
+        #[arg(value_name = "SWITCH:PORT")]
+        port: Address,
+        #[arg(long, value_enum)]
+        link: Link,
+    },
+}
+
+#[derive(Args)]
+pub struct Attach {
+    #[arg(value_name = "SWITCH:PORT")]
+    pub port: Address,
+    /// tap: made if it does not exist; veth: any existing interface.
+    #[arg(long, value_enum)]
+    pub kind: KindChoice,
+    #[arg(long)]
+    pub ifname: String,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=vale_proto::MAX_SEGMENT as i64))]
+    pub segment: u16,
+    /// Address of what is behind the port; without it the port gets flooded frames only.
+    #[arg(long)]
+    pub mac: Option<Mac>,
+    /// Source address that may be used, CIDR or MAC=CIDR; can be repeated.
+    #[arg(long)]
+    pub allow: Vec<Allowed>,
+    #[arg(long, default_value_t = 1500)]
+    pub mtu: u16,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum KindChoice {
+    Tap,
+    Veth,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Link {
+    Up,
+    Down,
+}
+
+impl Link {
+    pub fn is_up(self) -> bool {
+        matches!(self, Self::Up)
+    }
+}
+
+/// `vale0:name`.
+#[derive(Clone)]
+pub struct Address {
+    pub switch: SwitchName,
+    pub port: PortName,
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse_address(text).map(|(switch, port)| Self { switch, port })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent_and_the_examples_parse() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+        let joined = EXAMPLES.replace("\\\n", " ");
+        let examples: Vec<_> = joined
+            .lines()
+            .filter(|l| l.starts_with("  vale-ctl"))
+            .collect();
+        assert_eq!(examples.len(), 5);
+        for example in examples {
+            Arguments::try_parse_from(example.split_whitespace())
+                .map(drop)
+                .unwrap();
+        }
+    }
+}

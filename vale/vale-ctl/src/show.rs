@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tables and JSON.
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use vale_proto::PortInfo;
+
+use crate::arguments::Format;
+
+pub fn switches(ports: &[PortInfo], format: Format) -> String {
+    let mut counts = BTreeMap::new();
+    for port in ports {
+        *counts.entry(port.switch.as_str()).or_insert(0usize) += 1;
+    }
+    if format == Format::Json {
+        let list: Vec<_> = counts
+            .iter()
+            .map(|(name, n)| json!({"switch": name, "ports": n}))
+            .collect();
+        return json_text(&list);
+    }
+    let rows = counts
+        .iter()
+        .map(|(name, n)| vec![(*name).to_owned(), n.to_string()]);
+    table(&["SWITCH", "PORTS"], rows)
+}
+
+pub fn ports(ports: &[PortInfo], format: Format) -> String {
+    if format == Format::Json {
+        return json_text(&ports);
+    }
+    let rows = ports.iter().map(|p| {
+        let value = json!(p);
+        vec![
+            address(p),
+            text(&value["kind"]),
+            p.segment.to_string(),
+            p.mac.map_or("-".to_owned(), |m| m.to_string()),
+            if p.link_up { "up" } else { "down" }.to_owned(),
+            p.counters.rx_packets.to_string(),
+            p.counters.tx_packets.to_string(),
+        ]
+    });
+    table(
+        &["PORT", "KIND", "SEGMENT", "MAC", "LINK", "RX", "TX"],
+        rows,
+    )
+}
+
+pub fn stats(ports: &[PortInfo], format: Format) -> String {
+    if format == Format::Json {
+        return json_text(&ports);
+    }
+    let rows = ports.iter().flat_map(|p| {
+        let counters = json!(p.counters);
+        let counters = counters.as_object().cloned().unwrap_or_default();
+        counters
+            .into_iter()
+            .map(|(name, value)| vec![address(p), name, text(&value)])
+    });
+    table(&["PORT", "COUNTER", "VALUE"], rows)
+}
+
+fn address(port: &PortInfo) -> String {
+    format!("{}:{}", port.switch, port.port)
+}
+
+fn text(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn json_text(value: &impl Serialize) -> String {
+    format!("{:#}\n", json!(value))
+}
+
+fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut all = vec![head.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>()];
+    all.extend(rows);
+    let width = |column: usize| all.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths: Vec<_> = (0..head.len()).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells: Vec<_> = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
+        cells.join("  ").trim_end().to_owned() + "\n"
+    };
+    all.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port(name: &str) -> PortInfo {
+        serde_json::from_value(json!({
+            "switch": "vale0", "port": name, "kind": "veth", "segment": 7, "mac": null, "link_up": false,
+            "counters": vale_proto::Counters { rx_packets: 12, ..Default::default() },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn tables_are_aligned() {
+        let ports = [port("a"), port("longer")];
+        assert_eq!(
+            switches(&ports, Format::Table),
+            "SWITCH  PORTS\nvale0   2\n"
+        );
+        let text = super::ports(&ports, Format::Table);
+        assert_eq!(
+            text.lines().nth(1).unwrap(),
+            "vale0:a       veth  7        -    down  12  0"
+        );
+        assert!(stats(&ports, Format::Table).contains("vale0:longer  rx_packets"));
+    }
+
+    #[test]
+    fn json_is_what_the_daemon_said() {
+        let text = super::ports(&[port("a")], Format::Json);
+        let back: Vec<PortInfo> = serde_json::from_str(&text).unwrap();
+        assert_eq!(back, [port("a")]);
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs of the control socket.
+use std::io;
+use std::os::fd::OwnedFd;
+
+use control_socket::{Access, ApiError, Peer, Reply, Service};
+use log::info;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use vale_proto::{PortAdd, PortId, PortList, PortSet, Ports};
+
+use crate::forwarder::{AddFailure, Handle, MAX_SWITCHES};
+use crate::port;
+use crate::switch::{AddError, MAX_PORTS};
+
+/// The role of the daemon that makes and removes guests.
+pub const TOOLSTACK: &str = "toolstack";
+
+/// What valed does behind its socket.
+pub struct Control(pub Handle);
+
+impl Service for Control {
+    fn verbs(&self) -> &'static [(&'static str, Access)] {
+        const CHANGE: Access = Access::Only(&[TOOLSTACK]);
+        &[
+            ("hello", Access::Any),
+            ("port-add", CHANGE),
+            ("port-remove", CHANGE),
+            ("port-set", CHANGE),
+            ("port-list", Access::Any),
+        ]
+    }
+
+    fn call(
+        &self,
+        peer: &Peer,
+        verb: &str,
+        args: Value,
+        _: Vec<OwnedFd>,
+    ) -> Result<Reply, ApiError> {
+        match verb {
+            "port-add" => self.port_add(peer, parse(verb, args)?),
+            "port-remove" => self.port_remove(peer, parse(verb, args)?),
+            "port-set" => self.port_set(parse(verb, args)?),
+            "port-list" => self.port_list(parse(verb, args)?),
+            _ => Ok(json!({"version": env!("CARGO_PKG_VERSION")}).into()),
+        }
+    }
+}
+
+impl Control {
+    fn port_add(&self, peer: &Peer, add: PortAdd) -> Result<Reply, ApiError> {
+        add.check()
+            .map_err(|e| ApiError::bad_request(format!("port-add: {e}")))?;
+        let (port, fds) = port::open(&add).map_err(|e| open_error(&add, &e))?;
+        let (port, switch) = (Box::new(port), add.switch.clone());
+        let added = self
+            .0
+            .run(move |forwarder| forwarder.add(&switch, port))
+            .ok_or_else(stopped)?;
+        added.map_err(|e| add_error(&add, e))?;
+        let PortAdd {
+            switch,
+            port,
+            kind,
+            segment,
+            ..
+        } = &add;
+        info!(
+            "{switch}:{port}: added by uid {}, {kind:?} in segment {segment}",
+            peer.uid
+        );
+        Ok(Reply::WithFds(json!({}), fds))
+    }
+
+    fn port_remove(&self, peer: &Peer, id: PortId) -> Result<Reply, ApiError> {
+        let PortId { switch, port } = id.clone();
+        self.0
+            .run(move |forwarder| forwarder.remove(&switch, &port))
+            .ok_or_else(stopped)?;
+        info!("{}:{}: removed by uid {}", id.switch, id.port, peer.uid);
+        Ok(json!({}).into())
+    }
+
+    fn port_set(&self, set: PortSet) -> Result<Reply, ApiError> {
+        let name = format!("{}:{}", set.switch, set.port);
+        let found = self
+            .0
+            .run(move |forwarder| forwarder.set_link(&set.switch, &set.port, set.link_up));
+        match found {
+            Some(true) => Ok(json!({}).into()),
+            Some(false) => Err(ApiError::new(
+                "no-such-port",
+                format!("{name}: there is no such port"),
+            )),
+            None => Err(stopped()),
+        }
+    }
+
+    fn port_list(&self, list: PortList) -> Result<Reply, ApiError> {
+        let ports = self
+            .0
+            .run(move |forwarder| forwarder.list(list.switch.as_ref()))
+            .ok_or_else(stopped)?;
+        let answer = serde_json::to_value(Ports { ports })
+            .map_err(|e| ApiError::new("internal", e.to_string()))?;
+        Ok(answer.into())
+    }
+}
+
+/// Arguments that are absent are an empty object.
+fn parse<T: DeserializeOwned>(verb: &str, args: Value) -> Result<T, ApiError> {
+    let args = if args.is_null() { json!({}) } else { args };
+    serde_json::from_value(args).map_err(|e| ApiError::bad_request(format!("{verb}: {e}")))
+}
+
+fn stopped() -> ApiError {
+    ApiError::new("internal", "valed is stopping")
+}
+
+fn open_error(add: &PortAdd, error: &io::Error) -> ApiError {
+    let (name, ifname) = (&add.port, add.ifname.as_deref().unwrap_or_default());
+    match error
+        .raw_os_error()
+        .map(rustix::io::Errno::from_raw_os_error)
+    {
+        Some(rustix::io::Errno::NODEV) => {
+            let message = format!("ifname: {ifname} does not exist in valed's network namespace");
+            ApiError::new("no-such-interface", message)
+        }
+        _ => ApiError::new("internal", format!("port {name}: {ifname}: {error}")),
+    }
+}
+
+fn add_error(add: &PortAdd, failure: AddFailure) -> ApiError {
+    let PortAdd {
+        switch,
+        port,
+        segment,
+        ..
+    } = add;
+    let (code, text) = match failure {
+        AddFailure::InterfaceTaken(ifname) => (
+            "exists",
+            format!("ifname: {ifname} belongs to another port"),
+        ),
+        AddFailure::TooManySwitches => (
+            "too-many",
+            format!("there are {MAX_SWITCHES} switches already"),
+        ),
+        AddFailure::Switch(AddError::Full) => (
+            "too-many",
+            format!("the switch has {MAX_PORTS} ports already"),
+        ),
+        AddFailure::Switch(AddError::NameTaken) => ("exists", "the port exists already".to_owned()),
+        AddFailure::Switch(AddError::MacTaken(mac)) => (
+            "exists",
+            format!("mac: another port in segment {segment} has {mac}"),
+        ),
+        AddFailure::Watch(e) => ("internal", e.to_string()),
+    };
+    ApiError::new(code, format!("{switch}:{port}: {text}"))
+}

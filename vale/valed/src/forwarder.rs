@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The forwarding thread: polls while there is work, sleeps when there is none.
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::io::Errno;
+use vale_proto::{PortInfo, PortName, SwitchName};
+
+use crate::port::Port;
+use crate::switch::{AddError, MAX_PORTS, Scratch, Switch};
+
+/// Most switches.
+pub const MAX_SWITCHES: usize = 64;
+/// Polling goes on this long after the last frame: waking up costs about as much.
+const SPIN: Duration = Duration::from_micros(30);
+/// While busy, interfaces are asked this often whether they have something.
+const EVENTS_EVERY: Duration = Duration::from_micros(20);
+const COMMANDS: usize = 64;
+/// Token of the eventfd that announces commands.
+const COMMAND_TOKEN: u64 = u64::MAX;
+
+type Command = Box<dyn FnOnce(&mut Forwarder) + Send>;
+
+/// Sends work to the forwarding thread.
+#[derive(Clone)]
+pub struct Handle {
+    commands: SyncSender<Command>,
+    wake: Arc<OwnedFd>,
+}
+
+impl Handle {
+    /// Runs `work` on the forwarding thread, between two rounds, and waits for its result. None
+    /// if the thread has ended.
+    pub fn run<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Forwarder) -> R + Send + 'static,
+    ) -> Option<R> {
+        let (reply, result) = sync_channel(1);
+        let command: Command = Box::new(move |forwarder| {
+            let _ = reply.send(work(forwarder));
+        });
+        self.commands.send(command).ok()?;
+        let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+        result.recv().ok()
+    }
+
+    /// Ends [`Forwarder::run`].
+    pub fn stop(&self) {
+        self.run(|forwarder| forwarder.running = false);
+    }
+}
+
+pub struct Forwarder {
+    switches: Vec<Option<Switch>>,
+    commands: Receiver<Command>,
+    epoll: OwnedFd,
+    events: Vec<Event>,
+    wake: Arc<OwnedFd>,
+    running: bool,
+}
+
+impl Forwarder {
+    pub fn new() -> io::Result<(Self, Handle)> {
+        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let (token, flags) = (
+            EventData::new_u64(COMMAND_TOKEN),
+            EventFlags::IN | EventFlags::ET,
+        );
+        epoll::add(&epoll, &wake, token, flags)?;
+        let (sender, commands) = sync_channel(COMMANDS);
+        let handle = Handle {
+            commands: sender,
+            wake: Arc::clone(&wake),
+        };
+        let events = Vec::with_capacity(64);
+        Ok((
+            Self {
+                switches: Vec::new(),
+                commands,
+                epoll,
+                events,
+                wake,
+                running: true,
+            },
+            handle,
+        ))
+    }
+
+    /// Forwards until [`Handle::stop`].
+    pub fn run(&mut self) -> io::Result<()> {
+        let mut scratch = Scratch::default();
+        let mut last_frame = Instant::now();
+        let mut last_events = last_frame;
+        while self.running {
+            self.run_commands();
+            let moved = self.round(&mut scratch);
+            let now = Instant::now();
+            if moved {
+                last_frame = now;
+            }
+            if now - last_frame >= SPIN {
+                self.sleep()?;
+            } else if now - last_events >= EVENTS_EVERY && self.has_interfaces() {
+                last_events = now;
+                self.take_events(Some(&Timespec {
+                    tv_sec: 0,
+                    tv_nsec: 0,
+                }))?;
+            } else if !moved {
+                std::hint::spin_loop();
+            }
+        }
+        Ok(())
+    }
+
+    fn run_commands(&mut self) {
+        loop {
+            match self.commands.try_recv() {
+                Ok(command) => command(self),
+                Err(TryRecvError::Empty) => return,
+                // All handles are gone: nobody could stop us or add ports any more.
+                Err(TryRecvError::Disconnected) => return self.running = false,
+            }
+        }
+    }
+
+    fn round(&mut self, scratch: &mut Scratch) -> bool {
+        let mut moved = false;
+        for switch in self.switches.iter_mut().flatten() {
+            moved |= switch.round(scratch);
+        }
+        moved
+    }
+
+    fn has_interfaces(&self) -> bool {
+        self.switches
+            .iter()
+            .flatten()
+            .any(|s| s.ports().any(|p| p.ifname().is_some()))
+    }
+
+    /// Waits for a kick, an interface or a command, unless one of them came meanwhile.
+    fn sleep(&mut self) -> io::Result<()> {
+        let mut busy = false;
+        for switch in self.switches.iter_mut().flatten() {
+            busy |= switch.sleep_prepare();
+        }
+        if !busy {
+            self.take_events(None)?;
+        }
+        self.switches
+            .iter_mut()
+            .flatten()
+            .for_each(Switch::wake_done);
+        Ok(())
+    }
+
+    fn take_events(&mut self, timeout: Option<&Timespec>) -> io::Result<()> {
+        self.events.clear();
+        match epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(&mut self.events),
+            timeout,
+        ) {
+            Ok(_) | Err(Errno::INTR) => (),
+            Err(e) => return Err(e.into()),
+        }
+        for event in &self.events {
+            let token = event.data.u64();
+            if token == COMMAND_TOKEN {
+                // Edge-triggered, so this only keeps the counter from filling up.
+                let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
+                continue;
+            }
+            let (switch, place) = (
+                (token / MAX_PORTS as u64) as usize,
+                (token % MAX_PORTS as u64) as usize,
+            );
+            if let Some(Some(switch)) = self.switches.get_mut(switch) {
+                switch.event(place);
+            }
+        }
+        Ok(())
+    }
+
+    fn switch_mut(&mut self, name: &SwitchName) -> Option<&mut Switch> {
+        self.switches.iter_mut().flatten().find(|s| s.name == *name)
+    }
+
+    /// Adds a port, making its switch if it is the first.
+    pub fn add(&mut self, name: &SwitchName, port: Box<Port>) -> Result<(), AddFailure> {
+        if let Some(ifname) = port.ifname() {
+            if self
+                .switches
+                .iter()
+                .flatten()
+                .flat_map(Switch::ports)
+                .any(|p| p.ifname() == Some(ifname))
+            {
+                return Err(AddFailure::InterfaceTaken(ifname.to_owned()));
+            }
+        }
+        let found = self
+            .switches
+            .iter()
+            .position(|s| s.as_ref().is_some_and(|s| s.name == *name));
+        let index = found
+            .or_else(|| self.switches.iter().position(Option::is_none))
+            .unwrap_or(self.switches.len());
+        if index == MAX_SWITCHES {
+            return Err(AddFailure::TooManySwitches);
+        }
+        self.switches
+            .resize_with(self.switches.len().max(index + 1), || None);
+        let switch = self.switches[index].get_or_insert_with(|| Switch::new(name.clone()));
+        let port_name = port.name.clone();
+        let result = switch.add(port).map_err(AddFailure::Switch);
+        let result = result.and_then(|place| self.watch(index, place, name, &port_name));
+        self.drop_if_empty(name);
+        result
+    }
+
+    fn watch(
+        &mut self,
+        index: usize,
+        place: usize,
+        name: &SwitchName,
+        port: &PortName,
+    ) -> Result<(), AddFailure> {
+        let token = EventData::new_u64((index * MAX_PORTS + place) as u64);
+        let Some(switch) = &mut self.switches[index] else {
+            return Ok(());
+        };
+        let Some(added) = switch.port_mut(port) else {
+            return Ok(());
+        };
+        let flags = EventFlags::IN | EventFlags::ET;
+        let watched = epoll::add(&self.epoll, added.event_fd(), token, flags);
+        watched.map_err(|e| {
+            self.remove(name, port);
+            AddFailure::Watch(e)
+        })
+    }
+
+    /// Removes a port, and its switch with the last one.
+    pub fn remove(&mut self, name: &SwitchName, port: &PortName) {
+        let Some(port) = self.switch_mut(name).and_then(|s| s.remove(port)) else {
+            return;
+        };
+        // The guest may hold a copy of its eventfd, so closing ours would not end the watch.
+        let _ = epoll::delete(&self.epoll, port.event_fd());
+        self.drop_if_empty(name);
+    }
+
+    fn drop_if_empty(&mut self, name: &SwitchName) {
+        for place in &mut self.switches {
+            if place
+                .as_ref()
+                .is_some_and(|s| s.name == *name && s.ports().next().is_none())
+            {
+                *place = None;
+            }
+        }
+    }
+
+    /// False if there is no such port.
+    pub fn set_link(&mut self, name: &SwitchName, port: &PortName, up: bool) -> bool {
+        let port = self.switch_mut(name).and_then(|s| s.port_mut(port));
+        port.map(|p| p.link_up = up).is_some()
+    }
+
+    /// The ports of one switch, or of all.
+    pub fn list(&self, name: Option<&SwitchName>) -> Vec<PortInfo> {
+        let wanted = self
+            .switches
+            .iter()
+            .flatten()
+            .filter(|s| name.is_none_or(|n| s.name == *n));
+        wanted.flat_map(Switch::infos).collect()
+    }
+}
+
+/// Why a port cannot be added.
+#[derive(Debug)]
+pub enum AddFailure {
+    InterfaceTaken(String),
+    TooManySwitches,
+    Switch(AddError),
+    Watch(Errno),
+}

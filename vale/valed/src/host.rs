@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A tap or an interface of this host as the far end of a port.
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use vale_netdev::{RecvBatch, SendBatch, VNET_HEADER, open_packet_socket, open_tap};
+use vale_proto::{Counters, Kind};
+
+/// Frames for an interface are collected and sent together.
+pub struct HostPort {
+    pub ifname: String,
+    fd: OwnedFd,
+    is_tap: bool,
+    sending: SendBatch,
+    /// There may be frames to read.
+    pub ready: bool,
+    /// The last error was logged already.
+    failing: bool,
+}
+
+impl HostPort {
+    pub fn open(kind: Kind, ifname: &str) -> io::Result<Self> {
+        let is_tap = kind == Kind::Tap;
+        let fd = if is_tap {
+            open_tap(ifname)?
+        } else {
+            open_packet_socket(ifname)?
+        };
+        let ifname = ifname.to_owned();
+        Ok(Self {
+            ifname,
+            fd,
+            is_tap,
+            sending: SendBatch::default(),
+            ready: true,
+            failing: false,
+        })
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Frames read into `batch`. Failures are logged once until the next success; epoll tells
+    /// when there is something new.
+    pub fn receive(&mut self, batch: &mut RecvBatch) -> usize {
+        let result = if self.is_tap {
+            batch.read(self.fd.as_fd())
+        } else {
+            batch.receive(self.fd.as_fd())
+        };
+        match result {
+            Ok(count) => {
+                self.ready = count == RecvBatch::MAX;
+                self.failing &= count == 0;
+                count
+            }
+            Err(error) => {
+                self.ready = false;
+                self.report(&error);
+                0
+            }
+        }
+    }
+
+    /// Queues a frame, sending what is queued before if there is no room.
+    pub fn push(&mut self, header: &[u8; VNET_HEADER], frame: &[u8], counters: &mut Counters) {
+        if !self.sending.push(header, frame) {
+            self.flush(counters);
+            let _empty_takes_any = self.sending.push(header, frame);
+        }
+    }
+
+    /// Sends what is queued and counts what became of it.
+    pub fn flush(&mut self, counters: &mut Counters) {
+        let mut last_error = None;
+        let mut count = |(result, len): (io::Result<()>, usize)| match result {
+            Ok(()) => {
+                counters.tx_packets += 1;
+                counters.tx_bytes += len as u64;
+            }
+            Err(error) => *counter_of(&error, counters, &mut last_error) += 1,
+        };
+        if self.is_tap {
+            self.sending.write(self.fd.as_fd(), &mut count);
+        } else {
+            self.sending.send(self.fd.as_fd(), &mut count);
+        }
+        if let Some(error) = last_error {
+            self.report(&error);
+        }
+    }
+
+    fn report(&mut self, error: &io::Error) {
+        if !self.failing {
+            self.failing = true;
+            log::warn!("{}: {error}", self.ifname);
+        }
+    }
+}
+
+/// Which counter an error of sending belongs to; an error that is no ordinary one is kept.
+fn counter_of<'a>(
+    error: &io::Error,
+    counters: &'a mut Counters,
+    kept: &mut Option<io::Error>,
+) -> &'a mut u64 {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    match errno {
+        _ if error.kind() == ErrorKind::WouldBlock => &mut counters.dropped_full,
+        Some(Errno::NOBUFS | Errno::NOMEM) => &mut counters.dropped_full,
+        Some(Errno::MSGSIZE) => &mut counters.dropped_too_long,
+        Some(Errno::INVAL) => &mut counters.dropped_malformed,
+        _ => {
+            *kept = error.raw_os_error().map(io::Error::from_raw_os_error);
+            &mut counters.dropped_link_down
+        }
+    }
+}

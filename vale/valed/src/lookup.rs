@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where a frame goes: the replaceable stage of the switch.
+use rustc_hash::FxHashMap;
+use vale_proto::Mac;
+
+/// Decides from segment and destination MAC. The switch keeps it in step with its ports.
+pub trait Lookup: Send {
+    /// The place of the port with this address.
+    fn find(&self, segment: u16, mac: Mac) -> Option<usize>;
+    /// A port came; false if another has its address.
+    fn insert(&mut self, segment: u16, mac: Mac, place: usize) -> bool;
+    /// The port went.
+    fn remove(&mut self, segment: u16, mac: Mac);
+}
+
+/// The toolstack's addresses; nothing is learned from frames.
+#[derive(Default)]
+pub struct StaticTable(FxHashMap<u64, usize>);
+
+fn key(segment: u16, mac: Mac) -> u64 {
+    let [a, b, c, d, e, f] = mac.0;
+    u64::from_be_bytes([0, 0, a, b, c, d, e, f]) | u64::from(segment) << 48
+}
+
+impl Lookup for StaticTable {
+    fn find(&self, segment: u16, mac: Mac) -> Option<usize> {
+        self.0.get(&key(segment, mac)).copied()
+    }
+
+    fn insert(&mut self, segment: u16, mac: Mac, place: usize) -> bool {
+        let free = !self.0.contains_key(&key(segment, mac));
+        if free {
+            self.0.insert(key(segment, mac), place);
+        }
+        free
+    }
+
+    fn remove(&mut self, segment: u16, mac: Mac) {
+        self.0.remove(&key(segment, mac));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_belongs_to_one_port_of_its_segment() {
+        let mut table = StaticTable::default();
+        let mac = Mac([2, 0, 0, 0, 0, 1]);
+        assert!(table.insert(1, mac, 3) && table.insert(2, mac, 4));
+        assert!(!table.insert(1, mac, 5));
+        assert_eq!(
+            (table.find(1, mac), table.find(2, mac), table.find(3, mac)),
+            (Some(3), Some(4), None)
+        );
+        table.remove(1, mac);
+        assert_eq!((table.find(1, mac), table.find(2, mac)), (None, Some(4)));
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The `virtio_net_hdr` (linux/virtio_net.h), 10 bytes in native byte order.
+use vale_netdev::VNET_HEADER;
+
+const NEEDS_CSUM: u8 = 1;
+const GSO_TCPV4: u8 = 1;
+const GSO_TCPV6: u8 = 4;
+const GSO_UDP_L4: u8 = 5;
+const GSO_ECN: u8 = 0x80;
+
+/// A checksum to be filled in: the sum of everything from `start` on goes to `start + offset`,
+/// where the pseudo header's sum already is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checksum {
+    pub start: u16,
+    pub offset: u16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GsoKind {
+    TcpV4,
+    TcpV6,
+    Udp,
+}
+
+/// A frame to be cut into segments of `size` bytes of payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gso {
+    pub kind: GsoKind,
+    pub size: u16,
+    /// The TCP sender uses ECN.
+    ecn: bool,
+    header_len: u16,
+}
+
+/// What is left to do for a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offload {
+    pub checksum: Option<Checksum>,
+    pub gso: Option<Gso>,
+}
+
+impl Offload {
+    /// None for what the kernel was not told we understand, or what does not fit the frame.
+    pub fn parse(header: &[u8; VNET_HEADER], frame_len: usize) -> Option<Self> {
+        let field = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
+        let checksum = (header[0] & NEEDS_CSUM != 0).then(|| Checksum {
+            start: field(6),
+            offset: field(8),
+        });
+        if let Some(c) = checksum {
+            if usize::from(c.start) + usize::from(c.offset) + 2 > frame_len {
+                return None;
+            }
+        }
+        let kind = match header[1] & !GSO_ECN {
+            0 => {
+                return Some(Self {
+                    checksum,
+                    gso: None,
+                });
+            }
+            GSO_TCPV4 => GsoKind::TcpV4,
+            GSO_TCPV6 => GsoKind::TcpV6,
+            GSO_UDP_L4 => GsoKind::Udp,
+            _ => return None,
+        };
+        let gso = Gso {
+            kind,
+            size: field(4),
+            ecn: header[1] & GSO_ECN != 0,
+            header_len: field(2),
+        };
+        // Segmentation implies that every segment's checksum has to be made.
+        checksum?;
+        (gso.size > 0).then_some(Self {
+            checksum,
+            gso: Some(gso),
+        })
+    }
+
+    pub fn to_header(self) -> [u8; VNET_HEADER] {
+        let mut header = [0; VNET_HEADER];
+        let mut put =
+            |at: usize, value: u16| header[at..at + 2].copy_from_slice(&value.to_ne_bytes());
+        if let Some(gso) = self.gso {
+            put(2, gso.header_len);
+            put(4, gso.size);
+        }
+        if let Some(checksum) = self.checksum {
+            put(6, checksum.start);
+            put(8, checksum.offset);
+            header[0] = NEEDS_CSUM;
+        }
+        if let Some(gso) = self.gso {
+            let kind = match gso.kind {
+                GsoKind::TcpV4 => GSO_TCPV4,
+                GsoKind::TcpV6 => GSO_TCPV6,
+                GsoKind::Udp => GSO_UDP_L4,
+            };
+            header[1] = kind | if gso.ecn { GSO_ECN } else { 0 };
+        }
+        header
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(flags: u8, gso: u8, fields: [u16; 4]) -> [u8; VNET_HEADER] {
+        let mut header = [flags, gso, 0, 0, 0, 0, 0, 0, 0, 0];
+        for (n, field) in fields.iter().enumerate() {
+            header[2 + 2 * n..4 + 2 * n].copy_from_slice(&field.to_ne_bytes());
+        }
+        header
+    }
+
+    #[test]
+    fn what_is_understood_comes_out_as_it_went_in() {
+        for good in [
+            header(0, 0, [0; 4]),
+            header(1, 0, [0, 0, 34, 16]),
+            header(1, GSO_TCPV4, [54, 1448, 34, 16]),
+            header(1, GSO_TCPV6 | GSO_ECN, [74, 1428, 54, 16]),
+            header(1, GSO_UDP_L4, [42, 1400, 34, 6]),
+        ] {
+            assert_eq!(Offload::parse(&good, 3000).unwrap().to_header(), good);
+        }
+    }
+
+    #[test]
+    fn the_rest_is_refused() {
+        for (bad, why) in [
+            (header(1, 0, [0, 0, 2990, 16]), "checksum behind the frame"),
+            (header(1, 0, [0, 0, 0xffff, 0xffff]), "overflow"),
+            (
+                header(0, GSO_TCPV4, [54, 1448, 34, 16]),
+                "segmentation without checksum",
+            ),
+            (header(1, GSO_TCPV4, [54, 0, 34, 16]), "segments of nothing"),
+            (header(1, 3, [42, 1400, 34, 6]), "UDP fragmentation"),
+            (header(1, 9, [42, 1400, 34, 6]), "unknown kind"),
+        ] {
+            assert_eq!(Offload::parse(&bad, 3000), None, "{why}");
+        }
+    }
+}

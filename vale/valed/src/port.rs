@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A port of a switch: what it is attached to, what it may do, what happened at it.
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use ring::{PushError, RingError, SwitchPort};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::pipe::{PipeFlags, pipe_with};
+use vale_proto::{Counters, Kind, Mac, PortAdd, PortInfo, PortName, SwitchName};
+
+use crate::guard::Guard;
+use crate::host::HostPort;
+use crate::offload::{Offload, Segments, complete};
+
+/// Most segments made of one frame: 64 KB in TCP's smallest usual segments.
+const MAX_SEGMENTS: usize = 2048;
+
+/// What is at the far end.
+pub enum Device {
+    Ring(RingPort),
+    Host(HostPort),
+}
+
+/// A guest's rings and their two notifications.
+pub struct RingPort {
+    pub ring: SwitchPort,
+    /// Eventfd the guest writes to. It is only ever polled: the guest may change its flags, so a
+    /// read could block.
+    kick: OwnedFd,
+    /// Write end of a pipe; its flags are ours alone, so that a write cannot be made to block.
+    wake: OwnedFd,
+}
+
+impl RingPort {
+    /// The port and the guest's descriptors: memfd, kick, wake.
+    pub fn create(slots: u32) -> Result<(Self, [OwnedFd; 3]), RingError> {
+        let (ring, memfd) = SwitchPort::create(slots)?;
+        let kick = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let (woken, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        // The guest's end keeps the flag: a spurious read must not hang it.
+        fcntl_setfl(&wake, OFlags::NONBLOCK)?;
+        let theirs = rustix::io::fcntl_dupfd_cloexec(&kick, 3)?;
+        Ok((Self { ring, kick, wake }, [memfd, theirs, woken]))
+    }
+
+    /// Wakes the guest. A full pipe means that it has been woken already.
+    fn wake(&self) {
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+}
+
+/// A frame on its way to one or more ports.
+pub struct Outgoing<'a> {
+    pub bytes: &'a mut [u8],
+    pub offload: Offload,
+    /// Where the IP packet begins.
+    pub payload: usize,
+    /// Bytes of the frame, or of its longest segment.
+    pub longest: usize,
+}
+
+impl<'a> Outgoing<'a> {
+    /// None if the frame is to be segmented but cannot be.
+    pub fn new(bytes: &'a mut [u8], offload: Offload, payload: usize) -> Option<Self> {
+        let longest = match offload.gso {
+            None => bytes.len(),
+            Some(gso) => {
+                let segments = Segments::new(bytes, gso)?;
+                if segments.count() > MAX_SEGMENTS {
+                    return None;
+                }
+                segments.longest()
+            }
+        };
+        Some(Self {
+            bytes,
+            offload,
+            payload,
+            longest,
+        })
+    }
+}
+
+pub struct Port {
+    pub name: PortName,
+    kind: Kind,
+    pub segment: u16,
+    pub mac: Option<Mac>,
+    mtu: usize,
+    pub link_up: bool,
+    pub guard: Guard,
+    pub counters: Counters,
+    pub device: Device,
+    /// Frames were moved since the last flush.
+    pub dirty: bool,
+}
+
+impl Port {
+    pub fn new(add: &PortAdd, device: Device) -> Self {
+        Self {
+            name: add.port.clone(),
+            kind: add.kind,
+            segment: add.segment,
+            mac: add.mac,
+            mtu: add.mtu.into(),
+            link_up: add.link_up,
+            guard: Guard::new(add),
+            counters: Counters::default(),
+            device,
+            dirty: false,
+        }
+    }
+
+    /// What epoll has to watch.
+    pub fn event_fd(&self) -> BorrowedFd<'_> {
+        match &self.device {
+            Device::Ring(port) => port.kick.as_fd(),
+            Device::Host(port) => port.fd(),
+        }
+    }
+
+    pub fn ifname(&self) -> Option<&str> {
+        match &self.device {
+            Device::Ring(_) => None,
+            Device::Host(port) => Some(&port.ifname),
+        }
+    }
+
+    /// Hands a frame to the far end, or counts why not. [`Self::flush`] makes it seen.
+    pub fn deliver(&mut self, out: &mut Outgoing<'_>, scratch: &mut Vec<u8>) {
+        if !self.link_up {
+            self.counters.dropped_link_down += 1;
+            return;
+        }
+        if out.longest - out.payload > self.mtu {
+            self.counters.dropped_too_long += 1;
+            return;
+        }
+        match &mut self.device {
+            Device::Host(port) => {
+                port.push(&out.offload.to_header(), out.bytes, &mut self.counters)
+            }
+            Device::Ring(port) => push_finished(&mut port.ring, out, scratch, &mut self.counters),
+        }
+    }
+
+    /// Lets the far end see what was delivered and gives back what was taken, with at most one
+    /// notification.
+    pub fn flush(&mut self) {
+        self.dirty = false;
+        match &mut self.device {
+            Device::Host(port) => port.flush(&mut self.counters),
+            Device::Ring(port) => {
+                if port.ring.publish() {
+                    port.wake();
+                    self.counters.kicks += 1;
+                }
+            }
+        }
+    }
+
+    /// The port as `port-list` shows it.
+    pub fn info(&self, switch: &SwitchName) -> PortInfo {
+        let mut counters = self.counters;
+        if let Device::Ring(port) = &self.device {
+            counters.dropped_malformed += port.ring.malformed();
+        }
+        PortInfo {
+            switch: switch.clone(),
+            port: self.name.clone(),
+            kind: self.kind,
+            segment: self.segment,
+            mac: self.mac,
+            link_up: self.link_up,
+            counters,
+        }
+    }
+}
+
+/// Does what the sender left to do and puts the result into a guest's ring.
+fn push_finished(
+    ring: &mut SwitchPort,
+    out: &mut Outgoing<'_>,
+    scratch: &mut Vec<u8>,
+    counters: &mut Counters,
+) {
+    let Some(gso) = out.offload.gso else {
+        if let Some(checksum) = out.offload.checksum.take() {
+            complete(out.bytes, checksum);
+        }
+        return push(ring, out.bytes, counters);
+    };
+    let Some(mut segments) = Segments::new(out.bytes, gso) else {
+        return;
+    };
+    while segments.next_into(scratch) {
+        push(ring, scratch, counters);
+    }
+}
+
+fn push(ring: &mut SwitchPort, frame: &[u8], counters: &mut Counters) {
+    match ring.push(frame) {
+        Ok(()) => {
+            counters.tx_packets += 1;
+            counters.tx_bytes += frame.len() as u64;
+        }
+        Err(PushError::Full) => counters.dropped_full += 1,
+        Err(PushError::BadLength(_)) => counters.dropped_too_long += 1,
+        Err(PushError::BadBuffer) => counters.dropped_malformed += 1,
+    }
+}
+
+/// Opens what `add` asks for and returns the descriptors for the caller, if any.
+pub fn open(add: &PortAdd) -> io::Result<(Port, Vec<OwnedFd>)> {
+    let ifname = add.ifname.as_deref().unwrap_or_default();
+    let (device, fds) = match add.kind {
+        Kind::Process => {
+            let (port, fds) = RingPort::create(add.slots).map_err(io::Error::other)?;
+            (Device::Ring(port), fds.into())
+        }
+        kind => (Device::Host(HostPort::open(kind, ifname)?), Vec::new()),
+    };
+    Ok((Port::new(add, device), fds))
+}
