@@ -72,11 +72,11 @@ class ClickOSDriver(driver.ComputeDriver):
     def _connected(self):
         self._availability.found()
         for found in self._guests.list():
-            if found['state'] == guest.CRASHED:
+            if found['state'] in guest.DOWN:
                 self._died(found['uuid'], found.get('reason'))
 
     def _died(self, uuid, reason):
-        LOG.warning('Guest died: %s', reason, instance_uuid=uuid)
+        LOG.warning('Guest is down: %s', reason, instance_uuid=uuid)
         self.emit_event(virtevent.LifecycleEvent(
             uuid, virtevent.EVENT_LIFECYCLE_STOPPED))
 

@@ -15,14 +15,16 @@ LOG = logging.getLogger(__name__)
 
 MAX_CONSOLE_BYTES = 100 * 1024
 CRASHED = 'crashed'
+#: States in which a guest forwards nothing; "error" is one that cosmosd lost
+#: a part of, say its switch port.
+DOWN = frozenset((CRASHED, 'error'))
 # Nova follows a guest that stopped by itself only to SHUTDOWN at once: its
 # lifecycle events know no crash. It then stops the server, which the tenant
 # can start again.
 _POWER_STATES = {
     'running': power_state.RUNNING,
-    'error': power_state.RUNNING,
     'paused': power_state.PAUSED,
-    CRASHED: power_state.SHUTDOWN,
+    **{state: power_state.SHUTDOWN for state in DOWN},
 }
 
 

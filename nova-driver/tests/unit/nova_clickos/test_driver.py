@@ -263,7 +263,7 @@ class GuestTest(base.DriverTestCase):
 
     def test_states(self):
         for state, expected in (('running', power_state.RUNNING),
-                                ('error', power_state.RUNNING),
+                                ('error', power_state.SHUTDOWN),
                                 ('paused', power_state.PAUSED),
                                 ('crashed', power_state.SHUTDOWN),
                                 ('of a later release', power_state.NOSTATE)):
@@ -394,6 +394,14 @@ class EventTest(base.DriverTestCase):
         self.cosmosd.crash(base.UUID, 'killed', tell=False)
         self.listen()
         self.died_once()
+
+    def test_guest_that_cosmosd_found_in_error(self):
+        self.cosmosd.guests[base.UUID].update(state='error',
+                                              reason='its port is gone')
+        self.listen()
+        self.died_once()
+        self.driver.power_off(self.server)
+        self.assertEqual({}, self.cosmosd.guests)
 
     def test_cleanup_without_listener(self):
         self.driver.cleanup_host('compute1')
