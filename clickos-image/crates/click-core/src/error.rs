@@ -1,30 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can go wrong with a configuration and with a handler.
+//! What can go wrong with a handler.
 use alloc::string::{String, ToString};
 use core::fmt;
-
-/// One error of a configuration; `Display` is `file:line:col: what: message`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ConfigError {
-    /// Name of the configuration, or of a line directive's file.
-    pub file: String,
-    /// Line, from 1.
-    pub line: u32,
-    /// Column in characters, from 1.
-    pub column: u32,
-    /// Lower case text without the place, such as `c :: CheckLength: LENGTH: expected ...`.
-    pub message: String,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}:{}: {}",
-            self.file, self.line, self.column, self.message
-        )
-    }
-}
 
 /// Why a handler call failed; nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +69,13 @@ impl HandlerError {
             | Self::NotPermitted { name, .. } => name,
         }
     }
+
+    pub(crate) fn named(mut self, full: &str) -> Self {
+        if let Self::Rejected { name, .. } = &mut self {
+            *name = full.to_string();
+        }
+        self
+    }
 }
 
 impl fmt::Display for HandlerError {
@@ -106,5 +90,4 @@ impl fmt::Display for HandlerError {
     }
 }
 
-impl core::error::Error for ConfigError {}
 impl core::error::Error for HandlerError {}

@@ -71,7 +71,11 @@ fn one_argument(s: &str, from: usize, stop_at_comma: bool) -> (String, usize) {
             out.push_str(s[start..i].trim_end_matches(is_blank));
             out.push(' ');
             while i < b.len() && (at_comment(b, i) || is_blank(b[i] as char)) {
-                i = if at_comment(b, i) { skip_comment(b, i) } else { i + 1 };
+                i = if at_comment(b, i) {
+                    skip_comment(b, i)
+                } else {
+                    i + 1
+                };
             }
             start = i;
         } else {

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The arguments of one element: bound to names once, then read by the element's `build`.
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use click_lang::{did_you_mean, text};
+
+use crate::class::{Arg, ArgKind, Class};
+use crate::environment::Environment;
+use crate::names::Names;
+use crate::value::FromArg;
+
+/// What the arguments of an element are read in.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// Devices and limits.
+    pub environment: &'a Environment,
+    /// Names for addresses.
+    pub names: &'a Names,
+    /// The element's name, for names local to its compound.
+    pub element: &'a str,
+}
+
+/// The arguments of an element that is being built or configured anew.
+pub struct Args<'a> {
+    spec: &'static [Arg],
+    values: Vec<Option<String>>,
+    rest: Vec<String>,
+    surroundings: Surroundings<'a>,
+    ports: (usize, usize),
+    errors: Vec<String>,
+    defined: Vec<(String, String)>,
+}
+
+impl<'a> Args<'a> {
+    /// Binds `config` to the arguments of `class`.
+    pub fn bind(
+        class: &'static Class,
+        config: &str,
+        ports: (usize, usize),
+        surroundings: Surroundings<'a>,
+    ) -> Self {
+        let mut args = Self {
+            spec: class.args,
+            values: class.args.iter().map(|_| None).collect(),
+            rest: Vec::new(),
+            surroundings,
+            ports,
+            errors: Vec::new(),
+            defined: Vec::new(),
+        };
+        let given = text::split_args(config);
+        let free = given
+            .into_iter()
+            .filter_map(|arg| args.by_keyword(arg))
+            .collect::<Vec<_>>();
+        free.into_iter().for_each(|arg| args.by_position(arg));
+        args
+    }
+
+    /// Takes `KEYWORD value`; gives back what is not one.
+    fn by_keyword(&mut self, arg: String) -> Option<String> {
+        let (word, value) = text::shift_word(&arg);
+        let known = |a: &Arg| a.name == word && a.kind != ArgKind::Rest;
+        let index = self.spec.iter().position(known)?;
+        let lone = value.is_empty() && self.spec[index].kind != ArgKind::Keyword;
+        if lone {
+            return Some(arg);
+        }
+        self.values[index] = Some(value);
+        None
+    }
+
+    fn by_position(&mut self, arg: String) {
+        let (word, value) = text::shift_word(&arg);
+        let mut spec = self.spec.iter().zip(&self.values);
+        let free = spec.position(|(a, v)| {
+            v.is_none() && matches!(a.kind, ArgKind::Mandatory | ArgKind::Optional)
+        });
+        let has_rest = self.spec.iter().any(|a| a.kind == ArgKind::Rest);
+        let keyword_like = !value.is_empty() && looks_like_keyword(&word);
+        match free {
+            Some(index) if self.spec[index].kind == ArgKind::Mandatory || !keyword_like => {
+                self.values[index] = Some(arg);
+            }
+            _ if has_rest => self.rest.push(arg),
+            _ if keyword_like => {
+                let hint = did_you_mean(&word, self.spec.iter().map(|a| a.name));
+                self.errors.push(format!("unknown argument {word}{hint}"));
+            }
+            _ if arg.is_empty() => {}
+            _ => self.errors.push(format!("too many arguments: \"{arg}\"")),
+        }
+    }
+
+    fn text(&mut self, name: &str) -> Option<String> {
+        let Some(index) = self.spec.iter().position(|a| a.name == name) else {
+            self.errors
+                .push(format!("{name}: the class does not declare this argument"));
+            return None;
+        };
+        let value = self.values[index].clone().filter(|v| !v.is_empty());
+        if value.is_none() && self.spec[index].kind == ArgKind::Mandatory {
+            self.errors
+                .push(format!("{name}: required argument missing"));
+        }
+        value
+    }
+
+    /// The value of a mandatory argument; `None` if it is missing or wrong, which is noted.
+    pub fn need<T: FromArg>(&mut self, name: &str) -> Option<T> {
+        let text = self.text(name)?;
+        self.parse(name, &text)
+    }
+
+    /// The value of an argument or `default`; `None` if it is wrong, which is noted.
+    pub fn or<T: FromArg>(&mut self, name: &str, default: T) -> Option<T> {
+        match self.text(name) {
+            Some(text) => self.parse(name, &text),
+            None => Some(default),
+        }
+    }
+
+    /// The value of an argument if it is given; outer `None` if it is wrong, which is noted.
+    pub fn opt<T: FromArg>(&mut self, name: &str) -> Option<Option<T>> {
+        match self.text(name) {
+            Some(text) => self.parse(name, &text).map(Some),
+            None => Some(None),
+        }
+    }
+
+    /// What is left of the positional arguments.
+    pub fn rest(&self) -> &[String] {
+        &self.rest
+    }
+
+    /// Parses a piece of an argument; an error is noted under `name`.
+    pub fn parse<T: FromArg>(&mut self, name: &str, text: &str) -> Option<T> {
+        match T::from_arg(text, self.surroundings) {
+            Ok(value) => Some(value),
+            Err(message) => {
+                self.errors.push(format!("{name}: {message}"));
+                None
+            }
+        }
+    }
+
+    /// Notes that an argument is wrong.
+    pub fn error(&mut self, name: &str, message: impl ToString) {
+        self.errors.push(format!("{name}: {}", message.to_string()));
+    }
+
+    /// Defines a name for an address, for elements built later.
+    pub fn define(&mut self, name: &str, value: &str) {
+        self.defined.push((name.to_string(), value.to_string()));
+    }
+
+    /// How many inputs the element has.
+    pub fn inputs(&self) -> usize {
+        self.ports.0
+    }
+
+    /// How many outputs the element has.
+    pub fn outputs(&self) -> usize {
+        self.ports.1
+    }
+
+    /// Devices and limits.
+    pub fn environment(&self) -> &'a Environment {
+        self.surroundings.environment
+    }
+
+    /// Where names are looked up.
+    pub fn surroundings(&self) -> Surroundings<'a> {
+        self.surroundings
+    }
+
+    /// The errors noted, and the names defined.
+    pub fn finish(self) -> (Vec<String>, Vec<(String, String)>) {
+        (self.errors, self.defined)
+    }
+}
+
+fn looks_like_keyword(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && word
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_.:".contains(c))
+}

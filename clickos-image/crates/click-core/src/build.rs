@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From text to an engine that is ready to run.
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use click_lang::{ConfigError, Errors, Flat, FlatElement, Place, Scope, flatten, parse};
+
+use crate::args::{Args, Surroundings};
+use crate::class::Class;
+use crate::element::Element;
+use crate::engine::{Edge, Engine, Slot};
+use crate::environment::Environment;
+use crate::graph::{Graph, count_ports, label};
+use crate::names::Names;
+use crate::pool::PacketPool;
+use crate::registry::Registry;
+
+/// What `assemble` makes.
+pub struct Assembled {
+    pub flat: Flat,
+    pub graph: Graph,
+    pub classes: Vec<&'static Class>,
+    pub engine: Engine,
+}
+
+/// The packages a configuration may `require`.
+const PACKAGES: [&str; 2] = ["click", "clickos"];
+
+/// Builds and connects all elements, without initializing them.
+pub fn assemble(
+    name: &str,
+    config: &str,
+    registry: &Registry,
+    environment: Environment,
+    globals: &Scope,
+    pool: PacketPool,
+    now_ns: u64,
+) -> Result<Assembled, (Vec<ConfigError>, PacketPool)> {
+    let mut errors = Errors::default();
+    let limits = click_lang::Limits {
+        config_bytes: environment.limits.config_bytes,
+        elements: environment.limits.elements,
+        connections: environment.limits.connections,
+        ports: environment.limits.ports,
+    };
+    let tree = parse(name, config, &limits, &mut errors);
+    let mut flat = flatten(&tree, registry, globals, &limits, &mut errors);
+    add_implicit(&mut flat, &environment, name);
+    check_requirements(&flat, &mut errors);
+    let classes = find_classes(&flat, registry, &mut errors);
+    let counts = count_ports(&flat, &classes, &mut errors);
+    let graph = Graph::check(&flat, &classes, &counts, &mut errors);
+    let mut names = Names::new(&environment);
+    let elements = build_elements(
+        &flat,
+        &classes,
+        &counts,
+        &environment,
+        &mut names,
+        &mut errors,
+    );
+    let whole: Option<Vec<_>> = elements.into_iter().collect();
+    let classes: Option<Vec<_>> = classes.into_iter().collect();
+    let (Some(elements), Some(classes), true) = (whole, classes, errors.is_empty()) else {
+        return Err((errors.into_sorted(), pool));
+    };
+    let slots = connect(&flat, &graph, &counts, elements);
+    let engine = Engine::new(slots, environment, names, pool, now_ns);
+    Ok(Assembled {
+        flat,
+        graph,
+        classes,
+        engine,
+    })
+}
+
+/// Elements every configuration has; a configuration may also name them itself.
+fn add_implicit(flat: &mut Flat, environment: &Environment, name: &str) {
+    for class in &environment.implicit {
+        if flat.elements.iter().any(|e| *e.class == **class) {
+            continue;
+        }
+        let mut number = flat.elements.len() + 1;
+        let taken = |n: usize, flat: &Flat| {
+            flat.elements
+                .iter()
+                .any(|e| e.name == format!("{class}@{n}"))
+        };
+        while taken(number, flat) {
+            number += 1;
+        }
+        let name_of = format!("{class}@{number}");
+        let place = Place::start(name);
+        flat.elements.push(FlatElement {
+            name: name_of,
+            class: class.as_str().into(),
+            config: String::new(),
+            place,
+        });
+    }
+}
+
+fn check_requirements(flat: &Flat, errors: &mut Errors) {
+    for r in flat.requirements.iter().filter(|r| r.kind == "package") {
+        if !PACKAGES.contains(&r.value.as_str()) {
+            errors.add(
+                &r.place,
+                format!("require: package \"{}\" is not available", r.value),
+            );
+        }
+    }
+}
+
+fn find_classes(
+    flat: &Flat,
+    registry: &Registry,
+    errors: &mut Errors,
+) -> Vec<Option<&'static Class>> {
+    use click_lang::Classes;
+    let find = |(index, e): (usize, &FlatElement)| {
+        let entry = registry.get(&e.class);
+        if entry.is_none() {
+            let reason = registry
+                .unavailable(&e.class)
+                .unwrap_or("there is no such element class");
+            errors.add(&e.place, format!("{}: {reason}", label(flat, index)));
+        }
+        entry.map(|e| e.class)
+    };
+    flat.elements.iter().enumerate().map(find).collect()
+}
+
+fn build_elements(
+    flat: &Flat,
+    classes: &[Option<&'static Class>],
+    counts: &[(usize, usize)],
+    environment: &Environment,
+    names: &mut Names,
+    errors: &mut Errors,
+) -> Vec<Option<Box<dyn Element>>> {
+    let mut elements: Vec<Option<Box<dyn Element>>> = classes.iter().map(|_| None).collect();
+    let first = |i: &usize| classes[*i].is_some_and(|c| c.defines_names);
+    let order = (0..classes.len())
+        .filter(first)
+        .chain((0..classes.len()).filter(|i| !first(i)));
+    for index in order.collect::<Vec<_>>() {
+        let (e, Some(class)) = (&flat.elements[index], classes[index]) else {
+            continue;
+        };
+        let surroundings = Surroundings {
+            environment,
+            names,
+            element: &e.name,
+        };
+        let mut args = Args::bind(class, &e.config, counts[index], surroundings);
+        let built = (class.build)(&mut args);
+        let (wrong, defined) = args.finish();
+        if wrong.is_empty() && built.is_none() {
+            errors.add(
+                &e.place,
+                format!("{}: could not be built", label(flat, index)),
+            );
+        }
+        for message in &wrong {
+            errors.add(&e.place, format!("{}: {message}", label(flat, index)));
+        }
+        for (name, value) in defined {
+            if let Err(message) = names.define(&e.name, &name, &value, environment) {
+                errors.add(&e.place, format!("{}: {message}", label(flat, index)));
+            }
+        }
+        elements[index] = built.filter(|_| wrong.is_empty());
+    }
+    elements
+}
+
+fn connect(
+    flat: &Flat,
+    graph: &Graph,
+    counts: &[(usize, usize)],
+    elements: Vec<Box<dyn Element>>,
+) -> Vec<Slot> {
+    let slot = |(index, element): (usize, Box<dyn Element>)| {
+        let (inputs, outputs) = counts[index];
+        Slot {
+            name: flat.elements[index].name.clone(),
+            config: flat.elements[index].config.trim().to_string(),
+            element: Some(element),
+            outputs: vec![None; outputs],
+            inputs: vec![None; inputs],
+            readable: false,
+            writable: true,
+            readers: Vec::new(),
+            writers: Vec::new(),
+            upstream: (0..inputs).map(|_| None).collect(),
+            downstream: (0..outputs).map(|_| None).collect(),
+        }
+    };
+    let mut slots: Vec<Slot> = elements.into_iter().enumerate().map(slot).collect();
+    for c in &flat.connections {
+        if graph.output_is_pull(c.from.0, c.from.1) {
+            slots[c.to.0].inputs[c.to.1] = Some(Edge {
+                element: c.from.0,
+                port: c.from.1,
+            });
+        } else {
+            slots[c.from.0].outputs[c.from.1] = Some(Edge {
+                element: c.to.0,
+                port: c.to.1,
+            });
+        }
+    }
+    slots
+}
+
+/// Lets every element start; the first that cannot is an error at its place.
+pub fn initialize(assembled: &mut Assembled) -> Result<(), Vec<ConfigError>> {
+    let mut errors = Errors::default();
+    for index in 0..assembled.engine.slots.len() {
+        let started = assembled
+            .engine
+            .with(index, |element, ctx| element.initialize(ctx));
+        if let Some(Err(message)) = started {
+            let message = format!("{}: {message}", label(&assembled.flat, index));
+            errors.add(&assembled.flat.elements[index].place, message);
+        }
+    }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors.into_sorted())
+    }
+}

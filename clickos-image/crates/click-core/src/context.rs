@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What an element can do while it is called.
+use alloc::rc::Rc;
+use core::cell::RefCell;
+
+use crate::args::Surroundings;
+use crate::batch::Batch;
+use crate::device::Device;
+use crate::engine::Engine;
+use crate::environment::Limits;
+use crate::packet::Packet;
+use crate::pool::PacketPool;
+
+/// The router as the element that is being called sees it.
+pub struct Context<'a> {
+    pub(crate) engine: &'a mut Engine,
+    pub(crate) me: usize,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(engine: &'a mut Engine, me: usize) -> Self {
+        Self { engine, me }
+    }
+
+    /// The time in nanoseconds since the epoch; it stands still during a slice.
+    pub fn now_ns(&self) -> u64 {
+        self.engine.now_ns
+    }
+
+    /// The element's name.
+    pub fn name(&self) -> &str {
+        &self.engine.slots[self.me].name
+    }
+
+    /// Sends packets out of a push output; where nothing is connected they are dropped.
+    pub fn push(&mut self, port: usize, batch: Batch) {
+        let edge = self.engine.slots[self.me]
+            .outputs
+            .get(port)
+            .copied()
+            .flatten();
+        self.engine.send(edge, batch);
+    }
+
+    /// Sends one packet out of a push output.
+    pub fn push_one(&mut self, port: usize, packet: Packet) {
+        let mut batch = self.batch();
+        batch.push_back(packet);
+        self.push(port, batch);
+    }
+
+    /// Fetches at most `max` packets at a pull input; none if there is none.
+    pub fn pull(&mut self, port: usize, max: usize) -> Batch {
+        let max = max.min(self.engine.max_batch);
+        let Some(edge) = self.engine.slots[self.me]
+            .inputs
+            .get(port)
+            .copied()
+            .flatten()
+        else {
+            return self.batch();
+        };
+        let pulled = self.engine.with(edge.element, |element, ctx| {
+            element.pull(ctx, edge.port, max)
+        });
+        pulled.unwrap_or_default()
+    }
+
+    /// An empty batch, with memory of an earlier one if possible.
+    pub fn batch(&mut self) -> Batch {
+        self.engine.batch()
+    }
+
+    /// Drops what is left in a batch and keeps its memory.
+    pub fn recycle(&mut self, batch: Batch) {
+        self.engine.recycle(batch);
+    }
+
+    /// Where packets come from.
+    pub fn pool(&mut self) -> &mut PacketPool {
+        &mut self.engine.pool
+    }
+
+    /// Schedules the element's task.
+    pub fn schedule(&mut self) {
+        self.engine.tasks.schedule(self.me);
+    }
+
+    /// Sets the element's timer.
+    pub fn set_timer(&mut self, at_ns: u64) {
+        self.engine.timers.set(self.me, Some(at_ns));
+    }
+
+    /// Clears the element's timer.
+    pub fn clear_timer(&mut self) {
+        self.engine.timers.set(self.me, None);
+    }
+
+    /// Says whether there is something to pull; wakes those that wait for it.
+    pub fn set_readable(&mut self, readable: bool) {
+        let slot = &mut self.engine.slots[self.me];
+        if core::mem::replace(&mut slot.readable, readable) == readable || !readable {
+            return;
+        }
+        let Engine { slots, tasks, .. } = &mut *self.engine;
+        slots[self.me]
+            .readers
+            .iter()
+            .for_each(|reader| tasks.schedule(*reader));
+    }
+
+    /// Says whether there is room to push; wakes those that wait for it.
+    pub fn set_writable(&mut self, writable: bool) {
+        let slot = &mut self.engine.slots[self.me];
+        if core::mem::replace(&mut slot.writable, writable) == writable || !writable {
+            return;
+        }
+        let Engine { slots, tasks, .. } = &mut *self.engine;
+        slots[self.me]
+            .writers
+            .iter()
+            .for_each(|writer| tasks.schedule(*writer));
+    }
+
+    /// Whether pulling at an input can give packets. If not, the task is scheduled when it can.
+    pub fn readable(&mut self, port: usize) -> bool {
+        self.engine.is_readable(self.me, port)
+    }
+
+    /// Whether packets pushed at an output can be kept. If not, the task is scheduled when they can.
+    pub fn writable(&mut self, port: usize) -> bool {
+        self.engine.is_writable(self.me, port)
+    }
+
+    /// Writes a line to the console; too many a second are counted instead.
+    pub fn print(&mut self, line: &str) {
+        let now = self.engine.now_ns;
+        self.engine.console.print(now, line);
+    }
+
+    /// A random number.
+    pub fn random(&mut self) -> u64 {
+        self.engine.random()
+    }
+
+    /// Stops the router after this slice.
+    pub fn stop(&mut self) {
+        self.engine.stopped = true;
+    }
+
+    /// A device by its number.
+    pub fn device(&self, id: u32) -> Option<Rc<RefCell<dyn Device>>> {
+        self.engine.environment.devices.get(&id).cloned()
+    }
+
+    /// What the configuration may use.
+    pub fn limits(&self) -> Limits {
+        self.engine.environment.limits
+    }
+
+    /// Names, devices, limits.
+    pub fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
+            environment: &self.engine.environment,
+            names: &self.engine.names,
+            element: &self.engine.slots[self.me].name,
+        }
+    }
+
+    /// Whether an input is pulled.
+    pub fn input_is_pull(&self, port: usize) -> bool {
+        self.engine.slots[self.me]
+            .inputs
+            .get(port)
+            .is_some_and(Option::is_some)
+    }
+
+    /// Whether an output is pushed.
+    pub fn output_is_push(&self, port: usize) -> bool {
+        self.engine.slots[self.me]
+            .outputs
+            .get(port)
+            .is_some_and(Option::is_some)
+    }
+
+    /// How many outputs the element has.
+    pub fn outputs(&self) -> usize {
+        self.engine.slots[self.me].outputs.len()
+    }
+
+    /// How many inputs the element has.
+    pub fn inputs(&self) -> usize {
+        self.engine.slots[self.me].inputs.len()
+    }
+}

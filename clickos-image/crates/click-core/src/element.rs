@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What an element does.
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use core::any::Any;
+
+use crate::args::Surroundings;
+use crate::batch::Batch;
+use crate::context::Context;
+use crate::error::HandlerError;
+use crate::packet::Packet;
+
+/// Where a packet goes.
+pub enum Out {
+    /// To an output; if nothing is connected there, it is dropped.
+    Port(usize, Packet),
+    /// Nowhere.
+    Drop,
+}
+
+/// Casts for handlers and hot swap.
+pub trait AsAny: Any {
+    /// The element as `Any`.
+    fn as_any(&self) -> &dyn Any;
+    /// The element as `Any`, to change.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+}
+
+impl<T: Any> AsAny for T {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// How an element tells its neighbours that they need not try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// It has nothing to say; what is behind it counts.
+    PassThrough,
+    /// It calls `Context::set_readable` and `set_writable`.
+    Own,
+    /// It must be tried.
+    Always,
+}
+
+/// What a write handler will do once every write of the call is known to be good.
+pub struct Change(ChangeFn);
+
+/// The effect of a write handler.
+type ChangeFn = Box<dyn FnOnce(&mut dyn Element, &mut Context<'_>)>;
+
+impl Change {
+    /// A change of an element of type `T`, the one whose `write` returns it.
+    pub fn of<T: Element>(apply: impl FnOnce(&mut T, &mut Context<'_>) + 'static) -> Self {
+        Self(Box::new(move |element, ctx| {
+            let element = element
+                .as_any_mut()
+                .downcast_mut()
+                .expect("a change is applied to the element that made it");
+            apply(element, ctx);
+        }))
+    }
+
+    pub(crate) fn apply(self, element: &mut dyn Element, ctx: &mut Context<'_>) {
+        (self.0)(element, ctx);
+    }
+}
+
+/// An element. Implement `process` for one packet at a time, or `push` and `pull`.
+pub trait Element: AsAny {
+    /// Called once, when all elements exist and are connected.
+    ///
+    /// # Errors
+    /// Why the element cannot run; the configuration is refused.
+    fn initialize(&mut self, _ctx: &mut Context<'_>) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// What becomes of one packet, pushed or pulled. It must not push other packets itself.
+    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
+        Out::Port(0, packet)
+    }
+
+    /// Takes packets at a push input.
+    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
+        let mut run = ctx.batch();
+        let mut to = 0;
+        for packet in batch.drain_front(usize::MAX) {
+            let Out::Port(port, packet) = self.process(ctx, packet) else {
+                continue;
+            };
+            if port != to && !run.is_empty() {
+                let next = ctx.batch();
+                ctx.push(to, core::mem::replace(&mut run, next));
+            }
+            to = port;
+            run.push_back(packet);
+        }
+        ctx.push(to, run);
+        ctx.recycle(batch);
+    }
+
+    /// Gives at most `max` packets at a pull output.
+    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
+        let mut batch = ctx.pull(0, max);
+        let mut kept = ctx.batch();
+        for packet in batch.drain_front(usize::MAX) {
+            match self.process(ctx, packet) {
+                Out::Port(0, packet) => kept.push_back(packet),
+                Out::Port(port, packet) => ctx.push_one(port, packet),
+                Out::Drop => {}
+            }
+        }
+        ctx.recycle(batch);
+        kept
+    }
+
+    /// Does a little work; returns whether there was any. Called after `Context::schedule`.
+    fn run_task(&mut self, _ctx: &mut Context<'_>) -> bool {
+        false
+    }
+
+    /// Called when the time set by `Context::set_timer` has come.
+    fn run_timer(&mut self, _ctx: &mut Context<'_>) {}
+
+    /// What those that pull from it, and those that push to it, can rely on.
+    fn signal(&self) -> Signal {
+        Signal::PassThrough
+    }
+
+    /// Calls a read handler of the class; `param` is empty for most.
+    ///
+    /// # Errors
+    /// The parameter is wrong.
+    fn read(&self, _ctx: &View<'_>, handler: &str, _param: &str) -> Result<String, HandlerError> {
+        Err(HandlerError::rejected(format!(
+            "{handler} is declared but not implemented"
+        )))
+    }
+
+    /// Checks a value for a write handler of the class without any effect.
+    ///
+    /// # Errors
+    /// The value is wrong.
+    fn write(&self, _ctx: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
+        Err(HandlerError::rejected(format!(
+            "{handler} is declared but not implemented"
+        )))
+    }
+
+    /// Takes over what `old`, of the same name in the configuration before, has stored.
+    fn take_state(&mut self, _ctx: &mut Context<'_>, _old: &mut dyn Element) {}
+}
+
+/// What a handler can see of the router.
+pub struct View<'a> {
+    /// The time in nanoseconds since the epoch.
+    pub now_ns: u64,
+    /// The element's configuration string.
+    pub config: &'a str,
+    /// Names, devices, limits.
+    pub surroundings: Surroundings<'a>,
+    /// How many handlers were read.
+    pub reads: u64,
+    /// How many handlers were written.
+    pub writes: u64,
+    /// Numbers of inputs and outputs.
+    pub ports: (usize, usize),
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The running graph: element slots, the batches under way, tasks and timers.
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::batch::Batch;
+use crate::console::Console;
+use crate::context::Context;
+use crate::element::Element;
+use crate::environment::Environment;
+use crate::names::Names;
+use crate::pool::PacketPool;
+use crate::sched::{Tasks, Timers};
+
+/// The element and port at the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    pub element: usize,
+    pub port: usize,
+}
+
+/// Whose signals tell whether a port is worth trying.
+pub struct Watch {
+    /// One of the elements behind the port has to be tried always.
+    pub always: bool,
+    pub signals: Vec<usize>,
+}
+
+/// One element and its place in the graph.
+pub struct Slot {
+    pub name: String,
+    pub config: String,
+    /// Away while it runs.
+    pub element: Option<Box<dyn Element>>,
+    /// Where pushed packets go, by output; `None` for pull outputs.
+    pub outputs: Vec<Option<Edge>>,
+    /// Where packets are pulled from, by input; `None` for push inputs.
+    pub inputs: Vec<Option<Edge>>,
+    pub readable: bool,
+    pub writable: bool,
+    /// Elements whose tasks wait until this one is readable, or writable.
+    pub readers: Vec<usize>,
+    pub writers: Vec<usize>,
+    pub upstream: Vec<Option<Watch>>,
+    pub downstream: Vec<Option<Watch>>,
+}
+
+struct Work {
+    to: Edge,
+    batch: Batch,
+}
+
+/// Batches kept for reuse at most.
+const SPARE: usize = 256;
+
+pub struct Engine {
+    pub slots: Vec<Slot>,
+    work: Vec<Work>,
+    spare: Vec<Batch>,
+    pub pool: PacketPool,
+    pub tasks: Tasks,
+    pub timers: Timers,
+    pub environment: Environment,
+    pub names: Names,
+    pub console: Console,
+    pub now_ns: u64,
+    pub random: u64,
+    pub stopped: bool,
+    pub max_batch: usize,
+    pub reads: u64,
+    pub writes: u64,
+}
+
+impl Engine {
+    pub fn new(
+        slots: Vec<Slot>,
+        environment: Environment,
+        names: Names,
+        pool: PacketPool,
+        now_ns: u64,
+    ) -> Self {
+        let limits = environment.limits;
+        let console = Console::new(environment.console.clone(), limits.console_lines_per_s);
+        Self {
+            tasks: Tasks::new(slots.len()),
+            timers: Timers::new(slots.len()),
+            slots,
+            work: Vec::new(),
+            spare: Vec::new(),
+            pool,
+            random: environment.seed,
+            environment,
+            names,
+            console,
+            now_ns,
+            stopped: false,
+            max_batch: limits.batch.max(1),
+            reads: 0,
+            writes: 0,
+        }
+    }
+
+    /// Runs `call` on an element; `None` if the element is running already.
+    pub fn with<R>(
+        &mut self,
+        me: usize,
+        call: impl FnOnce(&mut dyn Element, &mut Context<'_>) -> R,
+    ) -> Option<R> {
+        let mut element = self.slots[me].element.take()?;
+        let mark = self.work.len();
+        let result = call(&mut *element, &mut Context::new(self, me));
+        self.slots[me].element = Some(element);
+        // what it sent first goes first, and all the way before what it sent next
+        self.work[mark..].reverse();
+        Some(result)
+    }
+
+    /// An empty batch with memory, if there is one.
+    pub fn batch(&mut self) -> Batch {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Keeps the memory of a batch.
+    pub fn recycle(&mut self, mut batch: Batch) {
+        batch.clear();
+        if self.spare.len() < SPARE {
+            self.spare.push(batch);
+        }
+    }
+
+    /// Sends a batch along a connection; without one it is dropped.
+    pub fn send(&mut self, edge: Option<Edge>, batch: Batch) {
+        match edge {
+            Some(to) if !batch.is_empty() => self.work.push(Work { to, batch }),
+            _ => self.recycle(batch),
+        }
+    }
+
+    /// Whether batches are under way.
+    pub fn has_work(&self) -> bool {
+        !self.work.is_empty()
+    }
+
+    /// Moves batches on until none is under way or `budget` elements were entered; returns whether none is.
+    pub fn drain(&mut self, budget: &mut usize) -> bool {
+        while let Some(mut work) = self.work.pop() {
+            if *budget == 0 {
+                self.work.push(work);
+                return false;
+            }
+            *budget -= 1;
+            if work.batch.len() > self.max_batch {
+                let mut first = self.batch();
+                first.extend(work.batch.drain_front(self.max_batch));
+                let rest = core::mem::replace(&mut work.batch, first);
+                self.work.push(Work {
+                    to: work.to,
+                    batch: rest,
+                });
+            }
+            let Work { to, batch } = work;
+            self.with(to.element, |element, ctx| element.push(ctx, to.port, batch))
+                .expect("no element runs while batches are moved");
+        }
+        true
+    }
+
+    /// SplitMix64 (Steele, Lea, Flood 2014).
+    pub fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}

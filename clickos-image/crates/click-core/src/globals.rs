@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Handlers of the router itself, and the texts that describe it.
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt::Write as _;
+
+use crate::class::{Handler, read, write};
+use crate::router::Router;
+
+/// A handler of the router.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Global {
+    Version,
+    List,
+    Classes,
+    Config,
+    FlatConfig,
+    Requirements,
+    Handlers,
+    Packages,
+    Pool,
+    Stop,
+}
+
+/// All of them.
+pub const ALL: [(Handler, Global); 10] = [
+    (read("version"), Global::Version),
+    (read("list"), Global::List),
+    (read("classes"), Global::Classes),
+    (read("config"), Global::Config),
+    (read("flatconfig"), Global::FlatConfig),
+    (read("requirements"), Global::Requirements),
+    (read("handlers"), Global::Handlers),
+    (read("packages"), Global::Packages),
+    (read("pool"), Global::Pool),
+    (write("stop"), Global::Stop),
+];
+
+impl Global {
+    pub fn is_writable(self) -> bool {
+        self == Self::Stop
+    }
+
+    /// The value; `None` if it cannot be read.
+    pub fn read(self, router: &Router) -> Option<String> {
+        let lines = |items: &[String]| items.iter().map(|i| format!("{i}\n")).collect::<String>();
+        let names = || {
+            router
+                .engine
+                .slots
+                .iter()
+                .map(|s| s.name.clone())
+                .collect::<Vec<_>>()
+        };
+        Some(match self {
+            Self::Version => env!("CARGO_PKG_VERSION").to_string(),
+            Self::List => format!("{}\n{}", router.engine.slots.len(), lines(&names())),
+            Self::Classes => router
+                .class_names
+                .iter()
+                .map(|c| format!("{c}\n"))
+                .collect(),
+            Self::Config => router.text.clone(),
+            Self::FlatConfig => router.flat_text(),
+            Self::Requirements => lines(
+                &router
+                    .flat
+                    .requirements
+                    .iter()
+                    .map(|r| format!("{} {}", r.kind, r.value))
+                    .collect::<Vec<_>>(),
+            ),
+            Self::Handlers => ALL.iter().map(|(h, _)| handler_line(*h)).collect(),
+            Self::Packages => "click\nclickos\n".to_string(),
+            Self::Pool => {
+                let pool = &router.engine.pool;
+                format!(
+                    "in_use {}\nlimit {}\nrefused {}\n",
+                    pool.in_use(),
+                    pool.limit(),
+                    pool.refused()
+                )
+            }
+            Self::Stop => return None,
+        })
+    }
+
+    pub fn write(self, router: &mut Router) {
+        if self == Self::Stop {
+            router.engine.stopped = true;
+        }
+    }
+}
+
+fn handler_line(h: Handler) -> String {
+    let flags = match (h.read, h.write) {
+        (true, true) => "rw",
+        (true, false) => "r",
+        (false, _) => "w",
+    };
+    format!("{}\t{flags}\n", h.name)
+}
+
+impl Router {
+    /// The configuration as it runs now, flat: handlers may have changed arguments.
+    pub fn flat_text(&self) -> String {
+        let mut flat = self.flat.clone();
+        for (element, slot) in flat.elements.iter_mut().zip(&self.engine.slots) {
+            element.config.clone_from(&slot.config);
+        }
+        flat.to_string()
+    }
+
+    pub(crate) fn handlers_text(&self, index: usize) -> String {
+        self.handlers_of(index)
+            .into_iter()
+            .map(handler_line)
+            .collect()
+    }
+
+    /// The ports of an element as Click's `ports` handler prints them.
+    pub(crate) fn ports_text(&self, index: usize) -> String {
+        let slot = &self.engine.slots[index];
+        let mut out = String::new();
+        for (output, count) in [(false, slot.inputs.len()), (true, slot.outputs.len())] {
+            let what = if output { "output" } else { "input" };
+            let _ = writeln!(out, "{count} {what}{}", if count == 1 { "" } else { "s" });
+            for port in 0..count {
+                let _ = writeln!(out, "{}", self.port_line(index, output, port));
+            }
+        }
+        out
+    }
+
+    fn port_line(&self, index: usize, output: bool, port: usize) -> String {
+        let graph = &self.graph;
+        let pull = if output {
+            graph.output_is_pull(index, port)
+        } else {
+            graph.input_is_pull(index, port)
+        };
+        let kind = if pull { "pull" } else { "push" };
+        let agnostic = if graph.is_agnostic(index, output, port) {
+            "~"
+        } else {
+            ""
+        };
+        let mut ends = Vec::new();
+        for c in &self.flat.connections {
+            if output && c.from == (index, port) {
+                ends.push(format!("[{}] {}", c.to.1, self.engine.slots[c.to.0].name));
+            } else if !output && c.to == (index, port) {
+                ends.push(format!(
+                    "{} [{}]",
+                    self.engine.slots[c.from.0].name, c.from.1
+                ));
+            }
+        }
+        format!("{kind}{agnostic}\t-\t{}", ends.join(", "))
+    }
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Checks the connections of a configuration and settles what is pushed and what is pulled.
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use click_lang::{Errors, Flat, FlatConnection};
+
+use crate::class::Class;
+use crate::ports::{Processing, count, flows, processing};
+
+/// One side of an element after the check.
+#[derive(Clone, Debug, Default)]
+pub struct Ports {
+    /// For each port what it is, and the element it is so because of.
+    state: Vec<(Option<Processing>, usize)>,
+    declared: Vec<Option<Processing>>,
+}
+
+/// The checked graph.
+pub struct Graph {
+    inputs: Vec<Ports>,
+    outputs: Vec<Ports>,
+}
+
+/// Numbers of ports of every element; too many are errors at the connection that has them.
+pub fn count_ports(
+    flat: &Flat,
+    classes: &[Option<&Class>],
+    errors: &mut Errors,
+) -> Vec<(usize, usize)> {
+    let mut used = vec![(0, 0); flat.elements.len()];
+    for c in &flat.connections {
+        used[c.from.0].1 = used[c.from.0].1.max(c.from.1 + 1);
+        used[c.to.0].0 = used[c.to.0].0.max(c.to.1 + 1);
+    }
+    for (index, class) in classes.iter().enumerate() {
+        let Some(class) = class else { continue };
+        match count(class.ports, used[index]) {
+            Ok(ports) => used[index] = ports,
+            Err((output, most)) => too_many(flat, index, output, most, errors),
+        }
+    }
+    used
+}
+
+fn too_many(flat: &Flat, index: usize, output: bool, most: usize, errors: &mut Errors) {
+    let side = |c: &FlatConnection| if output { c.from } else { c.to };
+    let what = if output { "output" } else { "input" };
+    for c in flat
+        .connections
+        .iter()
+        .filter(|c| side(c).0 == index && side(c).1 >= most)
+    {
+        let has = if most == 1 {
+            format!("1 {what}")
+        } else {
+            format!("{most} {what}s")
+        };
+        let message = format!(
+            "{}: no {what} {}, it has at most {has}",
+            label(flat, index),
+            side(c).1
+        );
+        errors.add(&c.place, message);
+    }
+}
+
+/// `name :: Class`
+pub fn label(flat: &Flat, index: usize) -> String {
+    let e = &flat.elements[index];
+    format!("{} :: {}", e.name, e.class)
+}
+
+impl Graph {
+    /// Settles and checks all ports. Elements without a class (an error was reported) fit everything.
+    pub fn check(
+        flat: &Flat,
+        classes: &[Option<&Class>],
+        counts: &[(usize, usize)],
+        errors: &mut Errors,
+    ) -> Self {
+        let side = |output: bool| {
+            let one = |(index, class): (usize, &Option<&Class>)| {
+                let n = if output {
+                    counts[index].1
+                } else {
+                    counts[index].0
+                };
+                let declared = |p| {
+                    if p == Processing::Agnostic {
+                        None
+                    } else {
+                        Some(p)
+                    }
+                };
+                let list = class.map_or_else(
+                    || vec![Processing::Agnostic; n],
+                    |c| processing(c.processing, output, n),
+                );
+                let declared: Vec<_> = list.into_iter().map(declared).collect();
+                Ports {
+                    state: declared.iter().map(|p| (*p, index)).collect(),
+                    declared,
+                }
+            };
+            classes.iter().enumerate().map(one).collect::<Vec<_>>()
+        };
+        let mut graph = Self {
+            inputs: side(false),
+            outputs: side(true),
+        };
+        graph.settle(flat, classes, errors);
+        graph.check_use(flat, classes, errors);
+        graph
+    }
+
+    /// Whether an input is pulled.
+    pub fn input_is_pull(&self, element: usize, port: usize) -> bool {
+        self.inputs[element].state[port].0 == Some(Processing::Pull)
+    }
+
+    /// Whether an output is pulled.
+    pub fn output_is_pull(&self, element: usize, port: usize) -> bool {
+        self.outputs[element].state[port].0 == Some(Processing::Pull)
+    }
+
+    /// Whether a port is what its neighbours are.
+    pub fn is_agnostic(&self, element: usize, output: bool, port: usize) -> bool {
+        let side = if output { &self.outputs } else { &self.inputs };
+        side[element].declared[port].is_none()
+    }
+
+    /// Spreads push and pull over connections and through agnostic elements until nothing changes.
+    fn settle(&mut self, flat: &Flat, classes: &[Option<&Class>], errors: &mut Errors) {
+        let mut changed = true;
+        let mut reported = vec![false; flat.connections.len()];
+        let mut mixed = vec![false; classes.len()];
+        while changed {
+            changed = false;
+            for (index, c) in flat.connections.iter().enumerate() {
+                let (Some(from), Some(to)) = (
+                    self.outputs[c.from.0].state.get(c.from.1).copied(),
+                    self.inputs[c.to.0].state.get(c.to.1).copied(),
+                ) else {
+                    continue;
+                };
+                match (from.0, to.0) {
+                    (Some(_), None) => self.inputs[c.to.0].state[c.to.1] = from,
+                    (None, Some(_)) => self.outputs[c.from.0].state[c.from.1] = to,
+                    (Some(a), Some(b)) if a != b && !reported[index] => {
+                        reported[index] = true;
+                        errors.add(&c.place, conflict(flat, c, (a, from.1), (b, to.1)));
+                        continue;
+                    }
+                    _ => continue,
+                }
+                changed = true;
+            }
+            for (element, class) in classes.iter().enumerate() {
+                let Some(class) = class else { continue };
+                match self.through(element, class) {
+                    Through::Nothing => {}
+                    Through::Settled => changed = true,
+                    Through::Mixed(input, output) if !mixed[element] => {
+                        mixed[element] = true;
+                        errors.add(
+                            &flat.elements[element].place,
+                            self.mixed(flat, element, input, output),
+                        );
+                    }
+                    Through::Mixed(..) => {}
+                }
+            }
+        }
+    }
+
+    /// Spreads push and pull between the agnostic ports of one element.
+    fn through(&mut self, element: usize, class: &Class) -> Through {
+        let (inputs, outputs) = (&mut self.inputs[element], &mut self.outputs[element]);
+        let mut result = Through::Nothing;
+        for i in 0..inputs.state.len() {
+            for o in 0..outputs.state.len() {
+                let agnostic = inputs.declared[i].is_none() && outputs.declared[o].is_none();
+                if !agnostic || !flows(class.flow, i, o) {
+                    continue;
+                }
+                match (inputs.state[i].0, outputs.state[o].0) {
+                    (Some(_), None) => outputs.state[o] = inputs.state[i],
+                    (None, Some(_)) => inputs.state[i] = outputs.state[o],
+                    (Some(a), Some(b)) if a != b => return Through::Mixed(i, o),
+                    _ => continue,
+                }
+                result = Through::Settled;
+            }
+        }
+        result
+    }
+
+    fn mixed(&self, flat: &Flat, element: usize, input: usize, output: usize) -> String {
+        let (i, o) = (
+            self.inputs[element].state[input],
+            self.outputs[element].state[output],
+        );
+        let word = |p: Option<Processing>| {
+            if p == Some(Processing::Pull) {
+                "pull"
+            } else {
+                "push"
+            }
+        };
+        format!(
+            "{}: agnostic, but input {input} is {} (because of {}) and output {output} is {} (because of {})",
+            label(flat, element),
+            word(i.0),
+            flat.elements[i.1].name,
+            word(o.0),
+            flat.elements[o.1].name
+        )
+    }
+
+    /// Every port is connected; a push output and a pull input only once.
+    fn check_use(&self, flat: &Flat, classes: &[Option<&Class>], errors: &mut Errors) {
+        let mut uses: [Vec<Vec<usize>>; 2] = [&self.inputs, &self.outputs]
+            .map(|side| side.iter().map(|p| vec![0; p.state.len()]).collect());
+        for c in &flat.connections {
+            for (side, end) in [c.to, c.from].into_iter().enumerate() {
+                let Some(n) = uses[side][end.0].get_mut(end.1) else {
+                    continue;
+                };
+                *n += 1;
+                let output = side == 1;
+                let pull = if output {
+                    self.output_is_pull(end.0, end.1)
+                } else {
+                    self.input_is_pull(end.0, end.1)
+                };
+                if *n == 2 && output != pull {
+                    let (what, kind) = if output {
+                        ("output", "push")
+                    } else {
+                        ("input", "pull")
+                    };
+                    let name = label(flat, end.0);
+                    let message = format!(
+                        "{name}: {kind} {what} {} is connected more than once",
+                        end.1
+                    );
+                    errors.add(&c.place, message);
+                }
+            }
+        }
+        for (element, class) in classes.iter().enumerate() {
+            for (side, what) in ["input", "output"].into_iter().enumerate() {
+                for port in (0..uses[side][element].len()).filter(|p| uses[side][element][*p] == 0)
+                {
+                    if class.is_some() {
+                        let message =
+                            format!("{}: {what} {port} is not connected", label(flat, element));
+                        errors.add(&flat.elements[element].place, message);
+                    }
+                }
+            }
+        }
+    }
+}
+
+enum Through {
+    Nothing,
+    Settled,
+    Mixed(usize, usize),
+}
+
+fn conflict(
+    flat: &Flat,
+    c: &FlatConnection,
+    from: (Processing, usize),
+    to: (Processing, usize),
+) -> String {
+    let (words, cure) = match from.0 {
+        Processing::Push => (("push", "pull"), "Queue"),
+        _ => (("pull", "push"), "Unqueue"),
+    };
+    let because = |element: usize, of: usize| {
+        if element == of {
+            String::new()
+        } else {
+            format!(" (because of {})", label(flat, of))
+        }
+    };
+    format!(
+        "{} output {} is {}{}, but {} input {} is {}{}; a {cure} between them would help",
+        label(flat, c.from.0),
+        c.from.1,
+        words.0,
+        because(c.from.0, from.1),
+        label(flat, c.to.0),
+        c.to.1,
+        words.1,
+        because(c.to.0, to.1),
+    )
+}

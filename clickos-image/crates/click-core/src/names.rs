@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Names for addresses, as AddressInfo defines them, and `vif<N>` for the devices' hardware addresses.
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+
+use crate::args::Surroundings;
+use crate::environment::Environment;
+use crate::value::{EtherAddr, FromArg, Prefix};
+
+/// What a name stands for.
+#[derive(Clone, Debug, Default)]
+pub struct Named {
+    /// Its hardware address.
+    pub ether: Option<[u8; 6]>,
+    /// Its address.
+    pub ip: Option<[u8; 4]>,
+    /// The prefix length of its network.
+    pub prefix: Option<u8>,
+}
+
+/// Names for addresses.
+#[derive(Default)]
+pub struct Names {
+    table: BTreeMap<String, Named>,
+}
+
+impl Names {
+    /// The names every router knows.
+    pub fn new(environment: &Environment) -> Self {
+        let mut names = Self::default();
+        for (devid, device) in &environment.devices {
+            let ether = device.try_borrow().ok().map(|d| d.mac());
+            names.table.insert(
+                format!("vif{devid}"),
+                Named {
+                    ether,
+                    ..Named::default()
+                },
+            );
+        }
+        names
+    }
+
+    /// Defines a name in the compound that `element` is in: an address, a prefix or a hardware address.
+    pub(crate) fn define(
+        &mut self,
+        element: &str,
+        name: &str,
+        value: &str,
+        environment: &Environment,
+    ) -> Result<(), String> {
+        let surroundings = Surroundings {
+            environment,
+            names: self,
+            element,
+        };
+        let ether = EtherAddr::from_arg(value, surroundings);
+        let prefix = Prefix::from_arg(value, surroundings);
+        let scope = element
+            .rsplit_once('/')
+            .map_or(String::new(), |(p, _)| format!("{p}/"));
+        let named = self.table.entry(scope + name).or_default();
+        match (ether, prefix) {
+            (Ok(ether), _) => named.ether = Some(ether.0),
+            (_, Ok(prefix)) => {
+                named.ip = Some(prefix.address.octets());
+                if value.contains('/') {
+                    named.prefix = u8::try_from(u32::from(prefix.mask).leading_ones()).ok();
+                }
+            }
+            _ => return Err(format!("{name}: expected an address, got \"{value}\"")),
+        }
+        Ok(())
+    }
+
+    /// Looks a name up from `element` outwards; `name:ip`, `name:eth` and `name:ipnet` are the same name.
+    pub fn find(&self, element: &str, name: &str) -> Option<&Named> {
+        let name = name.split(':').next().unwrap_or(name);
+        let mut around = element;
+        while let Some((outer, _)) = around.rsplit_once('/') {
+            if let Some(named) = self.table.get(&format!("{outer}/{name}")) {
+                return Some(named);
+            }
+            around = outer;
+        }
+        self.table.get(name)
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which task runs next (stride scheduling, Waldspurger 1995), and which timer expires next.
+use alloc::collections::BinaryHeap;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+/// Tickets of a task unless it says otherwise.
+const TICKETS: u32 = 1024;
+const STRIDE_ONE: u64 = 1 << 16;
+
+#[derive(Clone, Copy)]
+struct Task {
+    scheduled: bool,
+    pass: u64,
+    stride: u64,
+}
+
+/// One task per element.
+pub struct Tasks {
+    tasks: Vec<Task>,
+    heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    pass: u64,
+    order: u64,
+}
+
+impl Tasks {
+    pub fn new(elements: usize) -> Self {
+        let task = Task {
+            scheduled: false,
+            pass: 0,
+            stride: STRIDE_ONE / u64::from(TICKETS),
+        };
+        Self {
+            tasks: vec![task; elements],
+            heap: BinaryHeap::new(),
+            pass: 0,
+            order: 0,
+        }
+    }
+
+    /// How many tasks are scheduled.
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Schedules the task of an element, unless it is.
+    pub fn schedule(&mut self, element: usize) {
+        let task = &mut self.tasks[element];
+        if task.scheduled {
+            return;
+        }
+        task.scheduled = true;
+        task.pass = task.pass.max(self.pass);
+        self.order += 1;
+        self.heap.push(Reverse((task.pass, self.order, element)));
+    }
+
+    /// Takes the task whose turn it is.
+    pub fn next(&mut self) -> Option<usize> {
+        let Reverse((pass, _, element)) = self.heap.pop()?;
+        self.pass = pass;
+        let task = &mut self.tasks[element];
+        task.scheduled = false;
+        task.pass = pass + task.stride;
+        Some(element)
+    }
+}
+
+/// One timer per element.
+pub struct Timers {
+    expiry: Vec<Option<u64>>,
+    heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    order: u64,
+}
+
+impl Timers {
+    pub fn new(elements: usize) -> Self {
+        Self {
+            expiry: vec![None; elements],
+            heap: BinaryHeap::new(),
+            order: 0,
+        }
+    }
+
+    /// Sets or, with `None`, clears the timer of an element.
+    pub fn set(&mut self, element: usize, at_ns: Option<u64>) {
+        self.expiry[element] = at_ns;
+        if let Some(at) = at_ns {
+            self.order += 1;
+            self.heap.push(Reverse((at, self.order, element)));
+        }
+        if self.heap.len() > 2 * self.expiry.len() + 64 {
+            self.heap
+                .retain(|Reverse((at, _, e))| self.expiry[*e] == Some(*at));
+        }
+    }
+
+    /// When the next timer expires.
+    pub fn next_expiry(&mut self) -> Option<u64> {
+        while let Some(Reverse((at, _, element))) = self.heap.peek().copied() {
+            if self.expiry[element] == Some(at) {
+                return Some(at);
+            }
+            self.heap.pop();
+        }
+        None
+    }
+
+    /// Takes a timer that expired at or before `now_ns`.
+    pub fn expired(&mut self, now_ns: u64) -> Option<usize> {
+        if self.next_expiry()? > now_ns {
+            return None;
+        }
+        let Reverse((_, _, element)) = self.heap.pop()?;
+        self.expiry[element] = None;
+        Some(element)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_take_turns() {
+        let mut tasks = Tasks::new(3);
+        tasks.schedule(2);
+        tasks.schedule(0);
+        tasks.schedule(2);
+        assert_eq!(tasks.next(), Some(2));
+        tasks.schedule(2);
+        assert_eq!(
+            (tasks.next(), tasks.next(), tasks.next()),
+            (Some(0), Some(2), None)
+        );
+    }
+
+    #[test]
+    fn timers_expire_in_order_and_can_be_moved() {
+        let mut timers = Timers::new(2);
+        timers.set(0, Some(50));
+        timers.set(1, Some(20));
+        timers.set(0, Some(10));
+        assert_eq!(timers.next_expiry(), Some(10));
+        assert_eq!(
+            (timers.expired(30), timers.expired(30), timers.expired(99)),
+            (Some(0), Some(1), None)
+        );
+        (0..1000).for_each(|n| timers.set(0, Some(n)));
+        assert!(timers.heap.len() < 200);
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who has to be asked whether pulling, or pushing, is worth the try.
+//!
+//! A task that found nothing sleeps only if every element that could give it
+//! something has a signal of its own; each of them wakes it then.
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use crate::element::Signal;
+use crate::engine::{Edge, Engine, Watch};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Up,
+    Down,
+}
+
+impl Engine {
+    pub fn is_readable(&mut self, me: usize, port: usize) -> bool {
+        if self.slots[me].upstream[port].is_none() {
+            let watch = self.watch(me, port, Direction::Up);
+            watch
+                .signals
+                .iter()
+                .for_each(|s| self.slots[*s].readers.push(me));
+            self.slots[me].upstream[port] = Some(watch);
+        }
+        let watch = self.slots[me].upstream[port].as_ref();
+        watch.is_some_and(|w| w.always || w.signals.iter().any(|s| self.slots[*s].readable))
+    }
+
+    pub fn is_writable(&mut self, me: usize, port: usize) -> bool {
+        if self.slots[me].downstream[port].is_none() {
+            let watch = self.watch(me, port, Direction::Down);
+            watch
+                .signals
+                .iter()
+                .for_each(|s| self.slots[*s].writers.push(me));
+            self.slots[me].downstream[port] = Some(watch);
+        }
+        let watch = self.slots[me].downstream[port].as_ref();
+        watch.is_some_and(|w| w.always || w.signals.iter().any(|s| self.slots[*s].writable))
+    }
+
+    fn edges(&self, element: usize, direction: Direction) -> &[Option<Edge>] {
+        match direction {
+            Direction::Up => &self.slots[element].inputs,
+            Direction::Down => &self.slots[element].outputs,
+        }
+    }
+
+    fn watch(&self, me: usize, port: usize, direction: Direction) -> Watch {
+        let mut watch = Watch {
+            always: false,
+            signals: Vec::new(),
+        };
+        let mut seen = BTreeSet::from([me]);
+        let mut pending: Vec<Edge> = self
+            .edges(me, direction)
+            .get(port)
+            .copied()
+            .flatten()
+            .into_iter()
+            .collect();
+        while let Some(edge) = pending.pop() {
+            if !seen.insert(edge.element) {
+                continue;
+            }
+            let Some(element) = &self.slots[edge.element].element else {
+                continue;
+            };
+            let next: Vec<Edge> = self
+                .edges(edge.element, direction)
+                .iter()
+                .copied()
+                .flatten()
+                .collect();
+            match element.signal() {
+                Signal::Own => watch.signals.push(edge.element),
+                Signal::PassThrough if !next.is_empty() => pending.extend(next),
+                Signal::PassThrough | Signal::Always => watch.always = true,
+            }
+        }
+        watch
+    }
+}

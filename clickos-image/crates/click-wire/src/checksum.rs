@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The Internet checksum (RFC 1071) and its incremental update (RFC 1624).
+use core::net::Ipv4Addr;
+
+/// Adds bytes to a running sum; all but the last piece must have even length.
+pub fn add(mut sum: u64, bytes: &[u8]) -> u64 {
+    let mut words = bytes.chunks_exact(4);
+    for word in &mut words {
+        sum += u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]]));
+    }
+    match *words.remainder() {
+        [a, b, c] => sum + (u64::from(u16::from_be_bytes([a, b])) << 16) + (u64::from(c) << 8),
+        [a, b] => sum + u64::from(u16::from_be_bytes([a, b])),
+        [a] => sum + (u64::from(a) << 8),
+        _ => sum,
+    }
+}
+
+/// Folds a running sum into a checksum field's value.
+pub fn finish(sum: u64) -> u16 {
+    let mut folded = (sum >> 32) + (sum & 0xffff_ffff);
+    while folded > 0xffff {
+        folded = (folded >> 16) + (folded & 0xffff);
+    }
+    !u16::try_from(folded).expect("folded to 16 bits")
+}
+
+/// The checksum of `bytes`; 0 if they contain a right one.
+pub fn of(bytes: &[u8]) -> u16 {
+    finish(add(0, bytes))
+}
+
+/// The running sum of the pseudo header that TCP and UDP checksums begin with (RFC 793, RFC 768).
+pub fn pseudo(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, length: u16) -> u64 {
+    let sum = add(add(0, &source.octets()), &destination.octets());
+    sum + u64::from(protocol) + u64::from(length)
+}
+
+/// The checksum after a 16-bit word it covers changed from `old` to `new` (RFC 1624, equation 3).
+pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
+    let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
+    let folded = (sum >> 16) + (sum & 0xffff);
+    !u16::try_from((folded >> 16) + (folded & 0xffff)).expect("folded twice")
+}
+
+/// Like [`update`] for 32 bits, such as an address.
+pub fn update_u32(checksum: u16, old: u32, new: u32) -> u16 {
+    let halves = |v: u32| {
+        (
+            u16::try_from(v >> 16).expect("16 bits"),
+            u16::try_from(v & 0xffff).expect("16 bits"),
+        )
+    };
+    let ((old_high, old_low), (new_high, new_low)) = (halves(old), halves(new));
+    update(update(checksum, old_high, new_high), old_low, new_low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn known_header() {
+        // RFC 1071, section 3
+        assert_eq!(
+            of(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]),
+            !0xddf2
+        );
+        assert_eq!(of(&[]), 0xffff);
+        assert_eq!(of(&[0x12]), !0x1200);
+    }
+
+    proptest! {
+        #[test]
+        fn a_sum_over_its_own_checksum_is_zero(mut bytes in prop::collection::vec(any::<u8>(), 2..100)) {
+            bytes[0..2].fill(0);
+            let sum = of(&bytes);
+            bytes[0..2].copy_from_slice(&sum.to_be_bytes());
+            prop_assert!(of(&bytes) == 0 || of(&bytes) == 0xffff);
+        }
+
+        #[test]
+        fn incremental_update_equals_recomputation(
+            mut bytes in prop::collection::vec(any::<u8>(), 20..=20),
+            at in 1usize..8,
+            new in any::<u32>(),
+        ) {
+            // a header is never all zero: its first word holds version and length
+            bytes[0] = 0x45;
+            bytes[18..20].fill(0);
+            let (before, at) = (of(&bytes), at * 2);
+            let old = u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+            bytes[at..at + 4].copy_from_slice(&new.to_be_bytes());
+            prop_assert_eq!(update_u32(before, old, new), of(&bytes));
+        }
+    }
+}

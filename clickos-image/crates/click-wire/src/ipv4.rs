@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+//! IPv4 headers (RFC 791).
+use core::net::Ipv4Addr;
+
+use crate::field::{array_at, put, u16_at};
+use crate::{Error, at_least, checksum};
+
+/// Bytes of a header without options.
+pub const HEADER: usize = 20;
+/// Protocol number of ICMP.
+pub const ICMP: u8 = 1;
+/// Protocol number of TCP.
+pub const TCP: u8 = 6;
+/// Protocol number of UDP.
+pub const UDP: u8 = 17;
+/// "Don't fragment" in the fragment field.
+pub const DONT_FRAGMENT: u16 = 0x4000;
+/// "More fragments" in the fragment field.
+pub const MORE_FRAGMENTS: u16 = 0x2000;
+/// The offset in the fragment field.
+pub const OFFSET: u16 = 0x1fff;
+
+/// A header in bytes. Accessors of a checked view never panic.
+pub struct View<T> {
+    bytes: T,
+}
+
+impl<T: AsRef<[u8]>> View<T> {
+    /// A view of bytes that begin with a header whose lengths are right: version 4,
+    /// header of at least 20 bytes inside the packet, total length inside the bytes.
+    /// The checksum is not looked at.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn new_checked(bytes: T) -> Result<Self, Error> {
+        let b = bytes.as_ref();
+        at_least(b, HEADER)?;
+        if b[0] >> 4 != 4 {
+            return Err(Error::BadVersion);
+        }
+        let (header, total) = (usize::from(b[0] & 15) * 4, usize::from(u16_at(b, 2)));
+        if header < HEADER || total < header {
+            return Err(Error::BadLength);
+        }
+        at_least(b, total)?;
+        Ok(Self { bytes })
+    }
+
+    /// A view of bytes the caller knows to be long enough.
+    pub fn new_unchecked(bytes: T) -> Self {
+        Self { bytes }
+    }
+
+    fn b(&self) -> &[u8] {
+        self.bytes.as_ref()
+    }
+
+    /// Bytes of the header, options included.
+    pub fn header_len(&self) -> usize {
+        usize::from(self.b()[0] & 15) * 4
+    }
+
+    /// Bytes of header and payload.
+    pub fn total_len(&self) -> usize {
+        usize::from(u16_at(self.b(), 2))
+    }
+
+    /// Type of service.
+    pub fn tos(&self) -> u8 {
+        self.b()[1]
+    }
+
+    /// Identification.
+    pub fn id(&self) -> u16 {
+        u16_at(self.b(), 4)
+    }
+
+    /// Flags and fragment offset.
+    pub fn fragment(&self) -> u16 {
+        u16_at(self.b(), 6)
+    }
+
+    /// Whether this is the first fragment or not fragmented.
+    pub fn is_first(&self) -> bool {
+        self.fragment() & OFFSET == 0
+    }
+
+    /// Time to live.
+    pub fn ttl(&self) -> u8 {
+        self.b()[8]
+    }
+
+    /// Protocol of the payload.
+    pub fn protocol(&self) -> u8 {
+        self.b()[9]
+    }
+
+    /// The checksum field.
+    pub fn checksum(&self) -> u16 {
+        u16_at(self.b(), 10)
+    }
+
+    /// Sender.
+    pub fn source(&self) -> Ipv4Addr {
+        array_at::<4>(self.b(), 12).into()
+    }
+
+    /// Receiver.
+    pub fn destination(&self) -> Ipv4Addr {
+        array_at::<4>(self.b(), 16).into()
+    }
+
+    /// Whether the checksum is right.
+    pub fn checksum_is_right(&self) -> bool {
+        checksum::of(&self.b()[..self.header_len()]) == 0
+    }
+
+    /// What the packet carries.
+    pub fn payload(&self) -> &[u8] {
+        &self.b()[self.header_len()..self.total_len()]
+    }
+}
+
+impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
+    /// Sets the time to live and updates the checksum.
+    pub fn set_ttl(&mut self, ttl: u8) {
+        let old = u16_at(self.b(), 8);
+        self.bytes.as_mut()[8] = ttl;
+        let new = u16_at(self.b(), 8);
+        self.set_checksum(checksum::update(self.checksum(), old, new));
+    }
+
+    /// Sets the checksum field.
+    pub fn set_checksum(&mut self, value: u16) {
+        put(self.bytes.as_mut(), 10, &value.to_be_bytes());
+    }
+
+    /// Computes the checksum field anew.
+    pub fn fill_checksum(&mut self) {
+        self.set_checksum(0);
+        let sum = checksum::of(&self.b()[..self.header_len()]);
+        self.set_checksum(sum);
+    }
+}
+
+/// A header without options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repr {
+    /// Type of service.
+    pub tos: u8,
+    /// Identification.
+    pub id: u16,
+    /// Flags and fragment offset.
+    pub fragment: u16,
+    /// Time to live.
+    pub ttl: u8,
+    /// Protocol of the payload.
+    pub protocol: u8,
+    /// Sender.
+    pub source: Ipv4Addr,
+    /// Receiver.
+    pub destination: Ipv4Addr,
+    /// Bytes of payload, at most 65,515.
+    pub payload_len: u16,
+}
+
+impl Repr {
+    /// Reads a checked header; options are left out.
+    pub fn parse<T: AsRef<[u8]>>(view: &View<T>) -> Self {
+        let payload_len = u16::try_from(view.total_len() - view.header_len()).unwrap_or(0);
+        Self {
+            tos: view.tos(),
+            id: view.id(),
+            fragment: view.fragment(),
+            ttl: view.ttl(),
+            protocol: view.protocol(),
+            source: view.source(),
+            destination: view.destination(),
+            payload_len,
+        }
+    }
+
+    /// Writes the header with its checksum; `b` must have room for 20 bytes.
+    pub fn emit(&self, b: &mut [u8]) {
+        let header = u16::try_from(HEADER).expect("20");
+        b[0] = 0x45;
+        b[1] = self.tos;
+        put(b, 2, &(header + self.payload_len).to_be_bytes());
+        put(b, 4, &self.id.to_be_bytes());
+        put(b, 6, &self.fragment.to_be_bytes());
+        b[8] = self.ttl;
+        b[9] = self.protocol;
+        put(b, 12, &self.source.octets());
+        put(b, 16, &self.destination.octets());
+        View::new_unchecked(&mut b[..HEADER]).fill_checksum();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet() -> [u8; 24] {
+        let mut bytes = [0; 24];
+        let repr = Repr {
+            tos: 3,
+            id: 77,
+            fragment: DONT_FRAGMENT,
+            ttl: 9,
+            protocol: UDP,
+            source: Ipv4Addr::new(1, 2, 3, 4),
+            destination: Ipv4Addr::new(5, 6, 7, 8),
+            payload_len: 4,
+        };
+        repr.emit(&mut bytes);
+        let view = View::new_checked(bytes).unwrap();
+        assert_eq!(Repr::parse(&view), repr);
+        bytes
+    }
+
+    #[test]
+    fn checksum_follows_the_ttl() {
+        let mut bytes = packet();
+        assert!(View::new_unchecked(&bytes).checksum_is_right());
+        View::new_unchecked(&mut bytes).set_ttl(8);
+        let view = View::new_checked(&bytes).unwrap();
+        assert!(view.checksum_is_right());
+        assert_eq!((view.ttl(), view.payload().len()), (8, 4));
+    }
+
+    #[test]
+    fn lying_lengths_are_refused() {
+        let good = packet();
+        let with = |at: usize, value: u8| {
+            let mut bytes = good;
+            bytes[at] = value;
+            View::new_checked(bytes).map(|_| ()).unwrap_err()
+        };
+        assert_eq!(with(0, 0x44), Error::BadLength);
+        assert_eq!(with(0, 0x4f), Error::BadLength);
+        assert_eq!(with(0, 0x65), Error::BadVersion);
+        assert_eq!(with(3, 25), Error::Truncated { got: 24, need: 25 });
+        assert_eq!(with(3, 19), Error::BadLength);
+        assert!(View::new_checked(&good[..19]).is_err());
+    }
+}
