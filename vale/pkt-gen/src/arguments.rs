@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What can be typed.
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use vale_proto::{
+    Allowed, Kind, MAX_SEGMENT, Mac, PortAdd, PortName, SOCKET_VARIABLE, SwitchName, parse_address,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  pkt-gen -f tx -i vale0:gen --segment 101 -D 02:00:00:00:00:02 -l 64 -n 1000000
+  pkt-gen -f rx -i vale0:sink --segment 101 --mac 02:00:00:00:00:02 --idle 2 -o json
+  pkt-gen -f pcap-make --pcap mix.pcap -n 300 -s 10.0.1.5:4000 -d 10.0.2.9:80
+  pkt-gen -f tx -i vale0:gen --segment 101 --pcap mix.pcap -r 1000
+The port is attached by this program and detached when it ends.";
+
+/// Sends, counts, echoes and replays packets at a port of a switch.
+#[derive(Parser)]
+#[command(version, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[arg(short, value_enum)]
+    pub function: Function,
+    /// Port to attach.
+    #[arg(short, value_name = "SWITCH:PORT", required_if_eq_any([("function", "tx"), ("function", "rx"), ("function", "ping"), ("function", "pong")]))]
+    pub interface: Option<Address>,
+    /// Length of a frame without its frame check sequence, in bytes.
+    #[arg(short, default_value_t = 60, value_parser = clap::value_parser!(u16).range(60..=1914))]
+    pub length: u16,
+    /// Frames to send or receive; 0 for no end, or for all of a pcap.
+    #[arg(short = 'n', default_value_t = 0)]
+    pub count: u64,
+    /// Frames of one burst.
+    #[arg(short, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub burst: u16,
+    /// Frames per second; 0 for as many as there can be.
+    #[arg(short, default_value_t = 0)]
+    pub rate: u64,
+    /// Source address and UDP or TCP port.
+    #[arg(short, default_value = "10.0.0.1:1234")]
+    pub source: SocketAddrV4,
+    /// Destination address and UDP or TCP port.
+    #[arg(short, default_value = "10.1.0.1:1234")]
+    pub destination: SocketAddrV4,
+    /// Source MAC address; the port's if not given.
+    #[arg(short = 'S')]
+    pub source_mac: Option<Mac>,
+    /// Destination MAC address.
+    #[arg(short = 'D')]
+    pub destination_mac: Option<Mac>,
+    /// File to replay (tx) or to make (pcap-make). -S and -D replace the addresses in it.
+    #[arg(long, required_if_eq("function", "pcap-make"))]
+    pub pcap: Option<PathBuf>,
+    /// Segment of the port.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=MAX_SEGMENT as i64))]
+    pub segment: u16,
+    /// MAC address of the port, for the switch's table.
+    #[arg(long)]
+    pub mac: Option<Mac>,
+    /// Source address that may be used, CIDR or MAC=CIDR; can be repeated. Turns port security on.
+    #[arg(long)]
+    pub allow: Vec<Allowed>,
+    /// Slots of each ring.
+    #[arg(long, default_value_t = 1024)]
+    pub slots: u32,
+    /// End after this many seconds.
+    #[arg(long)]
+    pub seconds: Option<u64>,
+    /// rx: end when nothing has come for this many seconds after the first frame. ping: how long
+    /// to wait for an answer.
+    #[arg(long)]
+    pub idle: Option<f64>,
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    pub output: Format,
+    /// Control socket of valed.
+    #[arg(long, env = SOCKET_VARIABLE, default_value = "/run/clickos/valed.sock")]
+    pub socket: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Function {
+    /// Sends.
+    Tx,
+    /// Receives and counts.
+    Rx,
+    /// Sends one frame after another and measures how long an echo takes.
+    Ping,
+    /// Sends back what comes, addresses swapped.
+    Pong,
+    /// Writes a pcap with TCP, UDP and ICMP in turn, and attaches nothing.
+    PcapMake,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+}
+
+/// `vale0:name`.
+#[derive(Clone)]
+pub struct Address {
+    pub switch: SwitchName,
+    pub port: PortName,
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse_address(text).map(|(switch, port)| Self { switch, port })
+    }
+}
+
+impl Arguments {
+    pub fn source_mac(&self) -> Mac {
+        self.source_mac
+            .or(self.mac)
+            .unwrap_or(Mac([2, 0, 0, 0, 0, 1]))
+    }
+
+    pub fn destination_mac(&self) -> Mac {
+        self.destination_mac.unwrap_or(Mac([0xff; 6]))
+    }
+
+    /// Time without frames, `default` if not given.
+    pub fn idle(&self, default: Option<Duration>) -> Option<Duration> {
+        match self.idle {
+            None => default,
+            Some(seconds) => Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)),
+        }
+    }
+
+    pub fn port_add(&self, address: &Address) -> PortAdd {
+        PortAdd {
+            switch: address.switch.clone(),
+            port: address.port.clone(),
+            kind: Kind::Process,
+            ifname: None,
+            segment: self.segment,
+            mac: self.mac,
+            allowed: self.allow.clone(),
+            port_security: !self.allow.is_empty(),
+            mtu: *vale_proto::MTU_RANGE.end(),
+            slots: self.slots,
+            link_up: true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent_and_the_examples_parse() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+        let examples: Vec<_> = EXAMPLES
+            .lines()
+            .filter(|l| l.starts_with("  pkt-gen"))
+            .collect();
+        assert_eq!(examples.len(), 4);
+        for example in examples {
+            let arguments = Arguments::try_parse_from(example.split_whitespace())
+                .map_err(|e| e.to_string())
+                .unwrap();
+            if let Some(address) = &arguments.interface {
+                arguments.port_add(address).check().unwrap();
+            }
+        }
+    }
+}
