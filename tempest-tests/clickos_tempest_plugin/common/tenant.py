@@ -40,7 +40,7 @@ class Tenant:
         user = self.clients.credentials
         vim = self.tacker.create_vim(
             name=data_utils.rand_name('vim'), type='openstack',
-            auth_url=CONF.identity.uri_v3, is_default=False,
+            auth_url=CONF.identity.uri_v3, is_default=True,
             vim_project={'name': user.project_name,
                          'project_domain_name': user.project_domain_name},
             auth_cred={'username': user.username, 'password': user.password,

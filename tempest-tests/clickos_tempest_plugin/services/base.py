@@ -21,10 +21,10 @@ class Client(rest_client.RestClient):
 
         :param body: what is sent as JSON; bytes are sent as they are
         :param expected: the HTTP status
+        :param headers: in place of those for JSON
         """
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body)
-        resp, text = self.request(method, url, headers=headers, body=body,
-                                  extra_headers=headers is not None)
+        resp, text = self.request(method, url, headers=headers, body=body)
         self.expected_success(expected, resp.status)
         return resp, json.loads(text) if text else None

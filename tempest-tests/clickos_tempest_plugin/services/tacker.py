@@ -70,4 +70,4 @@ class TackerClient(base.Client):
 
     def fail_operation(self, operation_id):
         """Give up an operation that is FAILED_TEMP."""
-        self.call('POST', f'{OPERATIONS}/{operation_id}/fail', 200, {})
+        self.call('POST', f'{OPERATIONS}/{operation_id}/fail', 200)

@@ -37,7 +37,11 @@ class FirewallTest(base.OnHostTest):
                                 network, self.addCleanup)
 
     def metadata(self, name):
-        """Return an entry of the VNF's metadata, decoded."""
+        """Return an entry of the VNF's metadata, decoded.
+
+        :param name: as Tacker 16 shows it, which writes the names of entries
+            in camel case
+        """
         vnf = self.tenant.tacker.show_vnf(self.vnf_id)
         return json.loads(vnf.get('metadata', {}).get(name, 'null'))
 
@@ -47,7 +51,7 @@ class FirewallTest(base.OnHostTest):
             self.vnf_id,
             metadata={'clickos_properties': {'rules': rules}})
         return waiters.until(
-            lambda: self.metadata('clickos_update'),
+            lambda: self.metadata('clickosUpdate'),
             lambda seen: seen and seen['request'] == {'rules': rules},
             f'verdict on {rules}')
 
@@ -81,7 +85,7 @@ class FirewallTest(base.OnHostTest):
         verdict = self.update(NO_HTTP)
         self.assertEqual('accepted', verdict['verdict'])
         self.assertEqual(NO_HTTP, self.rules())
-        self.assertEqual(NO_HTTP, self.metadata('clickos_properties')[
+        self.assertEqual(NO_HTTP, self.metadata('clickosProperties')[
             'rules'])
         dropped = self.count('dropped')
         self.assertEqual(0, self.left.download(self.right, 1, timeout_s=3))
@@ -108,7 +112,7 @@ class FirewallTest(base.OnHostTest):
             self.assertEqual('refused', verdict['verdict'])
             self.assertIn(words, verdict['message'])
             self.assertEqual(
-                NO_HTTP, self.metadata('clickos_properties')['rules'])
+                NO_HTTP, self.metadata('clickosProperties')['rules'])
             self.assertEqual(NO_HTTP, self.rules())
         good = self.update(OPEN)
         self.assertEqual('accepted', good['verdict'])
@@ -135,7 +139,7 @@ class FirewallTest(base.OnHostTest):
             host.kill_guest(self.server_id)
             self.wait_server(('ERROR', 'SHUTOFF'))
             waiters.until(
-                lambda: list(self.metadata('clickos_state').values()),
+                lambda: list(self.metadata('clickosState').values()),
                 lambda seen: not seen[0].startswith('ACTIVE'),
                 f'VNF {self.vnf_id} shows its dead guest')
             self.assertFalse(self.left.can_ping(self.right))
@@ -143,7 +147,7 @@ class FirewallTest(base.OnHostTest):
             self.server_id = self.tenant.server_id(self.vnf_id)
             self.assertEqual(ICMP.split(', '), self.rules())
             self.assertTrue(self.left.can_ping(self.right))
-        waiters.until(lambda: list(self.metadata('clickos_state').values()),
+        waiters.until(lambda: list(self.metadata('clickosState').values()),
                       lambda seen: seen == ['ACTIVE'],
                       f'VNF {self.vnf_id} shows its guest')
 
