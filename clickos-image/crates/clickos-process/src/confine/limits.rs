@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Resource limits.
+#![allow(unsafe_code)]
+
+use super::at;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Bytes of the console at most, unless whoever started us gave less.
+const CONSOLE_BYTES: u64 = 1 << 20;
+
+/// Limits that were measured while /proc was still there.
+pub(super) struct Limits {
+    address_space: u64,
+    descriptors: u64,
+}
+
+impl Limits {
+    /// Allows `heap_bytes` beyond what is mapped now, and the descriptors that are open now.
+    pub(super) fn measure(heap_bytes: u64) -> Result<Self, String> {
+        let mapped = at("/proc/self/statm", mapped_bytes())?;
+        let descriptors = at("/proc/self/fd", highest_descriptor())? + 1;
+        Ok(Self {
+            address_space: mapped.saturating_add(heap_bytes),
+            descriptors,
+        })
+    }
+
+    pub(super) fn apply(&self) -> Result<(), String> {
+        let console = getrlimit(Resource::Fsize).maximum.unwrap_or(u64::MAX);
+        ignore_full_console();
+        for (resource, name, most) in [
+            (Resource::As, "RLIMIT_AS", self.address_space),
+            // poll(2) takes as many descriptors as may be open.
+            (Resource::Nofile, "RLIMIT_NOFILE", self.descriptors),
+            (Resource::Nproc, "RLIMIT_NPROC", 0),
+            (Resource::Fsize, "RLIMIT_FSIZE", console.min(CONSOLE_BYTES)),
+            (Resource::Core, "RLIMIT_CORE", 0),
+        ] {
+            let limit = Rlimit {
+                current: Some(most),
+                maximum: Some(most),
+            };
+            at(name, setrlimit(resource, limit))?;
+        }
+        Ok(())
+    }
+}
+
+fn mapped_bytes() -> std::io::Result<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm")?;
+    let pages = text
+        .split(' ')
+        .next()
+        .and_then(|pages| pages.parse::<u64>().ok());
+    let wrong = || std::io::Error::other("its first field is not a number");
+    Ok(pages.ok_or_else(wrong)? * rustix::param::page_size() as u64)
+}
+
+fn highest_descriptor() -> std::io::Result<u64> {
+    let names = std::fs::read_dir("/proc/self/fd")?;
+    let numbers = names.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    Ok(numbers.max().unwrap_or(2))
+}
+
+/// A write beyond RLIMIT_FSIZE shall fail, not kill: packets matter more than the console.
+fn ignore_full_console() {
+    // SAFETY: SIGXFSZ exists, SIG_IGN is not a function of ours, and no other thread runs that
+    // could change signal dispositions at the same time. It cannot fail with these arguments.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}

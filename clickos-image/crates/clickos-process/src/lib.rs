@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Parts of the process guest. Only `confine` and `inherited` have `unsafe` code.
+#![deny(unsafe_code)]
+
+mod arguments;
+mod clock;
+pub mod confine;
+mod console;
+mod inherited;
+mod last_words;
+mod link;
+mod looper;
+mod vif;
+
+use arguments::Arguments;
+use confine::Confinement;
+use std::process::ExitCode;
+
+/// Everything from the argument line to the end, which is an error or a signal.
+pub fn run() -> ExitCode {
+    match start() {
+        Ok(never) => match never {},
+        Err(error) => {
+            eprintln!("clickos-process: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start() -> Result<std::convert::Infallible, String> {
+    let arguments = Arguments::receive()?;
+    let resources = inherited::take(&arguments)?;
+    // Mapped now, because the descriptors are closed before anything of a tenant is looked at.
+    let vifs = vif::map_all(&arguments.vifs, resources.vifs)?;
+    let link = link::Link::map(resources.store)?;
+    let heap_bytes = arguments.heap_bytes();
+    confine::enter(Confinement {
+        uid: arguments.uid,
+        root: resources.root,
+        heap_bytes,
+    })?;
+    last_words::install();
+    looper::run(&arguments, vifs, link)
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A vif: the guest's side of a switch port as the engine's device.
+use crate::arguments;
+use crate::inherited::VifResources;
+use click_core::{Batch, Device, PacketPool};
+use ring::{BUFFER_SIZE, GuestPort, PushError};
+use std::cell::RefCell;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+
+/// A switch port and its events.
+pub(crate) struct VifDevice {
+    port: GuestPort,
+    kick: OwnedFd,
+    mac: [u8; 6],
+    mtu: u16,
+}
+
+/// A device shared between the engine and the guest's loop, and what wakes it.
+pub(crate) struct Vif {
+    pub devid: u32,
+    pub device: Rc<RefCell<VifDevice>>,
+    pub wake: OwnedFd,
+}
+
+/// Maps the rings of all vifs. Their descriptors are closed afterwards.
+pub(crate) fn map_all(
+    vifs: &[arguments::Vif],
+    resources: Vec<VifResources>,
+) -> Result<Vec<Vif>, String> {
+    vifs.iter()
+        .zip(resources)
+        .map(|(vif, resources)| map(vif, resources))
+        .collect()
+}
+
+fn map(vif: &arguments::Vif, resources: VifResources) -> Result<Vif, String> {
+    let port = GuestPort::map(&resources.memfd).map_err(|e| format!("vif {}: {e}", vif.devid))?;
+    let device = VifDevice {
+        port,
+        kick: resources.kick,
+        mac: vif.mac()?,
+        mtu: vif.mtu,
+    };
+    Ok(Vif {
+        devid: vif.devid,
+        device: Rc::new(RefCell::new(device)),
+        wake: resources.wake,
+    })
+}
+
+impl VifDevice {
+    /// Publishes what was sent and received; at most one notification.
+    fn publish(&mut self) {
+        if self.port.publish() {
+            // The switch is gone if this fails; then there is nobody to notify.
+            let _ = rustix::io::write(&self.kick, &1_u64.to_ne_bytes());
+        }
+    }
+}
+
+impl Vif {
+    /// To be called after the routers ran: gives back the slots of received frames.
+    pub(crate) fn publish(&self) {
+        self.device.borrow_mut().publish();
+    }
+
+    /// Asks for a wake-up; true if there is something to do already.
+    pub(crate) fn sleep_prepare(&self) -> bool {
+        self.device.borrow_mut().port.sleep_prepare()
+    }
+
+    /// Ends what `sleep_prepare` began.
+    pub(crate) fn wake_done(&self) {
+        self.device.borrow_mut().port.wake_done();
+    }
+
+    /// Takes the wake-up; to be called when it is readable.
+    pub(crate) fn drain(&self) {
+        let _ = rustix::io::read(&self.wake, &mut [0; 8]);
+    }
+}
+
+impl AsFd for Vif {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+}
+
+impl Device for VifDevice {
+    fn receive(&mut self, max: usize, pool: &mut PacketPool, out: &mut Batch) -> usize {
+        for received in 0..max {
+            let Some(mut packet) = pool.alloc(BUFFER_SIZE) else {
+                return received;
+            };
+            let Some(len) = self.port.pop(packet.data_mut()) else {
+                return received;
+            };
+            packet.take(BUFFER_SIZE - len);
+            out.push_back(packet);
+        }
+        max
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, _pool: &mut PacketPool) -> usize {
+        let mut sent = 0;
+        while let Some(packet) = batch.front() {
+            match self.port.push(packet.data()) {
+                Ok(()) => sent += 1,
+                Err(PushError::Full) => break,
+                Err(PushError::BadBuffer) => continue, // It passed over the slot: the next one.
+                Err(PushError::BadLength(_)) => {}     // No ring takes it: dropped.
+            }
+            batch.pop_front();
+        }
+        sent
+    }
+
+    fn flush(&mut self) {
+        self.publish();
+    }
+
+    fn mac(&self) -> [u8; 6] {
+        self.mac
+    }
+
+    fn mtu(&self) -> u16 {
+        self.mtu
+    }
+}
