@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the service publishes: its WSGI entry point, options, rules."""
+
+import importlib
+import os
+import sys
+from unittest import mock
+
+from clickos_api import conf
+from clickos_api import policy
+from tests.unit.clickos_api import base
+
+
+class PublicationTest(base.TestCase):
+    """As a WSGI server and the sample generators see it."""
+
+    def test_wsgi_module(self):
+        path = self.conf.config_file[0]
+        with mock.patch.dict(os.environ, {conf.FILES_VARIABLE: path}), \
+                mock.patch.object(sys, 'argv', ['uwsgi']):
+            wsgi = importlib.import_module('clickos_api.wsgi')
+        self.addCleanup(sys.modules.pop, 'clickos_api.wsgi')
+        self.assertEqual(1, self.conf.clickos_api.rpc_timeout)
+        client = wsgi.application.test_client()
+        self.assertEqual(200, client.get('/healthcheck').status_code)
+        self.assertEqual(401, client.get(self.handlers()).status_code)
+
+    def test_every_own_option_has_help(self):
+        groups = {group.name: opts for group, opts in conf.list_opts()}
+        self.assertEqual({'clickos_api', 'nova', 'tacker'}, set(groups))
+        for opt in groups['clickos_api']:
+            self.assertGreater(len(opt.help.strip()), 40, opt.name)
+
+    def test_services_do_not_wait_for_ever(self):
+        self.assertEqual(10, self.conf.nova.timeout)
+
+    def test_every_rule_says_what_it_is_for(self):
+        for rule in policy.list_rules():
+            self.assertTrue(rule.description.endswith('.'), rule.name)
+            self.assertTrue(rule.operations, rule.name)
