@@ -67,7 +67,8 @@ def translated(action, instance=None):
         yield
     except CosmosError as e:
         if e.code == 'no-such-guest' and instance is not None:
-            raise exception.InstanceNotFound(instance_id=instance.uuid)
+            raise exception.InstanceNotFound(
+                instance_id=instance.uuid) from None
         if e.code in _AWAY:
-            raise CosmosdUnavailable(reason=e.message)
-        raise CosmosdRefused(action=action, reason=e.message)
+            raise CosmosdUnavailable(reason=e.message) from None
+        raise CosmosdRefused(action=action, reason=e.message) from None
