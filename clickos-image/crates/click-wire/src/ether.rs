@@ -58,7 +58,7 @@ mod tests {
     fn parse_and_emit() {
         let repr = Repr {
             destination: [1, 2, 3, 4, 5, 6],
-            source: [7; 6],
+            source: [8; 6],
             ethertype: ARP,
         };
         let mut frame = [0; 20];
