@@ -142,7 +142,9 @@ class ClickOSInfraDriver(openstack.OpenStack):
         """
         connection = vim.connect(auth_attr)
         if terminate_vnf_req is None and self._is_healing(vnf_instance):
-            self._save_writes(connection, vnf_instance)
+            self._save_writes(connection, vnf_instance, [
+                vnfc.id for vnfc in
+                vnf_instance.instantiated_vnf_info.vnfc_resource_info])
         api = clickos_api.Client(connection)
         for vnfc in vnf_instance.instantiated_vnf_info.vnfc_resource_info:
             if state.server_id(vnfc):
@@ -172,11 +174,12 @@ class ClickOSInfraDriver(openstack.OpenStack):
 
         :raises: ClickOSError; another heal starts where this one stopped
         """
-        info = vnf_instance.instantiated_vnf_info
         connection = vim.connect(vim_connection_info.access_info)
+        self._save_writes(connection, vnf_instance,
+                          heal_vnf_request.vnfc_instance_id)
+        info = vnf_instance.instantiated_vnf_info
         sick = [vnfc for vnfc in info.vnfc_resource_info
                 if vnfc.id in heal_vnf_request.vnfc_instance_id]
-        self._save_writes(connection, vnf_instance, sick)
         wishes = self._heal_wishes(context, vnf_instance, sick)
         api = clickos_api.Client(connection)
         for vnfc in sick:
@@ -216,18 +219,21 @@ class ClickOSInfraDriver(openstack.OpenStack):
         pass
 
     @staticmethod
-    def _save_writes(connection, vnf_instance, vnfcs=None):
+    def _save_writes(connection, vnf_instance, vnfc_ids):
         """Keep the live handler writes in the VNF before its guests go.
 
         Once a server is gone clickos-api no longer tells its owner's writes,
-        and a heal that fails half-way must not lose them.
+        and a heal that fails half-way must not lose them. Saving gives
+        vnf_instance a new instantiated_vnf_info: fetch it again.
 
         :raises: ApiUnavailable: no guest may come up with older rules
         """
         info = vnf_instance.instantiated_vnf_info
         api = clickos_api.Client(connection)
         saved = dict(state.params(info).get(state.SAVED_WRITES) or {})
-        for vnfc in vnfcs or info.vnfc_resource_info:
+        for vnfc in info.vnfc_resource_info:
+            if vnfc.id not in vnfc_ids:
+                continue
             try:
                 saved[state.name(vnfc)] = api.desired_writes(
                     state.server_id(vnfc))

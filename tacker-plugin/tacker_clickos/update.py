@@ -62,8 +62,8 @@ class Update(object):
             writes = self._writes(vnfc, values)
             if not writes:
                 continue
-            before = dict(api.desired_writes(state.server_id(vnfc)))
             try:
+                before = dict(api.desired_writes(state.server_id(vnfc)))
                 revision = max(revision,
                                api.write(state.server_id(vnfc), writes))
             except exception.ClickOSError as refused:

@@ -4,6 +4,7 @@
 See docs/adr/0003-guest-state-in-tacker.md.
 """
 
+import os
 import threading
 
 from oslo_config import cfg
@@ -29,8 +30,18 @@ def start():
     """Start the watcher's thread, once a process."""
     if cfg.CONF.clickos.watch_interval and not _started.is_set():
         _started.set()
+        os.register_at_fork(after_in_child=_leave_connections)
         threading.Thread(target=_run, name='clickos-watch',
                          daemon=True).start()
+
+
+def _leave_connections():
+    """Leave the thread's database connections to it.
+
+    The conductor forks its worker after it has made its drivers, and the
+    worker would close what it inherits under the thread's feet.
+    """
+    db_api.get_engine().dispose(close=False)
 
 
 def _run():
@@ -49,19 +60,23 @@ class Watcher(object):
     def look(self):
         """Look once at every VIM. Never raises; one bad VIM hides no other.
         """
+        context = tacker_context.get_admin_context()
         try:
-            context = tacker_context.get_admin_context()
             by_vim = _by_vim(context)
+            self._failing.discard('database')
+            for vim_id, vnf_instances in by_vim.items():
+                self._look_at(context, vim_id, vnf_instances)
         except Exception as error:
             self._failed('database', error)
-            return
-        self._failing.discard('database')
-        for vim_id, vnf_instances in by_vim.items():
-            try:
-                _look_at(context, vnf_instances)
-                self._failing.discard(vim_id)
-            except Exception as error:
-                self._failed(vim_id, error)
+        finally:
+            context.session.close()    # Tacker's readers leave it open
+
+    def _look_at(self, context, vim_id, vnf_instances):
+        try:
+            _compare(context, vnf_instances)
+            self._failing.discard(vim_id)
+        except Exception as error:
+            self._failed(vim_id, error)
 
     def _failed(self, what, error):
         """Log a trouble once, until it is over."""
@@ -85,7 +100,7 @@ def _by_vim(context):
     return found
 
 
-def _look_at(context, vnf_instances):
+def _compare(context, vnf_instances):
     access_info = vnflcm_utils.get_vim(
         context, vnf_instances[0].vim_connection_info)['access_info']
     connection = vim.connect(access_info)

@@ -2,6 +2,7 @@
 """Life cycle of a VNF against a cloud that answers through openstacksdk."""
 
 import base64
+import copy
 import json
 import os
 from unittest import mock
@@ -24,10 +25,18 @@ class DriverTestCase(base.CloudTestCase):
         super().setUp()
         self.driver = infra_driver.ClickOSInfraDriver()
         self.vnf = base.vnf_instance()
-        self.info = self.vnf.instantiated_vnf_info
         self.patch(vnflcm_utils, 'get_vnf_package_path',
                    return_value=str(self.package))
-        self.save = self.patch(objects.VnfInstance, 'save')
+        self.save = self.patch(objects.VnfInstance, 'save',
+                               side_effect=self.reload)
+
+    def reload(self, vnf):
+        """Tacker's save() replaces the object by one from the database."""
+        vnf.instantiated_vnf_info = copy.deepcopy(vnf.instantiated_vnf_info)
+
+    @property
+    def info(self):
+        return self.vnf.instantiated_vnf_info
 
     def instantiate(self, request=None):
         request = request or base.instantiate_request(RULES)
@@ -157,7 +166,6 @@ class InstantiateTest(DriverTestCase):
 
     def test_the_second_guest_fails(self):
         self.vnf = base.vnf_instance(guests=2)
-        self.info = self.vnf.instantiated_vnf_info
         create = self.cloud.compute.create_server.side_effect
 
         def fail_second(**wanted):
@@ -307,7 +315,6 @@ class HealTest(DriverTestCase):
         params = self.info.additional_params
         self.vnf.instantiated_vnf_info = (
             base.vnf_instance().instantiated_vnf_info)
-        self.info = self.vnf.instantiated_vnf_info
         request = base.instantiate_request()
         request.additional_params = params
         self.instantiate(request)

@@ -123,6 +123,11 @@ class OneGuestTest(UpdateTest):
         self.assertIn('VDU1-0: dead-guest: crashed', self.update(
             {'rules': ['allow all']})['message'])
 
+    def test_a_server_that_is_gone(self):
+        self.cloud.refuse[self.servers[0]] = (404, 'no-such-server', 'gone')
+        self.assertEqual('VDU1-0: no-such-server: gone', self.update(
+            {'rules': ['allow all']})['message'])
+
     def test_null_takes_the_default(self):
         self.update({'rules': None})
         self.assertEqual({'rules': ['deny all']}, self.in_force())

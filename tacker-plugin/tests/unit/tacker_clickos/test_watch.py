@@ -40,6 +40,9 @@ class LookTest(base.TestCase):
         self.patch(vnflcm_utils, 'get_vim',
                    return_value={'access_info': dict(base.ACCESS)})
         self.store = self.patch(watch, '_store')
+        self.context = mock.Mock(spec_set=('session',))
+        self.patch(watch.tacker_context, 'get_admin_context',
+                   return_value=self.context)
         self.vnf = base.vnf_instance(guests=2, task_state=None,
                                      vim_connection_info=[
                                          base.vim_connection()])
@@ -61,6 +64,10 @@ class LookTest(base.TestCase):
         self.watcher.look()
         self.assertEqual({self.ids[0]: 'ACTIVE', self.ids[1]: 'DELETED'},
                          self.states())
+
+    def test_no_database_connection_is_kept(self):
+        self.watcher.look()
+        self.context.session.close.assert_called_once_with()
 
     def test_no_change_is_not_stored(self):
         self.servers = [server('s0', 'ACTIVE'), server('s1', 'ACTIVE')]
