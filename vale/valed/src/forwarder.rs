@@ -97,8 +97,11 @@ impl Forwarder {
         let mut scratch = Scratch::default();
         let mut last_frame = Instant::now();
         let mut last_events = last_frame;
-        while self.running {
+        loop {
             self.run_commands();
+            if !self.running {
+                return Ok(());
+            }
             let moved = self.round(&mut scratch);
             let now = Instant::now();
             if moved {
@@ -116,7 +119,6 @@ impl Forwarder {
                 std::hint::spin_loop();
             }
         }
-        Ok(())
     }
 
     fn run_commands(&mut self) {
