@@ -184,7 +184,8 @@ mod tests {
             values in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..20), 0..5),
         ) {
             let command = Command::Write(values.iter().map(|v| ("e.h", &v[..])).collect());
-            prop_assert_eq!(Command::parse(&command.encode()), Ok(command));
+            let bytes = command.encode();
+            prop_assert_eq!(Command::parse(&bytes), Ok(command));
         }
     }
 }

@@ -137,6 +137,15 @@ impl Simulator {
         self.state.borrow().writes.clone()
     }
 
+    /// How many watch events a domain has not taken.
+    pub fn pending(&self, domid: u16) -> usize {
+        self.state
+            .borrow()
+            .events
+            .get(&domid)
+            .map_or(0, VecDeque::len)
+    }
+
     /// How many requests domains have made.
     pub fn requests(&self) -> u64 {
         self.state.borrow().requests

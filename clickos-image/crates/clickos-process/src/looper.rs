@@ -26,7 +26,11 @@ const PACKET_BYTES: u64 = 2560;
 pub(crate) fn run(arguments: &Arguments, vifs: Vec<Vif>, link: Link) -> Result<Infallible, String> {
     let client = Rc::new(RefCell::new(link.client));
     let environment = environment(arguments, &vifs)?;
-    let guest = Guest::new(Rc::clone(&client), click_elements::registry(), environment);
+    let guest = Guest::new(
+        Rc::clone(&client),
+        click_elements::registry().guest(),
+        environment,
+    );
     let mut looper = Looper {
         guest,
         vifs,
@@ -116,10 +120,8 @@ impl Looper {
     }
 
     fn sleep(&mut self, now_ns: u64, until_ns: Option<u64>) {
-        let pending = self
-            .vifs
-            .iter()
-            .fold(false, |any, vif| vif.sleep_prepare() || any);
+        let ready = self.vifs.iter().filter(|vif| vif.sleep_prepare()).count();
+        let pending = ready > 0;
         if pending && !self.again {
             self.again = true;
         } else {

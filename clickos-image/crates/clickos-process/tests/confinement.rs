@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a confined process cannot do any more. This program is parent and child: the child
 //! confines itself exactly as the guest does and then tries one thing.
+#![allow(clippy::unwrap_used)] // A test.
+
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, Stdio};
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The process guest from outside: real store, real rings, the confined process between them.
+#![allow(clippy::unwrap_used)] // A test.
+
 mod common;
 
 use common::guest::{FIRST_UID, Guest, Port, console, end_of, signal_of};
@@ -11,6 +13,9 @@ use xenstore::Tx;
 
 const WIRE: &str = "FromDevice(0) -> c :: Counter -> q :: Queue(200) -> ToDevice(1);\n\
                     FromDevice(1) -> Queue(200) -> ToDevice(0);\n";
+/// A change of the argument line.
+type Edit = fn(&mut serde_json::Value);
+
 const WAIT: Duration = Duration::from_secs(10);
 
 fn frame(number: u8) -> Vec<u8> {
@@ -438,7 +443,7 @@ fn a_bad_start_is_refused_with_its_reason() {
     let mut host = Host::new();
     host.make_domain(5);
     let ports = [Port::new()];
-    let cases: [(&str, fn(&mut serde_json::Value)); 7] = [
+    let cases: [(&str, Edit); 7] = [
         ("uid: 0", |line| line["uid"] = 0.into()),
         ("not a MAC address", |line| {
             line["vifs"][0]["mac"] = "x".into()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a domain can and cannot do in the real store behind the shim, and that our clients agree
 //! with xenstored about the protocol.
+#![allow(clippy::unwrap_used)] // A test.
+
 mod common;
 
 use common::{Domain, Host};
