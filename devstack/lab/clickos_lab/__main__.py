@@ -7,6 +7,7 @@ import signal
 import sys
 
 from clickos_lab import errors
+from clickos_lab.host import command as host_command
 from clickos_lab import paths
 from clickos_lab import say
 
@@ -37,9 +38,19 @@ def _parse():
             ('prepare', _prepare, 'install and build everything'),
             ('up', _up, 'start the services'),
             ('down', _down, 'stop the services'),
+            ('demo', _demo, 'show the main job on real services'),
+            ('test', _test, 'run the test suites'),
+            ('host', host_command.run, 'act on the compute host'),
             ('clean', _clean, 'stop and remove everything')):
         command = commands.add_parser(name, help=text)
         command.set_defaults(run=run)
+        if name == 'demo':
+            command.add_argument('--keep', action='store_true',
+                                 help='leave everything running')
+        if name == 'test':
+            command.add_argument('suites', nargs='*', help='default: all')
+        if name == 'host':
+            host_command.add_arguments(command)
     return parser.parse_args()
 
 
@@ -52,6 +63,18 @@ def _up(state, arguments):
     _in_venv(state, arguments)
     from clickos_lab import lab
     lab.Lab(state).up()
+
+
+def _demo(state, arguments):
+    _in_venv(state, arguments)
+    from clickos_lab import demo
+    return demo.run(state, arguments.keep)
+
+
+def _test(state, arguments):
+    _in_venv(state, arguments)
+    from clickos_lab.suites import command
+    return command.run(state, arguments.suites)
 
 
 def _down(state, _arguments):

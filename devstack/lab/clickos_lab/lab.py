@@ -2,10 +2,13 @@
 """Bringing the whole lab up and taking it down."""
 
 import os
+import shutil
 
 from clickos_lab import apt
 from clickos_lab import config
 from clickos_lab import databases
+from clickos_lab import errors
+from clickos_lab.host import guests
 from clickos_lab import processes
 from clickos_lab import say
 from clickos_lab import services
@@ -50,6 +53,8 @@ class Lab:
         settings = _settings.Settings.load(self.state)
         settings.require_free_ports()
         os.umask(0o077)
+        # Sockets and store rings of an earlier run mean nothing any more.
+        shutil.rmtree(self.state.run, ignore_errors=True)
         self._make_folders()
         config.write(self.state, settings)
         databases.install(self.state)
@@ -96,15 +101,34 @@ class Lab:
             self.processes.wait(
                 service.name, service.ready or (lambda: True))
 
+    def restart(self, name):
+        """Kill a service of the host and start it again."""
+        settings = _settings.Settings.load(self.state)
+        catalog = services.Catalog(self.state, settings)
+        service = next(s for s in catalog.host() if s.name == name)
+        self.processes.kill(name)
+        self._start([service])
+
     def down(self):
         """Stop everything, also what a broken start has left."""
         names = self.processes.names()
+        if 'cosmosd' in names:
+            self._destroy_guests()
         if names:
             say.say(f'stopping {len(names)} services')
         first = [n for n in names if n not in _LAST]
         self.processes.stop(first)
         self.processes.stop([n for n in names if n in _LAST])
-        self.processes.kill_strays()
+        self.processes.kill_strays(self.state.binary('clickos-process'))
+
+    def _destroy_guests(self):
+        """Guests end with their host, as at a power-off."""
+        known = guests.Guests(self.state)
+        try:
+            for uuid in known.listed():
+                known.cosmos('destroy', uuid)
+        except errors.LabError as e:
+            say.warn(f'guests are killed, not destroyed: {e}')
 
 
 #: Database and queue go when nobody uses them any more.

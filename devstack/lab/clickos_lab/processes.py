@@ -126,14 +126,25 @@ class Processes:
                 _signal(os.killpg, running.pid, signal.SIGKILL)
             (self._state.pid / name).unlink(missing_ok=True)
 
-    def strays(self):
-        """Return what still runs of this lab, wherever it went."""
+    def kill(self, name):
+        """Kill a service's first process at once; its children go on."""
+        running = self.find(name)
+        if running:
+            _signal(os.kill, running.pid, signal.SIGKILL)
+            _wait_gone([running], 5)
+
+    def strays(self, program):
+        """Return what still runs of this lab, wherever it went.
+
+        :param program: a program whose processes have no environment
+        """
         found = []
         for entry in pathlib.Path('/proc').iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():
                 pid = int(entry.name)
                 ticks = start_ticks(pid)
-                if ticks is not None and self._is_marked(entry):
+                if ticks is not None and (self._is_marked(entry)
+                                          or _runs(entry, program)):
                     found.append(Running(pid, ticks))
         return found
 
@@ -144,12 +155,22 @@ class Processes:
             return False
         return os.fsencode(self._mark) in variables
 
-    def kill_strays(self):
+    def kill_strays(self, program):
         """Kill what stopping the services has left."""
-        for running in self.strays():
+        found = self.strays(program)
+        for running in found:
             if running.alive():
                 _signal(os.kill, running.pid, signal.SIGKILL)
-        _wait_gone(self.strays(), 5)
+        _wait_gone(found, 5)
+
+
+def _runs(entry, program):
+    """Tell whether a process runs a program, also one since replaced."""
+    try:
+        target = os.readlink(entry / 'exe')
+    except OSError:
+        return False
+    return target.removesuffix(' (deleted)') == str(program)
 
 
 def _signal(send, target, number):

@@ -19,8 +19,7 @@ DISTRIBUTION = 'clickos-openstack'
 #: setuptools and pbr stand in REQUIREMENTS, so a build downloads nothing.
 _BUILD_INPUTS = (
     'setup.cfg', 'setup.py', 'pyproject.toml', 'README.md', 'LICENSE',
-    'nova-driver', 'tacker-plugin', 'tempest-tests', 'cosmos/python',
-    'devstack/lab')
+    'nova-driver', 'tacker-plugin', 'tempest-tests', 'cosmos/python')
 
 
 def ensure(state):

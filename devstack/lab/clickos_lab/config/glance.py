@@ -7,7 +7,9 @@ def write(site):
     paste = site.state.venv / 'etc/glance/glance-api-paste.ini'
     site.write_ini('glance/glance-api.conf', {
         'DEFAULT': {'enabled_backends': 'files:file',
-                    'bind_port': site.settings.ports['glance']},
+                    'bind_port': site.settings.ports['glance'],
+                    # Nova then compares images without downloading them.
+                    'hashing_algorithm': 'sha256'},
         'database': site.database('glance'),
         'keystone_authtoken': site.authtoken('glance'),
         'paste_deploy': {'flavor': 'keystone', 'config_file': paste},

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command of docs/interfaces.md that Tempest reaches the host with."""
+
+import argparse
+import json
+import os
+import signal
+
+from clickos_lab import errors
+from clickos_lab.host import endpoint
+from clickos_lab.host import guests
+from clickos_lab import lab
+
+
+def add_arguments(parser):
+    """Declare the verbs."""
+    verbs = parser.add_subparsers(required=True, metavar='VERB')
+    for name, run, arguments in _VERBS:
+        verb = verbs.add_parser(name)
+        verb.set_defaults(verb=run)
+        for argument, options in arguments:
+            verb.add_argument(argument, **options)
+
+
+def run(state, arguments):
+    """Run the verb that was parsed."""
+    return arguments.verb(state, arguments)
+
+
+def _endpoint_add(state, arguments):
+    endpoint.Endpoint(state, arguments.name).add(
+        arguments.segment, arguments.mac, arguments.address,
+        arguments.gateway)
+
+
+def _endpoint_remove(state, arguments):
+    endpoint.Endpoint(state, arguments.name).remove()
+
+
+def _endpoint_exec(state, arguments):
+    wanted = endpoint.Endpoint(state, arguments.name)
+    if not wanted.exists():
+        raise errors.LabError(f'{arguments.name}: no such namespace')
+    # As with exec: what the caller signals is the command itself.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    command = wanted.command(*arguments.command)
+    os.execvp(command[0], command)
+
+
+def _endpoint_counters(state, arguments):
+    print(json.dumps(endpoint.Endpoint(state, arguments.name).counters()))
+
+
+def _kill_guest(state, arguments):
+    guests.Guests(state).kill(arguments.server)
+
+
+def _restart(state, arguments):
+    lab.Lab(state).restart(arguments.service)
+
+
+def _leftovers(state, arguments):
+    print(json.dumps(guests.Guests(state).leftovers(arguments.server)))
+
+
+_NAME = ('name', {})
+_SERVER = ('server', {})
+_VERBS = (
+    ('endpoint-add', _endpoint_add, (
+        _NAME, ('--segment', {'type': int, 'required': True}),
+        ('--mac', {'required': True}), ('--address', {'required': True}),
+        ('--gateway', {}))),
+    ('endpoint-remove', _endpoint_remove, (_NAME,)),
+    ('endpoint-exec', _endpoint_exec, (
+        _NAME, ('command', {'nargs': argparse.REMAINDER}))),
+    ('endpoint-counters', _endpoint_counters, (_NAME,)),
+    ('kill-guest', _kill_guest, (_SERVER,)),
+    ('restart', _restart, (('service', {'choices': ['cosmosd']}),)),
+    ('leftovers', _leftovers, (_SERVER,)))

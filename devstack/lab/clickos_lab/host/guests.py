@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guests of the compute host, and what of them may be left behind."""
+
+import json
+import os
+import pathlib
+import signal
+
+from clickos_lab import errors
+from clickos_lab import settings as _settings
+from clickos_lab import shell
+
+DOM0 = '0'
+
+
+class Guests:
+    """What cosmosd, valed, xenstored and the kernel know of guests."""
+
+    def __init__(self, state):
+        self._state = state
+        self._first_uid = _settings.Settings.load(state).guest_uid
+
+    def listed(self):
+        """Return cosmosd's guests by UUID."""
+        answer = json.loads(self.cosmos('list', '-o', 'json'))
+        guests = answer['guests'] if isinstance(answer, dict) else answer
+        return {guest['uuid']: guest for guest in guests}
+
+    def cosmos(self, *arguments):
+        """Run the toolstack's command line; return its output."""
+        return shell.output([
+            self._state.binary('cosmos'),
+            f'--socket={self._state.run}/cosmosd.sock', *arguments])
+
+    def find(self, server_id):
+        """Return the guest of a server.
+
+        :raises LabError: if there is none
+        """
+        guest = self.listed().get(server_id)
+        if guest is None:
+            raise errors.LabError(f'{server_id}: no such guest on this host')
+        return guest
+
+    def pids(self, domid):
+        """Return the processes of a domain: its user id tells them."""
+        uid = self._first_uid + domid
+        return [pid for pid, owner in self._owners() if owner == uid]
+
+    def kill(self, server_id):
+        """Kill a guest's process, as a crash would.
+
+        :raises LabError: if the guest has none
+        """
+        pids = self.pids(self.find(server_id)['domid'])
+        if not pids:
+            raise errors.LabError(f'{server_id}: the guest has no process')
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+
+    def _owners(self):
+        """Yield (pid, user id) of processes with a guest's user id."""
+        for entry in pathlib.Path('/proc').iterdir():
+            try:
+                uid = entry.stat().st_uid if entry.name.isdigit() else 0
+            except OSError:
+                continue
+            if self._first_uid <= uid < self._first_uid + 0x8000:
+                yield int(entry.name), uid
+
+    def leftovers(self, server_id):
+        """List what there is of a server, and of guests nobody knows.
+
+        Once a guest is forgotten its domain id and ports no longer tell
+        whose they were, so everything that belongs to no guest counts.
+        """
+        others = dict(self.listed())
+        own = others.pop(server_id, None)
+        found = [f'guest {server_id}'] if own else []
+        domids = {guest['domid'] for guest in others.values()}
+        ports = {(vif['switch'], vif['port'])
+                 for guest in others.values() for vif in guest['vifs']}
+        found += [f'process {pid} of domain {uid - self._first_uid}'
+                  for pid, uid in self._owners()
+                  if uid - self._first_uid not in domids]
+        found += [f'store keys of domain {domid}'
+                  for domid in self._store_domains()
+                  if domid != DOM0 and int(domid) not in domids]
+        found += [f'switch port {switch}:{port}'
+                  for switch, port in self._guest_ports()
+                  if (switch, port) not in ports]
+        return found
+
+    def _store_domains(self):
+        xen = self._state.noxen / 'xen'
+        libraries = next(xen.glob('usr/lib/*/libxenstore.so*')).parent
+        env = {**shell.environment(self._state),
+               'LD_LIBRARY_PATH': str(libraries),
+               'XENSTORED_PATH': f'{self._state.run}/xenstore/socket'}
+        try:
+            return shell.output([xen / 'usr/bin/xenstore-list',
+                                 '/local/domain'], env=env).split()
+        except errors.LabError as e:
+            if 'No such file' in str(e) or 'ENOENT' in str(e):
+                return []       # no domain was ever made
+            raise
+
+    def _guest_ports(self):
+        listed = json.loads(shell.output([
+            self._state.binary('vale-ctl'), '-o', 'json',
+            f'--socket={self._state.run}/valed.sock', 'ports']))
+        return [(port['switch'], port['port']) for port in listed
+                if port['kind'] == 'process']

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The suites, in the order in which they run: the quick ones first."""
+
+import sys
+
+from clickos_lab import paths
+from clickos_lab import prereq
+from clickos_lab.suites import runner
+
+_CARGO_SHOW = r'^(test result:|test .* FAILED|error|     Running )'
+_STESTR_SHOW = r' (FAILED|\.\.\. FAIL)|^ - (Passed|Failed):'
+
+#: folder with tests: what else has to be importable
+_PYTHON_TESTS = {
+    'cosmos/python': (),
+    'nova-driver': ('cosmos/python',),
+    'tacker-plugin': (),
+    'tempest-tests': (),
+    'vnfd-templates': ('tacker-plugin',),
+    'devstack/lab': ()}
+
+
+def suites(state):
+    """Return all suites."""
+    return [
+        _check('licenses'), _check('docs'), _rustfmt(),
+        _check('shell_scripts'),
+        runner.Suite('pep8', [state.tool('flake8')]),
+        *(_python_tests(state, folder) for folder in _PYTHON_TESTS
+          if (paths.REPO / folder / 'tests').is_dir()),
+        _cargo('clippy', 'clippy', '--workspace', '--all-targets', '--locked',
+               '--', '-D', 'warnings'),
+        _rust_tests(state),
+        runner.Suite(
+            'tempest', [sys.executable, '-m', 'clickos_lab.suites.tempest'],
+            show=r'^\[|\.\.\. (ok|FAILED|SKIPPED)| - (Passed|Failed|Skipped)',
+            proof=r' - Passed: [1-9]', timeout_s=1200)]
+
+
+def _check(name):
+    return runner.Suite(
+        name, [sys.executable, '-m', f'clickos_lab.checks.{name}'])
+
+
+def _cargo(name, *arguments, **more):
+    return runner.Suite(name, [prereq.rust_tool('cargo'), *arguments],
+                        show=_CARGO_SHOW, **more)
+
+
+def _rustfmt():
+    """Also the files that cargo fmt does not see: build.rs lists them."""
+    script = ('git ls-files -z --cached --others --exclude-standard "*.rs" | '
+              'xargs -0 "$0" --check --edition 2024')
+    return runner.Suite(
+        'rustfmt', ['sh', '-c', script, prereq.rust_tool('rustfmt')])
+
+
+def _rust_tests(state):
+    script = '"$0" build --workspace --locked && ' \
+        '"$0" test --workspace --locked'
+    return runner.Suite(
+        'rust-tests', ['sh', '-c', script, prereq.rust_tool('cargo')],
+        env={'NOXEN_PREFIX': str(state.noxen)}, show=_CARGO_SHOW,
+        proof=r'^test result: ok. [1-9]')
+
+
+def _python_tests(state, folder):
+    """One run a folder: each has its own package called tests."""
+    places = [str(paths.REPO / f) for f in (folder, *_PYTHON_TESTS[folder])]
+    name = f'python-{folder.replace("/", "-")}'
+    results = state.root / 'stestr' / name
+    results.mkdir(parents=True, exist_ok=True)
+    return runner.Suite(
+        name, [state.tool('stestr'), '--test-path', f'{folder}/tests/unit',
+               '--top-dir', folder,
+               '--repo-url', results, 'run'],
+        env={'PYTHONPATH': ':'.join(places)}, show=_STESTR_SHOW,
+        proof=r' - Passed: [1-9]')

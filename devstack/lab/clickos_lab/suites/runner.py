@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs suites, shows how far they are, and prints a table at the end."""
+
+import dataclasses
+import os
+import queue
+import re
+import signal
+import subprocess
+import threading
+import time
+
+from clickos_lab import errors
+from clickos_lab import paths
+from clickos_lab import say
+
+_SIGN_OF_LIFE_S = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Suite:
+    """A command that passes when it exits with 0."""
+
+    name: str
+    command: list
+    env: dict = dataclasses.field(default_factory=dict)
+    #: lines of its output that are worth showing
+    show: str = '(?!)'
+    #: with which a passing run must have printed a line, so that a suite
+    #: that found no test does not pass
+    proof: str | None = None
+    timeout_s: int = 900
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """How a suite ended."""
+
+    name: str
+    passed: bool
+    seconds: float
+    note: str
+
+
+def run_all(suites, log_folder, env):
+    """Run suites in order, all of them, and print the table.
+
+    :returns: 0 when all passed, else 1
+    """
+    outcomes = []
+    for number, suite in enumerate(suites, 1):
+        say.say(f'suite {number} of {len(suites)}: {suite.name}')
+        outcome = _run(suite, log_folder / f'test-{suite.name}.log', env)
+        say.say(f'suite {suite.name}: '
+                f'{"passed" if outcome.passed else "FAILED"} in '
+                f'{outcome.seconds:.1f} s {outcome.note}')
+        outcomes.append(outcome)
+    return _report(outcomes)
+
+
+def _run(suite, log, env):
+    began_s = time.monotonic()
+    try:
+        note = _execute(suite, log, {**env, **suite.env})
+    except OSError as e:
+        note = f'{suite.command[0]}: {e.strerror}'
+    except errors.LabError as e:
+        note = str(e)
+    return Outcome(suite.name, note is None, time.monotonic() - began_s,
+                   note or '')
+
+
+def _execute(suite, log, env):
+    """Run a suite's command; return None or why it failed."""
+    with open(log, 'wb') as output:
+        process = subprocess.Popen(
+            [str(a) for a in suite.command], cwd=paths.REPO, env=env,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            lines = _follow(process, suite, output)
+            status = process.wait(timeout=30)
+        except (subprocess.TimeoutExpired, errors.LabError) as e:
+            return f'{e}; see {log}'
+        finally:
+            _end_session(process)
+    if status != 0:
+        return f'exit status {status}; see {log}\n{_last(log)}'
+    if suite.proof and not any(re.search(suite.proof, n) for n in lines):
+        return f'ran no tests (no line like {suite.proof!r}); see {log}'
+
+
+def _follow(process, suite, output):
+    """Copy the output to the log, show what is worth it, keep proofs."""
+    deadline_s = time.monotonic() + suite.timeout_s
+    silent_since_s = time.monotonic()
+    lines = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(process.stdout, lines),
+                     daemon=True).start()
+    proofs = []
+    while (now_s := time.monotonic()) < deadline_s:
+        if now_s - silent_since_s > _SIGN_OF_LIFE_S:
+            silent_since_s = now_s
+            say.say(f'  {suite.name} is still at work')
+        try:
+            line = lines.get(timeout=1)
+        except queue.Empty:
+            # A process left behind could hold the pipe open for ever.
+            if process.poll() is not None:
+                return proofs
+            continue
+        if line is None:
+            return proofs
+        output.write(line)
+        text = line.decode(errors='replace').rstrip()
+        if re.search(suite.show, text):
+            silent_since_s = now_s
+            say.say(f'  {text[:110]}')
+        if suite.proof and re.search(suite.proof, text):
+            proofs.append(text)
+    raise errors.LabError(f'not done after {suite.timeout_s} s')
+
+
+def _read(pipe, lines):
+    for line in pipe:
+        lines.put(line)
+    lines.put(None)
+
+
+def _end_session(process):
+    """Nothing a suite has started outlives it."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def _last(log, lines=25):
+    text = log.read_text(errors='replace').splitlines()[-lines:]
+    return '\n'.join('    ' + line[:200] for line in text)
+
+
+def _report(outcomes):
+    width = max(len(o.name) for o in outcomes)
+    print(f'\n{"suite":<{width}}  result  seconds')
+    for o in outcomes:
+        print(f'{o.name:<{width}}  {"passed" if o.passed else "FAILED":<6}  '
+              f'{o.seconds:7.1f}')
+    failed = [o for o in outcomes if not o.passed]
+    total_s = sum(o.seconds for o in outcomes)
+    print(f'{"all":<{width}}  {"FAILED" if failed else "passed":<6}  '
+          f'{total_s:7.1f}\n')
+    for o in failed:
+        print(f'{o.name}: {o.note.splitlines()[0]}')
+    print(f'{len(outcomes) - len(failed)} passed, {len(failed)} failed',
+          flush=True)
+    return 1 if failed else 0
