@@ -18,6 +18,7 @@ from tacker.vnfm.mgmt_drivers import vnflcm_noop
 from tacker_clickos import clickos_api
 from tacker_clickos import conf
 from tacker_clickos import exception
+from tacker_clickos import rows
 from tacker_clickos import state
 from tacker_clickos import update
 from tacker_clickos import vim
@@ -64,20 +65,28 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
         request = self._request(vnf_instance)
         if request is None:
             return
-        earlier = _verdict(vnf_instance)
+        verdict = self._judge(context, vnf_instance, request)
+        in_force = state.text(state.in_force(vnf_instance))
+
+        def change(metadata, _task_state):
+            if metadata.get(state.REQUEST) == request:
+                del metadata[state.REQUEST]    # else a newer one waits there
+            return dict(metadata, **{state.PROPERTIES: in_force,
+                                     state.UPDATE: state.text(verdict)})
+        rows.change_metadata(context, vnf_id, change)
+
+    def _judge(self, context, vnf_instance, text):
+        """Return the verdict on a request, applied if it is a good one."""
+        earlier, wanted = _verdict(vnf_instance), None
         try:
-            shown = wanted = update.parse(request)
+            wanted = update.parse(text)
         except exception.ClickOSError as refused:
-            shown, wanted, verdict = request, None, _refusal(refused, earlier)
+            verdict = _refusal(refused, earlier)
         if wanted is not None:
             verdict = self._decide(context, vnf_instance, wanted, earlier)
-        if len(state.text(shown)) > _MAX_SHOWN:
-            shown = state.text(shown)[:_MAX_SHOWN]
-        state.set_metadata(vnf_instance, **{
-            state.REQUEST: None,
-            state.PROPERTIES: state.text(state.in_force(vnf_instance)),
-            state.UPDATE: state.text(dict(verdict, request=shown))})
-        vnf_instance.save()
+        if wanted is None or len(text) > _MAX_SHOWN:
+            wanted = text[:_MAX_SHOWN]
+        return dict(verdict, request=wanted)
 
     @staticmethod
     def _request(vnf_instance):
@@ -105,6 +114,7 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
                             'the reason', earlier)
         state.set_param(vnf_instance.instantiated_vnf_info, state.PROPERTIES,
                         values)
+        vnf_instance.save()
         return {'verdict': 'accepted', 'message': '', 'revision': revision}
 
     @staticmethod

@@ -11,11 +11,10 @@ from oslo_config import cfg
 from oslo_log import log as logging
 from tacker import context as tacker_context
 from tacker.db import api as db_api
-from tacker.db.db_sqlalchemy import api as sqlalchemy_api
-from tacker.db.db_sqlalchemy import models
 from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 
+from tacker_clickos import rows
 from tacker_clickos import servers
 from tacker_clickos import state
 from tacker_clickos import vim
@@ -123,14 +122,11 @@ def describe(server):
     return server.status
 
 
-@db_api.context_manager.writer
 def _store(context, vnf_id, shown, states):
     """Change this one entry, unless an operation has begun meanwhile."""
-    row = sqlalchemy_api.model_query(context, models.VnfInstance).filter_by(
-        id=vnf_id).with_for_update().first()
-    if row is None or row.task_state:
-        return
-    metadata = dict(row.vnf_metadata or {})
-    if metadata.get(state.STATE) == shown:
-        row.vnf_metadata = dict(metadata, **{state.STATE: states})
-        LOG.info('VNF %s: guests are now %s', vnf_id, states)
+    def change(metadata, task_state):
+        if task_state or metadata.get(state.STATE) != shown:
+            return None
+        return dict(metadata, **{state.STATE: states})
+    rows.change_metadata(context, vnf_id, change)
+    LOG.info('VNF %s: guests are now %s', vnf_id, states)

@@ -9,6 +9,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import infra_driver
 from tacker_clickos import mgmt_driver
+from tacker_clickos import rows
 from tacker_clickos import watch
 from tests.unit.tacker_clickos import base
 
@@ -29,6 +30,7 @@ class UpdateTest(base.CloudTestCase):
                    return_value={'access_info': dict(base.ACCESS)})
         self.vnf = base.vnf_instance(guests=self.GUESTS)
         self.patch(objects.VnfInstance, 'get_by_id', return_value=self.vnf)
+        self.patch(rows, 'change_metadata', side_effect=self.change_metadata)
         self.instantiate()
         self.driver = mgmt_driver.ClickOSMgmtDriver()
 
@@ -42,6 +44,9 @@ class UpdateTest(base.CloudTestCase):
                               vnf_package_path=str(self.package), **arguments)
         infra.post_vnf_instantiation(**arguments)
         self.servers = list(self.cloud.servers)
+
+    def change_metadata(self, context, vnf_id, change):
+        self.vnf.vnf_metadata = change(dict(self.vnf.vnf_metadata), None)
 
     def update(self, properties, key='clickos_request'):
         """Do what filter and Tacker do, then call the hook."""
@@ -138,6 +143,19 @@ class OneGuestTest(UpdateTest):
         self.update({'rules': ['nonsense']})
         self.assertEqual('accepted', self.update(
             {'rules': ['allow icmp']})['verdict'])
+
+    def test_a_request_that_came_meanwhile_is_kept(self):
+        newer = json.dumps({'rules': ['deny all']})
+        answer = self.cloud._api_answer
+
+        def answer_late(*arguments):
+            self.vnf.vnf_metadata = dict(self.vnf.vnf_metadata,
+                                         clickos_request=newer)
+            return answer(*arguments)
+        self.cloud._api_answer = answer_late
+        self.update({'rules': ['allow all']})
+        self.assertEqual(newer, self.vnf.vnf_metadata['clickos_request'])
+        self.assertEqual({'rules': ['allow all']}, self.in_force())
 
     def test_requests_that_are_no_properties(self):
         for text in ('{', '[]', '7', 'null', '"x"', '[' * 20000):

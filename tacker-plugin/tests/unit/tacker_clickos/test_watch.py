@@ -28,6 +28,24 @@ class DescribeTest(base.TestCase):
             server('s', 'ERROR', {'message': 'x' * 5000}))))
 
 
+class StoreTest(base.TestCase):
+
+    def store(self, metadata, task_state=None):
+        change_metadata = self.patch(watch.rows, 'change_metadata')
+        watch._store('context', base.VNF_ID, 'old', 'new')
+        return change_metadata.call_args.args[2](metadata, task_state)
+
+    def test_only_this_entry(self):
+        self.assertEqual({'clickos_state': 'new', 'a': 'b'}, self.store(
+            {'clickos_state': 'old', 'a': 'b'}))
+
+    def test_not_when_another_was_faster(self):
+        self.assertIsNone(self.store({'clickos_state': 'other'}))
+
+    def test_not_during_an_operation(self):
+        self.assertIsNone(self.store({'clickos_state': 'old'}, 'HEALING'))
+
+
 class LookTest(base.TestCase):
 
     def setUp(self):

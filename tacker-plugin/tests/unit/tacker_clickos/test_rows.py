@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The metadata in a database: SQLite here, with Tacker's own model."""
+
+from oslo_db.sqlalchemy import enginefacade
+from tacker import context as tacker_context
+from tacker.db import api as db_api
+from tacker.db.db_sqlalchemy import models
+
+from tacker_clickos import rows
+from tests.unit.tacker_clickos import base
+
+
+class RowsTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        database = enginefacade.transaction_context()
+        database.configure(connection='sqlite://')
+        self.addCleanup(db_api.context_manager.patch_factory(database))
+        engine = database.writer.get_engine()
+        self.addCleanup(engine.dispose)
+        models.VnfInstance.__table__.create(engine)
+        models.VnfInstantiatedInfo.__table__.create(engine)
+        self.context = tacker_context.get_admin_context()
+        self.insert(vnf_metadata={'a': 'b'}, task_state='HEALING')
+
+    @db_api.context_manager.writer
+    def _insert(context, values):
+        context.session.add(models.VnfInstance(**values))
+
+    def insert(self, **values):
+        RowsTest._insert(self.context, dict(
+            id=base.VNF_ID, vnf_instance_name='fw', tenant_id='t',
+            instantiation_state='INSTANTIATED', vnfd_id='d',
+            vnf_provider='p', vnf_product_name='n', vnf_pkg_id=base.VIM_ID,
+            vnf_software_version='1', vnfd_version='1',
+            vim_connection_info=[], **values))
+
+    @db_api.context_manager.reader
+    def _read(context):
+        row = context.session.query(models.VnfInstance).one()
+        return row.vnf_metadata, row.task_state
+
+    def test_the_change_is_stored_and_nothing_else(self):
+        def change(metadata, task_state):
+            self.assertEqual(({'a': 'b'}, 'HEALING'), (metadata, task_state))
+            return dict(metadata, c='d')
+        rows.change_metadata(self.context, base.VNF_ID, change)
+        self.assertEqual(({'a': 'b', 'c': 'd'}, 'HEALING'),
+                         RowsTest._read(self.context))
+
+    def test_none_leaves_it(self):
+        def change(metadata, _task_state):
+            metadata.clear()
+        rows.change_metadata(self.context, base.VNF_ID, change)
+        self.assertEqual({'a': 'b'}, RowsTest._read(self.context)[0])
+
+    def test_a_vnf_that_is_gone(self):
+        rows.change_metadata(self.context, 'none', self.fail)
