@@ -56,4 +56,4 @@ class RowsTest(base.TestCase):
         self.assertEqual({'a': 'b'}, RowsTest._read(self.context)[0])
 
     def test_a_vnf_that_is_gone(self):
-        rows.change_metadata(self.context, 'none', self.fail)
+        rows.change_metadata(self.context, base.VIM_ID, self.fail)
