@@ -16,6 +16,7 @@ class PublicationTest(base.TestCase):
 
     def test_wsgi_module(self):
         path = self.conf.config_file[0]
+        self.conf.reset()
         with mock.patch.dict(os.environ, {conf.FILES_VARIABLE: path}), \
                 mock.patch.object(sys, 'argv', ['uwsgi']):
             wsgi = importlib.import_module('clickos_api.wsgi')
