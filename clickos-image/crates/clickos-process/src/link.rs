@@ -97,3 +97,43 @@ pub(crate) fn last_words(client: &mut Client, text: &str) {
         client.pump();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Seek};
+
+    #[test]
+    fn last_words_are_put_into_the_ring_even_while_a_request_is_under_way() {
+        let memfd = rustix::fs::memfd_create("ring", rustix::fs::MemfdFlags::empty()).unwrap();
+        rustix::fs::ftruncate(&memfd, 4096).unwrap();
+        let mut file = std::fs::File::from(memfd.try_clone().unwrap());
+        let (from_store, to_store) = rustix::pipe::pipe().unwrap();
+        let mut link = Link::map(Store {
+            ring: memfd,
+            to_store,
+            from_store,
+        })
+        .unwrap();
+        link.client
+            .submit(&Request::read(Tx::NONE, "name").unwrap())
+            .unwrap();
+        last_words(&mut link.client, &"why it ended ".repeat(100));
+        let mut page = Vec::new();
+        file.rewind().unwrap();
+        file.read_to_end(&mut page).unwrap();
+        let text = String::from_utf8_lossy(&page);
+        assert!(
+            text.contains("data/clickos/panic\0why it ended why"),
+            "{text:?}"
+        );
+        link.events.drain(); // One event for each of the two messages.
+        assert!(link.events.descriptor().is_some());
+        drop(link.client);
+        link.events.drain();
+        assert!(
+            link.events.descriptor().is_none(),
+            "the store's end is not noticed"
+        );
+    }
+}

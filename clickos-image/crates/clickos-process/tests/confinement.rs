@@ -105,6 +105,7 @@ fn run(what: &str) -> String {
     let status = Command::new(std::env::current_exe().unwrap())
         .args(["--child", what])
         .arg(root.path())
+        .env("RUST_BACKTRACE", "1")
         .stdin(Stdio::null())
         .stdout(console)
         .stderr(Stdio::null())

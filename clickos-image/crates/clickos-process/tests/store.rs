@@ -212,10 +212,8 @@ fn lists_beyond_one_message() {
     let mut list = host.client.directory(Tx::NONE, "/tool/many").unwrap();
     list.sort();
     assert_eq!(list, names);
-    assert_eq!(
-        host.client.directory(Tx::NONE, "/tool/many/x").is_err(),
-        true
-    );
+    let missing = host.client.directory(Tx::NONE, "/tool/many/x");
+    assert!(missing.unwrap_err().is(Code::NoEntry));
     assert_eq!(
         host.client.directory_opt(Tx::NONE, "/tool/many/x").unwrap(),
         [""; 0]

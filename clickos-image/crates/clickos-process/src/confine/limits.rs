@@ -28,6 +28,7 @@ impl Limits {
     pub(super) fn apply(&self) -> Result<(), String> {
         let console = getrlimit(Resource::Fsize).maximum.unwrap_or(u64::MAX);
         ignore_full_console();
+        forbid_backtraces();
         for (resource, name, most) in [
             (Resource::As, "RLIMIT_AS", self.address_space),
             // poll(2) takes as many descriptors as may be open.
@@ -67,4 +68,13 @@ fn ignore_full_console() {
     // SAFETY: SIGXFSZ exists, SIG_IGN is not a function of ours, and no other thread runs that
     // could change signal dispositions at the same time. It cannot fail with these arguments.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+/// A backtrace reads the program's own file, which would end a confined process by the filter
+/// instead of by the error it is about.
+fn forbid_backtraces() {
+    for name in ["RUST_BACKTRACE", "RUST_LIB_BACKTRACE"] {
+        // SAFETY: no other thread runs that could read the environment at the same time.
+        unsafe { std::env::remove_var(name) };
+    }
 }
