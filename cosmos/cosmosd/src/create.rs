@@ -126,10 +126,8 @@ impl Toolstack {
     fn abandon(&self, guest: &Guest, made: &Made, cause: Error) -> Error {
         let uuid = &guest.domain.uuid;
         let cause = self.with_last_words(guest, made, cause);
-        info!(
-            "guest {uuid} not created: {}",
-            escape(cause.message.as_bytes())
-        );
+        let words = escape(cause.message.as_bytes()).replace('\n', "; ");
+        info!("guest {uuid} not created: {words}");
         match self.remove(guest, made) {
             Ok(()) => cause,
             Err(left) => {

@@ -30,7 +30,8 @@ use std::time::Instant;
 use clap::Parser;
 use control_socket::daemon::{Termination, load_config, log_to_stderr};
 use control_socket::{EventHub, Limits, Server};
-use log::{LevelFilter, error, info};
+use log::{LevelFilter, error, info, warn};
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::config::{Config, HostKind};
 use crate::host::{Death, Host, Links, ProcessHost};
@@ -50,12 +51,12 @@ struct Options {
     config: PathBuf,
     /// What is logged: error, warn, info, debug or trace
     #[arg(long, default_value = "info")]
-    log: LevelFilter,
+    log_level: LevelFilter,
 }
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    log_to_stderr(options.log);
+    log_to_stderr(options.log_level);
     match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
@@ -71,6 +72,7 @@ fn run(options: &Options) -> Result<(), String> {
         .check()
         .map_err(|e| format!("{}: {e}", options.config.display()))?;
     let termination = Termination::catch().map_err(|e| format!("signals: {e}"))?;
+    raise_descriptor_limit();
     // Bound first: a second daemon on the same state stops here.
     let limits = Limits {
         connections: 512,
@@ -93,6 +95,15 @@ fn run(options: &Options) -> Result<(), String> {
     server
         .serve(Arc::new(CosmosService(toolstack)))
         .map_err(|e| e.to_string())
+}
+
+/// Clients and guests cost descriptors; the hard limit is the administrator's word.
+fn raise_descriptor_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(e) = setrlimit(Resource::Nofile, limit) {
+        warn!("descriptor limit stays as it is: {e}");
+    }
 }
 
 fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {

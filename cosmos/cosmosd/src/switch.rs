@@ -44,7 +44,14 @@ impl Valed {
 }
 
 fn failed(place: &str) -> impl Fn(ClientError) -> Error {
-    move |e| Error::new(Code::Switch, format!("{place}: {e}"))
+    move |e| {
+        let code = if e.code() == Some("exists") {
+            Code::Exists
+        } else {
+            Code::Switch
+        };
+        Error::new(code, format!("{place}: {e}"))
+    }
 }
 
 impl Switch for Valed {

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who may do what, and many clients at once. Needs root and NOXEN_PREFIX.
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use cosmos_testbed::{AGENT_UID, GuestSpec, NOVA_UID, Testbed, uuid};
+use serde_json::json;
+
+/// Calls verbs as another user, by an interpreter: a test cannot change its own uid.
+fn error_codes(bed: &Testbed, uid: u32, verbs: &[&str]) -> Vec<String> {
+    let script = "\
+import json, socket, sys
+for verb in sys.argv[2:]:
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    try:
+        s.sendall(json.dumps({'v': 1, 'id': 1, 'verb': verb}).encode() + b'\\n')
+    except BrokenPipeError:
+        pass
+    print(json.loads(s.makefile().readline()).get('error', {}).get('code'))
+";
+    let mut command = Command::new("python3");
+    command
+        .args(["-I", "-c", script])
+        .arg(bed.socket())
+        .args(verbs);
+    let out = command
+        .uid(uid)
+        .gid(uid)
+        .output()
+        .expect("python3 is installed");
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    String::from_utf8_lossy(&out.stdout)
+        .lines()
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn each_role_has_its_verbs() {
+    let bed = Testbed::start();
+    let nova = ["create", "destroy", "pause", "unpause", "console"];
+    let agent = [
+        "router-install",
+        "handler-list",
+        "handler-read",
+        "handler-write",
+    ];
+    // Arguments are missing: who may call a verb is told so.
+    for (uid, of_nova, of_agent, of_any) in [
+        (NOVA_UID, "bad-request", "forbidden", "None"),
+        (AGENT_UID, "forbidden", "bad-request", "None"),
+        (0, "bad-request", "bad-request", "None"),
+        (65_000, "forbidden", "forbidden", "forbidden"),
+    ] {
+        let codes = |verbs| error_codes(&bed, uid, verbs);
+        assert!(codes(&nova).iter().all(|code| code == of_nova), "{uid}");
+        assert!(codes(&agent).iter().all(|code| code == of_agent), "{uid}");
+        let any = codes(&["hello", "host", "list", "events"]);
+        assert!(any.iter().all(|code| code == of_any), "{uid}: {any:?}");
+    }
+}
+
+#[test]
+fn many_clients_are_served_and_those_that_leave_do_no_harm() {
+    let bed = Testbed::start();
+    let spec = GuestSpec::new(
+        1,
+        &bed.engine_sha256(),
+        "c :: Counter; Idle -> c -> Discard;",
+    );
+    bed.call("create", spec.args()).unwrap();
+    let read = json!({"uuid": uuid(1), "rid": 0, "name": "c.count"});
+    let request = json!({"v": 1, "id": 1, "verb": "handler-read", "args": read}).to_string();
+    std::thread::scope(|scope| {
+        for n in 0..200 {
+            let (bed, read, request) = (&bed, &read, &request);
+            scope.spawn(move || {
+                if n % 4 == 0 {
+                    // Leaves in the middle of a request, or without waiting for the answer.
+                    let mut stream = UnixStream::connect(bed.socket()).unwrap();
+                    let end = if n % 8 == 0 {
+                        request.len() / 2
+                    } else {
+                        request.len()
+                    };
+                    stream.write_all(&request.as_bytes()[..end]).unwrap();
+                    stream
+                        .write_all(if n % 8 == 0 { b"" } else { b"\n" })
+                        .unwrap();
+                } else {
+                    let answer = bed.call("handler-read", read.clone()).unwrap();
+                    assert_eq!(answer["value"].as_str().unwrap().trim(), "0");
+                }
+            });
+        }
+    });
+    assert_eq!(
+        bed.call("info", json!({"uuid": uuid(1)})).unwrap()["state"],
+        "running"
+    );
+    let path = "/local/domain/1/data/clickos/0";
+    let store = || {
+        bed.store()
+            .directory_opt(xenstore::Tx::NONE, &format!("{path}/response"))
+            .unwrap()
+    };
+    cosmos_testbed::eventually("all answers are removed", || {
+        store().is_empty().then_some(())
+    });
+    bed.call("destroy", json!({"uuid": uuid(1)})).unwrap();
+    assert_eq!(bed.remains(), Vec::<String>::new());
+}
+
+#[test]
+fn a_client_that_leaves_during_a_creation_gets_a_guest_or_nothing() {
+    let bed = Testbed::start();
+    let args = GuestSpec::new(1, &bed.engine_sha256(), "Idle -> Discard;")
+        .vif(1)
+        .args();
+    let request = json!({"v": 1, "id": 1, "verb": "create", "args": args}).to_string();
+    let mut stream = UnixStream::connect(bed.socket()).unwrap();
+    stream.write_all(format!("{request}\n").as_bytes()).unwrap();
+    drop(stream);
+    let running = || {
+        let list = bed.call("list", json!({})).unwrap();
+        (list["guests"][0]["state"] == "running").then_some(())
+    };
+    cosmos_testbed::eventually("the guest is created all the same", running);
+    bed.call("destroy", json!({"uuid": uuid(1)})).unwrap();
+    assert_eq!(bed.remains(), Vec::<String>::new());
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Guests and daemons that die, at any moment. Needs root and NOXEN_PREFIX.
+
+use std::time::Duration;
+
+use cosmos_testbed::{GuestSpec, PATIENCE, TestPort, Testbed, eventually, kill, uuid};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+const WIRE: &str = "\
+FromDevice(0) -> there :: Counter -> Queue -> ToDevice(1);
+FromDevice(1) -> Discard;
+";
+
+fn wire(bed: &Testbed, n: u16) -> Value {
+    GuestSpec::new(n, &bed.engine_sha256(), WIRE)
+        .vif(1)
+        .vif(2)
+        .args()
+}
+
+fn info(bed: &Testbed, n: u16) -> Value {
+    bed.call("info", json!({"uuid": uuid(n)}))
+        .expect("the guest is listed")
+}
+
+fn crashed(bed: &Testbed, n: u16) -> Option<Value> {
+    Some(info(bed, n)).filter(|info| info["state"] == "crashed")
+}
+
+#[test]
+fn a_killed_guest_is_noticed_and_releases_everything() {
+    let bed = Testbed::start();
+    let mut events = bed.client().events().unwrap();
+    bed.call("create", wire(&bed, 1)).unwrap();
+    kill(bed.guest_pid(1).unwrap(), Signal::KILL);
+    let died = loop {
+        let event = events.next_event().unwrap();
+        if event.event == "died" {
+            break event.data;
+        }
+    };
+    assert_eq!(died["uuid"], uuid(1));
+    assert!(
+        died["reason"]
+            .as_str()
+            .unwrap()
+            .contains("signal 9 (SIGKILL)"),
+        "{died}"
+    );
+    assert_eq!(info(&bed, 1)["state"], "crashed");
+    eventually("its ports are gone", || {
+        bed.vale().port_list(None).unwrap().is_empty().then_some(())
+    });
+    let read = json!({"uuid": uuid(1), "rid": 0, "name": "there.count"});
+    assert!(
+        bed.refused("handler-read", read)
+            .starts_with("dead-guest: ")
+    );
+    bed.call("destroy", json!({"uuid": uuid(1)})).unwrap();
+    assert_eq!(bed.remains(), Vec::<String>::new());
+    bed.call("create", wire(&bed, 1)).unwrap();
+}
+
+#[test]
+fn guests_survive_cosmosd() {
+    let mut bed = Testbed::start();
+    let mut vale = bed.vale();
+    let (mut a, mut b) = (
+        TestPort::add(&mut vale, 1, 1),
+        TestPort::add(&mut vale, 2, 2),
+    );
+    bed.call("create", wire(&bed, 1)).unwrap();
+    bed.call(
+        "create",
+        GuestSpec::new(2, &bed.engine_sha256(), "Idle -> Discard;").args(),
+    )
+    .unwrap();
+    bed.call("pause", json!({"uuid": uuid(2)})).unwrap();
+    let pid = bed.guest_pid(1).unwrap();
+    for end in ["killed", "stopped"] {
+        if end == "killed" {
+            bed.cosmosd.kill()
+        } else {
+            bed.cosmosd.stop()
+        }
+        a.send(end.as_bytes());
+        assert_eq!(b.receive(PATIENCE).as_deref(), Some(end.as_bytes()));
+        bed.restart_cosmosd();
+        assert_eq!(bed.guest_pid(1), Some(pid));
+        assert_eq!(info(&bed, 1)["state"], "running");
+        assert_eq!(info(&bed, 2)["state"], "paused");
+    }
+    let read = json!({"uuid": uuid(1), "rid": 0, "name": "there.count"});
+    assert_eq!(
+        bed.call("handler-read", read).unwrap()["value"]
+            .as_str()
+            .unwrap()
+            .trim(),
+        "2"
+    );
+    kill(pid, Signal::KILL);
+    let reason = eventually("its death is noticed", || crashed(&bed, 1))["reason"].clone();
+    assert!(
+        reason.as_str().unwrap().contains("status unknown"),
+        "{reason}"
+    );
+
+    bed.cosmosd.kill();
+    kill(bed.guest_pid(2).unwrap(), Signal::KILL);
+    bed.restart_cosmosd();
+    let reason = eventually("its death is found", || crashed(&bed, 2))["reason"].clone();
+    assert!(
+        reason
+            .as_str()
+            .unwrap()
+            .contains("while cosmosd was not running"),
+        "{reason}"
+    );
+    for n in 1..=2 {
+        bed.call("destroy", json!({"uuid": uuid(n)})).unwrap();
+    }
+    for port in ["t1", "t2"] {
+        vale.port_remove(&"vale0".parse().unwrap(), &port.parse().unwrap())
+            .unwrap();
+    }
+    assert_eq!(bed.remains(), Vec::<String>::new());
+}
+
+/// Kills cosmosd at moments all over a creation: afterwards the guest is complete or gone.
+#[test]
+fn a_creation_cut_short_leaves_nothing() {
+    let mut bed = Testbed::start();
+    let args = wire(&bed, 1);
+    let (mut complete, mut undone) = (0, 0);
+    for moment in 0..40 {
+        let socket = bed.socket();
+        let request = args.clone();
+        let client = std::thread::spawn(move || {
+            control_socket::Client::connect(socket)
+                .unwrap()
+                .call("create", request)
+        });
+        std::thread::sleep(Duration::from_micros(500 * moment));
+        bed.cosmosd.kill();
+        let answered = client.join().unwrap().is_ok();
+        bed.restart_cosmosd();
+        let list = bed.call("list", json!({})).unwrap();
+        match list["guests"].as_array().unwrap().as_slice() {
+            [] => {
+                assert!(!answered, "an answered guest is gone");
+                undone += 1;
+            }
+            [guest] => {
+                assert_eq!(guest["state"], "running", "{guest}");
+                bed.call("destroy", json!({"uuid": uuid(1)})).unwrap();
+                complete += 1;
+            }
+            more => panic!("{more:?}"),
+        }
+        eventually("nothing is left", || bed.remains().is_empty().then_some(()));
+    }
+    assert!(undone > 0, "{undone} undone, {complete} complete");
+}
+
+/// The same for the other end of life.
+#[test]
+fn a_destruction_cut_short_is_completed() {
+    let mut bed = Testbed::start();
+    for moment in 0..12 {
+        bed.call("create", wire(&bed, 1)).unwrap();
+        let socket = bed.socket();
+        let client = std::thread::spawn(move || {
+            let mut client = control_socket::Client::connect(socket).unwrap();
+            client.call("destroy", json!({"uuid": uuid(1)}))
+        });
+        std::thread::sleep(Duration::from_micros(500 * moment));
+        bed.cosmosd.kill();
+        let _ = client.join().unwrap();
+        bed.restart_cosmosd();
+        bed.call("destroy", json!({"uuid": uuid(1)})).unwrap();
+        eventually("nothing is left", || bed.remains().is_empty().then_some(()));
+    }
+}
