@@ -75,17 +75,18 @@ class ClickOSInfraDriver(openstack.OpenStack):
         vdus = loader.load(vnf_package_path, instantiate_vnf_req.flavour_id)
         values = self._wanted_values(vdus, instantiate_vnf_req)
         healing = self._is_healing(vnf_instance)
-        saved = state.params(info).get(state.SAVED_WRITES) if healing else {}
+        if not healing:
+            state.set_param(info, state.SAVED_WRITES, None)
         resources.name_vnfcs(info)
         wishes = self._wishes(vdus, info.vnfc_resource_info,
-                              instantiate_vnf_req, values, saved or {})
+                              instantiate_vnf_req, values,
+                              state.saved_writes(info))
         fleet = guests.Guests(vim.connect(vim_connection_info.access_info),
                               vnf_instance.id)
         made = self._boot_all(fleet, wishes, keep_ports=healing)
         for vnfc, guest in zip(info.vnfc_resource_info, made):
             resources.record(info, vnfc, guest, vim_connection_info.id)
         state.set_param(info, state.PROPERTIES, values)
-        state.set_param(info, state.SAVED_WRITES, None)
         info.instance_id = INSTANCE_PREFIX + vnf_instance.id
         vnfd_dict['instance_id'] = info.instance_id
         return info.instance_id
@@ -188,7 +189,6 @@ class ClickOSInfraDriver(openstack.OpenStack):
         fleet.remove([state.server_id(vnfc) for vnfc in sick])
         for vnfc, guest in zip(sick, fleet.boot(wishes)):
             resources.record(info, vnfc, guest, vim_connection_info.id)
-        self._drop_saved(info, sick)
         state.show(vnf_instance)
 
     def _heal_wishes(self, context, vnf_instance, sick):
@@ -201,14 +201,7 @@ class ClickOSInfraDriver(openstack.OpenStack):
         request = objects.InstantiateVnfRequest.from_vnf_instance(
             vnf_instance)
         return self._wishes(vdus, sick, request, values,
-                            state.params(info)[state.SAVED_WRITES])
-
-    @staticmethod
-    def _drop_saved(info, healed):
-        saved = dict(state.params(info).get(state.SAVED_WRITES) or {})
-        for vnfc in healed:
-            saved.pop(state.name(vnfc), None)
-        state.set_param(info, state.SAVED_WRITES, saved or None)
+                            state.saved_writes(info))
 
     def heal_vnf_wait(self, context, vnf_instance, vim_connection_info,
                       heal_vnf_request):
@@ -223,20 +216,20 @@ class ClickOSInfraDriver(openstack.OpenStack):
         """Keep the live handler writes in the VNF before its guests go.
 
         Once a server is gone clickos-api no longer tells its owner's writes,
-        and a heal that fails half-way must not lose them. Saving gives
+        a heal that fails half-way must not lose them, and of the next server
+        clickos-api knows only what is written after them. Saving gives
         vnf_instance a new instantiated_vnf_info: fetch it again.
 
         :raises: ApiUnavailable: no guest may come up with older rules
         """
         info = vnf_instance.instantiated_vnf_info
         api = clickos_api.Client(connection)
-        saved = dict(state.params(info).get(state.SAVED_WRITES) or {})
+        saved = state.saved_writes(info)
         for vnfc in info.vnfc_resource_info:
             if vnfc.id not in vnfc_ids:
                 continue
             try:
-                saved[state.name(vnfc)] = api.desired_writes(
-                    state.server_id(vnfc))
+                saved[state.name(vnfc)] = state.live_writes(api, info, vnfc)
             except exception.HandlerRefused as refused:
                 if refused.status not in (403, 404):
                     raise

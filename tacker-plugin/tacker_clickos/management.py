@@ -125,8 +125,8 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
             info.flavour_id)
         access_info = vnflcm_utils.get_vim(
             context, vnf_instance.vim_connection_info)['access_info']
-        change = update.Update(vdus, info.vnfc_resource_info,
-                               state.in_force(vnf_instance), wanted)
+        change = update.Update(vdus, info, state.in_force(vnf_instance),
+                               wanted)
         return change.apply(clickos_api.Client(vim.connect(access_info)))
 
 

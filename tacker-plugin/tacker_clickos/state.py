@@ -7,6 +7,8 @@ update cannot touch it; the metadata, all JSON text, is what a tenant sees.
 
 import json
 
+from tacker_clickos.clickgen import writes
+
 PROPERTIES = 'clickos_properties'
 UPDATE = 'clickos_update'
 STATE = 'clickos_state'
@@ -36,6 +38,23 @@ def set_param(info, name, value):
 def in_force(vnf_instance):
     """Return {property: value} that hold now."""
     return params(vnf_instance.instantiated_vnf_info).get(PROPERTIES) or {}
+
+
+def saved_writes(info):
+    """Return {VNFC name: [[handler, value]]} that healed guests began with.
+
+    They came on top of the properties' writes, in user_data.
+    """
+    return dict(params(info).get(SAVED_WRITES) or {})
+
+
+def live_writes(api, info, vnfc):
+    """Return every handler write in force beyond the properties' first ones.
+
+    :raises: HandlerRefused, ApiUnavailable
+    """
+    return writes.overlay(saved_writes(info).get(name(vnfc), []),
+                          api.desired_writes(server_id(vnfc)))
 
 
 def set_metadata(vnf_instance, **entries):

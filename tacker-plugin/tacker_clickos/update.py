@@ -35,14 +35,14 @@ class Update(object):
     """One request of a tenant against one VNF.
 
     :param vdus: {name: model.Vdu}
-    :param vnfcs: Tacker's vnfcResourceInfo of every guest
+    :param info: Tacker's instantiatedVnfInfo, with every guest
     :param in_force: the values that hold now
     :param request: {property: value}
     """
 
-    def __init__(self, vdus, vnfcs, in_force, request):
+    def __init__(self, vdus, info, in_force, request):
         self._vdus = vdus
-        self._vnfcs = vnfcs
+        self._info = info
         self._in_force = in_force
         self._request = request
 
@@ -58,12 +58,12 @@ class Update(object):
                                    self._in_force, self._request)
         self._check(values)
         revision, done = 0, []
-        for vnfc in self._vnfcs:
+        for vnfc in self._info.vnfc_resource_info:
             writes = self._writes(vnfc, values)
             if not writes:
                 continue
             try:
-                before = dict(api.desired_writes(state.server_id(vnfc)))
+                before = dict(state.live_writes(api, self._info, vnfc))
                 revision = max(revision,
                                api.write(state.server_id(vnfc), writes))
             except exception.ClickOSError as refused:

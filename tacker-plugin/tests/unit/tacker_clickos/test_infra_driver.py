@@ -327,7 +327,6 @@ class HealTest(DriverTestCase):
         self.assertEqual(
             server.id,
             self.info.vnfc_resource_info[0].compute_resource.resource_id)
-        self.assertNotIn(state.SAVED_WRITES, state.params(self.info))
         self.assertNotIn(self.old.id, self.cloud.desired)
 
     def test_a_guest_keeps_its_ports_and_live_rules(self):
@@ -339,6 +338,25 @@ class HealTest(DriverTestCase):
         self.live(['fw.config', 'deny all'])
         self.heal_whole()
         self.assertHealed([['fw.config', 'deny all']])
+
+    def test_the_heal_after_that_keeps_them_as_well(self):
+        for heal in (self.heal_guest, self.heal_whole):
+            self.live(['fw.config', 'deny all'], ['a.x', '1'])
+            heal()
+            self.old = self.only_server()
+            self.live(['a.x', '2'])
+            heal()
+            self.assertHealed([['fw.config', 'deny all'], ['a.x', '2']])
+            self.old = self.only_server()
+
+    def test_a_new_life_begins_without_them(self):
+        self.live(['fw.config', 'deny all'])
+        self.heal_guest()
+        self.vnf.instantiation_state = 'NOT_INSTANTIATED'
+        self.instantiate()
+        self.assertNotIn(state.SAVED_WRITES, state.params(self.info))
+        self.assertEqual([['fw.config', 'allow icmp']],
+                         self.document(self.only_server())['writes'])
 
     def test_a_guest_whose_server_is_gone(self):
         del self.cloud.servers[self.old.id]

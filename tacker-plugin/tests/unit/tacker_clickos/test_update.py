@@ -10,6 +10,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker_clickos import infra_driver
 from tacker_clickos import mgmt_driver
 from tacker_clickos import rows
+from tacker_clickos import state
 from tacker_clickos import watch
 from tests.unit.tacker_clickos import base
 
@@ -245,6 +246,14 @@ class TwoGuestsTest(UpdateTest):
         self.cloud.refuse[self.servers[1]] = (400, 'handler-error', 'no')
         self.update({'rules': ['allow tcp']})
         self.assertEqual({'fw.config': 'allow icmp'},
+                         self.running(self.servers[0]))
+
+    def test_what_a_healed_guest_began_with_comes_back(self):
+        state.set_param(self.vnf.instantiated_vnf_info, state.SAVED_WRITES,
+                        {'VDU1-0': [['fw.config', 'deny udp']]})
+        self.cloud.refuse[self.servers[1]] = (400, 'handler-error', 'no')
+        self.update({'rules': ['allow tcp']})
+        self.assertEqual({'fw.config': 'deny udp'},
                          self.running(self.servers[0]))
 
     def test_a_guest_that_cannot_be_put_back_is_named(self):
