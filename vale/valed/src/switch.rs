@@ -280,3 +280,7 @@ impl Switch {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "switch_tests.rs"]
+mod tests;

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+use std::os::fd::OwnedFd;
+
+use ring::GuestPort;
+use serde_json::{Value, json};
+use vale_proto::{Counters, PortAdd};
+
+use super::*;
+use crate::port;
+
+/// A guest of the switch under test.
+struct Guest {
+    name: PortName,
+    ring: GuestPort,
+    fds: Vec<OwnedFd>,
+}
+
+impl Guest {
+    fn send(&mut self, frame: &[u8]) {
+        self.ring.push(frame).unwrap();
+        let _ = self.ring.publish();
+    }
+
+    fn received(&mut self) -> Vec<Vec<u8>> {
+        let mut buffer = [0; ring::BUFFER_SIZE];
+        let found =
+            std::iter::from_fn(|| self.ring.pop(&mut buffer).map(|len| buffer[..len].to_vec()))
+                .collect();
+        let _ = self.ring.publish();
+        found
+    }
+}
+
+struct Bench {
+    switch: Switch,
+    scratch: Scratch,
+}
+
+fn add(name: &str, extra: Value) -> PortAdd {
+    let mut args = json!({
+        "switch": "vale0", "port": name, "kind": "process", "segment": 1, "slots": 64, "port_security": false,
+    });
+    for (key, value) in extra.as_object().unwrap() {
+        args[key] = value.clone();
+    }
+    let add: PortAdd = serde_json::from_value(args).unwrap();
+    add.check().unwrap();
+    add
+}
+
+fn mac(last: u8) -> Mac {
+    Mac([2, 0, 0, 0, 0, last])
+}
+
+fn frame(destination: Mac, source: Mac, len: usize) -> Vec<u8> {
+    let mut frame = [destination.0, source.0].concat();
+    frame.extend([0x88, 0xb5]);
+    frame.resize(len, 0x5a);
+    frame
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            switch: Switch::new("vale0".parse().unwrap()),
+            scratch: Scratch::default(),
+        }
+    }
+
+    fn try_add(&mut self, name: &str, extra: Value) -> Result<Guest, AddError> {
+        let (port, fds) = port::open(&add(name, extra)).unwrap();
+        let name = port.name.clone();
+        self.switch.add(Box::new(port))?;
+        Ok(Guest {
+            name,
+            ring: GuestPort::map(&fds[0]).unwrap(),
+            fds,
+        })
+    }
+
+    /// A guest with MAC address `last` in segment `segment`.
+    fn guest(&mut self, last: u8, segment: u16) -> Guest {
+        self.try_add(
+            &format!("p{segment}-{last}"),
+            json!({"mac": mac(last), "segment": segment}),
+        )
+        .unwrap()
+    }
+
+    fn round(&mut self) {
+        self.switch.round(&mut self.scratch);
+    }
+
+    fn counters(&self, guest: &Guest) -> Counters {
+        self.switch
+            .infos()
+            .find(|p| p.port == guest.name)
+            .unwrap()
+            .counters
+    }
+}
+
+#[test]
+fn unicast_goes_to_its_owner_alone_and_is_counted() {
+    let mut bench = Bench::new();
+    let (mut a, mut b, mut c) = (bench.guest(1, 1), bench.guest(2, 1), bench.guest(3, 1));
+    a.send(&frame(mac(2), mac(1), 100));
+    bench.round();
+    assert_eq!(b.received(), [frame(mac(2), mac(1), 100)]);
+    assert!(c.received().is_empty() && a.received().is_empty());
+    let (a, b) = (bench.counters(&a), bench.counters(&b));
+    assert_eq!(
+        a,
+        Counters {
+            rx_packets: 1,
+            rx_bytes: 100,
+            ..a
+        }
+    );
+    assert_eq!(
+        b,
+        Counters {
+            tx_packets: 1,
+            tx_bytes: 100,
+            ..Counters::default()
+        }
+    );
+}
+
+#[test]
+fn segments_do_not_see_each_other() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
+    let (mut other, mut twin) = (bench.guest(3, 2), bench.guest(2, 2));
+    for destination in [mac(2), mac(3), Mac([255; 6]), Mac([1, 0, 0x5e, 0, 0, 1])] {
+        a.send(&frame(destination, mac(1), 60));
+    }
+    bench.round();
+    assert_eq!(b.received().len(), 3, "unicast, broadcast, multicast");
+    assert!(other.received().is_empty() && twin.received().is_empty());
+    assert!(a.received().is_empty(), "nothing comes back");
+    assert_eq!(
+        bench.counters(&a).dropped_unknown,
+        1,
+        "the MAC of the other segment"
+    );
+}
+
+#[test]
+fn unknown_unicast_goes_to_ports_without_mac_or_is_dropped() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
+    a.send(&frame(mac(99), mac(1), 60));
+    a.send(&frame(mac(1), mac(1), 60));
+    bench.round();
+    assert_eq!(
+        bench.counters(&a).dropped_unknown,
+        2,
+        "unknown, and its own address"
+    );
+    let mut uplink = bench.try_add("uplink", json!({})).unwrap();
+    a.send(&frame(mac(99), mac(1), 60));
+    a.send(&frame(mac(2), mac(1), 60));
+    bench.round();
+    assert_eq!(uplink.received(), [frame(mac(99), mac(1), 60)]);
+    assert_eq!(b.received().len(), 1);
+    assert_eq!(bench.counters(&a).dropped_unknown, 2);
+    uplink.send(&frame(mac(99), mac(98), 60));
+    bench.round();
+    assert_eq!(bench.counters(&uplink).dropped_unknown, 1);
+}
+
+#[test]
+fn spoofed_frames_are_dropped_and_counted() {
+    let mut bench = Bench::new();
+    let security =
+        json!({"mac": mac(1), "port_security": true, "allowed": [{"ip": "10.0.0.1/32"}]});
+    let mut a = bench.try_add("a", security).unwrap();
+    let mut b = bench.guest(2, 1);
+    a.send(&frame(mac(2), mac(9), 60));
+    let mut wrong_ip = frame(mac(2), mac(1), 60);
+    wrong_ip[12..15].copy_from_slice(&[8, 0, 0x45]);
+    a.send(&wrong_ip);
+    let mut right = wrong_ip.clone();
+    right[26..30].copy_from_slice(&[10, 0, 0, 1]);
+    a.send(&right);
+    bench.round();
+    assert_eq!(b.received(), [right]);
+    let counters = bench.counters(&a);
+    assert_eq!((counters.dropped_spoof, counters.rx_packets), (2, 3));
+}
+
+#[test]
+fn malformed_frames_and_descriptors_are_counted() {
+    let mut bench = Bench::new();
+    let mut a = bench.guest(1, 1);
+    a.send(&[1; 13]);
+    a.send(&frame(mac(2), Mac([3, 0, 0, 0, 0, 0]), 60));
+    bench.round();
+    assert_eq!(
+        bench.counters(&a).dropped_malformed,
+        2,
+        "short, group source"
+    );
+    a.ring.push(&[0; 60]).unwrap();
+    rustix::io::pwrite(&a.fds[0], &[0xff; 8], 0x1000 + 2 * 8).unwrap();
+    let _ = a.ring.publish();
+    bench.round();
+    let counters = bench.counters(&a);
+    assert_eq!((counters.dropped_malformed, counters.rx_packets), (3, 2));
+    assert_eq!(a.ring.space(), 63, "the bad slot was given back");
+}
+
+#[test]
+fn a_full_destination_costs_only_itself() {
+    let mut bench = Bench::new();
+    let (mut a, mut b, mut c) = (bench.guest(1, 1), bench.guest(2, 1), bench.guest(3, 1));
+    for _ in 0..2 {
+        for _ in 0..50 {
+            a.send(&frame(mac(2), mac(1), 60));
+        }
+        a.send(&frame(mac(3), mac(1), 60));
+        bench.round();
+    }
+    assert_eq!(bench.counters(&b).dropped_full, 37);
+    assert_eq!((b.received().len(), c.received().len()), (63, 2));
+}
+
+#[test]
+fn a_link_that_is_down_passes_nothing() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
+    bench.switch.port_mut(&b.name).unwrap().link_up = false;
+    a.send(&frame(mac(2), mac(1), 60));
+    b.send(&frame(mac(1), mac(2), 60));
+    bench.round();
+    assert!(a.received().is_empty() && b.received().is_empty());
+    assert_eq!(bench.counters(&b).dropped_link_down, 2, "to it and from it");
+    bench.switch.port_mut(&b.name).unwrap().link_up = true;
+    b.send(&frame(mac(1), mac(2), 60));
+    bench.round();
+    assert_eq!(a.received().len(), 1);
+}
+
+#[test]
+fn the_mtu_of_the_destination_holds() {
+    let mut bench = Bench::new();
+    let mut a = bench.guest(1, 1);
+    let mut b = bench
+        .try_add("b", json!({"mac": mac(2), "mtu": 1000}))
+        .unwrap();
+    a.send(&frame(mac(2), mac(1), 1014));
+    a.send(&frame(mac(2), mac(1), 1015));
+    let mut tagged = frame(mac(2), mac(1), 1018);
+    tagged[12..18].copy_from_slice(&[0x81, 0, 0, 5, 8, 0]);
+    a.send(&tagged);
+    bench.round();
+    assert_eq!(b.received().len(), 2);
+    assert_eq!(bench.counters(&b).dropped_too_long, 1);
+}
+
+#[test]
+fn a_sleeping_guest_gets_one_notification_for_a_batch() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
+    let mut token = [0; 16];
+    a.send(&frame(mac(2), mac(1), 60));
+    bench.round();
+    assert_eq!(bench.counters(&b).kicks, 0, "it did not ask for any");
+    b.received();
+    assert!(!b.ring.sleep_prepare());
+    for _ in 0..10 {
+        a.send(&frame(mac(2), mac(1), 60));
+    }
+    bench.round();
+    assert_eq!(bench.counters(&b).kicks, 1);
+    assert_eq!(rustix::io::read(&b.fds[2], &mut token), Ok(8));
+    a.send(&frame(mac(2), mac(1), 60));
+    bench.round();
+    assert_eq!(bench.counters(&b).kicks, 1, "woken already");
+}
+
+#[test]
+fn a_guest_cannot_block_the_switch_with_its_notifications() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
+    rustix::fs::fcntl_setfl(&b.fds[2], rustix::fs::OFlags::empty()).unwrap();
+    for _ in 0..20_000 {
+        b.received();
+        let _ = b.ring.sleep_prepare();
+        a.send(&frame(mac(2), mac(1), 60));
+        bench.round();
+    }
+    assert_eq!(
+        bench.counters(&b).tx_packets,
+        20_000,
+        "the pipe was full long before"
+    );
+}
+
+/// A TCP frame as a host leaves it to its network card, with 3,000 bytes of payload.
+fn tcp_burst() -> (Vec<u8>, Offload) {
+    let mut frame = frame(mac(2), mac(1), 54 + 3000);
+    frame[12..34].copy_from_slice(&[
+        8, 0, 0x45, 0, 0, 0, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+    ]);
+    frame[34..54].copy_from_slice(&[
+        0, 80, 0, 99, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x18, 1, 0, 0, 0, 0, 0,
+    ]);
+    let mut header = [1, 1, 54, 0, 0, 0, 34, 0, 16, 0];
+    header[4..6].copy_from_slice(&1400u16.to_ne_bytes());
+    let offload = Offload::parse(&header, frame.len()).unwrap();
+    (frame, offload)
+}
+
+#[test]
+fn a_long_frame_reaches_a_guest_in_segments() {
+    let mut bench = Bench::new();
+    let (a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
+    let (mut burst, offload) = tcp_burst();
+    bench
+        .switch
+        .forward(0, &mut burst, offload, &mut bench.scratch.segment);
+    bench.round();
+    let lengths: Vec<_> = b.received().iter().map(Vec::len).collect();
+    assert_eq!(lengths, [1454, 1454, 254]);
+    assert_eq!(
+        (bench.counters(&a).rx_packets, bench.counters(&b).tx_packets),
+        (1, 3)
+    );
+}
+
+#[test]
+fn segments_longer_than_the_mtu_are_dropped_and_wrong_ones_are_malformed() {
+    let mut bench = Bench::new();
+    let a = bench.guest(1, 1);
+    let mut b = bench
+        .try_add("b", json!({"mac": mac(2), "mtu": 1400}))
+        .unwrap();
+    let (mut burst, offload) = tcp_burst();
+    bench
+        .switch
+        .forward(0, &mut burst, offload, &mut bench.scratch.segment);
+    assert_eq!(bench.counters(&b).dropped_too_long, 1);
+    burst[23] = 17;
+    bench
+        .switch
+        .forward(0, &mut burst, offload, &mut bench.scratch.segment);
+    assert_eq!(bench.counters(&a).dropped_malformed, 1);
+    bench.round();
+    assert!(b.received().is_empty());
+}
+
+#[test]
+fn a_checksum_left_to_the_card_is_completed() {
+    let mut bench = Bench::new();
+    let (_a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
+    let mut udp = frame(mac(2), mac(1), 60);
+    udp[34..60].fill(0);
+    let header = [1, 0, 0, 0, 0, 0, 34, 0, 6, 0];
+    let offload = Offload::parse(&header, udp.len()).unwrap();
+    bench
+        .switch
+        .forward(0, &mut udp, offload, &mut bench.scratch.segment);
+    bench.round();
+    assert_eq!(b.received()[0][40..42], [0xff, 0xff]);
+}
+
+#[test]
+fn names_addresses_and_places_are_taken_once() {
+    let mut bench = Bench::new();
+    let a = bench.guest(1, 1);
+    let refused =
+        |bench: &mut Bench, name: &str, extra| bench.try_add(name, extra).map(drop).unwrap_err();
+    assert_eq!(refused(&mut bench, "p1-1", json!({})), AddError::NameTaken);
+    assert_eq!(
+        refused(&mut bench, "x", json!({"mac": mac(1)})),
+        AddError::MacTaken(mac(1))
+    );
+    assert!(bench.switch.remove(&a.name).is_some() && bench.switch.remove(&a.name).is_none());
+    bench.guest(1, 1);
+    for n in 1..MAX_PORTS {
+        bench.try_add(&format!("n{n}"), json!({})).unwrap();
+    }
+    assert_eq!(refused(&mut bench, "more", json!({})), AddError::Full);
+}
+
+#[test]
+fn what_a_guest_changes_after_the_check_is_not_delivered() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
+    let (stop, memfd) = (
+        std::sync::atomic::AtomicBool::new(false),
+        rustix::io::dup(&a.fds[0]).unwrap(),
+    );
+    let buffers = 0x1000 + 2 * 0x1000;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // The source address flips between two values in every tx buffer.
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                for slot in 0..64 {
+                    for source in [mac(1), mac(9)] {
+                        rustix::io::pwrite(&memfd, &source.0, buffers + slot * 2048 + 6).unwrap();
+                    }
+                }
+            }
+        });
+        let port = bench.switch.port_mut(&a.name).unwrap();
+        port.guard =
+            crate::guard::Guard::new(&add("a", json!({"mac": mac(1), "port_security": true})));
+        for _ in 0..20_000 {
+            a.send(&frame(mac(2), mac(1), 60));
+            bench.round();
+            for frame in b.received() {
+                assert_eq!(frame[6..12], mac(1).0, "a checked source became another");
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let counters = bench.counters(&a);
+    assert_eq!(
+        counters.rx_packets,
+        bench.counters(&b).tx_packets + counters.dropped_spoof
+    );
+}

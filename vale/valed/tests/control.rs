@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The control socket: verbs, roles, hostile clients, and the command line.
+#![cfg(test)]
+mod common;
+
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use common::{NOBODY, TOOLSTACK, Valed, eventually, tool};
+use control_socket::Client;
+use serde_json::{Value, json};
+
+fn code(valed: &Valed, verb: &str, args: Value) -> (String, String) {
+    let error = Client::connect(&valed.socket)
+        .unwrap()
+        .call(verb, args)
+        .unwrap_err();
+    (
+        error.code().unwrap_or_default().to_owned(),
+        error.to_string(),
+    )
+}
+
+fn vale_ctl(valed: &Valed, uid: u32, arguments: &str) -> Output {
+    // The program may lie where another uid cannot reach it, so that uid gets a copy.
+    let copy = valed.dir.path().join("vale-ctl");
+    if !copy.exists() {
+        std::fs::copy(tool("vale-ctl"), &copy).unwrap();
+    }
+    let mut command = Command::new("setpriv");
+    command
+        .args([
+            &format!("--reuid={uid}"),
+            &format!("--regid={uid}"),
+            "--clear-groups",
+        ])
+        .arg(copy);
+    command
+        .args(arguments.split(' '))
+        .env("VALED_SOCKET", &valed.socket)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn refusals_name_what_is_wrong() {
+    let valed = Valed::start();
+    let port = |extra: Value| {
+        let mut args = json!({"switch": "vale0", "port": "p", "kind": "process", "segment": 1, "port_security": false});
+        extra
+            .as_object()
+            .unwrap()
+            .iter()
+            .for_each(|(k, v)| args[k] = v.clone());
+        args
+    };
+    for (args, expected, text) in [
+        (
+            port(json!({"mtu": 9000})),
+            "bad-request",
+            "mtu: 9000 is outside 68..=1900",
+        ),
+        (
+            port(json!({"segment": 5000})),
+            "bad-request",
+            "segment: 5000",
+        ),
+        (
+            port(json!({"kind": "veth", "ifname": "none"})),
+            "no-such-interface",
+            "none does not exist",
+        ),
+        (port(json!({"kind": "carrier"})), "bad-request", "carrier"),
+        (json!({}), "bad-request", "missing field"),
+        (json!([1]), "bad-request", "port-add"),
+        (json!(null), "bad-request", "missing field"),
+    ] {
+        let (code, message) = code(&valed, "port-add", args.clone());
+        assert_eq!(code, expected, "{args}: {message}");
+        assert!(message.contains(text), "{args}: {message}");
+    }
+    assert!(
+        valed.client().port_list(None).unwrap().is_empty(),
+        "a refused port is there"
+    );
+    valed.add("p", json!({"mac": "02:00:00:00:00:01"}));
+    assert_eq!(code(&valed, "port-add", port(json!({}))).0, "exists");
+    let twin = port(json!({"port": "q", "mac": "02:00:00:00:00:01"}));
+    assert_eq!(code(&valed, "port-add", twin).0, "exists");
+    assert_eq!(
+        code(
+            &valed,
+            "port-set",
+            json!({"switch": "vale0", "port": "q", "link_up": true})
+        )
+        .0,
+        "no-such-port"
+    );
+    assert_eq!(code(&valed, "port-mirror", json!({})).0, "bad-request");
+    let (switch, name) = ("vale0".parse().unwrap(), "p".parse().unwrap());
+    for _ in 0..2 {
+        valed.client().port_remove(&switch, &name).unwrap();
+    }
+    assert!(valed.client().port_list(None).unwrap().is_empty());
+}
+
+#[test]
+fn an_interface_has_one_port() {
+    let valed = Valed::start();
+    let _a = valed.attach("a", 1, 1, &["10.7.0.1/24"], json!({}));
+    let again = json!({"switch": "vale1", "port": "x", "kind": "veth", "ifname": "a", "segment": 1, "port_security": false});
+    let (code, message) = code(&valed, "port-add", again);
+    assert_eq!(code, "exists", "{message}");
+    let ports = valed.client().port_list(None).unwrap();
+    assert_eq!(
+        ports.len(),
+        1,
+        "the switch that was made for it is gone too"
+    );
+}
+
+#[test]
+fn only_those_with_a_role_are_served() {
+    let valed = Valed::start();
+    let refused = vale_ctl(&valed, NOBODY, "list");
+    assert_eq!(refused.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        text.contains("uid 65534 has no role") && text.contains("forbidden"),
+        "{text}"
+    );
+    let served = vale_ctl(&valed, TOOLSTACK, "list -o json");
+    assert_eq!(
+        (served.status.code(), &served.stdout[..]),
+        (Some(0), &b"[]\n"[..])
+    );
+}
+
+#[test]
+fn the_command_line_attaches_shows_and_detaches() {
+    let valed = Valed::start();
+    valed
+        .namespace
+        .ip("link add name veth0 type veth peer name veth1");
+    valed.namespace.ip("link set dev veth0 up");
+    let run = |arguments: &str| {
+        let output = vale_ctl(&valed, TOOLSTACK, arguments);
+        (
+            output.status.code().unwrap(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let attach = "attach vale3:nic --kind veth --ifname veth0 --segment 9 --mac 02:00:00:00:00:01 --allow 10.0.0.1/32";
+    assert_eq!(run(attach), (0, String::new(), String::new()));
+    let (status, _, text) = run(attach);
+    assert!(status == 1 && text.contains("exists"), "{text}");
+    assert_eq!(run("set vale3:nic --link down").0, 0);
+    let (_, table, _) = run("ports vale3");
+    assert!(
+        table.contains("vale3:nic  veth  9        02:00:00:00:00:01  down"),
+        "{table}"
+    );
+    let (_, stats, _) = run("stats vale3:nic -o json");
+    assert_eq!(
+        serde_json::from_str::<Value>(&stats).unwrap()[0]["link_up"],
+        false
+    );
+    assert_eq!(run("stats vale3:other").0, 1);
+    assert_eq!(
+        run("attach vale3:nic --kind veth --ifname veth0 --segment 0").0,
+        2
+    );
+    assert_eq!(run("detach vale3:nic").0, 0);
+    assert_eq!(run("detach vale3:nic").0, 0);
+    assert_eq!(run("list").1, "SWITCH  PORTS\n");
+}
+
+#[test]
+fn long_lines_and_clients_that_do_not_read_are_cut_off() {
+    let valed = Valed::start();
+    let mut long = UnixStream::connect(&valed.socket).unwrap();
+    let _ = long.write_all(&vec![b' '; (4 << 20) + 2]);
+    let mut answer = String::new();
+    long.set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    let _ = long.read_to_string(&mut answer);
+    assert!(answer.contains("too-long"), "{answer}");
+    // Asks and never reads: it stops being served, the others do not notice.
+    let mut deaf = UnixStream::connect(&valed.socket).unwrap();
+    deaf.set_write_timeout(Some(Duration::from_millis(200)))
+        .unwrap();
+    while deaf
+        .write_all(b"{\"v\":1,\"id\":1,\"verb\":\"port-list\"}\n")
+        .is_ok()
+    {}
+    let begin = Instant::now();
+    valed.client().port_list(None).unwrap();
+    assert!(begin.elapsed() < Duration::from_secs(1));
+}
+
+#[test]
+fn connections_and_descriptors_do_not_run_out() {
+    let mut valed = Valed::start();
+    let count = || {
+        std::fs::read_dir(format!("/proc/{}/fd", valed.pid()))
+            .unwrap()
+            .count()
+    };
+    let before = count();
+    let idle: Vec<_> = (0..300)
+        .map(|_| UnixStream::connect(&valed.socket).unwrap())
+        .collect();
+    eventually("the bound holds", || count() <= before + 130);
+    drop(idle);
+    eventually("connections end", || count() <= before);
+    let mut client = Client::connect(&valed.socket).unwrap();
+    let (one, _other) = UnixStream::pair().unwrap();
+    for _ in 0..100 {
+        client
+            .call_with_fds("hello", json!({}), &[one.as_fd(); 8])
+            .unwrap();
+    }
+    drop(client);
+    eventually("descriptors are closed", || count() <= before);
+    for _ in 0..20 {
+        valed.add("p", json!({"port_security": false}));
+        valed
+            .client()
+            .port_remove(&"vale0".parse().unwrap(), &"p".parse().unwrap())
+            .unwrap();
+    }
+    eventually("ports leave nothing", || count() <= before);
+    assert_eq!(valed.stop(), Some(0));
+    assert!(!valed.socket.exists());
+}

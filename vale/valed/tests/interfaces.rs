@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Real interfaces of this host as ports, with the offloads they come with.
+#![cfg(test)]
+mod common;
+
+use std::os::fd::AsFd;
+
+use common::{Guest, Valed, Wire, eventually, tcp_echo};
+use serde_json::json;
+
+const MEGABYTES: usize = 20 << 20;
+
+#[test]
+fn two_namespaces_reach_each_other_with_offloads_on() {
+    let valed = Valed::start();
+    let a = valed.attach("a", 1, 7, &["10.7.0.1/24", "2001:db8::1/64"], json!({}));
+    let b = valed.attach("b", 2, 7, &["10.7.0.2/24", "2001:db8::2/64"], json!({}));
+    assert_eq!(a.ping_loss("10.7.0.2", 20), 0);
+    assert_eq!(a.ping_loss("2001:db8::2", 20), 0);
+    for address in ["10.7.0.2", "2001:db8::2"] {
+        let seconds = tcp_echo(&a, &b, address, MEGABYTES);
+        println!(
+            "{address}: {:.0} Mb/s each way",
+            MEGABYTES as f64 * 8e-6 / seconds
+        );
+    }
+    let counters = valed.counters("a");
+    let average = counters.rx_bytes / counters.rx_packets;
+    assert!(
+        average > 3000,
+        "long frames pass whole between interfaces, average {average} bytes"
+    );
+    assert_eq!(
+        (counters.dropped_spoof, counters.dropped_malformed),
+        (0, 0),
+        "{counters:?}"
+    );
+}
+
+/// The same through a guest, whose rings know no offloads: the switch completes and segments.
+#[test]
+fn two_namespaces_reach_each_other_through_a_guest() {
+    let valed = Valed::start();
+    let a = valed.attach("a", 1, 1, &["10.7.0.1/24", "2001:db8::1/64"], json!({}));
+    let b = valed.attach("b", 2, 2, &["10.7.0.2/24", "2001:db8::2/64"], json!({}));
+    let port = |name: &str, segment: u16| {
+        Guest::new(
+            &valed,
+            name,
+            json!({"segment": segment, "port_security": false, "slots": 1024}),
+        )
+    };
+    let wire = Wire::new([port("left", 1), port("right", 2)]);
+    assert_eq!(a.ping_loss("10.7.0.2", 20), 0);
+    assert_eq!(a.ping_loss("2001:db8::2", 20), 0);
+    for address in ["10.7.0.2", "2001:db8::2"] {
+        let seconds = tcp_echo(&a, &b, address, MEGABYTES);
+        println!(
+            "{address}: {:.0} Mb/s each way",
+            MEGABYTES as f64 * 8e-6 / seconds
+        );
+    }
+    let (a_port, left) = (valed.counters("a"), valed.counters("left"));
+    assert!(
+        left.tx_packets > 2 * a_port.rx_packets,
+        "nothing was segmented: {a_port:?} {left:?}"
+    );
+    drop(wire);
+}
+
+#[test]
+fn a_tap_is_made_and_goes_with_its_port() {
+    let mut valed = Valed::start();
+    let mut guest = Guest::new(
+        &valed,
+        "guest",
+        json!({"mac": "02:00:00:00:00:01", "port_security": false}),
+    );
+    valed.add(
+        "tap",
+        json!({"kind": "tap", "ifname": "tap7", "port_security": false}),
+    );
+    valed
+        .namespace
+        .ip("link set tap7 address 02:00:00:00:00:02 up");
+    valed.namespace.ip("addr add 10.7.0.2/24 dev tap7");
+    // ARP for the tap's address, as a guest asks.
+    let mut ask = [
+        &[0xff; 6][..],
+        &[2, 0, 0, 0, 0, 1],
+        &[8, 6, 0, 1, 8, 0, 6, 4, 0, 1],
+    ]
+    .concat();
+    ask.extend([2, 0, 0, 0, 0, 1, 10, 7, 0, 1, 0, 0, 0, 0, 0, 0, 10, 7, 0, 2]);
+    ask.resize(60, 0);
+    guest.send(&ask);
+    let is_answer = |f: &[u8]| f[12..14] == [8, 6] && f[20..28] == [0, 2, 2, 0, 0, 0, 0, 2];
+    assert!(
+        (0..20)
+            .map_while(|_| guest.receive())
+            .any(|f| is_answer(&f)),
+        "no ARP answer from the tap"
+    );
+    valed
+        .client()
+        .port_remove(&"vale0".parse().unwrap(), &"tap".parse().unwrap())
+        .unwrap();
+    eventually("tap7 goes", || {
+        !valed.namespace.exec("ip link show tap7").status.success()
+    });
+    assert_eq!(valed.stop(), Some(0));
+}
+
+/// The kernel takes the tag out of a frame before a packet socket sees it; valed puts it back.
+#[test]
+fn a_tagged_frame_keeps_its_tag() {
+    let valed = Valed::start();
+    let a = valed.attach("a", 1, 1, &["10.7.0.1/24"], json!({"port_security": false}));
+    let mut guest = Guest::new(
+        &valed,
+        "guest",
+        json!({"mac": "02:00:00:00:00:02", "port_security": false}),
+    );
+    let mut frame = vec![
+        2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x81, 0, 0x60, 5, 0x88, 0xb5,
+    ];
+    frame.resize(64, 0x77);
+    let sent = frame.clone();
+    let sending = a.thread(move || {
+        let socket = vale_netdev::open_packet_socket("eth0").unwrap();
+        let mut batch = vale_netdev::SendBatch::default();
+        assert!(batch.push(&[0; vale_netdev::VNET_HEADER], &sent));
+        batch.send(socket.as_fd(), |(result, _)| result.unwrap());
+    });
+    sending.join().unwrap();
+    let is_it = |f: &Vec<u8>| f[..6] == frame[..6];
+    let received = (0..20).map_while(|_| guest.receive()).find(is_it);
+    assert_eq!(received.unwrap(), frame);
+}
+
+#[test]
+fn an_interface_that_disappears_costs_only_its_port() {
+    let valed = Valed::start();
+    let a = valed.attach("a", 1, 1, &["10.7.0.1/24"], json!({}));
+    let _b = valed.attach("b", 2, 1, &["10.7.0.2/24"], json!({}));
+    let _c = valed.attach("c", 3, 1, &["10.7.0.3/24"], json!({}));
+    assert_eq!(a.ping_loss("10.7.0.2", 3), 0);
+    valed.namespace.ip("link del dev b");
+    assert_eq!(a.ping_loss("10.7.0.2", 3), 3);
+    assert_eq!(a.ping_loss("10.7.0.3", 20), 0);
+    let idle = cpu_ticks(valed.pid());
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert!(
+        cpu_ticks(valed.pid()) - idle <= 2,
+        "valed spins on the dead interface"
+    );
+    valed
+        .client()
+        .port_remove(&"vale0".parse().unwrap(), &"b".parse().unwrap())
+        .unwrap();
+}
+
+#[test]
+fn an_idle_switch_uses_no_processor_time() {
+    let valed = Valed::start();
+    let a = valed.attach("a", 1, 1, &["10.7.0.1/24"], json!({}));
+    let _guest = Guest::new(
+        &valed,
+        "guest",
+        json!({"mac": "02:00:00:00:00:02", "port_security": false}),
+    );
+    a.ping_loss("10.7.0.9", 1);
+    let before = cpu_ticks(valed.pid());
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let used = cpu_ticks(valed.pid()) - before;
+    assert!(used <= 1, "{used} ticks of 10 ms in a second");
+}
+
+/// User and system time of a process, in ticks (proc(5)).
+fn cpu_ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let after_name = stat.rsplit(')').next().unwrap();
+    let fields: Vec<_> = after_name.split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
