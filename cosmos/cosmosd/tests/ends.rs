@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Guests and daemons that die, at any moment. Needs root and NOXEN_PREFIX.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cosmos_testbed::{GuestSpec, PATIENCE, TestPort, Testbed, eventually, kill, uuid};
 use rustix::process::Signal;
@@ -11,6 +11,18 @@ const WIRE: &str = "\
 FromDevice(0) -> there :: Counter -> Queue -> ToDevice(1);
 FromDevice(1) -> Discard;
 ";
+
+/// How often a creation is cut short, from its begin to half its time after its end.
+const MOMENTS: u32 = 40;
+
+/// Forwards nothing, but has two ports.
+fn idle(bed: &Testbed, n: u16) -> Value {
+    let config = "there :: Counter; Idle -> there -> Discard;";
+    GuestSpec::new(n, &bed.engine_sha256(), config)
+        .vif(1)
+        .vif(2)
+        .args()
+}
 
 fn wire(bed: &Testbed, n: u16) -> Value {
     GuestSpec::new(n, &bed.engine_sha256(), WIRE)
@@ -32,7 +44,7 @@ fn crashed(bed: &Testbed, n: u16) -> Option<Value> {
 fn a_killed_guest_is_noticed_and_releases_everything() {
     let bed = Testbed::start();
     let mut events = bed.client().events().unwrap();
-    bed.call("create", wire(&bed, 1)).unwrap();
+    bed.call("create", idle(&bed, 1)).unwrap();
     kill(bed.guest_pid(1).unwrap(), Signal::KILL);
     let died = loop {
         let event = events.next_event().unwrap();
@@ -59,7 +71,7 @@ fn a_killed_guest_is_noticed_and_releases_everything() {
     );
     bed.call("destroy", json!({"uuid": uuid(1)})).unwrap();
     assert_eq!(bed.remains(), Vec::<String>::new());
-    bed.call("create", wire(&bed, 1)).unwrap();
+    bed.call("create", idle(&bed, 1)).unwrap();
 }
 
 #[test]
@@ -131,9 +143,13 @@ fn guests_survive_cosmosd() {
 #[test]
 fn a_creation_cut_short_leaves_nothing() {
     let mut bed = Testbed::start();
-    let args = wire(&bed, 1);
+    let args = idle(&bed, 1);
+    let begun = Instant::now();
+    bed.call("create", args.clone()).unwrap();
+    let whole = begun.elapsed();
+    bed.call("destroy", json!({"uuid": uuid(1)})).unwrap();
     let (mut complete, mut undone) = (0, 0);
-    for moment in 0..40 {
+    for moment in 0..MOMENTS {
         let socket = bed.socket();
         let request = args.clone();
         let client = std::thread::spawn(move || {
@@ -141,7 +157,7 @@ fn a_creation_cut_short_leaves_nothing() {
                 .unwrap()
                 .call("create", request)
         });
-        std::thread::sleep(Duration::from_micros(500 * moment));
+        std::thread::sleep(whole * moment * 3 / (2 * MOMENTS));
         bed.cosmosd.kill();
         let answered = client.join().unwrap().is_ok();
         bed.restart_cosmosd();
@@ -160,7 +176,10 @@ fn a_creation_cut_short_leaves_nothing() {
         }
         eventually("nothing is left", || bed.remains().is_empty().then_some(()));
     }
-    assert!(undone > 0, "{undone} undone, {complete} complete");
+    assert!(
+        undone > 0 && complete > 0,
+        "{undone} undone, {complete} complete"
+    );
 }
 
 /// The same for the other end of life.
@@ -168,7 +187,7 @@ fn a_creation_cut_short_leaves_nothing() {
 fn a_destruction_cut_short_is_completed() {
     let mut bed = Testbed::start();
     for moment in 0..12 {
-        bed.call("create", wire(&bed, 1)).unwrap();
+        bed.call("create", idle(&bed, 1)).unwrap();
         let socket = bed.socket();
         let client = std::thread::spawn(move || {
             let mut client = control_socket::Client::connect(socket).unwrap();
