@@ -12,24 +12,25 @@ import re
 
 MAX_LENGTH = 200
 ACTIONS = frozenset(('allow', 'deny', 'drop'))
+#: what the guest's IPFilter knows, but raw fields (ip[6:2]) and masks
 WORDS = frozenset("""
-    all any none and or not src dst host net port proto ip tcp udp icmp type
-    vers hl id tos dscp tce ect ce ttl frag unfrag opt win
+    all any and or not true false
+    src dst host net port proto ip type opt win
+    vers hl len id tos dscp ect ce ttl frag unfrag
+    icmp igmp ipip tcp udp dccp tcpudp transp
     syn fin ack rst psh urg
-    sctp dccp ipip gre esp ah igmp
-    echo-reply echo unreachable sourcequench redirect routeradvert
+    echo-reply unreachable sourcequench redirect echo routeradvert
     routersolicit timeexceeded parameterproblem timestamp timestamp-reply
     inforeq inforeq-reply maskreq maskreq-reply
-    ftp-data ftp ssh telnet smtp domain dns bootps bootpc tftp finger http www
-    kerberos pop3 sunrpc auth nntp ntp netbios-ns netbios-dgm netbios-ssn
-    imap imap2 snmp snmp-trap irc imap3 https imaps pop3s
-    mask true false
+    discard daytime chargen ftp-data ftp ssh telnet smtp domain dns bootps
+    bootpc tftp finger www pop3 sunrpc auth nntp ntp netbios-ns netbios-dgm
+    netbios-ssn snmp snmp-trap irc imap3 https rip route imaps pop3s
 """.split())
 
 _TOKEN = re.compile(
     r'(?P<op>&&|\|\||[<>=!]=|[()<>=!])'
     r'|(?P<address>\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?)'
-    r'|(?P<number>0x[0-9a-fA-F]{1,8}|\d{1,10})(?:-(?P<upper>\d{1,10}))?'
+    r'|(?P<number>0x[0-9a-fA-F]{1,8}|\d{1,10})'
     r'|(?P<word>[a-z][a-z0-9-]*)', re.ASCII)
 _MAX_DEPTH = 16
 

@@ -7,7 +7,8 @@ from tacker_clickos.vnfd import filter_rules
 
 GOOD = (
     'allow all', 'deny all', 'drop all', 'allow', 'allow icmp',
-    'deny tcp dst port 80', 'allow udp and dst port 1024-2048',
+    'deny tcp dst port 80',
+    'allow udp and dst port >= 1024 and dst port <= 2048',
     'allow src net 10.0.0.0/8 && !(tcp || udp)',
     'deny src host 10.0.0.1 or dst host 10.0.0.2',
     'allow icmp type echo-reply', 'allow tcp opt syn and not ack',
@@ -32,6 +33,7 @@ BAD = (
     ('allow icmp -> Discard', "character '-' is not allowed"),
     ('allow ToDump', "character 'T' is not allowed"),
     ('allow todump', "'todump' is not a word"),
+    ('allow tcp dst port 80-90', 'is not allowed'),
     ('allow 80x', 'is not a word of a rule'),
     ('allow src host 300.1.1.1', 'is not an IPv4 address'),
     ('allow src net 10.0.0.0/33', 'is not an IPv4 address'),
