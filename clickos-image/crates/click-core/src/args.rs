@@ -63,7 +63,9 @@ impl<'a> Args<'a> {
     fn by_keyword(&mut self, arg: String) -> Option<String> {
         let (word, value) = text::shift_word(&arg);
         let known = |a: &Arg| a.name == word && a.kind != ArgKind::Rest;
-        let index = self.spec.iter().position(known)?;
+        let Some(index) = self.spec.iter().position(known) else {
+            return Some(arg);
+        };
         let lone = value.is_empty() && self.spec[index].kind != ArgKind::Keyword;
         if lone {
             return Some(arg);

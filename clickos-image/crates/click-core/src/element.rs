@@ -10,6 +10,7 @@ use crate::batch::Batch;
 use crate::context::Context;
 use crate::error::HandlerError;
 use crate::packet::Packet;
+use crate::value::FromArg;
 
 /// Where a packet goes.
 pub enum Out {
@@ -170,4 +171,14 @@ pub struct View<'a> {
     pub writes: u64,
     /// Numbers of inputs and outputs.
     pub ports: (usize, usize),
+}
+
+impl View<'_> {
+    /// Parses a handler's value as an argument of type `T`.
+    ///
+    /// # Errors
+    /// What was expected and what was found.
+    pub fn parse<T: FromArg>(&self, value: &str) -> Result<T, HandlerError> {
+        T::from_arg(value, self.surroundings).map_err(HandlerError::rejected)
+    }
 }

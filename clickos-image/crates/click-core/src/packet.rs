@@ -151,7 +151,8 @@ impl Packet {
             return false;
         }
         let mut bytes = new_buffer(size);
-        bytes[front + b.start..front + b.end].copy_from_slice(&b.bytes[b.start..b.end]);
+        // stripped headers in front of the data stay reachable
+        bytes[front..front + b.end].copy_from_slice(&b.bytes[..b.end]);
         b.bytes = bytes;
         b.start += front;
         b.end += front;
@@ -232,12 +233,10 @@ impl Packet {
     }
 
     /// Sets network and transport header: the network header begins at `offset` of the data and is `len` long.
-    pub fn set_network(&mut self, offset: isize, len: usize) {
-        let network = self.absolute(offset);
-        let len = u32::try_from(len).expect("a network header is at most 60 bytes");
+    pub fn set_network(&mut self, offset: usize, len: usize) {
         let b = self.b_mut();
-        b.network = network;
-        b.transport = network.map(|n| n + len);
+        b.network = u32::try_from(b.start + offset).ok();
+        b.transport = u32::try_from(b.start + offset + len).ok();
     }
 
     /// Forgets the network and transport header.

@@ -1,9 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The elements, one file each.
+//! The elements, one file each under `src/elements/<group>/`; `build.rs` finds them.
+//!
+//! A file holds the element's documentation, its class (`ELEMENT`), its code and
+//! its unit tests; cases that need a router are in `conformance/<group>/`.
 #![no_std]
 #![forbid(unsafe_code)]
+extern crate alloc;
+#[cfg(any(test, feature = "os"))]
+extern crate std;
+
+mod classify;
+mod prelude;
+
+use click_core::{Entry, Registry};
+
+/// The modules `build.rs` found.
+mod elements {
+    use click_core::Entry;
+    include!(concat!(env!("OUT_DIR"), "/elements.rs"));
+}
+
+/// Classes that reach an operating system; known by name even where they are not built in,
+/// so that the error says why they are missing.
+const OS_NAMES: [&str; 23] = [
+    "ChangeUID",
+    "ChatterSocket",
+    "ControlSocket",
+    "FromDAGDump",
+    "FromDump",
+    "FromFile",
+    "FromHost",
+    "FromIPSummaryDump",
+    "FromNetFlowSummaryDump",
+    "FromNLANRDump",
+    "FromRawSocket",
+    "FromTcpdump",
+    "FromTun",
+    "KernelFilter",
+    "KernelTap",
+    "KernelTun",
+    "RawSocket",
+    "Socket",
+    "ToDump",
+    "ToHost",
+    "ToIPSummaryDump",
+    "ToRawSocket",
+    "ToSocket",
+];
 
 /// All element classes of this build.
-pub fn registry() -> click_core::Registry {
-    click_core::Registry::default()
+pub fn registry() -> Registry {
+    Registry::new(entries(), &OS_NAMES)
+}
+
+/// All classes of this build, without aliases.
+pub fn entries() -> &'static [Entry] {
+    elements::ENTRIES
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Finds the elements: every file `src/elements/<group>/<name>.rs` becomes a module
+//! and an entry of the registry with its group and its module documentation.
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+fn sorted(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).expect("the folder of elements is part of the crate");
+    let mut paths: Vec<_> = entries
+        .map(|e| e.expect("a readable folder").path())
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .and_then(|s| s.to_str())
+        .expect("names are plain ASCII")
+        .to_string()
+}
+
+/// The text of the `//!` lines.
+fn docs(source: &str) -> String {
+    let lines = source.lines().filter_map(|l| l.strip_prefix("//!"));
+    lines
+        .map(|l| format!("{}\n", l.strip_prefix(' ').unwrap_or(l)))
+        .collect()
+}
+
+fn main() {
+    println!("cargo::rerun-if-changed=src/elements");
+    let root =
+        PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("set by cargo")).join("src/elements");
+    let with_os = env::var_os("CARGO_FEATURE_OS").is_some();
+    let (mut modules, mut entries) = (String::new(), String::new());
+    for group_dir in sorted(&root).into_iter().filter(|p| p.is_dir()) {
+        let group = stem(&group_dir);
+        if group == "os" && !with_os {
+            continue;
+        }
+        for file in sorted(&group_dir)
+            .into_iter()
+            .filter(|p| p.extension().is_some_and(|e| e == "rs"))
+        {
+            let name = stem(&file);
+            let source = fs::read_to_string(&file).expect("a readable file");
+            let _ = writeln!(modules, "#[path = {file:?}]\nmod {group}_{name};");
+            let _ = writeln!(
+                entries,
+                "Entry {{ class: &{group}_{name}::ELEMENT, group: {group:?}, docs: {:?} }},",
+                docs(&source)
+            );
+        }
+    }
+    let table = format!("{modules}\npub(crate) static ENTRIES: &[Entry] = &[\n{entries}];\n");
+    let out = PathBuf::from(env::var("OUT_DIR").expect("set by cargo")).join("elements.rs");
+    fs::write(out, table).expect("a writable output folder");
+}

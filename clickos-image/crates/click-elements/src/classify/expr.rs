@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Expressions over tests of header fields. A test of a field that is not there is false,
+//! whatever its operator; `not` turns that around.
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::fields::{Headers, bits_at};
+use super::names::{ANY_TRANSPORT, TCP_OR_UDP};
+
+/// A condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expr {
+    /// `true` or `false`.
+    Const(bool),
+    /// One field.
+    Test(Test),
+    /// None of it.
+    Not(Box<Expr>),
+    /// All of them.
+    And(Vec<Expr>),
+    /// One of them at least.
+    Or(Vec<Expr>),
+    /// `a ? b : c`
+    If(Box<[Expr; 3]>),
+}
+
+/// Which of the two addresses or ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Source,
+    Destination,
+    Either,
+    Both,
+}
+
+/// `(field & mask) == value` or `> value`, or the opposite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compare {
+    pub mask: u32,
+    pub value: u32,
+    pub greater: bool,
+    pub negated: bool,
+}
+
+impl Compare {
+    /// Whether a field's value fits, the negation left out.
+    fn raw(&self, field: u32) -> bool {
+        let field = field & self.mask;
+        if self.greater {
+            field > self.value
+        } else {
+            field == self.value & self.mask
+        }
+    }
+
+    fn holds(&self, field: Option<u32>) -> bool {
+        field.is_some_and(|f| self.raw(f) != self.negated)
+    }
+
+    /// One or both of two fields; the negation is that of the whole.
+    fn holds_for(&self, side: Side, source: Option<u32>, destination: Option<u32>) -> bool {
+        let (Some(s), Some(d)) = (source, destination) else {
+            return false;
+        };
+        let raw = match side {
+            Side::Source => self.raw(s),
+            Side::Destination => self.raw(d),
+            Side::Either => self.raw(s) || self.raw(d),
+            Side::Both => self.raw(s) && self.raw(d),
+        };
+        raw != self.negated
+    }
+}
+
+/// Where a field is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    Network,
+    /// In the transport header of this protocol.
+    Transport(u32),
+}
+
+/// A test of one field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Test {
+    Protocol(Compare),
+    /// TCP or UDP.
+    TcpOrUdp,
+    Host(Side, Compare),
+    Port {
+        protocol: u32,
+        side: Side,
+        compare: Compare,
+    },
+    /// All of these TCP flags are set.
+    TcpFlags(u8),
+    /// The packet is a fragment, or (false) is not.
+    Fragment(bool),
+    Field {
+        base: Base,
+        offset: usize,
+        len: usize,
+        compare: Compare,
+    },
+    Ether {
+        side: Side,
+        address: u64,
+        mask: u64,
+        negated: bool,
+    },
+}
+
+/// Whether the packet's protocol is the one a test is about.
+fn is_protocol(headers: &Headers<'_>, protocol: u32) -> bool {
+    match (headers.protocol(), protocol) {
+        (None, _) => false,
+        (Some(_), ANY_TRANSPORT) => true,
+        (Some(p), TCP_OR_UDP) => p == 6 || p == 17,
+        (Some(p), one) => u32::from(p) == one,
+    }
+}
+
+impl Test {
+    fn holds(&self, h: &Headers<'_>) -> bool {
+        match *self {
+            Self::Protocol(compare) => compare.holds(h.protocol().map(u32::from)),
+            Self::TcpOrUdp => is_protocol(h, TCP_OR_UDP),
+            Self::Host(side, compare) => compare.holds_for(side, h.source(), h.destination()),
+            Self::Port {
+                protocol,
+                side,
+                compare,
+            } => {
+                let (source, destination) = (
+                    h.source_port().map(u32::from),
+                    h.destination_port().map(u32::from),
+                );
+                let alone = Some(0);
+                is_protocol(h, protocol)
+                    && match side {
+                        Side::Source => compare.holds_for(side, source, alone),
+                        Side::Destination => compare.holds_for(side, alone, destination),
+                        _ => compare.holds_for(side, source, destination),
+                    }
+            }
+            Self::TcpFlags(mask) => {
+                is_protocol(h, 6)
+                    && h.is_first()
+                    && h.transport.get(13).is_some_and(|f| f & mask == mask)
+            }
+            Self::Fragment(wanted) => h.fragment().is_some_and(|f| (f & 0x3fff != 0) == wanted),
+            Self::Field {
+                base: Base::Network,
+                offset,
+                len,
+                compare,
+            } => compare.holds(bits_at(h.network, offset, len)),
+            Self::Field {
+                base: Base::Transport(protocol),
+                offset,
+                len,
+                compare,
+            } => {
+                is_protocol(h, protocol)
+                    && h.is_first()
+                    && compare.holds(bits_at(h.transport, offset, len))
+            }
+            Self::Ether {
+                side,
+                address,
+                mask,
+                negated,
+            } => ether(h, side, address, mask, negated),
+        }
+    }
+}
+
+fn ether(h: &Headers<'_>, side: Side, address: u64, mask: u64, negated: bool) -> bool {
+    let number = |b: &[u8]| b.iter().fold(0u64, |v, b| (v << 8) | u64::from(*b));
+    let Some(both) = h.link.first_chunk::<12>() else {
+        return false;
+    };
+    let fits = |b: &[u8]| number(b) & mask == address & mask;
+    let (destination, source) = (fits(&both[..6]), fits(&both[6..]));
+    let raw = match side {
+        Side::Source => source,
+        Side::Destination => destination,
+        Side::Either => source || destination,
+        Side::Both => source && destination,
+    };
+    raw != negated
+}
+
+impl Expr {
+    /// Whether the expression is true of a packet.
+    pub fn holds(&self, headers: &Headers<'_>) -> bool {
+        match self {
+            Self::Const(value) => *value,
+            Self::Test(test) => test.holds(headers),
+            Self::Not(inner) => !inner.holds(headers),
+            Self::And(list) => list.iter().all(|e| e.holds(headers)),
+            Self::Or(list) => list.iter().any(|e| e.holds(headers)),
+            Self::If(parts) => {
+                let [condition, yes, no] = &**parts;
+                if condition.holds(headers) {
+                    yes.holds(headers)
+                } else {
+                    no.holds(headers)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From qualifiers, operator and value to a test: `src tcp port & 10 == 8`.
+use alloc::format;
+use alloc::string::String;
+
+use click_core::Surroundings;
+use click_core::value::{EtherAddr, FromArg, Prefix, number};
+
+use super::expr::{Base, Compare, Expr, Side, Test};
+use super::names::{Kind, Lookup, TCP_OR_UDP, lookup};
+
+/// What a test is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Host,
+    Net,
+    Protocol,
+    Port,
+    TcpFlag,
+    Ether,
+    Fragment,
+    Unfragmented,
+    Ect,
+    Ce,
+    Field(Field),
+}
+
+/// A header field by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    pub transport: bool,
+    /// The protocol the field belongs to, if it is that of one.
+    pub protocol: Option<u32>,
+    pub offset: usize,
+    pub len: usize,
+}
+
+const fn ip_field(offset: usize, len: usize) -> Subject {
+    Subject::Field(Field {
+        transport: false,
+        protocol: None,
+        offset,
+        len,
+    })
+}
+
+const TOS: Subject = ip_field(8, 8);
+const ICMP_TYPE: Subject = Subject::Field(Field {
+    transport: true,
+    protocol: Some(1),
+    offset: 0,
+    len: 8,
+});
+
+const SUBJECTS: [(&str, Subject); 18] = [
+    ("host", Subject::Host),
+    ("net", Subject::Net),
+    ("proto", Subject::Protocol),
+    ("port", Subject::Port),
+    ("opt", Subject::TcpFlag),
+    ("frag", Subject::Fragment),
+    ("unfrag", Subject::Unfragmented),
+    ("ect", Subject::Ect),
+    ("ce", Subject::Ce),
+    ("vers", ip_field(0, 4)),
+    ("hl", ip_field(4, 4)),
+    ("tos", TOS),
+    ("dscp", ip_field(8, 6)),
+    ("len", ip_field(16, 16)),
+    ("id", ip_field(32, 16)),
+    ("ttl", ip_field(64, 8)),
+    ("type", ICMP_TYPE),
+    (
+        "win",
+        Subject::Field(Field {
+            transport: true,
+            protocol: Some(6),
+            offset: 112,
+            len: 16,
+        }),
+    ),
+];
+
+/// The subject a word names.
+pub fn subject(word: &str) -> Option<Subject> {
+    SUBJECTS
+        .iter()
+        .find(|(name, _)| *name == word)
+        .map(|(_, s)| *s)
+}
+
+/// The value of a test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Data {
+    #[default]
+    None,
+    Int(u32),
+    Named(Kind, u32),
+    Host(u32),
+    Net(u32, u32),
+    Ether(u64),
+}
+
+/// The header a test is confined to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    Ip,
+    Ether,
+}
+
+/// How a value is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Operator {
+    #[default]
+    Equal,
+    Greater,
+    Less,
+}
+
+/// A test as it was written; what was left out may come from the one before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Primitive {
+    pub subject: Option<Subject>,
+    pub side: Option<Side>,
+    pub protocol: Option<u32>,
+    pub data: Data,
+    pub operator: Operator,
+    pub negated: bool,
+    pub mask: Data,
+}
+
+fn described(subject: Option<Subject>) -> &'static str {
+    let of = |s: Subject| {
+        SUBJECTS
+            .iter()
+            .find(|(_, known)| *known == s)
+            .map(|(name, _)| *name)
+    };
+    subject
+        .and_then(of)
+        .unwrap_or(if subject == Some(Subject::Ether) {
+            "ether host"
+        } else {
+            "field"
+        })
+}
+
+impl Primitive {
+    /// Parses the word of a value.
+    pub fn parse_data(
+        &mut self,
+        word: &str,
+        layer: Option<Layer>,
+        at: Surroundings<'_>,
+    ) -> Result<bool, String> {
+        let wanted = match self.subject {
+            Some(Subject::Protocol) => Some(Kind::Protocol),
+            Some(Subject::Port) => Some(Kind::Port),
+            Some(Subject::TcpFlag) => Some(Kind::TcpFlag),
+            Some(s) if s == ICMP_TYPE => Some(Kind::IcmpType),
+            _ => None,
+        };
+        let other = self.subject.is_some() && wanted.is_none();
+        match lookup(word, wanted, self.protocol) {
+            Lookup::Value(kind, value) if !other => self.data = Data::Named(kind, value),
+            Lookup::Unknown => match plain_data(word, layer, at) {
+                Some(data) => self.data = data,
+                None => return Ok(false),
+            },
+            _ => {
+                return Err(format!(
+                    "\"{word}\" is ambiguous or has no meaning here; say more"
+                ));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Fills in what was left out and makes the test.
+    pub fn finish(&mut self, before: &Self, layer: Option<Layer>) -> Result<Expr, String> {
+        self.infer_subject(before)?;
+        let by_data = if matches!(self.data, Data::Ether(_)) {
+            Layer::Ether
+        } else {
+            Layer::Ip
+        };
+        let layer = layer.unwrap_or(by_data);
+        if layer == Layer::Ether && self.subject == Some(Subject::Host) {
+            self.subject = Some(Subject::Ether);
+        }
+        if layer == Layer::Ether && self.subject != Some(Subject::Ether) {
+            return self.refuse("belongs to IP, not Ethernet");
+        }
+        match self.subject {
+            Some(Subject::Host | Subject::Net) => self.host(),
+            Some(Subject::Ether) => self.ether(),
+            Some(Subject::Protocol) => self.protocol_test(),
+            Some(Subject::Port) => self.port(),
+            Some(Subject::TcpFlag) => self.tcp_flag(),
+            Some(Subject::Fragment) => self.without_value(Expr::Test(Test::Fragment(true))),
+            Some(Subject::Unfragmented) => self.without_value(Expr::Test(Test::Fragment(false))),
+            Some(Subject::Ect) if self.data == Data::None => Ok(ecn(0, true)),
+            Some(Subject::Ect) => self.field(Field {
+                transport: false,
+                protocol: None,
+                offset: 14,
+                len: 2,
+            }),
+            Some(Subject::Ce) => self.without_value(ecn(3, false)),
+            Some(Subject::Field(field)) => self.field(field),
+            None => Err("incomplete directive".into()),
+        }
+    }
+
+    fn refuse<T>(&self, message: &str) -> Result<T, String> {
+        Err(format!("\"{}\": {message}", described(self.subject)))
+    }
+
+    fn infer_subject(&mut self, before: &Self) -> Result<(), String> {
+        if self.subject.is_some() {
+            return Ok(());
+        }
+        let inferred = match self.data {
+            Data::Host(_) => Subject::Host,
+            Data::Net(..) => Subject::Net,
+            Data::Ether(_) => Subject::Ether,
+            Data::Named(Kind::TcpFlag, _) => Subject::TcpFlag,
+            Data::Named(Kind::Protocol, _) => Subject::Protocol,
+            Data::Named(Kind::Port, _) => Subject::Port,
+            Data::Named(Kind::IcmpType, _) => ICMP_TYPE,
+            Data::Int(_) => match before.subject {
+                Some(s @ (Subject::Field(_) | Subject::Protocol | Subject::Port)) => s,
+                _ => return Err("a number alone means nothing; name a field or \"port\"".into()),
+            },
+            Data::None if self.protocol.is_some() => Subject::Protocol,
+            Data::None => return Err("incomplete directive".into()),
+        };
+        let has_side = matches!(
+            inferred,
+            Subject::Host | Subject::Net | Subject::Ether | Subject::TcpFlag | Subject::Port
+        );
+        if has_side {
+            self.side = self.side.or(before.side);
+        }
+        if inferred == Subject::Port {
+            self.protocol = self.protocol.or(before.protocol);
+        }
+        self.subject = Some(inferred);
+        Ok(())
+    }
+
+    fn side(&self) -> Side {
+        self.side.unwrap_or(Side::Either)
+    }
+
+    fn only_equality(&self) -> Result<(), String> {
+        if self.operator == Operator::Equal {
+            Ok(())
+        } else {
+            self.refuse("only == and != have a meaning")
+        }
+    }
+
+    fn without_value(&self, expr: Expr) -> Result<Expr, String> {
+        if self.data != Data::None || self.mask != Data::None {
+            return self.refuse("takes no value");
+        }
+        Ok(expr)
+    }
+
+    fn host(&self) -> Result<Expr, String> {
+        let (value, mask) = match (self.subject, self.data) {
+            (Some(Subject::Host), Data::Host(a)) => (a, u32::MAX),
+            (Some(Subject::Net), Data::Net(a, m)) => (a, m),
+            (Some(Subject::Net), _) => return self.refuse("expected a network such as 10.0.0.0/8"),
+            _ => return self.refuse("expected an address"),
+        };
+        self.only_equality()?;
+        let mask = match self.mask {
+            Data::None => mask,
+            Data::Int(m) | Data::Host(m) => m,
+            _ => return self.refuse("the mask does not fit"),
+        };
+        Ok(Expr::Test(Test::Host(
+            self.side(),
+            Compare {
+                mask,
+                value,
+                greater: false,
+                negated: self.negated,
+            },
+        )))
+    }
+
+    fn ether(&self) -> Result<Expr, String> {
+        let Data::Ether(address) = self.data else {
+            return self.refuse("expected an Ethernet address");
+        };
+        self.only_equality()?;
+        let mask = match self.mask {
+            Data::None => u64::MAX,
+            Data::Ether(m) => m,
+            _ => return self.refuse("the mask does not fit"),
+        };
+        Ok(Expr::Test(Test::Ether {
+            side: self.side(),
+            address,
+            mask,
+            negated: self.negated,
+        }))
+    }
+
+    fn protocol_test(&mut self) -> Result<Expr, String> {
+        let given = match self.data {
+            Data::Int(n) | Data::Named(_, n) => Some(n),
+            _ => None,
+        };
+        let Some(value) = given.or(self.protocol) else {
+            return self.refuse("expected a protocol");
+        };
+        if self.protocol.is_some_and(|p| p != value) {
+            return self.refuse("two protocols");
+        }
+        if value >= TCP_OR_UDP {
+            if self.operator != Operator::Equal || self.negated || self.mask != Data::None {
+                return self.refuse("this protocol takes no operator");
+            }
+            self.protocol = Some(value);
+            return Ok(Expr::Test(if value == TCP_OR_UDP {
+                Test::TcpOrUdp
+            } else {
+                return Ok(Expr::Const(true));
+            }));
+        }
+        let compare = self.compare(value, 0xff)?;
+        let plain = !compare.negated && !compare.greater && compare.mask == 0xff;
+        self.protocol = plain.then_some(value);
+        Ok(Expr::Test(Test::Protocol(compare)))
+    }
+
+    fn port(&mut self) -> Result<Expr, String> {
+        let (Data::Int(value) | Data::Named(Kind::Port, value)) = self.data else {
+            return self.refuse("expected a port");
+        };
+        let protocol = *self.protocol.get_or_insert(TCP_OR_UDP);
+        if ![6, 17, 33, TCP_OR_UDP].contains(&protocol) {
+            return self.refuse("this protocol has no ports");
+        }
+        let compare = self.compare(value, 0xffff)?;
+        Ok(Expr::Test(Test::Port {
+            protocol,
+            side: self.side(),
+            compare,
+        }))
+    }
+
+    fn tcp_flag(&mut self) -> Result<Expr, String> {
+        let (Data::Int(value) | Data::Named(Kind::TcpFlag, value)) = self.data else {
+            return self.refuse("expected a TCP flag");
+        };
+        if *self.protocol.get_or_insert(6) != 6 {
+            return self.refuse("only TCP has flags");
+        }
+        if self.operator != Operator::Equal || self.negated || self.mask != Data::None {
+            return self.refuse("takes no operator");
+        }
+        match u8::try_from(value) {
+            Ok(flags) => Ok(Expr::Test(Test::TcpFlags(flags))),
+            Err(_) => self.refuse("a value above 255"),
+        }
+    }
+
+    fn field(&mut self, field: Field) -> Result<Expr, String> {
+        let (Data::Int(value) | Data::Named(_, value)) = self.data else {
+            return self.refuse("expected a number");
+        };
+        let max = u32::try_from((1u64 << field.len) - 1).expect("at most 32 bits");
+        let compare = self.compare(value, max)?;
+        let protocol = field.protocol.or(self.protocol);
+        let base = match (field.transport, protocol) {
+            (true, Some(protocol)) => Base::Transport(protocol),
+            (false, Some(protocol)) => {
+                let test = Test::Field {
+                    base: Base::Network,
+                    offset: field.offset,
+                    len: field.len,
+                    compare,
+                };
+                let is = Compare {
+                    mask: 0xff,
+                    value: protocol,
+                    greater: false,
+                    negated: false,
+                };
+                return Ok(Expr::And([Test::Protocol(is), test].map(Expr::Test).into()));
+            }
+            _ => Base::Network,
+        };
+        Ok(Expr::Test(Test::Field {
+            base,
+            offset: field.offset,
+            len: field.len,
+            compare,
+        }))
+    }
+
+    /// The comparison of a field whose largest value is `max`.
+    fn compare(&self, value: u32, max: u32) -> Result<Compare, String> {
+        let mask = match self.mask {
+            Data::None => max,
+            Data::Int(m) if m & max == m => m,
+            Data::Int(m) => {
+                return self.refuse(&format!(
+                    "mask {m:#x} is out of range, the most is {max:#x}"
+                ));
+            }
+            _ => return self.refuse("the mask does not fit"),
+        };
+        let negated = self.negated;
+        let always = |truth: bool| Compare {
+            mask: 0,
+            value: 0,
+            greater: false,
+            negated: !truth,
+        };
+        Ok(match self.operator {
+            Operator::Equal if value > max => {
+                return self.refuse(&format!("{value} is out of range, the most is {max}"));
+            }
+            Operator::Equal => Compare {
+                mask,
+                value,
+                greater: false,
+                negated,
+            },
+            Operator::Greater if value >= mask => always(negated),
+            Operator::Greater => Compare {
+                mask,
+                value,
+                greater: true,
+                negated,
+            },
+            Operator::Less if value == 0 => always(negated),
+            Operator::Less if value > mask => always(!negated),
+            // x < v is not (x > v - 1)
+            Operator::Less => Compare {
+                mask,
+                value: value - 1,
+                greater: true,
+                negated: !negated,
+            },
+        })
+    }
+}
+
+fn ecn(value: u32, negated: bool) -> Expr {
+    let compare = Compare {
+        mask: 3,
+        value,
+        greater: false,
+        negated,
+    };
+    Expr::Test(Test::Field {
+        base: Base::Network,
+        offset: 8,
+        len: 8,
+        compare,
+    })
+}
+
+fn plain_data(word: &str, layer: Option<Layer>, at: Surroundings<'_>) -> Option<Data> {
+    if let Some(n) = number(word).and_then(|n| u32::try_from(n).ok()) {
+        return Some(Data::Int(n));
+    }
+    if layer != Some(Layer::Ether) {
+        let prefix = word.contains('/') || word.ends_with(":ipnet");
+        match Prefix::from_arg(word, at) {
+            Ok(net) if prefix => return Some(Data::Net(net.address.into(), net.mask.into())),
+            Ok(host) => return Some(Data::Host(host.address.into())),
+            Err(_) => {}
+        }
+    }
+    ether_data(word, layer, at)
+}
+
+fn ether_data(word: &str, layer: Option<Layer>, at: Surroundings<'_>) -> Option<Data> {
+    if layer == Some(Layer::Ip) {
+        return None;
+    }
+    let EtherAddr(address) = EtherAddr::from_arg(word, at).ok()?;
+    Some(Data::Ether(
+        address.iter().fold(0, |v, b| (v << 8) | u64::from(*b)),
+    ))
+}
+
+/// Parses the mask behind `&`.
+pub fn mask_data(word: &str, layer: Option<Layer>, at: Surroundings<'_>) -> Option<Data> {
+    match plain_data(word, layer, at)? {
+        data @ (Data::Int(_) | Data::Host(_) | Data::Ether(_)) => Some(data),
+        _ => None,
+    }
+}

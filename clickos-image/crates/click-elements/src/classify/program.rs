@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A compiled list of rules: what IPFilter and IPClassifier run.
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt::Write as _;
+
+use click_core::{Batch, Context, Packet, Surroundings, text};
+
+use super::expr::Expr;
+use super::fields::Headers;
+use super::parse::parse;
+use super::region::regions;
+use super::table::Table;
+use super::word::split;
+
+/// One rule.
+struct Rule {
+    /// The output, or `None` to drop.
+    output: Option<usize>,
+    expr: Expr,
+    text: String,
+    hits: u64,
+}
+
+/// A compiled list of rules.
+pub struct Program {
+    rules: Vec<Rule>,
+    table: Table,
+}
+
+/// What comes in front of a pattern.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Syntax {
+    /// `allow`, `deny`, `drop` or an output: IPFilter.
+    Action,
+    /// Nothing, the n-th pattern is output n: IPClassifier.
+    Position,
+}
+
+impl Program {
+    /// Compiles rules; all errors, each with the number of its rule from 0.
+    pub fn compile(
+        rules: &[String],
+        syntax: Syntax,
+        outputs: usize,
+        at: Surroundings<'_>,
+    ) -> Result<Self, Vec<String>> {
+        let limit = at.environment.limits.table_entries;
+        if rules.len() > limit {
+            return Err(vec![format!("{} rules, the limit is {limit}", rules.len())]);
+        }
+        let (mut compiled, mut errors) = (Vec::new(), Vec::new());
+        for (index, rule) in rules.iter().enumerate() {
+            match Rule::compile(rule, index, syntax, outputs, at) {
+                Ok(rule) => compiled.push(rule),
+                Err(message) => errors.push(format!("rule {index}: {message}")),
+            }
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let boxes: Vec<_> = compiled.iter().map(|r| regions(&r.expr)).collect();
+        Ok(Self {
+            rules: compiled,
+            table: Table::new(&boxes),
+        })
+    }
+
+    /// The output for a packet; `None` if it is to be dropped or no rule matches.
+    pub fn classify(&mut self, packet: &Packet) -> Option<usize> {
+        let headers = Headers::of(packet);
+        let rules = &self.rules;
+        let found = self
+            .table
+            .find(&headers, |rule| rules[rule].expr.holds(&headers))?;
+        self.rules[found].hits += 1;
+        self.rules[found].output
+    }
+
+    /// Sends the packets of a batch to their outputs, in runs that keep their order.
+    pub fn push(&mut self, ctx: &mut Context<'_>, mut batch: Batch) {
+        let (mut run, mut to) = (ctx.batch(), 0);
+        for packet in batch.drain_front(usize::MAX) {
+            let Some(output) = self.classify(&packet) else {
+                continue;
+            };
+            if output != to && !run.is_empty() {
+                let next = ctx.batch();
+                ctx.push(to, core::mem::replace(&mut run, next));
+            }
+            to = output;
+            run.push_back(packet);
+        }
+        ctx.push(to, run);
+        ctx.recycle(batch);
+    }
+
+    /// How often each rule matched, one a line with the rule.
+    pub fn hits(&self) -> String {
+        self.rules
+            .iter()
+            .map(|r| format!("{}\t{}\n", r.hits, r.text))
+            .collect()
+    }
+
+    /// Sets the hit counts to 0.
+    pub fn reset_hits(&mut self) {
+        self.rules.iter_mut().for_each(|r| r.hits = 0);
+    }
+
+    /// Takes over the hit counts of rules that were there before.
+    pub fn take_hits(&mut self, old: &Self) {
+        let before: alloc::collections::BTreeMap<&str, u64> = old
+            .rules
+            .iter()
+            .map(|r| (r.text.as_str(), r.hits))
+            .collect();
+        for rule in &mut self.rules {
+            rule.hits = before.get(rule.text.as_str()).copied().unwrap_or(0);
+        }
+    }
+
+    /// The rules as they were understood, and the size of the table.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        for (index, rule) in self.rules.iter().enumerate() {
+            let output = rule.output.map_or("drop".to_string(), |o| format!("[{o}]"));
+            let _ = writeln!(out, "{index}\t{output}\t{:?}", rule.expr);
+        }
+        let _ = writeln!(out, "table of {} bytes", self.table.size());
+        out
+    }
+}
+
+impl Rule {
+    fn compile(
+        rule: &str,
+        index: usize,
+        syntax: Syntax,
+        outputs: usize,
+        at: Surroundings<'_>,
+    ) -> Result<Self, String> {
+        let words = split(&text::unquote(rule));
+        let (output, pattern) = match (syntax, words.split_first()) {
+            (_, None) => return Err("an empty rule".to_string()),
+            (Syntax::Action, Some((action, pattern))) => (Self::action(action, outputs)?, pattern),
+            (Syntax::Position, _) => (Some(index), words.as_slice()),
+        };
+        let everything = match pattern {
+            [] => true,
+            [word] => ["-", "any", "all"].contains(&word.as_str()),
+            _ => false,
+        };
+        let expr = if everything {
+            Expr::Const(true)
+        } else {
+            parse(pattern, at)?
+        };
+        Ok(Self {
+            output,
+            expr,
+            text: rule.trim().to_string(),
+            hits: 0,
+        })
+    }
+
+    fn action(word: &str, outputs: usize) -> Result<Option<usize>, String> {
+        let output = match word {
+            "deny" | "drop" => return Ok(None),
+            "allow" => Some(0),
+            number => number.parse::<usize>().ok(),
+        };
+        match output {
+            Some(n) if n < outputs => Ok(Some(n)),
+            Some(n) => Err(format!("there is no output {n}, the element has {outputs}")),
+            None => Err(format!(
+                "expected allow, deny, drop or an output, got \"{word}\""
+            )),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sends packets to a device.
+//!
+//! # Synopsis
+//! `ToDevice(DEVID [, BURST])`: DEVID is the number of the device (vif), mandatory; at most BURST packets at a time
+//! (default 32).
+//! # Ports
+//! 1/0, agnostic. Pulling, it keeps what the device does not take and tries again; pushed to, it
+//! drops that, because there is nobody to hold back: put a `Queue` in front.
+//! # Handlers
+//! * `count` (read): packets sent. `drops` (read): packets dropped.
+//! * `reset_counts` (write): sets both to 0. `mac` (read): the device's address.
+//! # Example
+//! `... -> Queue(1000) -> ToDevice(1);`
+use alloc::rc::Rc;
+use core::cell::RefCell;
+
+use click_core::Device;
+
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "ToDevice",
+    aliases: &["ToClickOS"],
+    ports: "1/0",
+    args: &[mandatory("DEVID"), optional("BURST")],
+    handlers: &[
+        read("count"),
+        read("drops"),
+        write("reset_counts"),
+        read("mac"),
+    ],
+    build: |a| {
+        let (id, burst) = (a.need::<DeviceId>("DEVID"), a.or("BURST", 32usize));
+        let device = a.environment().devices.get(&id?.0)?.clone();
+        let burst = burst?.max(1);
+        Some(Box::new(ToDevice {
+            device,
+            burst,
+            waiting: Batch::new(),
+            unflushed: false,
+            count: 0,
+            drops: 0,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct ToDevice {
+    device: Rc<RefCell<dyn Device>>,
+    burst: usize,
+    /// Pulled, but the device was full.
+    waiting: Batch,
+    /// Something was pushed since the last flush.
+    unflushed: bool,
+    count: u64,
+    drops: u64,
+}
+
+impl ToDevice {
+    fn transmit(&mut self, ctx: &mut Context<'_>, batch: &mut Batch) -> usize {
+        let sent = self.device.borrow_mut().transmit(batch, ctx.pool());
+        self.count += sent as u64;
+        sent
+    }
+
+    /// Pulls and sends one burst; returns whether anything was sent.
+    fn pull_and_send(&mut self, ctx: &mut Context<'_>) -> bool {
+        if self.waiting.is_empty() {
+            let fresh = ctx.pull(0, self.burst);
+            let empty = core::mem::replace(&mut self.waiting, fresh);
+            ctx.recycle(empty);
+        }
+        if self.waiting.is_empty() {
+            if ctx.readable(0) {
+                ctx.schedule();
+            }
+            return false;
+        }
+        let mut waiting = core::mem::take(&mut self.waiting);
+        let sent = self.transmit(ctx, &mut waiting);
+        self.waiting = waiting;
+        if sent > 0 {
+            self.device.borrow_mut().flush();
+        }
+        ctx.schedule();
+        sent > 0
+    }
+}
+
+impl Element for ToDevice {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        ctx.schedule();
+        Ok(())
+    }
+
+    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
+        self.transmit(ctx, &mut batch);
+        self.drops += batch.len() as u64;
+        ctx.recycle(batch);
+        // one notification for all batches of this round
+        self.unflushed = true;
+        ctx.schedule();
+    }
+
+    fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
+        if core::mem::take(&mut self.unflushed) {
+            self.device.borrow_mut().flush();
+        }
+        ctx.input_is_pull(0) && self.pull_and_send(ctx)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "count" => text(self.count),
+            "drops" => text(self.drops),
+            "mac" => text(EtherAddr(self.device.borrow().mac())),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, _view: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "reset_counts" => on_write(|me: &mut Self, _| (me.count, me.drops) = (0, 0)),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
+            return;
+        };
+        (self.count, self.drops) = (old.count, old.drops);
+        self.unflushed = old.unflushed;
+        self.waiting.append(&mut old.waiting);
+        ctx.schedule();
+    }
+}

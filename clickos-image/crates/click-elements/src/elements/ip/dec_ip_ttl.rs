@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Decrements the time to live of IP packets.
+//!
+//! # Synopsis
+//! `DecIPTTL([ACTIVE, MULTICAST])`: with ACTIVE false (default true) nothing is changed, with MULTICAST false
+//! (default true) multicast packets are not.
+//! # Ports
+//! 1/1-2, agnostic. Output 1 (push) gets packets whose time is over (1 or less); they are dropped if it is not
+//! connected. The header annotation must be set; packets without it are dropped.
+//! # Handlers
+//! * `drops` (read): packets whose time was over. `active` (read, write): ACTIVE.
+//! # Example
+//! `CheckIPHeader -> ttl :: DecIPTTL -> arp; ttl[1] -> ICMPError(10.0.0.1, timeexceeded) -> ...`
+use click_wire::ipv4::{HEADER, View as Header};
+
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "DecIPTTL",
+    ports: "1/1-2",
+    processing: "a/ah",
+    args: &[keyword("ACTIVE"), keyword("MULTICAST")],
+    handlers: &[read("drops"), read_write("active")],
+    build: |a| {
+        let (active, multicast) = (a.or("ACTIVE", true), a.or("MULTICAST", true));
+        Some(Box::new(DecIPTTL {
+            active: active?,
+            multicast: multicast?,
+            drops: 0,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct DecIPTTL {
+    active: bool,
+    multicast: bool,
+    drops: u64,
+}
+
+impl Element for DecIPTTL {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let Some(bytes) = packet.network_mut().filter(|b| b.len() >= HEADER) else {
+            return Out::Drop;
+        };
+        let mut header = Header::new_unchecked(bytes);
+        if !self.active || (!self.multicast && header.destination().is_multicast()) {
+            return Out::Port(0, packet);
+        }
+        match header.ttl() {
+            0 | 1 => {
+                self.drops += 1;
+                Out::Port(1, packet)
+            }
+            ttl => {
+                header.set_ttl(ttl - 1);
+                Out::Port(0, packet)
+            }
+        }
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "drops" => text(self.drops),
+            "active" => text(self.active),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "active" => on_value(view, value, |me: &mut Self, active, _| me.active = active),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+            self.drops = old.drops;
+        }
+    }
+}

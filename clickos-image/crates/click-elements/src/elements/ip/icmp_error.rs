@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Answers IP packets with ICMP errors.
+//!
+//! # Synopsis
+//! `ICMPError(SRC, TYPE [, CODE, BADADDRS, MTU, PMTU, SET_FIX_ANNO])`: the answer comes from SRC and has TYPE and CODE
+//! (default 0), numbers or names such as `unreachable, host`, `timeexceeded`, `13` (administratively prohibited). It
+//! contains the start of the packet and is at most MTU bytes (default 576); PMTU is reported by `unreachable, needfrag`.
+//! BADADDRS are further addresses that get no answer. SET_FIX_ANNO (default true) sets the fix IP source annotation.
+//! # Ports
+//! 1/1, agnostic. Never answered (RFC 1812, 4.3.2.7): ICMP errors, fragments but the first, packets that came or go
+//! to a broadcast or multicast address, packets from addresses no host can have. The destination annotation of the answer
+//! is set.
+//! # Handlers
+//! * `src` (read, write): SRC. `count` (read): answers sent.
+//! # Example
+//! `ttl[1] -> ICMPError(10.0.0.1, timeexceeded) -> arp;`
+use click_core::anno::{self, PacketType};
+use click_core::text::split_words;
+use click_wire::ipv4::View as Header;
+use click_wire::{icmp, ipv4};
+
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "ICMPError",
+    args: &[
+        mandatory("SRC"),
+        mandatory("TYPE"),
+        optional("CODE"),
+        optional("BADADDRS"),
+        keyword("MTU"),
+        keyword("PMTU"),
+        keyword("SET_FIX_ANNO"),
+    ],
+    handlers: &[read_write("src"), read("count")],
+    build,
+    ..Class::DEFAULT
+};
+
+/// Names of codes, by type.
+const CODES: [(u8, &str, u8); 14] = [
+    (3, "net", 0),
+    (3, "host", 1),
+    (3, "protocol", 2),
+    (3, "port", 3),
+    (3, "needfrag", 4),
+    (3, "filterprohibited", 13),
+    (5, "net", 0),
+    (5, "host", 1),
+    (11, "transit", 0),
+    (11, "reassembly", 1),
+    (12, "erroratptr", 0),
+    (12, "missingopt", 1),
+    (12, "length", 2),
+    (12, "badlength", 2),
+];
+
+const UNREACHABLE: u8 = 3;
+const REDIRECT: u8 = 5;
+const PARAMETER_PROBLEM: u8 = 12;
+const NEED_FRAGMENT: u8 = 4;
+/// Time to live of answers.
+const TTL: u8 = 200;
+
+fn build(a: &mut Args<'_>) -> Built {
+    let (source, kind) = (a.need::<Ipv4Addr>("SRC"), error_type(a));
+    let code = code(a, kind.unwrap_or(0));
+    let bad = a
+        .or("BADADDRS", String::new())
+        .map(|list| split_words(&list))
+        .unwrap_or_default();
+    let bad_addresses = bad
+        .iter()
+        .filter_map(|word| a.parse("BADADDRS", word))
+        .collect();
+    let (mtu, pmtu, fix) = (
+        a.or("MTU", 576u16),
+        a.or("PMTU", 0u16),
+        a.or("SET_FIX_ANNO", true),
+    );
+    let mtu = mtu?;
+    if usize::from(mtu) < ipv4::HEADER + icmp::HEADER {
+        a.error(
+            "MTU",
+            format!(
+                "{mtu} is too small, an answer has at least {} bytes",
+                ipv4::HEADER + icmp::HEADER
+            ),
+        );
+    }
+    Some(Box::new(ICMPError {
+        source: source?,
+        kind: kind?,
+        code: code?,
+        bad_addresses,
+        mtu: mtu.into(),
+        pmtu: pmtu?,
+        set_fix_anno: fix?,
+        id: 1,
+        count: 0,
+    }))
+}
+
+fn error_type(a: &mut Args<'_>) -> Option<u8> {
+    let word = a.need::<String>("TYPE")?;
+    let named = icmp::TYPES
+        .iter()
+        .find(|(name, _)| *name == word)
+        .map(|(_, kind)| *kind);
+    let kind = named.or_else(|| word.parse().ok());
+    if kind.is_some_and(icmp::is_error) {
+        return kind;
+    }
+    a.error(
+        "TYPE",
+        format!("expected the type of an ICMP error, got \"{word}\""),
+    );
+    None
+}
+
+fn code(a: &mut Args<'_>, kind: u8) -> Option<u8> {
+    let word = a.or("CODE", "0".to_string())?;
+    let named = CODES
+        .iter()
+        .find(|(of, name, _)| *of == kind && *name == word)
+        .map(|(_, _, code)| *code);
+    let code = named.or_else(|| word.parse().ok());
+    if code.is_none() {
+        a.error(
+            "CODE",
+            format!("expected a code of ICMP type {kind}, got \"{word}\""),
+        );
+    }
+    code
+}
+
+struct ICMPError {
+    source: Ipv4Addr,
+    kind: u8,
+    code: u8,
+    bad_addresses: Vec<Ipv4Addr>,
+    mtu: usize,
+    pmtu: u16,
+    set_fix_anno: bool,
+    id: u16,
+    count: u64,
+}
+
+impl ICMPError {
+    fn deserves_answer(&self, packet: &Packet, header: &Header<&[u8]>) -> bool {
+        let (source, destination) = (header.source(), header.destination());
+        let unicast = |a: Ipv4Addr| {
+            !a.is_broadcast() && !a.is_multicast() && !self.bad_addresses.contains(&a)
+        };
+        let sendable = unicast(source)
+            && source.octets()[0] != 0
+            && !source.is_loopback()
+            && source.octets()[0] < 240;
+        let link_group = matches!(
+            packet.anno().packet_type,
+            PacketType::Broadcast | PacketType::Multicast
+        );
+        let is_error = header.protocol() == ipv4::ICMP
+            && header
+                .payload()
+                .first()
+                .is_none_or(|kind| icmp::is_error(*kind));
+        header.is_first() && unicast(destination) && sendable && !link_group && !is_error
+    }
+
+    /// The last four bytes of the ICMP header.
+    fn rest(&self, packet: &Packet) -> u32 {
+        match (self.kind, self.code) {
+            (PARAMETER_PROBLEM, 0) => u32::from(packet.anno().u8(anno::ICMP_PARAMPROB)) << 24,
+            (REDIRECT, _) => u32::from(Ipv4Addr::from(packet.anno().dst_ip())),
+            (UNREACHABLE, NEED_FRAGMENT) => u32::from(self.pmtu),
+            _ => 0,
+        }
+    }
+
+    fn answer(&mut self, ctx: &mut Context<'_>, packet: &Packet) -> Option<Packet> {
+        let original = packet.network()?;
+        let header = Header::new_checked(original).ok()?;
+        if !self.deserves_answer(packet, &header) {
+            return None;
+        }
+        let headers = ipv4::HEADER + icmp::HEADER;
+        let quoted = &original[..original.len().min(self.mtu - headers)];
+        let mut answer = ctx.pool().alloc(headers + quoted.len())?;
+        let bytes = answer.data_mut();
+        bytes[headers..].copy_from_slice(quoted);
+        icmp::Repr {
+            kind: self.kind,
+            code: self.code,
+            rest: self.rest(packet),
+        }
+        .emit(&mut bytes[ipv4::HEADER..]);
+        let ip = ipv4::Repr {
+            tos: 0,
+            id: self.id,
+            fragment: 0,
+            ttl: TTL,
+            protocol: ipv4::ICMP,
+            source: self.source,
+            destination: header.source(),
+            payload_len: u16::try_from(bytes.len() - ipv4::HEADER).expect("at most MTU, 16 bits"),
+        };
+        ip.emit(bytes);
+        answer.set_network(0, ipv4::HEADER);
+        answer.set_timestamp_ns(ctx.now_ns());
+        answer.anno_mut().set_dst_ip(ip.destination.octets());
+        answer
+            .anno_mut()
+            .set_u8(anno::FIX_IP_SRC, u8::from(self.set_fix_anno));
+        self.id = self.id.wrapping_add(1);
+        self.count += 1;
+        Some(answer)
+    }
+}
+
+impl Element for ICMPError {
+    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+        match self.answer(ctx, &packet) {
+            Some(answer) => Out::Port(0, answer),
+            None => Out::Drop,
+        }
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "src" => text(self.source),
+            "count" => text(self.count),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "src" => on_value(view, value, |me: &mut Self, source, _| me.source = source),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+            (self.id, self.count) = (old.id, old.count);
+        }
+    }
+}

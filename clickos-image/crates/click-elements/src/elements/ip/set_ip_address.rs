@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sets the destination annotation of packets, such as to a gateway.
+//!
+//! # Synopsis
+//! `SetIPAddress(IP)`: mandatory. The packet itself is not changed.
+//! # Ports
+//! 1/1, agnostic.
+//! # Handlers
+//! * `addr` (read, write): IP.
+//! # Example
+//! `c :: IPClassifier(dst net 10.0.0.0/24, -); c[1] -> SetIPAddress(10.0.0.254) -> arp;`
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "SetIPAddress",
+    args: &[mandatory("IP")],
+    handlers: &[read_write("addr")],
+    build: |a| {
+        Some(Box::new(SetIPAddress {
+            address: a.need("IP")?,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct SetIPAddress {
+    address: Ipv4Addr,
+}
+
+impl Element for SetIPAddress {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        packet.anno_mut().set_dst_ip(self.address.octets());
+        Out::Port(0, packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "addr" => text(self.address),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "addr" => on_value(view, value, |me: &mut Self, address, _| {
+                me.address = address
+            }),
+            _ => undeclared(handler),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Names for addresses, to be used wherever an address is expected.
+//!
+//! # Synopsis
+//! `AddressInfo(NAME ADDRESS [ADDRESS ...], ...)`: each ADDRESS is an IP address, a prefix such as
+//! `10.0.0.1/24`, or an Ethernet address. `NAME:ip`, `NAME:ipnet` and `NAME:eth` say which is meant.
+//! `vif0`, `vif1` ... name the Ethernet addresses of the devices without being defined.
+//! # Ports
+//! 0/0.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `AddressInfo(inside 10.0.1.1/24 vif0:eth); ARPResponder(inside);`
+use click_core::text::split_words;
+
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "AddressInfo",
+    ports: "0/0",
+    args: &[rest("NAME")],
+    defines_names: true,
+    build: |a| {
+        for line in a.rest().to_vec() {
+            let words = split_words(&line);
+            let Some((name, addresses)) = words.split_first().filter(|(_, a)| !a.is_empty()) else {
+                a.error("NAME", format!("expected \"NAME ADDRESS\", got \"{line}\""));
+                continue;
+            };
+            addresses.iter().for_each(|address| a.define(name, address));
+        }
+        Some(Box::new(AddressInfo))
+    },
+    ..Class::DEFAULT
+};
+
+struct AddressInfo;
+
+impl Element for AddressInfo {}

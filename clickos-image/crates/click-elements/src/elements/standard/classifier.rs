@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sorts packets by their bytes.
+//!
+//! # Synopsis
+//! `Classifier(PATTERN, ...)`: output n gets the packets whose first matching PATTERN is the n-th, counted from 0; a
+//! packet that matches none is dropped. PATTERN is a list of clauses that must all hold: `OFFSET/VALUE` or
+//! `OFFSET/VALUE%MASK`, VALUE and MASK in hexadecimal digits (an even number; `?` in VALUE is any), with `!` in front
+//! it must not hold; `-` matches everything. A clause behind the end of a packet does not hold.
+//! # Ports
+//! 1/any, push; as many outputs as patterns.
+//! # Handlers
+//! * `config` (read, write): the patterns, as many as before.
+//! * `program` (read): the patterns as they were understood.
+//! # Example
+//! `FromDevice(0) -> c :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);`
+use click_core::text::{split_args, split_words, unquote};
+
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "Classifier",
+    ports: "1/-",
+    processing: "h/h",
+    args: &[rest("PATTERN")],
+    handlers: &[read_write("config"), read("program")],
+    build: |a| {
+        let patterns = a.rest().to_vec();
+        match compile(&patterns, a.outputs()) {
+            Ok(patterns) => Some(Box::new(Classifier { patterns })),
+            Err(messages) => {
+                messages
+                    .iter()
+                    .for_each(|message| a.error("PATTERN", message));
+                None
+            }
+        }
+    },
+    ..Class::DEFAULT
+};
+
+/// Bytes at an offset.
+struct Clause {
+    offset: usize,
+    value: Vec<u8>,
+    mask: Vec<u8>,
+    negated: bool,
+}
+
+/// Offsets beyond any packet are mistakes.
+const MAX_OFFSET: usize = 65_535;
+
+type Pattern = Vec<Clause>;
+
+fn compile(patterns: &[String], outputs: usize) -> Result<Vec<Pattern>, Vec<String>> {
+    let mut errors = Vec::new();
+    if patterns.len() != outputs {
+        errors.push(format!("{} patterns for {outputs} outputs", patterns.len()));
+    }
+    let mut compiled = Vec::new();
+    for (index, text) in patterns.iter().enumerate() {
+        let words = split_words(&unquote(text));
+        if words.is_empty() {
+            errors.push(format!("pattern {index}: an empty pattern"));
+        }
+        let mut pattern = Vec::new();
+        for word in words.iter().filter(|w| *w != "-") {
+            match clause(word) {
+                Some(clause) => pattern.push(clause),
+                None => errors.push(format!(
+                    "pattern {index}: expected OFFSET/VALUE[%MASK], got \"{word}\""
+                )),
+            }
+        }
+        compiled.push(pattern);
+    }
+    if errors.is_empty() {
+        Ok(compiled)
+    } else {
+        Err(errors)
+    }
+}
+
+fn clause(word: &str) -> Option<Clause> {
+    let (negated, word) = word
+        .strip_prefix('!')
+        .map_or((false, word), |rest| (true, rest));
+    let (offset, rest) = word.split_once('/')?;
+    let (value, mask) = rest.split_once('%').unwrap_or((rest, ""));
+    let offset = offset.parse().ok().filter(|o| *o <= MAX_OFFSET)?;
+    let (value, mut bits) = hex(value)?;
+    if !mask.is_empty() {
+        let (given, whole) = hex(mask)?;
+        if given.len() != value.len() || whole.iter().any(|b| *b != 0xff) {
+            return None;
+        }
+        bits.iter_mut().zip(given).for_each(|(bit, g)| *bit &= g);
+    }
+    let value = value.iter().zip(&bits).map(|(v, m)| v & m).collect();
+    Some(Clause {
+        offset,
+        value,
+        mask: bits,
+        negated,
+    })
+}
+
+/// Bytes of hexadecimal digits, and a mask without those that are `?`.
+fn hex(digits: &str) -> Option<(Vec<u8>, Vec<u8>)> {
+    let nibble = |c: u8| match c {
+        b'?' => Some((0, 0)),
+        _ => Some((u8::try_from(char::from(c).to_digit(16)?).ok()?, 15)),
+    };
+    let nibbles: Option<Vec<(u8, u8)>> = digits.bytes().map(nibble).collect();
+    let nibbles = nibbles.filter(|n| !n.is_empty() && n.len() % 2 == 0)?;
+    Some(
+        nibbles
+            .chunks(2)
+            .map(|n| ((n[0].0 << 4) | n[1].0, (n[0].1 << 4) | n[1].1))
+            .unzip(),
+    )
+}
+
+impl Clause {
+    fn holds(&self, data: &[u8]) -> bool {
+        let end = self.offset + self.value.len();
+        let found = data.get(self.offset..end).is_some_and(|bytes| {
+            bytes
+                .iter()
+                .zip(&self.mask)
+                .zip(&self.value)
+                .all(|((b, m), v)| b & m == *v)
+        });
+        found != self.negated
+    }
+}
+
+struct Classifier {
+    patterns: Vec<Pattern>,
+}
+
+impl Element for Classifier {
+    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
+        let data = packet.data();
+        match self
+            .patterns
+            .iter()
+            .position(|p| p.iter().all(|c| c.holds(data)))
+        {
+            Some(output) => Out::Port(output, packet),
+            None => Out::Drop,
+        }
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "program" => Ok(self
+                .patterns
+                .iter()
+                .enumerate()
+                .map(|(n, p)| format!("{n}\t{}\n", show(p)))
+                .collect()),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "config" => {
+                let compiled = compile(&split_args(value), view.ports.1);
+                let patterns =
+                    compiled.map_err(|messages| HandlerError::rejected(messages.join("\n")))?;
+                Ok(Change::of(move |me: &mut Self, _| me.patterns = patterns))
+            }
+            _ => undeclared(handler),
+        }
+    }
+}
+
+fn show(pattern: &Pattern) -> String {
+    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let clause = |c: &Clause| {
+        format!(
+            "{}{}/{}%{}",
+            if c.negated { "!" } else { "" },
+            c.offset,
+            hex(&c.value),
+            hex(&c.mask)
+        )
+    };
+    let clauses: Vec<String> = pattern.iter().map(clause).collect();
+    if clauses.is_empty() {
+        "-".to_string()
+    } else {
+        clauses.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(pattern: &str, data: &[u8]) -> bool {
+        compile(&[pattern.to_string()], 1).unwrap()[0]
+            .iter()
+            .all(|c| c.holds(data))
+    }
+
+    #[test]
+    fn clauses() {
+        assert!(matches("0/1234", &[0x12, 0x34]));
+        assert!(!matches("0/1234", &[0x12]));
+        assert!(matches("1/0?%f0", &[9, 0x0f]));
+        assert!(matches("!0/12 -", &[]));
+        assert!(matches("0/?2", &[0xf2]));
+        for wrong in [
+            "0/123", "x/12", "0/12%1", "0/zz", "0/", "99999/00", "12", "",
+        ] {
+            assert!(compile(&[wrong.to_string()], 1).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Discards what is pushed into it, and never gives a packet.
+//!
+//! # Synopsis
+//! `Idle`
+//! # Ports
+//! any/any, agnostic; it serves as a plug for ports that are not used.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `Idle -> [1] arp; Idle -> Queue -> Idle;`
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "Idle",
+    ports: "-/-",
+    flow: "x/y",
+    build: |_| Some(Box::new(Idle)),
+    ..Class::DEFAULT
+};
+
+struct Idle;
+
+impl Element for Idle {
+    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
+        ctx.recycle(batch);
+    }
+
+    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, _max: usize) -> Batch {
+        ctx.batch()
+    }
+
+    /// Never readable, always writable: whoever pulls from it sleeps for good.
+    fn signal(&self) -> Signal {
+        Signal::Own
+    }
+}

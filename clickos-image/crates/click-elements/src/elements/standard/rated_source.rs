@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Makes packets at a rate.
+//!
+//! # Synopsis
+//! `RatedSource([DATA, RATE, LIMIT, ACTIVE, LENGTH, STOP])`: RATE packets a second (default 10) with content
+//! DATA (default 64 bytes) cut or filled with zeros to LENGTH; at most LIMIT (default -1: no limit),
+//! only while ACTIVE (default true). With STOP the router stops behind the last one.
+//! # Ports
+//! 0/1, push.
+//! # Handlers
+//! * `count` (read): packets made. `reset` (write): sets it to 0, so that LIMIT more are made.
+//! * `data`, `length`, `rate`, `limit`, `active` (read, write): the arguments.
+//! # Example
+//! `RatedSource(RATE 100, LIMIT 500) -> ToDevice(0);`
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "RatedSource",
+    ports: "0/1",
+    processing: "h/h",
+    args: &[
+        optional("DATA"),
+        optional("RATE"),
+        optional("LIMIT"),
+        optional("ACTIVE"),
+        keyword("LENGTH"),
+        keyword("STOP"),
+    ],
+    handlers: &[
+        read("count"),
+        write("reset"),
+        read_write("data"),
+        read_write("length"),
+        read_write("rate"),
+        read_write("limit"),
+        read_write("active"),
+    ],
+    build: |a| {
+        let (data, rate, limit) = (
+            a.or("DATA", default_data()),
+            a.or("RATE", 10u64),
+            a.or("LIMIT", -1i64),
+        );
+        let (active, length, stop) = (
+            a.or("ACTIVE", true),
+            a.or("LENGTH", -1i64),
+            a.or("STOP", false),
+        );
+        Some(Box::new(RatedSource {
+            data: data?.0,
+            length: length?,
+            rate: rate?,
+            limit: limit?,
+            active: active?,
+            stop: stop?,
+            count: 0,
+            next_ns: 0,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+const SECOND: u64 = 1_000_000_000;
+/// What is late by more than this is not made up for.
+const MAX_LATE_NS: u64 = SECOND / 10;
+
+fn default_data() -> Bytes {
+    Bytes((0..64).map(|n| b'A' + n % 26).collect())
+}
+
+struct RatedSource {
+    data: Vec<u8>,
+    length: i64,
+    rate: u64,
+    limit: i64,
+    active: bool,
+    stop: bool,
+    count: u64,
+    next_ns: u64,
+}
+
+impl RatedSource {
+    fn is_done(&self) -> bool {
+        u64::try_from(self.limit).is_ok_and(|limit| self.count >= limit)
+    }
+
+    fn start(&mut self, ctx: &mut Context<'_>) {
+        self.next_ns = ctx.now_ns();
+        if self.active && self.rate > 0 && !self.is_done() {
+            ctx.set_timer(self.next_ns);
+        } else {
+            ctx.clear_timer();
+        }
+    }
+
+    fn packet(&self, ctx: &mut Context<'_>) -> Option<Packet> {
+        let mut content = self.data.as_slice();
+        let length = usize::try_from(self.length).unwrap_or(content.len());
+        let mut packet = ctx.pool().alloc(length)?;
+        content = &content[..content.len().min(length)];
+        packet.data_mut().fill(0);
+        packet.data_mut()[..content.len()].copy_from_slice(content);
+        packet.set_timestamp_ns(ctx.now_ns());
+        Some(packet)
+    }
+}
+
+impl Element for RatedSource {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.start(ctx);
+        Ok(())
+    }
+
+    fn run_timer(&mut self, ctx: &mut Context<'_>) {
+        self.next_ns = self.next_ns.max(ctx.now_ns().saturating_sub(MAX_LATE_NS));
+        while self.next_ns <= ctx.now_ns() && self.active && self.rate > 0 && !self.is_done() {
+            self.next_ns += (SECOND / self.rate).max(1);
+            self.count += 1;
+            if let Some(packet) = self.packet(ctx) {
+                ctx.push_one(0, packet);
+            }
+        }
+        if self.is_done() {
+            if self.stop {
+                ctx.stop();
+            }
+        } else if self.active && self.rate > 0 {
+            ctx.set_timer(self.next_ns);
+        }
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "count" => text(self.count),
+            "data" => text(String::from_utf8_lossy(&self.data)),
+            "length" => text(self.length),
+            "rate" => text(self.rate),
+            "limit" => text(self.limit),
+            "active" => text(self.active),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "data" => on_value(view, value, |me: &mut Self, data: Bytes, _| {
+                me.data = data.0
+            }),
+            "length" => on_value(view, value, |me: &mut Self, length, _| me.length = length),
+            "reset" => on_write(|me: &mut Self, ctx| {
+                me.count = 0;
+                me.start(ctx);
+            }),
+            "rate" => on_value(view, value, |me: &mut Self, rate, ctx| {
+                me.rate = rate;
+                me.start(ctx);
+            }),
+            "limit" => on_value(view, value, |me: &mut Self, limit, ctx| {
+                me.limit = limit;
+                me.start(ctx);
+            }),
+            "active" => on_value(view, value, |me: &mut Self, active, ctx| {
+                me.active = active;
+                me.start(ctx);
+            }),
+            _ => undeclared(handler),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Removes bytes from the front of packets.
+//!
+//! # Synopsis
+//! `Strip(LENGTH)`: LENGTH in bytes, mandatory. A shorter packet becomes empty.
+//! # Ports
+//! 1/1, agnostic.
+//! # Handlers
+//! * `length` (read, write): LENGTH.
+//! # Example
+//! `FromDevice(0) -> Strip(14) -> CheckIPHeader -> Discard;`
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "Strip",
+    args: &[mandatory("LENGTH")],
+    handlers: &[read_write("length")],
+    build: |a| {
+        Some(Box::new(Strip {
+            length: a.need("LENGTH")?,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct Strip {
+    length: usize,
+}
+
+impl Element for Strip {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        packet.pull(self.length);
+        Out::Port(0, packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "length" => text(self.length),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "length" => on_value(view, value, |me: &mut Self, length, _| me.length = length),
+            _ => undeclared(handler),
+        }
+    }
+}
