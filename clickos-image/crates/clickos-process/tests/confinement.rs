@@ -3,11 +3,12 @@
 //! confines itself exactly as the guest does and then tries one thing.
 #![allow(clippy::unwrap_used)] // A test.
 
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, Stdio};
 
 /// What the child tries after confining itself, and how it has to end.
-const FORBIDDEN: [(&str, fn()); 16] = [
+const FORBIDDEN: [(&str, fn()); 17] = [
     ("open a file", || drop(std::fs::File::open("/"))),
     ("make a file", || drop(std::fs::write("/x", b"x"))),
     ("make a socket", || {
@@ -31,6 +32,9 @@ const FORBIDDEN: [(&str, fn()); 16] = [
     ("abort its parent", || {
         call(libc::SYS_tgkill, 1, 1, libc::SIGABRT as i64)
     }),
+    ("duplicate a descriptor", || {
+        drop(std::io::stdin().as_fd().try_clone_to_owned())
+    }),
     ("shorten a file", || call(libc::SYS_ftruncate, 1, 0, 0)),
     ("change its identity", || call(libc::SYS_setuid, 0, 0, 0)),
     ("trace a process", || call(libc::SYS_ptrace, 0, 0, 0)),
@@ -45,11 +49,15 @@ const FORBIDDEN: [(&str, fn()); 16] = [
 ];
 
 /// What the child may do; it ends with 0.
-const ALLOWED: [(&str, fn()); 4] = [
+const ALLOWED: [(&str, fn()); 5] = [
     ("allocate within its memory", || {
         drop(std::hint::black_box(vec![1_u8; 8 << 20]))
     }),
     ("tell the time", || _ = std::time::SystemTime::now()),
+    ("close a descriptor", || {
+        call(libc::SYS_fcntl, 0, libc::F_GETFD as i64, 0);
+        call(libc::SYS_close, 0, 0, 0);
+    }),
     ("sleep", || {
         std::thread::sleep(std::time::Duration::from_millis(1))
     }),

@@ -39,6 +39,7 @@ fn wire(host: &mut Host, domid: u16) -> Guest {
 fn pass(guest: &mut Guest, number: u8) {
     guest.ports[0].send(&frame(number));
     let got = guest.ports[1].receive(WAIT);
+    guest.assert_alive();
     assert_eq!(got.as_deref(), Some(&frame(number)[..]));
 }
 

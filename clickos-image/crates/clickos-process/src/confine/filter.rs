@@ -46,6 +46,7 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = CALLS.map(|call| (call, Vec::new())).into();
     rules.insert(libc::SYS_mmap, vec![memory_for_data()?]);
     rules.insert(libc::SYS_tgkill, vec![own_abort()?]);
+    rules.insert(libc::SYS_fcntl, vec![is_open()?]);
     let architecture = std::env::consts::ARCH.try_into()?;
     let deny = SeccompAction::KillProcess;
     SeccompFilter::new(rules, deny, SeccompAction::Allow, architecture)?.try_into()
@@ -55,6 +56,11 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
 fn memory_for_data() -> Result<SeccompRule, seccompiler::BackendError> {
     let (prot, flags) = (libc::PROT_EXEC as u64, libc::MAP_ANONYMOUS as u64);
     SeccompRule::new(vec![masked(2, prot, 0)?, masked(3, flags, flags)?])
+}
+
+/// fcntl: F_GETFD; a debug build of the standard library asks before it closes a descriptor.
+fn is_open() -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(vec![masked(1, u64::MAX, libc::F_GETFD as u64)?])
 }
 
 /// tgkill: SIGABRT to this process.

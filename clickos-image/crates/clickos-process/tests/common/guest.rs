@@ -40,7 +40,7 @@ impl Port {
     pub fn send(&mut self, frame: &[u8]) {
         self.switch.push(frame).unwrap();
         if self.switch.publish() {
-            rustix::io::write(&self.wake, &1_u64.to_ne_bytes()).unwrap();
+            self.wake();
         }
     }
 
@@ -54,7 +54,9 @@ impl Port {
         let mut buffer = [0; ring::BUFFER_SIZE];
         loop {
             if let Some(len) = self.switch.pop(&mut buffer) {
-                let _ = self.switch.publish();
+                if self.switch.publish() {
+                    self.wake();
+                }
                 return Some(buffer[..len].to_vec());
             }
             let left = end.checked_duration_since(Instant::now())?;
