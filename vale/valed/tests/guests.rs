@@ -101,6 +101,53 @@ fn packets_cross_without_system_calls() {
 }
 
 #[test]
+fn a_made_capture_is_replayed_and_pings_come_back() {
+    let pkt_gen = tool("pkt-gen");
+    let valed = Valed::start();
+    let capture = valed.dir.path().join("mix.pcap");
+    let start = |arguments: &str| {
+        let mut command = Command::new(&pkt_gen);
+        command
+            .args(arguments.split(' '))
+            .args(["-o", "json"])
+            .arg("--socket")
+            .arg(&valed.socket);
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let end = |child: std::process::Child| -> Value {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let path = capture.to_str().unwrap();
+    end(start(&format!(
+        "-f pcap-make --pcap {path} -n 300 -s 10.0.0.1:4000 -d 10.0.0.2:80"
+    )));
+    let receiver = start("-f rx -i vale0:rx --mac 02:00:00:00:00:02 -n 300 --seconds 10");
+    eventually("the receiver is there", || {
+        valed.client().port_list(None).unwrap().len() == 1
+    });
+    let allow = "--mac 02:00:00:00:00:01 --allow 10.0.0.1/32";
+    let replay = start(&format!(
+        "-f tx -i vale0:tx --pcap {path} -D 02:00:00:00:00:02 -S 02:00:00:00:00:01 {allow} -r 20000"
+    ));
+    assert_eq!(end(replay)["packets"], 300);
+    assert_eq!(end(receiver)["packets"], 300);
+    let pong = start("-f pong -i vale0:pong --mac 02:00:00:00:00:02 -n 20 --seconds 10");
+    eventually("pong is there", || {
+        valed.client().port_list(None).unwrap().len() == 1
+    });
+    let ping =
+        start("-f ping -i vale0:ping --mac 02:00:00:00:00:01 -D 02:00:00:00:00:02 -n 20 -r 1000");
+    assert_eq!(end(ping)["received"], 20);
+    end(pong);
+    assert!(
+        valed.client().port_list(None).unwrap().is_empty(),
+        "ports are detached"
+    );
+}
+
+#[test]
 fn a_guest_cannot_use_anothers_addresses() {
     let valed = Valed::start();
     let own = json!({"mac": "02:00:00:00:00:01", "allowed": [{"ip": "10.7.0.1/32"}]});

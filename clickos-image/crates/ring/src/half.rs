@@ -9,6 +9,9 @@ use core::fmt;
 use crate::layout::{BUFFER_SIZE, CUR, Descriptor, INDEX, Layout, NEED_KICK, Ring};
 use crate::memory::Memory;
 
+/// Bad descriptors passed over in search of one good frame.
+const MOST_BAD: u32 = 64;
+
 /// A frame that was not put into the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PushError {
@@ -275,9 +278,13 @@ impl Consumer {
         self.line.distance(self.line.next, self.line.peer_next)
     }
 
-    /// Copies the next good frame to `into`; bad ones before it are passed over and counted.
+    /// Copies the next good frame to `into`; bad ones before it are passed over and counted, but
+    /// only so many: a peer can make them as fast as we pass over them.
     pub fn pop(&mut self, memory: &impl Memory, into: &mut [u8]) -> Option<usize> {
-        while self.waiting(memory) > 0 {
+        for _ in 0..=MOST_BAD {
+            if self.waiting(memory) == 0 {
+                return None;
+            }
             let at = self.line.descriptor_at(self.line.next);
             self.line.next = self.line.add(self.line.next, 1);
             let word = memory.load_descriptor(at);

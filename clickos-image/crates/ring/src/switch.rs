@@ -40,7 +40,8 @@ impl<M: Memory> SwitchPort<M> {
     }
 
     /// Copies the guest's next frame to the start of `buffer` and returns its length. A frame
-    /// that does not fit, or a descriptor that makes no sense, is passed over and counted.
+    /// that does not fit, or a descriptor that makes no sense, is passed over and counted; after
+    /// many of those it gives up until the next call.
     pub fn pop(&mut self, buffer: &mut [u8]) -> Option<usize> {
         self.tx.pop(&self.memory, buffer)
     }

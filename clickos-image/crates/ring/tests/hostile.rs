@@ -2,9 +2,10 @@
 //! A peer that writes anything anywhere: no panic, no endless loop, no frame out of bounds, and an
 //! honest flow goes on once the peer behaves.
 #![cfg(test)]
+use std::cell::Cell;
 use std::os::fd::OwnedFd;
 
-use clickos_ring::{BUFFER_SIZE, GuestPort, SwitchPort};
+use clickos_ring::{BUFFER_SIZE, GuestPort, Memory, SwitchPort};
 use proptest::prelude::*;
 
 const SLOTS: u32 = 64;
@@ -117,4 +118,48 @@ fn bad_receive_buffers_heal() {
     switch.push(&[2; 60]).unwrap();
     let _ = switch.publish();
     assert_eq!(guest.pop(&mut buffer), Some(60));
+}
+
+/// A guest that publishes a ring full of bad descriptors whenever it is looked at.
+struct Endless {
+    index: Cell<u32>,
+    loads: Cell<u32>,
+}
+
+impl Memory for Endless {
+    fn size(&self) -> usize {
+        1 << 20
+    }
+
+    fn load(&self, _: usize) -> u32 {
+        self.loads.set(self.loads.get() + 1);
+        assert!(self.loads.get() < 10_000, "the peer keeps us busy for ever");
+        self.index.set((self.index.get() + SLOTS - 1) % SLOTS);
+        self.index.get()
+    }
+
+    fn store(&self, _: usize, _: u32) {}
+
+    fn load_descriptor(&self, _: usize) -> u64 {
+        u64::MAX
+    }
+
+    fn store_descriptor(&self, _: usize, _: u64) {}
+
+    fn read(&self, _: usize, _: &mut [u8]) {}
+
+    fn write(&self, _: usize, _: &[u8]) {}
+
+    fn fence(&self) {}
+}
+
+#[test]
+fn endless_bad_descriptors_end() {
+    let memory = Endless {
+        index: Cell::new(0),
+        loads: Cell::new(0),
+    };
+    let mut switch = SwitchPort::format(memory, SLOTS).unwrap();
+    assert_eq!(switch.pop(&mut [0; BUFFER_SIZE]), None);
+    assert!(switch.malformed() > 0);
 }
