@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One method for each command.
 
-use std::io::{IsTerminal, Read};
+use std::io::{ErrorKind, IsTerminal, Read, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -72,8 +72,7 @@ impl<'a> Session<'a> {
         let request = self.creation(args, file)?;
         let answer = self.call_for("create", request.clone(), args.timeout.timeout)?;
         let created = json!({"uuid": request["uuid"], "domid": answer["domid"]});
-        self.print(&created, || fields(&created));
-        Ok(())
+        self.print(&created, || fields(&created))
     }
 
     /// The arguments of `create`: the flags', then the file's, then the defaults.
@@ -136,20 +135,17 @@ impl<'a> Session<'a> {
         let guests = &answer["guests"];
         self.print(guests, || {
             guests_table(guests.as_array().map_or(&[], Vec::as_slice))
-        });
-        Ok(())
+        })
     }
 
     pub fn info(&self, guest: &str) -> Result<()> {
         let info = self.call("info", json!({"uuid": self.resolve(guest)?}))?;
-        self.print(&info, || fields(&info));
-        Ok(())
+        self.print(&info, || fields(&info))
     }
 
     pub fn host(&self) -> Result<()> {
         let host = self.call("host", json!({}))?;
-        self.print(&host, || fields(&host));
-        Ok(())
+        self.print(&host, || fields(&host))
     }
 
     pub fn install(&self, args: &Install) -> Result<()> {
@@ -159,15 +155,13 @@ impl<'a> Session<'a> {
             "timeout_ms": args.timeout.timeout * 1000,
         });
         let answer = self.call_for("router-install", request, args.timeout.timeout)?;
-        self.print(&answer, || fields(&answer));
-        Ok(())
+        self.print(&answer, || fields(&answer))
     }
 
     pub fn read(&self, guest: &str, rid: u8, handler: &str) -> Result<()> {
         let request = json!({"uuid": self.resolve(guest)?, "rid": rid, "name": handler});
         let answer = self.call("handler-read", request)?;
-        self.print(&answer, || for_reader(&text(&answer["value"])));
-        Ok(())
+        self.print(&answer, || for_reader(&text(&answer["value"])))
     }
 
     pub fn write(&self, args: &Write) -> Result<()> {
@@ -192,15 +186,13 @@ impl<'a> Session<'a> {
         let handlers = &answer["handlers"];
         self.print(handlers, || {
             handlers_table(handlers.as_array().map_or(&[], Vec::as_slice))
-        });
-        Ok(())
+        })
     }
 
     pub fn console(&self, guest: &str, max_bytes: u64) -> Result<()> {
         let request = json!({"uuid": self.resolve(guest)?, "max_bytes": max_bytes});
         let answer = self.call("console", request)?;
-        self.print(&answer, || printable(&text(&answer["text"])));
-        Ok(())
+        self.print(&answer, || printable(&text(&answer["text"])))
     }
 
     pub fn events(&self) -> Result<()> {
@@ -209,8 +201,11 @@ impl<'a> Session<'a> {
             let event = events.next_event()?;
             let line = json!({"event": event.event, "data": event.data});
             match self.format {
-                Format::Json => println!("{line}"),
-                Format::Table => println!("{:6} {}", event.event, printable(&line_of(&event.data))),
+                Format::Json => emit(&format!("{line}\n"))?,
+                Format::Table => {
+                    let words = printable(&line_of(&event.data));
+                    emit(&format!("{:6} {words}\n", event.event))?;
+                }
             }
         }
     }
@@ -249,11 +244,20 @@ impl<'a> Session<'a> {
         Ok(client.call(verb, args)?)
     }
 
-    fn print(&self, value: &Value, for_people: impl FnOnce() -> String) {
+    fn print(&self, value: &Value, for_people: impl FnOnce() -> String) -> Result<()> {
         match self.format {
-            Format::Json => println!("{value:#}"),
-            Format::Table => print!("{}", for_people()),
+            Format::Json => emit(&format!("{value:#}\n")),
+            Format::Table => emit(&for_people()),
         }
+    }
+}
+
+/// Writes to standard output; a reader that has seen enough ends the program, without a word.
+fn emit(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        other => other.map_err(|e| failed(format!("standard output: {e}"))),
     }
 }
 

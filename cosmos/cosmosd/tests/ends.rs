@@ -13,7 +13,7 @@ FromDevice(1) -> Discard;
 ";
 
 /// How often a creation is cut short, from its begin to half its time after its end.
-const MOMENTS: u32 = 40;
+const MOMENTS: u32 = 24;
 
 /// Forwards nothing, but has two ports.
 fn idle(bed: &Testbed, n: u16) -> Value {
