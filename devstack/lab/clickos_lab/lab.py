@@ -8,6 +8,7 @@ from clickos_lab import apt
 from clickos_lab import config
 from clickos_lab import databases
 from clickos_lab import errors
+from clickos_lab.host import endpoint
 from clickos_lab.host import guests
 from clickos_lab import processes
 from clickos_lab import say
@@ -112,6 +113,7 @@ class Lab:
     def down(self):
         """Stop everything, also what a broken start has left."""
         names = self.processes.names()
+        endpoint.Endpoint.remove_all(self.state)
         if 'cosmosd' in names:
             self._destroy_guests()
         if names:

@@ -120,10 +120,10 @@ class Processes:
         for running in found.values():
             _signal(os.kill, running.pid, signal.SIGTERM)
         _wait_gone(found.values(), timeout_s)
+        for running in found.values():
+            _signal(os.killpg, running.pid, signal.SIGKILL)
+        _wait_gone(found.values(), 5)
         for name in names:
-            running = found.get(name)
-            if running:
-                _signal(os.killpg, running.pid, signal.SIGKILL)
             (self._state.pid / name).unlink(missing_ok=True)
 
     def kill(self, name):

@@ -45,6 +45,9 @@ class Endpoint:
         :param allow: CIDRs it may send from, by default its address.
         """
         own = address.partition('/')[0] + '/32'
+        note = self._note()
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(self.port)
         try:
             self._make_namespace(mac, address, gateway)
             flags = [f'--allow={cidr}' for cidr in allow or [own]]
@@ -81,6 +84,18 @@ class Endpoint:
                 problems.append(str(e))
         if problems:
             raise errors.LabError('; '.join(problems))
+        self._note().unlink(missing_ok=True)
+
+    def _note(self):
+        """A file that tells ``make lab-down`` of this namespace."""
+        return self._state.run / 'endpoints' / self.name
+
+    @classmethod
+    def remove_all(cls, state):
+        """Remove every namespace of the lab that is still there."""
+        for note in (state.run / 'endpoints').glob('*'):
+            switch, _, port = note.read_text().partition(':')
+            cls(state, note.name, port, switch).remove()
 
     def _kill_processes(self):
         """End what runs inside: it would keep the namespace alive."""
@@ -122,12 +137,6 @@ class Endpoint:
         return subprocess.run(
             self.command(*arguments), stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=timeout_s)
-
-    def start(self, *arguments):
-        """Start a command inside; its output is a pipe."""
-        return subprocess.Popen(
-            self.command(*arguments), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def _vale_ctl(self, *arguments):
         return shell.output([

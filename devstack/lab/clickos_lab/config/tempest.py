@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tempest, with the options of our plugin."""
+
+import shlex
+
+from clickos_lab.cloud import image
+from clickos_lab.config import site as _site
+from clickos_lab import paths
+
+
+def write(site, folder, csar, references):
+    """Write tempest.conf into a folder that ``tempest init`` made.
+
+    :param csar: path of the firewall's package
+    :param references: ids: ``image``, ``flavor``
+    """
+    host_command = shlex.join([
+        'env', f'CLICKOS_STATE={site.state.root}',
+        f'PYTHONPATH={paths.REPO}/devstack/lab',
+        str(site.state.tool('python')), '-m', 'clickos_lab', 'host'])
+    site.write_ini(folder / 'etc/tempest.conf', {
+        'DEFAULT': {'log_file': site.state.log / 'tempest.log'},
+        'oslo_concurrency': site.lock('tempest'),
+        'auth': {
+            'use_dynamic_credentials': True,
+            'create_isolated_networks': False,
+            'tempest_roles': 'member', 'admin_username': 'admin',
+            'admin_password': site.settings.passwords['admin'],
+            'admin_project_name': 'admin', 'admin_domain_name': 'Default'},
+        'identity': {'auth_version': 'v3', 'region': _site.REGION,
+                     'uri_v3': site.settings.url('keystone', '/v3')},
+        'compute': {
+            'image_ref': references['image'],
+            'image_ref_alt': references['image'],
+            'flavor_ref': references['flavor'],
+            'flavor_ref_alt': references['flavor'],
+            'build_interval': 1, 'min_compute_nodes': 1},
+        'compute-feature-enabled': {'vnc_console': False},
+        'validation': {'run_validation': False},
+        'service_available': {
+            'cinder': False, 'swift': False, 'horizon': False,
+            'neutron': True, 'glance': True, 'nova': True, 'clickos': True},
+        'clickos': {'csar_path': csar, 'image': image.NAME,
+                    'host_command': host_command}})

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``make demo``: the main job on real services, from VNFD to packets."""
+
+from clickos_lab.demo import story
+from clickos_lab import lab as _lab
+from clickos_lab import say
+
+
+def run(state, keep):
+    """Bring the lab up, run the story, print the figures, clean up.
+
+    :param keep: leave everything running, and say how to use it
+    :returns: 0, or 1 if an expectation was not met
+    """
+    lab = _lab.Lab(state)
+    lab.up()
+    tale = story.Story(state)
+    done = False
+    try:
+        tale.run(keep)
+        done = True
+    finally:
+        if not (keep and done):
+            _clean_up(tale, lab)
+    tale.figures.print()
+    if keep:
+        _print_usage(state, tale)
+    failed = tale.figures.failed
+    say.say(f'{failed} expectations were NOT met' if failed
+            else 'all expectations were met')
+    return 1 if failed else 0
+
+
+def _clean_up(tale, lab):
+    try:
+        tale.remove()
+    finally:
+        lab.down()
+
+
+_USAGE = """\
+Everything is still running. As the tenant:
+  . {root}/openrc-demo
+  openstack vnflcm list
+  openstack clickos handler list --vnf {vnf}
+  openstack clickos handler read --vnf {vnf} passed.count
+  openstack clickos handler write --vnf {vnf} fw.config 'allow all'
+  openstack vnflcm update {vnf} --I {root}/data/demo-update.json
+From the client's and the server's namespaces:
+  ip netns exec {client} ping {server_ip}
+  ip netns exec {client} curl -sI http://{server_ip}/
+On the host (dom0 of a Xen host):
+  {release}/cosmos --socket {root}/run/cosmosd.sock list
+  {release}/vale-ctl --socket {root}/run/valed.sock ports
+make lab-down stops everything; make clean-demo removes it too.
+"""
+
+
+def _print_usage(state, tale):
+    print(_USAGE.format(
+        root=state.root, release=state.target / 'release', vnf=tale.vnf_id,
+        client=tale.client.name, server_ip=tale.server_port.ip))

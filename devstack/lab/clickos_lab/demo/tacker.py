@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waiting for Tacker, and removing what a demonstration has made.
+
+The demonstration's steps are CLI commands; these calls only look.
+"""
+
+import datetime
+import json
+import time
+
+from clickos_lab import errors
+from clickos_lab import say
+
+#: Marks packages and VNF instances of the demonstration.
+MARK = 'clickos-demo'
+_ENDPOINT = {'service_type': 'nfv-orchestration', 'interface': 'public'}
+_PACKAGES = '/vnfpkgm/v1/vnf_packages'
+_INSTANCES = '/vnflcm/v1/vnf_instances'
+_OPERATIONS = '/vnflcm/v1/vnf_lcm_op_occs'
+
+
+class Tacker:
+    """Tacker's API with the tenant's session."""
+
+    def __init__(self, connection):
+        self._session = connection.session
+
+    def _get(self, path):
+        return self._session.get(path, endpoint_filter=_ENDPOINT).json()
+
+    def wait_package(self, package_id, timeout_s=60):
+        """Wait until a package is on-boarded; return its VNFD's id."""
+        path = f'{_PACKAGES}/{package_id}'
+        package = _until(lambda: self._get(path),
+                         lambda p: p['onboardingState'] == 'ONBOARDED',
+                         timeout_s, f'package {package_id} is on-boarded')
+        return package['vnfdId']
+
+    def wait_operation(self, vnf_id, operation, timeout_s=90):
+        """Wait for the end of the last operation of a kind.
+
+        :returns: the seconds Tacker took
+        :raises LabError: with Tacker's reason if it failed
+        """
+        def last():
+            return max((o for o in self._operations(vnf_id)
+                        if o['operation'] == operation),
+                       key=lambda o: o['startTime'], default=None)
+
+        done = _until(last, lambda o: o and o['operationState'] not in (
+            'STARTING', 'PROCESSING'), timeout_s, f'{operation} of {vnf_id}')
+        if done['operationState'] != 'COMPLETED':
+            raise errors.LabError(
+                f'{operation} of VNF {vnf_id}: {done["operationState"]}: '
+                f'{(done.get("error") or {}).get("detail")}')
+        return _seconds(done)
+
+    def _operations(self, vnf_id):
+        return [o for o in self._get(f'{_OPERATIONS}?fields=error')
+                if o['vnfInstanceId'] == vnf_id]
+
+    def show(self, vnf_id):
+        """Return a VNF instance."""
+        return self._get(f'{_INSTANCES}/{vnf_id}')
+
+    def server_id(self, vnf_id):
+        """Return the server of a VNF of one guest."""
+        info = self.show(vnf_id)['instantiatedVnfInfo']
+        return info['vnfcResourceInfo'][0]['computeResource']['resourceId']
+
+    def wait_verdict(self, vnf_id, wanted, timeout_s=30):
+        """Wait for the verdict on an update of the properties."""
+        def seen():
+            metadata = self.show(vnf_id).get('metadata') or {}
+            return json.loads(metadata.get('clickosUpdate', 'null'))
+
+        return _until(seen, lambda v: v and v['request'] == wanted,
+                      timeout_s, f'a verdict on {wanted}')
+
+    def sweep(self):
+        """Remove every VNF and package of the demonstration."""
+        for vnf in self._get(_INSTANCES):
+            if vnf.get('vnfInstanceName', '').startswith(MARK):
+                self._try(self._remove_vnf, vnf['id'])
+        for package in self._get(_PACKAGES):
+            if MARK in (package.get('userDefinedData') or {}):
+                self._try(self._remove_package, package)
+
+    def _try(self, remove, what):
+        """Go on with the rest if one thing cannot be removed."""
+        try:
+            remove(what)
+        except Exception as e:
+            say.warn(f'not removed: {what}: {e}')
+
+    def _remove_vnf(self, vnf_id):
+        path = f'{_INSTANCES}/{vnf_id}'
+        for operation in self._operations(vnf_id):
+            if operation['operationState'] == 'FAILED_TEMP':
+                self._session.post(f'{_OPERATIONS}/{operation["id"]}/fail',
+                                   endpoint_filter=_ENDPOINT)
+        if self.show(vnf_id)['instantiationState'] == 'INSTANTIATED':
+            self._session.post(f'{path}/terminate', endpoint_filter=_ENDPOINT,
+                               json={'terminationType': 'FORCEFUL'})
+            self.wait_operation(vnf_id, 'TERMINATE')
+        self._session.delete(path, endpoint_filter=_ENDPOINT)
+
+    def _remove_package(self, package):
+        path = f'{_PACKAGES}/{package["id"]}'
+        if package['operationalState'] == 'ENABLED':
+            self._session.patch(path, endpoint_filter=_ENDPOINT,
+                                json={'operationalState': 'DISABLED'})
+        self._session.delete(path, endpoint_filter=_ENDPOINT)
+
+
+def _until(look, good, timeout_s, what):
+    deadline_s = time.monotonic() + timeout_s
+    while not good(seen := look()):
+        if time.monotonic() > deadline_s:
+            raise errors.LabError(
+                f'waited {timeout_s} s in vain: {what}; last seen: {seen}')
+        time.sleep(0.2)
+    return seen
+
+
+def _seconds(operation):
+    began, ended = (
+        datetime.datetime.fromisoformat(operation[key].rstrip('Z'))
+        for key in ('startTime', 'stateEnteredTime'))
+    return (ended - began).total_seconds()

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our Tempest plugin against services that are started for it."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+from clickos_lab.cloud import compute
+from clickos_lab.cloud import image
+from clickos_lab.cloud import sessions
+from clickos_lab.config import site as _site
+from clickos_lab.config import tempest as tempest_conf
+from clickos_lab import errors
+from clickos_lab import lab as _lab
+from clickos_lab import paths
+from clickos_lab import say
+from clickos_lab import settings as _settings
+from clickos_lab import shell
+
+_REGEX = '^clickos_tempest_plugin'
+
+
+def main():
+    """Start the services, run the tests, stop the services.
+
+    Whatever other arguments there are go to ``tempest run`` in place of the
+    expression that selects all our tests.
+    """
+    state = paths.State()
+    lab = _lab.Lab(state)
+    try:
+        lab.down()
+        lab.up()
+        return _tempest(state, sys.argv[1:] or ['--regex', _REGEX])
+    except errors.LabError as e:
+        print(f'error: {e}')
+        return 1
+    finally:
+        lab.down()
+
+
+def _tempest(state, arguments):
+    workspace = state.data / 'tempest'
+    shutil.rmtree(workspace, ignore_errors=True)
+    shell.run([state.tool('tempest'), 'init', workspace],
+              state.log / 'tempest-init.log', env=shell.environment(state))
+    _configure(state, workspace)
+    say.say('tempest run')
+    env = {**shell.environment(state), 'PYTHONUNBUFFERED': '1'}
+    return subprocess.run(
+        [state.tool('tempest'), 'run', '--concurrency', '1', *arguments],
+        cwd=workspace, env=env, stdin=subprocess.DEVNULL).returncode
+
+
+def _configure(state, workspace):
+    settings = _settings.Settings.load(state)
+    admin = sessions.admin(settings)
+    csar = state.data / 'firewall.csar'
+    shell.output([sys.executable,
+                  paths.REPO / 'vnfd-templates/build_csar.py',
+                  'firewall', csar])
+    tempest_conf.write(
+        _site.Site(state, settings), workspace, csar,
+        {'image': next(admin.image.images(name=image.NAME)).id,
+         'flavor': admin.compute.find_flavor(compute.FLAVOR['name']).id})
+
+
+if __name__ == '__main__':
+    os.umask(0o077)
+    sys.exit(main())

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runner of the suites: no failure may look like a success."""
+
+import contextlib
+import io
+import os
+import re
+import time
+
+from clickos_lab import processes
+from clickos_lab.suites import runner
+from tests.unit import base
+
+
+class RunnerTest(base.TestCase):
+
+    def run_suites(self, *suites):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            status = runner.run_all(suites, self.state.log, dict(os.environ))
+        return status, printed.getvalue()
+
+    @staticmethod
+    def suite(script, **more):
+        return runner.Suite('one', ['sh', '-c', script], **more)
+
+    def test_passed(self):
+        status, text = self.run_suites(self.suite('echo ran 3 tests',
+                                                  proof='ran [1-9]'))
+        self.assertEqual(0, status)
+        self.assertEqual('1 passed, 0 failed', text.splitlines()[-1])
+
+    def test_failures(self):
+        for suite, reason in (
+                (self.suite('exit 3'), 'exit status 3'),
+                (self.suite('kill -9 $$'), 'exit status -9'),
+                (self.suite('echo ran 0 tests', proof='ran [1-9]'),
+                 'ran no tests'),
+                (self.suite('sleep 1000', timeout_s=1), 'not done after'),
+                (runner.Suite('one', ['/no/such/tool']), 'No such file')):
+            status, text = self.run_suites(suite)
+            self.assertEqual(1, status)
+            self.assertIn(reason, text)
+            self.assertEqual('0 passed, 1 failed', text.splitlines()[-1])
+
+    def test_a_failure_does_not_stop_the_rest(self):
+        status, text = self.run_suites(self.suite('exit 1'),
+                                       self.suite('exit 0'))
+        self.assertEqual(1, status)
+        self.assertEqual('1 passed, 1 failed', text.splitlines()[-1])
+
+    def test_what_a_suite_left_running_ends_with_it(self):
+        self.run_suites(self.suite('sleep 1000 & echo pid $!; exit 0'))
+        log = (self.state.log / 'test-one.log').read_text()
+        pid = re.search(r'pid (\d+)', log)[1]
+        deadline_s = time.monotonic() + 5
+        while (alive := processes.start_ticks(int(pid))) and \
+                time.monotonic() < deadline_s:
+            time.sleep(0.02)
+        self.assertIsNone(alive)
