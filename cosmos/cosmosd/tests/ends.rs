@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Guests and daemons that die, at any moment. Needs root and NOXEN_PREFIX.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cosmos_testbed::{GuestSpec, PATIENCE, TestPort, Testbed, eventually, kill, uuid};
@@ -45,7 +46,8 @@ fn a_killed_guest_is_noticed_and_releases_everything() {
     let bed = Testbed::start();
     let mut events = bed.client().events().unwrap();
     bed.call("create", idle(&bed, 1)).unwrap();
-    kill(bed.guest_pid(1).unwrap(), Signal::KILL);
+    let pid = bed.guest_pid(1).unwrap();
+    kill(pid, Signal::KILL);
     let died = loop {
         let event = events.next_event().unwrap();
         if event.event == "died" {
@@ -71,6 +73,10 @@ fn a_killed_guest_is_noticed_and_releases_everything() {
     );
     bed.call("destroy", json!({"uuid": uuid(1)})).unwrap();
     assert_eq!(bed.remains(), Vec::<String>::new());
+    assert!(
+        !Path::new(&format!("/proc/{pid}")).exists(),
+        "it was not reaped"
+    );
     bed.call("create", idle(&bed, 1)).unwrap();
 }
 
@@ -150,13 +156,8 @@ fn a_creation_cut_short_leaves_nothing() {
     bed.call("destroy", json!({"uuid": uuid(1)})).unwrap();
     let (mut complete, mut undone) = (0, 0);
     for moment in 0..MOMENTS {
-        let socket = bed.socket();
-        let request = args.clone();
-        let client = std::thread::spawn(move || {
-            control_socket::Client::connect(socket)
-                .unwrap()
-                .call("create", request)
-        });
+        let (mut client, request) = (bed.client(), args.clone());
+        let client = std::thread::spawn(move || client.call("create", request));
         std::thread::sleep(whole * moment * 3 / (2 * MOMENTS));
         bed.cosmosd.kill();
         let answered = client.join().unwrap().is_ok();
@@ -188,11 +189,8 @@ fn a_destruction_cut_short_is_completed() {
     let mut bed = Testbed::start();
     for moment in 0..12 {
         bed.call("create", idle(&bed, 1)).unwrap();
-        let socket = bed.socket();
-        let client = std::thread::spawn(move || {
-            let mut client = control_socket::Client::connect(socket).unwrap();
-            client.call("destroy", json!({"uuid": uuid(1)}))
-        });
+        let mut client = bed.client();
+        let client = std::thread::spawn(move || client.call("destroy", json!({"uuid": uuid(1)})));
         std::thread::sleep(Duration::from_micros(500 * moment));
         bed.cosmosd.kill();
         let _ = client.join().unwrap();

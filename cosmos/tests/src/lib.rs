@@ -270,8 +270,12 @@ fn own_uids() -> u32 {
     1_000_000 + (n & 0xffff) * UIDS
 }
 
+/// The uid of a process, unless it has ended and only waits to be reaped by its parent.
 fn uid_of(pid: i32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find(|line| line.starts_with("Uid:"))?;
-    line.split_whitespace().nth(1)?.parse().ok()
+    let field = |name: &str| status.lines().find(|line| line.starts_with(name));
+    if field("State:").is_some_and(|line| line.contains("Z (zombie)")) {
+        return None;
+    }
+    field("Uid:")?.split_whitespace().nth(1)?.parse().ok()
 }

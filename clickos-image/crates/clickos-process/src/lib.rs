@@ -28,6 +28,8 @@ pub fn run() -> ExitCode {
 }
 
 fn start() -> Result<std::convert::Infallible, String> {
+    // A stopped process in the session of a cosmosd that ends would be hung up by the kernel.
+    rustix::process::setsid().map_err(|e| format!("setsid: {e}"))?;
     let arguments = Arguments::receive()?;
     let resources = inherited::take(&arguments)?;
     // Mapped now, because the descriptors are closed before anything of a tenant is looked at.

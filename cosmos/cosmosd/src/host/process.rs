@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::Sender;
@@ -91,7 +90,6 @@ impl ProcessHost {
             let mut command = Command::new(self.engine.path());
             command.env_clear().current_dir("/").stdin(Stdio::null());
             command.stdout(log.try_clone()?).stderr(log);
-            command.process_group(0); // Signals of a terminal are for this daemon.
             command
                 .fd_mappings(inherited.mappings())
                 .map_err(io::Error::other)?;
