@@ -16,6 +16,8 @@ pub const MAX_CONFIG: usize = 1 << 20;
 pub const MAX_VIFS: usize = 16;
 /// Most handler writes in one request.
 pub const MAX_WRITES: usize = 1024;
+/// Their bytes together: a request to a guest has at most 1 MiB.
+const MAX_WRITE_BYTES: usize = 1000 << 10;
 /// Guest memory in MiB: the engine needs some, and no guest of this kind needs more.
 const MEMORY_MIB: std::ops::RangeInclusive<u32> = 4..=65536;
 /// Deadlines a client may ask for, in milliseconds.
@@ -177,6 +179,11 @@ pub fn check_config(config: &str, config_name: &str) -> Result<()> {
 /// Checks a batch of handler writes.
 pub fn check_writes(writes: &[Write]) -> Result<()> {
     at_most("writes", writes.len(), MAX_WRITES)?;
+    let bytes = writes
+        .iter()
+        .map(|(name, value)| name.len() + value.len())
+        .sum();
+    at_most("writes: bytes", bytes, MAX_WRITE_BYTES)?;
     writes.iter().try_for_each(|(name, _)| check_handler(name))
 }
 
@@ -247,7 +254,7 @@ mod tests {
     #[test]
     fn bad_arguments_are_named() {
         type Change = fn(&mut Spec);
-        let cases: [(&str, Change); 13] = [
+        let cases: [(&str, Change); 14] = [
             ("name: expected", |s| s.name.clear()),
             ("name: expected", |s| s.name = "a\u{1b}[2J".into()),
             ("name: 300 is above", |s| s.name = "a".repeat(300)),
@@ -269,6 +276,9 @@ mod tests {
             }),
             ("handler name: expected", |s| {
                 s.writes.push(("a b".into(), "".into()))
+            }),
+            ("writes: bytes: 1024001 is above", |s| {
+                s.writes = vec![("a".into(), "x".repeat(1_024_000))];
             }),
             ("writes: 1025 is above", |s| {
                 s.writes = vec![("a.b".into(), "".into()); 1025]

@@ -137,3 +137,54 @@ fn a_client_that_leaves_during_a_creation_gets_a_guest_or_nothing() {
     bed.call("destroy", json!({"uuid": uuid(1)})).unwrap();
     assert_eq!(bed.remains(), Vec::<String>::new());
 }
+
+#[test]
+fn the_python_client_speaks_every_verb() {
+    let bed = Testbed::start();
+    let script = "\
+import sys
+from cosmos_client import CosmosClient, CosmosError
+socket, uuid = sys.argv[1:]
+c = CosmosClient(socket)
+events = c.events()
+engine = c.host()['engine_sha256']
+assert c.hello()['host_kind'] == 'process'
+vif = {'devid': 0, 'mac': '02:00:00:00:00:01', 'switch': 'vale0', 'port': 'a',
+       'segment': 1, 'allowed': [{'ip': '10.0.0.1/32'}], 'port_security': True,
+       'mtu': 1500, 'slots': 256}
+config = 'c :: Counter; d :: Discard; Idle -> c -> d;'
+assert c.create(uuid, 'g', engine, 8, [vif], config, 'g.click',
+                [('d.active', 'false')]) == {'domid': 1}
+assert c.info(uuid)['state'] == 'running'
+assert [g['uuid'] for g in c.list()['guests']] == [uuid]
+assert c.handler_read(uuid, 'd.active')['value'].strip() == 'false'
+assert c.handler_write(uuid, [('d.active', 'true')]) == {}
+assert {'name': 'c.count', 'read': True, 'write': False} in c.handler_list(uuid)['handlers']
+assert c.router_install(uuid, config, 'h.click') == {'generation': 2}
+while events.next_event(10)['event'] != 'state':
+    pass
+c.pause(uuid)
+c.unpause(uuid)
+assert 'clickos' in c.console(uuid)['text']
+try:
+    c.router_install(uuid, 'NoSuchClass;', 'bad.click')
+    raise AssertionError
+except CosmosError as e:
+    assert e.code == 'bad-config' and 'bad.click:1:1' in e.message, e
+c.destroy(uuid)
+assert c.list() == {'guests': []}
+";
+    let package = concat!(env!("CARGO_MANIFEST_DIR"), "/../python");
+    let mut command = Command::new("python3");
+    command
+        .env("PYTHONPATH", package)
+        .env("PYTHONDONTWRITEBYTECODE", "1");
+    command.args(["-c", script]).arg(bed.socket()).arg(uuid(1));
+    let out = command.output().expect("python3 is installed");
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    assert_eq!(bed.remains(), Vec::<String>::new());
+}

@@ -14,7 +14,9 @@ use crate::error::{Code, Error, Result};
 /// Rest between two looks of a waiter whose first look was in vain.
 const PAUSE: Duration = Duration::from_millis(2);
 /// Shortest time between two announcements of one guest.
-const ANNOUNCE: Duration = Duration::from_millis(100);
+const ANNOUNCE: Duration = Duration::from_millis(200);
+/// Most routers of a guest in one announcement; the others come with the next.
+const ROUTERS: u32 = 4;
 
 /// What waiters for one guest are woken by.
 #[derive(Default)]
@@ -176,12 +178,13 @@ impl Watchers {
         let (mut due, mut next) = (Vec::new(), None);
         let mut guests = self.lock();
         for (domid, watcher) in guests.iter_mut().filter(|(_, w)| w.changed_routers != 0) {
-            match watcher.quiet_until.filter(|until| *until > now) {
-                Some(until) => next = Some(next.map_or(until, |n: Instant| n.min(until))),
-                None => {
-                    due.push((*domid, std::mem::take(&mut watcher.changed_routers)));
-                    watcher.quiet_until = Some(now + ANNOUNCE);
-                }
+            if watcher.quiet_until.is_none_or(|until| until <= now) {
+                due.push((*domid, take_first(&mut watcher.changed_routers)));
+                watcher.quiet_until = Some(now + ANNOUNCE);
+            }
+            if watcher.changed_routers != 0 {
+                let until = watcher.quiet_until;
+                next = [next, until].into_iter().flatten().min();
             }
         }
         (due, next)
@@ -190,6 +193,15 @@ impl Watchers {
     fn lock(&self) -> MutexGuard<'_, HashMap<u16, Watcher>> {
         self.guests.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Takes the first few routers out of a set.
+fn take_first(routers: &mut u64) -> u64 {
+    let all = *routers;
+    for _ in 0..ROUTERS {
+        *routers &= routers.wrapping_sub(1); // Clears the lowest bit.
+    }
+    all & !*routers
 }
 
 /// The domain and the key below its control root, if the path is there.
@@ -286,6 +298,23 @@ mod tests {
         assert_eq!(watchers.announce(start), Some(start + ANNOUNCE));
         assert_eq!(watchers.announce(start + ANNOUNCE), None);
         assert_eq!(*announced.lock().unwrap(), [(5, 8), (5, 8)]);
+    }
+
+    #[test]
+    fn many_routers_are_announced_a_few_at_a_time() {
+        let mut routers = 0b1011_0110;
+        assert_eq!(take_first(&mut routers), 0b0011_0110);
+        assert_eq!(take_first(&mut routers), 0b1000_0000);
+        assert_eq!(take_first(&mut routers), 0);
+
+        let watchers = Watchers::new(Box::new(|_, _| {}));
+        watchers.insert(5, Arc::default());
+        for rid in 0..=4 {
+            watchers.changed(&format!("/local/domain/5/data/clickos/{rid}/state"));
+        }
+        let start = Instant::now();
+        assert_eq!(watchers.announce(start), Some(start + ANNOUNCE));
+        assert_eq!(watchers.announce(start + ANNOUNCE), None);
     }
 
     #[test]
