@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""setup.cfg names every package, and what it promises can be loaded."""
+
+import configparser
+import importlib.metadata
+import unittest
+
+from clickos_lab import paths
+from clickos_lab import venv
+
+
+class DistributionTest(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        parser = configparser.ConfigParser(interpolation=None)
+        parser.read(paths.REPO / 'setup.cfg')
+        self.options = parser['options']
+
+    def test_every_package_is_listed(self):
+        found = set()
+        for line in self.options['package_dir'].split('\n')[1:]:
+            package, _, folder = line.partition(' = ')
+            root = paths.REPO / folder
+            for init in root.rglob('__init__.py'):
+                below = init.parent.relative_to(root).parts
+                found.add('.'.join([package, *below]))
+        self.assertEqual(found, set(self.options['packages'].split()))
+
+    def test_every_entry_point_loads(self):
+        distribution = importlib.metadata.distribution(venv.DISTRIBUTION)
+        self.assertTrue(distribution.entry_points)
+        for entry_point in distribution.entry_points:
+            with self.subTest(entry_point.name):
+                self.assertIsNotNone(entry_point.load())
+
+    def test_nova_finds_the_driver(self):
+        files = {str(f) for f in importlib.metadata.files(venv.DISTRIBUTION)}
+        self.assertIn('nova/virt/clickos/driver.py', files)
+        self.assertNotIn('nova/__init__.py', files)
