@@ -188,3 +188,40 @@ assert c.list() == {'guests': []}
     );
     assert_eq!(bed.remains(), Vec::<String>::new());
 }
+
+#[test]
+fn guests_are_made_side_by_side_until_the_host_is_full() {
+    let bed = Testbed::start();
+    let sha256 = bed.engine_sha256();
+    let create = |n: u16| {
+        let spec = GuestSpec::new(n, &sha256, "Idle -> Discard;").vif(1);
+        bed.call("create", spec.args())
+    };
+    let results = std::thread::scope(|scope| {
+        let threads: Vec<_> = (1..=20).map(|n| scope.spawn(move || create(n))).collect();
+        threads
+            .into_iter()
+            .map(|t| t.join().unwrap())
+            .collect::<Vec<_>>()
+    });
+    let refused: Vec<_> = results.iter().filter_map(|r| r.as_ref().err()).collect();
+    assert_eq!(refused.len(), 4, "{refused:?}");
+    for error in refused {
+        assert_eq!(
+            error.to_string(),
+            "16 of 16 guests are there already (too-many)"
+        );
+    }
+    let host = bed.call("host", json!({})).unwrap();
+    assert_eq!(
+        (&host["guests"], &host["memory_used_mib"]),
+        (&json!(16), &json!(256))
+    );
+    std::thread::scope(|scope| {
+        for n in 1..=20 {
+            let bed = &bed;
+            scope.spawn(move || bed.call("destroy", json!({"uuid": uuid(n)})).unwrap());
+        }
+    });
+    assert_eq!(bed.remains(), Vec::<String>::new());
+}
