@@ -117,7 +117,7 @@ class TestErrors(ClientCase):
         self.assertIn('refused', error.message)
 
     def test_too_long_a_path(self):
-        error = self.failure(CosmosClient('/tmp/' + 'x' * 300).hello)
+        error = self.failure(CosmosClient('/nonexistent/' + 'x' * 300).hello)
         self.assertEqual('unavailable', error.code)
 
     def test_silent_daemon(self):
