@@ -70,14 +70,19 @@ fn environment(arguments: &Arguments, vifs: &[Vif]) -> Result<Environment, Strin
     })
 }
 
-/// Limits that fit the guest's memory: half of it for packets, the rest for tables and texts.
+/// Limits that fit the guest's memory, so that a configuration or a flood of packets is refused
+/// before an allocation fails, which would end the guest.
 fn limits(heap_bytes: u64) -> Limits {
     let usual = Limits::default();
-    let at_most = |bytes: u64, usual: usize| usual.min(usize::try_from(bytes).unwrap_or(usual));
+    let per = |bytes: u64, usual: usize| usual.min((heap_bytes / bytes) as usize);
     Limits {
-        packet_buffers: at_most(heap_bytes / 2 / PACKET_BYTES, usual.packet_buffers),
-        config_bytes: at_most(heap_bytes / 64, usual.config_bytes),
-        handler_bytes: at_most(heap_bytes / 64, usual.handler_bytes),
+        packet_buffers: per(4 * PACKET_BYTES, usual.packet_buffers),
+        // Its syntax tree may take 700 times the text, next to the router that runs.
+        config_bytes: per(1 << 10, usual.config_bytes),
+        handler_bytes: per(64, usual.handler_bytes),
+        elements: per(16 << 10, usual.elements),
+        connections: per(4 << 10, usual.connections),
+        table_entries: per(1 << 10, usual.table_entries),
         ..usual
     }
 }
@@ -167,8 +172,8 @@ mod tests {
 
     #[test]
     fn limits_fit_the_memory() {
-        let small = limits(32 << 20);
-        assert_eq!(small.config_bytes, 512 << 10);
+        let small = limits(64 << 20);
+        assert_eq!(small.config_bytes, 64 << 10); // Nova's user_data is at most 48 KiB.
         assert!(small.packet_buffers as u64 * PACKET_BYTES <= 16 << 20);
         assert_eq!(
             limits(1 << 30).packet_buffers,

@@ -173,7 +173,7 @@ fn several_routers_halting_and_removing() {
 fn a_large_configuration_and_a_large_answer() {
     let mut host = Host::new();
     let mut guest = Guest::start(&mut host, 5, 2);
-    let comment = format!("/* {} */\n", "x".repeat(100_000));
+    let comment = format!("/* {} */\n", "x".repeat(60_000));
     assert_eq!(
         guest.install(&mut host, 0, &format!("{comment}{WIRE}")).0,
         "Running"
@@ -186,6 +186,38 @@ fn a_large_configuration_and_a_large_answer() {
     assert_eq!(word, "Error");
     assert!(error.contains("longer than the limit of"), "{error}");
     pass(&mut guest, 2);
+}
+
+#[test]
+fn hostile_configurations_end_as_errors() {
+    let mut host = Host::new();
+    let mut guest = wire(&mut host, 5);
+    let full = |text: &str| text.repeat(65_000 / text.len());
+    let nested = |step: &dyn Fn(usize) -> String| (1..40).map(step).collect::<String>();
+    let classes = nested(&|n| {
+        let inner = n - 1;
+        format!("elementclass A{n} {{ a::A{inner}; b::A{inner}; c::A{inner}; d::A{inner} }};")
+    });
+    let defines = nested(&|n| format!("define($a{n} $a{0}$a{0}$a{0}$a{0});", n - 1));
+    for config in [
+        full("Idle;"),
+        full("{Idle;}"),
+        full("Idle->"),
+        full("a,b,"),
+        full("("),
+        full("elementclass A{"),
+        format!("elementclass A0 {{ Idle -> Discard; }}; {classes} A39;"),
+        format!(
+            "define($a0 {}); {defines} Idle -> Print($a39) -> Discard;",
+            "x".repeat(99)
+        ),
+    ] {
+        let (word, error) = guest.install(&mut host, 0, &config);
+        let what = format!("{}... {word} {error}", &config[..20]);
+        assert!(word == "Error" && error.starts_with("test.click"), "{what}");
+        pass(&mut guest, 1);
+    }
+    assert_eq!(guest.read(&mut host, 0, "c.count").trim(), "8");
 }
 
 #[test]
