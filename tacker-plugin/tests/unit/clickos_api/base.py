@@ -10,6 +10,7 @@ import tempfile
 import unittest
 import uuid
 
+import fixtures
 from keystonemiddleware import fixture as ksm_fixture
 from oslo_config import cfg
 import oslo_messaging as messaging
@@ -22,7 +23,6 @@ from tests.unit.clickos_api import fake_cloud
 SETTINGS = """
 [DEFAULT]
 transport_url = fake:///
-log_file = {directory}/clickos-api.log
 [database]
 connection = sqlite:///{directory}/clickos.sqlite
 [keystone_authtoken]
@@ -106,15 +106,15 @@ class TestCase(unittest.TestCase):
 
     def setUp(self):
         super().setUp()
+        self.use(fixtures.FakeLogger())
+        self.use(fixtures.MockPatch('oslo_log.log.setup', autospec=True))
         self.agent.broken = None
         self.cloud = fake_cloud.FakeCloud()
         self.addCleanup(self.cloud.close)
         self.conf = self._configure()
         self.app = app.create(self.conf)
         self.client = self.app.test_client()
-        self.auth = ksm_fixture.AuthTokenFixture()
-        self.auth.setUp()
-        self.addCleanup(self.auth.cleanUp)
+        self.auth = self.use(ksm_fixture.AuthTokenFixture())
         self.project_id = uuid.uuid4().hex
         self.token = self.caller(self.project_id, 'member', 'reader')
         self.server_id = str(uuid.uuid4())
@@ -132,6 +132,12 @@ class TestCase(unittest.TestCase):
             0, manage.main(['--config-file', path, 'upgrade']))
         self.addCleanup(cfg.CONF.reset)
         return api_conf.load(['--config-file', path])
+
+    def use(self, fixture):
+        """Set a fixture up until the end of the test."""
+        fixture.setUp()
+        self.addCleanup(fixture.cleanUp)
+        return fixture
 
     def caller(self, project_id, *roles):
         """Return a token of a user in a project."""

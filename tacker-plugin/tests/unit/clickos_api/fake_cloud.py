@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keystone, Nova and Tacker as far as clickos-api asks them, over HTTP."""
 
-import http.server
+# Not "import http.server": eventlet, which Tacker's tests in the same process
+# load, puts its own module in the place of that name.
+from http.server import BaseHTTPRequestHandler
+from http.server import ThreadingHTTPServer
 import json
 import threading
 
@@ -23,8 +26,7 @@ class FakeCloud:
             """Bound to this cloud."""
 
         Handler.cloud = cloud
-        self._server = http.server.ThreadingHTTPServer(('127.0.0.1', 0),
-                                                       Handler)
+        self._server = ThreadingHTTPServer(('127.0.0.1', 0), Handler)
         self.url = f'http://127.0.0.1:{self._server.server_port}'
         self._thread = threading.Thread(target=self._server.serve_forever,
                                         kwargs={'poll_interval': 0.01},
@@ -78,7 +80,7 @@ class FakeCloud:
         return 404, {}
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(BaseHTTPRequestHandler):
     cloud = None
 
     def do_GET(self):
