@@ -20,6 +20,11 @@ for file in "$daemon" "$prefix/xen/noxen.so"; do
     fi
 done
 
+pid=$(cat "$run/xenstored.pid" 2>/dev/null || true)
+if [ -n "$pid" ] && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = xenstored ]; then
+    echo "xenstored.sh: $run: xenstored runs there already, process $pid" >&2
+    exit 1
+fi
 # What an earlier xenstored left behind is stale: it kept everything in memory.
 rm -f "$run/socket" "$run/xenstored.pid" "$run/to-store"
 mkfifo -m 600 "$run/to-store"

@@ -46,7 +46,8 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// The request's bytes, as [`Command::parse`] reads them.
+    /// The request's bytes, as [`Command::parse`] reads them; for tests that play the toolstack.
+    #[cfg(any(test, feature = "simulator"))]
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Command::Handlers => b"handlers".to_vec(),

@@ -25,8 +25,13 @@ pub mod simulator;
 mod store;
 mod wish;
 
-pub use command::Command;
 pub use guest::Guest;
 pub use node::ROOT;
-pub use pieces::{GUEST_PIECE, Joined, Joiner, TOOLSTACK_PIECE, split};
 pub use store::Store;
+
+/// What a test needs to play the toolstack.
+#[cfg(any(test, feature = "simulator"))]
+pub mod toolstack {
+    pub use crate::command::Command;
+    pub use crate::pieces::{Joined, Joiner, TOOLSTACK_PIECE, split};
+}

@@ -2,7 +2,8 @@
 //! Requests and answers longer than one store value: pieces that begin with `+` (more) or `.` (last).
 use alloc::vec::Vec;
 
-/// Data bytes of a piece written by the toolstack.
+/// Data bytes of a piece written by the toolstack; for tests that play it.
+#[cfg(any(test, feature = "simulator"))]
 pub const TOOLSTACK_PIECE: usize = 3899;
 /// Data bytes of a piece written by a guest, whose values are limited by its quota.
 pub const GUEST_PIECE: usize = 1899;

@@ -3,8 +3,9 @@
 use click_core::class::{Handler, optional, read, read_write};
 use click_core::{Args, Built, Change, Class, Context, Element, Entry, Environment, HandlerError};
 use click_core::{Registry, View};
+use clickos_control::Guest;
 use clickos_control::simulator::{Connection, Simulator};
-use clickos_control::{Command, Guest, Joined, Joiner, TOOLSTACK_PIECE, split};
+use clickos_control::toolstack::{Command, Joined, Joiner, TOOLSTACK_PIECE, split};
 use std::cell::RefCell;
 use std::rc::Rc;
 use xenstore::{Access, Perm};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A clickos-process with its switch ports, played by the test.
 use super::{Host, PATIENCE};
-use clickos_control::{Command as Handler, Joined, Joiner, TOOLSTACK_PIECE, split};
+use clickos_control::toolstack::{Command as Handler, Joined, Joiner, TOOLSTACK_PIECE, split};
 use command_fds::{CommandFdExt, FdMapping};
 use ring::SwitchPort;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};

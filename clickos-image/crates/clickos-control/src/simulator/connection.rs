@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A domain's connection to the simulated store.
+use super::Simulator;
+use crate::store::Store;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use xenstore::{Error, Header, Request, WatchEvent};
+
+/// A domain's connection; requests go through the real encoder.
+pub struct Connection {
+    store: Simulator,
+    domid: u16,
+    reply: Option<Result<Vec<u8>, Error>>,
+    /// How many pumps an answer takes.
+    pub delay: u32,
+    due: u32,
+}
+
+impl Connection {
+    pub(super) fn new(store: Simulator, domid: u16) -> Self {
+        Self {
+            store,
+            domid,
+            reply: None,
+            delay: 0,
+            due: 0,
+        }
+    }
+}
+
+impl Store for Connection {
+    fn pump(&mut self) {
+        self.due = self.due.saturating_sub(1);
+    }
+
+    fn submit(&mut self, request: &Request) -> Result<(), Error> {
+        assert!(self.reply.is_none(), "a request is under way");
+        let mut state = self.store.state.borrow_mut();
+        if state.faults.broken {
+            return Err(broken());
+        }
+        let bytes = request.encode(1);
+        let header = Header::from_bytes(bytes.first_chunk().expect("a request has a header"));
+        let result = state.serve(self.domid, header.kind, &bytes[16..]);
+        let failed = |code| Error::Store {
+            code,
+            path: request.path().to_string(),
+        };
+        self.reply = Some(result.map_err(failed));
+        self.due = self.delay;
+        Ok(())
+    }
+
+    fn poll_reply(&mut self) -> Option<Result<Vec<u8>, Error>> {
+        if self.due > 0 {
+            None
+        } else {
+            self.reply.take()
+        }
+    }
+
+    fn poll_event(&mut self) -> Result<Option<WatchEvent>, Error> {
+        let mut state = self.store.state.borrow_mut();
+        if core::mem::take(&mut state.faults.lose_events) {
+            return Err(Error::EventsLost);
+        }
+        if state.faults.broken {
+            return Err(broken());
+        }
+        Ok(state.events.entry(self.domid).or_default().pop_front())
+    }
+}
+
+fn broken() -> Error {
+    Error::Connection("broken by the simulator".into())
+}
