@@ -99,6 +99,7 @@ fn add_implicit(flat: &mut Flat, environment: &Environment, name: &str) {
             class: class.as_str().into(),
             config: String::new(),
             place,
+            incomplete: false,
         });
     }
 }

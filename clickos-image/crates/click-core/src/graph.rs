@@ -165,10 +165,10 @@ impl Graph {
                     Through::Settled => changed = true,
                     Through::Mixed(input, output) if !mixed[element] => {
                         mixed[element] = true;
-                        errors.add(
-                            &flat.elements[element].place,
-                            self.mixed(flat, element, input, output),
-                        );
+                        let leaves = |c: &&FlatConnection| c.from == (element, output);
+                        let connection = flat.connections.iter().find(leaves);
+                        let place = connection.map_or(&flat.elements[element].place, |c| &c.place);
+                        errors.add(place, self.mixed(flat, element, input, output));
                     }
                     Through::Mixed(..) => {}
                 }
@@ -255,7 +255,7 @@ impl Graph {
             for (side, what) in ["input", "output"].into_iter().enumerate() {
                 for port in (0..uses[side][element].len()).filter(|p| uses[side][element][*p] == 0)
                 {
-                    if class.is_some() {
+                    if class.is_some() && !flat.elements[element].incomplete {
                         let message =
                             format!("{}: {what} {port} is not connected", label(flat, element));
                         errors.add(&flat.elements[element].place, message);

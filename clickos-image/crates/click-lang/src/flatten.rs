@@ -34,6 +34,7 @@ pub fn flatten(
     };
     let scope = globals.enter(0, Vec::new(), &resolved.body.defines);
     flattener.body(&resolved.body, "", &scope, 0);
+    flattener.mark_incomplete();
     let connections = flattener.dissolve();
     Flat {
         elements: flattener.elements,
@@ -146,6 +147,7 @@ impl Flattener<'_> {
             class: class.clone(),
             config,
             place: place.clone(),
+            incomplete: false,
         });
         Node::Element(self.elements.len() - 1)
     }
@@ -238,6 +240,18 @@ impl Flattener<'_> {
                     place,
                     format!("{name} :: {what}: no {kind} {port}, it has {has} {kind}s"),
                 );
+            }
+        }
+    }
+
+    /// Marks elements that are connected to something unknown.
+    fn mark_incomplete(&mut self) {
+        for link in &self.links {
+            match (self.nodes[link.from.0], self.nodes[link.to.0]) {
+                (Node::Element(e), Node::Unknown) | (Node::Unknown, Node::Element(e)) => {
+                    self.elements[e].incomplete = true;
+                }
+                _ => {}
             }
         }
     }

@@ -1,5 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The user-space click program.
+//! The user-space `click` program: builds a configuration, runs it, prints handlers.
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod clock;
+mod options;
+mod session;
+mod vif;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::options::Options;
+
+fn main() -> ExitCode {
+    match session::run(&Options::parse()) {
+        Ok(code) => code,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -11,5 +11,6 @@ mod parse;
 mod primitive;
 pub mod program;
 mod region;
+mod show;
 mod table;
 mod word;

@@ -122,14 +122,13 @@ impl Program {
         }
     }
 
-    /// The rules as they were understood, and the size of the table.
+    /// The rules as they were understood.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for (index, rule) in self.rules.iter().enumerate() {
             let output = rule.output.map_or("drop".to_string(), |o| format!("[{o}]"));
-            let _ = writeln!(out, "{index}\t{output}\t{:?}", rule.expr);
+            let _ = writeln!(out, "{index}\t{output}\t{}", rule.expr);
         }
-        let _ = writeln!(out, "table of {} bytes", self.table.size());
         out
     }
 }

@@ -106,12 +106,6 @@ impl Table {
             (1 << behind) - 1
         }
     }
-
-    /// Bytes used.
-    pub fn size(&self) -> usize {
-        let axis = |a: &Axis| a.words.len() * 8 + a.starts.len() * 12;
-        self.axes.iter().flatten().map(axis).sum::<usize>() + self.rules.len() * 8
-    }
 }
 
 impl Axis {

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The command line; options have the names of Click's user-level driver.
+use std::path::PathBuf;
+
+use clap::{ArgAction, Parser};
+
+/// Runs Click configurations.
+///
+/// Exit status: 0 if the configuration ran (or is right, with --check), 1 if not,
+/// 2 for a wrong command line; with --exit-handler what the handler says.
+#[derive(Debug, Parser)]
+#[command(name = "click", version, disable_help_flag = true)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub struct Options {
+    /// The configuration's text
+    #[arg(short, long, value_name = "EXPR", conflicts_with = "file")]
+    pub expression: Option<String>,
+
+    /// Read the configuration from FILE ("-" is standard input)
+    #[arg(short, long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+
+    /// Print the value of a read handler at the end; may be repeated
+    #[arg(short = 'h', long = "handler", value_name = "ELEMENT.HANDLER")]
+    pub handlers: Vec<String>,
+
+    /// Use a read handler's value as exit status: true or 0 is success
+    #[arg(short = 'x', long, value_name = "ELEMENT.HANDLER")]
+    pub exit_handler: Option<String>,
+
+    /// Do not run the configuration: build it, print handlers, end
+    #[arg(short, long)]
+    pub quit: bool,
+
+    /// Print the time the run took
+    #[arg(short, long)]
+    pub time: bool,
+
+    /// Do not print warnings
+    #[arg(short = 'w', long)]
+    pub no_warnings: bool,
+
+    /// Write the flat configuration to FILE ("-" is standard output)
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Only check that the configuration is right
+    #[arg(long)]
+    pub check: bool,
+
+    /// Know the element classes of a guest only
+    #[arg(long)]
+    pub guest: bool,
+
+    /// With --check: how many devices (vifs) there are
+    #[arg(long, value_name = "N", default_value_t = 16, requires = "check")]
+    pub vifs: u32,
+
+    /// Run in simulated time: waiting takes none
+    #[arg(long)]
+    pub simtime: bool,
+
+    /// Seed of random numbers
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub random_seed: u64,
+
+    /// Print this help
+    #[arg(long, action = ArgAction::Help)]
+    help: Option<bool>,
+
+    /// The configuration's file, and variables it may use
+    #[arg(value_name = "FILE | NAME=VALUE")]
+    pub rest: Vec<String>,
+}
+
+impl Options {
+    /// The variables among the remaining arguments.
+    pub fn variables(&self) -> Vec<(String, String)> {
+        let split = self.rest.iter().filter_map(|arg| arg.split_once('='));
+        split
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect()
+    }
+
+    /// The file to read, if no expression is given.
+    ///
+    /// # Errors
+    /// More than one.
+    pub fn source(&self) -> Result<Option<PathBuf>, String> {
+        let named = self
+            .rest
+            .iter()
+            .filter(|arg| !arg.contains('='))
+            .map(PathBuf::from);
+        let mut files: Vec<PathBuf> = self.file.clone().into_iter().chain(named).collect();
+        let most = usize::from(self.expression.is_none());
+        if files.len() > most {
+            return Err("click: more than one configuration is given".to_string());
+        }
+        Ok(files.pop())
+    }
+}

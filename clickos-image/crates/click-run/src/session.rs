@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One run of the program.
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write, stderr, stdin, stdout};
+use std::path::Path;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::time::Instant;
+
+use click_core::{Device, Environment, Limits, Progress, Router};
+
+use crate::clock::Clock;
+use crate::options::Options;
+use crate::vif::UnpluggedVif;
+
+/// Does what the command line says.
+///
+/// # Errors
+/// What went wrong, ready to be printed.
+pub fn run(options: &Options) -> Result<ExitCode, String> {
+    let (name, config) = configuration(options)?;
+    let mut clock = Clock::new(options.simtime);
+    let mut router = build(options, &name, &config, &clock)?;
+    if let Some(path) = &options.output {
+        write_to(path, &router.flat_text())?;
+    }
+    if options.check {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let start = Instant::now();
+    if !options.quit {
+        drive(&mut router, &mut clock);
+    }
+    if options.time {
+        eprintln!("{:.6}s", start.elapsed().as_secs_f64());
+    }
+    print_handlers(options, &mut router, &clock)?;
+    exit_code(options, &mut router, &clock)
+}
+
+fn configuration(options: &Options) -> Result<(String, String), String> {
+    let source = options.source()?;
+    if let Some(text) = &options.expression {
+        return Ok(("config".to_string(), text.clone()));
+    }
+    let Some(path) = source.filter(|p| p != Path::new("-")) else {
+        let mut text = String::new();
+        stdin()
+            .read_to_string(&mut text)
+            .map_err(|e| format!("standard input: {e}"))?;
+        return Ok(("<stdin>".to_string(), text));
+    };
+    let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok((path.display().to_string(), text))
+}
+
+fn environment(options: &Options) -> Environment {
+    let vif = |devid| -> Rc<RefCell<dyn Device>> { Rc::new(RefCell::new(UnpluggedVif { devid })) };
+    let vifs = if options.check { options.vifs } else { 0 };
+    Environment {
+        devices: (0..vifs)
+            .map(|devid| (devid, vif(devid)))
+            .collect::<BTreeMap<_, _>>(),
+        console: Rc::new(|line| {
+            // nobody is left to be told when standard error is closed
+            let _ = writeln!(stderr(), "{line}");
+        }),
+        limits: Limits {
+            console_lines_per_s: u32::MAX,
+            packet_buffers: 1 << 20,
+            ..Limits::default()
+        },
+        seed: options.random_seed,
+        implicit: if options.guest {
+            vec!["ClickOSControl".to_string()]
+        } else {
+            Vec::new()
+        },
+    }
+}
+
+fn build(options: &Options, name: &str, config: &str, clock: &Clock) -> Result<Router, String> {
+    let registry = click_elements::registry();
+    let registry = if options.guest {
+        registry.guest()
+    } else {
+        registry
+    };
+    let environment = environment(options);
+    Router::build_with(
+        name,
+        config,
+        &registry,
+        environment,
+        &options.variables(),
+        clock.now_ns(),
+    )
+    .map_err(|errors| {
+        errors
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("\n")
+    })
+}
+
+/// Runs until an element stops the router, or nothing can happen any more in simulated time.
+fn drive(router: &mut Router, clock: &mut Clock) {
+    while !router.is_stopped() {
+        let progress = router.run(clock.now_ns());
+        if router.is_stopped() {
+            return;
+        }
+        match progress {
+            Progress::Idle { until_ns } if !clock.wait(until_ns) => return,
+            _ => {}
+        }
+    }
+}
+
+fn write_to(path: &Path, text: &str) -> Result<(), String> {
+    if path == Path::new("-") {
+        return stdout()
+            .write_all(text.as_bytes())
+            .map_err(|e| format!("standard output: {e}"));
+    }
+    fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+fn read(router: &mut Router, name: &str, clock: &Clock) -> Result<String, String> {
+    let value = router
+        .read_handler(name, "", clock.now_ns())
+        .map_err(|e| e.to_string())?;
+    Ok(String::from_utf8_lossy(&value).into_owned())
+}
+
+/// One handler alone is printed bare, several with their names.
+fn print_handlers(options: &Options, router: &mut Router, clock: &Clock) -> Result<(), String> {
+    for name in &options.handlers {
+        let value = read(router, name, clock)?;
+        let newline = if value.ends_with('\n') { "" } else { "\n" };
+        let text = if options.handlers.len() == 1 {
+            format!("{value}{newline}")
+        } else {
+            format!("{name}:\n{value}{newline}\n")
+        };
+        write_to(Path::new("-"), &text)?;
+    }
+    Ok(())
+}
+
+fn exit_code(options: &Options, router: &mut Router, clock: &Clock) -> Result<ExitCode, String> {
+    let Some(name) = &options.exit_handler else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    let value = read(router, name, clock)?;
+    match value.trim() {
+        "true" => Ok(ExitCode::SUCCESS),
+        "false" => Ok(ExitCode::FAILURE),
+        number => match number.parse::<u8>() {
+            Ok(code) => Ok(ExitCode::from(code)),
+            Err(_) => Err(format!("{name}: expected an exit status, got \"{number}\"")),
+        },
+    }
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One run of a case.
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use click_core::{ConfigError, Device, Environment, Limits, MemoryDevice, Progress, Router};
+
+use crate::case::{Case, Step};
+use crate::packet;
+
+/// Devices of a case.
+const DEVICES: u8 = 4;
+const START_NS: u64 = 1_000_000 * 1_000_000_000;
+/// A case that has not come to rest by then never will.
+const MAX_SLICES: usize = 10_000;
+
+struct Bench {
+    router: Router,
+    devices: Vec<Rc<RefCell<MemoryDevice>>>,
+    console: Rc<RefCell<Vec<String>>>,
+    now: u64,
+    folder: Folder,
+}
+
+/// A folder that goes with the run.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "clicktest-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs a case with batches of at most `batch` packets.
+pub fn run(case: &Case, batch: usize) -> Result<(), String> {
+    let folder = Folder::new();
+    for step in case.steps.iter().filter(|s| s.arg(0) == "file") {
+        std::fs::write(
+            folder.0.join(step.arg(1)),
+            packet::build(&format!("hex {}", step.text()))?,
+        )
+        .unwrap();
+    }
+    let console = Rc::new(RefCell::new(Vec::new()));
+    let devices: Vec<_> = (1..=DEVICES)
+        .map(|n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n]))))
+        .collect();
+    let built = build(
+        &in_folder(&case.config, &folder.0),
+        &devices,
+        &console,
+        batch,
+    );
+    let expected = case.steps.iter().find(|s| s.arg(0) == "error");
+    let router = match (built, expected) {
+        (Ok(router), None) => router,
+        (Ok(_), Some(_)) => {
+            return Err("an error is expected, but the configuration was built".to_string());
+        }
+        (Err(errors), None) => return Err(texts(&errors).join("\n")),
+        (Err(errors), Some(step)) => return check_errors(&texts(&errors), step),
+    };
+    let mut bench = Bench {
+        router,
+        devices,
+        console,
+        now: START_NS,
+        folder,
+    };
+    bench.settle()?;
+    case.steps.iter().try_for_each(|step| {
+        bench
+            .step(step)
+            .map_err(|message| format!("line {}: %{}: {message}", step.line, step.words.join(" ")))
+    })
+}
+
+fn in_folder(config: &str, folder: &Path) -> String {
+    config.replace("$DIR", &folder.display().to_string())
+}
+
+fn build(
+    config: &str,
+    devices: &[Rc<RefCell<MemoryDevice>>],
+    console: &Rc<RefCell<Vec<String>>>,
+    batch: usize,
+) -> Result<Router, Vec<ConfigError>> {
+    let dynamic = |d: &Rc<RefCell<MemoryDevice>>| -> Rc<RefCell<dyn Device>> { d.clone() };
+    let lines = Rc::clone(console);
+    let environment = Environment {
+        devices: (0..)
+            .zip(devices.iter().map(dynamic))
+            .collect::<BTreeMap<_, _>>(),
+        console: Rc::new(move |line| lines.borrow_mut().push(line.to_string())),
+        limits: Limits {
+            batch,
+            ..Limits::default()
+        },
+        ..Environment::new()
+    };
+    Router::build(
+        "t",
+        config,
+        &click_elements::registry(),
+        environment,
+        START_NS,
+    )
+}
+
+fn texts(errors: &[ConfigError]) -> Vec<String> {
+    errors.iter().map(ToString::to_string).collect()
+}
+
+fn check_errors(got: &[String], step: &Step) -> Result<(), String> {
+    let missing = step
+        .lines
+        .iter()
+        .find(|line| !got.iter().any(|e| e.contains(line.as_str())));
+    match missing {
+        Some(line) => Err(format!(
+            "no error contains \"{line}\"; there are\n{}",
+            got.join("\n")
+        )),
+        None if got.len() != step.lines.len() => {
+            Err(format!("unexpected errors\n{}", got.join("\n")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn compare(got: &[String], want: &[String]) -> Result<(), String> {
+    if got == want {
+        Ok(())
+    } else {
+        Err(format!(
+            "got\n{}\nexpected\n{}",
+            got.join("\n"),
+            want.join("\n")
+        ))
+    }
+}
+
+impl Bench {
+    /// Runs until there is nothing left to do at this time.
+    fn settle(&mut self) -> Result<(), String> {
+        let busy = |progress| progress == Progress::Worked;
+        let rest = (0..MAX_SLICES).position(|_| !busy(self.router.run(self.now)));
+        rest.map(|_| ())
+            .ok_or_else(|| "the router does not come to rest".to_string())
+    }
+
+    fn device(&self, step: &Step) -> Result<&Rc<RefCell<MemoryDevice>>, String> {
+        step.arg(1)
+            .parse::<usize>()
+            .ok()
+            .and_then(|n| self.devices.get(n))
+            .ok_or_else(|| "no such device".to_string())
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), String> {
+        match step.arg(0) {
+            "input" => {
+                let packets: Vec<_> = step
+                    .lines
+                    .iter()
+                    .map(|l| packet::build(l))
+                    .collect::<Result<_, _>>()?;
+                self.device(step)?.borrow_mut().input.extend(packets);
+                self.settle()
+            }
+            "output" => {
+                let got = std::mem::take(&mut self.device(step)?.borrow_mut().output);
+                let want: Vec<_> = step
+                    .lines
+                    .iter()
+                    .map(|l| packet::build(l))
+                    .collect::<Result<_, _>>()?;
+                compare(
+                    &got.iter().map(|b| hex(b)).collect::<Vec<_>>(),
+                    &want.iter().map(|b| hex(b)).collect::<Vec<_>>(),
+                )
+            }
+            "read" => {
+                let value =
+                    self.router
+                        .read_handler(step.arg(1), &step.words[2..].join(" "), self.now);
+                let value = String::from_utf8(value.map_err(|e| e.to_string())?).unwrap();
+                let lines = |s: &str| {
+                    s.trim()
+                        .lines()
+                        .map(|l| l.trim_end().to_string())
+                        .collect::<Vec<_>>()
+                };
+                compare(
+                    &lines(&value),
+                    &lines(&in_folder(&step.text(), &self.folder.0)),
+                )
+            }
+            "write" => {
+                let text = step.text();
+                let writes = [(step.arg(1), text.as_bytes())];
+                self.router
+                    .write_handlers(&writes, self.now)
+                    .map_err(|e| e.to_string())?;
+                self.settle()
+            }
+            "refuse" => self.refuse(step),
+            "swap" => {
+                let config = in_folder(&step.text(), &self.folder.0);
+                let swapped =
+                    self.router
+                        .hotswap("t", &config, &click_elements::registry(), self.now);
+                swapped.map_err(|errors| texts(&errors).join("\n"))?;
+                self.settle()
+            }
+            "console" => {
+                let got = std::mem::take(&mut *self.console.borrow_mut());
+                compare(&got, &step.lines)
+            }
+            "wait" => {
+                for _ in 0..step.arg(1).parse::<u64>().map_err(|e| e.to_string())? {
+                    self.now += 1_000_000;
+                    self.settle()?;
+                }
+                Ok(())
+            }
+            "room" => {
+                let room = step.arg(2).parse().map_err(|_| "no number".to_string())?;
+                self.device(step)?.borrow_mut().room = room;
+                self.settle()
+            }
+            "same" => {
+                let bytes = |n: usize| {
+                    std::fs::read(self.folder.0.join(step.arg(n))).map_err(|e| e.to_string())
+                };
+                compare(&[hex(&bytes(1)?)], &[hex(&bytes(2)?)])
+            }
+            "file" => Ok(()),
+            other => Err(format!("unknown step \"{other}\"")),
+        }
+    }
+
+    fn refuse(&mut self, step: &Step) -> Result<(), String> {
+        let (value, parts) = step.lines.split_first().ok_or("no value")?;
+        match self
+            .router
+            .write_handlers(&[(step.arg(1), value.as_bytes())], self.now)
+        {
+            Ok(()) => Err("the value was taken".to_string()),
+            Err(error) => match parts
+                .iter()
+                .find(|p| !error.to_string().contains(p.as_str()))
+            {
+                Some(part) => Err(format!("\"{error}\" does not contain \"{part}\"")),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the corpus and the documentation lack.
+use click_core::Entry;
+use click_core::class::ArgKind;
+
+use crate::case::Case;
+
+/// Sections of an element's documentation.
+const SECTIONS: [&str; 4] = ["# Synopsis", "# Ports", "# Handlers", "# Example"];
+
+/// Everything that is missing, one a line.
+pub fn gaps(entries: &[Entry], cases: &[Case]) -> Vec<String> {
+    let mut gaps = Vec::new();
+    for entry in entries {
+        let name = entry.class.name;
+        let prefix = format!("{}/{name}-", entry.group);
+        let own: Vec<&Case> = cases
+            .iter()
+            .filter(|c| c.name.starts_with(&prefix))
+            .collect();
+        let mut gap = |what: String| gaps.push(format!("{}/{name}: {what}", entry.group));
+        if own.is_empty() {
+            gap("no case in the corpus".to_string());
+        }
+        in_docs(entry, &mut gap);
+        handlers(entry, &own, &mut gap);
+        arguments(entry, &own, &mut gap);
+    }
+    gaps
+}
+
+fn in_docs(entry: &Entry, gap: &mut impl FnMut(String)) {
+    for section in SECTIONS.iter().filter(|s| !entry.docs.contains(*s)) {
+        gap(format!("no section {section} in its documentation"));
+    }
+    let handlers = entry.docs.split("# Handlers").nth(1).unwrap_or("");
+    for handler in entry
+        .class
+        .handlers
+        .iter()
+        .filter(|h| !handlers.contains(&format!("`{}`", h.name)))
+    {
+        gap(format!("handler {} is not documented", handler.name));
+    }
+    for arg in entry
+        .class
+        .args
+        .iter()
+        .filter(|a| !entry.docs.contains(a.name))
+    {
+        gap(format!("argument {} is not documented", arg.name));
+    }
+}
+
+fn handlers(entry: &Entry, own: &[&Case], gap: &mut impl FnMut(String)) {
+    let steps = || own.iter().flat_map(|c| &c.steps);
+    let used = |verbs: &[&str], handler: &str| {
+        let end = format!(".{handler}");
+        steps().any(|s| verbs.contains(&s.arg(0)) && s.arg(1).ends_with(&end))
+    };
+    for handler in entry.class.handlers {
+        if handler.read && !used(&["read"], handler.name) {
+            gap(format!("no case reads handler {}", handler.name));
+        }
+        if handler.write && !used(&["write"], handler.name) {
+            gap(format!("no case writes handler {}", handler.name));
+        }
+    }
+}
+
+fn arguments(entry: &Entry, own: &[&Case], gap: &mut impl FnMut(String)) {
+    let wrong = own
+        .iter()
+        .any(|c| c.steps.iter().any(|s| s.arg(0) == "error"));
+    if !entry.class.args.is_empty() && !wrong {
+        gap("no case with a wrong argument".to_string());
+    }
+    let keywords = entry
+        .class
+        .args
+        .iter()
+        .filter(|a| a.kind == ArgKind::Keyword);
+    for arg in keywords.filter(|a| !own.iter().any(|c| c.config.contains(a.name))) {
+        gap(format!("no case gives argument {}", arg.name));
+    }
+    let ports = own.iter().any(|c| c.config.contains("[1]"));
+    if entry.class.ports.starts_with("1/1-2") && !ports {
+        gap("no case connects output 1".to_string());
+    }
+}

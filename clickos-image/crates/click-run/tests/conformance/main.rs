@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Runs the conformance corpus with batches of 1 and of 32 packets, and checks that it covers the registry.
+#![allow(clippy::unwrap_used, reason = "a test")]
+mod bench;
+mod case;
+mod coverage;
+mod packet;
+
+use std::path::PathBuf;
+
+use case::Case;
+
+/// The corpus.
+fn corpus() -> Vec<Case> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../conformance");
+    let mut files = Vec::new();
+    for group in std::fs::read_dir(&root)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.is_dir())
+    {
+        files.extend(std::fs::read_dir(group).unwrap().map(|e| e.unwrap().path()));
+    }
+    files.retain(|p| p.extension().is_some_and(|e| e == "clicktest"));
+    files.sort();
+    assert!(!files.is_empty(), "no cases under {}", root.display());
+    files.iter().map(|file| Case::load(file)).collect()
+}
+
+#[test]
+fn every_case_passes_with_every_batch_size() {
+    let mut failures = Vec::new();
+    let cases = corpus();
+    for case in &cases {
+        for batch in [1, 32] {
+            if let Err(message) = bench::run(case, batch) {
+                failures.push(format!("{} (batch {batch}): {message}", case.name));
+            }
+        }
+    }
+    assert!(
+        failures.is_empty(),
+        "{} failures\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+    println!("{} cases", cases.len());
+}
+
+#[test]
+fn the_corpus_covers_the_registry() {
+    let gaps = coverage::gaps(click_elements::entries(), &corpus());
+    assert!(gaps.is_empty(), "{} gaps\n{}", gaps.len(), gaps.join("\n"));
+}
