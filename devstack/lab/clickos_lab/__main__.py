@@ -5,6 +5,7 @@ import argparse
 import os
 import signal
 import sys
+import traceback
 
 from clickos_lab import errors
 from clickos_lab.host import command as host_command
@@ -17,13 +18,29 @@ def main():
     arguments = _parse()
     signal.signal(signal.SIGTERM, _stop)
     try:
-        return arguments.run(paths.State(), arguments) or 0
+        state = paths.State()
+        return _run(state, arguments)
     except errors.LabError as e:
         say.warn(f'error: {e}')
         return 1
     except KeyboardInterrupt:
         say.warn('interrupted')
         return 130
+
+
+def _run(state, arguments):
+    """Run a command; what nobody foresaw goes to a log, with its trace."""
+    try:
+        return arguments.run(state, arguments) or 0
+    except errors.LabError:
+        raise
+    except Exception as e:
+        if not state.log.is_dir():
+            raise
+        log = state.log / 'unexpected.log'
+        with open(log, 'a') as f:
+            traceback.print_exc(file=f)
+        raise errors.LabError(f'{type(e).__name__}: {e}; see {log}')
 
 
 def _stop(_number, _frame):

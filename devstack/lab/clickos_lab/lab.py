@@ -67,9 +67,11 @@ class Lab:
             self._start([catalog.keystone()])
             cloud.fill_catalog(self.state, settings)
         with say.step('OpenStack services'):
-            self._launch(catalog.controllers())
-            self._wait(catalog.controllers())
-            self._start(catalog.compute())
+            first, *others = catalog.controllers()
+            self._launch([first, *others])
+            self._wait([first])
+            self._launch(catalog.compute())
+            self._wait(others + catalog.compute())
         with say.step('image, flavor, tenant, networks, VIM'):
             cloud.ensure(self.state, settings)
 

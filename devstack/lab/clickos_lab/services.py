@@ -83,7 +83,7 @@ class Catalog:
         return self._wsgi('keystone', OS_KEYSTONE_CONFIG_DIR='keystone')
 
     def controllers(self):
-        """The API services and workers."""
+        """The API services and workers; nova-compute needs the first."""
         return [
             self._wsgi('placement', OS_PLACEMENT_CONFIG_DIR='placement'),
             self._wsgi('neutron', OS_NEUTRON_CONFIG_DIR='neutron',

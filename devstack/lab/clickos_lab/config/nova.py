@@ -24,6 +24,8 @@ def write(site):
         **common,
         'DEFAULT': {**common['DEFAULT'],
                     'compute_driver': 'clickos.driver.ClickOSDriver',
+                    # seconds; the lab waits for the first report
+                    'report_interval': 2,
                     'instances_path': _of_compute(site, 'instances'),
                     'state_path': _of_compute(site, 'state')},
         'oslo_concurrency': {'lock_path': _of_compute(site, 'lock')},

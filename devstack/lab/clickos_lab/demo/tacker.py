@@ -4,7 +4,6 @@
 The demonstration's steps are CLI commands; these calls only look.
 """
 
-import datetime
 import json
 import time
 
@@ -39,7 +38,6 @@ class Tacker:
     def wait_operation(self, vnf_id, operation, timeout_s=90):
         """Wait for the end of the last operation of a kind.
 
-        :returns: the seconds Tacker took
         :raises LabError: with Tacker's reason if it failed
         """
         def last():
@@ -53,7 +51,6 @@ class Tacker:
             raise errors.LabError(
                 f'{operation} of VNF {vnf_id}: {done["operationState"]}: '
                 f'{(done.get("error") or {}).get("detail")}')
-        return _seconds(done)
 
     def _operations(self, vnf_id):
         return [o for o in self._get(f'{_OPERATIONS}?fields=error')
@@ -121,10 +118,3 @@ def _until(look, good, timeout_s, what):
                 f'waited {timeout_s} s in vain: {what}; last seen: {seen}')
         time.sleep(0.2)
     return seen
-
-
-def _seconds(operation):
-    began, ended = (
-        datetime.datetime.fromisoformat(operation[key].rstrip('Z'))
-        for key in ('startTime', 'stateEnteredTime'))
-    return (ended - began).total_seconds()

@@ -3,6 +3,7 @@
 
 import re
 import signal
+import subprocess
 
 from clickos_lab.demo import machines as _machines
 from clickos_lab import errors
@@ -28,21 +29,27 @@ class Ping:
 
 
 class Capture:
-    """tcpdump on the outer end of a machine's veth pair."""
+    """tcpdump on the outer end of a machine's veth pair.
 
-    def __init__(self, machines, machine, expression):
+    It ends by itself after ``count`` packets.
+    """
+
+    def __init__(self, machines, machine, expression, count):
         self._process = machines.start([
-            'tcpdump', '-n', '-l', '-Z', 'root', '-i', machine.outer,
-            *expression.split()])
+            'tcpdump', '-n', '-l', '-Z', 'root', '--immediate-mode',
+            '-c', count, '-i', machine.outer, *expression.split()])
         for line in self._process.stdout:
             if 'listening on' in line:
                 return
         raise errors.LabError(f'tcpdump does not listen on {machine.outer}')
 
     def lines(self):
-        """Stop it; return a line for each packet."""
-        return [line for line in _stop(self._process).splitlines()
-                if ' IP ' in line]
+        """Return a line for each packet, after two seconds at most."""
+        try:
+            text, _ = self._process.communicate(timeout=2)
+        except subprocess.TimeoutExpired:
+            text = _stop(self._process)
+        return [line for line in text.splitlines() if ' IP ' in line]
 
 
 def _stop(process):
