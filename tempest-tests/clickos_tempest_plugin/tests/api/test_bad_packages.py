@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages and properties that must be refused, and how it is said."""
 
+import io
+
 from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
 
@@ -43,9 +45,9 @@ class BadPackageTest(base.ClickOSTest):
 
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b01')
     def test_configuration_that_does_not_parse(self):
-        line = self.line_of('fw[0] ->')
+        line = self.line_of('fw -> passed')
         detail = self.instantiate(click=lambda text: text.replace(
-            'fw[0] ->', 'fw[0 ->'))
+            'fw -> passed', 'fw -> -> passed'))
         self.assertRegex(detail, rf'firewall\.click:{line}:\d+: ')
 
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b02')
@@ -109,7 +111,8 @@ class BadPackageTest(base.ClickOSTest):
                                     container_format='bare',
                                     visibility='private')
         self.addCleanup(images.delete_image, image['id'])
-        images.store_image_file(image['id'], b'#!/bin/sh\nexec id\n')
+        images.store_image_file(image['id'],
+                                io.BytesIO(b'#!/bin/sh\nexec id\n'))
         detail = self.instantiate(vnfd=lambda text: text.replace(
             'name: clickos', f'name: {name}'))
         self.assertIn('is not the ClickOS engine', detail)
