@@ -78,8 +78,8 @@ def _choose():
     return {
         'ports': ports,
         'passwords': {n: secrets.token_urlsafe(24) for n in PASSWORD_NAMES},
-        # Two labs on one machine must not share user ids.
-        'guest_uid': 200000 + 1000 * random.randrange(1000),
+        # Two labs on one machine must not share user ids: one each domain.
+        'guest_uid': 200000 + 0x8000 * random.randrange(20),
         'nova_uid': 64001, 'agent_uid': 64002}
 
 

@@ -41,10 +41,12 @@ def main():
 
 
 def _tempest(state, arguments):
-    workspace = state.data / 'tempest'
+    workspace, registry = state.data / 'tempest', state.data / 'tempest.yaml'
     shutil.rmtree(workspace, ignore_errors=True)
-    shell.run([state.tool('tempest'), 'init', workspace],
-              state.log / 'tempest-init.log', env=shell.environment(state))
+    registry.unlink(missing_ok=True)
+    shell.run([state.tool('tempest'), 'init', '--workspace-path', registry,
+               workspace], state.log / 'tempest-init.log',
+              env=shell.environment(state))
     _configure(state, workspace)
     say.say('tempest run')
     env = {**shell.environment(state), 'PYTHONUNBUFFERED': '1'}
