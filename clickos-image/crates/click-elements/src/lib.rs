@@ -9,6 +9,7 @@ extern crate alloc;
 #[cfg(any(test, feature = "os"))]
 extern crate std;
 
+mod arp_table;
 mod classify;
 mod prelude;
 

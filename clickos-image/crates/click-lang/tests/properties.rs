@@ -8,7 +8,7 @@ struct Anything;
 
 impl Classes for Anything {
     fn knows(&self, name: &str) -> bool {
-        name.starts_with(|c: char| c.is_ascii_uppercase())
+        ["A", "B", "C2"].contains(&name)
     }
     fn unavailable(&self, _name: &str) -> Option<&str> {
         None

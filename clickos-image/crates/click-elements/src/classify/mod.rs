@@ -12,5 +12,6 @@ mod primitive;
 pub mod program;
 mod region;
 mod show;
+mod subject;
 mod table;
 mod word;

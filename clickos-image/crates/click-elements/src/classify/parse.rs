@@ -10,7 +10,8 @@ use click_core::value::number;
 
 use super::expr::{Expr, Side};
 use super::names::{Kind, Lookup, lookup};
-use super::primitive::{Data, Field, Layer, Operator, Primitive, Subject, mask_data, subject};
+use super::primitive::{Data, Layer, Operator, Primitive, mask_data};
+use super::subject::{Field, Subject, subject};
 
 /// How deep parentheses and negations nest at most.
 const MAX_DEPTH: usize = 100;
@@ -156,7 +157,11 @@ impl<'a> Parser<'a> {
         if self.pos == start {
             return Err(format!("unknown word \"{}\"", self.ahead(0)));
         }
-        let expr = primitive.finish(&self.before, layer)?;
+        let made = primitive.finish(&self.before, layer);
+        let expr = made.map_err(|message| match (primitive.data, self.word()) {
+            (Data::None, Some(word)) => format!("{message}, got \"{word}\""),
+            _ => message,
+        })?;
         self.before = primitive;
         Ok(if negated {
             Expr::Not(Box::new(expr))

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The program from outside: options, output, exit codes.
+#![allow(clippy::unwrap_used, reason = "a test")]
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// Exit code, standard output, standard error.
+fn click(args: &[&str], input: &str) -> (i32, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_click"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+const SOURCE: &str = "InfiniteSource(LIMIT 5, STOP true) -> c :: Counter -> Discard";
+
+#[test]
+fn runs_and_prints_handlers() {
+    assert_eq!(
+        click(&["-e", SOURCE, "-h", "c.count"], ""),
+        (0, "5\n".into(), String::new())
+    );
+    let both = click(&["-e", SOURCE, "-h", "c.count", "-h", "c.class"], "");
+    assert_eq!(both.1, "c.count:\n5\n\nc.class:\nCounter\n\n");
+    assert_eq!(
+        click(&["-q", "-h", "c.count"], SOURCE).1,
+        "0\n",
+        "-q does not run"
+    );
+    assert_eq!(click(&["-e", SOURCE, "-h", "c.nothing"], "").0, 1);
+}
+
+#[test]
+fn exit_codes() {
+    assert_eq!(click(&["-e", SOURCE, "-x", "c.count"], "").0, 5);
+    let (code, _, error) = click(&["-x", "c.class", "-e", SOURCE], "");
+    assert_eq!(
+        (code, error.as_str()),
+        (1, "c.class: expected an exit status, got \"Counter\"\n")
+    );
+    assert_eq!(click(&["--nonsense"], "").0, 2);
+    assert_eq!(click(&["/does/not/exist"], "").0, 1);
+    assert_eq!(click(&["--version"], "").0, 0);
+    assert!(click(&["--help"], "").1.contains("--handler"));
+}
+
+#[test]
+fn checks_the_configuration_of_a_guest() {
+    let config = "FromDevice(0) -> Strip($N) -> Queue -> ToDevice(1);";
+    assert_eq!(
+        click(&["--check", "--guest", "-e", config, "N=14"], ""),
+        (0, String::new(), String::new())
+    );
+    let (code, _, error) = click(&["--check", "--guest", "--vifs", "1", "-e", config], "");
+    assert_eq!(code, 1);
+    assert_eq!(
+        error,
+        "config:1:18: Strip@2 :: Strip: LENGTH: expected a number, got \"$N\"\n\
+         config:1:40: ToDevice@4 :: ToDevice: DEVID: no device 1; there are 0\n"
+    );
+    let (code, _, error) = click(&["--check", "--guest"], "\nIdle ->\n ToDump(x);");
+    assert_eq!(code, 1);
+    let reason = "reaches the operating system and is not available in a guest";
+    assert_eq!(
+        error,
+        format!("<stdin>:3:2: ToDump@2 :: ToDump: {reason}\n")
+    );
+}
+
+#[test]
+fn simulated_time_takes_none() {
+    let config = "RatedSource(RATE 1, LIMIT 100, STOP true) -> c :: Counter -> Print(x, CONTENTS NONE) -> Discard";
+    let (code, output, console) = click(&["--simtime", "-e", config, "-h", "c.count"], "");
+    assert_eq!(
+        (code, output.as_str(), console.lines().count()),
+        (0, "100\n", 100)
+    );
+}
+
+#[test]
+fn the_flat_configuration_is_a_configuration() {
+    let config = "elementclass A { $n | -> Queue($n) -> } Idle -> A(5) -> Idle;";
+    let (code, flat, _) = click(&["-q", "-o", "-", "-e", config], "");
+    assert_eq!(code, 0);
+    assert!(flat.contains("A@2/Queue@1 :: Queue(5);"), "{flat}");
+    assert_eq!(click(&["-q", "-o", "-"], &flat).1, flat);
+}
