@@ -15,6 +15,7 @@ import sys
 import time
 
 from clickos_lab.config import site
+from clickos_lab.demo import http_server
 from clickos_lab import errors
 from clickos_lab.host import endpoint
 from clickos_lab import shell
@@ -81,11 +82,11 @@ class Machines:
                  binding.allow)
         return binding, made
 
-    def start(self, command):
-        """Start a program, its output a pipe; it ends with the machines."""
+    def start(self, command, output=subprocess.PIPE):
+        """Start a program; it ends with the machines."""
         process = subprocess.Popen(
             [str(word) for word in command], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            stdout=output, stderr=subprocess.STDOUT, text=True)
         self._processes.append(process)
         return process
 
@@ -94,10 +95,10 @@ class Machines:
         folder = self._state.data / 'demo-www'
         folder.mkdir(exist_ok=True)
         (folder / 'random').write_bytes(os.urandom(DOWNLOAD_BYTES))
-        self.start(machine.command(
-            'sh', '-c', 'exec "$0" -m http.server "$@" >/dev/null 2>&1',
-            sys.executable, HTTP_PORT, '--bind', binding.ip,
-            '--directory', folder))
+        with open(self._state.log / 'demo-http.log', 'ab') as log:
+            self.start(machine.command(
+                sys.executable, http_server.__file__, binding.ip, HTTP_PORT,
+                folder), output=log)
         deadline_s = time.monotonic() + 10
         while machine.run('curl', '-s', '-o', '/dev/null', '-I',
                           f'http://{binding.ip}/').returncode:
