@@ -68,7 +68,7 @@ class Client:
 
     A guest is a Server, a Vnf, or a Nova server's UUID as text. Every method
     raises ClickOSError if clickos-api refuses, and keystoneauth's exceptions
-    if it or keystone cannot be reached.
+    if it or keystone cannot be reached, or something else answers.
 
     :param session: keystoneauth session
     :param adapter_options: such as region_name, interface, endpoint_override
@@ -80,26 +80,25 @@ class Client:
 
     def list_handlers(self, guest):
         """List handlers as [{'name': ..., 'read': bool, 'write': bool}]."""
-        return self._call('GET', guest, '/handlers')['handlers']
+        return self._call('handlers', 'GET', guest, '/handlers')
 
     def read(self, guest, name):
         """Return the value of a handler."""
-        return self._call('GET', guest, _handler(name))['value']
+        return self._call('value', 'GET', guest, _handler(name))
 
     def write(self, guest, name, value):
         """Write one handler; return the revision of desired state."""
-        return self._call('PUT', guest, _handler(name),
-                          {'value': value})['revision']
+        return self._call('revision', 'PUT', guest, _handler(name),
+                          {'value': value})
 
     def write_many(self, guest, writes):
         """Write [[name, value], ...], all or none; return the revision."""
-        return self._call('POST', guest, '/handlers',
-                          {'writes': writes})['revision']
+        return self._call('revision', 'POST', guest, '/handlers',
+                          {'writes': writes})
 
     def desired_state(self, guest):
-        """Return (revision, [[name, value], ...])."""
-        body = self._call('GET', guest, '/desired-state')
-        return body['revision'], body['writes']
+        """Return the [[name, value], ...] that are in force."""
+        return self._call('writes', 'GET', guest, '/desired-state')
 
     def delete_desired_state(self, guest):
         """Forget a guest's desired state; may be called twice.
@@ -108,12 +107,19 @@ class Client:
         left of a server that is gone.
         """
         try:
-            self._call('DELETE', guest, '/desired-state')
+            self._send('DELETE', guest, '/desired-state')
         except ClickOSError as exc:
             if exc.status != 404:
                 raise
 
-    def _call(self, method, guest, path, body=None):
+    def _call(self, wanted, *request):
+        answer = self._send(*request)
+        try:
+            return answer.json()[wanted]
+        except (ValueError, KeyError, TypeError):
+            raise ks_exc.InvalidResponse(answer)
+
+    def _send(self, method, guest, path, body=None):
         if isinstance(guest, str):
             guest = Server(guest)
         answer = self._adapter.request(
@@ -121,7 +127,7 @@ class Client:
             raise_exc=False)
         if answer.status_code >= 400:
             raise _error(answer)
-        return answer.json() if answer.content else None
+        return answer
 
 
 def _handler(name):
@@ -132,8 +138,8 @@ def _error(answer):
     """Return the ClickOSError, or keystoneauth's error if it is none."""
     try:
         error = answer.json()['error']
-        return ClickOSError(answer.status_code, error['code'],
-                            error['message'])
+        return ClickOSError(answer.status_code, str(error['code']),
+                            str(error['message']))
     except (ValueError, KeyError, TypeError):
         return ks_exc.from_response(answer, answer.request.method,
                                     answer.request.url)

@@ -182,7 +182,7 @@ class CommandTest(base.TestCase):
         clickos = self.manager.clickos
         self.assertEqual(1, clickos.write_many(
             client.Vnf(self.vnf_id), [['a/b.x', '1'], ['c.x', '2']]))
-        self.assertEqual((1, [['a/b.x', '1'], ['c.x', '2']]),
+        self.assertEqual([['a/b.x', '1'], ['c.x', '2']],
                          clickos.desired_state(self.server_id))
         clickos.delete_desired_state(self.server_id)
         self.assertEqual(0, self.state()['revision'])

@@ -168,7 +168,7 @@ class Cloud:
         self.ports[port.id] = port
         return port
 
-    def clickos_api(self, _adapter, path, method, json=None):
+    def clickos_api(self, _adapter, path, method, json=None, **options):
         server_id, what = path.split('/')[3:]
         self.calls.append((method, server_id, what, json))
         status, body = self._api_answer(server_id, what, method, json)

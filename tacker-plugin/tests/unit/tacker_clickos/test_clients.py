@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections and the client of clickos-api."""
 
+import json
 from unittest import mock
 
 from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ka_exceptions
+import requests
 
 from tacker_clickos import clickos_api
 from tacker_clickos import exception
@@ -53,13 +55,13 @@ class ClickosApiTest(base.TestCase):
         connection.config.get_region_name.return_value = None
         self.client = clickos_api.Client(connection)
 
-    def answer(self, status, body, text=''):
-        response = mock.Mock(spec_set=('status_code', 'content', 'text',
-                                       'json'))
-        response.status_code, response.content = status, b'x'
-        response.text = text
-        response.json.side_effect = (body if isinstance(body, Exception)
-                                     else lambda: body)
+    def answer(self, status, body):
+        """Let clickos-api answer with an object as JSON, or with text."""
+        response = requests.Response()
+        response.status_code = status
+        response.request = requests.Request('GET', 'http://api').prepare()
+        text = body if isinstance(body, str) else json.dumps(body)
+        response._content = text.encode()
         self.request.side_effect = lambda *a, **k: response
 
     def test_errors_keep_code_message_and_status(self):
@@ -71,13 +73,22 @@ class ClickosApiTest(base.TestCase):
                          str(refused.exception))
         self.assertEqual(400, refused.exception.status)
 
+    def test_messages_are_bounded(self):
+        self.answer(400, {'error': {'code': 'x' * 9000,
+                                    'message': 'y' * 9000}})
+        with self.assertRaisesRegex(exception.HandlerRefused,
+                                    '^x{64}: y{4000}$'):
+            self.client.write('s', [])
+
     def test_answers_of_something_else(self):
-        for body in (ValueError(), [], {}, {'error': 'x'}):
-            self.answer(502, body, text='<html>' + 'x' * 9000)
-            with self.assertRaisesRegex(exception.HandlerRefused,
-                                        'http-502: <html>') as refused:
-                self.client.write('s', [])
-            self.assertLess(len(str(refused.exception)), 5000)
+        for status, body in ((502, '<html>' + 'x' * 9000), (404, []),
+                             (403, {}), (404, {'error': 'x'}),
+                             (200, '<html>'), (200, []), (200, {})):
+            self.answer(status, body)
+            with self.assertRaisesRegex(exception.ApiUnavailable,
+                                        'clickos-api: ') as failed:
+                self.client.desired_writes('s')
+            self.assertLess(len(str(failed.exception)), 5000)
 
     def test_no_service_and_no_answer(self):
         for error in (ka_exceptions.EndpointNotFound('no clickos service'),
