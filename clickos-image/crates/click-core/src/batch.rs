@@ -42,6 +42,11 @@ impl Batch {
         self.packets.pop_front()
     }
 
+    /// Takes the youngest packet.
+    pub fn pop_back(&mut self) -> Option<Packet> {
+        self.packets.pop_back()
+    }
+
     /// The oldest packet.
     pub fn front(&self) -> Option<&Packet> {
         self.packets.front()

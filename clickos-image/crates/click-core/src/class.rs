@@ -24,6 +24,8 @@ pub struct Class {
     pub args: &'static [Arg],
     /// Its handlers, besides those every element has.
     pub handlers: &'static [Handler],
+    /// Handlers it has once per port, numbered from 0: `tickets` stands for `tickets0`, `tickets1` ...
+    pub port_handlers: &'static [Handler],
     /// Built before all others, because it defines names they use.
     pub defines_names: bool,
     /// Makes an element.
@@ -40,6 +42,7 @@ impl Class {
         flow: "x/x",
         args: &[],
         handlers: &[],
+        port_handlers: &[],
         defines_names: false,
         build: |_| None,
     };

@@ -63,7 +63,9 @@ impl<'a> Context<'a> {
         let pulled = self.engine.with(edge.element, |element, ctx| {
             element.pull(ctx, edge.port, max)
         });
-        pulled.unwrap_or_default()
+        let pulled = pulled.unwrap_or_default();
+        self.engine.moved |= !pulled.is_empty();
+        pulled
     }
 
     /// An empty batch, with memory of an earlier one if possible.

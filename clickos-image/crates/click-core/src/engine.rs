@@ -67,6 +67,8 @@ pub struct Engine {
     pub now_ns: u64,
     pub random: u64,
     pub stopped: bool,
+    /// Whether packets were pulled, even if none of them arrived at the task that wanted them.
+    pub moved: bool,
     pub max_batch: usize,
     pub reads: u64,
     pub writes: u64,
@@ -95,6 +97,7 @@ impl Engine {
             console,
             now_ns,
             stopped: false,
+            moved: false,
             max_batch: limits.batch.max(1),
             reads: 0,
             writes: 0,

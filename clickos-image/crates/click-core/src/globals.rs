@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 
 use crate::class::{Handler, read, write};
+use crate::handlers::HandlerInfo;
 use crate::router::Router;
 
 /// A handler of the router.
@@ -71,7 +72,10 @@ impl Global {
                     .map(|r| format!("{} {}", r.kind, r.value))
                     .collect::<Vec<_>>(),
             ),
-            Self::Handlers => ALL.iter().map(|(h, _)| handler_line(*h)).collect(),
+            Self::Handlers => ALL
+                .iter()
+                .map(|(h, _)| handler_line(h.named(h.name.to_string())))
+                .collect(),
             Self::Packages => "click\nclickos\n".to_string(),
             Self::Pool => {
                 let pool = &router.engine.pool;
@@ -93,7 +97,7 @@ impl Global {
     }
 }
 
-fn handler_line(h: Handler) -> String {
+fn handler_line(h: HandlerInfo) -> String {
     let flags = match (h.read, h.write) {
         (true, true) => "rw",
         (true, false) => "r",

@@ -34,7 +34,7 @@ pub const COMMON: [Handler; 5] = [
 /// Where a name leads.
 enum Target {
     Global(Global),
-    Element(usize, Handler),
+    Element(usize, HandlerInfo),
 }
 
 /// A write that is known to be good.
@@ -50,36 +50,51 @@ enum Prepared {
 /// Batches a write may set in motion before it returns; what is left moves in the next slice.
 const ENTRIES: usize = 16_384;
 
+impl Handler {
+    /// The handler under this name.
+    pub(crate) fn named(&self, name: String) -> HandlerInfo {
+        HandlerInfo {
+            name,
+            read: self.read,
+            write: self.write,
+        }
+    }
+}
+
 impl Router {
     /// All handlers, of all elements and the global ones.
     pub fn handlers(&self) -> Vec<HandlerInfo> {
-        let info = |name: String, h: Handler| HandlerInfo {
-            name,
-            read: h.read,
-            write: h.write,
-        };
         let mut list: Vec<_> = globals::ALL
             .iter()
-            .map(|(h, _)| info(h.name.to_string(), *h))
+            .map(|(h, _)| h.named(h.name.to_string()))
             .collect();
         for index in 0..self.classes.len() {
             let element = &self.engine.slots[index].name;
-            list.extend(
-                self.handlers_of(index)
-                    .into_iter()
-                    .map(|h| info(format!("{element}.{}", h.name), h)),
-            );
+            for mut handler in self.handlers_of(index) {
+                handler.name = format!("{element}.{}", handler.name);
+                list.push(handler);
+            }
         }
         list
     }
 
-    /// The handlers of one element: its class's, and those every element has.
-    pub(crate) fn handlers_of(&self, index: usize) -> Vec<Handler> {
+    /// The handlers of one element: those every element has, its class's, and those of its ports.
+    pub(crate) fn handlers_of(&self, index: usize) -> Vec<HandlerInfo> {
         let own = self.classes[index].handlers;
         let common = COMMON
             .iter()
             .filter(|c| own.iter().all(|h| h.name != c.name));
-        common.chain(own).copied().collect()
+        let fixed = common.chain(own).map(|h| h.named(h.name.to_string()));
+        let of_ports = self.classes[index].port_handlers.iter().flat_map(|h| {
+            (0..self.ports_of(index)).map(move |port| h.named(format!("{}{port}", h.name)))
+        });
+        fixed.chain(of_ports).collect()
+    }
+
+    /// Inputs or outputs of an element, whichever are more.
+    fn ports_of(&self, index: usize) -> usize {
+        let slot = &self.engine.slots[index];
+        slot.inputs.len().max(slot.outputs.len())
     }
 
     fn find(&self, full: &str) -> Result<Target, HandlerError> {
@@ -129,7 +144,7 @@ impl Router {
                 return Err(not_permitted(name, "read"));
             }
             Target::Element(index, handler) => self
-                .read_of(index, handler.name, param)
+                .read_of(index, &handler.name, param)
                 .map_err(|e| e.named(name))?,
         };
         Ok(text.into_bytes())
@@ -214,7 +229,7 @@ impl Router {
                 let element = self.engine.slots[index].element.as_ref();
                 let element = element.expect("no element runs while handlers are called");
                 let change = element
-                    .write(&self.view(index), handler.name, text.trim())
+                    .write(&self.view(index), &handler.name, text.trim())
                     .map_err(|e| e.named(name))?;
                 let config = (handler.name == "config").then(|| text.trim().to_string());
                 Ok(Prepared::Element {

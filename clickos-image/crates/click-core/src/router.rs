@@ -191,7 +191,8 @@ impl Router {
             let Some(element) = self.engine.tasks.next() else {
                 break;
             };
-            let worked = self.engine.with(element, |e, ctx| e.run_task(ctx)) == Some(true);
+            let mut worked = self.engine.with(element, |e, ctx| e.run_task(ctx)) == Some(true);
+            worked |= core::mem::take(&mut self.engine.moved);
             any |= worked;
             idle = if worked { 0 } else { idle + 1 };
             if !self.engine.drain(entries) {

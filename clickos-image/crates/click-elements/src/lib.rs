@@ -11,6 +11,7 @@ extern crate std;
 
 mod arp_table;
 mod classify;
+mod fifo;
 mod prelude;
 
 use click_core::{Entry, Registry};

@@ -29,18 +29,23 @@ pub fn gaps(entries: &[Entry], cases: &[Case]) -> Vec<String> {
     gaps
 }
 
+/// Name, read, write of each handler; of those once per port the first stands for all.
+fn all_handlers(entry: &Entry) -> impl Iterator<Item = (String, bool, bool)> {
+    let fixed = entry.class.handlers.iter();
+    let fixed = fixed.map(|h| (h.name.to_string(), h.read, h.write));
+    let of_ports = entry.class.port_handlers.iter();
+    fixed.chain(of_ports.map(|h| (format!("{}0", h.name), h.read, h.write)))
+}
+
 fn in_docs(entry: &Entry, gap: &mut impl FnMut(String)) {
     for section in SECTIONS.iter().filter(|s| !entry.docs.contains(*s)) {
         gap(format!("no section {section} in its documentation"));
     }
     let handlers = entry.docs.split("# Handlers").nth(1).unwrap_or("");
-    for handler in entry
-        .class
-        .handlers
-        .iter()
-        .filter(|h| !handlers.contains(&format!("`{}`", h.name)))
-    {
-        gap(format!("handler {} is not documented", handler.name));
+    for (name, ..) in all_handlers(entry) {
+        if !handlers.contains(&format!("`{name}`")) {
+            gap(format!("handler {name} is not documented"));
+        }
     }
     for arg in entry
         .class
@@ -58,12 +63,12 @@ fn handlers(entry: &Entry, own: &[&Case], gap: &mut impl FnMut(String)) {
         let end = format!(".{handler}");
         steps().any(|s| verbs.contains(&s.arg(0)) && s.arg(1).ends_with(&end))
     };
-    for handler in entry.class.handlers {
-        if handler.read && !used(&["read"], handler.name) {
-            gap(format!("no case reads handler {}", handler.name));
+    for (name, read, write) in all_handlers(entry) {
+        if read && !used(&["read"], &name) {
+            gap(format!("no case reads handler {name}"));
         }
-        if handler.write && !used(&["write"], handler.name) {
-            gap(format!("no case writes handler {}", handler.name));
+        if write && !used(&["write"], &name) {
+            gap(format!("no case writes handler {name}"));
         }
     }
 }

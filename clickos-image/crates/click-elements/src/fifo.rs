@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the queue classes share: a bounded store that says when it is empty or full.
+use crate::prelude::*;
+use click_core::class::{Arg, Handler};
+
+/// Which packet goes when there is no room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Full {
+    /// The one that came.
+    DropNew,
+    /// The one that waited longest.
+    DropOldest,
+    /// At input 0 the one that came; at input 1, which is last in, first out, the youngest stored.
+    Mixed,
+}
+
+/// Default capacity in packets.
+const CAPACITY: usize = 1000;
+
+pub const ARGS: &[Arg] = &[optional("CAPACITY")];
+pub const HANDLERS: &[Handler] = &[
+    read("length"),
+    read("highwater_length"),
+    read_write("capacity"),
+    read("drops"),
+    write("reset_counts"),
+    write("reset"),
+];
+
+/// A queue class but for its name, input count and `build`.
+pub const CLASS: Class = Class {
+    ports: "1/1-2",
+    processing: "h/lh",
+    args: ARGS,
+    handlers: HANDLERS,
+    ..Class::DEFAULT
+};
+
+pub fn build(args: &mut Args<'_>, full: Full) -> Built {
+    Some(Box::new(Queue {
+        capacity: args.or("CAPACITY", CAPACITY)?,
+        full,
+        stored: Batch::new(),
+        drops: 0,
+        highwater: 0,
+    }))
+}
+
+struct Queue {
+    capacity: usize,
+    full: Full,
+    stored: Batch,
+    drops: u64,
+    highwater: usize,
+}
+
+impl Queue {
+    fn signal_state(&self, ctx: &mut Context<'_>) {
+        ctx.set_readable(!self.stored.is_empty());
+        ctx.set_writable(self.stored.len() < self.capacity);
+    }
+
+    /// Stores at the end; gives back what has no room.
+    fn append(&mut self, ctx: &mut Context<'_>, mut batch: Batch) -> Batch {
+        if self.full == Full::DropOldest {
+            self.stored.append(&mut batch);
+            batch.extend(self.trim_front());
+            return batch;
+        }
+        let room = self.capacity.saturating_sub(self.stored.len());
+        if room >= batch.len() {
+            self.stored.append(&mut batch);
+            return batch;
+        }
+        let mut rest = ctx.batch();
+        self.stored.extend(batch.drain_front(room));
+        rest.append(&mut batch);
+        ctx.recycle(batch);
+        rest
+    }
+
+    /// Takes the oldest packets until the others fit.
+    fn trim_front(&mut self) -> impl Iterator<Item = Packet> {
+        let excess = self.stored.len().saturating_sub(self.capacity);
+        self.stored.drain_front(excess)
+    }
+
+    /// Stores in front, one by one; gives back the youngest of what has no room.
+    fn prepend(&mut self, ctx: &mut Context<'_>, mut batch: Batch) -> Batch {
+        let mut rest = ctx.batch();
+        for packet in batch.drain_front(usize::MAX) {
+            if self.stored.len() >= self.capacity {
+                rest.extend(self.stored.pop_back());
+            }
+            if self.capacity == 0 {
+                rest.push_back(packet);
+            } else {
+                self.stored.push_front(packet);
+            }
+        }
+        ctx.recycle(batch);
+        rest
+    }
+
+    /// Sets the capacity; what has no room any more is dropped, as Click does without counting it.
+    fn resize(&mut self, capacity: usize) {
+        self.capacity = capacity;
+        if self.full == Full::DropOldest {
+            self.trim_front().for_each(drop);
+        }
+        while self.stored.len() > capacity {
+            self.stored.pop_back();
+        }
+    }
+}
+
+impl Element for Queue {
+    fn push(&mut self, ctx: &mut Context<'_>, port: usize, batch: Batch) {
+        let rest = if port == 0 {
+            self.append(ctx, batch)
+        } else {
+            self.prepend(ctx, batch)
+        };
+        self.highwater = self.highwater.max(self.stored.len());
+        self.drops += rest.len() as u64;
+        self.signal_state(ctx);
+        ctx.push(1, rest);
+    }
+
+    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
+        let mut batch = ctx.batch();
+        batch.extend(self.stored.drain_front(max));
+        self.signal_state(ctx);
+        batch
+    }
+
+    fn signal(&self) -> Signal {
+        Signal::Own
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "length" => text(self.stored.len()),
+            "highwater_length" => text(self.highwater),
+            "capacity" => text(self.capacity),
+            "drops" => text(self.drops),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "capacity" => on_value(view, value, |me: &mut Self, capacity, ctx| {
+                me.resize(capacity);
+                me.signal_state(ctx);
+            }),
+            "reset_counts" => {
+                on_write(|me: &mut Self, _| (me.drops, me.highwater) = (0, me.stored.len()))
+            }
+            "reset" => on_write(|me: &mut Self, ctx| {
+                let stored = core::mem::take(&mut me.stored);
+                me.signal_state(ctx);
+                ctx.push(1, stored);
+            }),
+            _ => undeclared(handler),
+        }
+    }
+
+    /// Packets and counts move over; what does not fit the new capacity is dropped.
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
+            return;
+        };
+        (self.drops, self.highwater) = (old.drops, old.highwater.min(self.capacity));
+        let rest = self.append(ctx, core::mem::take(&mut old.stored));
+        self.drops += rest.len() as u64;
+        ctx.recycle(rest);
+        self.signal_state(ctx);
+    }
+}
