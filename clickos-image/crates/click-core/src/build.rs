@@ -11,20 +11,12 @@ use click_lang::{ConfigError, Errors, Flat, FlatElement, Place, Scope, flatten, 
 use crate::args::{Args, Surroundings};
 use crate::class::Class;
 use crate::element::Element;
-use crate::engine::{Edge, Engine, Slot};
+use crate::engine::{Edge, Engine, Plan, Slot};
 use crate::environment::Environment;
 use crate::graph::{Graph, count_ports, label};
 use crate::names::Names;
 use crate::pool::PacketPool;
 use crate::registry::Registry;
-
-/// What `assemble` makes.
-pub struct Assembled {
-    pub flat: Flat,
-    pub graph: Graph,
-    pub classes: Vec<&'static Class>,
-    pub engine: Engine,
-}
 
 /// The packages a configuration may `require`.
 const PACKAGES: [&str; 2] = ["click", "clickos"];
@@ -38,7 +30,7 @@ pub fn assemble(
     globals: &Scope,
     pool: PacketPool,
     now_ns: u64,
-) -> Result<Assembled, (Vec<ConfigError>, PacketPool)> {
+) -> Result<Engine, (Vec<ConfigError>, PacketPool)> {
     let mut errors = Errors::default();
     let limits = click_lang::Limits {
         config_bytes: environment.limits.config_bytes,
@@ -68,13 +60,14 @@ pub fn assemble(
         return Err((errors.into_sorted(), pool));
     };
     let slots = connect(&flat, &graph, &counts, elements);
-    let engine = Engine::new(slots, environment, names, pool, now_ns);
-    Ok(Assembled {
+    let plan = Plan {
+        text: config.to_string(),
         flat,
         graph,
         classes,
-        engine,
-    })
+        class_names: registry.iter().map(|(name, _)| name).collect(),
+    };
+    Ok(Engine::new(plan, slots, environment, names, pool, now_ns))
 }
 
 /// Elements every configuration has; a configuration may also name them itself.
@@ -218,15 +211,14 @@ fn connect(
 }
 
 /// Lets every element start; the first that cannot is an error at its place.
-pub fn initialize(assembled: &mut Assembled) -> Result<(), Vec<ConfigError>> {
+pub fn initialize(engine: &mut Engine) -> Result<(), Vec<ConfigError>> {
     let mut errors = Errors::default();
-    for index in 0..assembled.engine.slots.len() {
-        let started = assembled
-            .engine
-            .with(index, |element, ctx| element.initialize(ctx));
+    for index in 0..engine.slots.len() {
+        let started = engine.with(index, |element, ctx| element.initialize(ctx));
         if let Some(Err(message)) = started {
-            let message = format!("{}: {message}", label(&assembled.flat, index));
-            errors.add(&assembled.flat.elements[index].place, message);
+            let flat = &engine.plan.flat;
+            let message = format!("{}: {message}", label(flat, index));
+            errors.add(&flat.elements[index].place, message);
         }
     }
     if errors.is_empty() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What an element can do while it is called.
 use alloc::rc::Rc;
+use alloc::string::String;
 use core::cell::RefCell;
 
 use crate::args::Surroundings;
@@ -8,6 +9,8 @@ use crate::batch::Batch;
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::environment::Limits;
+use crate::error::HandlerError;
+use crate::handlers::HandlerInfo;
 use crate::packet::Packet;
 use crate::pool::PacketPool;
 
@@ -147,7 +150,47 @@ impl<'a> Context<'a> {
 
     /// Stops the router after this slice.
     pub fn stop(&mut self) {
-        self.engine.stopped = true;
+        self.engine.stops = self.engine.stops.saturating_add(1);
+    }
+
+    /// Makes this element the one that decides what a request to stop means. Returns whether it is
+    /// the only one.
+    pub fn manage_stops(&mut self) -> bool {
+        let first = self.engine.manager.is_none();
+        self.engine.manager.get_or_insert(self.me);
+        first
+    }
+
+    /// Leaves requests to stop to the router again.
+    pub fn leave_stops(&mut self) {
+        if self.engine.manager == Some(self.me) {
+            self.engine.manager = None;
+        }
+    }
+
+    /// Calls a read handler; `name` is looked up from the element's compound outwards.
+    ///
+    /// # Errors
+    /// There is no such handler, it cannot be read, or it refused `param`.
+    pub fn read_handler(&mut self, name: &str, param: &str) -> Result<String, HandlerError> {
+        let name = self.engine.resolve(self.me, name)?;
+        self.engine.read(&name, param)
+    }
+
+    /// Calls a write handler; `name` is looked up from the element's compound outwards. What it sets
+    /// in motion moves after the caller has returned.
+    ///
+    /// # Errors
+    /// There is no such handler, it cannot be written, or it refused `value`.
+    pub fn write_handler(&mut self, name: &str, value: &str) -> Result<(), HandlerError> {
+        let name = self.engine.resolve(self.me, name)?;
+        self.engine.write(&[(&name, value.as_bytes())])
+    }
+
+    /// The handler of this name as seen from the element, if there is one.
+    pub fn handler_info(&self, name: &str) -> Option<HandlerInfo> {
+        let name = self.engine.resolve(self.me, name).ok()?;
+        self.engine.info(&name).ok()
     }
 
     /// A device by its number.

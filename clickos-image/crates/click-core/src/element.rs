@@ -3,12 +3,14 @@
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::any::Any;
 
 use crate::args::Surroundings;
 use crate::batch::Batch;
 use crate::context::Context;
 use crate::error::HandlerError;
+use crate::handlers::HandlerInfo;
 use crate::packet::Packet;
 use crate::value::FromArg;
 
@@ -152,6 +154,25 @@ pub trait Element: AsAny {
             "{handler} is declared but not implemented"
         )))
     }
+
+    /// Calls a read handler that does more than look, such as a script; `None` leaves it to `read`.
+    fn call(
+        &mut self,
+        _ctx: &mut Context<'_>,
+        _handler: &str,
+        _param: &str,
+    ) -> Option<Result<String, HandlerError>> {
+        None
+    }
+
+    /// Handlers this element has beyond its class's. `asked` is the name that is looked for, so that
+    /// an element can answer to any; it is empty for a list.
+    fn more_handlers(&self, _asked: &str) -> Vec<HandlerInfo> {
+        Vec::new()
+    }
+
+    /// The router was asked to stop, and this element manages that (`Context::manage_stops`).
+    fn stop_requested(&mut self, _ctx: &mut Context<'_>) {}
 
     /// Takes over what `old`, of the same name in the configuration before, has stored.
     fn take_state(&mut self, _ctx: &mut Context<'_>, _old: &mut dyn Element) {}

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The running graph: element slots, the batches under way, tasks and timers.
 use alloc::boxed::Box;
+use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use click_lang::Flat;
+
 use crate::batch::Batch;
+use crate::class::Class;
 use crate::console::Console;
 use crate::context::Context;
 use crate::element::Element;
 use crate::environment::Environment;
+use crate::graph::Graph;
 use crate::names::Names;
 use crate::pool::PacketPool;
 use crate::sched::{Tasks, Timers};
@@ -54,7 +59,20 @@ struct Work {
 /// Batches kept for reuse at most.
 const SPARE: usize = 256;
 
+/// What the configuration says; it does not change while the router runs.
+pub struct Plan {
+    /// The text it was made of.
+    pub text: String,
+    pub flat: Flat,
+    pub graph: Graph,
+    /// The class of each element.
+    pub classes: Vec<&'static Class>,
+    /// All classes there are.
+    pub class_names: Vec<&'static str>,
+}
+
 pub struct Engine {
+    pub plan: Rc<Plan>,
     pub slots: Vec<Slot>,
     work: Vec<Work>,
     spare: Vec<Batch>,
@@ -66,7 +84,12 @@ pub struct Engine {
     pub console: Console,
     pub now_ns: u64,
     pub random: u64,
-    pub stopped: bool,
+    /// Requests to stop that no element has dealt with.
+    pub stops: u32,
+    /// The element that is asked when the router is to stop.
+    pub manager: Option<usize>,
+    /// Elements that are running now, one in another.
+    depth: usize,
     /// Whether packets were pulled, even if none of them arrived at the task that wanted them.
     pub moved: bool,
     pub max_batch: usize,
@@ -76,6 +99,7 @@ pub struct Engine {
 
 impl Engine {
     pub fn new(
+        plan: Plan,
         slots: Vec<Slot>,
         environment: Environment,
         names: Names,
@@ -85,6 +109,7 @@ impl Engine {
         let limits = environment.limits;
         let console = Console::new(environment.console.clone(), limits.console_lines_per_s);
         Self {
+            plan: Rc::new(plan),
             tasks: Tasks::new(slots.len()),
             timers: Timers::new(slots.len()),
             slots,
@@ -96,7 +121,9 @@ impl Engine {
             names,
             console,
             now_ns,
-            stopped: false,
+            stops: 0,
+            manager: None,
+            depth: 0,
             moved: false,
             max_batch: limits.batch.max(1),
             reads: 0,
@@ -112,11 +139,20 @@ impl Engine {
     ) -> Option<R> {
         let mut element = self.slots[me].element.take()?;
         let mark = self.work.len();
+        self.depth += 1;
         let result = call(&mut *element, &mut Context::new(self, me));
+        self.depth -= 1;
         self.slots[me].element = Some(element);
-        // what it sent first goes first, and all the way before what it sent next
-        self.work[mark..].reverse();
+        // what was sent first goes first, and all the way before what was sent next
+        if self.depth == 0 {
+            self.work[mark..].reverse();
+        }
         Some(result)
+    }
+
+    /// How many elements are running, one in another.
+    pub fn depth(&self) -> usize {
+        self.depth
     }
 
     /// An empty batch with memory, if there is one.

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 
 use crate::class::{Handler, read, write};
+use crate::engine::Engine;
 use crate::handlers::HandlerInfo;
 use crate::router::Router;
 
@@ -44,11 +45,11 @@ impl Global {
     }
 
     /// The value; `None` if it cannot be read.
-    pub fn read(self, router: &Router) -> Option<String> {
+    pub fn read(self, engine: &Engine) -> Option<String> {
         let lines = |items: &[String]| items.iter().map(|i| format!("{i}\n")).collect::<String>();
+        let plan = &engine.plan;
         let names = || {
-            router
-                .engine
+            engine
                 .slots
                 .iter()
                 .map(|s| s.name.clone())
@@ -56,16 +57,12 @@ impl Global {
         };
         Some(match self {
             Self::Version => env!("CARGO_PKG_VERSION").to_string(),
-            Self::List => format!("{}\n{}", router.engine.slots.len(), lines(&names())),
-            Self::Classes => router
-                .class_names
-                .iter()
-                .map(|c| format!("{c}\n"))
-                .collect(),
-            Self::Config => router.text.clone(),
-            Self::FlatConfig => router.flat_text(),
+            Self::List => format!("{}\n{}", engine.slots.len(), lines(&names())),
+            Self::Classes => plan.class_names.iter().map(|c| format!("{c}\n")).collect(),
+            Self::Config => plan.text.clone(),
+            Self::FlatConfig => engine.flat_text(),
             Self::Requirements => lines(
-                &router
+                &plan
                     .flat
                     .requirements
                     .iter()
@@ -78,7 +75,7 @@ impl Global {
                 .collect(),
             Self::Packages => "click\nclickos\n".to_string(),
             Self::Pool => {
-                let pool = &router.engine.pool;
+                let pool = &engine.pool;
                 format!(
                     "in_use {}\nlimit {}\nrefused {}\n",
                     pool.in_use(),
@@ -90,9 +87,9 @@ impl Global {
         })
     }
 
-    pub fn write(self, router: &mut Router) {
+    pub fn write(self, engine: &mut Engine) {
         if self == Self::Stop {
-            router.engine.stopped = true;
+            engine.stops = engine.stops.saturating_add(1);
         }
     }
 }
@@ -109,15 +106,21 @@ fn handler_line(h: HandlerInfo) -> String {
 impl Router {
     /// The configuration as it runs now, flat: handlers may have changed arguments.
     pub fn flat_text(&self) -> String {
-        let mut flat = self.flat.clone();
-        for (element, slot) in flat.elements.iter_mut().zip(&self.engine.slots) {
+        self.engine.flat_text()
+    }
+}
+
+impl Engine {
+    fn flat_text(&self) -> String {
+        let mut flat = self.plan.flat.clone();
+        for (element, slot) in flat.elements.iter_mut().zip(&self.slots) {
             element.config.clone_from(&slot.config);
         }
         flat.to_string()
     }
 
     pub(crate) fn handlers_text(&self, index: usize) -> String {
-        self.handlers_of(index)
+        self.handlers_of(index, "")
             .into_iter()
             .map(handler_line)
             .collect()
@@ -125,7 +128,7 @@ impl Router {
 
     /// The ports of an element as Click's `ports` handler prints them.
     pub(crate) fn ports_text(&self, index: usize) -> String {
-        let slot = &self.engine.slots[index];
+        let slot = &self.slots[index];
         let mut out = String::new();
         for (output, count) in [(false, slot.inputs.len()), (true, slot.outputs.len())] {
             let what = if output { "output" } else { "input" };
@@ -138,7 +141,7 @@ impl Router {
     }
 
     fn port_line(&self, index: usize, output: bool, port: usize) -> String {
-        let graph = &self.graph;
+        let graph = &self.plan.graph;
         let pull = if output {
             graph.output_is_pull(index, port)
         } else {
@@ -151,14 +154,11 @@ impl Router {
             ""
         };
         let mut ends = Vec::new();
-        for c in &self.flat.connections {
+        for c in &self.plan.flat.connections {
             if output && c.from == (index, port) {
-                ends.push(format!("[{}] {}", c.to.1, self.engine.slots[c.to.0].name));
+                ends.push(format!("[{}] {}", c.to.1, self.slots[c.to.0].name));
             } else if !output && c.to == (index, port) {
-                ends.push(format!(
-                    "{} [{}]",
-                    self.engine.slots[c.from.0].name, c.from.1
-                ));
+                ends.push(format!("{} [{}]", self.slots[c.from.0].name, c.from.1));
             }
         }
         format!("{kind}{agnostic}\t-\t{}", ends.join(", "))

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use crate::args::Surroundings;
 use crate::class::{Handler, read};
 use crate::element::{Change, View};
+use crate::engine::Engine;
 use crate::error::HandlerError;
 use crate::globals::{self, Global};
 use crate::router::Router;
@@ -50,6 +51,9 @@ enum Prepared {
 /// Batches a write may set in motion before it returns; what is left moves in the next slice.
 const ENTRIES: usize = 16_384;
 
+/// How deep handlers may call handlers.
+const MAX_CALLS: usize = 32;
+
 impl Handler {
     /// The handler under this name.
     pub(crate) fn named(&self, name: String) -> HandlerInfo {
@@ -64,64 +68,7 @@ impl Handler {
 impl Router {
     /// All handlers, of all elements and the global ones.
     pub fn handlers(&self) -> Vec<HandlerInfo> {
-        let mut list: Vec<_> = globals::ALL
-            .iter()
-            .map(|(h, _)| h.named(h.name.to_string()))
-            .collect();
-        for index in 0..self.classes.len() {
-            let element = &self.engine.slots[index].name;
-            for mut handler in self.handlers_of(index) {
-                handler.name = format!("{element}.{}", handler.name);
-                list.push(handler);
-            }
-        }
-        list
-    }
-
-    /// The handlers of one element: those every element has, its class's, and those of its ports.
-    pub(crate) fn handlers_of(&self, index: usize) -> Vec<HandlerInfo> {
-        let own = self.classes[index].handlers;
-        let common = COMMON
-            .iter()
-            .filter(|c| own.iter().all(|h| h.name != c.name));
-        let fixed = common.chain(own).map(|h| h.named(h.name.to_string()));
-        let of_ports = self.classes[index].port_handlers.iter().flat_map(|h| {
-            (0..self.ports_of(index)).map(move |port| h.named(format!("{}{port}", h.name)))
-        });
-        fixed.chain(of_ports).collect()
-    }
-
-    /// Inputs or outputs of an element, whichever are more.
-    fn ports_of(&self, index: usize) -> usize {
-        let slot = &self.engine.slots[index];
-        slot.inputs.len().max(slot.outputs.len())
-    }
-
-    fn find(&self, full: &str) -> Result<Target, HandlerError> {
-        let Some((element, handler)) = full.rsplit_once('.').filter(|(e, _)| !e.is_empty()) else {
-            let name = full.strip_prefix('.').unwrap_or(full);
-            return match globals::ALL.iter().find(|(h, _)| h.name == name) {
-                Some((_, global)) => Ok(Target::Global(*global)),
-                None => Err(HandlerError::NoSuchHandler {
-                    name: full.to_string(),
-                }),
-            };
-        };
-        let Some(index) = self.engine.slots.iter().position(|s| s.name == element) else {
-            return Err(HandlerError::NoSuchElement {
-                name: full.to_string(),
-            });
-        };
-        match self
-            .handlers_of(index)
-            .into_iter()
-            .find(|h| h.name == handler)
-        {
-            Some(handler) => Ok(Target::Element(index, handler)),
-            None => Err(HandlerError::NoSuchHandler {
-                name: full.to_string(),
-            }),
-        }
+        self.engine.handlers()
     }
 
     /// Calls a read handler.
@@ -135,54 +82,9 @@ impl Router {
         now_ns: u64,
     ) -> Result<Vec<u8>, HandlerError> {
         self.engine.now_ns = self.engine.now_ns.max(now_ns);
-        self.engine.reads += 1;
-        let text = match self.find(name)? {
-            Target::Global(global) => global
-                .read(self)
-                .ok_or_else(|| not_permitted(name, "read"))?,
-            Target::Element(_, handler) if !handler.read => {
-                return Err(not_permitted(name, "read"));
-            }
-            Target::Element(index, handler) => self
-                .read_of(index, &handler.name, param)
-                .map_err(|e| e.named(name))?,
-        };
-        Ok(text.into_bytes())
-    }
-
-    fn read_of(&self, index: usize, handler: &str, param: &str) -> Result<String, HandlerError> {
-        let slot = &self.engine.slots[index];
-        match handler {
-            "class" => Ok(self.flat.elements[index].class.to_string()),
-            "name" => Ok(slot.name.clone()),
-            "config" if slot.config.is_empty() => Ok(String::new()),
-            "config" => Ok(format!("{}\n", slot.config)),
-            "ports" => Ok(self.ports_text(index)),
-            "handlers" => Ok(self.handlers_text(index)),
-            _ => {
-                let element = slot
-                    .element
-                    .as_ref()
-                    .expect("no element runs while handlers are called");
-                element.read(&self.view(index), handler, param)
-            }
-        }
-    }
-
-    fn view(&self, index: usize) -> View<'_> {
-        let slot = &self.engine.slots[index];
-        View {
-            now_ns: self.engine.now_ns,
-            config: &slot.config,
-            surroundings: Surroundings {
-                environment: &self.engine.environment,
-                names: &self.engine.names,
-                element: &slot.name,
-            },
-            reads: self.engine.reads,
-            writes: self.engine.writes,
-            ports: (slot.inputs.len(), slot.outputs.len()),
-        }
+        let text = self.engine.read(name, param);
+        self.engine.drain(&mut { ENTRIES });
+        text.map(String::into_bytes)
     }
 
     /// Calls write handlers in order: all of them or, on an error, none.
@@ -195,20 +97,179 @@ impl Router {
         now_ns: u64,
     ) -> Result<(), HandlerError> {
         self.engine.now_ns = self.engine.now_ns.max(now_ns);
+        let written = self.engine.write(writes);
+        self.engine.drain(&mut { ENTRIES });
+        written
+    }
+}
+
+impl Engine {
+    fn handlers(&self) -> Vec<HandlerInfo> {
+        let mut list: Vec<_> = globals::ALL
+            .iter()
+            .map(|(h, _)| h.named(h.name.to_string()))
+            .collect();
+        for index in 0..self.plan.classes.len() {
+            let element = &self.slots[index].name;
+            for mut handler in self.handlers_of(index, "") {
+                handler.name = format!("{element}.{}", handler.name);
+                list.push(handler);
+            }
+        }
+        list
+    }
+
+    /// The handlers of one element: those every element has, its class's, those of its ports and its
+    /// own. `asked` is the one that is looked for.
+    pub(crate) fn handlers_of(&self, index: usize, asked: &str) -> Vec<HandlerInfo> {
+        let own = self.plan.classes[index].handlers;
+        let common = COMMON
+            .iter()
+            .filter(|c| own.iter().all(|h| h.name != c.name));
+        let fixed = common.chain(own).map(|h| h.named(h.name.to_string()));
+        let element = self.slots[index].element.as_ref();
+        let further = element.map_or_else(Vec::new, |e| e.more_handlers(asked));
+        let of_ports = self.plan.classes[index].port_handlers.iter().flat_map(|h| {
+            (0..self.ports_of(index)).map(move |port| h.named(format!("{}{port}", h.name)))
+        });
+        fixed.chain(of_ports).chain(further).collect()
+    }
+
+    /// Inputs or outputs of an element, whichever are more.
+    fn ports_of(&self, index: usize) -> usize {
+        let slot = &self.slots[index];
+        slot.inputs.len().max(slot.outputs.len())
+    }
+
+    /// The full name of a handler that an element calls `name`: elements are looked up from its
+    /// compound outwards.
+    pub(crate) fn resolve(&self, from: usize, name: &str) -> Result<String, HandlerError> {
+        if self.depth() > MAX_CALLS {
+            return Err(HandlerError::rejected(format!(
+                "handlers call each other {MAX_CALLS} deep"
+            ))
+            .named(name));
+        }
+        let Some((element, handler)) = name.rsplit_once('.') else {
+            return Ok(name.to_string());
+        };
+        let mut around = self.slots[from].name.as_str();
+        while let Some((outer, _)) = around.rsplit_once('/') {
+            let inner = format!("{outer}/{element}");
+            if self.slots.iter().any(|s| s.name == inner) {
+                return Ok(format!("{inner}.{handler}"));
+            }
+            around = outer;
+        }
+        Ok(name.to_string())
+    }
+
+    /// What the handler of this full name allows.
+    pub(crate) fn info(&self, full: &str) -> Result<HandlerInfo, HandlerError> {
+        match self.find(full)? {
+            Target::Global(global) => {
+                let own = globals::ALL.iter().find(|(_, g)| *g == global);
+                let (handler, _) = own.expect("found among them");
+                Ok(handler.named(full.to_string()))
+            }
+            Target::Element(_, handler) => Ok(handler),
+        }
+    }
+
+    fn find(&self, full: &str) -> Result<Target, HandlerError> {
+        let Some((element, handler)) = full.rsplit_once('.').filter(|(e, _)| !e.is_empty()) else {
+            let name = full.strip_prefix('.').unwrap_or(full);
+            return match globals::ALL.iter().find(|(h, _)| h.name == name) {
+                Some((_, global)) => Ok(Target::Global(*global)),
+                None => Err(HandlerError::NoSuchHandler {
+                    name: full.to_string(),
+                }),
+            };
+        };
+        let Some(index) = self.slots.iter().position(|s| s.name == element) else {
+            return Err(HandlerError::NoSuchElement {
+                name: full.to_string(),
+            });
+        };
+        match self
+            .handlers_of(index, handler)
+            .into_iter()
+            .find(|h| h.name == handler)
+        {
+            Some(handler) => Ok(Target::Element(index, handler)),
+            None => Err(HandlerError::NoSuchHandler {
+                name: full.to_string(),
+            }),
+        }
+    }
+
+    /// Calls a read handler.
+    pub(crate) fn read(&mut self, name: &str, param: &str) -> Result<String, HandlerError> {
+        self.reads += 1;
+        match self.find(name)? {
+            Target::Global(global) => global.read(self).ok_or_else(|| not_permitted(name, "read")),
+            Target::Element(_, handler) if !handler.read => Err(not_permitted(name, "read")),
+            Target::Element(index, handler) => self
+                .read_of(index, &handler.name, param)
+                .map_err(|e| e.named(name)),
+        }
+    }
+
+    fn read_of(
+        &mut self,
+        index: usize,
+        handler: &str,
+        param: &str,
+    ) -> Result<String, HandlerError> {
+        let slot = &self.slots[index];
+        match handler {
+            "class" => return Ok(self.plan.flat.elements[index].class.to_string()),
+            "name" => return Ok(slot.name.clone()),
+            "config" if slot.config.is_empty() => return Ok(String::new()),
+            "config" => return Ok(format!("{}\n", slot.config)),
+            "ports" => return Ok(self.ports_text(index)),
+            "handlers" => return Ok(self.handlers_text(index)),
+            _ => {}
+        }
+        let called = self.with(index, |element, ctx| element.call(ctx, handler, param));
+        match (called, &self.slots[index].element) {
+            (Some(Some(text)), _) => text,
+            (Some(None), Some(element)) => element.read(&self.view(index), handler, param),
+            _ => Err(busy()),
+        }
+    }
+
+    fn view(&self, index: usize) -> View<'_> {
+        let slot = &self.slots[index];
+        View {
+            now_ns: self.now_ns,
+            config: &slot.config,
+            surroundings: Surroundings {
+                environment: &self.environment,
+                names: &self.names,
+                element: &slot.name,
+            },
+            reads: self.reads,
+            writes: self.writes,
+            ports: (slot.inputs.len(), slot.outputs.len()),
+        }
+    }
+
+    /// Calls write handlers in order: all of them or, on an error, none.
+    pub(crate) fn write(&mut self, writes: &[(&str, &[u8])]) -> Result<(), HandlerError> {
         let prepared: Result<Vec<_>, _> = writes
             .iter()
             .map(|(name, value)| self.prepare(name, value))
             .collect();
         for write in prepared? {
-            self.engine.writes += 1;
+            self.writes += 1;
             self.commit(write);
         }
-        self.engine.drain(&mut { ENTRIES });
         Ok(())
     }
 
     fn prepare(&self, name: &str, value: &[u8]) -> Result<Prepared, HandlerError> {
-        let limit = self.engine.environment.limits.handler_bytes;
+        let limit = self.environment.limits.handler_bytes;
         let reject = |message: String| HandlerError::Rejected {
             name: name.to_string(),
             message,
@@ -226,8 +287,8 @@ impl Router {
             Target::Global(_) => Err(not_permitted(name, "written")),
             Target::Element(_, handler) if !handler.write => Err(not_permitted(name, "written")),
             Target::Element(index, handler) => {
-                let element = self.engine.slots[index].element.as_ref();
-                let element = element.expect("no element runs while handlers are called");
+                let element = self.slots[index].element.as_ref();
+                let element = element.ok_or_else(|| busy().named(name))?;
                 let change = element
                     .write(&self.view(index), &handler.name, text.trim())
                     .map_err(|e| e.named(name))?;
@@ -249,14 +310,18 @@ impl Router {
                 change,
                 config,
             } => {
-                self.engine
-                    .with(index, |element, ctx| change.apply(element, ctx));
+                self.with(index, |element, ctx| change.apply(element, ctx));
                 if let Some(config) = config {
-                    self.engine.slots[index].config = config;
+                    self.slots[index].config = config;
                 }
             }
         }
     }
+}
+
+/// An element cannot be called by what it has called itself.
+fn busy() -> HandlerError {
+    HandlerError::rejected("the element is running: its handlers cannot be called now")
 }
 
 fn not_permitted(name: &str, what: &str) -> HandlerError {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A running configuration.
-use alloc::string::{String, ToString};
+use alloc::rc::Rc;
+use alloc::string::String;
 use alloc::vec::Vec;
 
-use click_lang::{ConfigError, Flat, Scope};
+use click_lang::{ConfigError, Scope};
 
-use crate::build::{Assembled, assemble, initialize};
-use crate::class::Class;
+use crate::build::{assemble, initialize};
 use crate::engine::Engine;
 use crate::environment::Environment;
-use crate::graph::Graph;
 use crate::pool::PacketPool;
 use crate::registry::Registry;
 
@@ -27,11 +26,6 @@ pub enum Progress {
 
 /// A running configuration.
 pub struct Router {
-    pub(crate) text: String,
-    pub(crate) flat: Flat,
-    pub(crate) graph: Graph,
-    pub(crate) classes: Vec<&'static Class>,
-    pub(crate) class_names: Vec<&'static str>,
     pub(crate) engine: Engine,
     globals: Scope,
 }
@@ -70,29 +64,10 @@ impl Router {
     ) -> Result<Self, Vec<ConfigError>> {
         let pool = PacketPool::new(environment.limits.packet_buffers);
         let globals = Scope::global(variables);
-        let mut assembled = assemble(name, config, registry, environment, &globals, pool, now_ns)
+        let mut engine = assemble(name, config, registry, environment, &globals, pool, now_ns)
             .map_err(|(errors, _)| errors)?;
-        initialize(&mut assembled)?;
-        Ok(Self::running(assembled, config, registry, globals))
-    }
-
-    fn running(assembled: Assembled, text: &str, registry: &Registry, globals: Scope) -> Self {
-        let Assembled {
-            flat,
-            graph,
-            classes,
-            engine,
-        } = assembled;
-        let class_names = registry.iter().map(|(name, _)| name).collect();
-        Self {
-            text: text.to_string(),
-            flat,
-            graph,
-            classes,
-            class_names,
-            engine,
-            globals,
-        }
+        initialize(&mut engine)?;
+        Ok(Self { engine, globals })
     }
 
     /// Replaces the configuration and keeps queues and counters of elements with the same name and class.
@@ -108,38 +83,44 @@ impl Router {
     ) -> Result<(), Vec<ConfigError>> {
         let environment = self.engine.environment.clone();
         let pool = core::mem::replace(&mut self.engine.pool, PacketPool::new(0));
-        let globals = self.globals.clone();
-        match assemble(name, config, registry, environment, &globals, pool, now_ns) {
+        match assemble(
+            name,
+            config,
+            registry,
+            environment,
+            &self.globals,
+            pool,
+            now_ns,
+        ) {
             Err((errors, pool)) => {
                 self.engine.pool = pool;
                 Err(errors)
             }
-            Ok(mut assembled) => {
-                if let Err(errors) = initialize(&mut assembled) {
-                    self.engine.pool =
-                        core::mem::replace(&mut assembled.engine.pool, PacketPool::new(0));
+            Ok(mut new) => {
+                if let Err(errors) = initialize(&mut new) {
+                    self.engine.pool = core::mem::replace(&mut new.pool, PacketPool::new(0));
                     return Err(errors);
                 }
-                self.hand_over(&mut assembled);
-                *self = Self::running(assembled, config, registry, globals);
+                self.hand_over(&mut new);
+                self.engine = new;
                 Ok(())
             }
         }
     }
 
     /// Lets each new element take the state of the old one of its name and class.
-    fn hand_over(&mut self, new: &mut Assembled) {
-        for index in 0..new.classes.len() {
+    fn hand_over(&mut self, new: &mut Engine) {
+        let (before, after) = (Rc::clone(&self.engine.plan), Rc::clone(&new.plan));
+        for index in 0..after.classes.len() {
             let same = |i: &usize| {
-                self.classes[*i].name == new.classes[index].name
-                    && self.engine.slots[*i].name == new.engine.slots[index].name
+                before.classes[*i].name == after.classes[index].name
+                    && self.engine.slots[*i].name == new.slots[index].name
             };
-            let Some(old) = (0..self.classes.len()).find(same) else {
+            let Some(old) = (0..before.classes.len()).find(same) else {
                 continue;
             };
             if let Some(old) = &mut self.engine.slots[old].element {
-                new.engine
-                    .with(index, |element, ctx| element.take_state(ctx, &mut **old));
+                new.with(index, |element, ctx| element.take_state(ctx, &mut **old));
             }
         }
     }
@@ -147,7 +128,7 @@ impl Router {
     /// Runs tasks and expired timers for one bounded slice; `now_ns` counts from the epoch and never goes back.
     pub fn run(&mut self, now_ns: u64) -> Progress {
         self.engine.now_ns = self.engine.now_ns.max(now_ns);
-        if self.engine.stopped {
+        if self.is_stopped() {
             return Progress::Idle { until_ns: None };
         }
         let mut entries = SLICE_ENTRIES;
@@ -157,7 +138,8 @@ impl Router {
         }
         let timers = self.run_timers(&mut entries);
         let tasks = self.run_tasks(&mut entries);
-        if had_batches || timers || tasks {
+        let asked = self.ask_manager();
+        if had_batches || timers || tasks || asked {
             return Progress::Worked;
         }
         Progress::Idle {
@@ -185,7 +167,7 @@ impl Router {
         let (mut any, mut idle) = (false, 0);
         let most = SLICE_TASKS.max(self.engine.tasks.len() + 1);
         for _ in 0..most {
-            if idle > self.engine.tasks.len() || self.engine.stopped {
+            if idle > self.engine.tasks.len() || self.engine.stops > 0 {
                 break;
             }
             let Some(element) = self.engine.tasks.next() else {
@@ -202,9 +184,20 @@ impl Router {
         any
     }
 
-    /// Whether an element or the `stop` handler stopped the router.
+    /// Tells the element that manages stops of each of them; returns whether there was one.
+    fn ask_manager(&mut self) -> bool {
+        let asked = self.engine.stops > 0 && self.engine.manager.is_some();
+        while let (true, Some(manager)) = (self.engine.stops > 0, self.engine.manager) {
+            self.engine.stops -= 1;
+            self.engine
+                .with(manager, |element, ctx| element.stop_requested(ctx));
+        }
+        asked
+    }
+
+    /// Whether an element or the `stop` handler stopped the router, and no element manages that.
     pub fn is_stopped(&self) -> bool {
-        self.engine.stopped
+        self.engine.stops > 0 && self.engine.manager.is_none()
     }
 
     /// Packet buffers in use.
