@@ -2,6 +2,7 @@
 """Bringing the whole lab up and taking it down."""
 
 import os
+import pathlib
 import shutil
 
 from clickos_lab import apt
@@ -14,6 +15,7 @@ from clickos_lab import processes
 from clickos_lab import say
 from clickos_lab import services
 from clickos_lab import settings as _settings
+from clickos_lab import stamps
 
 
 class Lab:
@@ -23,23 +25,13 @@ class Lab:
         self.state = state
         self.processes = processes.Processes(state)
 
-    def is_up(self):
-        """Tell whether every service runs."""
-        if not self.state.settings.exists():
-            return False
-        settings = _settings.Settings.load(self.state)
-        catalog = services.Catalog(self.state, settings)
-        names = {s.name for s in (
-            *catalog.base(), *catalog.host(), catalog.keystone(),
-            *catalog.controllers(), *catalog.compute())}
-        return names <= set(self.processes.names())
-
     def up(self):
         """Start everything and wait until it answers.
 
-        On a failure everything is stopped again; the logs stay.
+        What runs already is left alone if it is what would be started. On a
+        failure everything is stopped again; the logs stay.
         """
-        if self.is_up():
+        if self._is_up():
             say.say('the services run already')
             return
         self.down()
@@ -49,8 +41,25 @@ class Lab:
             self.down()
             raise
 
+    def _is_up(self):
+        if not stamps.fresh(self._stamp(), self._fingerprint()):
+            return False
+        settings = _settings.Settings.load(self.state)
+        catalog = services.Catalog(self.state, settings)
+        names = {service.name for service in catalog.all()}
+        return names <= set(self.processes.names())
+
+    def _stamp(self):
+        return self.state.run / 'up.stamp'
+
+    def _fingerprint(self):
+        """Tell apart services of different programs and settings."""
+        ours = pathlib.Path(__file__).parent.rglob('*.py')
+        made = (self.state.settings, *self.state.venv.glob('*.stamp'),
+                *map(self.state.binary, _DAEMONS))
+        return stamps.digest(p for p in (*ours, *made) if p.exists())
+
     def _up(self):
-        from clickos_lab import cloud
         settings = _settings.Settings.load(self.state)
         settings.require_free_ports()
         os.umask(0o077)
@@ -59,7 +68,11 @@ class Lab:
         self._make_folders()
         config.write(self.state, settings)
         databases.install(self.state)
-        catalog = services.Catalog(self.state, settings)
+        self._start_all(settings, services.Catalog(self.state, settings))
+        self._stamp().write_text(self._fingerprint())
+
+    def _start_all(self, settings, catalog):
+        from clickos_lab import cloud   # needs the virtual environment
         with say.step('database, message queue, store, switch'):
             self._start(catalog.base() + catalog.host())
         databases.fill(self.state, settings)
@@ -115,25 +128,31 @@ class Lab:
     def down(self):
         """Stop everything, also what a broken start has left."""
         names = self.processes.names()
-        endpoint.Endpoint.remove_all(self.state)
+        self._try('namespaces', endpoint.Endpoint.remove_all, self.state)
         if 'cosmosd' in names:
-            self._destroy_guests()
+            self._try('guests', self._destroy_guests)
         if names:
             say.say(f'stopping {len(names)} services')
         first = [n for n in names if n not in _LAST]
         self.processes.stop(first)
-        self.processes.stop([n for n in names if n in _LAST])
+        self.processes.stop([n for n in names if n in _LAST], timeout_s=30)
         self.processes.kill_strays(self.state.binary('clickos-process'))
 
     def _destroy_guests(self):
         """Guests end with their host, as at a power-off."""
         known = guests.Guests(self.state)
+        for uuid in known.listed():
+            known.cosmos('destroy', uuid)
+
+    @staticmethod
+    def _try(what, remove, *arguments):
+        """What cannot be removed must not keep the rest from stopping."""
         try:
-            for uuid in known.listed():
-                known.cosmos('destroy', uuid)
+            remove(*arguments)
         except errors.LabError as e:
-            say.warn(f'guests are killed, not destroyed: {e}')
+            say.warn(f'{what}: not all were removed: {e}')
 
 
+_DAEMONS = ('valed', 'cosmosd', 'clickos-process')
 #: Database and queue go when nobody uses them any more.
 _LAST = ('mariadb', 'rabbitmq', 'epmd', 'memcached')

@@ -31,6 +31,11 @@ class Catalog:
         self._state = state
         self._settings = settings
 
+    def all(self):
+        """Return every service."""
+        return [*self.base(), *self.host(), self.keystone(),
+                *self.controllers(), *self.compute()]
+
     def base(self):
         """What everything else needs: queue, cache, database, store."""
         state, settings = self._state, self._settings

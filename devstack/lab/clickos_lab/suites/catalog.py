@@ -37,13 +37,18 @@ def suites(state):
             proof=r' - Passed: [1-9]', timeout_s=1200)]
 
 
+def _rust(name):
+    """A tool that is missing fails its suite under its own name."""
+    return prereq.rust_tool(name) or name
+
+
 def _check(name):
     return runner.Suite(
         name, [sys.executable, '-m', f'clickos_lab.checks.{name}'])
 
 
 def _cargo(name, *arguments, **more):
-    return runner.Suite(name, [prereq.rust_tool('cargo'), *arguments],
+    return runner.Suite(name, [_rust('cargo'), *arguments],
                         show=_CARGO_SHOW, **more)
 
 
@@ -52,14 +57,14 @@ def _rustfmt():
     script = ('git ls-files -z --cached --others --exclude-standard "*.rs" | '
               'xargs -0 "$0" --check --edition 2024')
     return runner.Suite(
-        'rustfmt', ['sh', '-c', script, prereq.rust_tool('rustfmt')])
+        'rustfmt', ['sh', '-c', script, _rust('rustfmt')])
 
 
 def _rust_tests(state):
     script = '"$0" build --workspace --locked && ' \
         '"$0" test --workspace --locked'
     return runner.Suite(
-        'rust-tests', ['sh', '-c', script, prereq.rust_tool('cargo')],
+        'rust-tests', ['sh', '-c', script, _rust('cargo')],
         env={'NOXEN_PREFIX': str(state.noxen)}, show=_CARGO_SHOW,
         proof=r'^test result: ok. [1-9]')
 

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the demonstration makes of the tools' output."""
+
+import contextlib
+import io
+
+from clickos_lab.demo import figures
+from clickos_lab.demo import traffic
+from clickos_lab import errors
+from clickos_lab.host import endpoint
+from tests.unit import base
+
+_PING = """\
+--- 10.10.2.9 ping statistics ---
+50 packets transmitted, 49 received, 2% packet loss, time 1003ms
+rtt min/avg/max/mdev = 0.143/0.268/0.503/0.166 ms
+"""
+_NO_ANSWER = """\
+--- 10.10.2.9 ping statistics ---
+2 packets transmitted, 0 received, 100% packet loss, time 203ms
+"""
+
+
+class PingTest(base.TestCase):
+
+    def test_summary(self):
+        self.assertEqual((50, 49, 0.268), traffic.parse_ping(_PING))
+        self.assertEqual((2, 0, None), traffic.parse_ping(_NO_ANSWER))
+
+    def test_no_summary(self):
+        with self.assertRaisesRegex(errors.LabError, 'unreachable'):
+            traffic.parse_ping('ping: connect: Network is unreachable')
+
+
+class FiguresTest(base.TestCase):
+
+    def test_an_expectation_that_is_not_met_counts_and_shows(self):
+        table = figures.Figures()
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            table.measured('rate', '5 MB/s')
+            table.expect('answered', '50/50', True)
+            self.assertEqual(0, table.failed)
+            table.expect('lost', '1/50', False)
+            table.print()
+        self.assertEqual(1, table.failed)
+        rows = [line.split() for line in printed.getvalue().splitlines()]
+        self.assertIn(['lost', '1/50', 'FAILED'], rows)
+        self.assertIn(['answered', '50/50', 'ok'], rows)
+        self.assertIn(['rate', '5', 'MB/s'], rows)
+
+
+class EndpointTest(base.TestCase):
+
+    def test_names(self):
+        for name in ('', 'x' * 16, 'Upper', 'a/b', '../etc', 'a b'):
+            with self.assertRaises(errors.LabError):
+                endpoint.Endpoint(self.state, name)
+
+    def test_interface_names_fit_and_differ(self):
+        outer = {endpoint.Endpoint(self.state, f'machine-{n}').outer
+                 for n in range(100)}
+        self.assertEqual(100, len(outer))
+        self.assertTrue(all(len(name) <= 15 for name in outer))
