@@ -23,6 +23,8 @@ from clickos_lab import shell
 HTTP_PORT = 80
 DOWNLOAD_BYTES = 10 * 1024 * 1024
 _PORT_MARK = 'clickos-demo'
+#: the beginning of the namespaces' names
+_NAMES = 'demo'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,9 +48,8 @@ class Machines:
         self._state = state
         self._admin = admin
         self._demo = demo
-        self._endpoints = []
         self._processes = []
-        self._prefix = f'demo{random.randrange(0x1000):03x}'
+        self._prefix = f'{_NAMES}{random.randrange(0x1000):03x}'
 
     def make_port(self, network, name):
         """Make a Neutron port as the tenant and have it bound."""
@@ -76,7 +77,6 @@ class Machines:
         binding = self.make_port(network, name)
         made = endpoint.Endpoint(self._state, f'{self._prefix}-{name}',
                                  binding.port, binding.switch)
-        self._endpoints.append(made)
         made.add(binding.segment, binding.mac,
                  f'{binding.ip}/{binding.prefix_length}', gateway,
                  binding.allow)
@@ -113,11 +113,10 @@ class Machines:
             f'--socket={self._state.run}/valed.sock', *arguments]))
 
     def remove(self):
-        """Remove everything, also ports of earlier runs."""
+        """Remove everything, also namespaces and ports of earlier runs."""
         for process in self._processes:
             if process.poll() is None:
                 process.terminate()
-        for made in self._endpoints:
-            made.remove()
+        endpoint.Endpoint.remove_all(self._state, _NAMES)
         for port in self._demo.network.ports(description=_PORT_MARK):
             self._demo.network.delete_port(port.id, ignore_missing=True)

@@ -91,9 +91,9 @@ class Endpoint:
         return self._state.run / 'endpoints' / self.name
 
     @classmethod
-    def remove_all(cls, state):
-        """Remove every namespace of the lab that is still there."""
-        for note in (state.run / 'endpoints').glob('*'):
+    def remove_all(cls, state, prefix=''):
+        """Remove every namespace of the lab whose name begins so."""
+        for note in (state.run / 'endpoints').glob(f'{prefix}*'):
             switch, _, port = note.read_text().partition(':')
             cls(state, note.name, port, switch).remove()
 
