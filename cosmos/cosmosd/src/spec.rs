@@ -15,7 +15,7 @@ pub const MAX_CONFIG: usize = 1 << 20;
 /// Most interfaces of one guest.
 pub const MAX_VIFS: usize = 16;
 /// Most handler writes in one request.
-pub const MAX_WRITES: usize = 1024;
+pub const MAX_WRITES: usize = clickos_protocol::WRITES_MAX;
 /// Their bytes together: a request to a guest has at most 1 MiB.
 const MAX_WRITE_BYTES: usize = 1000 << 10;
 /// Guest memory in MiB: the engine needs some, and no guest of this kind needs more.

@@ -14,6 +14,8 @@ pub struct VifSpec {
     pub port: String,
     pub mac: String,
     pub segment: u16,
+    /// The only IP address to send from; any, and any MAC, if there is none.
+    pub only_ip: Option<String>,
 }
 
 /// A guest; without interfaces unless some are given.
@@ -46,8 +48,18 @@ impl GuestSpec {
             port: format!("g{}-{devid}", self.n),
             mac: format!("02:00:00:01:{:02x}:{devid:02x}", self.n),
             segment,
+            only_ip: None,
         });
         self
+    }
+
+    /// Adds an interface with port security.
+    pub fn secure_vif(self, segment: u16, ip: &str) -> Self {
+        let mut this = self.vif(segment);
+        if let Some(vif) = this.vifs.last_mut() {
+            vif.only_ip = Some(ip.into());
+        }
+        this
     }
 
     pub fn write(mut self, handler: &str, value: &str) -> Self {
@@ -58,9 +70,11 @@ impl GuestSpec {
     /// The arguments of `create`.
     pub fn args(&self) -> Value {
         let vif = |(devid, vif): (usize, &VifSpec)| {
+            let allowed: Vec<Value> = vif.only_ip.iter().map(|ip| json!({"ip": ip})).collect();
             json!({
                 "devid": devid, "mac": vif.mac, "switch": "vale0", "port": vif.port,
-                "segment": vif.segment, "allowed": [], "port_security": false,
+                "segment": vif.segment, "allowed": allowed,
+                "port_security": vif.only_ip.is_some(),
                 "mtu": 1500, "slots": 256,
             })
         };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The control thread: takes the store's events one by one.
-use crate::node::{self, Node, ROOT, ROUTERS};
+use crate::node::{self, Node};
 use crate::people::People;
 use crate::requests::Requests;
 use crate::routers::Routers;
@@ -9,6 +9,7 @@ use crate::wish::Handled;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::rc::Rc;
+use clickos_protocol::{ROOT, ROUTERS};
 use core::cell::{Cell, RefCell};
 use core::convert::Infallible;
 use xenstore::Error;

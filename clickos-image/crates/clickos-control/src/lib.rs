@@ -11,12 +11,10 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-mod command;
 mod control;
 mod guest;
 mod node;
 mod people;
-mod pieces;
 mod report;
 mod requests;
 mod routers;
@@ -26,12 +24,4 @@ mod store;
 mod wish;
 
 pub use guest::Guest;
-pub use node::ROOT;
 pub use store::Store;
-
-/// What a test needs to play the toolstack.
-#[cfg(any(test, feature = "simulator"))]
-pub mod toolstack {
-    pub use crate::command::Command;
-    pub use crate::pieces::{Joined, Joiner, TOOLSTACK_PIECE, split};
-}

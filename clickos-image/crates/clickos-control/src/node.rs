@@ -2,11 +2,7 @@
 //! Names of the protocol's nodes: what a watch event means, and the paths the guest writes.
 use alloc::format;
 use alloc::string::{String, ToString};
-
-/// Root of the protocol, relative to the domain's own directory `/local/domain/<domid>`.
-pub const ROOT: &str = "data/clickos";
-/// Router numbers are below this.
-pub(crate) const ROUTERS: u8 = 64;
+use clickos_protocol::{ROOT, ROUTERS};
 
 /// An element's handler as people name it: `/` in the element's name is `-`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Handler requests of programs and their answers.
-use crate::command::Command;
 use crate::control::Control;
 use crate::node;
-use crate::pieces::{GUEST_PIECE, Joined, Joiner, split};
 use crate::store::Store;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use clickos_protocol::{ANSWER_MAX, Answer, Command, GUEST_PIECE, Joined, Joiner};
 use xenstore::Error;
 
 /// Answers that were not taken away yet.
@@ -17,8 +16,6 @@ const OPEN_MAX: usize = 16;
 const WAITING_MAX: usize = 1024;
 /// Store nodes of all answers together.
 const NODES_MAX: usize = 320;
-/// Bytes of an answer.
-const ANSWER_MAX: usize = 256 << 10;
 /// What a request may have beside the handlers' values.
 const OVERHEAD_MAX: usize = 64 << 10;
 
@@ -124,27 +121,25 @@ impl<S: Store> Control<S> {
                 }
             }
         }
-        let request = joiner.into_data();
-        Ok(Some(match Command::parse(&request) {
+        Ok(Some(match Command::parse(joiner.data()) {
             Ok(command) => self.routers.borrow_mut().call(rid, &command, self.now_ns()),
             Err(error) => failure(500, &error),
         }))
     }
 
     async fn respond(&mut self, rid: u8, seq: u32, code: u16, data: Vec<u8>) -> Result<(), Error> {
-        let mut pieces = encode(code, &data);
+        let size = data.len();
+        let mut pieces = Answer { code, data }.encode();
         let free = NODES_MAX.saturating_sub(self.requests.nodes());
-        if data.len() > ANSWER_MAX || pieces.len() + OPEN_MAX > free {
-            pieces = too_big(
-                data.len(),
-                ANSWER_MAX.min(free.saturating_sub(OPEN_MAX) * GUEST_PIECE),
-            );
+        if size > ANSWER_MAX || pieces.len() + OPEN_MAX > free {
+            let limit = ANSWER_MAX.min(free.saturating_sub(OPEN_MAX) * GUEST_PIECE);
+            pieces = refusal(&format!("answer of {size} bytes, the limit is {limit} now"));
         }
         self.requests.open.insert((rid, seq), pieces.len());
         match self.write_answer(rid, seq, &pieces).await {
             Err(error) if !error.is_fatal() => {
-                let (code, data) = failure(590, &format!("the answer was refused: {error}"));
-                self.write_answer(rid, seq, &encode(code, &data)).await
+                let pieces = refusal(&format!("the answer was refused: {error}"));
+                self.write_answer(rid, seq, &pieces).await
             }
             result => result,
         }
@@ -166,14 +161,7 @@ fn failure(code: u16, text: &str) -> (u16, Vec<u8>) {
     (code, String::from(text).into_bytes())
 }
 
-fn encode(code: u16, data: &[u8]) -> Vec<Vec<u8>> {
-    let answer = [format!("{code} ").as_bytes(), data].concat();
-    split(&answer, GUEST_PIECE)
-}
-
-fn too_big(len: usize, limit: usize) -> Vec<Vec<u8>> {
-    encode(
-        590,
-        format!("answer of {len} bytes, the limit is {limit} now").as_bytes(),
-    )
+fn refusal(text: &str) -> Vec<Vec<u8>> {
+    let (code, data) = failure(590, text);
+    Answer { code, data }.encode()
 }

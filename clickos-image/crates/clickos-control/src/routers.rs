@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The guest's routers by number.
-use crate::command::Command;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use click_core::{ConfigError, Environment, HandlerError, Progress, Registry, Router};
+use clickos_protocol::Command;
 
 struct Slot {
     router: Router,

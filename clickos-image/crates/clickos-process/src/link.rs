@@ -84,7 +84,7 @@ impl FromStore {
 /// Writes `data/clickos/panic` as well as can be.
 pub(crate) fn last_words(client: &mut Client, text: &str) {
     let text: String = text.chars().take(500).collect();
-    let path = format!("{}/panic", clickos_control::ROOT);
+    let path = format!("{}/panic", clickos_protocol::ROOT);
     let Ok(request) = Request::write(Tx::NONE, &path, text.as_bytes()) else {
         return;
     };

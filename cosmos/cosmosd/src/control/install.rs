@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Installing a router: the wish and its answer.
 
+use clickos_protocol::config_pieces;
+
+use super::Router;
 use super::slots::Kind;
-use super::{Router, wire};
 use crate::error::{Code, Error, Result};
 use crate::host::escape;
 use crate::store::{Change, Store};
@@ -84,7 +86,7 @@ fn next_generation(router: &Router<'_>) -> Result<u64> {
 
 fn wish(router: &Router<'_>, config: &str, config_name: &str, generation: u64) -> Vec<Change> {
     let mut changes = vec![Change::remove(router.path("config"))];
-    let pieces = wire::config_pieces(config).enumerate();
+    let pieces = config_pieces(config.as_bytes()).enumerate();
     changes.extend(pieces.map(|(n, piece)| router.node(&format!("config/{n}"), piece)));
     changes.push(router.node("config_name", config_name));
     changes.push(router.node("status", "Running"));

@@ -4,7 +4,6 @@
 mod install;
 mod request;
 mod slots;
-mod wire;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -20,7 +19,7 @@ pub use request::{Handler, handlers, read, write};
 use slots::Slots;
 
 /// The last router id.
-pub const MAX_RID: u8 = 63;
+pub const MAX_RID: u8 = clickos_protocol::ROUTERS - 1;
 
 /// What is under way between this daemon and one guest.
 pub struct Requests {
@@ -75,7 +74,7 @@ impl Router<'_> {
 }
 
 fn root(domid: u16) -> String {
-    format!("/local/domain/{domid}/data/clickos")
+    format!("/local/domain/{domid}/{}", clickos_protocol::ROOT)
 }
 
 /// A guest's last words, if it had any.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Handler requests: written in pieces, answered in pieces, removed by whoever asked.
 
+use clickos_protocol::{Answer, Command, Joined, Joiner, REQUEST_MAX, TOOLSTACK_PIECE, split};
+
 use super::Router;
 use super::slots::Kind;
-use super::wire::{self, Collector, Response};
 use crate::error::{Code, Error, Result};
 use crate::spec::Write;
 use crate::store::Change;
@@ -18,7 +19,7 @@ pub struct Handler {
 
 /// Reads a handler.
 pub fn read(router: Router<'_>, name: &str) -> Result<String> {
-    let data = ask(router, format!("read {name}").as_bytes())?;
+    let data = ask(router, &Command::Read { name, param: "" })?;
     Ok(text(data))
 }
 
@@ -27,12 +28,15 @@ pub fn write(router: Router<'_>, writes: &[Write]) -> Result<()> {
     if writes.is_empty() {
         return Ok(());
     }
-    ask(router, &wire::encode_writes(writes)).map(drop)
+    let writes = writes
+        .iter()
+        .map(|(name, value)| (&**name, value.as_bytes()));
+    ask(router, &Command::Write(writes.collect())).map(drop)
 }
 
 /// Lists the handlers.
 pub fn handlers(router: Router<'_>) -> Result<Vec<Handler>> {
-    let list = text(ask(router, b"handlers")?);
+    let list = text(ask(router, &Command::Handlers)?);
     list.lines().map(parse_handler).collect()
 }
 
@@ -65,10 +69,11 @@ fn text(data: Vec<u8>) -> String {
     })
 }
 
-fn ask(router: Router<'_>, request: &[u8]) -> Result<Vec<u8>> {
-    if request.len() > wire::MAX_REQUEST {
-        let (got, limit) = (request.len(), wire::MAX_REQUEST);
-        let message = format!("the request has {got} bytes, the limit is {limit}");
+fn ask(router: Router<'_>, command: &Command<'_>) -> Result<Vec<u8>> {
+    let request = command.encode();
+    if request.len() > REQUEST_MAX {
+        let got = request.len();
+        let message = format!("the request has {got} bytes, the limit is {REQUEST_MAX}");
         return Err(Error::bad_request(message));
     }
     let _place = router
@@ -76,7 +81,7 @@ fn ask(router: Router<'_>, request: &[u8]) -> Result<Vec<u8>> {
         .slots
         .enter(router.rid, Kind::Request, router.deadline)?;
     let seq = router.requests.seq();
-    let response = exchange(&router, seq, request);
+    let response = exchange(&router, seq, &request);
     let forgotten = router.store.commit(&[
         Change::remove(router.path(&format!("request/{seq}"))),
         Change::remove(router.path(&format!("response/{seq}"))),
@@ -86,27 +91,44 @@ fn ask(router: Router<'_>, request: &[u8]) -> Result<Vec<u8>> {
     outcome(response)
 }
 
-fn exchange(router: &Router<'_>, seq: u32, request: &[u8]) -> Result<Response> {
-    let pieces = wire::request_pieces(request).enumerate();
+fn exchange(router: &Router<'_>, seq: u32, request: &[u8]) -> Result<Answer> {
+    let pieces = split(request, TOOLSTACK_PIECE).into_iter().enumerate();
     let nodes = pieces.map(|(n, piece)| router.node(&format!("request/{seq}/{n}"), piece));
     router.store.commit(&nodes.collect::<Vec<_>>())?;
-    let mut collector = Collector::default();
+    let mut answer = Joiner::new(Answer::MAX);
+    let mut next = 0;
     let what = format!("router {}: handler request", router.rid);
     router.signals.wait(&what, router.deadline, || {
         loop {
-            let next = router.path(&format!("response/{seq}/{}", collector.pieces()));
-            let Some(piece) = router.store.read(&next)? else {
+            let path = router.path(&format!("response/{seq}/{next}"));
+            let Some(piece) = router.store.read(&path)? else {
                 return Ok(None);
             };
-            if let Some(response) = collector.add(&piece)? {
-                return Ok(Some(response));
+            next += 1;
+            match answer.add(&piece) {
+                Joined::More => {}
+                Joined::Whole => return parse(answer.data()).map(Some),
+                Joined::Malformed => return Err(malformed()),
+                Joined::TooLong => return Err(too_long()),
             }
         }
     })
 }
 
+fn parse(answer: &[u8]) -> Result<Answer> {
+    Answer::parse(answer).map_err(|_| malformed())
+}
+
+fn malformed() -> Error {
+    Error::internal("guest's answer", "not of the protocol")
+}
+
+fn too_long() -> Error {
+    Error::internal("guest's answer", format!("above {} bytes", Answer::MAX))
+}
+
 /// The codes are those of docs/control-protocol.md.
-fn outcome(response: Response) -> Result<Vec<u8>> {
+fn outcome(response: Answer) -> Result<Vec<u8>> {
     let code = match response.code {
         200 => return Ok(response.data),
         501 | 590 => Code::BadRequest,
@@ -136,7 +158,7 @@ mod tests {
             (590, Code::BadRequest),
             (999, Code::Internal),
         ] {
-            let error = outcome(Response {
+            let error = outcome(Answer {
                 code: number,
                 data: b"why\x1b".into(),
             })
@@ -144,7 +166,7 @@ mod tests {
             assert_eq!(error, Error::new(code, "why\\x1b"));
         }
         assert_eq!(
-            outcome(Response {
+            outcome(Answer {
                 code: 200,
                 data: b"7".into()
             }),

@@ -5,7 +5,7 @@ use click_core::{Args, Built, Change, Class, Context, Element, Entry, Environmen
 use click_core::{Registry, View};
 use clickos_control::Guest;
 use clickos_control::simulator::{Connection, Simulator};
-use clickos_control::toolstack::{Command, Joined, Joiner, TOOLSTACK_PIECE, split};
+use clickos_protocol::{Answer, Command, Joined, Joiner, TOOLSTACK_PIECE, config_pieces, split};
 use std::cell::RefCell;
 use std::rc::Rc;
 use xenstore::{Access, Perm};
@@ -165,7 +165,7 @@ impl Bed {
         self.generation += 1;
         self.store.remove(&self.node(&format!("{rid}/config")));
         self.put(&format!("{rid}/config"), b"");
-        for (n, piece) in config.chunks(3900).enumerate() {
+        for (n, piece) in config_pieces(config).enumerate() {
             self.put(&format!("{rid}/config/{n}"), piece);
         }
         self.put(&format!("{rid}/config_name"), b"fw.click");
@@ -218,9 +218,8 @@ impl Bed {
                 other => panic!("piece {piece}: {other:?}"),
             }
         }
-        let text = String::from_utf8(joiner.into_data()).unwrap();
-        let (code, data) = text.split_at(4);
-        Some((code.trim_end().parse().unwrap(), data.to_string()))
+        let answer = Answer::parse(joiner.data()).unwrap();
+        Some((answer.code, String::from_utf8(answer.data).unwrap()))
     }
 
     pub fn take_away(&mut self, rid: u8, seq: u32) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A clickos-process with its switch ports, played by the test.
 use super::{Host, PATIENCE};
-use clickos_control::toolstack::{Command as Handler, Joined, Joiner, TOOLSTACK_PIECE, split};
+use clickos_protocol::{Answer, Command as Handler, Joined, Joiner, TOOLSTACK_PIECE};
+use clickos_protocol::{config_pieces, split};
 use command_fds::{CommandFdExt, FdMapping};
 use ring::SwitchPort;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -186,7 +187,7 @@ impl Guest {
         let perms = self.wish_perms();
         let root = self.node(&rid.to_string());
         let mut nodes: Vec<(String, Vec<u8>)> = vec![(format!("{root}/config"), Vec::new())];
-        let pieces = config.as_bytes().chunks(3900).enumerate();
+        let pieces = config_pieces(config.as_bytes()).enumerate();
         nodes.extend(pieces.map(|(n, piece)| (format!("{root}/config/{n}"), piece.to_vec())));
         nodes.push((format!("{root}/config_name"), b"test.click".to_vec()));
         nodes.push((format!("{root}/status"), status.into()));
@@ -247,11 +248,8 @@ impl Guest {
         let answer = host.wait("response", |client| whole(client, &response_root));
         host.client.rm(Tx::NONE, &response_root).unwrap();
         host.client.rm(Tx::NONE, &request_root).unwrap();
-        let (code, data) = answer.split_at(4);
-        (
-            std::str::from_utf8(&code[..3]).unwrap().parse().unwrap(),
-            data.to_vec(),
-        )
+        let answer = Answer::parse(&answer).unwrap();
+        (answer.code, answer.data)
     }
 
     /// Reads a handler that must be readable.
@@ -315,7 +313,7 @@ fn whole(client: &mut xenstore::Client, root: &str) -> Option<Vec<u8>> {
             other => panic!("{root}/{piece}: {other:?}"),
         }
     }
-    Some(joiner.into_data())
+    Some(joiner.data().to_vec())
 }
 
 pub fn console(host: &Host, domid: u16) -> String {

@@ -46,8 +46,7 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// The request's bytes, as [`Command::parse`] reads them; for tests that play the toolstack.
-    #[cfg(any(test, feature = "simulator"))]
+    /// The request's bytes, as [`Command::parse`] reads them.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Command::Handlers => b"handlers".to_vec(),

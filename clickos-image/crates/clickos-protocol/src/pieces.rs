@@ -2,11 +2,15 @@
 //! Requests and answers longer than one store value: pieces that begin with `+` (more) or `.` (last).
 use alloc::vec::Vec;
 
-/// Data bytes of a piece written by the toolstack; for tests that play it.
-#[cfg(any(test, feature = "simulator"))]
+/// Data bytes of a piece written by the toolstack.
 pub const TOOLSTACK_PIECE: usize = 3899;
 /// Data bytes of a piece written by a guest, whose values are limited by its quota.
 pub const GUEST_PIECE: usize = 1899;
+
+/// Cuts a configuration into values: without marks, and none if it is empty.
+pub fn config_pieces(config: &[u8]) -> impl Iterator<Item = &[u8]> {
+    config.chunks(TOOLSTACK_PIECE + 1)
+}
 
 /// Cuts `data` into node values with at most `piece` data bytes each; there is at least one.
 pub fn split(data: &[u8], piece: usize) -> Vec<Vec<u8>> {
@@ -28,7 +32,8 @@ pub fn split(data: &[u8], piece: usize) -> Vec<Vec<u8>> {
 pub enum Joined {
     More,
     Whole,
-    /// A piece without a mark.
+    /// A piece without a mark, or one that brings nothing and says that more follow: whoever
+    /// joins could be kept busy for ever.
     Malformed,
     /// Longer than the limit.
     TooLong,
@@ -53,7 +58,7 @@ impl Joiner {
     pub fn add(&mut self, piece: &[u8]) -> Joined {
         let (last, part) = match piece.split_first() {
             Some((b'.', part)) => (true, part),
-            Some((b'+', part)) => (false, part),
+            Some((b'+', part)) if !part.is_empty() => (false, part),
             _ => return Joined::Malformed,
         };
         if self.data.len() + part.len() > self.limit {
@@ -64,8 +69,8 @@ impl Joiner {
     }
 
     /// What was joined so far.
-    pub fn into_data(self) -> Vec<u8> {
-        self.data
+    pub fn data(&self) -> &[u8] {
+        &self.data
     }
 }
 
@@ -84,9 +89,20 @@ mod tests {
         let mut joiner = Joiner::new(3);
         assert_eq!(joiner.add(b""), Joined::Malformed);
         assert_eq!(joiner.add(b"x"), Joined::Malformed);
+        assert_eq!(joiner.add(b"+"), Joined::Malformed);
         assert_eq!(joiner.add(b"+abc"), Joined::More);
         assert_eq!(joiner.add(b".d"), Joined::TooLong);
         assert_eq!(joiner.add(b"."), Joined::Whole);
+    }
+
+    #[test]
+    fn configurations_and_requests_fill_the_same_values() {
+        let long = [b'x'; 7798];
+        let lengths = |pieces: Vec<Vec<u8>>| pieces.iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(lengths(split(&long, TOOLSTACK_PIECE)), [3900, 3900]);
+        let config = config_pieces(&long).map(<[u8]>::to_vec).collect();
+        assert_eq!(lengths(config), [3900, 3898]);
+        assert_eq!(config_pieces(b"").count(), 0);
     }
 
     proptest! {
@@ -99,7 +115,7 @@ mod tests {
                 let wanted = if i + 1 == pieces.len() { Joined::Whole } else { Joined::More };
                 prop_assert_eq!(joiner.add(piece), wanted);
             }
-            prop_assert_eq!(joiner.into_data(), data);
+            prop_assert_eq!(joiner.data(), data);
         }
     }
 }
