@@ -125,11 +125,15 @@ class Tenant:
         completed(done)
 
     def heal(self, vnf_id):
-        """Heal every guest of a VNF."""
+        """Heal every guest of a VNF, each by its id."""
         vnfcs = self.tacker.show_vnf(
             vnf_id)['instantiatedVnfInfo']['vnfcResourceInfo']
         completed(self.operate(vnf_id, 'heal', cause='test',
                                vnfcInstanceId=[v['id'] for v in vnfcs]))
+
+    def heal_whole(self, vnf_id):
+        """Heal a VNF as a whole: without naming a guest."""
+        completed(self.operate(vnf_id, 'heal', cause='test'))
 
     def firewall(self, csar, rules, cleanup):
         """Onboard and instantiate a firewall; return its VNF's id."""
@@ -143,13 +147,20 @@ class Tenant:
         (vnfc,) = info['vnfcResourceInfo']
         return vnfc['computeResource']['resourceId']
 
+    def addresses(self, vnf_id):
+        """Return {MAC: IPv4 address} of a VNF's ports."""
+        return {port['mac_address']: port['fixed_ips'][0]['ip_address']
+                for port in self._ports(vnf_id)}
+
     def leftovers(self, vnf_id):
         """List the servers and ports of a VNF that are there yet."""
-        ports = self.clients.ports_client.list_ports(
-            description=f'clickos-vnf:{vnf_id}')['ports']
         servers = self.servers.list_servers(name=vnf_id)['servers']
-        return [port['name'] for port in ports] + [
+        return [port['name'] for port in self._ports(vnf_id)] + [
             server['name'] for server in servers]
+
+    def _ports(self, vnf_id):
+        return self.clients.ports_client.list_ports(
+            description=f'clickos-vnf:{vnf_id}')['ports']
 
     def make_port(self, network, cleanup, **wanted):
         """Make a Neutron port for an endpoint outside of Nova."""

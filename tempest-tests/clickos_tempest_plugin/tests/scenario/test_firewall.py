@@ -158,6 +158,22 @@ class FirewallTest(base.OnHostTest):
                       lambda seen: seen == ['ACTIVE'],
                       f'VNF {self.vnf_id} shows its guest')
 
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e08')
+    def test_a_whole_vnf_is_healed_with_the_live_rule(self):
+        self.clickos.write_handler(self.server_id, 'fw.config', ICMP)
+        addresses = self.tenant.addresses(self.vnf_id)
+        for _ in range(2):     # a healed guest must not forget it either
+            old_id = self.server_id
+            self.tenant.heal_whole(self.vnf_id)
+            self.server_id = self.tenant.server_id(self.vnf_id)
+            self.assertNotEqual(old_id, self.server_id)
+            self.assertEqual([], host.leftovers(old_id))
+            self.assertEqual(ICMP.split(', '), self.rules())
+            self.assertEqual(OPEN, self.metadata('clickosProperties')[
+                'rules'])
+            self.assertEqual(addresses, self.tenant.addresses(self.vnf_id))
+            self.assertTrue(self.left.can_ping(self.right))
+
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e05')
     def test_rebooted_guest_has_the_live_rule(self):
         self.clickos.write_handler(self.server_id, 'fw.config', ICMP)
