@@ -16,12 +16,14 @@ _ENDPOINT = {'service_type': 'nfv-orchestration', 'interface': 'public'}
 _PACKAGES = '/vnfpkgm/v1/vnf_packages'
 _INSTANCES = '/vnflcm/v1/vnf_instances'
 _OPERATIONS = '/vnflcm/v1/vnf_lcm_op_occs'
+_UNDER_WAY = ('STARTING', 'PROCESSING')
 
 
 class Tacker:
     """Tacker's API with the tenant's session."""
 
     def __init__(self, connection):
+        self._connection = connection
         self._session = connection.session
 
     def _get(self, path):
@@ -45,8 +47,9 @@ class Tacker:
                         if o['operation'] == operation),
                        key=lambda o: o['startTime'], default=None)
 
-        done = _until(last, lambda o: o and o['operationState'] not in (
-            'STARTING', 'PROCESSING'), timeout_s, f'{operation} of {vnf_id}')
+        done = _until(last, lambda o: o and o['operationState']
+                      not in _UNDER_WAY, timeout_s,
+                      f'{operation} of {vnf_id}')
         if done['operationState'] != 'COMPLETED':
             raise errors.LabError(
                 f'{operation} of VNF {vnf_id}: {done["operationState"]}: '
@@ -79,6 +82,7 @@ class Tacker:
         for vnf in self._get(_INSTANCES):
             if vnf.get('vnfInstanceName', '').startswith(MARK):
                 self._try(self._remove_vnf, vnf['id'])
+                self._try(self._remove_remains, vnf['id'])
         for package in self._get(_PACKAGES):
             if MARK in (package.get('userDefinedData') or {}):
                 self._try(self._remove_package, package)
@@ -92,6 +96,9 @@ class Tacker:
 
     def _remove_vnf(self, vnf_id):
         path = f'{_INSTANCES}/{vnf_id}'
+        _until(lambda: self._operations(vnf_id), lambda operations: not any(
+            o['operationState'] in _UNDER_WAY for o in operations),
+            60, f'operations on {vnf_id} are over')
         for operation in self._operations(vnf_id):
             if operation['operationState'] == 'FAILED_TEMP':
                 self._session.post(f'{_OPERATIONS}/{operation["id"]}/fail',
@@ -101,6 +108,16 @@ class Tacker:
                                json={'terminationType': 'FORCEFUL'})
             self.wait_operation(vnf_id, 'TERMINATE')
         self._session.delete(path, endpoint_filter=_ENDPOINT)
+
+    def _remove_remains(self, vnf_id):
+        """Remove what Tacker cannot, if it was killed in an operation."""
+        cloud = self._connection
+        for server in cloud.compute.servers():
+            if server.name.endswith(vnf_id):
+                cloud.compute.delete_server(server)
+                cloud.compute.wait_for_delete(server, interval=1, wait=30)
+        for port in cloud.network.ports(description=f'clickos-vnf:{vnf_id}'):
+            cloud.network.delete_port(port)
 
     def _remove_package(self, package):
         path = f'{_PACKAGES}/{package["id"]}'
