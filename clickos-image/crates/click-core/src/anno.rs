@@ -8,7 +8,13 @@ pub const PAINT: usize = 16;
 /// Pointer of an ICMP parameter problem, one byte.
 pub const ICMP_PARAMPROB: usize = 17;
 /// Whether a later FixIPSrc is to set the source address, one byte.
-pub const FIX_IP_SRC: usize = 18;
+pub const FIX_IP_SRC: usize = 19;
+/// Aggregate number, four bytes.
+pub const AGGREGATE: usize = 20;
+/// VLAN tag control information, two bytes.
+pub const VLAN_TCI: usize = 20;
+/// Bytes that were cut off, four bytes.
+pub const EXTRA_LENGTH: usize = 28;
 /// Bytes of annotations of a packet.
 pub const SIZE: usize = 48;
 
@@ -26,6 +32,8 @@ pub enum PacketType {
     OtherHost,
     /// Sent by this host.
     Outgoing,
+    /// From this host to itself.
+    Loopback,
 }
 
 /// Annotations of one packet.
@@ -55,6 +63,30 @@ impl Annotations {
     pub fn set_u8(&mut self, offset: usize, value: u8) {
         if let Some(b) = self.bytes.get_mut(offset) {
             *b = value;
+        }
+    }
+
+    /// The 16 bits at `offset`, in the byte order of Click's hosts (little-endian); 0 beyond the end.
+    pub fn u16(&self, offset: usize) -> u16 {
+        u16::from_le_bytes([self.u8(offset), self.u8(offset + 1)])
+    }
+
+    /// Sets the 16 bits at `offset`; nothing beyond the end.
+    pub fn set_u16(&mut self, offset: usize, value: u16) {
+        if let Some(b) = self.bytes.get_mut(offset..offset + 2) {
+            b.copy_from_slice(&value.to_le_bytes());
+        }
+    }
+
+    /// The 32 bits at `offset`, little-endian; 0 beyond the end.
+    pub fn u32(&self, offset: usize) -> u32 {
+        u32::from(self.u16(offset)) | u32::from(self.u16(offset + 2)) << 16
+    }
+
+    /// Sets the 32 bits at `offset`; nothing beyond the end.
+    pub fn set_u32(&mut self, offset: usize, value: u32) {
+        if let Some(b) = self.bytes.get_mut(offset..offset + 4) {
+            b.copy_from_slice(&value.to_le_bytes());
         }
     }
 

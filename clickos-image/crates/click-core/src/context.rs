@@ -71,6 +71,14 @@ impl<'a> Context<'a> {
         pulled
     }
 
+    /// Fetches a packet at a pull input, if there is one.
+    pub fn pull_one(&mut self, port: usize) -> Option<Packet> {
+        let mut batch = self.pull(port, 1);
+        let packet = batch.pop_front();
+        self.recycle(batch);
+        packet
+    }
+
     /// An empty batch, with memory of an earlier one if possible.
     pub fn batch(&mut self) -> Batch {
         self.engine.batch()

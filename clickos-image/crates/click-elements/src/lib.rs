@@ -11,8 +11,8 @@ extern crate std;
 
 mod arp_table;
 mod classify;
-mod fifo;
 mod prelude;
+mod standard;
 
 use click_core::{Entry, Registry};
 

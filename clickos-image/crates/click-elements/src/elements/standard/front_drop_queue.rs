@@ -13,8 +13,8 @@
 //! * `reset` (write): sends what is stored to output 1.
 //! # Example
 //! `FromDevice(0) -> FrontDropQueue(64) -> ToDevice(1);`
-use crate::fifo::{self, Full};
 use crate::prelude::*;
+use crate::standard::fifo::{self, Full};
 
 pub static ELEMENT: Class = Class {
     name: "FrontDropQueue",

@@ -2,7 +2,7 @@
 //! Discards what is pushed into it, and never gives a packet.
 //!
 //! # Synopsis
-//! `Idle`
+//! `Idle`; `SimpleIdle` is the same class.
 //! # Ports
 //! any/any, agnostic; it serves as a plug for ports that are not used.
 //! # Handlers
@@ -13,6 +13,7 @@ use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "Idle",
+    aliases: &["SimpleIdle"],
     ports: "-/-",
     flow: "x/y",
     build: |_| Some(Box::new(Idle)),

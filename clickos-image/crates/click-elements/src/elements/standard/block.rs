@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sends packets of a host that sends too much to output 1.
+//!
+//! # Synopsis
+//! `Block(THRESH)`: packets whose forward rate annotation (four bytes at 20) is above THRESH leave by
+//! output 1; 0 means none; mandatory.
+//! # Ports
+//! 1/2, push.
+//! # Handlers
+//! * `thresh` (read, write): THRESH.
+//! # Example
+//! `... -> b :: Block(1000) -> ...; b[1] -> Discard;`
+use crate::prelude::*;
+use crate::standard::rate_anno::FORWARD;
+
+pub static ELEMENT: Class = Class {
+    name: "Block",
+    ports: "1/2",
+    processing: "h/h",
+    args: &[mandatory("THRESH")],
+    handlers: &[read_write("thresh")],
+    build: |a| {
+        Some(Box::new(Block {
+            thresh: a.need("THRESH")?,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct Block {
+    thresh: i64,
+}
+
+impl Element for Block {
+    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
+        let blocked = self.thresh != 0 && FORWARD.of(&packet) > self.thresh;
+        Out::Port(usize::from(blocked), packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "thresh" => text(self.thresh),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "thresh" => on_value(view, value, |me: &mut Self, thresh, _| me.thresh = thresh),
+            _ => undeclared(handler),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Lets packets up to a length pass.
+//!
+//! # Synopsis
+//! `CheckLength(LENGTH)`: the longest packet that passes, in bytes; mandatory.
+//! # Ports
+//! 1/1-2, agnostic. Output 1 (push) gets longer packets; they are dropped if it is not connected.
+//! # Handlers
+//! * `length` (read, write): LENGTH.
+//! # Example
+//! `FromDevice(0) -> c :: CheckLength(1500) -> ToDevice(1); c[1] -> Discard;`
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "CheckLength",
+    ports: "1/1-2",
+    processing: "a/ah",
+    args: &[mandatory("LENGTH")],
+    handlers: &[read_write("length")],
+    build: |a| {
+        Some(Box::new(CheckLength {
+            length: a.need("LENGTH")?,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct CheckLength {
+    length: usize,
+}
+
+impl Element for CheckLength {
+    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
+        Out::Port(usize::from(packet.len() > self.length), packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "length" => text(self.length),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "length" => on_value(view, value, |me: &mut Self, length, _| me.length = length),
+            _ => undeclared(handler),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sends packets of a host that sends far more than it gets to output 1.
+//!
+//! # Synopsis
+//! `CompareBlock(FWD_WEIGHT, REV_WEIGHT, THRESH)`: all mandatory. A packet leaves by output 1 if one of
+//! its rate annotations (forward: four bytes at 20, reverse: at 24; at least 1 each) is above THRESH, and
+//! forward times FWD_WEIGHT is more than reverse times REV_WEIGHT.
+//! # Ports
+//! 1/2, push.
+//! # Handlers
+//! * `fwd_weight`, `rev_weight`, `thresh` (read, write): the arguments.
+//! # Example
+//! `... -> b :: CompareBlock(1, 3, 1000) -> ...; b[1] -> Discard;`
+use crate::prelude::*;
+use crate::standard::rate_anno::{FORWARD, REVERSE};
+
+pub static ELEMENT: Class = Class {
+    name: "CompareBlock",
+    ports: "1/2",
+    processing: "h/h",
+    args: &[
+        mandatory("FWD_WEIGHT"),
+        mandatory("REV_WEIGHT"),
+        mandatory("THRESH"),
+    ],
+    handlers: &[
+        read_write("fwd_weight"),
+        read_write("rev_weight"),
+        read_write("thresh"),
+    ],
+    build: |a| {
+        let (forward, reverse) = (a.need("FWD_WEIGHT"), a.need("REV_WEIGHT"));
+        let thresh = a.need("THRESH");
+        Some(Box::new(CompareBlock {
+            forward: forward?,
+            reverse: reverse?,
+            thresh: thresh?,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct CompareBlock {
+    forward: i64,
+    reverse: i64,
+    thresh: i64,
+}
+
+impl Element for CompareBlock {
+    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
+        let (forward, reverse) = (FORWARD.of(&packet).max(1), REVERSE.of(&packet).max(1));
+        let much = forward > self.thresh || reverse > self.thresh;
+        let more = forward.saturating_mul(self.forward) > reverse.saturating_mul(self.reverse);
+        Out::Port(usize::from(much && more), packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "fwd_weight" => text(self.forward),
+            "rev_weight" => text(self.reverse),
+            "thresh" => text(self.thresh),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "fwd_weight" => on_value(view, value, |me: &mut Self, w, _| me.forward = w),
+            "rev_weight" => on_value(view, value, |me: &mut Self, w, _| me.reverse = w),
+            "thresh" => on_value(view, value, |me: &mut Self, thresh, _| me.thresh = thresh),
+            _ => undeclared(handler),
+        }
+    }
+}

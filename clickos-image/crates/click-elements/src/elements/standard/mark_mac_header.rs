@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Marks where the link header of packets is.
+//!
+//! # Synopsis
+//! `MarkMACHeader([OFFSET, LENGTH])`: it begins OFFSET bytes into the packet (default 0). With LENGTH
+//! (default 0: unknown) the network header is marked to begin so many bytes later.
+//! # Ports
+//! 1/1, agnostic.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `InfiniteSource(DATA \<...>) -> MarkMACHeader(0, 14) -> StripToNetworkHeader -> CheckIPHeader -> ...`
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "MarkMACHeader",
+    args: &[optional("OFFSET"), optional("LENGTH")],
+    build: |a| {
+        let (offset, length) = (a.or("OFFSET", 0u16), a.or("LENGTH", 0u16));
+        Some(Box::new(MarkMACHeader {
+            offset: offset?,
+            length: length?,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct MarkMACHeader {
+    offset: u16,
+    length: u16,
+}
+
+impl Element for MarkMACHeader {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let begin = usize::from(self.offset);
+        if let Ok(begin) = begin.try_into() {
+            packet.set_mac_offset(begin);
+        }
+        if self.length > 0 {
+            packet.set_network(begin + usize::from(self.length), 0);
+        }
+        Out::Port(0, packet)
+    }
+}

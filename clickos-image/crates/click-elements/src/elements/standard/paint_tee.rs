@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sends copies of packets of one color to output 1.
+//!
+//! # Synopsis
+//! `PaintTee(COLOR [, ANNO])`: COLOR 0 to 255, mandatory; ANNO another one-byte annotation.
+//! # Ports
+//! 1/2, agnostic. All packets leave by output 0; output 1 (push) gets a copy of those with COLOR first.
+//! # Handlers
+//! * `color` (read, write): COLOR.
+//! # Example
+//! `... -> pt :: PaintTee(1) -> DecIPTTL -> ...; pt[1] -> ICMPError(10.0.0.1, redirect, host) -> ...`
+use click_core::value::ByteAnno;
+
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "PaintTee",
+    ports: "1/2",
+    processing: "a/ah",
+    args: &[mandatory("COLOR"), optional("ANNO")],
+    handlers: &[read_write("color")],
+    build: |a| {
+        let (color, anno) = (
+            a.need("COLOR"),
+            a.or("ANNO", ByteAnno(click_core::anno::PAINT)),
+        );
+        Some(Box::new(PaintTee {
+            color: color?,
+            anno: anno?.0,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct PaintTee {
+    color: u8,
+    anno: usize,
+}
+
+impl PaintTee {
+    fn copy(&self, ctx: &mut Context<'_>, packet: &Packet) {
+        if packet.anno().u8(self.anno) != self.color {
+            return;
+        }
+        if let Some(copy) = ctx.pool().duplicate(packet) {
+            ctx.push_one(1, copy);
+        }
+    }
+}
+
+impl Element for PaintTee {
+    /// Packet by packet, so that copies keep the order of arrival where outputs meet again.
+    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
+        for packet in batch.drain_front(usize::MAX) {
+            self.copy(ctx, &packet);
+            ctx.push_one(0, packet);
+        }
+        ctx.recycle(batch);
+    }
+
+    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
+        let batch = ctx.pull(0, max);
+        for packet in batch.iter() {
+            self.copy(ctx, packet);
+        }
+        batch
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "color" => text(self.color),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "color" => on_value(view, value, |me: &mut Self, color, _| me.color = color),
+            _ => undeclared(handler),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Lets a random part of the packets pass.
+//!
+//! # Synopsis
+//! `RandomSample([P, SAMPLE, DROP, ACTIVE])`: each packet passes with probability P, which may be given as
+//! SAMPLE P, or as DROP with the probability that it does not pass; one of them is needed.
+//! Unless ACTIVE (default true) all packets pass.
+//! # Ports
+//! 1/1-2, agnostic. Output 1 (push) gets the others; they are dropped if it is not connected.
+//! # Handlers
+//! * `sampling_prob`, `drop_prob` (read, write): the probability to pass, or not to pass.
+//! * `active` (read, write): ACTIVE.
+//! * `drops` (read): packets that did not pass.
+//! # Example
+//! `FromDevice(0) -> RandomSample(DROP 0.01) -> ToDevice(1);`
+use crate::prelude::*;
+use crate::standard::probability::Probability;
+
+pub static ELEMENT: Class = Class {
+    name: "RandomSample",
+    ports: "1/1-2",
+    processing: "a/ah",
+    args: &[
+        optional("P"),
+        keyword("SAMPLE"),
+        keyword("DROP"),
+        keyword("ACTIVE"),
+    ],
+    handlers: &[
+        read_write("sampling_prob"),
+        read_write("drop_prob"),
+        read_write("active"),
+        read("drops"),
+    ],
+    build: |a| {
+        let (p, sample) = (a.opt("P"), a.opt("SAMPLE"));
+        let (drop, active) = (a.opt::<Probability>("DROP"), a.or("ACTIVE", true));
+        let drop = drop?.map(Probability::complement);
+        let sampling = match (p?, sample?, drop) {
+            (Some(p), None, None) | (None, Some(p), None) | (None, None, Some(p)) => p,
+            _ => {
+                a.error("P", "give one of P, SAMPLE and DROP");
+                return None;
+            }
+        };
+        Some(Box::new(RandomSample {
+            sampling,
+            active: active?,
+            drops: 0,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct RandomSample {
+    sampling: Probability,
+    active: bool,
+    drops: u64,
+}
+
+impl Element for RandomSample {
+    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+        if !self.active || self.sampling.happens(ctx.random()) {
+            return Out::Port(0, packet);
+        }
+        self.drops += 1;
+        Out::Port(1, packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "sampling_prob" => text(self.sampling),
+            "drop_prob" => text(self.sampling.complement()),
+            "active" => text(self.active),
+            "drops" => text(self.drops),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "sampling_prob" => on_value(view, value, |me: &mut Self, p, _| me.sampling = p),
+            "drop_prob" => on_value(view, value, |me: &mut Self, p: Probability, _| {
+                me.sampling = p.complement();
+            }),
+            "active" => on_value(view, value, |me: &mut Self, active, _| me.active = active),
+            _ => undeclared(handler),
+        }
+    }
+}

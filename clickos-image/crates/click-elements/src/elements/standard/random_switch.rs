@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sends each packet out of a random output.
+//!
+//! # Synopsis
+//! `RandomSwitch`
+//! # Ports
+//! 1/1 or more, push.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `FromDevice(0) -> r :: RandomSwitch; r[0] -> ToDevice(1); r[1] -> ToDevice(2);`
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "RandomSwitch",
+    ports: "1/1-",
+    processing: "h/h",
+    build: |_| Some(Box::new(RandomSwitch)),
+    ..Class::DEFAULT
+};
+
+struct RandomSwitch;
+
+impl Element for RandomSwitch {
+    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+        let outputs = ctx.outputs() as u64;
+        let output = ctx.random() % outputs;
+        Out::Port(output as usize, packet)
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Pulls one packet from each input in turn.
+//!
+//! # Synopsis
+//! `RoundRobinSched`; `SimpleRoundRobinSched` is the same class.
+//! # Ports
+//! any/1, pull. An input that has nothing is passed over.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `Queue -> [0] rr :: RoundRobinSched -> ToDevice(0); Queue -> [1] rr;`
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "RoundRobinSched",
+    aliases: &["SimpleRoundRobinSched"],
+    ports: "-/1",
+    processing: "l/l",
+    build: |_| Some(Box::new(RoundRobinSched { next: 0 })),
+    ..Class::DEFAULT
+};
+
+struct RoundRobinSched {
+    next: usize,
+}
+
+impl RoundRobinSched {
+    fn pull_next(&mut self, ctx: &mut Context<'_>) -> Option<Packet> {
+        let inputs = ctx.inputs();
+        let mut order = (0..inputs).map(|n| (self.next + n) % inputs);
+        let (input, packet) = order.find_map(|i| Some((i, ctx.pull_one(i)?)))?;
+        self.next = (input + 1) % inputs;
+        Some(packet)
+    }
+}
+
+impl Element for RoundRobinSched {
+    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
+        let mut batch = ctx.batch();
+        while batch.len() < max {
+            let Some(packet) = self.pull_next(ctx) else {
+                break;
+            };
+            batch.push_back(packet);
+        }
+        batch
+    }
+}

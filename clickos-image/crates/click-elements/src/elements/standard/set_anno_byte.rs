@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sets a one-byte annotation of packets; `Paint(VALUE, ANNO)` does the same.
+//!
+//! # Synopsis
+//! `SetAnnoByte(ANNO, VALUE)`: ANNO an annotation's name or offset, VALUE 0 to 255; both mandatory.
+//! # Ports
+//! 1/1, agnostic.
+//! # Handlers
+//! * `anno` (read): the offset. `value` (read, write): VALUE.
+//! # Example
+//! `FromDevice(0) -> SetAnnoByte(PAINT, 3) -> PaintSwitch;`
+use click_core::value::ByteAnno;
+
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "SetAnnoByte",
+    args: &[mandatory("ANNO"), mandatory("VALUE")],
+    handlers: &[read("anno"), read_write("value")],
+    build: |a| {
+        let (anno, value) = (a.need::<ByteAnno>("ANNO"), a.need("VALUE"));
+        Some(Box::new(SetAnnoByte {
+            anno: anno?.0,
+            value: value?,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct SetAnnoByte {
+    anno: usize,
+    value: u8,
+}
+
+impl Element for SetAnnoByte {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        packet.anno_mut().set_u8(self.anno, self.value);
+        Out::Port(0, packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "anno" => text(self.anno),
+            "value" => text(self.value),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "value" => on_value(view, value, |me: &mut Self, value, _| me.value = value),
+            _ => undeclared(handler),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sets the packet type annotation.
+//!
+//! # Synopsis
+//! `SetPacketType(TYPE)`: `HOST`, `BROADCAST`, `MULTICAST`, `OTHERHOST`, `OUTGOING` or `LOOPBACK`, in
+//! capital or small letters; mandatory.
+//! # Ports
+//! 1/1, agnostic.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `FromDump(in.pcap) -> SetPacketType(BROADCAST) -> DropBroadcasts -> Discard;`
+use click_core::Surroundings;
+use click_core::anno::PacketType;
+
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "SetPacketType",
+    args: &[mandatory("TYPE")],
+    build: |a| {
+        let Type(to) = a.need("TYPE")?;
+        Some(Box::new(SetPacketType { to }))
+    },
+    ..Class::DEFAULT
+};
+
+struct Type(PacketType);
+
+impl FromArg for Type {
+    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+        Ok(Self(match text.to_ascii_uppercase().as_str() {
+            "HOST" => PacketType::Host,
+            "BROADCAST" => PacketType::Broadcast,
+            "MULTICAST" => PacketType::Multicast,
+            "OTHERHOST" => PacketType::OtherHost,
+            "OUTGOING" => PacketType::Outgoing,
+            "LOOPBACK" => PacketType::Loopback,
+            _ => {
+                return Err(format!(
+                    "expected a packet type such as HOST, got \"{}\"",
+                    text.escape_debug()
+                ));
+            }
+        }))
+    }
+}
+
+struct SetPacketType {
+    to: PacketType,
+}
+
+impl Element for SetPacketType {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        packet.anno_mut().packet_type = self.to;
+        Out::Port(0, packet)
+    }
+}

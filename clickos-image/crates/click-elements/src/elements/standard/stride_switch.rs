@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Spreads packets over its outputs in proportion to tickets.
+//!
+//! # Synopsis
+//! `StrideSwitch(TICKETS, ...)`: one number per output, 0 to 32768.
+//! # Ports
+//! 1/1 or more, push. An output without tickets gets nothing; if none has any, packets are dropped.
+//! # Handlers
+//! * `tickets0`, `tickets1` ... (read, write): TICKETS of that output.
+//! # Example
+//! `FromDevice(0) -> s :: StrideSwitch(2, 1); s[0] -> ToDevice(1); s[1] -> ToDevice(2);`
+use crate::prelude::*;
+use crate::standard::stride::Stride;
+
+pub static ELEMENT: Class = Class {
+    name: "StrideSwitch",
+    ports: "1/1-",
+    processing: "h/h",
+    args: &[rest("TICKETS")],
+    port_handlers: &[read_write("tickets")],
+    build: |a| {
+        let outputs = a.outputs();
+        let stride = Stride::from_args(a, outputs)?;
+        Some(Box::new(StrideSwitch { stride }))
+    },
+    ..Class::DEFAULT
+};
+
+struct StrideSwitch {
+    stride: Stride,
+}
+
+impl Element for StrideSwitch {
+    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
+        match self.stride.turn(Some) {
+            Some(output) => Out::Port(output, packet),
+            None => Out::Drop,
+        }
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        self.stride.read(handler)
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match self.stride.port(handler) {
+            Some(port) => on_value(view, value, move |me: &mut Self, tickets, _| {
+                me.stride.set_tickets(port, tickets);
+            }),
+            None => undeclared(handler),
+        }
+    }
+}

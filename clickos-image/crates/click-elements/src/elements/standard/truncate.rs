@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Cuts packets to a length.
+//!
+//! # Synopsis
+//! `Truncate(LENGTH [, EXTRA_LENGTH])`: what is longer than LENGTH bytes loses its end. With EXTRA_LENGTH
+//! (default true) the bytes that were cut off are added to the extra length annotation.
+//! # Ports
+//! 1/1, agnostic.
+//! # Handlers
+//! * `nbytes` (read, write): LENGTH.
+//! # Example
+//! `FromDevice(0) -> Truncate(64) -> ToDump(headers.pcap);`
+use click_core::anno;
+
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "Truncate",
+    args: &[mandatory("LENGTH"), keyword("EXTRA_LENGTH")],
+    handlers: &[read_write("nbytes")],
+    build: |a| {
+        let (length, extra) = (a.need("LENGTH"), a.or("EXTRA_LENGTH", true));
+        Some(Box::new(Truncate {
+            length: length?,
+            extra: extra?,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct Truncate {
+    length: usize,
+    extra: bool,
+}
+
+impl Element for Truncate {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let cut = packet.len().saturating_sub(self.length);
+        if cut > 0 && self.extra {
+            let before = packet.anno().u32(anno::EXTRA_LENGTH);
+            let after = before.saturating_add(u32::try_from(cut).unwrap_or(u32::MAX));
+            packet.anno_mut().set_u32(anno::EXTRA_LENGTH, after);
+        }
+        packet.take(cut);
+        Out::Port(0, packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "nbytes" => text(self.length),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "nbytes" => on_value(view, value, |me: &mut Self, length, _| me.length = length),
+            _ => undeclared(handler),
+        }
+    }
+}

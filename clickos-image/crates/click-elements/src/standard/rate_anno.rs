@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The annotations IPRateMonitor sets: how much a host sends, and how much is sent to it.
+use crate::prelude::*;
+
+/// A rate annotation, four bytes with a sign.
+pub struct RateAnno(usize);
+
+/// What the packet's source sends.
+pub const FORWARD: RateAnno = RateAnno(20);
+/// What is sent to the packet's source.
+pub const REVERSE: RateAnno = RateAnno(24);
+
+impl RateAnno {
+    /// Its value in a packet.
+    pub fn of(&self, packet: &Packet) -> i64 {
+        let bytes = packet.anno().u32(self.0).to_le_bytes();
+        i64::from(i32::from_le_bytes(bytes))
+    }
+}
