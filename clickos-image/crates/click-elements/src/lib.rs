@@ -11,7 +11,13 @@ extern crate std;
 
 mod arp_table;
 mod classify;
+mod header_check;
+mod icmp_encap;
+mod ip_header_check;
+mod ip_packet;
+mod numbers;
 mod prelude;
+mod print_line;
 mod standard;
 
 use click_core::{Entry, Registry};

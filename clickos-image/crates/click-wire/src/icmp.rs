@@ -23,6 +23,56 @@ pub const TYPES: [(&str, u8); 15] = [
     ("maskreq", 17),
     ("maskreq-reply", 18),
 ];
+/// Codes by the names that Click's configuration language has for them, with their types; the first name of a code
+/// is the one that is printed.
+pub const CODES: [(u8, &str, u8); 26] = [
+    (3, "net", 0),
+    (3, "host", 1),
+    (3, "protocol", 2),
+    (3, "port", 3),
+    (3, "needfrag", 4),
+    (3, "srcroutefail", 5),
+    (3, "netunknown", 6),
+    (3, "hostunknown", 7),
+    (3, "isolated", 8),
+    (3, "netprohibited", 9),
+    (3, "hostprohibited", 10),
+    (3, "tosnet", 11),
+    (3, "toshost", 12),
+    (3, "filterprohibited", 13),
+    (3, "hostprecedence", 14),
+    (3, "precedencecutoff", 15),
+    (5, "net", 0),
+    (5, "host", 1),
+    (5, "tosnet", 2),
+    (5, "toshost", 3),
+    (11, "transit", 0),
+    (11, "reassembly", 1),
+    (12, "erroratptr", 0),
+    (12, "missingopt", 1),
+    (12, "length", 2),
+    (12, "badlength", 2),
+];
+
+/// The name of a type.
+pub fn type_name(kind: u8) -> Option<&'static str> {
+    TYPES
+        .iter()
+        .find(|(_, k)| *k == kind)
+        .map(|(name, _)| *name)
+}
+
+/// The name of a code of a type.
+pub fn code_name(kind: u8, code: u8) -> Option<&'static str> {
+    let of = |(k, _, c): &&(u8, &str, u8)| (*k, *c) == (kind, code);
+    CODES.iter().find(of).map(|(_, name, _)| *name)
+}
+
+/// The code of a type that has this name.
+pub fn code_named(kind: u8, name: &str) -> Option<u8> {
+    let of = |(k, n, _): &&(u8, &str, u8)| (*k, *n) == (kind, name);
+    CODES.iter().find(of).map(|(_, _, code)| *code)
+}
 
 /// Whether a message of this type reports an error; errors are never answered by errors (RFC 1122, 3.2.2).
 pub fn is_error(kind: u8) -> bool {
@@ -86,5 +136,11 @@ mod tests {
         assert_eq!(Repr::parse(&message), Err(Error::BadChecksum));
         assert!(Repr::parse(&message[..7]).is_err());
         assert!(is_error(11) && !is_error(8));
+        assert_eq!((type_name(8), type_name(99)), (Some("echo"), None));
+        assert_eq!(
+            (code_named(11, "transit"), code_named(3, "transit")),
+            (Some(0), None)
+        );
+        assert_eq!((code_name(12, 2), code_name(8, 1)), (Some("length"), None));
     }
 }

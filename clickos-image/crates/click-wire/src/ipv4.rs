@@ -130,6 +130,39 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
         self.set_checksum(checksum::update(self.checksum(), old, new));
     }
 
+    /// Sets the 16 bits at `at`, an even offset, and updates the checksum.
+    fn set_word(&mut self, at: usize, new: u16) {
+        let old = u16_at(self.b(), at);
+        put(self.bytes.as_mut(), at, &new.to_be_bytes());
+        self.set_checksum(checksum::update(self.checksum(), old, new));
+    }
+
+    /// Sets the type of service and updates the checksum.
+    pub fn set_tos(&mut self, tos: u8) {
+        self.set_word(0, u16::from_be_bytes([self.b()[0], tos]));
+    }
+
+    /// Sets flags and fragment offset and updates the checksum.
+    pub fn set_fragment(&mut self, fragment: u16) {
+        self.set_word(6, fragment);
+    }
+
+    /// Sets the sender and updates the checksum.
+    pub fn set_source(&mut self, address: Ipv4Addr) {
+        self.set_address(12, address);
+    }
+
+    /// Sets the receiver and updates the checksum.
+    pub fn set_destination(&mut self, address: Ipv4Addr) {
+        self.set_address(16, address);
+    }
+
+    fn set_address(&mut self, at: usize, address: Ipv4Addr) {
+        let [a, b, c, d] = address.octets();
+        self.set_word(at, u16::from_be_bytes([a, b]));
+        self.set_word(at + 2, u16::from_be_bytes([c, d]));
+    }
+
     /// Sets the checksum field.
     pub fn set_checksum(&mut self, value: u16) {
         put(self.bytes.as_mut(), 10, &value.to_be_bytes());
@@ -226,6 +259,21 @@ mod tests {
         let view = View::new_checked(&bytes).unwrap();
         assert!(view.checksum_is_right());
         assert_eq!((view.ttl(), view.payload().len()), (8, 4));
+    }
+
+    #[test]
+    fn checksum_follows_every_field() {
+        let mut bytes = packet();
+        let mut view = View::new_unchecked(&mut bytes);
+        view.set_tos(0xb8);
+        view.set_fragment(MORE_FRAGMENTS | 9);
+        view.set_source(Ipv4Addr::new(200, 1, 2, 3));
+        view.set_destination(Ipv4Addr::new(0, 255, 0, 255));
+        let view = View::new_checked(&bytes).unwrap();
+        assert!(view.checksum_is_right());
+        assert_eq!((view.tos(), view.fragment()), (0xb8, MORE_FRAGMENTS | 9));
+        assert_eq!(view.source(), Ipv4Addr::new(200, 1, 2, 3));
+        assert_eq!(view.destination(), Ipv4Addr::new(0, 255, 0, 255));
     }
 
     #[test]

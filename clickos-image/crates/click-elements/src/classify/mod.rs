@@ -6,7 +6,7 @@
 //! match at all, and `table` finds the first rule that matches.
 pub mod expr;
 pub mod fields;
-mod names;
+pub mod names;
 mod parse;
 mod primitive;
 pub mod program;

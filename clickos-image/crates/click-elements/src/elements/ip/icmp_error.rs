@@ -37,24 +37,6 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
-/// Names of codes, by type.
-const CODES: [(u8, &str, u8); 14] = [
-    (3, "net", 0),
-    (3, "host", 1),
-    (3, "protocol", 2),
-    (3, "port", 3),
-    (3, "needfrag", 4),
-    (3, "filterprohibited", 13),
-    (5, "net", 0),
-    (5, "host", 1),
-    (11, "transit", 0),
-    (11, "reassembly", 1),
-    (12, "erroratptr", 0),
-    (12, "missingopt", 1),
-    (12, "length", 2),
-    (12, "badlength", 2),
-];
-
 const UNREACHABLE: u8 = 3;
 const REDIRECT: u8 = 5;
 const PARAMETER_PROBLEM: u8 = 12;
@@ -120,11 +102,7 @@ fn error_type(a: &mut Args<'_>) -> Option<u8> {
 
 fn code(a: &mut Args<'_>, kind: u8) -> Option<u8> {
     let word = a.or("CODE", "0".to_string())?;
-    let named = CODES
-        .iter()
-        .find(|(of, name, _)| *of == kind && *name == word)
-        .map(|(_, _, code)| *code);
-    let code = named.or_else(|| word.parse().ok());
+    let code = icmp::code_named(kind, &word).or_else(|| word.parse().ok());
     if code.is_none() {
         a.error(
             "CODE",

@@ -15,6 +15,7 @@
 use core::fmt::Write as _;
 
 use crate::prelude::*;
+use crate::print_line::{Contents, ascii, hex, stamp};
 
 pub static ELEMENT: Class = Class {
     name: "Print",
@@ -32,7 +33,7 @@ pub static ELEMENT: Class = Class {
         let (label, max) = (a.or("LABEL", String::new()), a.or("MAXLENGTH", 24i64));
         let (timestamp, annotations) = (a.or("TIMESTAMP", false), a.or("PRINTANNO", false));
         let (headroom, active) = (a.or("HEADROOM", false), a.or("ACTIVE", true));
-        let contents = contents(a);
+        let contents = Contents::argument(a, "CONTENTS", "HEX");
         Some(Box::new(Print {
             label: label?,
             max: usize::try_from(max?).unwrap_or(usize::MAX),
@@ -45,29 +46,6 @@ pub static ELEMENT: Class = Class {
     },
     ..Class::DEFAULT
 };
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Contents {
-    None,
-    Hex,
-    Ascii,
-}
-
-fn contents(a: &mut Args<'_>) -> Option<Contents> {
-    let word = a.or("CONTENTS", "HEX".to_string())?;
-    match word.to_ascii_uppercase().as_str() {
-        "NONE" | "FALSE" | "0" => Some(Contents::None),
-        "HEX" | "TRUE" | "1" => Some(Contents::Hex),
-        "ASCII" => Some(Contents::Ascii),
-        _ => {
-            a.error(
-                "CONTENTS",
-                format!("expected NONE, HEX or ASCII, got \"{word}\""),
-            );
-            None
-        }
-    }
-}
 
 struct Print {
     label: String,
@@ -84,13 +62,8 @@ impl Print {
         let mut line = self.label.clone();
         let mut separator = if line.is_empty() { "" } else { ": " };
         if self.timestamp {
-            let ns = packet.timestamp_ns();
-            let _ = write!(
-                line,
-                "{separator}{}.{:09}",
-                ns / 1_000_000_000,
-                ns % 1_000_000_000
-            );
+            line.push_str(separator);
+            stamp(&mut line, packet.timestamp_ns());
             separator = ": ";
         }
         let _ = write!(line, "{separator}{:4}", packet.len());
@@ -106,34 +79,13 @@ impl Print {
             line.push_str(" | ");
             match self.contents {
                 Contents::Hex => hex(&mut line, shown, 4),
-                _ => ascii(&mut line, shown),
+                _ => {
+                    line.push(' ');
+                    ascii(&mut line, shown);
+                }
             }
         }
         line
-    }
-}
-
-fn hex(line: &mut String, bytes: &[u8], group: usize) {
-    for (index, byte) in bytes.iter().enumerate() {
-        let blank = if index > 0 && index % group == 0 {
-            " "
-        } else {
-            ""
-        };
-        let _ = write!(line, "{blank}{byte:02x}");
-    }
-}
-
-fn ascii(line: &mut String, bytes: &[u8]) {
-    for (index, byte) in bytes.iter().enumerate() {
-        if index % 8 == 0 {
-            line.push(' ');
-        }
-        line.push(if (32..127).contains(byte) {
-            char::from(*byte)
-        } else {
-            '.'
-        });
     }
 }
 

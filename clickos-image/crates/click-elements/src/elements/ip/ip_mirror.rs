@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Swaps sender and receiver of IP packets.
+//!
+//! # Synopsis
+//! `IPMirror([DST_ANNO])`: swaps the addresses and, for TCP and UDP, the ports; for TCP also sequence and acknowledgement
+//! number. The destination annotation is set unless DST_ANNO is false.
+//! # Ports
+//! 1/1, agnostic. The header annotation must be set; packets without it are dropped.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `... -> CheckIPHeader -> IPMirror -> ...`
+use click_wire::{ipv4, tcp};
+
+use crate::ip_packet::header_mut;
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "IPMirror",
+    args: &[optional("DST_ANNO")],
+    build: |a| {
+        Some(Box::new(IPMirror {
+            annotate: a.or("DST_ANNO", true)?,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct IPMirror {
+    annotate: bool,
+}
+
+impl Element for IPMirror {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let Some(mut header) = header_mut(&mut packet) else {
+            return Out::Drop;
+        };
+        // no checksum changes: sums do not know the order of what they add
+        let (source, destination) = (header.source(), header.destination());
+        header.set_source(destination);
+        header.set_destination(source);
+        let protocol = header.protocol();
+        let has_ports = header.is_first() && [ipv4::TCP, ipv4::UDP].contains(&protocol);
+        if self.annotate {
+            packet.anno_mut().set_dst_ip(source.octets());
+        }
+        let bytes = packet.transport_mut().filter(|b| has_ports && b.len() >= 8);
+        if let Some(bytes) = bytes {
+            bytes[..4].rotate_left(2);
+            if protocol == ipv4::TCP && bytes.len() >= tcp::HEADER {
+                bytes[4..12].rotate_left(4);
+            }
+        }
+        Out::Port(0, packet)
+    }
+}

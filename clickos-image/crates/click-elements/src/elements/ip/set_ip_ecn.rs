@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sets the explicit congestion notification of IP packets.
+//!
+//! # Synopsis
+//! `SetIPECN(ECN)`: `no` or `-` (0), `ect1` or `ECT(1)` (1), `ect2` or `ECT(0)` (2), `ce` or `CE` (3), or the number. The
+//! checksum follows.
+//! # Ports
+//! 1/1, agnostic. The header annotation must be set; packets without it are dropped.
+//! # Handlers
+//! * `ecn` (read, write): ECN.
+//! # Example
+//! `... -> CheckIPHeader -> SetIPECN(ect1) -> ...`
+use click_core::Surroundings;
+
+use crate::ip_packet::header_mut;
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "SetIPECN",
+    args: &[mandatory("ECN")],
+    handlers: &[read_write("ecn")],
+    build: |a| {
+        Some(Box::new(SetIPECN {
+            ecn: a.need("ECN")?,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+/// What was given, and the bits it means.
+struct Ecn {
+    word: String,
+    bits: u8,
+}
+
+impl FromArg for Ecn {
+    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+        let bits = match text {
+            "0" | "no" | "-" => 0,
+            "1" | "ect1" | "ECT(1)" => 1,
+            "2" | "ect2" | "ECT(0)" => 2,
+            "3" | "ce" | "CE" => 3,
+            _ => {
+                return Err(format!(
+                    "expected no, ect1, ect2 or ce, got \"{}\"",
+                    text.escape_debug()
+                ));
+            }
+        };
+        let word = text.to_string();
+        Ok(Self { word, bits })
+    }
+}
+
+struct SetIPECN {
+    ecn: Ecn,
+}
+
+impl Element for SetIPECN {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let Some(mut header) = header_mut(&mut packet) else {
+            return Out::Drop;
+        };
+        header.set_tos(header.tos() & !3 | self.ecn.bits);
+        Out::Port(0, packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "ecn" => text(&self.ecn.word),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "ecn" => on_value(view, value, |me: &mut Self, ecn, _| me.ecn = ecn),
+            _ => undeclared(handler),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sets the destination annotation of packets to random addresses.
+//!
+//! # Synopsis
+//! `SetRandIPAddress(PREFIX [, LIMIT])`: addresses of PREFIX; if LIMIT is given, only that many different ones at most,
+//! chosen at the start.
+//! # Ports
+//! 1/1, agnostic.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `InfiniteSource -> SetRandIPAddress(10.0.0.0/8, 100) -> StoreIPAddress(16) -> ...`
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "SetRandIPAddress",
+    args: &[mandatory("PREFIX"), optional("LIMIT")],
+    build: |a| {
+        let (prefix, limit) = (a.need("PREFIX"), a.or("LIMIT", 0usize));
+        let (limit, most) = (limit?, a.environment().limits.table_entries);
+        if limit > most {
+            a.error(
+                "LIMIT",
+                format!("{limit} is out of range, the most is {most}"),
+            );
+            return None;
+        }
+        Some(Box::new(SetRandIPAddress {
+            prefix: prefix?,
+            limit,
+            chosen: Vec::new(),
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct SetRandIPAddress {
+    prefix: Prefix,
+    limit: usize,
+    chosen: Vec<Ipv4Addr>,
+}
+
+impl SetRandIPAddress {
+    fn any(&self, random: u64) -> Ipv4Addr {
+        let mask = u32::from(self.prefix.mask);
+        let random = u32::try_from(random >> 32).expect("32 bits");
+        Ipv4Addr::from(random & !mask | u32::from(self.prefix.address) & mask)
+    }
+}
+
+impl Element for SetRandIPAddress {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.chosen = (0..self.limit).map(|_| self.any(ctx.random())).collect();
+        Ok(())
+    }
+
+    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let random = ctx.random();
+        let index = random % (self.chosen.len().max(1) as u64);
+        let chosen = usize::try_from(index).ok().and_then(|n| self.chosen.get(n));
+        let address = chosen.copied().unwrap_or_else(|| self.any(random));
+        packet.anno_mut().set_dst_ip(address.octets());
+        Out::Port(0, packet)
+    }
+}

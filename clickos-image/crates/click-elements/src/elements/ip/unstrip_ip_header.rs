@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Puts a stripped IP header back in front of packets.
+//!
+//! # Synopsis
+//! `UnstripIPHeader()`: the packet begins with its IP header again; nothing happens if that was not stripped.
+//! # Ports
+//! 1/1, agnostic. The header annotation must be set; packets without it pass unchanged.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `CheckIPHeader -> StripIPHeader -> ... -> UnstripIPHeader`
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "UnstripIPHeader",
+    build: |_| Some(Box::new(UnstripIPHeader)),
+    ..Class::DEFAULT
+};
+
+struct UnstripIPHeader;
+
+impl Element for UnstripIPHeader {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let stripped = packet.network_offset().filter(|offset| *offset < 0);
+        match stripped.is_none_or(|offset| packet.push(offset.unsigned_abs())) {
+            true => Out::Port(0, packet),
+            false => Out::Drop,
+        }
+    }
+}

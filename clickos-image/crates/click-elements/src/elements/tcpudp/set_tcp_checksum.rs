@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Computes the checksum of TCP packets.
+//!
+//! # Synopsis
+//! `SetTCPChecksum([FIXOFF])`: with FIXOFF (default false) a data offset that is too small or beyond the packet is
+//! corrected first.
+//! # Ports
+//! 1/1, agnostic. The header annotation must be set. Packets whose lengths are wrong are dropped, the first with a
+//! message.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `CheckIPHeader -> StoreIPAddress(10.0.0.1, src) -> SetTCPChecksum -> ...`
+use click_wire::{checksum, ipv4, tcp};
+
+use crate::ip_packet::header;
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "SetTCPChecksum",
+    args: &[optional("FIXOFF")],
+    build: |a| {
+        Some(Box::new(SetTCPChecksum {
+            fix_offset: a.or("FIXOFF", false)?,
+            complained: false,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct SetTCPChecksum {
+    fix_offset: bool,
+    complained: bool,
+}
+
+impl SetTCPChecksum {
+    /// Whether the lengths were right, so that the packet got its checksum.
+    fn fill(&self, packet: &mut Packet) -> Option<()> {
+        let ip = header(packet)?;
+        let length = ip.total_len().checked_sub(ip.header_len())?;
+        let is_fragment = ip.fragment() & (ipv4::MORE_FRAGMENTS | ipv4::OFFSET) != 0;
+        let pseudo = checksum::pseudo(
+            ip.source(),
+            ip.destination(),
+            ipv4::TCP,
+            u16::try_from(length).ok()?,
+        );
+        let bytes = packet.transport_mut()?.get_mut(..length)?;
+        if length < tcp::HEADER {
+            return None;
+        }
+        if self.fix_offset {
+            let words = match usize::from(bytes[12] >> 4) {
+                words if words * 4 < tcp::HEADER => tcp::HEADER / 4,
+                words if words * 4 > length && !is_fragment => length / 4,
+                words => words,
+            };
+            bytes[12] = bytes[12] & 15 | u8::try_from(words << 4).expect("at most 15 words");
+        }
+        bytes[16..18].fill(0);
+        let sum = checksum::finish(checksum::add(pseudo, bytes));
+        bytes[16..18].copy_from_slice(&sum.to_be_bytes());
+        Some(())
+    }
+}
+
+impl Element for SetTCPChecksum {
+    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        if self.fill(&mut packet).is_some() {
+            return Out::Port(0, packet);
+        }
+        if !self.complained {
+            self.complained = true;
+            let line = format!("{}: bad lengths", ctx.name());
+            ctx.print(&line);
+        }
+        Out::Drop
+    }
+}

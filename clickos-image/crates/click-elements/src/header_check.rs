@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What elements that check headers count and say, and the frame of those that check transport headers.
+use crate::prelude::*;
+
+/// Wrong packets by reason.
+pub struct Drops {
+    what: &'static str,
+    reasons: &'static [&'static str],
+    counts: Vec<u64>,
+    verbose: bool,
+}
+
+impl Drops {
+    /// Nothing wrong yet. `what` is the header's name; every wrong packet gets a message if `verbose`.
+    pub fn new(what: &'static str, reasons: &'static [&'static str], verbose: bool) -> Self {
+        Self {
+            what,
+            reasons,
+            counts: reasons.iter().map(|_| 0).collect(),
+            verbose,
+        }
+    }
+
+    /// Counts a wrong packet; the first one always gets a message.
+    pub fn note(&mut self, ctx: &mut Context<'_>, reason: usize) {
+        if self.verbose || self.total() == 0 {
+            let (name, what, why) = (ctx.name(), self.what, self.reasons[reason]);
+            let line = format!("{name}: {what} header check failed: {why}");
+            ctx.print(&line);
+        }
+        self.counts[reason] += 1;
+    }
+
+    fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The handlers `drops` and `drop_details`.
+    pub fn read(&self, handler: &str) -> Text {
+        let line = |(count, reason): (&u64, &&str)| format!("{count}\t{reason}\n");
+        match handler {
+            "drops" => text(self.total()),
+            "drop_details" => Ok(self.counts.iter().zip(self.reasons).map(line).collect()),
+            _ => undeclared(handler),
+        }
+    }
+
+    /// Goes on counting where `old` stopped.
+    pub fn take_from(&mut self, old: &Self) {
+        self.counts.clone_from(&old.counts);
+    }
+}
+
+/// The index of the reason why a packet's transport header is wrong.
+pub type Check = fn(&Packet) -> Result<(), usize>;
+
+/// A class that checks transport headers, but for its name; `build` has to be set.
+pub const CLASS: Class = Class {
+    ports: "1/1-2",
+    processing: "a/ah",
+    args: &[keyword("VERBOSE"), keyword("DETAILS")],
+    handlers: &[read("drops"), read("drop_details")],
+    ..Class::DEFAULT
+};
+
+/// Builds an element of such a class.
+pub fn build(
+    a: &mut Args<'_>,
+    what: &'static str,
+    reasons: &'static [&'static str],
+    check: Check,
+) -> Built {
+    let (verbose, details) = (a.or("VERBOSE", false), a.or("DETAILS", false));
+    details?;
+    let drops = Drops::new(what, reasons, verbose?);
+    Some(Box::new(CheckTransport { check, drops }))
+}
+
+struct CheckTransport {
+    check: Check,
+    drops: Drops,
+}
+
+impl Element for CheckTransport {
+    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+        match (self.check)(&packet) {
+            Ok(()) => Out::Port(0, packet),
+            Err(reason) => {
+                self.drops.note(ctx, reason);
+                Out::Port(1, packet)
+            }
+        }
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        self.drops.read(handler)
+    }
+
+    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+            self.drops.take_from(&old.drops);
+        }
+    }
+}

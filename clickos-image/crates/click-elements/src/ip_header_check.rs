@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The checks of IP headers, for the classes that do them with and without the checksum.
+use click_core::text::split_words;
+use click_wire::ipv4::View as Header;
+use click_wire::{Error, ipv4};
+
+use crate::header_check::Drops;
+use crate::prelude::*;
+
+/// A class that checks IP headers, but for its name; `build` has to be set.
+pub const CLASS: Class = Class {
+    ports: "1/1-2",
+    processing: "a/ah",
+    args: &[
+        keyword("OFFSET"),
+        keyword("CHECKSUM"),
+        keyword("BADSRC"),
+        keyword("GOODDST"),
+        keyword("INTERFACES"),
+        keyword("VERBOSE"),
+        keyword("DETAILS"),
+        rest("ARGUMENT"),
+    ],
+    handlers: &[read("drops"), read("drop_details")],
+    ..Class::DEFAULT
+};
+
+/// Builds an element of such a class.
+pub fn build(a: &mut Args<'_>, checksum: bool) -> Built {
+    let (mut offset, checksum) = (a.or("OFFSET", 0usize), a.or("CHECKSUM", checksum));
+    let (verbose, details) = (a.or("VERBOSE", false), a.or("DETAILS", false));
+    let mut bad_sources: Vec<Ipv4Addr> = list(a, "BADSRC");
+    let mut good_destinations: Vec<Ipv4Addr> = list(a, "GOODDST");
+    match a.rest().to_vec().as_slice() {
+        [] => {}
+        [one] if one.starts_with(|c: char| c.is_ascii_digit()) && !one.contains('.') => {
+            offset = a.parse("OFFSET", one);
+        }
+        [bad, rest @ ..] if rest.len() < 2 => {
+            bad_sources.extend(addresses::<Ipv4Addr>(a, "BADSRC", bad));
+            bad_sources.extend([Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST]);
+            offset = rest.first().map_or(offset, |n| a.parse("OFFSET", n));
+        }
+        _ => a.error(
+            "ARGUMENT",
+            "too many arguments, expected OFFSET or BADSRC, OFFSET",
+        ),
+    }
+    let interfaces: Vec<Prefix> = list(a, "INTERFACES");
+    if !interfaces.is_empty() {
+        bad_sources.extend([Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST]);
+    }
+    for prefix in interfaces {
+        let mask = u32::from(prefix.mask);
+        good_destinations.push(prefix.address);
+        if mask.leading_ones() < 31 {
+            bad_sources.push(Ipv4Addr::from(u32::from(prefix.address) | !mask));
+        }
+    }
+    details?;
+    Some(Box::new(CheckIp {
+        offset: offset?,
+        checksum: checksum?,
+        bad_sources,
+        good_destinations,
+        drops: Drops::new("IP", &REASONS, verbose?),
+    }))
+}
+
+fn list<T: FromArg>(a: &mut Args<'_>, name: &str) -> Vec<T> {
+    let text = a.or(name, String::new()).unwrap_or_default();
+    addresses(a, name, &text)
+}
+
+fn addresses<T: FromArg>(a: &mut Args<'_>, name: &str, text: &str) -> Vec<T> {
+    let words = split_words(&click_core::text::unquote(text));
+    words
+        .iter()
+        .filter_map(|word| a.parse(name, word))
+        .collect()
+}
+
+/// Why a packet is wrong, in the order of the checks.
+const REASONS: [&str; 6] = [
+    "tiny packet",
+    "bad IP version",
+    "bad IP header length",
+    "bad IP length",
+    "bad IP checksum",
+    "bad source address",
+];
+
+/// The index of the reason.
+fn reason(bytes: &[u8], error: Error) -> usize {
+    match error {
+        _ if bytes.len() < ipv4::HEADER => 0,
+        Error::BadVersion => 1,
+        _ if usize::from(bytes[0] & 15) * 4 < ipv4::HEADER => 2,
+        _ => 3,
+    }
+}
+
+struct CheckIp {
+    offset: usize,
+    checksum: bool,
+    bad_sources: Vec<Ipv4Addr>,
+    good_destinations: Vec<Ipv4Addr>,
+    drops: Drops,
+}
+
+/// What a right header says.
+struct Found {
+    header_len: usize,
+    total_len: usize,
+    destination: Ipv4Addr,
+}
+
+impl CheckIp {
+    /// What the header says, or the index of the reason why it is wrong.
+    fn check(&self, bytes: &[u8]) -> Result<Found, usize> {
+        let header = Header::new_checked(bytes).map_err(|error| reason(bytes, error))?;
+        if self.checksum && !header.checksum_is_right() {
+            return Err(4);
+        }
+        let destination = header.destination();
+        if self.bad_sources.contains(&header.source())
+            && !self.good_destinations.contains(&destination)
+        {
+            return Err(5);
+        }
+        Ok(Found {
+            header_len: header.header_len(),
+            total_len: header.total_len(),
+            destination,
+        })
+    }
+}
+
+impl Element for CheckIp {
+    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let bytes = packet.data().get(self.offset..).unwrap_or_default();
+        match self.check(bytes) {
+            Ok(found) => {
+                packet.take(packet.len() - self.offset - found.total_len);
+                packet.set_network(self.offset, found.header_len);
+                packet.anno_mut().set_dst_ip(found.destination.octets());
+                Out::Port(0, packet)
+            }
+            Err(reason) => {
+                self.drops.note(ctx, reason);
+                Out::Port(1, packet)
+            }
+        }
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        self.drops.read(handler)
+    }
+
+    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+            self.drops.take_from(&old.drops);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Numbers that arguments may give by name: IP protocols, ports, ICMP types.
+use click_core::Surroundings;
+use click_core::value::number;
+
+use crate::classify::names::{Kind, Lookup, lookup};
+use crate::prelude::*;
+
+/// A protocol such as `udp` or `17`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Protocol(pub u8);
+
+/// An ICMP type such as `echo` or `8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IcmpType(pub u8);
+
+/// A UDP port such as `dns` or `53`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UdpPort(pub u16);
+
+/// A number, or a name of `kind`.
+fn named<T: TryFrom<u64>>(
+    text: &str,
+    what: &str,
+    kind: Kind,
+    protocol: Option<u32>,
+) -> Result<T, String> {
+    let by_name = || match lookup(text, Some(kind), protocol) {
+        Lookup::Value(_, value) => Some(value.into()),
+        _ => None,
+    };
+    let value = number(text).or_else(by_name);
+    value
+        .and_then(|n| T::try_from(n).ok())
+        .ok_or_else(|| format!("expected {what}, got \"{}\"", text.escape_debug()))
+}
+
+impl FromArg for Protocol {
+    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+        named(text, "an IP protocol", Kind::Protocol, None).map(Self)
+    }
+}
+
+impl FromArg for IcmpType {
+    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+        named(text, "an ICMP type", Kind::IcmpType, Some(1)).map(Self)
+    }
+}
+
+impl FromArg for UdpPort {
+    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+        named(text, "a UDP port", Kind::Port, Some(17)).map(Self)
+    }
+}
