@@ -63,11 +63,12 @@ def _storable(request):
 
 
 def _read(request):
-    if (request.content_length or 0) > MAX_BODY:
-        raise _Refused('%d bytes, the limit is %d'
-                       % (request.content_length, MAX_BODY))
+    raw = request.body_file.read(MAX_BODY + 1)  # its length may be unsaid
+    if len(raw) > MAX_BODY:
+        raise _Refused('the body is longer than the limit of %d bytes'
+                       % MAX_BODY)
     try:
-        body = json.loads(request.body)
+        body = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise _Refused('the body is not JSON: %s' % error)
     if not isinstance(body, dict):

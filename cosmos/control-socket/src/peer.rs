@@ -29,6 +29,15 @@ impl Roles {
         }
     }
 
+    /// A uid that has a role and is in `range`, with that role.
+    pub fn any_in(&self, range: std::ops::RangeInclusive<u32>) -> Option<(&str, u32)> {
+        let mut uids = self
+            .0
+            .iter()
+            .flat_map(|(role, uids)| uids.iter().map(move |uid| (role.as_str(), *uid)));
+        uids.find(|(_, uid)| range.contains(uid))
+    }
+
     fn of(&self, uid: u32) -> Vec<String> {
         let own = rustix::process::geteuid().as_raw();
         let mut roles: Vec<String> = self
@@ -78,6 +87,8 @@ mod tests {
         assert_eq!(roles.of(8), ["agent", "nova"]);
         assert_eq!(roles.of(0), [OPERATOR]);
         assert!(roles.of(9).is_empty());
+        assert_eq!(roles.any_in(8..=9), Some(("agent", 8)));
+        assert_eq!(roles.any_in(9..=99), None);
         assert!(roles.check(&["nova", "agent"]).is_ok());
         assert!(roles.check(&["nova"]).unwrap_err().contains("\"agent\""));
     }

@@ -73,7 +73,21 @@ impl Config {
         absolute("valed_socket", &self.valed_socket)?;
         absolute("xenstore_dir", &self.xenstore_dir)?;
         self.process.check()?;
-        self.roles.check(ROLES)
+        self.roles.check(ROLES)?;
+        self.check_uids()
+    }
+
+    /// A guest with the uid of a role would have that role.
+    fn check_uids(&self) -> Result<(), String> {
+        let first = self.process.first_uid;
+        let last = first + u32::from(MAX_DOMID);
+        match self.roles.any_in(first..=last) {
+            None => Ok(()),
+            Some((role, uid)) => Err(format!(
+                "roles: uid {uid} of {role} is among those of guests, {first} to {last}; \
+                 set process.first_uid above or below"
+            )),
+        }
     }
 }
 
@@ -142,6 +156,11 @@ nova = [64001]
             ),
             ("memory_mib", "memory_gib", "memory_gib"),
             ("nova", "cinder", "cinder"),
+            (
+                "[64001]",
+                "[200007]",
+                "roles: uid 200007 of nova is among those of guests",
+            ),
             (
                 "[roles]",
                 "max_guests = 0\n[roles]",

@@ -25,6 +25,11 @@ pub struct Guard {
 
 const ICMPV6: u8 = 58;
 const UDP: u8 = 17;
+/// Answers of DHCP and DHCPv6 servers go to these ports (RFC 2131, 4.1; RFC 8415, 7.2); no guest
+/// is the server of its segment.
+const DHCP_CLIENT: u16 = 68;
+const DHCPV6_CLIENT: u16 = 546;
+const DHCP_REQUEST: (u16, u16) = (DHCP_CLIENT, 67);
 /// Extension headers looked through to find ICMPv6 (RFC 8200, 4.1): hop-by-hop, destination,
 /// routing.
 const EXTENSIONS: [u8; 3] = [0, 60, 43];
@@ -100,7 +105,10 @@ impl Guard {
             return false;
         };
         let unspecified = Ipv4Addr::from_bits(source).is_unspecified();
-        packet[0] >> 4 == 4 && (self.has_v4(mac, source) || unspecified && is_dhcp_request(packet))
+        let ports = ipv4_udp_ports(packet);
+        packet[0] >> 4 == 4
+            && ports.is_none_or(|(_, to)| to != DHCP_CLIENT)
+            && (self.has_v4(mac, source) || unspecified && ports == Some(DHCP_REQUEST))
     }
 
     /// The sender's addresses (RFC 826); unspecified while it probes (RFC 5227, 2.1.1).
@@ -115,19 +123,23 @@ impl Guard {
 
     fn allows_ipv6(&self, mac: Mac, packet: &[u8]) -> Option<bool> {
         let source = u128::from_be_bytes(octets(packet, 8)?);
-        let control = find_icmpv6(packet);
+        let (kind, body) = ipv6_payload(packet)?;
+        let control = (kind == ICMPV6).then_some(body);
+        let answers_dhcp = kind == UDP && be16(body, 2) == Some(DHCPV6_CLIENT);
         let unspecified = Ipv6Addr::from_bits(source).is_unspecified();
         let may_send =
             self.has_v6(mac, source) || unspecified && control.is_some_and(is_unnumbered);
         Some(
             packet[0] >> 4 == 6
                 && may_send
+                && !answers_dhcp
                 && control.is_none_or(|c| self.allows_discovery(mac, c, unspecified)),
         )
     }
 
     /// Neighbor discovery speaks about addresses in its body too (RFC 4861, 4.1-4.6): who
     /// advertises or probes an address must own it, and a link-layer address must be the sender's.
+    /// Routers (134) are not among guests: one would be believed by its whole segment.
     fn allows_discovery(&self, mac: Mac, message: &[u8], unspecified: bool) -> bool {
         let target = || {
             octets(message, 8)
@@ -136,7 +148,7 @@ impl Guard {
         };
         let (owns, options) = match message.first() {
             Some(133) => (true, 8),
-            Some(134) => (true, 16),
+            Some(134) => (false, 16),
             Some(135) => (!unspecified || target(), 24),
             Some(136) => (target(), 24),
             _ => return true,
@@ -147,11 +159,14 @@ impl Guard {
     }
 }
 
-/// From port 68 to port 67 and not a later fragment.
-fn is_dhcp_request(packet: &[u8]) -> bool {
+/// Source and destination port; none in a later fragment.
+fn ipv4_udp_ports(packet: &[u8]) -> Option<(u16, u16)> {
     let ports = usize::from(packet[0] & 15) * 4;
-    let first = be16(packet, 6).is_some_and(|f| f & 0x1fff == 0);
-    packet.get(9) == Some(&UDP) && first && octets(packet, ports) == Some([0, 68, 0, 67])
+    let first = be16(packet, 6)? & 0x1fff == 0;
+    if packet.get(9) != Some(&UDP) || !first {
+        return None;
+    }
+    Some((be16(packet, ports)?, be16(packet, ports + 2)?))
 }
 
 /// Router and neighbor solicitations and multicast reports may come before there is an address.
@@ -159,22 +174,19 @@ fn is_unnumbered(message: &[u8]) -> bool {
     matches!(message.first(), Some(131 | 133 | 135 | 143))
 }
 
-/// The ICMPv6 message of an unfragmented packet. Receivers ignore discovery in fragments
-/// (RFC 6980), so those need no look.
-fn find_icmpv6(packet: &[u8]) -> Option<&[u8]> {
+/// What an IPv6 packet carries behind its extension headers, and its kind. None if they are cut
+/// short or more than are looked through: a false claim could hide behind them. A fragment's kind
+/// is 44; receivers ignore discovery in fragments (RFC 6980), so those need no look.
+fn ipv6_payload(packet: &[u8]) -> Option<(u8, &[u8])> {
     let (mut next, mut at) = (*packet.get(6)?, 40);
-    for _ in 0..MAX_EXTENSIONS {
+    for _ in 0..=MAX_EXTENSIONS {
         if !EXTENSIONS.contains(&next) {
-            break;
+            return Some((next, packet.get(at..)?));
         }
         next = *packet.get(at)?;
         at += (usize::from(*packet.get(at + 1)?) + 1) * 8;
     }
-    if next == ICMPV6 {
-        packet.get(at..)
-    } else {
-        None
-    }
+    None
 }
 
 /// Options are (type, length in 8 octets, body); 1 and 2 hold a link-layer address.

@@ -211,6 +211,43 @@ fn neighbor_discovery_cannot_claim_anothers_address() {
 }
 
 #[test]
+fn no_chain_of_headers_hides_a_claim() {
+    let (from, claim) = ("2001:db8::5", discovery(136, "2001:db8::1", OWN));
+    let chained = |headers: usize, message: &[u8]| {
+        let kinds = std::iter::repeat_n(60, headers - 1).chain([ICMPV6]);
+        let mut body: Vec<u8> = kinds.flat_map(|next| [next, 0, 1, 4, 0, 0, 0, 0]).collect();
+        body.extend(message);
+        frame(OWN, IPV6, &ipv6(from, 60, &body))
+    };
+    for headers in 1..=20 {
+        assert!(!allows(&chained(headers, &claim)), "{headers} headers");
+    }
+    let honest = discovery(136, from, OWN);
+    assert!(allows(&chained(MAX_EXTENSIONS, &honest)));
+    let cut_short = frame(OWN, IPV6, &ipv6(from, 60, &[ICMPV6, 1, 1, 4]));
+    assert!(!allows(&cut_short));
+}
+
+#[test]
+fn no_guest_is_its_segments_router_or_dhcp_server() {
+    let advertisement = [134, 0, 0, 0, 64, 0, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0];
+    let link_local = "fe80::ff:fe00:1";
+    assert!(!allows(&frame(
+        OWN,
+        IPV6,
+        &ipv6(link_local, ICMPV6, &advertisement)
+    )));
+    for (from, to, allowed) in [(67, 68, false), (9, 68, false), (68, 67, true)] {
+        let packet = ipv4([10, 0, 0, 5], 17, &[0, from, 0, to, 0, 8, 0, 0]);
+        assert_eq!(allows(&frame(OWN, IPV4, &packet)), allowed, "{from} {to}");
+    }
+    for (from, to, allowed) in [(0x23, 0x22, false), (9, 0x22, false), (0x22, 0x23, true)] {
+        let packet = ipv6(link_local, 17, &[2, from, 2, to, 0, 8, 0, 0]);
+        assert_eq!(allows(&frame(OWN, IPV6, &packet)), allowed, "{from} {to}");
+    }
+}
+
+#[test]
 fn without_security_anything_goes() {
     let add: PortAdd = serde_json::from_value(json!({
         "switch": "vale0", "port": "p", "kind": "process", "segment": 1, "port_security": false,

@@ -7,15 +7,13 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use clickos_protocol::{ANSWER_MAX, Answer, Command, GUEST_PIECE, Joined, Joiner};
+use clickos_protocol::{ANSWER_MAX, ANSWER_NODES, Answer, Command, GUEST_PIECE, Joined, Joiner};
 use xenstore::Error;
 
 /// Answers that were not taken away yet.
 const OPEN_MAX: usize = 16;
 /// Requests that wait; more are not seen until the toolstack touches them again.
 const WAITING_MAX: usize = 1024;
-/// Store nodes of all answers together.
-const NODES_MAX: usize = 320;
 /// What a request may have beside the handlers' values.
 const OVERHEAD_MAX: usize = 64 << 10;
 
@@ -130,7 +128,7 @@ impl<S: Store> Control<S> {
     async fn respond(&mut self, rid: u8, seq: u32, code: u16, data: Vec<u8>) -> Result<(), Error> {
         let size = data.len();
         let mut pieces = Answer { code, data }.encode();
-        let free = NODES_MAX.saturating_sub(self.requests.nodes());
+        let free = ANSWER_NODES.saturating_sub(self.requests.nodes());
         if size > ANSWER_MAX || pieces.len() + OPEN_MAX > free {
             let limit = ANSWER_MAX.min(free.saturating_sub(OPEN_MAX) * GUEST_PIECE);
             pieces = refusal(&format!("answer of {size} bytes, the limit is {limit} now"));

@@ -22,3 +22,5 @@ pub const ROUTERS: u8 = 64;
 pub const REQUEST_MAX: usize = 1 << 20;
 /// Bytes of an answer's data, at most.
 pub const ANSWER_MAX: usize = 256 << 10;
+/// Store nodes of all answers of a guest together.
+pub const ANSWER_NODES: usize = 320;

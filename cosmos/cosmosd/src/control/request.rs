@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Handler requests: written in pieces, answered in pieces, removed by whoever asked.
 
-use clickos_protocol::{Answer, Command, Joined, Joiner, REQUEST_MAX, TOOLSTACK_PIECE, split};
+use clickos_protocol::{
+    ANSWER_NODES, Answer, Command, Joined, Joiner, REQUEST_MAX, TOOLSTACK_PIECE, split,
+};
 
 use super::Router;
 use super::slots::Kind;
@@ -105,6 +107,9 @@ fn exchange(router: &Router<'_>, seq: u32, request: &[u8]) -> Result<Answer> {
                 return Ok(None);
             };
             next += 1;
+            if next > ANSWER_NODES {
+                return Err(malformed()); // A guest could send bytes one by one for minutes.
+            }
             match answer.add(&piece) {
                 Joined::More => {}
                 Joined::Whole => return parse(answer.data()).map(Some),
@@ -144,6 +149,12 @@ fn outcome(response: Answer) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::Requests;
+    use crate::store::Signals;
+    use crate::store::sim::SimStore;
+    use std::time::{Duration, Instant};
+
+    const PATIENCE: Duration = Duration::from_secs(5);
 
     #[test]
     fn every_code_has_its_error() {
@@ -172,6 +183,29 @@ mod tests {
             }),
             Ok(b"7".into())
         );
+    }
+
+    #[test]
+    fn an_answer_in_too_many_pieces_is_refused() {
+        let (store, signals) = (SimStore::default(), Signals::default());
+        let (requests, deadline) = (Requests::default(), Instant::now() + PATIENCE);
+        let router = Router {
+            store: &store,
+            signals: &signals,
+            requests: &requests,
+            domid: 1,
+            rid: 0,
+            deadline,
+        };
+        store.put(&router.path("response/7/0"), "+200 ");
+        for n in 1..ANSWER_NODES {
+            store.put(&router.path(&format!("response/7/{n}")), "+x");
+        }
+        let last = router.path(&format!("response/7/{ANSWER_NODES}"));
+        store.put(&last, ".x");
+        // The simulated guest leaves this handler unanswered.
+        let error = exchange(&router, 7, b"read c.count").unwrap_err();
+        assert_eq!(error, malformed());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of a PATCH reaches Tacker."""
 
+import io
 import json
 import unittest
 
@@ -72,7 +73,17 @@ class FilterTest(unittest.TestCase):
     def test_limits(self):
         self.assertRefused({'metadata': {'clickos_properties': 'x' * 32769}},
                            '32769 characters, the limit is 32768')
-        self.assertRefused(b' ' * (256 * 1024 + 1), 'the limit is 262144')
+        self.assertRefused(b' ' * (256 * 1024 + 1), 'the limit of 262144 bytes')
+
+    def test_a_body_of_unsaid_length_is_not_read_to_its_end(self):
+        endless = io.BytesIO(b' ' * (512 * 1024))
+        request = webob.Request.blank('/vnf_instances/id', method='PATCH')
+        request.environ.update({'wsgi.input': endless,
+                                'wsgi.input_terminated': True})
+        request.environ.pop('CONTENT_LENGTH', None)
+        response = request.get_response(self.application)
+        self.assertEqual(400, response.status_int)
+        self.assertLess(endless.tell(), 300 * 1024)
 
     def test_everything_else_passes_untouched(self):
         for path, method in (('/vnf_instances', 'POST'),
