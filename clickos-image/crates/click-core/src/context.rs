@@ -8,7 +8,7 @@ use crate::args::Surroundings;
 use crate::batch::Batch;
 use crate::device::Device;
 use crate::engine::Engine;
-use crate::environment::Limits;
+use crate::environment::{Host, Limits};
 use crate::error::HandlerError;
 use crate::handlers::HandlerInfo;
 use crate::packet::Packet;
@@ -159,6 +159,11 @@ impl<'a> Context<'a> {
     /// Stops the router after this slice.
     pub fn stop(&mut self) {
         self.engine.stops = self.engine.stops.saturating_add(1);
+    }
+
+    /// Files and standard output, where there are any.
+    pub fn host(&self) -> Option<Rc<dyn Host>> {
+        self.engine.environment.host.clone()
     }
 
     /// Makes this element the one that decides what a request to stop means. Returns whether it is

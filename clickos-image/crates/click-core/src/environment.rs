@@ -8,11 +8,29 @@ use core::cell::RefCell;
 
 use crate::device::Device;
 
+/// What scripts can reach of an operating system.
+pub trait Host {
+    /// Writes to standard output.
+    fn print(&self, text: &str);
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, String>;
+    /// Writes a file anew, or appends to it.
+    ///
+    /// # Errors
+    /// Why it cannot be written.
+    fn write_file(&self, path: &str, append: bool, data: &[u8]) -> Result<(), String>;
+}
+
 /// Everything a router gets from its host.
 #[derive(Clone)]
 pub struct Environment {
     /// Devices by vif number.
     pub devices: BTreeMap<u32, Rc<RefCell<dyn Device>>>,
+    /// Files and standard output, where there are any; never in a guest.
+    pub host: Option<Rc<dyn Host>>,
     /// Where Print and its like write, a line at a time without its line end.
     pub console: Rc<dyn Fn(&str)>,
     /// What a configuration may use.
@@ -28,6 +46,7 @@ impl Environment {
     pub fn new() -> Self {
         Self {
             devices: BTreeMap::new(),
+            host: None,
             console: Rc::new(|_| {}),
             limits: Limits::default(),
             seed: 0,

@@ -56,6 +56,8 @@ const OS_NAMES: [&str; 23] = [
     "ToSocket",
 ];
 
+mod script;
+
 /// All element classes of this build.
 pub fn registry() -> Registry {
     Registry::new(entries(), &OS_NAMES)

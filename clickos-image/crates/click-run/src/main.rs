@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod host;
 mod options;
 mod session;
 mod vif;

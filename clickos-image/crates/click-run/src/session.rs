@@ -12,6 +12,7 @@ use std::time::Instant;
 use click_core::{Device, Environment, Limits, Progress, Router};
 
 use crate::clock::Clock;
+use crate::host::Machine;
 use crate::options::Options;
 use crate::vif::UnpluggedVif;
 
@@ -63,6 +64,11 @@ fn environment(options: &Options) -> Environment {
         devices: (0..vifs)
             .map(|devid| (devid, vif(devid)))
             .collect::<BTreeMap<_, _>>(),
+        host: if options.guest {
+            None
+        } else {
+            Some(Rc::new(Machine))
+        },
         console: Rc::new(|line| {
             // nobody is left to be told when standard error is closed
             let _ = writeln!(stderr(), "{line}");

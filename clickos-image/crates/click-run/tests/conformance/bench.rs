@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use click_core::{ConfigError, Device, Environment, Limits, MemoryDevice, Progress, Router};
+use click_core::{ConfigError, Device, Environment, Host, Limits, MemoryDevice, Progress, Router};
 
 use crate::case::{Case, Step};
 use crate::packet;
@@ -92,6 +92,28 @@ pub fn run(case: &Case, batch: usize) -> Result<(), String> {
     })
 }
 
+/// Standard output is the console; files are real, and in the case's folder if it says so.
+struct TestHost(Rc<RefCell<Vec<String>>>);
+
+impl Host for TestHost {
+    fn print(&self, text: &str) {
+        self.0.borrow_mut().extend(text.lines().map(String::from));
+    }
+
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, String> {
+        std::fs::read(path).map_err(|e| e.to_string())
+    }
+
+    fn write_file(&self, path: &str, append: bool, data: &[u8]) -> Result<(), String> {
+        let old = if append {
+            self.read_file(path).unwrap_or_default()
+        } else {
+            Vec::new()
+        };
+        std::fs::write(path, [&old, data].concat()).map_err(|e| e.to_string())
+    }
+}
+
 fn in_folder(config: &str, folder: &Path) -> String {
     config.replace("$DIR", &folder.display().to_string())
 }
@@ -109,6 +131,7 @@ fn build(
             .zip(devices.iter().map(dynamic))
             .collect::<BTreeMap<_, _>>(),
         console: Rc::new(move |line| lines.borrow_mut().push(line.to_string())),
+        host: Some(Rc::new(TestHost(Rc::clone(console)))),
         limits: Limits {
             batch,
             ..Limits::default()
@@ -198,9 +221,11 @@ impl Bench {
                 )
             }
             "read" => {
-                let value =
-                    self.router
-                        .read_handler(step.arg(1), &step.words[2..].join(" "), self.now);
+                let value = self.router.read_handler(
+                    step.arg(1),
+                    &in_folder(&step.words[2..].join(" "), &self.folder.0),
+                    self.now,
+                );
                 let value = String::from_utf8(value.map_err(|e| e.to_string())?).unwrap();
                 let lines = |s: &str| {
                     s.trim()

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A script that decides what a request to stop the router means.
+//!
+//! # Synopsis
+//! `DriverManager([TYPE,] INSTRUCTION, ...)`: a Script whose TYPE is DRIVER unless said otherwise. A request to stop
+//! is one step of the script: each INSTRUCTION `wait_stop` or `pause` waits for one. The router stops when the
+//! script ends. There is at most one in a configuration.
+//! # Ports
+//! None.
+//! # Handlers
+//! * `run` (read, write): runs the script; a read gives what it returns. `step` (write): leaves that many
+//!   blocking instructions (default 1) behind. `goto` (write): goes on at a label.
+//! * `set` (write), `get` (read), `vars` (read): variables. `status` (read): whether the last write worked.
+//! * Functions (read, with parameters): `add` `sub` `mul` `div` `idiv` `min` `max` `mod` `rem` `neg` `abs`;
+//!   `eq` `ne` `lt` `gt` `le` `ge`; `not` `and` `or` `nand` `nor` `if` `in`; `first` `length` `unquote` `sprintf`
+//!   `shift`; `htons` `ntohs` `htonl` `ntohl`; `random` `now`; `readable` `writable`; `cat` `catq` (files, not in a guest).
+//! # Example
+//! `InfiniteSource(LIMIT 5, STOP true) -> c :: Counter -> Discard; DriverManager(wait_stop, print c.count);`
+use crate::prelude::*;
+use crate::script::{HANDLERS, Kind, build};
+
+pub static ELEMENT: Class = Class {
+    name: "DriverManager",
+    ports: "0/0",
+    args: &[rest("INSTRUCTION"), keyword("TYPE")],
+    handlers: HANDLERS,
+    build: |a| build(a, "DriverManager", Kind::Driver),
+    ..Class::DEFAULT
+};

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Runs a script that calls handlers, waits, and stops the router.
+//!
+//! # Synopsis
+//! `Script([TYPE,] INSTRUCTION, ...)`, TYPE one of ACTIVE (default without ports: from the start), PASSIVE (when
+//! `run` is called), PACKET (default with ports: for each packet, which leaves by the returned output), PROXY (for
+//! any handler) and DRIVER (as DriverManager). Each INSTRUCTION is one of
+//! `set VAR TEXT`, `init VAR TEXT`, `export VAR TEXT`, `print [>FILE] TEXT|HANDLER`, `printn`, `read HANDLER`,
+//! `write HANDLER VALUE`, `pause [COUNT]`, `wait TIME`, `label NAME`, `goto LABEL [CONDITION]`, `loop`, `end`,
+//! `exit`, `stop`, `return TEXT`, `error TEXT`; with a `q` behind it the text loses its quotes. In text `$VAR` and
+//! `$(HANDLER PARAMETER)` stand for their values; `$?`, `$args`, `$1`, `$#`, `$0`, `$write` and `$input` tell how the
+//! last write went and how the script was called. A script that jumps 1,000 times without blocking is given up.
+//! # Ports
+//! Any number, agnostic, for TYPE PACKET.
+//! # Handlers
+//! * `run` (read, write): runs the script; a read gives what it returns. `step` (write): leaves that many
+//!   blocking instructions (default 1) behind. `goto` (write): goes on at a label.
+//! * `set` (write), `get` (read), `vars` (read): variables. `status` (read): whether the last write worked.
+//! * Functions (read, with parameters): `add` `sub` `mul` `div` `idiv` `min` `max` `mod` `rem` `neg` `abs`;
+//!   `eq` `ne` `lt` `gt` `le` `ge`; `not` `and` `or` `nand` `nor` `if` `in`; `first` `length` `unquote` `sprintf`
+//!   `shift`; `htons` `ntohs` `htonl` `ntohl`; `random` `now`; `readable` `writable`; `cat` `catq` (files, not in a guest).
+//! # Example
+//! `c :: Counter; Script(wait 1s, print c.count, loop); FromDevice(0) -> c -> Discard;`
+use crate::prelude::*;
+use crate::script::{HANDLERS, Kind, build};
+
+pub static ELEMENT: Class = Class {
+    name: "Script",
+    ports: "-/-",
+    args: &[rest("INSTRUCTION"), keyword("TYPE")],
+    handlers: HANDLERS,
+    build: |a| {
+        let has_ports = a.inputs() + a.outputs() > 0;
+        build(
+            a,
+            "Script",
+            if has_ports {
+                Kind::Packet
+            } else {
+                Kind::Active
+            },
+        )
+    },
+    ..Class::DEFAULT
+};

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The functions of scripts: arithmetic, comparison, text. They need nothing but their parameter.
+use click_core::text;
+
+use super::format::sprintf;
+use crate::prelude::*;
+
+/// A number: an integer as long as it can be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    Whole(i64),
+    Real(f64),
+}
+
+impl Number {
+    /// Parses decimal, hexadecimal and octal integers, and decimal fractions.
+    pub fn parse(word: &str) -> Option<Self> {
+        let (negative, digits) = word.strip_prefix('-').map_or((false, word), |d| (true, d));
+        if let Some(n) = click_core::value::number(digits).and_then(|n| i64::try_from(n).ok()) {
+            return Some(Self::Whole(if negative { -n } else { n }));
+        }
+        let plain = |b: u8| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-');
+        let real = word.bytes().any(|b| b.is_ascii_digit()) && word.bytes().all(plain);
+        word.parse().ok().filter(|_| real).map(Self::Real)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "that is what a fraction costs")]
+    fn real(self) -> f64 {
+        match self {
+            Self::Whole(n) => n as f64,
+            Self::Real(r) => r,
+        }
+    }
+
+    fn show(self) -> String {
+        match self {
+            Self::Whole(n) => n.to_string(),
+            // 15 digits are what a fraction is good for
+            Self::Real(r) => format!("{r:.14e}")
+                .parse::<f64>()
+                .map_or_else(|_| r.to_string(), |r| r.to_string()),
+        }
+    }
+}
+
+fn words(param: &str) -> Vec<String> {
+    text::split_words(param)
+        .iter()
+        .map(|w| text::unquote(w))
+        .collect()
+}
+
+fn numbers(name: &str, param: &str) -> Result<Vec<Number>, String> {
+    let parse = |w: &String| {
+        Number::parse(w)
+            .ok_or_else(|| format!("{name}: expected a number, got \"{}\"", w.escape_debug()))
+    };
+    words(param).iter().map(parse).collect()
+}
+
+fn booleans(name: &str, param: &str) -> Result<Vec<bool>, String> {
+    words(param).iter().map(|w| boolean(name, w)).collect()
+}
+
+/// Parses true or false.
+pub fn boolean(name: &str, word: &str) -> Result<bool, String> {
+    match word {
+        "true" | "1" | "yes" | "on" | "t" | "y" => Ok(true),
+        "false" | "0" | "no" | "off" | "f" | "n" => Ok(false),
+        _ => Err(format!(
+            "{name}: expected true or false, got \"{}\"",
+            word.escape_debug()
+        )),
+    }
+}
+
+/// The result of a function; `None` if there is none of this name.
+pub fn call(name: &str, param: &str) -> Option<Result<String, String>> {
+    Some(match name {
+        "add" => fold(name, param, i64::checked_add, |a, b| a + b),
+        "sub" => fold(name, param, i64::checked_sub, |a, b| a - b),
+        "mul" => fold(name, param, i64::checked_mul, |a, b| a * b),
+        "div" => fold(name, param, whole_quotient, |a, b| a / b),
+        "idiv" => idiv(param),
+        "min" => fold(name, param, |a, b| Some(a.min(b)), f64::min),
+        "max" => fold(name, param, |a, b| Some(a.max(b)), f64::max),
+        "mod" | "rem" => remainder(name, param),
+        "neg" => one(name, param, i64::checked_neg, |r| -r),
+        "abs" => one(
+            name,
+            param,
+            i64::checked_abs,
+            |r| if r < 0.0 { -r } else { r },
+        ),
+        "eq" | "ne" | "lt" | "gt" | "le" | "ge" => compare(name, param),
+        "not" => boolean(name, &text::unquote(param)).map(|b| (!b).to_string()),
+        "and" => booleans(name, param).map(|b| b.iter().all(|b| *b).to_string()),
+        "or" => booleans(name, param).map(|b| b.iter().any(|b| *b).to_string()),
+        "nand" => booleans(name, param).map(|b| (!b.iter().all(|b| *b)).to_string()),
+        "nor" => booleans(name, param).map(|b| (!b.iter().any(|b| *b)).to_string()),
+        "if" => choose(param),
+        "in" => Ok(words(param)
+            .split_first()
+            .is_some_and(|(a, rest)| rest.contains(a))
+            .to_string()),
+        "first" => Ok(text::split_words(param)
+            .into_iter()
+            .next()
+            .unwrap_or_default()),
+        "length" => Ok(param.len().to_string()),
+        "unquote" => Ok(text::unquote(param)),
+        "sprintf" => sprintf(&words(param)),
+        "htons" | "ntohs" => swapped(name, param, u64::from(u16::MAX)),
+        "htonl" | "ntohl" => swapped(name, param, u64::from(u32::MAX)),
+        _ => return None,
+    })
+}
+
+fn fold(
+    name: &str,
+    param: &str,
+    whole: impl Fn(i64, i64) -> Option<i64>,
+    real: impl Fn(f64, f64) -> f64,
+) -> Result<String, String> {
+    let numbers = numbers(name, param)?;
+    let step = |a: Number, b: Number| match (a, b) {
+        (Number::Whole(x), Number::Whole(y)) => {
+            whole(x, y).map_or_else(|| Number::Real(real(a.real(), b.real())), Number::Whole)
+        }
+        _ => Number::Real(real(a.real(), b.real())),
+    };
+    let result = numbers.into_iter().reduce(step);
+    result
+        .map(Number::show)
+        .ok_or_else(|| format!("{name}: needs a number"))
+}
+
+fn whole_quotient(a: i64, b: i64) -> Option<i64> {
+    (a.checked_rem(b)? == 0).then(|| a.checked_div(b)).flatten()
+}
+
+fn idiv(param: &str) -> Result<String, String> {
+    let quotient = fold("idiv", param, i64::checked_div, |a, b| a / b)?;
+    let whole = quotient.split('.').next().unwrap_or_default();
+    if whole.parse::<i64>().is_err() {
+        return Err("idiv: division by zero".to_string());
+    }
+    Ok(whole.to_string())
+}
+
+fn remainder(name: &str, param: &str) -> Result<String, String> {
+    let [a, b] = numbers(name, param)?[..] else {
+        return Err(format!("{name}: needs two numbers"));
+    };
+    match (a, b) {
+        (Number::Whole(a), Number::Whole(b)) => a
+            .checked_rem(b)
+            .map(|r| r.to_string())
+            .ok_or_else(|| format!("{name}: division by zero")),
+        _ if name == "mod" => Err("mod: needs integers".to_string()),
+        _ => Ok(Number::Real(a.real() % b.real()).show()),
+    }
+}
+
+fn one(
+    name: &str,
+    param: &str,
+    whole: impl Fn(i64) -> Option<i64>,
+    real: impl Fn(f64) -> f64,
+) -> Result<String, String> {
+    let [n] = numbers(name, param)?[..] else {
+        return Err(format!("{name}: needs one number"));
+    };
+    let exact = match n {
+        Number::Whole(w) => whole(w).map(Number::Whole),
+        Number::Real(_) => None,
+    };
+    Ok(exact.unwrap_or_else(|| Number::Real(real(n.real()))).show())
+}
+
+/// Compares numbers, or text if one of the two is no number.
+fn compare(name: &str, param: &str) -> Result<String, String> {
+    let words = words(param);
+    let [a, b] = &words[..] else {
+        return Err(format!("{name}: needs two values"));
+    };
+    let order = match (Number::parse(a), Number::parse(b)) {
+        (Some(Number::Whole(a)), Some(Number::Whole(b))) => Some(a.cmp(&b)),
+        (Some(a), Some(b)) => a.real().partial_cmp(&b.real()),
+        _ => Some(a.as_bytes().cmp(b.as_bytes())),
+    };
+    let holds = order.is_some_and(|o| match name {
+        "eq" => o.is_eq(),
+        "ne" => o.is_ne(),
+        "lt" => o.is_lt(),
+        "gt" => o.is_gt(),
+        "le" => o.is_le(),
+        _ => o.is_ge(),
+    });
+    Ok(holds.to_string())
+}
+
+fn choose(param: &str) -> Result<String, String> {
+    let words = text::split_words(param);
+    let (condition, yes, no) = match &words[..] {
+        [c, y] => (c, y.as_str(), ""),
+        [c, y, n] => (c, y.as_str(), n.as_str()),
+        _ => return Err("if: needs a condition and two values".to_string()),
+    };
+    let chosen = if boolean("if", &text::unquote(condition))? {
+        yes
+    } else {
+        no
+    };
+    Ok(chosen.to_string())
+}
+
+/// A number of 16 or 32 bits with its octets in the other order, as on Click's usual hosts.
+fn swapped(name: &str, param: &str, most: u64) -> Result<String, String> {
+    let number = click_core::value::number(&text::unquote(param)).filter(|n| *n <= most);
+    let number = number.ok_or_else(|| format!("{name}: expected a number of at most {most}"))?;
+    let bits = 64 - most.leading_zeros();
+    Ok((number.swap_bytes() >> (64 - bits)).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(name: &str, param: &str) -> String {
+        call(name, param).unwrap().unwrap()
+    }
+
+    #[test]
+    fn numbers_stay_integers_while_they_can() {
+        assert_eq!(value("add", "1 2 3"), "6");
+        assert_eq!(value("div", "75 2.5 5"), "6");
+        assert_eq!(value("div", "7 2"), "3.5");
+        assert_eq!(value("idiv", "7 2"), "3");
+        assert_eq!(value("add", "0.1 0.2"), "0.3");
+        assert_eq!(value("add", "9223372036854775807 1"), "9223372036854780000");
+        assert_eq!(value("neg", "-9223372036854775807"), "9223372036854775807");
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused() {
+        for (name, param) in [
+            ("add", "x"),
+            ("add", ""),
+            ("mod", "1 0"),
+            ("idiv", "1 0"),
+            ("eq", "1"),
+            ("if", "x y z"),
+            ("htons", "65536"),
+        ] {
+            assert!(call(name, param).unwrap().is_err(), "{name} {param}");
+        }
+        assert!(call("nothing", "").is_none());
+    }
+
+    #[test]
+    fn octets_change_places() {
+        assert_eq!(value("htons", "6"), "1536");
+        assert_eq!(value("htonl", &value("ntohl", "6")), "6");
+    }
+}

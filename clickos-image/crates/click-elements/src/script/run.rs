@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How a script's instructions are carried out.
+use click_core::text;
+use click_core::value::Span;
+
+use super::code::{Instruction, Target, is_name};
+use super::expand::{Values, expand, split_call, unquoted};
+use super::{Kind, MAX_VARIABLES, Script, State, functions};
+use crate::prelude::*;
+
+/// Jumps a script may make without blocking.
+const MAX_JUMPS: usize = 1000;
+
+/// How a run came to its end, or to a pause.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Blocked,
+    End,
+    Exit,
+    Return(String),
+    Failed(String),
+}
+
+/// What an instruction says about the next one.
+enum Next {
+    Go,
+    Jump(usize),
+    Leave(Outcome),
+}
+
+impl Script {
+    /// Runs from the current instruction until the script blocks or ends.
+    pub(super) fn advance(&mut self, ctx: &mut Context<'_>) -> Outcome {
+        let mut jumps = 0;
+        self.state = State::Ready;
+        loop {
+            let Some(instruction) = self.code.get(self.at).cloned() else {
+                return self.rest(Outcome::End);
+            };
+            self.at += 1;
+            match self.execute(&instruction, ctx) {
+                Next::Go => {}
+                Next::Jump(to) if jumps < MAX_JUMPS => (self.at, jumps) = (to, jumps + 1),
+                Next::Jump(_) => {
+                    self.complain(ctx, "too many jumps, giving up");
+                    self.at = self.code.len();
+                    return self.rest(Outcome::Exit);
+                }
+                Next::Leave(Outcome::Blocked) => return Outcome::Blocked,
+                Next::Leave(outcome) => return self.rest(outcome),
+            }
+        }
+    }
+
+    fn rest(&mut self, outcome: Outcome) -> Outcome {
+        self.state = State::Resting;
+        outcome
+    }
+
+    /// Runs the whole script once, with variables of its own for the call.
+    pub(super) fn call_with(&mut self, ctx: &mut Context<'_>, own: Vec<(&str, String)>) -> Outcome {
+        for (name, value) in own {
+            self.store(name, value);
+        }
+        self.at = 0;
+        self.advance(ctx)
+    }
+
+    /// Says on the console what is wrong.
+    pub(super) fn complain(&self, ctx: &mut Context<'_>, message: &str) {
+        let line = format!("{} :: {}: {message}", ctx.name(), self.class);
+        ctx.print(&line);
+    }
+
+    /// Expands text; what cannot be expanded is reported and becomes empty.
+    fn text(&mut self, ctx: &mut Context<'_>, text: &str, unquote: bool) -> String {
+        match expand(text, &mut Seen { script: self, ctx }) {
+            Ok(value) if unquote => unquoted(&value),
+            Ok(value) => value,
+            Err(message) => {
+                self.complain(ctx, &message);
+                String::new()
+            }
+        }
+    }
+
+    fn execute(&mut self, instruction: &Instruction, ctx: &mut Context<'_>) -> Next {
+        match instruction {
+            Instruction::Init { .. } | Instruction::Label(_) => {}
+            Instruction::Set {
+                name,
+                text,
+                unquote,
+            } => {
+                let value = self.text(ctx, text, *unquote);
+                if !self.store(name, value) {
+                    self.complain(ctx, "too many variables");
+                }
+            }
+            Instruction::Print {
+                to,
+                text,
+                unquote,
+                newline,
+            } => {
+                let mut line = self.printed(ctx, text, *unquote);
+                if *newline {
+                    line.push('\n');
+                }
+                self.print(ctx, to.as_ref(), &line);
+            }
+            Instruction::Read { call, unquote } => self.read_and_show(ctx, call, *unquote),
+            Instruction::Write { call, unquote } => self.write_call(ctx, call, *unquote),
+            Instruction::Pause(count) => return self.pause(ctx, count),
+            Instruction::Wait(time) => return self.wait(ctx, time),
+            Instruction::Goto { label, condition } => {
+                return self.jump(ctx, label, condition.as_deref());
+            }
+            Instruction::End => return Next::Leave(Outcome::End),
+            Instruction::Exit => return Next::Leave(Outcome::Exit),
+            Instruction::Stop => return self.stop(ctx),
+            Instruction::Return { text, unquote } => {
+                return Next::Leave(Outcome::Return(self.text(ctx, text, *unquote)));
+            }
+            Instruction::Error { text, unquote } => {
+                let message = self.text(ctx, text, *unquote);
+                return Next::Leave(Outcome::Failed(unquoted(&message)));
+            }
+        }
+        Next::Go
+    }
+
+    /// The manager of stops ends here, and with it what keeps the router running.
+    fn stop(&mut self, ctx: &mut Context<'_>) -> Next {
+        if self.kind != Kind::Driver {
+            ctx.stop();
+        }
+        Next::Leave(Outcome::End)
+    }
+
+    fn printed(&mut self, ctx: &mut Context<'_>, text: &str, unquote: bool) -> String {
+        let is_call = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '@' || c == '_');
+        let value = self.text(ctx, text, false);
+        if !is_call {
+            return unquoted(&value);
+        }
+        let (name, param) = split_call(&value);
+        let param = if unquote {
+            unquoted(param)
+        } else {
+            param.to_string()
+        };
+        self.handler_or_complain(ctx, name, &param)
+    }
+
+    /// The value of a handler as the script sees it: its own ones need no element in front.
+    fn handler(
+        &mut self,
+        ctx: &mut Context<'_>,
+        name: &str,
+        param: &str,
+    ) -> Result<String, String> {
+        if let Some(own) = local(ctx, name) {
+            if let Some(result) = self.own(ctx, own, param) {
+                return result;
+            }
+        }
+        ctx.read_handler(name, param).map_err(|e| e.to_string())
+    }
+
+    fn handler_or_complain(&mut self, ctx: &mut Context<'_>, name: &str, param: &str) -> String {
+        let value = self.handler(ctx, name, param);
+        value.unwrap_or_else(|message| {
+            self.complain(ctx, &message);
+            String::new()
+        })
+    }
+
+    fn print(&mut self, ctx: &mut Context<'_>, to: Option<&Target>, text: &str) {
+        let result = match (ctx.host(), to) {
+            (Some(host), None) => {
+                host.print(text);
+                Ok(())
+            }
+            (None, None) => {
+                text.lines().for_each(|line| ctx.print(line));
+                Ok(())
+            }
+            (Some(host), Some(to)) => {
+                let file = self.text(ctx, &to.file, true);
+                host.write_file(&file, to.append, text.as_bytes())
+            }
+            (None, Some(_)) => Err("there are no files here".to_string()),
+        };
+        if let Err(message) = result {
+            self.complain(ctx, &format!("print: {message}"));
+        }
+    }
+
+    fn read_and_show(&mut self, ctx: &mut Context<'_>, call: &str, unquote: bool) {
+        let call = self.text(ctx, call, false);
+        let (name, param) = split_call(&call);
+        let param = if unquote {
+            unquoted(param)
+        } else {
+            param.to_string()
+        };
+        match self.handler(ctx, name, &param) {
+            Ok(value) => {
+                let own = functions_own(name).then(|| format!("{}.{name}", ctx.name()));
+                let name = own.unwrap_or_else(|| name.to_string());
+                ctx.print(&format!("{name}:"));
+                value.lines().for_each(|line| ctx.print(line));
+            }
+            Err(message) => self.complain(ctx, &message),
+        }
+    }
+
+    fn write_call(&mut self, ctx: &mut Context<'_>, call: &str, unquote: bool) {
+        let call = self.text(ctx, call, false);
+        let (name, value) = split_call(&call);
+        let value = if unquote {
+            unquoted(value)
+        } else {
+            value.to_string()
+        };
+        let result = match local(ctx, name) {
+            Some(handler) => self.write_own(handler, &value),
+            None => ctx.write_handler(name, &value).map_err(|e| e.to_string()),
+        };
+        self.status = if result.is_ok() { 0 } else { -1 };
+        if let Err(message) = result {
+            self.complain(ctx, &message);
+        }
+    }
+
+    /// A write to a handler of the script that is running.
+    fn write_own(&mut self, handler: &str, value: &str) -> Result<(), String> {
+        match handler {
+            "set" => self.set_from(value),
+            _ => Err(format!(
+                "{handler}: a running script cannot write this to itself"
+            )),
+        }
+    }
+
+    /// Sets a variable from `NAME VALUE`.
+    pub(super) fn set_from(&mut self, value: &str) -> Result<(), String> {
+        let (name, value) = split_call(value);
+        if !is_name(name) {
+            return Err(format!(
+                "set: expected the name of a variable, got \"{}\"",
+                name.escape_debug()
+            ));
+        }
+        if self.store(name, value.to_string()) {
+            Ok(())
+        } else {
+            Err(format!(
+                "set: a script has at most {MAX_VARIABLES} variables"
+            ))
+        }
+    }
+
+    fn pause(&mut self, ctx: &mut Context<'_>, count: &str) -> Next {
+        let count = self.text(ctx, count, true);
+        let count = click_core::value::number(&count).unwrap_or(1);
+        if count == 0 {
+            return Next::Go;
+        }
+        self.state = State::Paused(count);
+        Next::Leave(Outcome::Blocked)
+    }
+
+    fn wait(&mut self, ctx: &mut Context<'_>, time: &str) -> Next {
+        let time = self.text(ctx, time, true);
+        match Span::from_arg(&time, ctx.surroundings()) {
+            Ok(span) => {
+                ctx.set_timer(ctx.now_ns().saturating_add(span.ns));
+                self.state = State::Waiting;
+                Next::Leave(Outcome::Blocked)
+            }
+            Err(message) => Next::Leave(Outcome::Failed(format!("wait: {message}"))),
+        }
+    }
+
+    fn jump(&mut self, ctx: &mut Context<'_>, label: &str, condition: Option<&str>) -> Next {
+        if let Some(condition) = condition {
+            let value = self.text(ctx, condition, true);
+            match functions::boolean("goto", value.trim()) {
+                Ok(true) => {}
+                Ok(false) => return Next::Go,
+                Err(message) => {
+                    self.complain(ctx, &message);
+                    return Next::Go;
+                }
+            }
+        }
+        let label = self.text(ctx, label, true);
+        match (self.label(&label), label.as_str()) {
+            (Some(at), _) => Next::Jump(at),
+            (None, "end") => Next::Leave(Outcome::End),
+            (None, "exit") => Next::Leave(Outcome::Exit),
+            (None, "stop") => self.stop(ctx),
+            (None, "error") => Next::Leave(Outcome::Failed(String::new())),
+            _ => Next::Leave(Outcome::Failed(format!(
+                "goto: there is no label \"{}\"",
+                label.escape_debug()
+            ))),
+        }
+    }
+
+    /// Where a label is.
+    pub(super) fn label(&self, name: &str) -> Option<usize> {
+        let found = self
+            .code
+            .iter()
+            .position(|i| matches!(i, Instruction::Label(l) if l == name));
+        found.or_else(|| ["loop", "begin"].contains(&name).then_some(0))
+    }
+
+    /// Does what the script does once, at its start.
+    pub(super) fn initialize_variables(&mut self, ctx: &mut Context<'_>) {
+        for instruction in self.code.clone() {
+            if let Instruction::Init {
+                name,
+                text,
+                unquote,
+                export,
+            } = instruction
+            {
+                let value = self.text(ctx, &text, unquote);
+                self.store(&name, value);
+                if export {
+                    self.exported.push(name);
+                }
+            }
+        }
+    }
+
+    /// Sets a variable; false if there are too many.
+    fn store(&mut self, name: &str, value: String) -> bool {
+        let full = self.variables.len() >= MAX_VARIABLES;
+        match self.variables.iter_mut().find(|(n, _)| n == name) {
+            Some((_, old)) => *old = value,
+            None if full => return false,
+            None => self.variables.push((name.to_string(), value)),
+        }
+        true
+    }
+
+    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+        let found = self.variables.iter().find(|(n, _)| n == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Handlers that belong to the script itself; `None` if it has no such one.
+    pub(super) fn own(
+        &mut self,
+        ctx: &mut Context<'_>,
+        handler: &str,
+        param: &str,
+    ) -> Option<Result<String, String>> {
+        Some(Ok(match handler {
+            "get" => match self.variable(param.trim()) {
+                Some(value) => value.to_string(),
+                None => {
+                    return Some(Err(format!(
+                        "get: there is no variable \"{}\"",
+                        param.escape_debug()
+                    )));
+                }
+            },
+            "shift" => self.shift(param.trim()),
+            "vars" => self
+                .variables
+                .iter()
+                .map(|(n, v)| format!("{n} {v}\n"))
+                .collect(),
+            "status" => self.status.to_string(),
+            "now" => {
+                let now = ctx.now_ns();
+                format!("{}.{:09}", now / 1_000_000_000, now % 1_000_000_000)
+            }
+            "random" => return Some(random(ctx, param)),
+            "readable" | "writable" => accessible(ctx, handler == "readable", param).to_string(),
+            "cat" | "catq" => return Some(cat(ctx, param, handler == "catq")),
+            _ if self.exported.iter().any(|e| e == handler) => self.variable(handler)?.to_string(),
+            _ => return functions::call(handler, param),
+        }))
+    }
+
+    /// Takes the first word off a variable.
+    fn shift(&mut self, name: &str) -> String {
+        let (first, rest) = text::shift_word(self.variable(name).unwrap_or_default());
+        if self.variable(name).is_some() {
+            self.store(name, rest);
+        }
+        first
+    }
+}
+
+/// The handler's own name if `name` leads to the script that is running.
+fn local<'a>(ctx: &Context<'_>, name: &'a str) -> Option<&'a str> {
+    let Some((element, handler)) = name.rsplit_once('.') else {
+        return functions_own(name).then_some(name);
+    };
+    let own = ctx.name();
+    let mine = own == element || own.strip_suffix(element).is_some_and(|o| o.ends_with('/'));
+    mine.then_some(handler)
+}
+
+/// Whether a name without an element is one of the script's handlers.
+fn functions_own(name: &str) -> bool {
+    super::HANDLERS.iter().any(|h| h.name == name)
+}
+
+fn random(ctx: &mut Context<'_>, param: &str) -> Result<String, String> {
+    let numbers: Option<Vec<u64>> = text::split_words(param)
+        .iter()
+        .map(|w| click_core::value::number(w))
+        .collect();
+    let (low, high) = match numbers.as_deref() {
+        Some([]) => (0, (1 << 31) - 1),
+        Some([n]) if *n > 0 => (0, n - 1),
+        Some([low, high]) if low <= high => (*low, *high),
+        _ => return Err("random: expected nothing, N > 0, or two numbers in order".to_string()),
+    };
+    let span = (high - low).checked_add(1);
+    let number = ctx.random();
+    Ok((low + span.map_or(number, |s| number % s)).to_string())
+}
+
+fn accessible(ctx: &Context<'_>, read: bool, param: &str) -> bool {
+    let names = text::split_words(param);
+    names.iter().all(|n| match local(ctx, n) {
+        Some(own) => super::HANDLERS
+            .iter()
+            .any(|h| h.name == own && if read { h.read } else { h.write }),
+        None => ctx
+            .handler_info(n)
+            .is_some_and(|h| if read { h.read } else { h.write }),
+    })
+}
+
+fn cat(ctx: &Context<'_>, param: &str, quote: bool) -> Result<String, String> {
+    let host = ctx.host().ok_or("cat: there are no files here")?;
+    let bytes = host
+        .read_file(&text::unquote(param))
+        .map_err(|e| format!("cat: {e}"))?;
+    let content = String::from_utf8_lossy(&bytes).into_owned();
+    Ok(if quote {
+        text::quote(&content)
+    } else {
+        content
+    })
+}
+
+/// A script's references, seen from where it runs.
+struct Seen<'a, 'b> {
+    script: &'a mut Script,
+    ctx: &'a mut Context<'b>,
+}
+
+impl Values for Seen<'_, '_> {
+    fn variable(&self, name: &str) -> Option<String> {
+        if name == "?" {
+            return Some(self.script.status.to_string());
+        }
+        self.script.variable(name).map(ToString::to_string)
+    }
+
+    fn handler(&mut self, name: &str, param: &str) -> String {
+        self.script.handler_or_complain(self.ctx, name, param)
+    }
+
+    fn limit(&self) -> usize {
+        self.ctx.limits().handler_bytes
+    }
+}
