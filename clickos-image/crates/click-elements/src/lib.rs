@@ -18,6 +18,7 @@ mod ip_packet;
 mod numbers;
 mod prelude;
 mod print_line;
+mod routes;
 mod standard;
 
 use click_core::{Entry, Registry};

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Looks up the route of packets.
+//!
+//! # Synopsis
+//! `RadixIPLookup(ROUTE, ...)`: each ROUTE is `NETWORK/LENGTH [GATEWAY] OUTPUT`. The longest prefix that contains the
+//! destination annotation decides: packets leave by OUTPUT, and GATEWAY, if there is one, becomes the annotation. Of two
+//! routes for one network the first one counts. All elements that look up routes share one table structure here.
+//! # Ports
+//! 1/any, push. Packets without a route are dropped, the first five with a message.
+//! # Handlers
+//! * `table` (read): the routes. `lookup` (read, with an address as parameter): output and gateway, or -1.
+//! * `add` (write): a route for a network that has none. `set` (write): a route, in place of the older one.
+//! * `remove` (write): `NETWORK/LENGTH [[GATEWAY] OUTPUT]`. `ctrl` (write): `add`, `set` and `remove` with their
+//!   arguments, one a line; all of them or none.
+//! * `flush` (write): removes all routes.
+//! # Example
+//! `rt :: RadixIPLookup(10.0.0.0/24 0, 0.0.0.0/0 10.0.0.254 1); rt[0] -> ...`
+use crate::prelude::*;
+use crate::routes::element::{CLASS, WITH_FLUSH};
+
+pub static ELEMENT: Class = Class {
+    name: "RadixIPLookup",
+    handlers: WITH_FLUSH,
+    ..CLASS
+};
