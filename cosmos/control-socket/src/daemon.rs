@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use log::LevelFilter;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::de::DeserializeOwned;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -30,6 +31,15 @@ pub fn log_to_stderr(level: LevelFilter) {
         .filter_level(level)
         .target(env_logger::Target::Stderr)
         .init();
+}
+
+/// Clients, guests and their ports cost descriptors; the hard limit is the administrator's word.
+pub fn raise_descriptor_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(e) = setrlimit(Resource::Nofile, limit) {
+        log::warn!("descriptor limit stays as it is: {e}");
+    }
 }
 
 /// SIGTERM and SIGINT, caught from here on.

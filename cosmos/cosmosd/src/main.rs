@@ -28,10 +28,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
 use clap::Parser;
-use control_socket::daemon::{Termination, load_config, log_to_stderr};
+use control_socket::daemon::{Termination, load_config, log_to_stderr, raise_descriptor_limit};
 use control_socket::{EventHub, Limits, Server};
-use log::{LevelFilter, error, info, warn};
-use rustix::process::{Resource, getrlimit, setrlimit};
+use log::{LevelFilter, error, info};
 
 use crate::config::{Config, HostKind};
 use crate::host::{Death, Host, Links, ProcessHost};
@@ -95,15 +94,6 @@ fn run(options: &Options) -> Result<(), String> {
     server
         .serve(Arc::new(CosmosService(toolstack)))
         .map_err(|e| e.to_string())
-}
-
-/// Clients and guests cost descriptors; the hard limit is the administrator's word.
-fn raise_descriptor_limit() {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    if let Err(e) = setrlimit(Resource::Nofile, limit) {
-        warn!("descriptor limit stays as it is: {e}");
-    }
 }
 
 fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {

@@ -2,13 +2,10 @@
 //! What can be typed.
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use vale_proto::{
-    Allowed, Kind, MAX_SEGMENT, Mac, PortAdd, PortName, SOCKET_VARIABLE, SwitchName, parse_address,
-};
+use vale_proto::{Allowed, Kind, MAX_SEGMENT, Mac, PortAdd, PortId, SOCKET_VARIABLE};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +23,7 @@ pub struct Arguments {
     pub function: Function,
     /// Port to attach.
     #[arg(short, value_name = "SWITCH:PORT", required_if_eq_any([("function", "tx"), ("function", "rx"), ("function", "ping"), ("function", "pong")]))]
-    pub interface: Option<Address>,
+    pub interface: Option<PortId>,
     /// Length of a frame without its frame check sequence, in bytes.
     #[arg(short, default_value_t = 60, value_parser = clap::value_parser!(u16).range(60..=1914))]
     pub length: u16,
@@ -100,21 +97,6 @@ pub enum Format {
     Json,
 }
 
-/// `vale0:name`.
-#[derive(Clone)]
-pub struct Address {
-    pub switch: SwitchName,
-    pub port: PortName,
-}
-
-impl FromStr for Address {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        parse_address(text).map(|(switch, port)| Self { switch, port })
-    }
-}
-
 impl Arguments {
     pub fn source_mac(&self) -> Mac {
         self.source_mac
@@ -134,7 +116,7 @@ impl Arguments {
         }
     }
 
-    pub fn port_add(&self, address: &Address) -> PortAdd {
+    pub fn port_add(&self, address: &PortId) -> PortAdd {
         PortAdd {
             switch: address.switch.clone(),
             port: address.port.clone(),

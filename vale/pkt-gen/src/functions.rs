@@ -58,7 +58,9 @@ pub fn tx(arguments: &Arguments, report: &mut Report) -> Result<(), String> {
     } else {
         once
     };
-    frames.iter_mut().for_each(|frame| readdress(frame, arguments));
+    frames
+        .iter_mut()
+        .for_each(|frame| readdress(frame, arguments));
     let mut frames = frames.iter().cycle();
     let (mut link, pace) = (Link::attach(arguments)?, Pace::new(arguments.rate));
     while report.packets < count && !link.is_over() {

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use ring::{BUFFER_SIZE, GuestPort, PushError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use vale_proto::ValeClient;
+use vale_proto::{PortId, ValeClient};
 
-use crate::arguments::{Address, Arguments};
+use crate::arguments::Arguments;
 
 /// Longest sleep, so that a signal that came just before it is noticed.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
@@ -23,7 +23,7 @@ pub struct Link {
     port: GuestPort,
     kick: OwnedFd,
     wake: OwnedFd,
-    address: Address,
+    address: PortId,
     socket: PathBuf,
     stop: Arc<AtomicBool>,
     deadline: Option<Instant>,
@@ -152,7 +152,7 @@ impl Drop for Link {
     }
 }
 
-fn detach(client: &mut ValeClient, address: &Address) {
+fn detach(client: &mut ValeClient, address: &PortId) {
     if let Err(e) = client.port_remove(&address.switch, &address.port) {
         eprintln!("pkt-gen: the port is left behind: {e}");
     }

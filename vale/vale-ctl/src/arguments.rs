@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What can be typed.
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use vale_proto::{Allowed, Mac, PortName, SOCKET_VARIABLE, SwitchName, parse_address};
+use vale_proto::{Allowed, Mac, PortId, SOCKET_VARIABLE, SwitchName};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,19 +43,19 @@ pub enum Command {
     /// Shows the counters of one port, or of all.
     Stats {
         #[arg(value_name = "SWITCH:PORT")]
-        of: Option<Address>,
+        of: Option<PortId>,
     },
     /// Attaches an interface. With --allow, port security is on.
     Attach(Attach),
     /// Detaches a port; one that does not exist is fine.
     Detach {
         #[arg(value_name = "SWITCH:PORT")]
-        port: Address,
+        port: PortId,
     },
     /// Changes a port.
     Set {
         #[arg(value_name = "SWITCH:PORT")]
-        port: Address,
+        port: PortId,
         #[arg(long, value_enum)]
         link: Link,
     },
@@ -65,7 +64,7 @@ pub enum Command {
 #[derive(Args)]
 pub struct Attach {
     #[arg(value_name = "SWITCH:PORT")]
-    pub port: Address,
+    pub port: PortId,
     /// tap: made if it does not exist; veth: any existing interface.
     #[arg(long, value_enum)]
     pub kind: KindChoice,
@@ -98,21 +97,6 @@ pub enum Link {
 impl Link {
     pub fn is_up(self) -> bool {
         matches!(self, Self::Up)
-    }
-}
-
-/// `vale0:name`.
-#[derive(Clone)]
-pub struct Address {
-    pub switch: SwitchName,
-    pub port: PortName,
-}
-
-impl FromStr for Address {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        parse_address(text).map(|(switch, port)| Self { switch, port })
     }
 }
 

@@ -8,9 +8,9 @@ mod show;
 use std::process::ExitCode;
 
 use clap::Parser;
-use vale_proto::{PortAdd, PortInfo, PortSet, ValeClient};
+use vale_proto::{PortAdd, PortId, PortInfo, PortSet, ValeClient};
 
-use arguments::{Address, Arguments, Attach, Command, KindChoice};
+use arguments::{Arguments, Attach, Command, KindChoice};
 
 /// 0 done, 1 valed refused or cannot be reached, 2 wrong arguments (clap's).
 fn main() -> ExitCode {
@@ -41,7 +41,7 @@ fn run(arguments: &Arguments) -> Result<String, String> {
         Command::Attach(attach) => client.port_add(&port_add(attach)).map(drop),
         Command::Detach { port } => client.port_remove(&port.switch, &port.port),
         Command::Set { port, link } => {
-            let Address { switch, port } = port.clone();
+            let PortId { switch, port } = port.clone();
             client.port_set(&PortSet {
                 switch,
                 port,
@@ -59,7 +59,7 @@ fn ports(
     client.port_list(switch).map_err(|e| e.to_string())
 }
 
-fn stats(client: &mut ValeClient, of: Option<&Address>) -> Result<Vec<PortInfo>, String> {
+fn stats(client: &mut ValeClient, of: Option<&PortId>) -> Result<Vec<PortInfo>, String> {
     let mut found = ports(client, of.map(|a| a.switch.clone()))?;
     if let Some(address) = of {
         found.retain(|p| p.port == address.port);

@@ -13,7 +13,7 @@ mod port;
 pub use client::{RingFds, ValeClient};
 pub use ipnet::IpNet;
 pub use mac::Mac;
-pub use name::{PortName, SwitchName, parse_address};
+pub use name::{PortName, SwitchName};
 pub use port::{Allowed, Counters, Kind, PortAdd, PortId, PortInfo, PortList, PortSet, Ports};
 
 /// Where valed listens unless `--socket` or this environment variable says otherwise.

@@ -65,33 +65,3 @@ checked_name!(
             && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     }
 );
-
-/// Splits `vale0:name`.
-pub fn parse_address(text: &str) -> Result<(SwitchName, PortName), String> {
-    let (switch, port) = text
-        .split_once(':')
-        .ok_or_else(|| format!("port: expected vale<N>:<name>, got {text:.40?}"))?;
-    Ok((switch.parse()?, port.parse()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_checked() {
-        assert!(parse_address("vale0:p1-a").is_ok());
-        for bad in [
-            "vale0",
-            "vale:p",
-            "val0:p",
-            "vale12345:p",
-            "vale0:",
-            "vale0:P",
-            "vale0:a_b",
-            "vale0:a23456789012345x",
-        ] {
-            assert!(parse_address(bad).is_err(), "{bad}");
-        }
-    }
-}

@@ -161,6 +161,19 @@ pub struct PortId {
     pub port: PortName,
 }
 
+/// `vale0:name`.
+impl FromStr for PortId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (switch, port) = text
+            .split_once(':')
+            .ok_or_else(|| format!("port: expected vale<N>:<name>, got {text:.40?}"))?;
+        let (switch, port) = (switch.parse()?, port.parse()?);
+        Ok(Self { switch, port })
+    }
+}
+
 /// Arguments of `port-set`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -232,6 +245,23 @@ mod tests {
         }
         let add: PortAdd = serde_json::from_value(args).map_err(|e| e.to_string())?;
         add.check().map(|()| add)
+    }
+
+    #[test]
+    fn names_are_checked() {
+        assert!("vale0:p1-a".parse::<PortId>().is_ok());
+        for bad in [
+            "vale0",
+            "vale:p",
+            "val0:p",
+            "vale12345:p",
+            "vale0:",
+            "vale0:P",
+            "vale0:a_b",
+            "vale0:a23456789012345x",
+        ] {
+            assert!(bad.parse::<PortId>().is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -6,10 +6,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use control_socket::daemon::{Termination, load_config, log_to_stderr};
+use control_socket::daemon::{Termination, load_config, log_to_stderr, raise_descriptor_limit};
 use control_socket::{Roles, Server};
 use log::{LevelFilter, error, info};
-use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::Deserialize;
 use valed::control::{Control, TOOLSTACK};
 use valed::forwarder::Forwarder;
@@ -78,13 +77,4 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let _ = serving.join();
     info!("stopped");
     result
-}
-
-/// Each port of a guest costs a few descriptors; the hard limit is the administrator's word.
-fn raise_descriptor_limit() {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    if let Err(e) = setrlimit(Resource::Nofile, limit) {
-        log::warn!("descriptor limit stays as it is: {e}");
-    }
 }

@@ -11,6 +11,7 @@
 extern crate alloc;
 
 mod error;
+mod events;
 mod framing;
 mod perms;
 mod request;

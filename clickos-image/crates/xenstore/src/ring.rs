@@ -4,6 +4,7 @@
 //! One request is under way at a time; watch events come in between. Nothing here waits: the caller
 //! calls [`RingClient::pump`] when the store's event came, so packets go on while the store works.
 use crate::error::{Code, Error};
+use crate::events::Events;
 use crate::framing::{Decoder, Message, WatchEvent};
 use crate::request::Request;
 use crate::wire::Kind;
@@ -13,7 +14,7 @@ use alloc::vec::Vec;
 
 /// Bytes of each direction (`XENSTORE_RING_SIZE`).
 pub const RING_SIZE: usize = 1024;
-/// Watch events kept until somebody takes them; the same event twice counts once.
+/// Watch events kept until somebody takes them.
 const EVENTS_MAX: usize = 1024;
 
 /// The shared page's indices, each written by one side only.
@@ -61,8 +62,7 @@ pub struct RingClient<P, N> {
     last_id: u32,
     pending: Option<Pending>,
     reply: Option<Result<Vec<u8>, Error>>,
-    events: VecDeque<WatchEvent>,
-    events_lost: bool,
+    events: Events<EVENTS_MAX>,
     broken: Option<Error>,
 }
 
@@ -79,8 +79,7 @@ impl<P: Page, N: Notify> RingClient<P, N> {
             last_id: 0,
             pending: None,
             reply: None,
-            events: VecDeque::new(),
-            events_lost: false,
+            events: Events::default(),
             broken: None,
         }
     }
@@ -122,10 +121,7 @@ impl<P: Page, N: Notify> RingClient<P, N> {
     /// [`Error::EventsLost`] once after more than 1024 different events were not taken, or what
     /// broke the connection.
     pub fn poll_event(&mut self) -> Result<Option<WatchEvent>, Error> {
-        if core::mem::take(&mut self.events_lost) {
-            return Err(Error::EventsLost);
-        }
-        match (self.events.pop_front(), &self.broken) {
+        match (self.events.take()?, &self.broken) {
             (None, Some(error)) => Err(error.clone()),
             (event, _) => Ok(event),
         }
@@ -210,7 +206,7 @@ impl<P: Page, N: Notify> RingClient<P, N> {
     fn accept(&mut self, message: Message) -> Result<(), Error> {
         let (id, of, result) = match message {
             Message::Event(event) => {
-                self.keep(event);
+                self.events.keep(event);
                 return Ok(());
             }
             Message::Reply {
@@ -229,17 +225,6 @@ impl<P: Page, N: Notify> RingClient<P, N> {
         let path = pending.path;
         self.reply = Some(result.map_err(|code: Code| Error::Store { code, path }));
         Ok(())
-    }
-
-    fn keep(&mut self, event: WatchEvent) {
-        if self.events.contains(&event) {
-            return;
-        }
-        if self.events.len() == EVENTS_MAX {
-            self.events.clear();
-            self.events_lost = true;
-        }
-        self.events.push_back(event);
     }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Blocking client over xenstored's UNIX socket. Every client of that socket acts as dom0.
 use crate::error::{Code, Error};
+use crate::events::Events;
 use crate::framing::{Decoder, Message, WatchEvent};
 use crate::perms::{self, Perm};
 use crate::request::{Request, Tx, strings};
-use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Tries of a transaction that other writers get in the way of.
 const TRANSACTION_TRIES: u32 = 100;
-/// Watch events kept until somebody takes them; the same event twice counts once.
+/// Watch events kept until somebody takes them.
 const EVENTS_MAX: usize = 8192;
 
 /// A connection to the store: requests one at a time, and watch events.
@@ -26,8 +26,7 @@ const EVENTS_MAX: usize = 8192;
 pub struct Client {
     stream: UnixStream,
     decoder: Decoder,
-    events: VecDeque<WatchEvent>,
-    events_lost: bool,
+    events: Events<EVENTS_MAX>,
     last_id: u32,
     broken: bool,
 }
@@ -46,8 +45,7 @@ impl Client {
         Ok(Self {
             stream,
             decoder: Decoder::default(),
-            events: VecDeque::new(),
-            events_lost: false,
+            events: Events::default(),
             last_id: 0,
             broken: false,
         })
@@ -160,14 +158,11 @@ impl Client {
     pub fn wait_event(&mut self, timeout: Duration) -> Result<Option<WatchEvent>, Error> {
         let deadline = Instant::now() + timeout;
         loop {
-            if std::mem::take(&mut self.events_lost) {
-                return Err(Error::EventsLost);
-            }
-            if let Some(event) = self.events.pop_front() {
+            if let Some(event) = self.events.take()? {
                 return Ok(Some(event));
             }
             match self.receive(deadline)? {
-                Some(Message::Event(event)) => self.keep(event),
+                Some(Message::Event(event)) => self.events.keep(event),
                 Some(Message::Reply { .. }) => return Err(self.fail("answer without a request")),
                 None => return Ok(None),
             }
@@ -191,7 +186,7 @@ impl Client {
         loop {
             match self.receive(deadline)? {
                 None => return Err(self.lost(&ErrorKind::TimedOut.into())),
-                Some(Message::Event(event)) => self.keep(event),
+                Some(Message::Event(event)) => self.events.keep(event),
                 Some(Message::Reply {
                     req_id,
                     kind,
@@ -286,17 +281,6 @@ impl Client {
             code: Code::Again,
             path: path.into(),
         })
-    }
-
-    fn keep(&mut self, event: WatchEvent) {
-        if self.events.contains(&event) {
-            return;
-        }
-        if self.events.len() == EVENTS_MAX {
-            self.events.clear();
-            self.events_lost = true;
-        }
-        self.events.push_back(event);
     }
 
     fn usable(&self) -> Result<(), Error> {

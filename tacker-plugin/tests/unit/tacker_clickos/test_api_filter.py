@@ -73,7 +73,8 @@ class FilterTest(unittest.TestCase):
     def test_limits(self):
         self.assertRefused({'metadata': {'clickos_properties': 'x' * 32769}},
                            '32769 characters, the limit is 32768')
-        self.assertRefused(b' ' * (256 * 1024 + 1), 'the limit of 262144 bytes')
+        self.assertRefused(b' ' * (256 * 1024 + 1),
+                           'the limit of 262144 bytes')
 
     def test_a_body_of_unsaid_length_is_not_read_to_its_end(self):
         endless = io.BytesIO(b' ' * (512 * 1024))

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Watch events that came in while something else was awaited.
+use crate::error::Error;
+use crate::framing::WatchEvent;
+use alloc::collections::VecDeque;
+
+/// Events kept until somebody takes them, at most `MAX`; the same event twice counts once.
+#[derive(Default)]
+pub(crate) struct Events<const MAX: usize> {
+    queue: VecDeque<WatchEvent>,
+    lost: bool,
+}
+
+impl<const MAX: usize> Events<MAX> {
+    /// Keeps an event. If there are too many all are lost, which is told once.
+    pub fn keep(&mut self, event: WatchEvent) {
+        if self.queue.contains(&event) {
+            return;
+        }
+        if self.queue.len() == MAX {
+            self.queue.clear();
+            self.lost = true;
+        }
+        self.queue.push_back(event);
+    }
+
+    /// The next event.
+    ///
+    /// # Errors
+    /// [`Error::EventsLost`], once.
+    pub fn take(&mut self) -> Result<Option<WatchEvent>, Error> {
+        if core::mem::take(&mut self.lost) {
+            return Err(Error::EventsLost);
+        }
+        Ok(self.queue.pop_front())
+    }
+}
