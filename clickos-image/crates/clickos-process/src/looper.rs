@@ -67,6 +67,7 @@ fn environment(arguments: &Arguments, vifs: &[Vif]) -> Result<Environment, Strin
         limits: limits(arguments.heap_bytes()),
         seed: arguments.seed()?,
         implicit: vec!["ClickOSControl".into()],
+        host: None, // A guest reaches no file.
     })
 }
 
