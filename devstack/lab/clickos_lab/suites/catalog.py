@@ -62,7 +62,7 @@ def _rustfmt():
 
 def _rust_tests(state):
     script = '"$0" build --workspace --locked && ' \
-        '"$0" test --workspace --locked'
+        '"$0" test --workspace --locked --no-fail-fast'
     return runner.Suite(
         'rust-tests', ['sh', '-c', script, _rust('cargo')],
         env={'NOXEN_PREFIX': str(state.noxen)}, show=_CARGO_SHOW,

@@ -15,6 +15,7 @@ from clickos_lab import paths
 from clickos_lab import say
 
 _SIGN_OF_LIFE_S = 20
+_CLEAN_UP_S = 60
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +129,12 @@ def _read(pipe, lines):
 
 
 def _end_session(process):
-    """Nothing a suite has started outlives it."""
+    """Nothing a suite has started outlives it; it may clean up first."""
+    process.terminate()
+    try:
+        process.wait(_CLEAN_UP_S)
+    except subprocess.TimeoutExpired:
+        pass
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

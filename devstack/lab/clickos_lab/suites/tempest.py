@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -29,6 +30,7 @@ def main():
     """
     state = paths.State()
     lab = _lab.Lab(state)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         lab.down()
         lab.up()
@@ -36,6 +38,9 @@ def main():
     except errors.LabError as e:
         print(f'error: {e}')
         return 1
+    except KeyboardInterrupt:
+        print('interrupted')
+        return 130
     finally:
         lab.down()
 
