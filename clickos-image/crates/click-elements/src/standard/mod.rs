@@ -1,6 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What elements of group `standard` share.
+pub mod average;
+pub mod bandwidth;
+pub mod delay;
 pub mod fifo;
+pub mod interval;
+pub mod meter;
 pub mod probability;
 pub mod rate_anno;
+pub mod rated;
+pub mod rated_splitter;
+pub mod rated_unqueue;
+pub mod shaper;
 pub mod stride;
+pub mod timed_unqueue;
+pub mod token_bucket;
+
+use crate::prelude::Bytes;
+
+/// The content of packets when a source is not told it.
+pub fn default_data() -> Bytes {
+    Bytes((0..64).map(|n| b'A' + n % 26).collect())
+}

@@ -14,6 +14,7 @@
 //! # Example
 //! `InfiniteSource(LENGTH 60, LIMIT 1000, STOP true) -> Counter -> Discard;`
 use crate::prelude::*;
+use crate::standard::default_data;
 
 pub static ELEMENT: Class = Class {
     name: "InfiniteSource",
@@ -60,11 +61,6 @@ pub static ELEMENT: Class = Class {
     },
     ..Class::DEFAULT
 };
-
-/// The content of packets when DATA is not given.
-fn default_data() -> Bytes {
-    Bytes((0..64).map(|n| b'A' + n % 26).collect())
-}
 
 struct InfiniteSource {
     data: Vec<u8>,

@@ -13,6 +13,7 @@
 //! # Example
 //! `RatedSource(RATE 100, LIMIT 500) -> ToDevice(0);`
 use crate::prelude::*;
+use crate::standard::default_data;
 
 pub static ELEMENT: Class = Class {
     name: "RatedSource",
@@ -63,10 +64,6 @@ pub static ELEMENT: Class = Class {
 const SECOND: u64 = 1_000_000_000;
 /// What is late by more than this is not made up for.
 const MAX_LATE_NS: u64 = SECOND / 10;
-
-fn default_data() -> Bytes {
-    Bytes((0..64).map(|n| b'A' + n % 26).collect())
-}
 
 struct RatedSource {
     data: Vec<u8>,

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Chooses the output by the rate in bytes of all packets together.
+//!
+//! # Synopsis
+//! `BandwidthMeter(RATE, ...)`: bytes a second, or with a unit such as `384kbps`, in ascending order, one less
+//! than outputs. While the average over about two seconds is below the first, packets leave by output 0;
+//! below the second by output 1; and so on.
+//! # Ports
+//! 1/2 or more, push.
+//! # Handlers
+//! * `rate` (read): the average. `meters` (read): the rates, one a line.
+//! # Example
+//! `FromDevice(0) -> m :: BandwidthMeter(10Mbps) -> ToDevice(1); m[1] -> Discard;`
+use crate::prelude::*;
+use crate::standard::meter;
+use crate::standard::rated::Unit;
+
+pub static ELEMENT: Class = Class {
+    name: "BandwidthMeter",
+    build: |a| meter::build(a, Unit::Bytes),
+    ..meter::CLASS
+};

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Pulls a burst of packets now and then and pushes it on.
+//!
+//! # Synopsis
+//! `Burster(INTERVAL [, BURST])`: BURST packets (default 8) every INTERVAL seconds (at least 1 ms); mandatory.
+//! After a pause in which there was nothing the next packets do not wait.
+//! # Ports
+//! 1/1, pull to push.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `FromDevice(0) -> Queue -> Burster(0.1) -> ToDevice(1);`
+use crate::prelude::*;
+use crate::standard::timed_unqueue;
+
+pub static ELEMENT: Class = Class {
+    name: "Burster",
+    build: |a| timed_unqueue::build(a, 8),
+    ..timed_unqueue::CLASS
+};

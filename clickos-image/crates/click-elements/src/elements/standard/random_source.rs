@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Makes packets of random bytes as fast as they are taken.
+//!
+//! # Synopsis
+//! `RandomSource(LENGTH [, LIMIT, BURST, ACTIVE, TIMESTAMP, STOP])`: LENGTH bytes, at most 65,535, mandatory; at
+//! most LIMIT packets (default -1: no limit), BURST (default 1) each time, only while ACTIVE (default true).
+//! TIMESTAMP (default true) sets the timestamp annotation. With STOP the router stops behind the last one.
+//! # Ports
+//! 0/1, agnostic. It rests while a queue it pushes to is full.
+//! # Handlers
+//! * `count` (read): packets made. `reset` (write): sets it to 0, so that LIMIT more are made.
+//! * `length`, `limit`, `burst`, `active` (read, write): the arguments.
+//! # Example
+//! `RandomSource(60, LIMIT 1000, STOP true) -> Queue -> ToDevice(0);`
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "RandomSource",
+    ports: "0/1",
+    args: &[
+        mandatory("LENGTH"),
+        optional("LIMIT"),
+        optional("BURST"),
+        optional("ACTIVE"),
+        keyword("TIMESTAMP"),
+        keyword("STOP"),
+    ],
+    handlers: &[
+        read("count"),
+        write("reset"),
+        read_write("length"),
+        read_write("limit"),
+        read_write("burst"),
+        read_write("active"),
+    ],
+    build: |a| {
+        let (length, limit) = (a.need("LENGTH"), a.or("LIMIT", -1i64));
+        let (burst, active) = (a.or("BURST", Burst(1)), a.or("ACTIVE", true));
+        let (timestamp, stop) = (a.or("TIMESTAMP", true), a.or("STOP", false));
+        Some(Box::new(RandomSource {
+            length: length?,
+            limit: limit?,
+            burst: burst?.0,
+            active: active?,
+            timestamp: timestamp?,
+            stop: stop?,
+            count: 0,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+/// Packets each time, at least one.
+struct Burst(usize);
+
+impl FromArg for Burst {
+    fn from_arg(text: &str, at: click_core::Surroundings<'_>) -> Result<Self, String> {
+        match usize::from_arg(text, at)? {
+            0 => Err("expected at least 1, got 0".to_string()),
+            burst => Ok(Self(burst)),
+        }
+    }
+}
+
+struct RandomSource {
+    length: u16,
+    limit: i64,
+    burst: usize,
+    active: bool,
+    timestamp: bool,
+    stop: bool,
+    count: u64,
+}
+
+impl RandomSource {
+    /// Packets that may be made now.
+    fn allowance(&self) -> usize {
+        if !self.active {
+            return 0;
+        }
+        match u64::try_from(self.limit) {
+            Ok(limit) => usize::try_from(limit.saturating_sub(self.count)).unwrap_or(usize::MAX),
+            Err(_) => usize::MAX,
+        }
+    }
+
+    fn make_one(&self, ctx: &mut Context<'_>) -> Option<Packet> {
+        let mut packet = ctx.pool().alloc(usize::from(self.length))?;
+        for piece in packet.data_mut().chunks_mut(8) {
+            let random = ctx.random().to_le_bytes();
+            piece.copy_from_slice(&random[..piece.len()]);
+        }
+        if self.timestamp {
+            packet.set_timestamp_ns(ctx.now_ns());
+        }
+        Some(packet)
+    }
+
+    fn make(&mut self, ctx: &mut Context<'_>, most: usize) -> Batch {
+        let mut batch = ctx.batch();
+        let packets = (0..most).map_while(|_| self.make_one(ctx));
+        batch.extend(packets);
+        self.count += batch.len() as u64;
+        if self.stop && u64::try_from(self.limit).is_ok_and(|limit| self.count >= limit) {
+            ctx.stop();
+        }
+        batch
+    }
+}
+
+impl Element for RandomSource {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        if ctx.output_is_push(0) {
+            ctx.schedule();
+        }
+        Ok(())
+    }
+
+    fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
+        let most = self.allowance().min(self.burst);
+        if most == 0 || !ctx.output_is_push(0) || !ctx.writable(0) {
+            return false;
+        }
+        let batch = self.make(ctx, most);
+        let worked = !batch.is_empty();
+        ctx.push(0, batch);
+        ctx.schedule();
+        worked
+    }
+
+    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
+        let most = self.allowance().min(max);
+        self.make(ctx, most)
+    }
+
+    fn signal(&self) -> Signal {
+        Signal::Always
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "count" => text(self.count),
+            "length" => text(self.length),
+            "limit" => text(self.limit),
+            "burst" => text(self.burst),
+            "active" => text(self.active),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "reset" => on_write(|me: &mut Self, ctx| {
+                me.count = 0;
+                ctx.schedule();
+            }),
+            "length" => on_value(view, value, |me: &mut Self, length, _| me.length = length),
+            "limit" => on_value(view, value, |me: &mut Self, limit, ctx| {
+                me.limit = limit;
+                ctx.schedule();
+            }),
+            "burst" => on_value(view, value, |me: &mut Self, Burst(burst), _| {
+                me.burst = burst;
+            }),
+            "active" => on_value(view, value, |me: &mut Self, active, ctx| {
+                me.active = active;
+                ctx.schedule();
+            }),
+            _ => undeclared(handler),
+        }
+    }
+}

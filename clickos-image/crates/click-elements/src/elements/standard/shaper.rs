@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Lets packets be pulled at a rate, with equal gaps.
+//!
+//! # Synopsis
+//! `Shaper(RATE)`: RATE packets a second, mandatory. Who pulled too late may catch up with one second's worth.
+//! # Ports
+//! 1/1-2, pull. Output 1 gives packets at times when output 0 may not.
+//! # Handlers
+//! * `rate` (read, write): RATE. `reset` (write): forgets how late or early packets are.
+//! # Example
+//! `FromDevice(0) -> Queue -> Shaper(1000) -> ToDevice(1);`
+use crate::prelude::*;
+use crate::standard::rated::Unit;
+use crate::standard::shaper;
+
+pub static ELEMENT: Class = Class {
+    name: "Shaper",
+    ports: "1/1-2",
+    build: |a| shaper::build(a, Unit::Packets),
+    ..shaper::CLASS
+};

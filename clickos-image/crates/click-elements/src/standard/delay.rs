@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the delaying elements share.
+use crate::prelude::*;
+
+/// Packets that are let go at once at most.
+pub const BURST: usize = 32;
+
+/// Moves a packet's timestamp to when it may go; one without a timestamp came in now.
+pub fn delay_packet(packet: &mut Packet, now_ns: u64, delay: Span) {
+    let came = match packet.timestamp_ns() {
+        0 => now_ns,
+        ns => ns,
+    };
+    packet.set_timestamp_ns(came.saturating_add(delay.ns));
+}

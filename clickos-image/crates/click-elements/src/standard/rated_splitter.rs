@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `RatedSplitter` and `BandwidthRatedSplitter`.
+use crate::prelude::*;
+use crate::standard::rated::{Rated, Unit};
+
+/// The classes but for their names, arguments and `build`.
+pub const CLASS: Class = Class {
+    ports: "1/1-2",
+    processing: "h/h",
+    handlers: &[read_write("rate")],
+    ..Class::DEFAULT
+};
+
+pub fn build(args: &mut Args<'_>, unit: Unit) -> Built {
+    Some(Box::new(RatedSplitter {
+        rated: Rated::from_args(args, unit)?,
+    }))
+}
+
+struct RatedSplitter {
+    rated: Rated,
+}
+
+impl Element for RatedSplitter {
+    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+        self.rated.bucket.refill(ctx.now_ns());
+        let output = usize::from(!self.rated.admit(&packet));
+        Out::Port(output, packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "rate" => self.rated.unit.show(self.rated.bucket.rate()),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "rate" => {
+                let rate = self.rated.unit.parse(view, value)?;
+                Ok(Change::of(move |me: &mut Self, _| me.rated.set_rate(rate)))
+            }
+            _ => undeclared(handler),
+        }
+    }
+}

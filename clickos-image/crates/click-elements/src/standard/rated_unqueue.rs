@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `RatedUnqueue` and `BandwidthRatedUnqueue`.
+use crate::prelude::*;
+use crate::standard::rated::{Rated, Unit};
+
+/// The classes but for their names, arguments and `build`.
+pub const CLASS: Class = Class {
+    processing: "l/h",
+    handlers: &[read_write("rate"), read_write("active"), read("calls")],
+    ..Class::DEFAULT
+};
+
+pub fn build(args: &mut Args<'_>, unit: Unit) -> Built {
+    Some(Box::new(RatedUnqueue {
+        rated: Rated::from_args(args, unit)?,
+        active: true,
+        calls: Calls::default(),
+    }))
+}
+
+/// What handler `calls` tells.
+#[derive(Default)]
+struct Calls {
+    runs: u64,
+    empty_runs: u64,
+    pushes: u64,
+    failed_pulls: u64,
+}
+
+struct RatedUnqueue {
+    rated: Rated,
+    active: bool,
+    calls: Calls,
+}
+
+impl RatedUnqueue {
+    /// Packets that may be pulled at once.
+    fn allowance(&self) -> usize {
+        let tokens = self.rated.bucket.tokens();
+        if tokens < u64::from(self.rated.unit.threshold()) {
+            return 0;
+        }
+        match self.rated.unit {
+            Unit::Packets => usize::try_from(tokens).unwrap_or(usize::MAX),
+            // one may take more than is left above the threshold
+            Unit::Bytes => 1,
+        }
+    }
+
+    fn wait_for_tokens(&self, ctx: &mut Context<'_>) {
+        let threshold = self.rated.unit.threshold();
+        if let Some(wait) = self.rated.bucket.time_until(threshold) {
+            ctx.set_timer(ctx.now_ns().saturating_add(wait));
+        }
+    }
+
+    fn move_packets(&mut self, ctx: &mut Context<'_>, most: usize) -> bool {
+        let batch = ctx.pull(0, most);
+        for packet in batch.iter() {
+            self.rated.bucket.remove(self.rated.unit.cost(packet));
+        }
+        let worked = !batch.is_empty();
+        self.calls.pushes += batch.len() as u64;
+        self.calls.failed_pulls += u64::from(!worked);
+        ctx.push(0, batch);
+        if worked || ctx.readable(0) {
+            ctx.schedule();
+        }
+        worked
+    }
+}
+
+impl Element for RatedUnqueue {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        ctx.schedule();
+        Ok(())
+    }
+
+    fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
+        if !self.active {
+            return false;
+        }
+        self.calls.runs += 1;
+        self.rated.bucket.refill(ctx.now_ns());
+        let most = self.allowance();
+        let worked = most > 0 && self.move_packets(ctx, most);
+        if most == 0 {
+            self.wait_for_tokens(ctx);
+        }
+        self.calls.empty_runs += u64::from(!worked);
+        worked
+    }
+
+    fn run_timer(&mut self, ctx: &mut Context<'_>) {
+        ctx.schedule();
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "rate" => self.rated.unit.show(self.rated.bucket.rate()),
+            "active" => text(self.active),
+            "calls" => {
+                let c = &self.calls;
+                text(format!(
+                    "{} calls to run_task()\n{} empty runs\n{} pushes\n{} failed pulls\n",
+                    c.runs, c.empty_runs, c.pushes, c.failed_pulls
+                ))
+            }
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "rate" => {
+                let rate = self.rated.unit.parse(view, value)?;
+                Ok(Change::of(move |me: &mut Self, ctx| {
+                    me.rated.set_rate(rate);
+                    ctx.schedule();
+                }))
+            }
+            "active" => on_value(view, value, |me: &mut Self, active, ctx| {
+                me.active = active;
+                ctx.schedule();
+            }),
+            _ => undeclared(handler),
+        }
+    }
+}

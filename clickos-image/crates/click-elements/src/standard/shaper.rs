@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `Shaper` and `BandwidthShaper`: packets pass with equal gaps.
+use crate::prelude::*;
+use crate::standard::rated::Unit;
+
+/// The classes but for their names, ports and `build`.
+pub const CLASS: Class = Class {
+    processing: "l/l",
+    args: &[mandatory("RATE")],
+    handlers: &[read_write("rate"), write("reset")],
+    ..Class::DEFAULT
+};
+
+pub fn build(args: &mut Args<'_>, unit: Unit) -> Built {
+    let rate = unit.rate(args)?;
+    Some(Box::new(Shaper {
+        unit,
+        rate,
+        next_ps: None,
+    }))
+}
+
+const SECOND_PS: u128 = 1_000_000_000_000;
+
+struct Shaper {
+    unit: Unit,
+    rate: u32,
+    /// When the next packet may pass, in picoseconds; unknown until one is asked for.
+    next_ps: Option<u128>,
+}
+
+impl Shaper {
+    /// Whether a packet may pass now. Who is late makes up for a second at most.
+    fn may_pass(&mut self, now_ns: u64) -> bool {
+        let now = u128::from(now_ns) * 1000;
+        let next = self.next_ps.unwrap_or(now);
+        self.next_ps = Some(next.max(now.saturating_sub(SECOND_PS)));
+        self.rate > 0 && next <= now
+    }
+
+    fn passed(&mut self, packet: &Packet) {
+        let gap = SECOND_PS * u128::from(self.unit.cost(packet)) / u128::from(self.rate.max(1));
+        self.next_ps = self.next_ps.map(|next| next + gap);
+    }
+
+    /// Has the router run when the next packet may pass.
+    fn wait(&self, ctx: &mut Context<'_>) {
+        let next = self.next_ps.filter(|_| self.rate > 0);
+        if let Some(Ok(at_ns)) = next.map(|next| u64::try_from(next.div_ceil(1000))) {
+            ctx.set_timer(at_ns);
+        }
+    }
+
+    /// What may pass.
+    fn pull_shaped(&mut self, ctx: &mut Context<'_>, max: usize) -> Batch {
+        let mut batch = ctx.batch();
+        while batch.len() < max {
+            if !self.may_pass(ctx.now_ns()) {
+                self.wait(ctx);
+                break;
+            }
+            let Some(packet) = ctx.pull_one(0) else { break };
+            self.passed(&packet);
+            batch.push_back(packet);
+        }
+        batch
+    }
+}
+
+impl Element for Shaper {
+    fn pull(&mut self, ctx: &mut Context<'_>, port: usize, max: usize) -> Batch {
+        if port == 0 {
+            self.pull_shaped(ctx, max)
+        } else if self.may_pass(ctx.now_ns()) {
+            ctx.batch()
+        } else {
+            ctx.pull(0, max)
+        }
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "rate" => self.unit.show(self.rate),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "rate" => {
+                let rate = self.unit.parse(view, value)?;
+                Ok(Change::of(move |me: &mut Self, _| {
+                    (me.rate, me.next_ps) = (rate, None);
+                }))
+            }
+            "reset" => on_write(|me: &mut Self, _| me.next_ps = None),
+            _ => undeclared(handler),
+        }
+    }
+}
