@@ -29,16 +29,14 @@ pub const CLASS: Class = Class {
 pub fn build(a: &mut Args<'_>, checksum: bool) -> Built {
     let (mut offset, checksum) = (a.or("OFFSET", 0usize), a.or("CHECKSUM", checksum));
     let (verbose, details) = (a.or("VERBOSE", false), a.or("DETAILS", false));
-    let mut bad_sources: Vec<Ipv4Addr> = list(a, "BADSRC");
-    let mut good_destinations: Vec<Ipv4Addr> = list(a, "GOODDST");
+    let mut sources = Sources::of(a);
     match a.rest().to_vec().as_slice() {
         [] => {}
         [one] if one.starts_with(|c: char| c.is_ascii_digit()) && !one.contains('.') => {
             offset = a.parse("OFFSET", one);
         }
         [bad, rest @ ..] if rest.len() < 2 => {
-            bad_sources.extend(addresses::<Ipv4Addr>(a, "BADSRC", bad));
-            bad_sources.extend([Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST]);
+            sources.add_old(a, bad);
             offset = rest.first().map_or(offset, |n| a.parse("OFFSET", n));
         }
         _ => a.error(
@@ -46,25 +44,59 @@ pub fn build(a: &mut Args<'_>, checksum: bool) -> Built {
             "too many arguments, expected OFFSET or BADSRC, OFFSET",
         ),
     }
-    let interfaces: Vec<Prefix> = list(a, "INTERFACES");
-    if !interfaces.is_empty() {
-        bad_sources.extend([Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST]);
-    }
-    for prefix in interfaces {
-        let mask = u32::from(prefix.mask);
-        good_destinations.push(prefix.address);
-        if mask.leading_ones() < 31 {
-            bad_sources.push(Ipv4Addr::from(u32::from(prefix.address) | !mask));
-        }
-    }
     details?;
     Some(Box::new(CheckIp {
-        offset: offset?,
-        checksum: checksum?,
-        bad_sources,
-        good_destinations,
+        checker: Checker {
+            offset: offset?,
+            checksum: checksum?,
+            sources,
+        },
         drops: Drops::new("IP", &REASONS, verbose?),
     }))
+}
+
+/// Which packets have a wrong source address.
+pub struct Sources {
+    bad: Vec<Ipv4Addr>,
+    good_destinations: Vec<Ipv4Addr>,
+}
+
+impl Sources {
+    /// Reads BADSRC, GOODDST and INTERFACES.
+    pub fn of(a: &mut Args<'_>) -> Self {
+        let mut sources = Self {
+            bad: list(a, "BADSRC"),
+            good_destinations: list(a, "GOODDST"),
+        };
+        let interfaces: Vec<Prefix> = list(a, "INTERFACES");
+        if !interfaces.is_empty() {
+            sources.add_nobody();
+        }
+        for prefix in interfaces {
+            let mask = u32::from(prefix.mask);
+            sources.good_destinations.push(prefix.address);
+            if mask.leading_ones() < 31 {
+                let broadcast = u32::from(prefix.address) | !mask;
+                sources.bad.push(broadcast.into());
+            }
+        }
+        sources
+    }
+
+    /// Adds the addresses of an argument in the older form.
+    pub fn add_old(&mut self, a: &mut Args<'_>, text: &str) {
+        self.bad.extend(addresses::<Ipv4Addr>(a, "BADSRC", text));
+        self.add_nobody();
+    }
+
+    fn add_nobody(&mut self) {
+        self.bad
+            .extend([Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST]);
+    }
+
+    fn refuse(&self, source: Ipv4Addr, destination: Ipv4Addr) -> bool {
+        self.bad.contains(&source) && !self.good_destinations.contains(&destination)
+    }
 }
 
 fn list<T: FromArg>(a: &mut Args<'_>, name: &str) -> Vec<T> {
@@ -81,7 +113,7 @@ fn addresses<T: FromArg>(a: &mut Args<'_>, name: &str, text: &str) -> Vec<T> {
 }
 
 /// Why a packet is wrong, in the order of the checks.
-const REASONS: [&str; 6] = [
+pub const REASONS: [&str; 6] = [
     "tiny packet",
     "bad IP version",
     "bad IP header length",
@@ -100,12 +132,11 @@ fn reason(bytes: &[u8], error: Error) -> usize {
     }
 }
 
-struct CheckIp {
-    offset: usize,
-    checksum: bool,
-    bad_sources: Vec<Ipv4Addr>,
-    good_destinations: Vec<Ipv4Addr>,
-    drops: Drops,
+/// What is checked.
+pub struct Checker {
+    pub offset: usize,
+    pub checksum: bool,
+    pub sources: Sources,
 }
 
 /// What a right header says.
@@ -115,7 +146,7 @@ struct Found {
     destination: Ipv4Addr,
 }
 
-impl CheckIp {
+impl Checker {
     /// What the header says, or the index of the reason why it is wrong.
     fn check(&self, bytes: &[u8]) -> Result<Found, usize> {
         let header = Header::new_checked(bytes).map_err(|error| reason(bytes, error))?;
@@ -123,9 +154,7 @@ impl CheckIp {
             return Err(4);
         }
         let destination = header.destination();
-        if self.bad_sources.contains(&header.source())
-            && !self.good_destinations.contains(&destination)
-        {
+        if self.sources.refuse(header.source(), destination) {
             return Err(5);
         }
         Ok(Found {
@@ -134,18 +163,29 @@ impl CheckIp {
             destination,
         })
     }
+
+    /// Checks a packet, marks its header, sets its destination annotation, and cuts off what is behind it.
+    ///
+    /// # Errors
+    /// The index of the reason why it is wrong.
+    pub fn run(&self, packet: &mut Packet) -> Result<(), usize> {
+        let found = self.check(packet.data().get(self.offset..).unwrap_or_default())?;
+        packet.take(packet.len() - self.offset - found.total_len);
+        packet.set_network(self.offset, found.header_len);
+        packet.anno_mut().set_dst_ip(found.destination.octets());
+        Ok(())
+    }
+}
+
+struct CheckIp {
+    checker: Checker,
+    drops: Drops,
 }
 
 impl Element for CheckIp {
     fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let bytes = packet.data().get(self.offset..).unwrap_or_default();
-        match self.check(bytes) {
-            Ok(found) => {
-                packet.take(packet.len() - self.offset - found.total_len);
-                packet.set_network(self.offset, found.header_len);
-                packet.anno_mut().set_dst_ip(found.destination.octets());
-                Out::Port(0, packet)
-            }
+        match self.checker.run(&mut packet) {
+            Ok(()) => Out::Port(0, packet),
             Err(reason) => {
                 self.drops.note(ctx, reason);
                 Out::Port(1, packet)

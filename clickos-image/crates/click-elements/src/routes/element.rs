@@ -2,6 +2,7 @@
 //! The element that looks up routes; its classes differ in their names, and in what may be changed.
 use super::ranges::Ranges;
 use super::table::{Command, Table};
+use crate::outputs::Outputs;
 use crate::prelude::*;
 
 /// A class that looks up routes, but for its name.
@@ -46,8 +47,7 @@ fn build(a: &mut Args<'_>) -> Built {
         ranges: Ranges::of(&table),
         table,
         stale: false,
-        runs: (0..ports).map(|_| Batch::new()).collect(),
-        order: Vec::with_capacity(ports),
+        outputs: Outputs::new(ports),
         complaints: 0,
     }))
 }
@@ -60,9 +60,7 @@ struct LookUp {
     ranges: Ranges,
     /// The table changed since `ranges` was made from it.
     stale: bool,
-    /// Packets of the batch at hand by output, and the outputs in order of their first packet.
-    runs: Vec<Batch>,
-    order: Vec<usize>,
+    outputs: Outputs,
     complaints: u32,
 }
 
@@ -83,13 +81,7 @@ impl LookUp {
         if let Some(gateway) = hop.gateway {
             packet.anno_mut().set_dst_ip(gateway.octets());
         }
-        let Some(run) = self.runs.get_mut(hop.port) else {
-            return;
-        };
-        if run.is_empty() {
-            self.order.push(hop.port);
-        }
-        run.push_back(packet);
+        self.outputs.put(hop.port, packet);
     }
 }
 
@@ -116,10 +108,7 @@ impl Element for LookUp {
         for packet in batch.drain_front(usize::MAX) {
             self.sort(ctx, packet);
         }
-        for port in self.order.drain(..) {
-            let run = core::mem::replace(&mut self.runs[port], ctx.batch());
-            ctx.push(port, run);
-        }
+        self.outputs.flush(ctx);
         ctx.recycle(batch);
     }
 

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Does what a router does to the options of IP headers.
+//!
+//! # Synopsis
+//! `IPGWOptions(MYADDR [, OTHERADDRS])`: writes MYADDR into record route options, and MYADDR and the time of day into
+//! timestamp options; of those that name the routers, those that name MYADDR or one of OTHERADDRS. The checksum
+//! follows. Other options are left alone.
+//! # Ports
+//! 1/1-2, agnostic. Output 1 (push) gets packets whose options are wrong, unchanged, with the parameter problem
+//! annotation set; they are dropped if it is not connected. Packets without a marked header pass unchanged.
+//! # Handlers
+//! * `drops` (read): packets whose options were wrong.
+//! # Example
+//! `rt[0] -> gw :: IPGWOptions(10.0.0.1) -> ...; gw[1] -> ICMPError(10.0.0.1, parameterproblem) -> ...`
+use click_core::anno;
+use click_core::text::split_words;
+
+use crate::ip_options::Writer;
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "IPGWOptions",
+    ports: "1/1-2",
+    processing: "a/ah",
+    args: &[mandatory("MYADDR"), optional("OTHERADDRS")],
+    handlers: &[read("drops")],
+    build: |a| {
+        let (address, list) = (a.need("MYADDR"), a.or("OTHERADDRS", String::new()));
+        let words = split_words(&list?);
+        let others = words.iter().filter_map(|w| a.parse("OTHERADDRS", w));
+        Some(Box::new(IPGWOptions {
+            others: others.collect(),
+            address: address?,
+            drops: 0,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct IPGWOptions {
+    address: Ipv4Addr,
+    others: Vec<Ipv4Addr>,
+    drops: u64,
+}
+
+impl Element for IPGWOptions {
+    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let writer = Writer {
+            address: self.address,
+            others: &self.others,
+            now_ns: ctx.now_ns(),
+        };
+        match writer.run(&mut packet) {
+            Ok(()) => Out::Port(0, packet),
+            Err(wrong) => {
+                self.drops += 1;
+                packet.anno_mut().set_u8(anno::ICMP_PARAMPROB, wrong);
+                Out::Port(1, packet)
+            }
+        }
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "drops" => text(self.drops),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+            self.drops = old.drops;
+        }
+    }
+}
