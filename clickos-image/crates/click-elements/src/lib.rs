@@ -59,6 +59,8 @@ const OS_NAMES: [&str; 23] = [
     "ToSocket",
 ];
 
+#[cfg(feature = "os")]
+mod ip_summary;
 mod script;
 
 /// All element classes of this build.

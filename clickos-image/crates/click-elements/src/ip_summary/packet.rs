@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The fields of a packet as text; `-` where a field does not apply.
+use click_core::anno;
+use click_wire::icmp;
+
+use super::field::{FLAGS, Field, PROTOCOLS};
+use super::options;
+use crate::prelude::*;
+
+/// The parts of an IP packet that are there.
+struct Parts<'a> {
+    packet: &'a Packet,
+    /// From the IP header to the end of the data.
+    ip: Option<&'a [u8]>,
+    header_len: usize,
+    total_len: usize,
+}
+
+/// The packet's line: `fields` with blanks between them.
+pub fn show(packet: &Packet, fields: &[Field]) -> String {
+    let parts = Parts::of(packet);
+    let mut line = String::new();
+    for field in fields {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&parts.field(*field).unwrap_or_else(|| "-".to_string()));
+    }
+    line
+}
+
+fn be16(b: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(b.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn be32(b: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(b.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn address(b: &[u8], at: usize) -> Option<String> {
+    be32(b, at).map(|a| Ipv4Addr::from(a).to_string())
+}
+
+fn ether(b: &[u8], at: usize) -> Option<String> {
+    let bytes: [u8; 6] = b.get(at..at + 6)?.try_into().ok()?;
+    Some(EtherAddr(bytes).to_string())
+}
+
+impl<'a> Parts<'a> {
+    fn of(packet: &'a Packet) -> Self {
+        let ip = packet
+            .network()
+            .filter(|b| b.first().is_some_and(|v| v >> 4 == 4));
+        let header_len = ip.map_or(0, |b| usize::from(b[0] & 15) * 4);
+        let total_len = ip.and_then(|b| be16(b, 2)).map_or(0, usize::from);
+        let whole = (20..=total_len).contains(&header_len);
+        Self {
+            packet,
+            ip: ip.filter(|b| whole && b.len() >= 20),
+            header_len,
+            total_len,
+        }
+    }
+
+    fn fragment(&self) -> Option<u16> {
+        be16(self.ip?, 6)
+    }
+
+    /// Behind the IP header, up to the end of the IP packet; nothing in later fragments.
+    fn transport(&self) -> Option<&'a [u8]> {
+        let first = self.fragment()? & 0x1fff == 0;
+        self.data().filter(|_| first)
+    }
+
+    fn data(&self) -> Option<&'a [u8]> {
+        let ip = self.ip?;
+        ip.get(self.header_len..self.total_len.min(ip.len()))
+    }
+
+    fn of_protocol(&self, protocols: &[u8]) -> Option<&'a [u8]> {
+        let protocol = self.ip?[9];
+        self.transport().filter(|_| protocols.contains(&protocol))
+    }
+
+    fn tcp(&self) -> Option<&'a [u8]> {
+        self.of_protocol(&[6])
+    }
+
+    fn icmp(&self) -> Option<&'a [u8]> {
+        self.of_protocol(&[1])
+    }
+
+    /// Octets of headers in front of the payload.
+    fn headers(&self) -> Option<usize> {
+        let transport = match (self.transport(), self.ip?[9]) {
+            (Some(t), 6) => usize::from(*t.get(12)? >> 4) * 4,
+            (Some(_), 17) => 8,
+            _ => 0,
+        };
+        Some(self.header_len + transport)
+    }
+
+    /// Octets the packet had on its way.
+    fn whole_len(&self) -> u64 {
+        self.packet.len() as u64 + u64::from(self.packet.anno().u32(anno::EXTRA_LENGTH))
+    }
+
+    fn field(&self, field: Field) -> Option<String> {
+        let ns = self.packet.timestamp_ns();
+        let (seconds, fraction) = (ns / 1_000_000_000, ns % 1_000_000_000);
+        let anno = self.packet.anno();
+        Some(match field {
+            Field::Timestamp => time(ns),
+            Field::TsSec => seconds.to_string(),
+            Field::TsUsec => (fraction / 1000).to_string(),
+            Field::TsUsec1 => (ns / 1000).to_string(),
+            Field::FirstTimestamp => {
+                let halves = [anno.u32(FIRST_TIMESTAMP), anno.u32(FIRST_TIMESTAMP + 4)];
+                time(u64::from(halves[0]) | u64::from(halves[1]) << 32)
+            }
+            Field::Count => (u64::from(anno.u32(EXTRA_PACKETS)) + 1).to_string(),
+            Field::Direction => match anno.u8(anno::PAINT) {
+                0 => ">".to_string(),
+                1 => "<".to_string(),
+                other => other.to_string(),
+            },
+            Field::Link => anno.u8(anno::PAINT).to_string(),
+            Field::Aggregate => anno.u32(anno::AGGREGATE).to_string(),
+            Field::EthDst => ether(self.packet.mac()?, 0)?,
+            Field::EthSrc => ether(self.packet.mac()?, 6)?,
+            Field::WireLen => self.whole_len().to_string(),
+            _ => return self.of_ip(field).or_else(|| self.of_transport(field)),
+        })
+    }
+
+    fn of_ip(&self, field: Field) -> Option<String> {
+        let ip = self.ip?;
+        Some(match field {
+            Field::IpSrc => address(ip, 12)?,
+            Field::IpDst => address(ip, 16)?,
+            Field::IpProto => {
+                let letter = PROTOCOLS.iter().find(|(_, p)| *p == ip[9]);
+                letter.map_or_else(|| ip[9].to_string(), |(l, _)| l.to_string())
+            }
+            Field::IpLen => self.total_len.to_string(),
+            Field::IpHl => self.header_len.to_string(),
+            Field::IpId => be16(ip, 4)?.to_string(),
+            Field::IpTos => ip[1].to_string(),
+            Field::IpDscp => (ip[1] >> 2).to_string(),
+            Field::IpEcn => ["no", "ect1", "ect2", "ce"][usize::from(ip[1] & 3)].to_string(),
+            Field::IpTtl => ip[8].to_string(),
+            Field::IpSum => be16(ip, 10)?.to_string(),
+            Field::IpFrag => match self.fragment()? {
+                f if f & 0x1fff > 0 => "f",
+                f if f & 0x2000 > 0 => "F",
+                f if f & 0x4000 > 0 => "!",
+                _ => ".",
+            }
+            .to_string(),
+            Field::IpFragoff => {
+                let f = self.fragment()?;
+                let more = if f & 0x2000 > 0 { "+" } else { "" };
+                let whole = if f & 0x4000 > 0 { "!" } else { "" };
+                format!("{}{more}{whole}", (f & 0x1fff) * 8)
+            }
+            Field::IpOpt => options::show_ip(ip.get(20..self.header_len)?),
+            Field::IpCaptureLen => self.total_len.min(ip.len()).to_string(),
+            Field::PayloadLen => self.total_len.saturating_sub(self.headers()?).to_string(),
+            Field::Payload => {
+                let data = ip.get(..self.total_len.min(ip.len()))?;
+                quoted(data.get(self.headers()?..).unwrap_or_default())
+            }
+            _ => return None,
+        })
+    }
+
+    fn of_transport(&self, field: Field) -> Option<String> {
+        let ports = || self.of_protocol(&[6, 17]);
+        Some(match field {
+            Field::Sport => be16(ports()?, 0)?.to_string(),
+            Field::Dport => be16(ports()?, 2)?.to_string(),
+            Field::TcpSeq => be32(self.tcp()?, 4)?.to_string(),
+            Field::TcpAck => be32(self.tcp()?, 8)?.to_string(),
+            Field::TcpOff => (usize::from(*self.tcp()?.get(12)? >> 4) * 4).to_string(),
+            Field::TcpFlags => flags(be16(self.tcp()?, 12)? & 0x1ff),
+            Field::TcpWindow => be16(self.tcp()?, 14)?.to_string(),
+            Field::TcpUrp => be16(self.tcp()?, 18)?.to_string(),
+            Field::TcpOpt => {
+                let tcp = self.tcp()?;
+                let end = usize::from(*tcp.get(12)? >> 4) * 4;
+                options::show_tcp(tcp.get(20..end)?)
+            }
+            Field::UdpLen => be16(self.of_protocol(&[17])?, 4)?.to_string(),
+            Field::IcmpType => self.icmp()?.first()?.to_string(),
+            Field::IcmpCode => self.icmp()?.get(1)?.to_string(),
+            Field::IcmpTypeName => {
+                let kind = *self.icmp()?.first()?;
+                icmp::type_name(kind).map_or_else(|| kind.to_string(), ToString::to_string)
+            }
+            Field::IcmpCodeName => {
+                let message = self.icmp()?;
+                let (kind, code) = (*message.first()?, *message.get(1)?);
+                icmp::code_name(kind, code).map_or_else(|| code.to_string(), ToString::to_string)
+            }
+            Field::IcmpFlowid => be16(self.icmp()?, 4)
+                .filter(|_| self.icmp_has_flow())?
+                .to_string(),
+            Field::IcmpSeq => be16(self.icmp()?, 6)
+                .filter(|_| self.icmp_has_flow())?
+                .to_string(),
+            Field::IcmpNextmtu => {
+                let message = self.icmp()?;
+                let needs_fragments = message.get(..2)? == [3, 4];
+                be16(message, 6).filter(|_| needs_fragments)?.to_string()
+            }
+            _ => return None,
+        })
+    }
+
+    /// Whether the ICMP message has an identifier and a sequence number.
+    fn icmp_has_flow(&self) -> bool {
+        let kind = self.icmp().and_then(|m| m.first());
+        kind.is_some_and(|k| matches!(k, 0 | 8 | 13 | 14 | 15 | 16 | 17 | 18))
+    }
+}
+
+/// Offset of the annotation for packets a packet stands for besides itself.
+pub const EXTRA_PACKETS: usize = 24;
+/// Offset of the annotation for the time of the first packet of a flow.
+const FIRST_TIMESTAMP: usize = 32;
+
+fn time(ns: u64) -> String {
+    format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
+}
+
+fn flags(bits: u16) -> String {
+    let set = FLAGS
+        .chars()
+        .enumerate()
+        .filter(|(bit, _)| bits >> bit & 1 == 1);
+    let letters: String = set.map(|(_, letter)| letter).collect();
+    if letters.is_empty() {
+        ".".to_string()
+    } else {
+        letters
+    }
+}
+
+/// Bytes as a string in double quotes.
+fn quoted(bytes: &[u8]) -> String {
+    let mut out = String::from("\"");
+    for byte in bytes {
+        match byte {
+            b'"' | b'\\' => out.extend(['\\', char::from(*byte)]),
+            b'\n' => out.push_str("\\n"),
+            b'\t' => out.push_str("\\t"),
+            b'\r' => out.push_str("\\r"),
+            32..=126 => out.push(char::from(*byte)),
+            _ => out.push_str(&format!("\\{byte:03o}")),
+        }
+    }
+    out.push('"');
+    out
+}
