@@ -59,6 +59,7 @@ const OS_NAMES: [&str; 23] = [
     "ToSocket",
 ];
 
+mod handler_call;
 #[cfg(feature = "os")]
 mod ip_summary;
 mod script;

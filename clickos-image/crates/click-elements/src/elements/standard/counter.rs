@@ -2,30 +2,43 @@
 //! Counts packets and bytes and measures their rates.
 //!
 //! # Synopsis
-//! `Counter`
+//! `Counter([COUNT_CALL, BYTE_COUNT_CALL])`: each is `N HANDLER VALUE`; VALUE is written to HANDLER once when the
+//! count of packets, or of bytes, reaches N.
 //! # Ports
 //! 1/1, agnostic.
 //! # Handlers
 //! * `count`, `byte_count` (read): packets and bytes since the last reset.
+//! * `count_call`, `byte_count_call` (read, write): the arguments; the call is made when the count gets there again.
 //! * `rate`, `byte_rate`, `bit_rate` (read): a second, averaged over about two seconds.
 //! * `reset`, `reset_counts` (write): set everything to 0.
 //! # Example
 //! `FromDevice(0) -> in :: Counter -> Discard;`
+use crate::handler_call::CountCall;
 use crate::prelude::*;
 use crate::standard::average::{Average, decimal};
 
 pub static ELEMENT: Class = Class {
     name: "Counter",
+    args: &[keyword("COUNT_CALL"), keyword("BYTE_COUNT_CALL")],
     handlers: &[
         read("count"),
         read("byte_count"),
         read("rate"),
         read("byte_rate"),
         read("bit_rate"),
+        read_write("count_call"),
+        read_write("byte_count_call"),
         write("reset"),
         write("reset_counts"),
     ],
-    build: |_| Some(Box::new(Counter::default())),
+    build: |a| {
+        let (count_call, byte_count_call) = (a.opt("COUNT_CALL"), a.opt("BYTE_COUNT_CALL"));
+        Some(Box::new(Counter {
+            count_call: count_call?,
+            byte_count_call: byte_count_call?,
+            ..Counter::default()
+        }))
+    },
     ..Class::DEFAULT
 };
 
@@ -35,27 +48,70 @@ struct Counter {
     bytes: u64,
     packet_rate: Average,
     byte_rate: Average,
+    count_call: Option<CountCall>,
+    byte_count_call: Option<CountCall>,
 }
 
 impl Counter {
-    fn note(&mut self, now_ns: u64, batch: &Batch) {
+    fn note(&mut self, ctx: &mut Context<'_>, batch: &Batch) {
+        let now_ns = ctx.now_ns();
+        let before = (self.count, self.bytes);
         let bytes: u64 = batch.iter().map(|p| p.len() as u64).sum();
         self.count += batch.len() as u64;
         self.bytes += bytes;
         self.packet_rate.add(now_ns, batch.len() as u64);
         self.byte_rate.add(now_ns, bytes);
+        if self.count_call.is_some() || self.byte_count_call.is_some() {
+            self.make_calls(ctx, before);
+        }
     }
 }
 
+impl Counter {
+    /// Makes the calls whose counts were reached since `before`.
+    fn make_calls(&self, ctx: &mut Context<'_>, before: (u64, u64)) {
+        let due = |call: &Option<CountCall>, before, after| {
+            let call = call.as_ref().filter(|c| c.is_due(before, after));
+            call.map(|c| c.call().clone())
+        };
+        let calls = [
+            due(&self.count_call, before.0, self.count),
+            due(&self.byte_count_call, before.1, self.bytes),
+        ];
+        calls.into_iter().flatten().for_each(|c| c.make(ctx));
+    }
+
+    /// Forgets what was counted.
+    fn reset(&mut self) {
+        *self = Self {
+            count_call: self.count_call.take(),
+            byte_count_call: self.byte_count_call.take(),
+            ..Self::default()
+        };
+    }
+}
+
+fn shown(call: Option<&CountCall>) -> Text {
+    text(call.map_or_else(String::new, ToString::to_string))
+}
+
 impl Element for Counter {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        let calls = [&self.count_call, &self.byte_count_call];
+        calls
+            .into_iter()
+            .flatten()
+            .try_for_each(|c| c.call().check(ctx))
+    }
+
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
-        self.note(ctx.now_ns(), &batch);
+        self.note(ctx, &batch);
         ctx.push(0, batch);
     }
 
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let batch = ctx.pull(0, max);
-        self.note(ctx.now_ns(), &batch);
+        self.note(ctx, &batch);
         batch
     }
 
@@ -63,6 +119,8 @@ impl Element for Counter {
         match handler {
             "count" => text(self.count),
             "byte_count" => text(self.bytes),
+            "count_call" => shown(self.count_call.as_ref()),
+            "byte_count_call" => shown(self.byte_count_call.as_ref()),
             "rate" => decimal(self.packet_rate.milli_at(view.now_ns)),
             "byte_rate" => decimal(self.byte_rate.milli_at(view.now_ns)),
             "bit_rate" => decimal(self.byte_rate.milli_at(view.now_ns).saturating_mul(8)),
@@ -70,16 +128,24 @@ impl Element for Counter {
         }
     }
 
-    fn write(&self, _view: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
         match handler {
-            "reset" | "reset_counts" => on_write(|me: &mut Self, _| *me = Self::default()),
+            "reset" | "reset_counts" => on_write(|me: &mut Self, _| me.reset()),
+            "count_call" => on_value(view, value, |me: &mut Self, call, _| {
+                me.count_call = Some(call);
+            }),
+            "byte_count_call" => on_value(view, value, |me: &mut Self, call, _| {
+                me.byte_count_call = Some(call);
+            }),
             _ => undeclared(handler),
         }
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+            let calls = (self.count_call.take(), self.byte_count_call.take());
             *self = core::mem::take(old);
+            (self.count_call, self.byte_count_call) = calls;
         }
     }
 }

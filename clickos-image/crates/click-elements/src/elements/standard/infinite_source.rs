@@ -2,10 +2,11 @@
 //! Makes packets as fast as they are taken.
 //!
 //! # Synopsis
-//! `InfiniteSource([DATA, LIMIT, BURST, ACTIVE, LENGTH, STOP, TIMESTAMP])`: packets with content DATA (default
+//! `InfiniteSource([DATA, LIMIT, BURST, ACTIVE, LENGTH, STOP, TIMESTAMP, END_CALL])`: packets with content DATA (default
 //! 64 bytes) cut or filled with zeros to LENGTH; at most LIMIT (default -1: no limit), BURST (default 1)
 //! each time, only while ACTIVE (default true). With STOP the router stops behind the last one.
 //! TIMESTAMP (default true) sets the timestamp annotation.
+//! END_CALL (`HANDLER VALUE`) is written behind the last one.
 //! # Ports
 //! 0/1, agnostic. It rests while a queue it pushes to is full.
 //! # Handlers
@@ -13,6 +14,7 @@
 //! * `data`, `length`, `limit`, `burst`, `active` (read, write): the arguments.
 //! # Example
 //! `InfiniteSource(LENGTH 60, LIMIT 1000, STOP true) -> Counter -> Discard;`
+use crate::handler_call::HandlerCall;
 use crate::prelude::*;
 use crate::standard::default_data;
 
@@ -27,6 +29,7 @@ pub static ELEMENT: Class = Class {
         keyword("LENGTH"),
         keyword("STOP"),
         keyword("TIMESTAMP"),
+        keyword("END_CALL"),
     ],
     handlers: &[
         read("count"),
@@ -45,6 +48,7 @@ pub static ELEMENT: Class = Class {
         );
         let (active, length) = (a.or("ACTIVE", true), a.or("LENGTH", -1i64));
         let (stop, timestamp) = (a.or("STOP", false), a.or("TIMESTAMP", true));
+        let end_call = a.opt("END_CALL");
         let mut source = InfiniteSource {
             data: data?.0,
             length: length?,
@@ -53,6 +57,7 @@ pub static ELEMENT: Class = Class {
             active: active?,
             stop: stop?,
             timestamp: timestamp?,
+            end_call: end_call?,
             content: Vec::new(),
             count: 0,
         };
@@ -70,6 +75,7 @@ struct InfiniteSource {
     active: bool,
     stop: bool,
     timestamp: bool,
+    end_call: Option<HandlerCall>,
     content: Vec<u8>,
     count: u64,
 }
@@ -102,15 +108,28 @@ impl InfiniteSource {
             batch.push_back(packet);
         }
         self.count += batch.len() as u64;
-        if self.stop && u64::try_from(self.limit).is_ok_and(|limit| self.count >= limit) {
-            ctx.stop();
+        if !batch.is_empty() && u64::try_from(self.limit).is_ok_and(|limit| self.count >= limit) {
+            self.end(ctx);
         }
         batch
     }
 }
 
+impl InfiniteSource {
+    /// LIMIT was reached.
+    fn end(&mut self, ctx: &mut Context<'_>) {
+        if let Some(call) = self.end_call.clone() {
+            call.make(ctx);
+        }
+        if self.stop {
+            ctx.stop();
+        }
+    }
+}
+
 impl Element for InfiniteSource {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.end_call.iter().try_for_each(|c| c.check(ctx))?;
         if ctx.output_is_push(0) {
             ctx.schedule();
         }

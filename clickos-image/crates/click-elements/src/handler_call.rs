@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A write of a handler that an element was told to do when something happens.
+use click_core::{Surroundings, text};
+
+use crate::prelude::*;
+
+/// `HANDLER [VALUE]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandlerCall {
+    name: String,
+    value: String,
+}
+
+impl HandlerCall {
+    /// Does it; what goes wrong is said on the console.
+    pub fn make(&self, ctx: &mut Context<'_>) {
+        if let Err(error) = ctx.write_handler(&self.name, &self.value) {
+            let line = format!("{}: {error}", ctx.name());
+            ctx.print(&line);
+        }
+    }
+
+    /// The error of a call that leads nowhere, for `initialize`.
+    pub fn check(&self, ctx: &Context<'_>) -> Result<(), String> {
+        match ctx.handler_info(&self.name) {
+            Some(handler) if handler.write => Ok(()),
+            Some(_) => Err(format!("{}: the handler cannot be written", self.name)),
+            None => Err(format!("{}: no such handler", self.name)),
+        }
+    }
+}
+
+impl FromArg for HandlerCall {
+    fn from_arg(arg: &str, _: Surroundings<'_>) -> Result<Self, String> {
+        let (name, value) = text::shift_word(arg);
+        if name.is_empty() {
+            return Err("expected HANDLER [VALUE], got nothing".to_string());
+        }
+        let value = text::unquote(&value);
+        Ok(Self { name, value })
+    }
+}
+
+impl core::fmt::Display for HandlerCall {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} {}", self.name, self.value)
+    }
+}
+
+/// `N HANDLER [VALUE]`: the call is made once, when a count reaches N.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountCall {
+    at: u64,
+    call: HandlerCall,
+}
+
+impl CountCall {
+    /// Whether the count passes N between `before` and `after`.
+    pub fn is_due(&self, before: u64, after: u64) -> bool {
+        before < self.at && self.at <= after
+    }
+
+    /// The call.
+    pub fn call(&self) -> &HandlerCall {
+        &self.call
+    }
+}
+
+impl FromArg for CountCall {
+    fn from_arg(arg: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        let (count, call) = text::shift_word(arg);
+        Ok(Self {
+            at: u64::from_arg(&count, at)?,
+            call: HandlerCall::from_arg(&call, at)?,
+        })
+    }
+}
+
+impl core::fmt::Display for CountCall {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} {}", self.at, self.call)
+    }
+}
