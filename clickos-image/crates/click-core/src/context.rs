@@ -206,6 +206,25 @@ impl<'a> Context<'a> {
         self.engine.info(&name).ok()
     }
 
+    /// Whether an element has work: its task is scheduled, or its timer is set. Its name is looked up
+    /// from this element's compound outwards; `None` if there is no such element.
+    pub fn has_work(&self, name: &str) -> Option<bool> {
+        let index = self.engine.find_element(self.me, name)?;
+        Some(self.engine.tasks.is_scheduled(index) || self.engine.timers.is_set(index))
+    }
+
+    /// Gives the tasks of all elements whose full names begin with `prefix` so many times the share
+    /// they have now, in thousandths.
+    pub fn scale_tickets(&mut self, prefix: &str, milli: u64) {
+        let Engine { slots, tasks, .. } = &mut *self.engine;
+        for (index, slot) in slots.iter().enumerate() {
+            let rest = slot.name.strip_prefix(prefix);
+            if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+                tasks.scale_tickets(index, milli);
+            }
+        }
+    }
+
     /// A device by its number.
     pub fn device(&self, id: u32) -> Option<Rc<RefCell<dyn Device>>> {
         self.engine.environment.devices.get(&id).cloned()

@@ -153,15 +153,23 @@ impl Engine {
         let Some((element, handler)) = name.rsplit_once('.') else {
             return Ok(name.to_string());
         };
+        Ok(match self.find_element(from, element) {
+            Some(index) => format!("{}.{handler}", self.slots[index].name),
+            None => name.to_string(),
+        })
+    }
+
+    /// The element an element calls `name`, looked up from its compound outwards.
+    pub(crate) fn find_element(&self, from: usize, name: &str) -> Option<usize> {
+        let named = |full: &str| self.slots.iter().position(|s| s.name == full);
         let mut around = self.slots[from].name.as_str();
         while let Some((outer, _)) = around.rsplit_once('/') {
-            let inner = format!("{outer}/{element}");
-            if self.slots.iter().any(|s| s.name == inner) {
-                return Ok(format!("{inner}.{handler}"));
+            if let Some(index) = named(&format!("{outer}/{name}")) {
+                return Some(index);
             }
             around = outer;
         }
-        Ok(name.to_string())
+        named(name)
     }
 
     /// What the handler of this full name allows.

@@ -7,13 +7,21 @@ use core::cmp::Reverse;
 
 /// Tickets of a task unless it says otherwise.
 const TICKETS: u32 = 1024;
+/// More tickets count as these.
+const MAX_TICKETS: u32 = 1 << 15;
 const STRIDE_ONE: u64 = 1 << 16;
 
 #[derive(Clone, Copy)]
 struct Task {
     scheduled: bool,
     pass: u64,
-    stride: u64,
+    tickets: u32,
+}
+
+impl Task {
+    fn stride(self) -> u64 {
+        STRIDE_ONE / u64::from(self.tickets)
+    }
 }
 
 /// One task per element.
@@ -29,7 +37,7 @@ impl Tasks {
         let task = Task {
             scheduled: false,
             pass: 0,
-            stride: STRIDE_ONE / u64::from(TICKETS),
+            tickets: TICKETS,
         };
         Self {
             tasks: vec![task; elements],
@@ -37,6 +45,18 @@ impl Tasks {
             pass: 0,
             order: 0,
         }
+    }
+
+    /// Whether the task of an element is scheduled.
+    pub fn is_scheduled(&self, element: usize) -> bool {
+        self.tasks[element].scheduled
+    }
+
+    /// Gives the task of an element so many times the tickets it has, in thousandths.
+    pub fn scale_tickets(&mut self, element: usize, milli: u64) {
+        let task = &mut self.tasks[element];
+        let tickets = u64::from(task.tickets).saturating_mul(milli) / 1000;
+        task.tickets = u32::try_from(tickets).map_or(MAX_TICKETS, |t| t.clamp(1, MAX_TICKETS));
     }
 
     /// How many tasks are scheduled.
@@ -62,7 +82,7 @@ impl Tasks {
         self.pass = pass;
         let task = &mut self.tasks[element];
         task.scheduled = false;
-        task.pass = pass + task.stride;
+        task.pass = pass + task.stride();
         Some(element)
     }
 }
@@ -94,6 +114,11 @@ impl Timers {
             self.heap
                 .retain(|Reverse((at, _, e))| self.expiry[*e] == Some(*at));
         }
+    }
+
+    /// Whether the timer of an element is set.
+    pub fn is_set(&self, element: usize) -> bool {
+        self.expiry[element].is_some()
     }
 
     /// When the next timer expires.

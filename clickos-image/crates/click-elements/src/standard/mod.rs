@@ -2,6 +2,7 @@
 //! What elements of group `standard` share.
 pub mod average;
 pub mod bandwidth;
+pub mod crc32;
 pub mod delay;
 pub mod fifo;
 pub mod interval;

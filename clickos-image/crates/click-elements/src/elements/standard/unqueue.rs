@@ -15,7 +15,6 @@ use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "Unqueue",
-    aliases: &["Unqueue2"],
     processing: "l/h",
     args: &[optional("BURST"), keyword("ACTIVE"), keyword("LIMIT")],
     handlers: &[

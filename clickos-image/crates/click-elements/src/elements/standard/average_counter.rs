@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Counts packets and bytes and their rate between the first packet and the last.
+//!
+//! # Synopsis
+//! `AverageCounter([IGNORE])`: what comes in the first IGNORE seconds (default 0) behind the first packet does
+//! not count.
+//! # Ports
+//! 1/1, agnostic.
+//! # Handlers
+//! * `count`, `byte_count` (read): packets and bytes.
+//! * `rate`, `byte_rate` (read): a second, over the time from the first packet to the last.
+//! * `reset` (write): begins anew with the next packet.
+//! # Example
+//! `FromDevice(0) -> c :: AverageCounter -> Discard;`
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "AverageCounter",
+    args: &[optional("IGNORE")],
+    handlers: &[
+        read("count"),
+        read("byte_count"),
+        read("rate"),
+        read("byte_rate"),
+        write("reset"),
+    ],
+    build: |a| {
+        let ignore_s = a.or("IGNORE", 0u32)?;
+        Some(Box::new(AverageCounter {
+            ignore_ns: u64::from(ignore_s) * 1_000_000_000,
+            seen: Seen::default(),
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+#[derive(Default)]
+struct Seen {
+    count: u64,
+    bytes: u64,
+    first_ns: Option<u64>,
+    last_ns: u64,
+}
+
+struct AverageCounter {
+    ignore_ns: u64,
+    seen: Seen,
+}
+
+impl AverageCounter {
+    /// `amount` a second; less than a millisecond counts as one, as in Click.
+    fn rate(&self, amount: u64) -> f64 {
+        let first = self.seen.first_ns.unwrap_or(self.seen.last_ns);
+        let counted_ns = (self.seen.last_ns - first).saturating_sub(self.ignore_ns);
+        let counted_ms = (counted_ns / 1_000_000).max(1);
+        amount as f64 * 1000.0 / counted_ms as f64
+    }
+}
+
+impl Element for AverageCounter {
+    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+        let now = ctx.now_ns();
+        let first = *self.seen.first_ns.get_or_insert(now);
+        if now - first >= self.ignore_ns {
+            self.seen.count += 1;
+            self.seen.bytes += packet.len() as u64;
+        }
+        self.seen.last_ns = now;
+        Out::Port(0, packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "count" => text(self.seen.count),
+            "byte_count" => text(self.seen.bytes),
+            "rate" => text(self.rate(self.seen.count)),
+            "byte_rate" => text(self.rate(self.seen.bytes)),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, _view: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "reset" => on_write(|me: &mut Self, _| me.seen = Seen::default()),
+            _ => undeclared(handler),
+        }
+    }
+}
