@@ -21,6 +21,7 @@ mod outputs;
 mod prelude;
 mod print_line;
 mod routes;
+mod vlan;
 mod standard;
 
 use click_core::{Entry, Registry};

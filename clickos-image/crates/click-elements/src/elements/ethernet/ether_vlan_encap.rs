@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Puts Ethernet headers with a VLAN tag in front of packets.
+//!
+//! # Synopsis
+//! `EtherVLANEncap(ETHERTYPE, SRC, DST [, VLAN_TCI, VLAN_PCP, VLAN_ID, NATIVE_VLAN])`: ETHERTYPE is that of the content.
+//! VLAN_TCI (all 16 bits) is `ANNO`, the VLAN annotation, or a number; else it is made of VLAN_ID (default 0) and
+//! VLAN_PCP, the priority (default 0, at most 7). Packets of NATIVE_VLAN (default 0, -1: none) get a header without a tag.
+//! # Ports
+//! 1/1, agnostic.
+//! # Handlers
+//! * `src`, `dst`, `ethertype`, `vlan_tci`, `vlan_id`, `vlan_pcp`, `native_vlan` (read, write): the arguments.
+//! # Example
+//! `... -> EtherVLANEncap(0x0800, 02:00:00:00:00:01, 02:00:00:00:00:02, VLAN_ID 7) -> ToDevice(0);`
+use click_wire::ether;
+
+use crate::prelude::*;
+use crate::vlan::{self, Native, Tag};
+
+pub static ELEMENT: Class = Class {
+    name: "EtherVLANEncap",
+    aliases: &["EtherVlanEncap"],
+    args: &[
+        mandatory("ETHERTYPE"),
+        mandatory("SRC"),
+        mandatory("DST"),
+        optional("VLAN_TCI"),
+        optional("VLAN_PCP"),
+        keyword("VLAN_ID"),
+        keyword("NATIVE_VLAN"),
+    ],
+    handlers: &[
+        read_write("src"),
+        read_write("dst"),
+        read_write("ethertype"),
+        read_write("vlan_tci"),
+        read_write("vlan_id"),
+        read_write("vlan_pcp"),
+        read_write("native_vlan"),
+    ],
+    build: |a| {
+        let (ethertype, source) = (a.need("ETHERTYPE"), a.need::<EtherAddr>("SRC"));
+        let (destination, tag) = (a.need::<EtherAddr>("DST"), Tag::of(a));
+        let native = a.or("NATIVE_VLAN", Native(Some(0)));
+        Some(Box::new(EtherVLANEncap {
+            header: ether::Repr {
+                destination: destination?.0,
+                source: source?.0,
+                ethertype: ethertype?,
+            },
+            tag: tag?,
+            native: native?.0,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct EtherVLANEncap {
+    header: ether::Repr,
+    tag: Tag,
+    native: Option<u16>,
+}
+
+impl Element for EtherVLANEncap {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let tci = self.tag.of_packet(&packet);
+        let native = vlan::is_native(tci, self.native);
+        let length = if native { ether::HEADER } else { vlan::HEADER };
+        if !packet.push(length) {
+            return Out::Drop;
+        }
+        let bytes = packet.data_mut();
+        self.header.emit(bytes);
+        if !native {
+            bytes[12..14].copy_from_slice(&vlan::ETHERTYPE.to_be_bytes());
+            bytes[14..16].copy_from_slice(&tci.to_be_bytes());
+            bytes[16..18].copy_from_slice(&self.header.ethertype.to_be_bytes());
+        }
+        packet.set_mac_offset(0);
+        Out::Port(0, packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "src" => text(EtherAddr(self.header.source)),
+            "dst" => text(EtherAddr(self.header.destination)),
+            "ethertype" => text(self.header.ethertype),
+            "native_vlan" => Ok(vlan::native_text(self.native)),
+            _ => self.tag.read(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "src" => on_value(view, value, |me: &mut Self, mac: EtherAddr, _| {
+                me.header.source = mac.0;
+            }),
+            "dst" => on_value(view, value, |me: &mut Self, mac: EtherAddr, _| {
+                me.header.destination = mac.0;
+            }),
+            "ethertype" => on_value(view, value, |me: &mut Self, kind, _| {
+                me.header.ethertype = kind;
+            }),
+            "native_vlan" => on_value(view, value, |me: &mut Self, native: Native, _| {
+                me.native = native.0;
+            }),
+            _ => {
+                let edit = Tag::write(view, handler, value)?;
+                Ok(Change::of(move |me: &mut Self, _| edit(&mut me.tag)))
+            }
+        }
+    }
+}

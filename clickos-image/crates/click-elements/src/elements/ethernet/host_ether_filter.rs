@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Keeps Ethernet frames that are for a host.
+//!
+//! # Synopsis
+//! `HostEtherFilter(ETHER [, DROP_OWN, DROP_OTHER, OFFSET])`: ETHER is the host's address. Frames to others are filtered out
+//! unless DROP_OTHER is false (default true), frames from ETHER if DROP_OWN (default false). Frames to groups and everyone
+//! are kept. The packet type annotation is set. The header is OFFSET bytes (default 0) behind the start.
+//! # Ports
+//! 1/1-2, agnostic. Output 1 (push) gets what is filtered out, and what has no header; it is dropped if that is not
+//! connected.
+//! # Handlers
+//! * `ether` (read, write): ETHER.
+//! # Example
+//! `FromDevice(0) -> HostEtherFilter(vif0) -> ...`
+use click_core::anno::PacketType;
+use click_wire::ether;
+
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "HostEtherFilter",
+    ports: "1/1-2",
+    processing: "a/ah",
+    args: &[
+        mandatory("ETHER"),
+        optional("DROP_OWN"),
+        optional("DROP_OTHER"),
+        keyword("OFFSET"),
+    ],
+    handlers: &[read_write("ether")],
+    build: |a| {
+        let (address, own) = (a.need("ETHER"), a.or("DROP_OWN", false));
+        let (other, offset) = (a.or("DROP_OTHER", true), a.or("OFFSET", 0usize));
+        Some(Box::new(HostEtherFilter {
+            address: address?,
+            drop_own: own?,
+            drop_other: other?,
+            offset: offset?,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct HostEtherFilter {
+    address: EtherAddr,
+    drop_own: bool,
+    drop_other: bool,
+    offset: usize,
+}
+
+impl Element for HostEtherFilter {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let bytes = packet.data().get(self.offset..).unwrap_or_default();
+        let Ok(header) = ether::Repr::parse(bytes) else {
+            return Out::Port(1, packet);
+        };
+        if self.drop_own && header.source == self.address.0 {
+            return Out::Port(1, packet);
+        }
+        let kind = match header.destination {
+            to if to == self.address.0 => PacketType::Host,
+            ether::BROADCAST => PacketType::Broadcast,
+            to if ether::is_group(to) => PacketType::Multicast,
+            _ => PacketType::OtherHost,
+        };
+        packet.anno_mut().packet_type = kind;
+        let filtered = kind == PacketType::OtherHost && self.drop_other;
+        Out::Port(usize::from(filtered), packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "ether" => text(self.address),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "ether" => on_value(view, value, |me: &mut Self, mac, _| me.address = mac),
+            _ => undeclared(handler),
+        }
+    }
+}

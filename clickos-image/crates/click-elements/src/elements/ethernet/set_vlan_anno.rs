@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sets the VLAN annotation of packets.
+//!
+//! # Synopsis
+//! `SetVLANAnno([VLAN_TCI, VLAN_PCP, VLAN_ID])`: for a later `EtherVLANEncap` or `VLANEncap` with `ANNO`.
+//! VLAN_TCI (all 16 bits) is `ANNO`, the VLAN annotation, or a number; else it is made of VLAN_ID (default 0) and
+//! VLAN_PCP, the priority (default 0, at most 7).
+//! # Ports
+//! 1/1, agnostic.
+//! # Handlers
+//! * `vlan_tci`, `vlan_id`, `vlan_pcp` (read, write): the arguments.
+//! # Example
+//! `c[1] -> SetVLANAnno(VLAN_ID 7) -> vlans :: VLANEncap(ANNO) -> ToDevice(0);`
+use crate::prelude::*;
+use crate::vlan::{self, Tag};
+
+pub static ELEMENT: Class = Class {
+    name: "SetVLANAnno",
+    aliases: &["SetVlanAnno"],
+    args: &[
+        optional("VLAN_TCI"),
+        optional("VLAN_PCP"),
+        keyword("VLAN_ID"),
+    ],
+    handlers: &[
+        read_write("vlan_tci"),
+        read_write("vlan_id"),
+        read_write("vlan_pcp"),
+    ],
+    build: |a| Some(Box::new(SetVLANAnno { tag: Tag::of(a)? })),
+    ..Class::DEFAULT
+};
+
+struct SetVLANAnno {
+    tag: Tag,
+}
+
+impl Element for SetVLANAnno {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let tci = self.tag.of_packet(&packet);
+        vlan::annotate(&mut packet, tci);
+        Out::Port(0, packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        self.tag.read(handler)
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        let edit = Tag::write(view, handler, value)?;
+        Ok(Change::of(move |me: &mut Self, _| edit(&mut me.tag)))
+    }
+}

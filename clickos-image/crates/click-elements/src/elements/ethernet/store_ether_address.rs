@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Writes an Ethernet address into packets.
+//!
+//! # Synopsis
+//! `StoreEtherAddress([ADDR,] OFFSET [, ANNO])`: writes ADDR, or the six bytes from annotation ANNO on, OFFSET bytes behind the
+//! packet's start; `src` and `dst` are those of an Ethernet header. Exactly one of ADDR and ANNO must be given.
+//! # Ports
+//! 1/1-2, agnostic. Output 1 (push) gets packets that are too short; they are dropped if it is not connected.
+//! # Handlers
+//! * `addr` (read, write): ADDR.
+//! # Example
+//! `... -> StoreEtherAddress(02:00:00:00:00:01, src) -> ToDevice(0);`
+use click_core::anno;
+use click_core::value::ByteAnno;
+
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "StoreEtherAddress",
+    ports: "1/1-2",
+    processing: "a/ah",
+    args: &[optional("ADDR"), optional("OFFSET"), keyword("ANNO")],
+    handlers: &[read_write("addr")],
+    build,
+    ..Class::DEFAULT
+};
+
+fn build(a: &mut Args<'_>) -> Built {
+    let (first, second) = (a.opt::<String>("ADDR")?, a.opt::<String>("OFFSET")?);
+    let annotation = a.opt::<ByteAnno>("ANNO")?.map(|at| at.0);
+    let (address, offset) = match (first, second, annotation) {
+        (Some(address), Some(offset), None) => (a.parse("ADDR", &address)?, offset),
+        (Some(offset), None, Some(_)) | (None, Some(offset), Some(_)) => {
+            (EtherAddr([0; 6]), offset)
+        }
+        (None, None, _) => {
+            a.error("OFFSET", "required argument missing");
+            return None;
+        }
+        _ => {
+            a.error("ADDR", "expected exactly one of ADDR and ANNO");
+            return None;
+        }
+    };
+    let offset = match offset.to_ascii_lowercase().as_str() {
+        "dst" => 0,
+        "src" => 6,
+        _ => a.parse("OFFSET", &offset)?,
+    };
+    if annotation.is_some_and(|at| at + 6 > anno::SIZE) {
+        a.error(
+            "ANNO",
+            format!("six bytes do not fit, the last place is {}", anno::SIZE - 6),
+        );
+    }
+    Some(Box::new(StoreEtherAddress {
+        address,
+        offset,
+        annotation,
+    }))
+}
+
+struct StoreEtherAddress {
+    address: EtherAddr,
+    offset: usize,
+    annotation: Option<usize>,
+}
+
+impl Element for StoreEtherAddress {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let annotated = self
+            .annotation
+            .map(|at| core::array::from_fn(|n| packet.anno().u8(at + n)));
+        let address: [u8; 6] = annotated.unwrap_or(self.address.0);
+        let place = packet.data_mut().get_mut(self.offset..);
+        let Some(place) = place.and_then(|b| b.first_chunk_mut::<6>()) else {
+            return Out::Port(1, packet);
+        };
+        *place = address;
+        Out::Port(0, packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "addr" => text(self.address),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "addr" => on_value(view, value, |me: &mut Self, mac, _| me.address = mac),
+            _ => undeclared(handler),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Puts VLAN tags into Ethernet frames.
+//!
+//! # Synopsis
+//! `VLANEncap([VLAN_TCI, VLAN_PCP, VLAN_ID, NATIVE_VLAN, ETHERTYPE])`: the tag goes behind the frame's addresses.
+//! VLAN_TCI (all 16 bits) is `ANNO`, the VLAN annotation, or a number; else it is made of VLAN_ID (default 0) and
+//! VLAN_PCP, the priority (default 0, at most 7). Frames of NATIVE_VLAN (default 0, -1: none) get no tag. ETHERTYPE is the
+//! tag's (default 0x8100).
+//! # Ports
+//! 1/1, agnostic. Frames without two addresses are dropped.
+//! # Handlers
+//! * `vlan_tci`, `vlan_id`, `vlan_pcp`, `native_vlan`, `ethertype` (read, write): the arguments.
+//! # Example
+//! `FromDevice(0) -> VLANEncap(VLAN_ID 7) -> ToDevice(1);`
+use crate::prelude::*;
+use crate::vlan::{self, Native, Tag};
+
+pub static ELEMENT: Class = Class {
+    name: "VLANEncap",
+    args: &[
+        optional("VLAN_TCI"),
+        optional("VLAN_PCP"),
+        keyword("VLAN_ID"),
+        keyword("NATIVE_VLAN"),
+        keyword("ETHERTYPE"),
+    ],
+    handlers: &[
+        read_write("vlan_tci"),
+        read_write("vlan_id"),
+        read_write("vlan_pcp"),
+        read_write("native_vlan"),
+        read_write("ethertype"),
+    ],
+    build: |a| {
+        let (tag, native) = (Tag::of(a), a.or("NATIVE_VLAN", Native(Some(0))));
+        let ethertype = a.or("ETHERTYPE", vlan::ETHERTYPE);
+        Some(Box::new(VLANEncap {
+            tag: tag?,
+            native: native?.0,
+            ethertype: ethertype?,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+/// Bytes of the addresses of a frame.
+const ADDRESSES: usize = 12;
+
+struct VLANEncap {
+    tag: Tag,
+    native: Option<u16>,
+    ethertype: u16,
+}
+
+impl Element for VLANEncap {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let tci = self.tag.of_packet(&packet);
+        if !vlan::is_native(tci, self.native) {
+            if packet.len() < ADDRESSES || !packet.push(4) {
+                return Out::Drop;
+            }
+            let bytes = packet.data_mut();
+            bytes.copy_within(4..4 + ADDRESSES, 0);
+            bytes[ADDRESSES..14].copy_from_slice(&self.ethertype.to_be_bytes());
+            bytes[14..16].copy_from_slice(&tci.to_be_bytes());
+        }
+        packet.set_mac_offset(0);
+        Out::Port(0, packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "ethertype" => text(self.ethertype),
+            "native_vlan" => Ok(vlan::native_text(self.native)),
+            _ => self.tag.read(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "ethertype" => on_value(view, value, |me: &mut Self, kind, _| me.ethertype = kind),
+            "native_vlan" => on_value(view, value, |me: &mut Self, native: Native, _| {
+                me.native = native.0;
+            }),
+            _ => {
+                let edit = Tag::write(view, handler, value)?;
+                Ok(Change::of(move |me: &mut Self, _| edit(&mut me.tag)))
+            }
+        }
+    }
+}
