@@ -7,6 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const SIMULATED_START_NS: u64 = 1_000_000_000 * 1_000_000_000;
 /// How long to wait when no timer says anything else.
 const LONGEST_WAIT_NS: u64 = 100_000_000;
+/// How long to wait while somebody may ask something.
+const WATCHED_WAIT_NS: u64 = 2_000_000;
 
 /// A clock.
 pub enum Clock {
@@ -39,8 +41,8 @@ impl Clock {
         }
     }
 
-    /// Waits until a timer expires; returns false if there is none and never will be.
-    pub fn wait(&mut self, until_ns: Option<u64>) -> bool {
+    /// Waits until a timer expires, or `watched` a little while; returns false if there is none and never will be.
+    pub fn wait(&mut self, until_ns: Option<u64>, watched: bool) -> bool {
         match (self, until_ns) {
             (Self::Simulated(_), None) => false,
             (Self::Simulated(now), Some(until)) => {
@@ -51,7 +53,11 @@ impl Clock {
                 let now = clock.now_ns();
                 let wait = until
                     .map_or(LONGEST_WAIT_NS, |u| u.saturating_sub(now))
-                    .min(LONGEST_WAIT_NS);
+                    .min(if watched {
+                        WATCHED_WAIT_NS
+                    } else {
+                        LONGEST_WAIT_NS
+                    });
                 sleep(Duration::from_nanos(wait));
                 true
             }

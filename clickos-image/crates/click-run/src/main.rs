@@ -3,8 +3,10 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod control;
 mod host;
 mod options;
+mod service;
 mod session;
 mod vif;
 

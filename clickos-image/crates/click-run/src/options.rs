@@ -47,6 +47,22 @@ pub struct Options {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
+    /// Answer the ControlSocket protocol on a port of the loopback address; PORT+ takes the next free one
+    #[arg(short = 'p', long = "port", value_name = "PORT[+]")]
+    pub ports: Vec<String>,
+
+    /// Answer the ControlSocket protocol on a UNIX socket
+    #[arg(short = 'u', long = "unix-socket", value_name = "FILE")]
+    pub unix_sockets: Vec<PathBuf>,
+
+    /// Allow the configuration to be replaced through the handler hotconfig
+    #[arg(short = 'R', long)]
+    pub allow_reconfigure: bool,
+
+    /// Accepted for scripts written for Click; a router runs on one thread
+    #[arg(short = 'j', long, value_name = "N")]
+    pub threads: Option<u32>,
+
     /// Only check that the configuration is right
     #[arg(long)]
     pub check: bool,

@@ -7,13 +7,18 @@ use std::io::{Read, Write, stderr, stdin, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use click_core::{Device, Environment, Limits, Progress, Router};
+use click_core::{Device, Environment, Limits, Progress, Registry, Router};
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::clock::Clock;
+use crate::control::Control;
 use crate::host::Machine;
 use crate::options::Options;
+use crate::service::Handlers;
 use crate::vif::UnpluggedVif;
 
 /// Does what the command line says.
@@ -31,8 +36,10 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
         return Ok(ExitCode::SUCCESS);
     }
     let start = Instant::now();
+    let mut control = listen(options)?;
     if !options.quit {
-        drive(&mut router, &mut clock);
+        let stop = stop_signal()?;
+        drive(options, &mut router, &mut clock, &mut control, &stop);
     }
     if options.time {
         eprintln!("{:.6}s", start.elapsed().as_secs_f64());
@@ -87,13 +94,17 @@ fn environment(options: &Options) -> Environment {
     }
 }
 
-fn build(options: &Options, name: &str, config: &str, clock: &Clock) -> Result<Router, String> {
+fn registry(options: &Options) -> Registry {
     let registry = click_elements::registry();
-    let registry = if options.guest {
+    if options.guest {
         registry.guest()
     } else {
         registry
-    };
+    }
+}
+
+fn build(options: &Options, name: &str, config: &str, clock: &Clock) -> Result<Router, String> {
+    let registry = registry(options);
     let environment = environment(options);
     Router::build_with(
         name,
@@ -112,15 +123,59 @@ fn build(options: &Options, name: &str, config: &str, clock: &Clock) -> Result<R
     })
 }
 
-/// Runs until an element stops the router, or nothing can happen any more in simulated time.
-fn drive(router: &mut Router, clock: &mut Clock) {
-    while !router.is_stopped() {
+fn listen(options: &Options) -> Result<Control, String> {
+    let mut control = Control::default();
+    options
+        .ports
+        .iter()
+        .try_for_each(|port| control.listen_tcp(port))?;
+    options
+        .unix_sockets
+        .iter()
+        .try_for_each(|path| control.listen_unix(path))?;
+    Ok(control)
+}
+
+/// What SIGINT and SIGTERM set: the program ends as if the router had stopped.
+fn stop_signal() -> Result<Arc<AtomicBool>, String> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(|e| format!("signal {signal}: {e}"))?;
+    }
+    Ok(stop)
+}
+
+/// Slices of a busy router between looks at the control sockets.
+const SLICES_PER_POLL: u32 = 64;
+
+/// Runs until an element or a signal stops the router, or nothing can happen any more in simulated time.
+fn drive(
+    options: &Options,
+    router: &mut Router,
+    clock: &mut Clock,
+    control: &mut Control,
+    stop: &AtomicBool,
+) {
+    let registry = options.allow_reconfigure.then(|| registry(options));
+    let mut slices = 0u32;
+    while !router.is_stopped() && !stop.load(Ordering::Relaxed) {
         let progress = router.run(clock.now_ns());
-        if router.is_stopped() {
-            return;
+        slices = slices.wrapping_add(1);
+        let idle = progress != Progress::Worked;
+        let mut served = false;
+        if control.is_used() && (idle || slices % SLICES_PER_POLL == 0) {
+            served = control.poll(&mut Handlers {
+                router,
+                registry: registry.as_ref(),
+                now_ns: clock.now_ns(),
+            });
+        }
+        if router.is_stopped() || served {
+            continue;
         }
         match progress {
-            Progress::Idle { until_ns } if !clock.wait(until_ns) => return,
+            Progress::Idle { until_ns } if !clock.wait(until_ns, control.is_used()) => return,
             _ => {}
         }
     }
@@ -142,12 +197,28 @@ fn read(router: &mut Router, name: &str, clock: &Clock) -> Result<String, String
     Ok(String::from_utf8_lossy(&value).into_owned())
 }
 
+/// The handlers a name means: `*.HANDLER` is that of every element that has it.
+fn matching(name: &str, router: &Router) -> Vec<String> {
+    let Some(handler) = name.strip_prefix("*.") else {
+        return vec![name.to_string()];
+    };
+    let all = router.handlers().into_iter().filter(|h| h.read);
+    all.map(|h| h.name)
+        .filter(|n| n.rsplit_once('.').is_some_and(|(_, own)| own == handler))
+        .collect()
+}
+
 /// One handler alone is printed bare, several with their names.
 fn print_handlers(options: &Options, router: &mut Router, clock: &Clock) -> Result<(), String> {
-    for name in &options.handlers {
+    let names: Vec<String> = options
+        .handlers
+        .iter()
+        .flat_map(|name| matching(name, router))
+        .collect();
+    for name in &names {
         let value = read(router, name, clock)?;
         let newline = if value.ends_with('\n') { "" } else { "\n" };
-        let text = if options.handlers.len() == 1 {
+        let text = if names.len() == 1 && !options.handlers[0].contains('*') {
             format!("{value}{newline}")
         } else {
             format!("{name}:\n{value}{newline}\n")
