@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A learning Ethernet switch.
+//!
+//! # Synopsis
+//! `EtherSwitch([TIMEOUT, CAPACITY])`: learns from source addresses behind which port hosts are, and forgets them when they
+//! were silent for TIMEOUT (default 300s; 0: nothing is learnt). CAPACITY (default 8192, at most the router's limit of
+//! table entries) addresses are known at a time, or a few more; where there is no room, the one that was silent longest
+//! of four goes.
+//! # Ports
+//! Any number of inputs and as many outputs, push. Frames to unknown hosts and to groups leave by all ports but their own;
+//! those to a host behind their own port, and those too short for a header, are dropped.
+//! # Handlers
+//! * `table` (read): the known addresses with their ports. `timeout` (read, write): TIMEOUT in seconds.
+//! # Example
+//! `s :: EtherSwitch; FromDevice(0) -> s -> q0 :: Queue -> ToDevice(0); FromDevice(1) -> [1] s [1] -> q1 :: Queue -> ToDevice(1);`
+use click_wire::ether;
+
+use crate::outputs::Outputs;
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "EtherSwitch",
+    ports: "-/=",
+    processing: "h/h",
+    flow: "#/[^#]",
+    args: &[keyword("TIMEOUT"), keyword("CAPACITY")],
+    handlers: &[read("table"), read_write("timeout")],
+    build,
+    ..Class::DEFAULT
+};
+
+fn build(a: &mut Args<'_>) -> Built {
+    let timeout = a.or("TIMEOUT", Span { ns: DEFAULT_NS });
+    let most = a.environment().limits.table_entries;
+    let capacity = a.or("CAPACITY", DEFAULT_CAPACITY.min(most))?;
+    if !(1..=most).contains(&capacity) {
+        a.error(
+            "CAPACITY",
+            format!("{capacity} is out of range, it is 1 to {most}"),
+        );
+        return None;
+    }
+    Some(Box::new(EtherSwitch {
+        timeout_ns: timeout?.ns,
+        table: Table::new(capacity),
+        outputs: Outputs::new(a.outputs()),
+    }))
+}
+
+const DEFAULT_NS: u64 = 300_000_000_000;
+const DEFAULT_CAPACITY: usize = 8192;
+/// Places an address may be at.
+const WAYS: usize = 4;
+
+/// Where a host was seen.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    mac: [u8; 6],
+    port: u16,
+    /// 0: nobody was seen.
+    at_ns: u64,
+}
+
+/// A table that does not grow: an address hashes to a set of four places.
+struct Table {
+    places: Vec<Seen>,
+    /// So that nobody can choose addresses that share a set.
+    seed: u64,
+}
+
+impl Table {
+    fn new(capacity: usize) -> Self {
+        let sets = capacity.div_ceil(WAYS).next_power_of_two();
+        Self {
+            places: alloc::vec![Seen::default(); sets * WAYS],
+            seed: 0,
+        }
+    }
+
+    fn set_of(&mut self, mac: [u8; 6]) -> &mut [Seen] {
+        let [a, b, c, d, e, f] = mac;
+        let key = u64::from_le_bytes([a, b, c, d, e, f, 0, 0]) ^ self.seed;
+        let mixed = (key ^ (key >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let sets = (self.places.len() / WAYS) as u64;
+        let set = usize::try_from((mixed >> 32) % sets).expect("less than the places");
+        &mut self.places[set * WAYS..][..WAYS]
+    }
+
+    /// Notes where a host is.
+    fn learn(&mut self, mac: [u8; 6], port: u16, now_ns: u64) {
+        let set = self.set_of(mac);
+        let known = set.iter().position(|s| s.at_ns != 0 && s.mac == mac);
+        let oldest = (0..WAYS).min_by_key(|place| set[*place].at_ns);
+        let place = known.or(oldest).unwrap_or(0);
+        let at_ns = now_ns.max(1);
+        set[place] = Seen { mac, port, at_ns };
+    }
+
+    /// Where a host was seen, if that is not longer ago than `timeout_ns`.
+    fn find(&mut self, mac: [u8; 6], now_ns: u64, timeout_ns: u64) -> Option<u16> {
+        let set = self.set_of(mac);
+        let seen = set.iter().find(|s| s.at_ns != 0 && s.mac == mac)?;
+        (now_ns < seen.at_ns.saturating_add(timeout_ns)).then_some(seen.port)
+    }
+
+    fn text(&self) -> String {
+        let mut known: Vec<_> = self.places.iter().filter(|s| s.at_ns != 0).collect();
+        known.sort_by_key(|s| s.mac);
+        let line = |s: &Seen| format!("{} {}\n", EtherAddr(s.mac), s.port);
+        known.into_iter().map(line).collect()
+    }
+}
+
+struct EtherSwitch {
+    timeout_ns: u64,
+    table: Table,
+    outputs: Outputs,
+}
+
+impl EtherSwitch {
+    /// The port a frame has to leave by; `None` for all.
+    fn port_of(&mut self, frame: &ether::Repr, from: usize, now_ns: u64) -> Option<usize> {
+        if self.timeout_ns == 0 {
+            return None;
+        }
+        let port = u16::try_from(from).ok()?;
+        self.table.learn(frame.source, port, now_ns);
+        if ether::is_group(frame.destination) {
+            return None;
+        }
+        let found = self.table.find(frame.destination, now_ns, self.timeout_ns);
+        found.map(usize::from)
+    }
+
+    fn flood(&mut self, ctx: &mut Context<'_>, packet: Packet, from: usize) {
+        let mut ports = (0..ctx.outputs()).rev().filter(|port| *port != from);
+        let Some(last) = ports.next_back() else {
+            return;
+        };
+        for port in ports {
+            if let Some(copy) = ctx.pool().duplicate(&packet) {
+                self.outputs.put(port, copy);
+            }
+        }
+        self.outputs.put(last, packet);
+    }
+}
+
+impl Element for EtherSwitch {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.table.seed = ctx.random();
+        Ok(())
+    }
+
+    fn push(&mut self, ctx: &mut Context<'_>, from: usize, mut batch: Batch) {
+        let now_ns = ctx.now_ns();
+        for packet in batch.drain_front(usize::MAX) {
+            let Ok(frame) = ether::Repr::parse(packet.data()) else {
+                continue;
+            };
+            match self.port_of(&frame, from, now_ns) {
+                Some(port) if port == from => {}
+                Some(port) => self.outputs.put(port, packet),
+                None => self.flood(ctx, packet, from),
+            }
+        }
+        self.outputs.flush(ctx);
+        ctx.recycle(batch);
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "table" => Ok(self.table.text()),
+            "timeout" => text(self.timeout_ns / 1_000_000_000),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "timeout" => on_value(view, value, |me: &mut Self, timeout: Span, _| {
+                me.timeout_ns = timeout.ns;
+            }),
+            _ => undeclared(handler),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_table_forgets_who_was_silent_longest() {
+        let mut table = Table::new(WAYS);
+        for n in 1..=5u8 {
+            table.learn([n; 6], n.into(), n.into());
+        }
+        assert_eq!(table.places.len(), WAYS);
+        assert_eq!(
+            (table.find([1; 6], 5, 100), table.find([5; 6], 5, 100)),
+            (None, Some(5))
+        );
+        table.learn([2; 6], 9, 6);
+        table.learn([6; 6], 6, 7);
+        assert_eq!(
+            (table.find([2; 6], 7, 100), table.find([3; 6], 7, 100)),
+            (Some(9), None)
+        );
+        assert_eq!(table.find([2; 6], 106, 100), None, "it was silent too long");
+    }
+}
