@@ -8,7 +8,7 @@ use click_lang::{did_you_mean, text};
 
 use crate::class::{Arg, ArgKind, Class};
 use crate::environment::Environment;
-use crate::names::Names;
+use crate::names::{Definition, Names};
 use crate::value::FromArg;
 
 /// What the arguments of an element are read in.
@@ -30,7 +30,7 @@ pub struct Args<'a> {
     surroundings: Surroundings<'a>,
     ports: (usize, usize),
     errors: Vec<String>,
-    defined: Vec<(String, String)>,
+    defined: Vec<(String, Definition)>,
 }
 
 impl<'a> Args<'a> {
@@ -155,7 +155,14 @@ impl<'a> Args<'a> {
 
     /// Defines a name for an address, for elements built later.
     pub fn define(&mut self, name: &str, value: &str) {
-        self.defined.push((name.to_string(), value.to_string()));
+        let value = Definition::Address(value.to_string());
+        self.defined.push((name.to_string(), value));
+    }
+
+    /// Defines a name for the annotation at `offset`, for elements built later.
+    pub fn define_annotation(&mut self, name: &str, offset: usize) {
+        let value = Definition::Annotation(offset);
+        self.defined.push((name.to_string(), value));
     }
 
     /// How many inputs the element has.
@@ -179,7 +186,7 @@ impl<'a> Args<'a> {
     }
 
     /// The errors noted, and the names defined.
-    pub fn finish(self) -> (Vec<String>, Vec<(String, String)>) {
+    pub(crate) fn finish(self) -> (Vec<String>, Vec<(String, Definition)>) {
         (self.errors, self.defined)
     }
 }

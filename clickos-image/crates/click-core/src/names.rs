@@ -17,6 +17,16 @@ pub struct Named {
     pub ip: Option<[u8; 4]>,
     /// The prefix length of its network.
     pub prefix: Option<u8>,
+    /// The offset of the annotation it names.
+    pub annotation: Option<usize>,
+}
+
+/// What an element defines a name to be.
+pub(crate) enum Definition {
+    /// An address, a prefix or a hardware address, as it is written.
+    Address(String),
+    /// The annotation at this offset.
+    Annotation(usize),
 }
 
 /// Names for addresses.
@@ -42,8 +52,32 @@ impl Names {
         names
     }
 
-    /// Defines a name in the compound that `element` is in: an address, a prefix or a hardware address.
+    /// Defines a name in the compound that `element` is in.
     pub(crate) fn define(
+        &mut self,
+        element: &str,
+        name: &str,
+        value: &Definition,
+        environment: &Environment,
+    ) -> Result<(), String> {
+        match value {
+            Definition::Address(value) => self.define_address(element, name, value, environment),
+            Definition::Annotation(offset) => {
+                self.entry(element, name).annotation = Some(*offset);
+                Ok(())
+            }
+        }
+    }
+
+    /// What `name` stands for in the compound that `element` is in.
+    fn entry(&mut self, element: &str, name: &str) -> &mut Named {
+        let scope = element
+            .rsplit_once('/')
+            .map_or(String::new(), |(p, _)| format!("{p}/"));
+        self.table.entry(scope + name).or_default()
+    }
+
+    fn define_address(
         &mut self,
         element: &str,
         name: &str,
@@ -57,10 +91,7 @@ impl Names {
         };
         let ether = EtherAddr::from_arg(value, surroundings);
         let prefix = Prefix::from_arg(value, surroundings);
-        let scope = element
-            .rsplit_once('/')
-            .map_or(String::new(), |(p, _)| format!("{p}/"));
-        let named = self.table.entry(scope + name).or_default();
+        let named = self.entry(element, name);
         match (ether, prefix) {
             (Ok(ether), _) => named.ether = Some(ether.0),
             (_, Ok(prefix)) => {

@@ -297,8 +297,10 @@ impl FromArg for DeviceId {
 pub struct ByteAnno(pub usize);
 
 impl FromArg for ByteAnno {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        let named = at.names.find(at.element, text).and_then(|n| n.annotation);
         let offset = match text {
+            _ if named.is_some() => named.map(|offset| offset as u64),
             "PAINT" => Some(anno::PAINT as u64),
             "ICMP_PARAMPROB" => Some(anno::ICMP_PARAMPROB as u64),
             "FIX_IP_SRC" => Some(anno::FIX_IP_SRC as u64),

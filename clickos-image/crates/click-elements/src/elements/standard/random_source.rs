@@ -2,9 +2,10 @@
 //! Makes packets of random bytes as fast as they are taken.
 //!
 //! # Synopsis
-//! `RandomSource(LENGTH [, LIMIT, BURST, ACTIVE, TIMESTAMP, STOP])`: LENGTH bytes, at most 65,535, mandatory; at
+//! `RandomSource(LENGTH [, LIMIT, BURST, ACTIVE, TIMESTAMP, STOP, END_CALL])`: LENGTH bytes, at most 65,535, mandatory; at
 //! most LIMIT packets (default -1: no limit), BURST (default 1) each time, only while ACTIVE (default true).
-//! TIMESTAMP (default true) sets the timestamp annotation. With STOP the router stops behind the last one.
+//! TIMESTAMP (default true) sets the timestamp annotation. With STOP the router stops behind the last one;
+//! END_CALL (`HANDLER VALUE`) is written then.
 //! # Ports
 //! 0/1, agnostic. It rests while a queue it pushes to is full.
 //! # Handlers
@@ -12,6 +13,7 @@
 //! * `length`, `limit`, `burst`, `active` (read, write): the arguments.
 //! # Example
 //! `RandomSource(60, LIMIT 1000, STOP true) -> Queue -> ToDevice(0);`
+use crate::handler_call::HandlerCall;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -24,6 +26,7 @@ pub static ELEMENT: Class = Class {
         optional("ACTIVE"),
         keyword("TIMESTAMP"),
         keyword("STOP"),
+        keyword("END_CALL"),
     ],
     handlers: &[
         read("count"),
@@ -37,6 +40,7 @@ pub static ELEMENT: Class = Class {
         let (length, limit) = (a.need("LENGTH"), a.or("LIMIT", -1i64));
         let (burst, active) = (a.or("BURST", Burst(1)), a.or("ACTIVE", true));
         let (timestamp, stop) = (a.or("TIMESTAMP", true), a.or("STOP", false));
+        let end_call = a.opt("END_CALL");
         Some(Box::new(RandomSource {
             length: length?,
             limit: limit?,
@@ -44,6 +48,7 @@ pub static ELEMENT: Class = Class {
             active: active?,
             timestamp: timestamp?,
             stop: stop?,
+            end_call: end_call?,
             count: 0,
         }))
     },
@@ -69,6 +74,7 @@ struct RandomSource {
     active: bool,
     timestamp: bool,
     stop: bool,
+    end_call: Option<HandlerCall>,
     count: u64,
 }
 
@@ -96,13 +102,23 @@ impl RandomSource {
         Some(packet)
     }
 
+    /// The last packet is made.
+    fn end(&self, ctx: &mut Context<'_>) {
+        if self.stop {
+            ctx.stop();
+        }
+        if let Some(call) = &self.end_call {
+            call.make(ctx);
+        }
+    }
+
     fn make(&mut self, ctx: &mut Context<'_>, most: usize) -> Batch {
         let mut batch = ctx.batch();
         let packets = (0..most).map_while(|_| self.make_one(ctx));
         batch.extend(packets);
         self.count += batch.len() as u64;
-        if self.stop && u64::try_from(self.limit).is_ok_and(|limit| self.count >= limit) {
-            ctx.stop();
+        if u64::try_from(self.limit).is_ok_and(|limit| self.count >= limit) && !batch.is_empty() {
+            self.end(ctx);
         }
         batch
     }
@@ -110,6 +126,7 @@ impl RandomSource {
 
 impl Element for RandomSource {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.end_call.iter().try_for_each(|c| c.check(ctx))?;
         if ctx.output_is_push(0) {
             ctx.schedule();
         }
