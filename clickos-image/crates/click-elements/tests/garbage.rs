@@ -28,8 +28,8 @@ fn environment(limits: Limits) -> (Environment, Vec<Memory>) {
 
 /// Every element that reads packets, one behind the other and side by side.
 const EVERYTHING: &str = "
-    FromDevice(0) -> t :: Tee(5);
-    FromDevice(1) -> Strip(14) -> t2 :: Tee(3);
+    FromDevice(0) -> t :: Tee(6);
+    FromDevice(1) -> Strip(14) -> t2 :: Tee(5);
     q :: Queue(8) -> Print(x, ACTIVE false) -> ToDevice(1);
     t[0] -> c :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, 60000/00, -);
     arp :: ARPQuerier(10.0.0.1/24, vif0, CAPACITY 3, ENTRY_CAPACITY 4) -> q;
@@ -49,7 +49,20 @@ const EVERYTHING: &str = "
         ip frag ? src port > 5 : dst host 1.2.3.4, ether host vif0, -);
     cl => [0-6] n :: { input[0-6] -> [0] output };
     n -> q;
+    t2[3] -> CheckARPHeader -> ARPPrint(x, ETHER true) -> StoreEtherAddress(1:2:3:4:5:6, src) -> q;
+    t2[4] -> CheckIPHeader2 -> sw :: EtherSwitch -> q;
     t2[1] -> CheckIPHeader -> DecIPTTL -> q;
+    t[5] -> h :: HostEtherFilter(vif0, false, false) -> StripEtherVLANHeader -> MarkIPHeader -> ip :: Tee(9);
+    ip[0] -> IPPrint(x, CONTENTS HEX) -> IPPrint(y, PAYLOAD ASCII) -> Discard;
+    ip[1] -> SetIPChecksum -> SetUDPChecksum -> SetTCPChecksum(true) -> IPMirror -> q;
+    ip[2] -> CheckTCPHeader -> CheckUDPHeader -> Discard;
+    ip[3] -> CheckICMPHeader -> ICMPPingResponder -> q;
+    ip[4] -> g :: IPGWOptions(1.2.3.4) -> fr :: IPFragmenter(28, false) -> StripIPHeader -> UnstripIPHeader -> q; g[1] -> q;
+    rt :: RadixIPLookup(0.0.0.0/1 1.2.3.4 0, 10.0.0.0/8 1) -> q; rt[1] -> q;
+    ip[5] -> oc :: IPOutputCombo(0, 1.2.3.4, 60) -> rt; oc[1] -> rt; oc[2] -> rt; oc[3] -> rt; oc[4] -> rt;
+    ip[6] -> StoreIPAddress(1.2.3.4, src) -> StoreIPAddress(1.2.3.4, 30) -> SetIPDSCP(7) -> MarkIPCE(true) -> q;
+    ip[7] -> TruncateIPPayload(3) -> EraseIPPayload -> EnsureEther -> VLANEncap(3) -> VLANDecap -> q;
+    ip[8] -> ICMPPingEncap(1.0.0.1, 2.0.0.2) -> UDPIPEncap(1.0.0.1, 2, DST_ANNO, 4) -> IPEncap(4, 1.2.3.4, DST_ANNO) -> q;
     t2[2] -> Unstrip(14) -> Unstrip(300) -> Unstrip(9000) -> q;
 ";
 
