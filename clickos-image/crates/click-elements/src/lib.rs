@@ -21,8 +21,8 @@ mod outputs;
 mod prelude;
 mod print_line;
 mod routes;
-mod vlan;
 mod standard;
+mod vlan;
 
 use click_core::{Entry, Registry};
 

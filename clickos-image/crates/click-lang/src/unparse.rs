@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Trees and flat configurations back to text.
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Display, Formatter};
@@ -121,7 +122,8 @@ impl Display for Ports {
 impl Display for Flat {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for requirement in &self.requirements {
-            writeln!(f, "require({} {});", requirement.kind, requirement.value)?;
+            let words = format!("{} {}", requirement.kind, requirement.value);
+            writeln!(f, "require({});", words.trim_end())?;
         }
         for e in &self.elements {
             match e.config.trim() {

@@ -101,3 +101,24 @@ fn the_flat_configuration_is_a_configuration() {
     assert!(flat.contains("A@2/Queue@1 :: Queue(5);"), "{flat}");
     assert_eq!(click(&["-q", "-o", "-"], &flat).1, flat);
 }
+
+#[test]
+fn click_flatten_prints_any_classes_flat() {
+    let flatten = |args: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_click-flatten"))
+            .args(args)
+            .output()
+            .unwrap()
+    };
+    let config = "elementclass Box { input -> Whatever(1) -> output } A -> Box -> B";
+    let flat = flatten(&["-e", config]);
+    let text = String::from_utf8(flat.stdout).unwrap();
+    assert!(text.contains("Box@2/Whatever@1 :: Whatever(1);"), "{text}");
+    assert!(
+        text.contains("A@1\n    -> Box@2/Whatever@1\n    -> B@3;"),
+        "{text}"
+    );
+    let wrong = flatten(&["-e", "a -> -> b"]);
+    assert!(!wrong.status.success() && !wrong.stderr.is_empty());
+    assert!(!flatten(&["/does/not/exist"]).status.success());
+}

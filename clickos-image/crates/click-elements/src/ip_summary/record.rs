@@ -33,6 +33,7 @@ pub struct Record {
     fragment: u16,
     checksum: Option<u16>,
     ip_options: Vec<u8>,
+    header_len: Option<usize>,
     ip_len: Option<usize>,
     ports: (u16, u16),
     seq: u32,
@@ -71,6 +72,7 @@ impl Record {
             fragment: 0,
             checksum: None,
             ip_options: Vec::new(),
+            header_len: None,
             ip_len: None,
             ports: defaults.ports,
             seq: 0,
@@ -176,6 +178,7 @@ impl Record {
                 let whole = if word.contains('!') { 0x4000 } else { 0 };
                 self.fragment = (digits.parse::<u16>().ok()? / 8) & 0x1fff | more | whole;
             }
+            Field::IpHl => self.header_len = Some(word.parse().ok().filter(|n| *n <= 60)?),
             Field::IpOpt => self.ip_options = options::parse_ip(word)?,
             Field::PayloadLen => self.payload_len = Some(length(word)?),
             Field::Payload => self.payload = text::unquote_bytes(word),
@@ -252,7 +255,9 @@ impl Record {
     /// Makes the packet; `None` if there is no buffer.
     pub fn packet(&self, pool: &mut PacketPool, defaults: &Defaults) -> Option<Packet> {
         let mut transport = self.transport();
-        let header_len = 20 + self.ip_options.len();
+        // a header longer than its options ends with zeros, which end a list of options
+        let header_len = self.header_len.unwrap_or(0).max(20 + self.ip_options.len());
+        let header_len = header_len.next_multiple_of(4);
         let headers = header_len + transport.len();
         let mut payload = self.payload.clone();
         let wanted = self.payload_len.unwrap_or(payload.len());
@@ -303,6 +308,7 @@ impl Record {
         b.extend(self.source.octets());
         b.extend(self.destination.octets());
         b.extend(&self.ip_options);
+        b.resize(header_len, 0);
         b
     }
 
