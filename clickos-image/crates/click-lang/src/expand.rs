@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Variables in configuration strings: `$name`, `${name}`, `${name[1]}`, `${name-default}`.
+//! Variables in configuration strings: `$name`, `${name}`, `${name[1]}`, `${name[$n]}`, `${name-default}`.
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -154,7 +154,19 @@ impl Scope {
                 .nth(n)
                 .unwrap_or_default()
         };
-        Some(Some(reference.index.map_or_else(|| text.clone(), word)))
+        let index = reference.index.and_then(|i| self.index(i));
+        Some(Some(index.map_or_else(|| text.clone(), word)))
+    }
+}
+
+impl Scope {
+    /// The number of a word: written out, or a variable's value.
+    fn index(&self, text: &str) -> Option<usize> {
+        let value = match text.strip_prefix('$') {
+            Some(name) => self.find(name)?.value.trim(),
+            None => text,
+        };
+        value.parse().ok()
     }
 }
 
@@ -170,7 +182,7 @@ fn push_value(out: &mut String, value: &str, in_string: bool) {
 
 struct Reference<'a> {
     name: &'a str,
-    index: Option<usize>,
+    index: Option<&'a str>,
     default: Option<&'a str>,
 }
 
@@ -207,7 +219,7 @@ impl<'a> Reference<'a> {
         rest = rest.trim_start();
         let mut index = None;
         if let Some((number, behind)) = rest.strip_prefix('[').and_then(|r| r.split_once(']')) {
-            index = number.trim().parse().ok();
+            index = Some(number.trim());
             rest = behind.trim_start();
         }
         Self {
@@ -228,6 +240,7 @@ mod tests {
         Scope::global(&[
             v("a", "1 2"),
             v("b", "<$a>"),
+            v("one", "1"),
             v("loop", "$loop$loop"),
             v("q", "x\"y, z"),
         ])
@@ -248,6 +261,7 @@ mod tests {
             "<1 2> '$b' \"\\$b\" /* $b */ // $b"
         );
         assert_eq!(expand("$ ${ ${a"), "$ ${ ${a");
+        assert_eq!(expand("${a[$one]} ${a[$none]} ${a[x]}"), "2 1 2 1 2");
     }
 
     #[test]

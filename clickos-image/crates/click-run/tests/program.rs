@@ -122,3 +122,17 @@ fn click_flatten_prints_any_classes_flat() {
     assert!(!wrong.status.success() && !wrong.stderr.is_empty());
     assert!(!flatten(&["/does/not/exist"]).status.success());
 }
+
+#[test]
+fn simulated_time_ends_when_nothing_is_left_to_do() {
+    for source in [
+        "InfiniteSource(LIMIT 5)",
+        "RatedSource(RATE 10, LIMIT 5)",
+        "FromIPSummaryDump(DATA \"!data timestamp\\n1\\n2\\n3\\n4\\n5\", TIMING true)",
+    ] {
+        let config =
+            format!("{source} -> Queue -> Unqueue -> Queue -> Unqueue -> c :: Counter -> Discard");
+        let (code, out, error) = click(&["--simtime", "-e", &config, "-h", "c.count"], "");
+        assert_eq!((code, out.as_str()), (0, "5\n"), "{source}: {error}");
+    }
+}
