@@ -49,8 +49,8 @@ impl RatedUnqueue {
 
     fn wait_for_tokens(&self, ctx: &mut Context<'_>) {
         let threshold = self.rated.unit.threshold();
-        if let Some(wait) = self.rated.bucket.time_until(threshold) {
-            ctx.set_timer(ctx.now_ns().saturating_add(wait));
+        if let Some(at_ns) = self.rated.bucket.time_of(threshold) {
+            ctx.set_timer(at_ns);
         }
     }
 

@@ -1,31 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A token bucket: tokens come in at a rate, up to a capacity, and are taken out.
+//!
+//! Like Click's it counts whole milliseconds and gives each the same share of a token, rounded down, so
+//! that the same packets pass.
 
-/// One token; the bucket counts in billionths, so that no time is lost to rounding.
-const ONE: u64 = 1_000_000_000;
+/// Ticks of a second.
+const TICKS_PER_S: u64 = 1000;
+const TICK_NS: u64 = 1_000_000_000 / TICKS_PER_S;
+/// A full bucket, in shares of a token.
+const FULL: u64 = u32::MAX as u64;
 
 /// A bucket that is full at the start.
 pub struct TokenBucket {
     rate: u32,
-    capacity: u32,
+    /// Shares that make a token.
+    scale: u64,
+    /// Shares that come in with each tick.
+    per_tick: u64,
     level: u64,
-    filled_at_ns: u64,
+    filled_at: u64,
 }
 
 impl TokenBucket {
     /// A bucket for `rate` tokens a second; without a rate it is empty for good.
     pub fn new(rate: u32, capacity: u32) -> Self {
-        let level = if rate == 0 {
-            0
-        } else {
-            u64::from(capacity) * ONE
+        let mut bucket = Self {
+            rate: 0,
+            scale: 1,
+            per_tick: 0,
+            level: if rate == 0 { 0 } else { FULL },
+            filled_at: 0,
         };
-        Self {
-            rate,
-            capacity,
-            level,
-            filled_at_ns: 0,
-        }
+        bucket.assign(rate, capacity);
+        bucket
     }
 
     /// Tokens a second.
@@ -35,40 +42,44 @@ impl TokenBucket {
 
     /// Changes rate and capacity; the bucket stays as full as it is.
     pub fn assign(&mut self, rate: u32, capacity: u32) {
-        let full = u128::from(self.level) * u128::from(capacity);
-        let level = full / u128::from(self.capacity.max(1));
-        (self.rate, self.capacity) = (rate, capacity);
-        self.level = u64::try_from(level).map_or(self.full(), |level| level.min(self.full()));
-    }
-
-    fn full(&self) -> u64 {
-        u64::from(self.capacity) * ONE
+        // a tick's tokens have to fit
+        let least = u64::from(rate).div_ceil(TICKS_PER_S).max(1);
+        self.rate = rate;
+        self.scale = FULL / u64::from(capacity).max(least);
+        self.per_tick = match rate {
+            0 => 0,
+            _ => (u64::from(rate) * self.scale / TICKS_PER_S).max(1),
+        };
     }
 
     /// Adds what has come in until now.
     pub fn refill(&mut self, now_ns: u64) {
-        let elapsed = now_ns.saturating_sub(self.filled_at_ns);
-        self.filled_at_ns = now_ns;
-        let added = u128::from(elapsed) * u128::from(self.rate);
-        let added = u64::try_from(added).unwrap_or(u64::MAX);
-        self.level = self.level.saturating_add(added).min(self.full());
+        let now = now_ns / TICK_NS;
+        let added = now
+            .saturating_sub(self.filled_at)
+            .saturating_mul(self.per_tick);
+        self.filled_at = now;
+        self.level = self.level.saturating_add(added).min(FULL);
     }
 
     /// Whole tokens in it.
     pub fn tokens(&self) -> u64 {
-        self.level / ONE
+        self.level / self.scale
     }
 
     /// Takes tokens out, at most all.
     pub fn remove(&mut self, tokens: u64) {
-        self.level = self.level.saturating_sub(tokens.saturating_mul(ONE));
+        self.level = self.level.saturating_sub(tokens.saturating_mul(self.scale));
     }
 
-    /// Nanoseconds until there are so many; `None` if that never happens.
-    pub fn time_until(&self, tokens: u32) -> Option<u64> {
-        let missing = (u64::from(tokens) * ONE).saturating_sub(self.level);
-        let possible = self.rate > 0 && tokens <= self.capacity;
-        possible.then(|| missing.div_ceil(u64::from(self.rate)))
+    /// When, in nanoseconds, there will be so many; `None` if that never happens.
+    pub fn time_of(&self, tokens: u32) -> Option<u64> {
+        let wanted = u64::from(tokens) * self.scale;
+        let possible = self.per_tick > 0 && wanted <= FULL;
+        let ticks = wanted
+            .saturating_sub(self.level)
+            .div_ceil(self.per_tick.max(1));
+        possible.then(|| (self.filled_at + ticks).saturating_mul(TICK_NS))
     }
 }
 
@@ -76,30 +87,35 @@ impl TokenBucket {
 mod tests {
     use super::*;
 
+    const MS: u64 = 1_000_000;
+
     #[test]
     fn what_comes_out_in_the_long_run_is_the_rate() {
-        let mut bucket = TokenBucket::new(3, 1);
+        let mut bucket = TokenBucket::new(300, 10);
+        bucket.refill(MS);
+        bucket.remove(10);
         let mut taken = 0;
-        for step in 0..10_000 {
-            bucket.refill(step * 1_000_000 + 1_000_000);
+        for step in 2..10_002 {
+            bucket.refill(step * MS);
             taken += bucket.tokens();
             bucket.remove(bucket.tokens());
         }
-        assert_eq!(taken, 30);
+        // what the last ticks brought is still in it
+        assert!((2998..=3000).contains(&taken), "{taken}");
     }
 
     #[test]
     fn a_wait_ends_when_the_token_is_there() {
         let mut bucket = TokenBucket::new(7, 2);
-        bucket.refill(ONE);
+        bucket.refill(1000 * MS);
         bucket.remove(2);
-        let wait = bucket.time_until(1).expect("it has a rate");
-        bucket.refill(ONE + wait - 1);
+        let time = bucket.time_of(1).expect("it has a rate");
+        bucket.refill(time - 1);
         assert_eq!(bucket.tokens(), 0);
-        bucket.refill(ONE + wait);
+        bucket.refill(time);
         assert_eq!(bucket.tokens(), 1);
-        assert_eq!(bucket.time_until(3), None);
-        assert_eq!(TokenBucket::new(0, 1).time_until(1), None);
+        assert_eq!(bucket.time_of(3), None);
+        assert_eq!(TokenBucket::new(0, 1).time_of(1), None);
     }
 
     #[test]
@@ -111,5 +127,6 @@ mod tests {
         bucket.refill(0);
         bucket.refill(u64::MAX);
         assert_eq!(bucket.tokens(), u64::from(u32::MAX));
+        assert_eq!(bucket.time_of(1), Some(bucket.filled_at * TICK_NS));
     }
 }
