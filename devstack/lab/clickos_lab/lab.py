@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bringing the whole lab up and taking it down."""
 
+import contextlib
 import os
 import pathlib
 import shutil
+import signal
 
 from clickos_lab import apt
 from clickos_lab import config
@@ -126,7 +128,14 @@ class Lab:
         self._start([service])
 
     def down(self):
-        """Stop everything, also what a broken start has left."""
+        """Stop everything, also what a broken start has left.
+
+        A second Ctrl-C does not interrupt the clean-up after the first.
+        """
+        with _undisturbed():
+            self._down()
+
+    def _down(self):
         names = self.processes.names()
         self._try('namespaces', endpoint.Endpoint.remove_all, self.state)
         if 'cosmosd' in names:
@@ -151,6 +160,18 @@ class Lab:
             remove(*arguments)
         except errors.LabError as e:
             say.warn(f'{what}: not all were removed: {e}')
+
+
+@contextlib.contextmanager
+def _undisturbed():
+    """Ignore the signals that would end this process."""
+    before = {number: signal.signal(number, signal.SIG_IGN)
+              for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 _DAEMONS = ('valed', 'cosmosd', 'clickos-process')
