@@ -6,6 +6,8 @@ use click_core::class::{Arg, Handler};
 /// Which packet goes when there is no room.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Full {
+    /// The one that came; who pushes is told that there is no room, and may rest.
+    TellAndDropNew,
     /// The one that came.
     DropNew,
     /// The one that waited longest.
@@ -57,7 +59,8 @@ struct Queue {
 impl Queue {
     fn signal_state(&self, ctx: &mut Context<'_>) {
         ctx.set_readable(!self.stored.is_empty());
-        ctx.set_writable(self.stored.len() < self.capacity);
+        let room = self.stored.len() < self.capacity;
+        ctx.set_writable(room || self.full != Full::TellAndDropNew);
     }
 
     /// Stores at the end; gives back what has no room.

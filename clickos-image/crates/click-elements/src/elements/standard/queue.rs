@@ -2,9 +2,9 @@
 //! Stores packets first in, first out; what does not fit is dropped.
 //!
 //! # Synopsis
-//! `Queue([CAPACITY])`: default 1000 packets. `SimpleQueue`, `NotifierQueue`, `FullNoteQueue`,
-//! `QuickNoteQueue` and `ThreadSafeQueue` are the same class: every queue tells those that pull when it
-//! has packets and those that push when it has room, and a router runs on one thread.
+//! `Queue([CAPACITY])`: default 1000 packets. It tells those that pull when it has packets and those that push
+//! when it has room. `FullNoteQueue`, `QuickNoteQueue` and `ThreadSafeQueue` are the same class, since a
+//! router runs on one thread; `SimpleQueue` does not tell when it is full.
 //! # Ports
 //! 1/1-2, push to pull. Output 1 (push) gets what does not fit; it is dropped if it is not connected.
 //! # Handlers
@@ -20,13 +20,7 @@ use crate::standard::fifo::{self, Full};
 
 pub static ELEMENT: Class = Class {
     name: "Queue",
-    aliases: &[
-        "SimpleQueue",
-        "NotifierQueue",
-        "FullNoteQueue",
-        "QuickNoteQueue",
-        "ThreadSafeQueue",
-    ],
-    build: |a| fifo::build(a, Full::DropNew),
+    aliases: &["FullNoteQueue", "QuickNoteQueue", "ThreadSafeQueue"],
+    build: |a| fifo::build(a, Full::TellAndDropNew),
     ..fifo::CLASS
 };
