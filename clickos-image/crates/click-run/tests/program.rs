@@ -136,3 +136,24 @@ fn simulated_time_ends_when_nothing_is_left_to_do() {
         assert_eq!((code, out.as_str()), (0, "5\n"), "{source}: {error}");
     }
 }
+
+#[test]
+fn scripts_of_a_guest_reach_no_files() {
+    let path = std::env::temp_dir().join(format!("click-guest-{}", std::process::id()));
+    let name = path.display();
+    let config = format!("Script(print >{name} \"x\", print $(cat {name}), print \"here\", stop)");
+    let (code, out, error) = click(&["--guest", "-e", &config], "");
+    assert_eq!(
+        (code, out.as_str()),
+        (0, ""),
+        "standard output is not reached"
+    );
+    assert_eq!(
+        error.matches("there are no files here").count(),
+        2,
+        "{error}"
+    );
+    assert!(error.contains("here\n") && !path.exists(), "{error}");
+    assert_eq!(click(&["-e", &config], "").1, "x\nhere\n");
+    std::fs::remove_file(&path).unwrap();
+}

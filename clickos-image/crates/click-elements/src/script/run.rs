@@ -104,7 +104,7 @@ impl Script {
                 newline,
             } => {
                 let mut line = self.printed(ctx, text, *unquote);
-                if *newline {
+                if *newline && !line.ends_with('\n') {
                     line.push('\n');
                 }
                 self.print(ctx, to.as_ref(), &line);
