@@ -102,16 +102,7 @@ proptest! {
 
     #[test]
     fn patterns(words in prop::collection::vec(pattern_word(), 0..15)) {
-        let config = format!("FromDevice(0) -> f :: IPFilter(allow {}) -> Discard", words.join(" "));
-        if let Ok(mut router) = Router::build("t", &config, &click_elements::registry(), environment(Limits::default()).0, 1) {
-            // what it says it understood means the same again
-            let program = String::from_utf8(router.read_handler("f.program", "", 1).unwrap()).unwrap();
-            let shown = program.trim().rsplit('\t').next().unwrap().to_string();
-            let rule = format!("allow {shown}");
-            router.write_handlers(&[("f.config", rule.as_bytes())], 1).unwrap_or_else(|e| panic!("{e}: {shown}"));
-            let again = String::from_utf8(router.read_handler("f.program", "", 1).unwrap()).unwrap();
-            prop_assert_eq!(program, again);
-        }
+        reads_back(&words.join(" "));
     }
 
     #[test]
@@ -211,6 +202,42 @@ fn word() -> impl Strategy<Value = String> {
         "=",
     ];
     prop::sample::select(words.to_vec()).prop_map(str::to_string)
+}
+
+/// What a filter says it understood means the same when it is read again.
+fn reads_back(pattern: &str) {
+    let config = format!("FromDevice(0) -> f :: IPFilter(allow {pattern}) -> Discard");
+    let (environment, _) = environment(Limits::default());
+    let Ok(mut router) = Router::build("t", &config, &click_elements::registry(), environment, 1)
+    else {
+        return;
+    };
+    let program = |router: &mut Router| {
+        String::from_utf8(router.read_handler("f.program", "", 1).unwrap()).unwrap()
+    };
+    let first = program(&mut router);
+    let shown = first.trim().rsplit('\t').next().unwrap();
+    let rule = format!("allow {shown}");
+    router
+        .write_handlers(&[("f.config", rule.as_bytes())], 1)
+        .unwrap_or_else(|e| panic!("{pattern}: {e}: {shown}"));
+    assert_eq!(first, program(&mut router), "{pattern}");
+}
+
+#[test]
+fn what_is_always_or_never_true_is_read_back() {
+    for pattern in [
+        "ect < 80",
+        "ect >= 80",
+        "ip proto < 0",
+        "src tcp port >= 0",
+        "ip tos > 255",
+        "not ip ttl <= 255",
+        "transp tos 80",
+        "tcpudp ttl 1",
+    ] {
+        reads_back(pattern);
+    }
 }
 
 fn pattern_word() -> impl Strategy<Value = String> {

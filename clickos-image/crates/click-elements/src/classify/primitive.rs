@@ -7,7 +7,7 @@ use click_core::Surroundings;
 use click_core::value::{EtherAddr, FromArg, Prefix, number};
 
 use super::expr::{Base, Compare, Expr, Side, Test};
-use super::names::{Kind, Lookup, TCP_OR_UDP, lookup};
+use super::names::{ANY_TRANSPORT, Kind, Lookup, TCP_OR_UDP, lookup};
 use super::subject::{Field, ICMP_TYPE, SUBJECTS, Subject};
 
 /// The value of a test.
@@ -48,6 +48,20 @@ pub struct Primitive {
     pub operator: Operator,
     pub negated: bool,
     pub mask: Data,
+}
+
+/// The test for a protocol, one of the pseudo ones included; none where every packet passes.
+fn protocol_is(protocol: u32) -> Option<Test> {
+    match protocol {
+        TCP_OR_UDP => Some(Test::TcpOrUdp),
+        ANY_TRANSPORT => None,
+        one => Some(Test::Protocol(Compare {
+            mask: 0xff,
+            value: one,
+            greater: false,
+            negated: false,
+        })),
+    }
 }
 
 fn described(subject: Option<Subject>) -> &'static str {
@@ -247,11 +261,7 @@ impl Primitive {
                 return self.refuse("this protocol takes no operator");
             }
             self.protocol = Some(value);
-            return Ok(Expr::Test(if value == TCP_OR_UDP {
-                Test::TcpOrUdp
-            } else {
-                return Ok(Expr::Const(true));
-            }));
+            return Ok(protocol_is(value).map_or(Expr::Const(true), Expr::Test));
         }
         let compare = self.compare(value, 0xff)?;
         let plain = !compare.negated && !compare.greater && compare.mask == 0xff;
@@ -307,13 +317,10 @@ impl Primitive {
                     len: field.len,
                     compare,
                 };
-                let is = Compare {
-                    mask: 0xff,
-                    value: protocol,
-                    greater: false,
-                    negated: false,
-                };
-                return Ok(Expr::And([Test::Protocol(is), test].map(Expr::Test).into()));
+                return Ok(match protocol_is(protocol) {
+                    Some(is) => Expr::And([is, test].map(Expr::Test).into()),
+                    None => Expr::Test(test),
+                });
             }
             _ => Base::Network,
         };

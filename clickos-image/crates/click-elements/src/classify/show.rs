@@ -130,6 +130,10 @@ struct Relation(Compare, u32);
 impl Display for Relation {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let Self(c, max) = *self;
+        if c.mask == 0 {
+            // Decided by the operator alone; a mask of zero cannot be written.
+            return f.write_str(if c.negated { "< 0" } else { ">= 0" });
+        }
         if c.mask & max != max {
             write!(f, "& {:#x} ", c.mask)?;
         }
