@@ -15,6 +15,9 @@ from clickos_lab import paths
 from clickos_lab import say
 
 _SIGN_OF_LIFE_S = 20
+#: what begins a line and is not worth a terminal's width: a suite's own
+#: clock, a worker's number and a test's modules
+_LEAD = re.compile(r'^\[ *[\d.]+ s\] |^\{\d+\} (\w+\.)*(?=\w+\.\w+ )')
 _CLEAN_UP_S = 60
 
 
@@ -116,7 +119,7 @@ def _follow(process, suite, output):
         text = line.decode(errors='replace').rstrip()
         if re.search(suite.show, text):
             silent_since_s = now_s
-            say.say(f'  {text[:110]}')
+            say.say(f'  {_LEAD.sub("", text)[:110]}')
         if suite.proof and re.search(suite.proof, text):
             proofs.append(text)
     raise errors.LabError(f'not done after {suite.timeout_s} s')
