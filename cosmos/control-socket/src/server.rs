@@ -9,7 +9,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use log::{debug, warn};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -203,6 +204,9 @@ impl Drop for Server {
     }
 }
 
+/// A daemon that was killed a moment ago still listens until its last thread has ended.
+const PREDECESSOR_END: Duration = Duration::from_secs(2);
+
 fn remove_stale(path: &Path) -> io::Result<()> {
     let named = |kind, text: &str| io::Error::new(kind, format!("{}: {text}", path.display()));
     match fs::symlink_metadata(path) {
@@ -216,13 +220,20 @@ fn remove_stale(path: &Path) -> io::Result<()> {
         }
         Ok(_) => (),
     }
-    match UnixStream::connect(path) {
-        Ok(_) => Err(named(
-            ErrorKind::AddrInUse,
-            "another daemon listens here; stop it or choose another path",
-        )),
-        Err(e) if e.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
-        Err(e) => Err(named(e.kind(), &e.to_string())),
+    let deadline = Instant::now() + PREDECESSOR_END;
+    loop {
+        match UnixStream::connect(path) {
+            Ok(_) if Instant::now() < deadline => thread::sleep(PREDECESSOR_END / 40),
+            Ok(_) => {
+                return Err(named(
+                    ErrorKind::AddrInUse,
+                    "another daemon listens here; stop it or choose another path",
+                ));
+            }
+            Err(e) if e.kind() == ErrorKind::ConnectionRefused => return fs::remove_file(path),
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(named(e.kind(), &e.to_string())),
+        }
     }
 }
 

@@ -242,6 +242,19 @@ fn a_socket_in_use_is_not_taken_and_a_stale_one_is() {
 }
 
 #[test]
+fn a_predecessor_that_is_still_ending_is_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ending.sock");
+    let old = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let end = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        drop(old);
+    });
+    drop(Server::bind(&path, Roles::default()).unwrap());
+    end.join().unwrap();
+}
+
+#[test]
 fn an_absent_daemon_is_named() {
     match Client::connect("/nonexistent/d.sock").map(drop) {
         Err(ClientError::Connection(text)) => {
