@@ -165,6 +165,12 @@ impl<'a> Args<'a> {
         self.defined.push((name.to_string(), value));
     }
 
+    /// Defines what a name stands for where this kind of thing is expected, for elements built later.
+    pub fn define_meaning(&mut self, kind: &'static str, name: &str, value: &str) {
+        let value = Definition::Meaning(kind, value.to_string());
+        self.defined.push((name.to_string(), value));
+    }
+
     /// How many inputs the element has.
     pub fn inputs(&self) -> usize {
         self.ports.0

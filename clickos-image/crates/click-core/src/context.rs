@@ -7,6 +7,7 @@ use core::cell::RefCell;
 use crate::args::Surroundings;
 use crate::batch::Batch;
 use crate::device::Device;
+use crate::element::Element;
 use crate::engine::Engine;
 use crate::environment::{Host, Limits};
 use crate::error::HandlerError;
@@ -204,6 +205,13 @@ impl<'a> Context<'a> {
     pub fn handler_info(&self, name: &str) -> Option<HandlerInfo> {
         let name = self.engine.resolve(self.me, name).ok()?;
         self.engine.info(&name).ok()
+    }
+
+    /// Looks at another element; its name is looked up from this element's compound outwards. `None` if
+    /// there is no such element, or it is running.
+    pub fn peer<R>(&mut self, name: &str, look: impl FnOnce(&mut dyn Element) -> R) -> Option<R> {
+        let index = self.engine.find_element(self.me, name)?;
+        self.engine.slots[index].element.as_deref_mut().map(look)
     }
 
     /// Whether an element has work: its task is scheduled, or its timer is set. Its name is looked up

@@ -76,6 +76,8 @@ pub struct Limits {
     pub packet_buffers: usize,
     /// Entries of one table: rules, routes, ARP entries.
     pub table_entries: usize,
+    /// Flows of one table.
+    pub flows: usize,
     /// Bytes of a value given to a handler.
     pub handler_bytes: usize,
     /// Packets that travel together at most; 1 gives Click's order packet by packet.
@@ -93,6 +95,7 @@ impl Default for Limits {
             ports: 1024,
             packet_buffers: 4096,
             table_entries: 65_536,
+            flows: 65_536,
             handler_bytes: 1 << 20,
             batch: 32,
             console_lines_per_s: 1000,

@@ -19,6 +19,8 @@ pub struct Named {
     pub prefix: Option<u8>,
     /// The offset of the annotation it names.
     pub annotation: Option<usize>,
+    /// What else it stands for, by kind, such as a port of UDP.
+    pub meanings: BTreeMap<&'static str, String>,
 }
 
 /// What an element defines a name to be.
@@ -27,6 +29,8 @@ pub(crate) enum Definition {
     Address(String),
     /// The annotation at this offset.
     Annotation(usize),
+    /// Something of this kind, as it is written.
+    Meaning(&'static str, String),
 }
 
 /// Names for addresses.
@@ -64,6 +68,11 @@ impl Names {
             Definition::Address(value) => self.define_address(element, name, value, environment),
             Definition::Annotation(offset) => {
                 self.entry(element, name).annotation = Some(*offset);
+                Ok(())
+            }
+            Definition::Meaning(kind, text) => {
+                let meanings = &mut self.entry(element, name).meanings;
+                meanings.insert(kind, text.clone());
                 Ok(())
             }
         }

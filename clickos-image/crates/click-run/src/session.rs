@@ -83,6 +83,7 @@ fn environment(options: &Options) -> Environment {
         limits: Limits {
             console_lines_per_s: u32::MAX,
             packet_buffers: 1 << 20,
+            flows: 1 << 23,
             ..Limits::default()
         },
         seed: options.random_seed,

@@ -84,6 +84,7 @@ fn limits(heap_bytes: u64) -> Limits {
         elements: per(16 << 10, usual.elements),
         connections: per(4 << 10, usual.connections),
         table_entries: per(1 << 10, usual.table_entries),
+        flows: per(1 << 10, usual.flows),
         ..usual
     }
 }
