@@ -4,7 +4,6 @@ use crate::node::{self, Node};
 use crate::people::People;
 use crate::requests::Requests;
 use crate::routers::Routers;
-use crate::store::{Link, Store};
 use crate::wish::Handled;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -13,6 +12,7 @@ use clickos_protocol::{ROOT, ROUTERS};
 use core::cell::{Cell, RefCell};
 use core::convert::Infallible;
 use xenstore::Error;
+use xenstore::{Link, Store};
 
 /// Complaints about the store go to the console at most this often.
 const COMPLAINT_NS: u64 = 1_000_000_000;

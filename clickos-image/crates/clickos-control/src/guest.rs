@@ -2,7 +2,6 @@
 //! A guest: its routers and its control thread, driven by one loop.
 use crate::control::Control;
 use crate::routers::Routers;
-use crate::store::{Link, Store};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use click_core::{Environment, Progress, Registry};
@@ -11,6 +10,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use xenstore::Error;
+use xenstore::{Link, Store};
 
 /// Routers and control thread of one guest.
 pub struct Guest<S> {
@@ -26,7 +26,7 @@ impl<S: Store + 'static> Guest<S> {
     pub fn new(store: Rc<RefCell<S>>, registry: Registry, environment: Environment) -> Self {
         let routers = Rc::new(RefCell::new(Routers::new(registry, environment)));
         let clock = Rc::new(Cell::new(0));
-        let link = Link::new(Rc::clone(&store));
+        let link = Link::new(Rc::clone(&store), "control");
         let control = Control::new(link, Rc::clone(&routers), Rc::clone(&clock));
         Self {
             store,

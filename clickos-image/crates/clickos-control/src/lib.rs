@@ -20,8 +20,7 @@ mod requests;
 mod routers;
 #[cfg(any(test, feature = "simulator"))]
 pub mod simulator;
-mod store;
 mod wish;
 
 pub use guest::Guest;
-pub use store::Store;
+pub use xenstore::Store;

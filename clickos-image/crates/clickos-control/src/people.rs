@@ -3,12 +3,12 @@
 use crate::control::Control;
 use crate::node::{self, Handler};
 use crate::report::REPORT_MAX;
-use crate::store::Store;
 use crate::wish::hash;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use xenstore::Error;
+use xenstore::Store;
 
 /// Element nodes the guest makes at most.
 const NODES_MAX: usize = 64;

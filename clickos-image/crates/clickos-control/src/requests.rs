@@ -2,13 +2,13 @@
 //! Handler requests of programs and their answers.
 use crate::control::Control;
 use crate::node;
-use crate::store::Store;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use clickos_protocol::{ANSWER_MAX, ANSWER_NODES, Answer, Command, GUEST_PIECE, Joined, Joiner};
 use xenstore::Error;
+use xenstore::Store;
 
 /// Answers that were not taken away yet.
 const OPEN_MAX: usize = 16;

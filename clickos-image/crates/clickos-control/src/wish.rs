@@ -3,11 +3,11 @@
 use crate::control::Control;
 use crate::node;
 use crate::report;
-use crate::store::Store;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use xenstore::Error;
+use xenstore::Store;
 
 /// How often a wish that changes while it is read is read again at once.
 const TRIES: u32 = 8;

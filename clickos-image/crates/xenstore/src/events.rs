@@ -18,10 +18,15 @@ impl<const MAX: usize> Events<MAX> {
             return;
         }
         if self.queue.len() == MAX {
-            self.queue.clear();
-            self.lost = true;
+            self.lose();
         }
         self.queue.push_back(event);
+    }
+
+    /// Drops all events.
+    pub fn lose(&mut self) {
+        self.queue.clear();
+        self.lost = true;
     }
 
     /// The next event.

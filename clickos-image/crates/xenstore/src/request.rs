@@ -123,6 +123,11 @@ impl Request {
         Self::new(Kind::Unwatch, Tx::NONE, path, &terminated(token)?)
     }
 
+    /// Asks whether a domain is connected and not dying; the answer is `T` or `F`.
+    pub fn is_introduced(domid: u16) -> Self {
+        Self::plain(Kind::IsDomainIntroduced, &[&domid.to_string()])
+    }
+
     /// Starts a transaction; the answer is read by [`Tx::from_reply`].
     pub fn transaction_start() -> Self {
         Self::plain(Kind::TransactionStart, &[""])
@@ -155,6 +160,11 @@ impl Request {
     /// The node it is about; empty if it is not about one.
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    /// Whether it sets a watch.
+    pub(crate) fn is_watch(&self) -> bool {
+        self.kind == Kind::Watch
     }
 
     /// The message's bytes with this request number.

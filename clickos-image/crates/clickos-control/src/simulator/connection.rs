@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A domain's connection to the simulated store.
 use super::Simulator;
-use crate::store::Store;
 use alloc::string::ToString;
 use alloc::vec::Vec;
+use xenstore::Store;
 use xenstore::{Error, Header, Request, WatchEvent};
 
 /// A domain's connection; requests go through the real encoder.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The store as the control thread sees it: one request at a time, waited for without blocking.
+//! The store as a guest's threads see it: one request at a time, waited for without blocking.
+use crate::{Code, Error, Notify, Page, Request, RingClient, Tx, WatchEvent, names};
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::future::poll_fn;
 use core::task::Poll;
-use xenstore::{Code, Error, Notify, Page, Request, RingClient, Tx, WatchEvent};
 
 /// A non-blocking connection to the store.
 pub trait Store {
@@ -42,13 +42,16 @@ impl<P: Page, N: Notify> Store for RingClient<P, N> {
 }
 
 /// The store's requests as asynchronous functions.
-pub(crate) struct Link<S> {
+pub struct Link<S> {
     store: Rc<RefCell<S>>,
+    /// Of this link's watches.
+    token: &'static str,
 }
 
 impl<S: Store> Link<S> {
-    pub(crate) fn new(store: Rc<RefCell<S>>) -> Self {
-        Self { store }
+    /// Requests over `store`, whose watches bear `token`.
+    pub fn new(store: Rc<RefCell<S>>, token: &'static str) -> Self {
+        Self { store, token }
     }
 
     async fn call(&self, request: Request) -> Result<Vec<u8>, Error> {
@@ -61,7 +64,7 @@ impl<S: Store> Link<S> {
     }
 
     /// The next watch event, `None` when some were lost.
-    pub(crate) async fn event(&self) -> Result<Option<WatchEvent>, Error> {
+    pub async fn event(&self) -> Result<Option<WatchEvent>, Error> {
         poll_fn(|_| match self.store.borrow_mut().poll_event() {
             Ok(None) => Poll::Pending,
             Ok(event) => Poll::Ready(Ok(event)),
@@ -71,26 +74,31 @@ impl<S: Store> Link<S> {
         .await
     }
 
-    pub(crate) async fn watch(&self, path: &str) -> Result<(), Error> {
-        self.call(Request::watch(path, "control")?).await.map(drop)
+    /// Watches a node and all below it; one event comes at once.
+    pub async fn watch(&self, path: &str) -> Result<(), Error> {
+        self.call(Request::watch(path, self.token)?).await.map(drop)
     }
 
-    pub(crate) async fn read(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
+    /// Reads a value; `None` if it is missing or kept from us.
+    pub async fn read(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
         none_if_missing(self.call(Request::read(Tx::NONE, path)?).await)
     }
 
-    pub(crate) async fn list(&self, path: &str) -> Result<Vec<String>, Error> {
+    /// The children's names.
+    pub async fn list(&self, path: &str) -> Result<Vec<String>, Error> {
         let reply = self.call(Request::directory(Tx::NONE, path)?).await;
-        none_if_missing(reply)?.map_or_else(|| Ok(Vec::new()), |bytes| xenstore::names(&bytes))
+        none_if_missing(reply)?.map_or_else(|| Ok(Vec::new()), |bytes| names(&bytes))
     }
 
-    pub(crate) async fn write(&self, path: &str, value: &[u8]) -> Result<(), Error> {
+    /// Writes a value.
+    pub async fn write(&self, path: &str, value: &[u8]) -> Result<(), Error> {
         self.call(Request::write(Tx::NONE, path, value)?)
             .await
             .map(drop)
     }
 
-    pub(crate) async fn remove(&self, path: &str) -> Result<(), Error> {
+    /// Removes a node and all below it.
+    pub async fn remove(&self, path: &str) -> Result<(), Error> {
         none_if_missing(self.call(Request::rm(Tx::NONE, path)?).await).map(drop)
     }
 }

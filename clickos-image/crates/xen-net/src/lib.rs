@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A guest's network devices on Xen: netfront, against any netback, and the vale port, against
+//! valed (`docs/rings.md`).
+//!
+//! Everything is a state machine over [`Platform`] (grants, event channels, shared memory) and
+//! [`xenstore::Store`]; nothing waits, and nothing here has `unsafe` code.
+#![no_std]
+#![forbid(unsafe_code)]
+extern crate alloc;
+
+mod platform;
+
+pub use platform::{Access, DomId, EvtchnPort, GrantRef, Platform};

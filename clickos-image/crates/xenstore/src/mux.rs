@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One connection to the store for several threads of a guest.
+//!
+//! Each user has one request at a time, as if the connection were its own; watch events go to the
+//! user whose token they bear. After a resume the toolstack has made a new connection, of which
+//! the store knows nothing: [`Mux::reconnect`] sets all watches again and repeats the request
+//! under way, so the users only see that everything they watch may have changed.
+use crate::events::Events;
+use crate::{Error, Request, Store, WatchEvent};
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+
+/// Watch events kept for one user.
+const EVENTS_MAX: usize = 1024;
+
+/// The shared connection.
+pub struct Mux<S> {
+    store: S,
+    users: Vec<User>,
+    /// Who waits for the answer under way.
+    turn: Option<Turn>,
+    /// Whose request went last; the next users come first.
+    last: usize,
+    /// Watches to be set again after a reconnect.
+    again: VecDeque<Request>,
+    broken: Option<Error>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    User(usize),
+    /// A watch that is set again; nobody waits for the answer.
+    Own,
+}
+
+struct User {
+    token: String,
+    request: Option<Request>,
+    reply: Option<Result<Vec<u8>, Error>>,
+    events: Events<EVENTS_MAX>,
+    watches: Vec<Request>,
+}
+
+impl<S: Store> Mux<S> {
+    /// Shares this connection.
+    pub fn new(store: S) -> Rc<RefCell<Self>> {
+        Rc::new(RefCell::new(Self {
+            store,
+            users: Vec::new(),
+            turn: None,
+            last: 0,
+            again: VecDeque::new(),
+            broken: None,
+        }))
+    }
+
+    /// A user's connection; all its watches bear `token`, which no other user has.
+    pub fn handle(mux: &Rc<RefCell<Self>>, token: &str) -> Handle<S> {
+        let mut shared = mux.borrow_mut();
+        shared.users.push(User {
+            token: token.into(),
+            request: None,
+            reply: None,
+            events: Events::default(),
+            watches: Vec::new(),
+        });
+        let user = shared.users.len() - 1;
+        let mux = Rc::clone(mux);
+        Handle { mux, user }
+    }
+
+    /// The connection itself, for last words.
+    pub fn store_mut(&mut self) -> &mut S {
+        &mut self.store
+    }
+
+    /// Goes on with a new connection after a resume.
+    pub fn reconnect(&mut self, store: S) {
+        self.store = store;
+        self.turn = None;
+        self.broken = None;
+        self.again = self
+            .users
+            .iter()
+            .flat_map(|u| &u.watches)
+            .cloned()
+            .collect();
+        self.pump();
+    }
+
+    fn pump(&mut self) {
+        self.store.pump();
+        while self.take_reply() && self.send_next() {}
+        self.take_events();
+    }
+
+    /// True if no answer is awaited any more.
+    fn take_reply(&mut self) -> bool {
+        let Some(turn) = self.turn else { return true };
+        let Some(reply) = self.store.poll_reply() else {
+            return false;
+        };
+        self.turn = None;
+        if let Turn::User(user) = turn {
+            self.users[user].answered(reply);
+        }
+        true
+    }
+
+    /// True if something was sent.
+    fn send_next(&mut self) -> bool {
+        let own = self.again.pop_front().map(|request| (Turn::Own, request));
+        let Some((turn, request)) = own.or_else(|| self.next_user()) else {
+            return false;
+        };
+        match self.store.submit(&request) {
+            Ok(()) => self.turn = Some(turn),
+            Err(error) => self.fail(error),
+        }
+        self.turn.is_some()
+    }
+
+    /// The next user in turn that has a request.
+    fn next_user(&mut self) -> Option<(Turn, Request)> {
+        let count = self.users.len();
+        let mut order = (1..=count).map(|step| (self.last + step) % count);
+        let user = order.find(|u| self.users[*u].request.is_some())?;
+        self.last = user;
+        let request = self.users[user].request.clone()?;
+        Some((Turn::User(user), request))
+    }
+
+    fn fail(&mut self, error: Error) {
+        for user in &mut self.users {
+            let waiting = user.request.take();
+            user.reply = waiting.map(|_| Err(error.clone())).or(user.reply.take());
+        }
+        self.broken = Some(error);
+    }
+
+    fn take_events(&mut self) {
+        loop {
+            match self.store.poll_event() {
+                Ok(None) => return,
+                Ok(Some(event)) => self.deliver(event),
+                Err(Error::EventsLost) => self.users.iter_mut().for_each(|u| u.events.lose()),
+                Err(error) => return self.broken = Some(error),
+            }
+        }
+    }
+
+    fn deliver(&mut self, event: WatchEvent) {
+        if let Some(user) = self.users.iter_mut().find(|u| u.token == event.token) {
+            user.events.keep(event);
+        }
+    }
+}
+
+impl User {
+    fn answered(&mut self, reply: Result<Vec<u8>, Error>) {
+        if let Some(request) = self.request.take() {
+            if request.is_watch() && reply.is_ok() && !self.watches.contains(&request) {
+                self.watches.push(request);
+            }
+        }
+        self.reply = Some(reply);
+    }
+}
+
+/// One user's view of a shared connection.
+pub struct Handle<S> {
+    mux: Rc<RefCell<Mux<S>>>,
+    user: usize,
+}
+
+impl<S: Store> Store for Handle<S> {
+    fn pump(&mut self) {
+        self.mux.borrow_mut().pump();
+    }
+
+    fn submit(&mut self, request: &Request) -> Result<(), Error> {
+        let mut mux = self.mux.borrow_mut();
+        if let Some(error) = &mux.broken {
+            return Err(error.clone());
+        }
+        let user = &mut mux.users[self.user];
+        if user.request.is_some() || user.reply.is_some() {
+            return Err(Error::Protocol("a request is under way"));
+        }
+        user.request = Some(request.clone());
+        mux.pump();
+        Ok(())
+    }
+
+    fn poll_reply(&mut self) -> Option<Result<Vec<u8>, Error>> {
+        self.mux.borrow_mut().users[self.user].reply.take()
+    }
+
+    fn poll_event(&mut self) -> Result<Option<WatchEvent>, Error> {
+        let mut mux = self.mux.borrow_mut();
+        let event = mux.users[self.user].events.take()?;
+        match (&event, &mux.broken) {
+            (None, Some(error)) => Err(error.clone()),
+            _ => Ok(event),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Tx;
+    use alloc::string::ToString;
+    use alloc::vec;
+
+    /// A connection that answers each request with its path, when told to.
+    #[derive(Default)]
+    struct Echo {
+        sent: Rc<RefCell<Vec<String>>>,
+        reply: Option<Vec<u8>>,
+        answers: bool,
+        events: VecDeque<Result<WatchEvent, Error>>,
+    }
+
+    impl Store for Echo {
+        fn pump(&mut self) {}
+        fn submit(&mut self, request: &Request) -> Result<(), Error> {
+            self.sent.borrow_mut().push(request.path().to_string());
+            self.reply = Some(request.path().into());
+            Ok(())
+        }
+        fn poll_reply(&mut self) -> Option<Result<Vec<u8>, Error>> {
+            self.reply.take_if(|_| self.answers).map(Ok)
+        }
+        fn poll_event(&mut self) -> Result<Option<WatchEvent>, Error> {
+            self.events.pop_front().transpose()
+        }
+    }
+
+    fn echo(answers: bool) -> (Echo, Rc<RefCell<Vec<String>>>) {
+        let echo = Echo {
+            answers,
+            ..Echo::default()
+        };
+        let sent = Rc::clone(&echo.sent);
+        (echo, sent)
+    }
+
+    fn read(path: &str) -> Request {
+        Request::read(Tx::NONE, path).unwrap()
+    }
+
+    fn event(token: &str) -> WatchEvent {
+        let (path, token) = ("p".into(), token.into());
+        WatchEvent { path, token }
+    }
+
+    #[test]
+    fn users_take_turns_and_get_their_own_answers() {
+        let (store, sent) = echo(false);
+        let mux = Mux::new(store);
+        let mut users: Vec<_> = ["a", "b", "c"].map(|t| Mux::handle(&mux, t)).into();
+        for (user, path) in users.iter_mut().zip(["x", "y", "z"]) {
+            user.submit(&read(path)).unwrap();
+        }
+        assert!(users[0].submit(&read("again")).is_err());
+        assert_eq!(*sent.borrow(), ["x"]);
+        mux.borrow_mut().store_mut().answers = true;
+        users[2].pump();
+        let answers: Vec<_> = users.iter_mut().map(Store::poll_reply).collect();
+        assert_eq!(answers, ["x", "y", "z"].map(|p| Some(Ok(p.into()))));
+        assert_eq!(users[0].poll_reply(), None);
+    }
+
+    #[test]
+    fn one_busy_user_does_not_starve_another() {
+        let (store, sent) = echo(true);
+        let mux = Mux::new(store);
+        let (mut busy, mut other) = (Mux::handle(&mux, "a"), Mux::handle(&mux, "b"));
+        mux.borrow_mut().store_mut().answers = false;
+        busy.submit(&read("busy")).unwrap();
+        other.submit(&read("other")).unwrap();
+        mux.borrow_mut().store_mut().answers = true;
+        busy.pump();
+        busy.poll_reply().unwrap().unwrap();
+        busy.submit(&read("busy2")).unwrap();
+        assert_eq!(*sent.borrow(), ["busy", "other", "busy2"]);
+    }
+
+    #[test]
+    fn events_go_to_the_token_and_their_loss_to_all() {
+        let (mut store, _) = echo(true);
+        store.events = vec![Ok(event("b")), Ok(event("nobody"))].into();
+        let mux = Mux::new(store);
+        let (mut a, mut b) = (Mux::handle(&mux, "a"), Mux::handle(&mux, "b"));
+        a.pump();
+        assert_eq!(a.poll_event(), Ok(None));
+        assert_eq!(b.poll_event(), Ok(Some(event("b"))));
+        mux.borrow_mut().store_mut().events = vec![Err(Error::EventsLost)].into();
+        a.pump();
+        for user in [&mut a, &mut b] {
+            assert_eq!(user.poll_event(), Err(Error::EventsLost));
+            assert_eq!(user.poll_event(), Ok(None));
+        }
+    }
+
+    #[test]
+    fn a_reconnect_sets_watches_again_and_repeats_the_request_under_way() {
+        let mux = Mux::new(echo(true).0);
+        let mut user = Mux::handle(&mux, "a");
+        user.submit(&Request::watch("w", "a").unwrap()).unwrap();
+        user.poll_reply().unwrap().unwrap();
+        mux.borrow_mut().store_mut().answers = false;
+        user.submit(&read("x")).unwrap();
+        let (store, sent) = echo(true);
+        mux.borrow_mut().reconnect(store);
+        assert_eq!(*sent.borrow(), ["w", "x"]);
+        assert_eq!(user.poll_reply(), Some(Ok(b"x".to_vec())));
+        assert_eq!(user.poll_reply(), None);
+    }
+
+    #[test]
+    fn a_broken_connection_is_told_to_everybody() {
+        let (mut store, _) = echo(true);
+        store.events = vec![Err(Error::Protocol("bad"))].into();
+        let mux = Mux::new(store);
+        let mut user = Mux::handle(&mux, "a");
+        user.pump();
+        assert!(user.submit(&read("x")).unwrap_err().is_fatal());
+        assert!(user.poll_event().unwrap_err().is_fatal());
+    }
+}
