@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What an element can do while it is called.
+use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::String;
 use core::cell::RefCell;
@@ -199,6 +200,30 @@ impl<'a> Context<'a> {
     pub fn write_handler(&mut self, name: &str, value: &str) -> Result<(), HandlerError> {
         let name = self.engine.resolve(self.me, name)?;
         self.engine.write(&[(&name, value.as_bytes())])
+    }
+
+    /// Like `write_handler`, for an element whose own handlers may be called by what is called: `me` is in
+    /// its place meanwhile.
+    ///
+    /// # Errors
+    /// As `write_handler`.
+    pub fn write_handler_from<T: Element + Default>(
+        &mut self,
+        me: &mut T,
+        name: &str,
+        value: &str,
+    ) -> Result<(), HandlerError> {
+        let index = self.me;
+        self.engine.slots[index].element = Some(Box::new(core::mem::take(me)));
+        let written = self.write_handler(name, value);
+        let element = self.engine.slots[index].element.as_deref_mut();
+        let own = element.and_then(|e| e.as_any_mut().downcast_mut::<T>());
+        core::mem::swap(
+            me,
+            own.expect("it was put there, and calls leave elements in their places"),
+        );
+        self.engine.slots[index].element = None;
+        written
     }
 
     /// The handler of this name as seen from the element, if there is one.

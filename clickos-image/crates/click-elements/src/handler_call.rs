@@ -20,6 +20,31 @@ impl HandlerCall {
         }
     }
 
+    /// Like `make`, for an element whose own handlers may be called by what is called.
+    pub fn make_from<T: Element + Default>(&self, ctx: &mut Context<'_>, caller: &mut T) {
+        if let Err(error) = ctx.write_handler_from(caller, &self.name, &self.value) {
+            let line = format!("{}: {error}", ctx.name());
+            ctx.print(&line);
+        }
+    }
+
+    /// The call with `value` in the place of the variable `$name` or `${name}`.
+    pub fn with(&self, name: &str, value: &str) -> Self {
+        let all = self.value.replace(&format!("${{{name}}}"), value);
+        let bare = format!("${name}");
+        let mut parts = all.split(&bare);
+        let mut expanded = parts.next().unwrap_or("").to_string();
+        for part in parts {
+            let longer_name = part.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            expanded += if longer_name { &bare } else { value };
+            expanded += part;
+        }
+        Self {
+            name: self.name.clone(),
+            value: expanded,
+        }
+    }
+
     /// The error of a call that leads nowhere, for `initialize`.
     pub fn check(&self, ctx: &Context<'_>) -> Result<(), String> {
         match ctx.handler_info(&self.name) {
@@ -79,5 +104,20 @@ impl FromArg for CountCall {
 impl core::fmt::Display for CountCall {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{} {}", self.at, self.call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_whole_words() {
+        let call = |value: &str| HandlerCall {
+            name: "s.run".to_string(),
+            value: value.to_string(),
+        };
+        assert_eq!(call("$t ${t}x $to").with("t", "1.5"), call("1.5 1.5x $to"));
+        assert_eq!(call("t").with("t", "1.5"), call("t"));
     }
 }

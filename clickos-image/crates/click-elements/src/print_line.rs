@@ -28,8 +28,14 @@ impl Contents {
     }
 }
 
-/// Appends a time in seconds, with micro- or, where there are any, nanoseconds.
+/// Appends a time in seconds, with micro- or, where there are any, nanoseconds. Times before the epoch are
+/// in two's complement.
 pub fn stamp(line: &mut String, ns: u64) {
+    let (sign, ns) = match ns as i64 {
+        signed @ ..0 => ("-", signed.unsigned_abs()),
+        _ => ("", ns),
+    };
+    line.push_str(sign);
     let (seconds, fraction) = (ns / 1_000_000_000, ns % 1_000_000_000);
     let _ = match fraction % 1000 {
         0 => write!(line, "{seconds}.{:06}", fraction / 1000),

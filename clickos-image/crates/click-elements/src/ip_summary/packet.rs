@@ -229,8 +229,17 @@ pub const EXTRA_PACKETS: usize = 24;
 /// Offset of the annotation for the time of the first packet of a flow.
 const FIRST_TIMESTAMP: usize = 32;
 
+/// A time with microseconds; before the epoch it is in two's complement.
 fn time(ns: u64) -> String {
-    format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
+    let (sign, ns) = match ns as i64 {
+        signed @ ..0 => ("-", signed.unsigned_abs()),
+        _ => ("", ns),
+    };
+    format!(
+        "{sign}{}.{:06}",
+        ns / 1_000_000_000,
+        ns % 1_000_000_000 / 1000
+    )
 }
 
 fn flags(bits: u16) -> String {

@@ -14,6 +14,7 @@ pub mod rated_splitter;
 pub mod rated_unqueue;
 pub mod shaper;
 pub mod stride;
+pub mod time;
 pub mod timed_unqueue;
 pub mod token_bucket;
 

@@ -11,37 +11,33 @@
 //! # Example
 //! `InfiniteSource -> SetTimestamp -> Queue -> DelayUnqueue(0.1) -> Discard;`
 use crate::prelude::*;
+use crate::standard::time::Time;
 
 pub static ELEMENT: Class = Class {
     name: "SetTimestamp",
     args: &[optional("TIMESTAMP"), keyword("FIRST")],
     build: |a| {
-        let (time, first) = (a.opt::<Span>("TIMESTAMP"), a.or("FIRST", false));
+        let (time, first) = (a.opt("TIMESTAMP"), a.or("FIRST", false));
         Some(Box::new(SetTimestamp {
-            ns: time?.map(|t| t.ns),
+            time: time?,
             first: first?,
         }))
     },
     ..Class::DEFAULT
 };
 
-/// Offset of the annotation with the timestamp of a flow's first packet, eight bytes.
-const FIRST_TIMESTAMP: usize = 32;
-
 struct SetTimestamp {
-    ns: Option<u64>,
+    time: Option<Time>,
     first: bool,
 }
 
 impl Element for SetTimestamp {
     fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let ns = self.ns.unwrap_or(ctx.now_ns());
+        let time = self.time.unwrap_or(Time::now(ctx));
         if self.first {
-            for (offset, byte) in (FIRST_TIMESTAMP..).zip(ns.to_le_bytes()) {
-                packet.anno_mut().set_u8(offset, byte);
-            }
+            time.put_first(&mut packet);
         } else {
-            packet.set_timestamp_ns(ns);
+            time.put(&mut packet);
         }
         Out::Port(0, packet)
     }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Adds a time to the timestamp annotation of packets.
+//!
+//! # Synopsis
+//! `AdjustTimestamp([TIME, FIRST, ALL])`: adds TIME (default 0), which may be negative, in seconds. Packets without a
+//! timestamp are changed only with ALL (default false). With FIRST (default false) the annotation of a flow's first
+//! packet is changed instead.
+//! # Ports
+//! 1/1, agnostic.
+//! # Handlers
+//! * `time` (read, write): TIME.
+//! # Example
+//! `FromDump(night.pcap) -> AdjustTimestamp(-3600) -> ToDump(winter.pcap);`
+use crate::prelude::*;
+use crate::standard::time::Time;
+
+pub static ELEMENT: Class = Class {
+    name: "AdjustTimestamp",
+    args: &[optional("TIME"), keyword("FIRST"), keyword("ALL")],
+    handlers: &[read_write("time")],
+    build: |a| {
+        let (time, first) = (a.or("TIME", Time(0)), a.or("FIRST", false));
+        let all = a.or("ALL", false);
+        Some(Box::new(AdjustTimestamp {
+            time: time?,
+            first: first?,
+            all: all?,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct AdjustTimestamp {
+    time: Time,
+    first: bool,
+    all: bool,
+}
+
+impl Element for AdjustTimestamp {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let before = match self.first {
+            true => Time::first_of(&packet),
+            false => Time::of(&packet),
+        };
+        if before.is_unset() && !self.all {
+            return Out::Port(0, packet);
+        }
+        let after = before.plus(self.time);
+        if self.first {
+            after.put_first(&mut packet);
+        } else {
+            after.put(&mut packet);
+        }
+        Out::Port(0, packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "time" => text(self.time),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "time" => on_value(view, value, |me: &mut Self, time, _| me.time = time),
+            _ => undeclared(handler),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Writes the timestamp annotation of packets into their data.
+//!
+//! # Synopsis
+//! `StoreTimestamp(OFFSET)` or `StoreTimestamp(TAIL true)`: at OFFSET, or behind the data. The packet grows as
+//! needed. Eight bytes: nanoseconds since the epoch, little-endian.
+//! # Ports
+//! 1/1, agnostic. Packets that would become too long are dropped.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `FromDevice(0) -> SetTimestamp -> StoreTimestamp(TAIL true) -> ToDevice(1);`
+use crate::prelude::*;
+use crate::standard::time::Time;
+
+pub static ELEMENT: Class = Class {
+    name: "StoreTimestamp",
+    args: &[optional("OFFSET"), keyword("TAIL")],
+    build: |a| {
+        let (offset, tail) = (a.opt("OFFSET"), a.or("TAIL", false));
+        let offset = offset?;
+        if offset.is_some() == tail? {
+            a.error("OFFSET", "give either OFFSET or TAIL");
+        }
+        Some(Box::new(StoreTimestamp { offset }))
+    },
+    ..Class::DEFAULT
+};
+
+struct StoreTimestamp {
+    /// Behind the data if there is none.
+    offset: Option<usize>,
+}
+
+/// Bytes of a timestamp.
+const SIZE: usize = 8;
+
+impl Element for StoreTimestamp {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let offset = self.offset.unwrap_or(packet.len());
+        let end = offset.saturating_add(SIZE);
+        let missing = end.saturating_sub(packet.len());
+        if end > click_core::MAX_PACKET || !packet.put(missing) {
+            return Out::Drop;
+        }
+        let bytes = Time::of(&packet).0.to_le_bytes();
+        packet.data_mut()[offset..end].copy_from_slice(&bytes);
+        Out::Port(0, packet)
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Notes the earliest and the latest timestamp of packets.
+//!
+//! # Synopsis
+//! `TimeRange([SIMPLE])`: with SIMPLE (default false) packets come in the order of their time, and the last one is
+//! taken for the latest.
+//! # Ports
+//! 1/1, agnostic.
+//! # Handlers
+//! * `first`, `last` (read): the earliest and the latest time, 0 before the first packet.
+//! * `range` (read): both. `interval` (read): the time between them.
+//! * `reset` (write): forgets both.
+//! # Example
+//! `FromDump(in.pcap, STOP true) -> t :: TimeRange -> Discard; DriverManager(pause, print t.interval);`
+use crate::prelude::*;
+use crate::standard::time::Time;
+
+pub static ELEMENT: Class = Class {
+    name: "TimeRange",
+    args: &[keyword("SIMPLE")],
+    handlers: &[
+        read("first"),
+        read("last"),
+        read("range"),
+        read("interval"),
+        write("reset"),
+    ],
+    build: |a| {
+        Some(Box::new(TimeRange {
+            simple: a.or("SIMPLE", false)?,
+            first: Time(0),
+            last: Time(0),
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct TimeRange {
+    simple: bool,
+    first: Time,
+    last: Time,
+}
+
+impl Element for TimeRange {
+    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
+        let time = Time::of(&packet);
+        if self.first.is_unset() {
+            (self.first, self.last) = (time, time);
+        } else if self.simple {
+            self.last = time;
+        } else {
+            (self.first, self.last) = (self.first.min(time), self.last.max(time));
+        }
+        Out::Port(0, packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "first" => text(self.first),
+            "last" => text(self.last),
+            "range" => text(format!("{} {}", self.first, self.last)),
+            "interval" => text(self.last.minus(self.first)),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, _view: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "reset" => on_write(|me: &mut Self, _| (me.first, me.last) = (Time(0), Time(0))),
+            _ => undeclared(handler),
+        }
+    }
+}
