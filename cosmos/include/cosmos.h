@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libcosmos: guests of a Xen host.
+ *
+ * One cosmos_ctx serves any number of threads. Every call that can fail
+ * returns 0 or one of enum cosmos_code, and then writes a message for a
+ * person to *err, which may be NULL. Nothing of the library is global.
+ *
+ * Sizes are in the unit of their name; times are in milliseconds.
+ */
+#ifndef COSMOS_H
+#define COSMOS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Raised by every change that breaks a caller; cosmos_open checks it. */
+#define COSMOS_API_VERSION 1
+
+/* A domain that does not exist. */
+#define COSMOS_NO_DOMAIN UINT32_MAX
+
+#define COSMOS_MESSAGE_BYTES 512
+#define COSMOS_NAME_BYTES 256
+
+enum cosmos_code {
+    COSMOS_OK = 0,
+    COSMOS_INVALID,      /* an argument is wrong: the message names it */
+    COSMOS_NO_MEMORY,    /* of this process or of the host */
+    COSMOS_NOT_FOUND,    /* no such domain, vif, router or handler */
+    COSMOS_EXISTS,       /* the name, UUID or vif is taken */
+    COSMOS_BAD_IMAGE,    /* the image is no kernel Xen can start */
+    COSMOS_HOST,         /* libxl or the hypervisor failed */
+    COSMOS_STORE,        /* the Xen store refused or is gone */
+    COSMOS_TIMEOUT,      /* the guest did not answer in time */
+    COSMOS_REFUSED,      /* the guest said no: the message is its own */
+    COSMOS_DEAD,         /* the guest is gone, crashed or shut down */
+};
+
+struct cosmos_error {
+    enum cosmos_code code;
+    char message[COSMOS_MESSAGE_BYTES];
+};
+
+struct cosmos_ctx;
+
+/* Opens the host. api_version is COSMOS_API_VERSION of the caller. */
+int cosmos_open(struct cosmos_ctx **out, unsigned api_version,
+                struct cosmos_error *err);
+
+/* Closes the host; guests go on. NULL is allowed. */
+void cosmos_close(struct cosmos_ctx *ctx);
+
+/* The code's name in lower case with hyphens, for logs. */
+const char *cosmos_code_name(enum cosmos_code code);
+
+/*---------- domains ----------*/
+
+enum cosmos_type { COSMOS_PV, COSMOS_PVH };
+
+struct cosmos_spec {
+    const char *name;          /* unique on the host */
+    uint8_t uuid[16];
+    enum cosmos_type type;
+    const void *image;         /* an ELF kernel; copied before the call returns */
+    size_t image_bytes;
+    const char *cmdline;       /* NULL: none */
+    uint32_t memory_kib;
+};
+
+/* Creates a domain, paused; *domid is set only when 0 is returned, and a
+ * failure leaves nothing behind. */
+int cosmos_domain_create(struct cosmos_ctx *ctx,
+                         const struct cosmos_spec *spec, uint32_t *domid,
+                         struct cosmos_error *err);
+
+/* Creates a domain, paused, from what cosmos_domain_save wrote to fd.
+ * spec->image is not used. */
+int cosmos_domain_restore(struct cosmos_ctx *ctx,
+                          const struct cosmos_spec *spec, int fd,
+                          uint32_t *domid, struct cosmos_error *err);
+
+/* Asks the guest to suspend and writes its memory to fd; the domain stays,
+ * shut down, until it is destroyed or resumed. PVH only. */
+int cosmos_domain_save(struct cosmos_ctx *ctx, uint32_t domid, int fd,
+                       struct cosmos_error *err);
+
+/* Lets a suspended domain go on, as after a save that is not wanted. */
+int cosmos_domain_resume(struct cosmos_ctx *ctx, uint32_t domid,
+                         struct cosmos_error *err);
+
+int cosmos_domain_unpause(struct cosmos_ctx *ctx, uint32_t domid,
+                          struct cosmos_error *err);
+int cosmos_domain_pause(struct cosmos_ctx *ctx, uint32_t domid,
+                        struct cosmos_error *err);
+
+/* Ends the domain and removes its store entries and devices; a domain that
+ * does not exist is COSMOS_NOT_FOUND. */
+int cosmos_domain_destroy(struct cosmos_ctx *ctx, uint32_t domid,
+                          struct cosmos_error *err);
+
+enum cosmos_state {
+    COSMOS_RUNNING,      /* runs, or waits for an event */
+    COSMOS_PAUSED,
+    COSMOS_SHUT_DOWN,    /* by itself: reason tells how */
+    COSMOS_DYING,        /* destroyed, and something still holds its pages */
+};
+
+enum cosmos_reason {     /* of a shutdown, as SCHEDOP_shutdown numbers them */
+    COSMOS_POWEROFF = 0, COSMOS_REBOOT = 1, COSMOS_SUSPEND = 2,
+    COSMOS_CRASH = 3, COSMOS_WATCHDOG = 4, COSMOS_SOFT_RESET = 5,
+    COSMOS_UNKNOWN = 255,
+};
+
+struct cosmos_info {
+    uint32_t domid;
+    uint8_t uuid[16];
+    enum cosmos_state state;
+    enum cosmos_reason reason;       /* when state is COSMOS_SHUT_DOWN */
+    uint64_t memory_kib;             /* now */
+    uint64_t memory_max_kib;
+    uint64_t cpu_time_ns;
+    char name[COSMOS_NAME_BYTES];
+};
+
+int cosmos_domain_info(struct cosmos_ctx *ctx, uint32_t domid,
+                       struct cosmos_info *info, struct cosmos_error *err);
+
+/* All domains but dom0; *list is freed with free(). */
+int cosmos_domain_list(struct cosmos_ctx *ctx, struct cosmos_info **list,
+                       size_t *count, struct cosmos_error *err);
+
+/* Gives the domain a new name, as when it is taken from a pool. */
+int cosmos_domain_rename(struct cosmos_ctx *ctx, uint32_t domid,
+                         const char *name, struct cosmos_error *err);
+
+/* Runs the domain on this physical CPU only; -1 for any. */
+int cosmos_domain_pin(struct cosmos_ctx *ctx, uint32_t domid, int cpu,
+                      struct cosmos_error *err);
+
+/* Share of CPU time under contention (256 is usual) and limit in percent of
+ * one CPU (0: none). */
+int cosmos_domain_share(struct cosmos_ctx *ctx, uint32_t domid,
+                        unsigned weight, unsigned cap_percent,
+                        struct cosmos_error *err);
+
+/* What the domain may use at most from now on. */
+int cosmos_domain_memory(struct cosmos_ctx *ctx, uint32_t domid,
+                         uint32_t memory_kib, struct cosmos_error *err);
+
+struct cosmos_host_info {
+    uint32_t cpus;
+    uint64_t memory_kib;
+    uint64_t free_kib;
+};
+
+int cosmos_host_info(struct cosmos_ctx *ctx, struct cosmos_host_info *info,
+                     struct cosmos_error *err);
+
+/*---------- vifs ----------*/
+
+/* A vif of stock xen-netback; *script* puts vifD.N where it belongs. */
+struct cosmos_nic {
+    uint32_t devid;
+    uint8_t mac[6];
+    uint16_t mtu;
+    const char *bridge;
+    const char *script;        /* NULL: the host's default */
+};
+
+int cosmos_nic_add(struct cosmos_ctx *ctx, uint32_t domid,
+                   const struct cosmos_nic *nic, struct cosmos_error *err);
+int cosmos_nic_remove(struct cosmos_ctx *ctx, uint32_t domid, uint32_t devid,
+                      struct cosmos_error *err);
+
+/* A vif on granted rings of the VALE switch (docs/rings.md): its nodes in
+ * the Xen store; the switch is told of its port separately. */
+struct cosmos_vale {
+    uint32_t devid;
+    uint8_t mac[6];
+    uint16_t mtu;
+    uint32_t slots;
+};
+
+int cosmos_vale_add(struct cosmos_ctx *ctx, uint32_t domid,
+                    const struct cosmos_vale *vale, struct cosmos_error *err);
+int cosmos_vale_remove(struct cosmos_ctx *ctx, uint32_t domid,
+                       uint32_t devid, struct cosmos_error *err);
+
+/*---------- console ----------*/
+
+/* Opens the console for reading and writing; the caller closes *fd. */
+int cosmos_console_open(struct cosmos_ctx *ctx, uint32_t domid, int *fd,
+                        struct cosmos_error *err);
+
+/*---------- routers and handlers (docs/control-protocol.md) ----------*/
+
+struct cosmos_router {
+    uint32_t rid;              /* 0 to 63 */
+    const char *config;        /* empty: removes the router */
+    size_t config_bytes;
+    const char *config_name;   /* in the guest's error messages */
+    int halted;                /* installs without running it */
+};
+
+/* Installs a router, swaps the one that runs, or removes it; returns when
+ * the guest has answered, COSMOS_REFUSED with its own words if it could not. */
+int cosmos_router_install(struct cosmos_ctx *ctx, uint32_t domid,
+                          const struct cosmos_router *router,
+                          unsigned timeout_ms, struct cosmos_error *err);
+
+/* Halts a router or lets it run again. */
+int cosmos_router_run(struct cosmos_ctx *ctx, uint32_t domid, uint32_t rid,
+                      int run, unsigned timeout_ms, struct cosmos_error *err);
+
+/* Sends one request ("read E.h", "write E.h VALUE", "handlers", ...) and
+ * waits for its answer; *answer is freed with free() and ends with a NUL
+ * that is not counted. */
+int cosmos_request(struct cosmos_ctx *ctx, uint32_t domid, uint32_t rid,
+                   const char *request, size_t request_bytes,
+                   unsigned timeout_ms, char **answer, size_t *answer_bytes,
+                   struct cosmos_error *err);
+
+/* cosmos_request for one handler; *value as *answer above. */
+int cosmos_handler_read(struct cosmos_ctx *ctx, uint32_t domid, uint32_t rid,
+                        const char *handler, unsigned timeout_ms,
+                        char **value, struct cosmos_error *err);
+int cosmos_handler_write(struct cosmos_ctx *ctx, uint32_t domid, uint32_t rid,
+                         const char *handler, const char *value,
+                         unsigned timeout_ms, struct cosmos_error *err);
+/* Lines "NAME r", "NAME w" or "NAME rw". */
+int cosmos_handler_list(struct cosmos_ctx *ctx, uint32_t domid, uint32_t rid,
+                        unsigned timeout_ms, char **list,
+                        struct cosmos_error *err);
+
+/*---------- events ----------*/
+
+enum cosmos_event_kind {
+    COSMOS_DOMAINS,      /* a domain was made, shut down or is gone */
+    COSMOS_ROUTER,       /* a router of a watched domain changed its state */
+};
+
+struct cosmos_event {
+    enum cosmos_event_kind kind;
+    uint32_t domid;              /* of COSMOS_ROUTER */
+    uint32_t rid;
+    char state[64];              /* "Running 3" */
+};
+
+struct cosmos_events;
+
+/* Events of the host from now on. One thread uses it. */
+int cosmos_events_open(struct cosmos_events **out, struct cosmos_error *err);
+void cosmos_events_close(struct cosmos_events *events);
+
+/* Reports the routers of this domain, too. */
+int cosmos_events_watch(struct cosmos_events *events, uint32_t domid,
+                        struct cosmos_error *err);
+int cosmos_events_unwatch(struct cosmos_events *events, uint32_t domid,
+                          struct cosmos_error *err);
+
+/* Readable when there may be an event. */
+int cosmos_events_fd(const struct cosmos_events *events);
+
+/* Waits at most timeout_ms for an event; COSMOS_TIMEOUT when there was none. */
+int cosmos_events_next(struct cosmos_events *events, unsigned timeout_ms,
+                       struct cosmos_event *event, struct cosmos_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of libcosmos share. */
+#ifndef COSMOS_INTERNAL_H
+#define COSMOS_INTERNAL_H
+
+#define LIBXL_API_VERSION 0x041400
+
+#include <libxl.h>
+#include <libxl_utils.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <xenstore.h>
+#include <xentoollog.h>
+
+#include "cosmos.h"
+
+#define ROUTERS 64
+#define VIFS 16
+#define PATH_BYTES 256
+
+/* Keeps the last error of libxl and libxc of each thread that calls. */
+struct cosmos_log {
+    struct xentoollog_logger vtable;     /* first: libxl is given its address */
+    pthread_key_t text;                  /* char[COSMOS_MESSAGE_BYTES] */
+};
+
+struct cosmos_ctx {
+    struct cosmos_log log;
+    bool log_made;
+    libxl_ctx *xl;
+    struct xs_handle *xs;
+};
+
+/* Writes the message; returns code. */
+int cosmos_fail(struct cosmos_error *err, enum cosmos_code code,
+                const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Turns a libxl code into ours, with what libxl said of it. */
+int cosmos_fail_xl(struct cosmos_ctx *ctx, struct cosmos_error *err, int rc,
+                   const char *what, uint32_t domid);
+
+/* Makes the logger; returns 0 or an errno value. */
+int cosmos_log_make(struct cosmos_log *log);
+void cosmos_log_free(struct cosmos_log *log);
+/* Forgets, and returns, the calling thread's last error; never NULL. */
+void cosmos_log_clear(struct cosmos_log *log);
+const char *cosmos_log_text(struct cosmos_log *log);
+
+/* COSMOS_OK, or COSMOS_NOT_FOUND when there is no such domain. */
+int cosmos_check_domain(struct cosmos_ctx *ctx, uint32_t domid,
+                        struct cosmos_error *err);
+
+/* A transaction's body; false with errno set aborts. */
+typedef bool cosmos_change(struct xs_handle *xs, xs_transaction_t tx,
+                           void *arg);
+
+/* Runs body in a transaction, again while others interfere. */
+int cosmos_transact(struct xs_handle *xs, cosmos_change *body, void *arg,
+                    const char *what, struct cosmos_error *err);
+
+/* Writes printf(format, ...) to directory/key; false with errno set. */
+bool cosmos_put(struct xs_handle *xs, xs_transaction_t tx,
+                const char *directory, const char *key, const char *format,
+                ...) __attribute__((format(printf, 5, 6)));
+
+/* Owner dom0, readable by domid. */
+bool cosmos_let_read(struct xs_handle *xs, xs_transaction_t tx,
+                     const char *path, uint32_t domid);
+
+/* Removes all backends of the VALE switch a destroyed domain had. */
+void cosmos_vale_forget(struct cosmos_ctx *ctx, uint32_t domid);
+
+/* Milliseconds of the monotonic clock. */
+uint64_t cosmos_now_ms(void);
+
+#endif
