@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The guest's side of a port.
 use crate::half::{Consumer, Producer, PushError, Side};
-use crate::layout::{
-    AT_BUFFER_SIZE, AT_MAGIC, AT_SLOTS, AT_VERSION, BUFFER_SIZE, Layout, MAGIC, VERSION,
-};
+use crate::layout::Layout;
 use crate::memory::Memory;
-use crate::{Mapping, RingError};
+use crate::{Mapping, RingError, header};
 
 /// The guest's side of a port: pushes to `tx`, pops from `rx`.
 pub struct GuestPort<M: Memory = Mapping> {
@@ -18,17 +16,28 @@ pub struct GuestPort<M: Memory = Mapping> {
 impl<M: Memory> GuestPort<M> {
     /// Attaches to a region the switch has prepared; to be done once in the region's life.
     pub fn attach(memory: M) -> Result<Self, RingError> {
-        let layout = check_header(&memory)?;
-        let (tx, rx) = (
-            Producer::new(layout, Side::Guest),
-            Consumer::new(layout, Side::Guest),
-        );
-        Ok(Self {
+        let layout = header::check(&memory)?;
+        Ok(Self::new(memory, layout))
+    }
+
+    /// Prepares a region of the guest's own, to which the switch attaches.
+    pub fn format(memory: M, slots: u32) -> Result<Self, RingError> {
+        let layout = header::format(&memory, slots)?;
+        Ok(Self::new(memory, layout))
+    }
+
+    fn new(memory: M, layout: Layout) -> Self {
+        Self {
             memory,
             layout,
-            tx,
-            rx,
-        })
+            tx: Producer::new(layout, Side::Guest),
+            rx: Consumer::new(layout, Side::Guest),
+        }
+    }
+
+    /// The region, when the port is not used any more.
+    pub fn into_memory(self) -> M {
+        self.memory
     }
 
     /// Slots of each ring; one of them always stays empty.
@@ -41,7 +50,8 @@ impl<M: Memory> GuestPort<M> {
         self.tx.space(&self.memory)
     }
 
-    /// Copies the next frame to the start of `buffer`, which should have [`BUFFER_SIZE`] bytes,
+    /// Copies the next frame to the start of `buffer`, which should have
+    /// [`BUFFER_SIZE`](crate::BUFFER_SIZE) bytes,
     /// and returns its length. A frame that does not fit, or a descriptor that makes no sense, is
     /// passed over and counted; after many of those it gives up until the next call.
     pub fn pop(&mut self, buffer: &mut [u8]) -> Option<usize> {
@@ -85,34 +95,4 @@ impl<M: Memory> GuestPort<M> {
     pub fn malformed(&self) -> u64 {
         self.rx.malformed().saturating_add(self.tx.bad_indices())
     }
-}
-
-fn check_header(memory: &impl Memory) -> Result<Layout, RingError> {
-    let have = memory.size();
-    if have < crate::layout::PAGE {
-        return Err(RingError::Size {
-            have,
-            need: crate::layout::PAGE,
-        });
-    }
-    let magic = memory.load_descriptor(AT_MAGIC);
-    if magic != MAGIC {
-        return Err(RingError::BadMagic(magic));
-    }
-    let version = memory.load(AT_VERSION);
-    if version != VERSION {
-        return Err(RingError::BadVersion(version));
-    }
-    let buffer_size = memory.load(AT_BUFFER_SIZE);
-    if buffer_size as usize != BUFFER_SIZE {
-        return Err(RingError::BadBufferSize(buffer_size));
-    }
-    let layout = Layout::new(memory.load(AT_SLOTS))?;
-    if have < layout.size() {
-        return Err(RingError::Size {
-            have,
-            need: layout.size(),
-        });
-    }
-    Ok(layout)
 }

@@ -20,8 +20,10 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code)]
 
+pub mod directory;
 mod guest;
 mod half;
+mod header;
 pub mod layout;
 #[allow(unsafe_code)]
 mod mapping;
@@ -42,7 +44,7 @@ use core::fmt;
 /// Why a region is not a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RingError {
-    /// Not a power of two within [`SLOTS_RANGE`].
+    /// Not a power of two within [`SLOTS_RANGE`], or not what was agreed on.
     Slots(u32),
     /// The region has `have` bytes, its layout needs `need`.
     Size {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The switch's side of a port.
-use crate::half::{Consumer, Producer, PushError, Side, initialize};
-use crate::layout::{
-    AT_BUFFER_SIZE, AT_MAGIC, AT_SLOTS, AT_VERSION, BUFFER_SIZE, Layout, MAGIC, VERSION,
-};
+use crate::half::{Consumer, Producer, PushError, Side};
+use crate::layout::Layout;
 use crate::memory::Memory;
-use crate::{Mapping, RingError};
+use crate::{Mapping, RingError, header};
 
 /// The switch's side of a port: pops from `tx`, pushes to `rx`.
 pub struct SwitchPort<M: Memory = Mapping> {
@@ -17,21 +15,25 @@ pub struct SwitchPort<M: Memory = Mapping> {
 impl<M: Memory> SwitchPort<M> {
     /// Prepares a region that nobody uses yet.
     pub fn format(memory: M, slots: u32) -> Result<Self, RingError> {
-        let layout = Layout::new(slots)?;
-        let (have, need) = (memory.size(), layout.size());
-        if have < need {
-            return Err(RingError::Size { have, need });
+        let layout = header::format(&memory, slots)?;
+        Ok(Self::new(memory, layout))
+    }
+
+    /// Attaches to a region the guest has prepared; to be done once in the region's life.
+    pub fn attach(memory: M, slots: u32) -> Result<Self, RingError> {
+        let layout = header::check(&memory)?;
+        if layout.slots() != slots {
+            return Err(RingError::Slots(layout.slots()));
         }
-        initialize(&memory, layout);
-        memory.store(AT_VERSION, VERSION);
-        memory.store(AT_SLOTS, slots);
-        memory.store(AT_BUFFER_SIZE, BUFFER_SIZE as u32);
-        memory.store_descriptor(AT_MAGIC, MAGIC);
-        let (tx, rx) = (
-            Consumer::new(layout, Side::Switch),
-            Producer::new(layout, Side::Switch),
-        );
-        Ok(Self { memory, tx, rx })
+        Ok(Self::new(memory, layout))
+    }
+
+    fn new(memory: M, layout: Layout) -> Self {
+        Self {
+            memory,
+            tx: Consumer::new(layout, Side::Switch),
+            rx: Producer::new(layout, Side::Switch),
+        }
     }
 
     /// Frames waiting from the guest, as it says.

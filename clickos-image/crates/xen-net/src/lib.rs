@@ -8,6 +8,18 @@
 #![forbid(unsafe_code)]
 extern crate alloc;
 
+mod checksum;
+mod device;
+mod frontend;
+pub mod netif;
+mod options;
 mod platform;
+mod search;
+mod shared;
+mod vale;
+mod vifs;
 
+pub use device::{Counters, NetDevice};
+pub use options::Options;
 pub use platform::{Access, DomId, EvtchnPort, GrantRef, Platform};
+pub use vifs::{Vif, Vifs};

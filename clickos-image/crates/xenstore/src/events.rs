@@ -29,6 +29,11 @@ impl<const MAX: usize> Events<MAX> {
         self.lost = true;
     }
 
+    /// Whether there is nothing to take.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty() && !self.lost
+    }
+
     /// The next event.
     ///
     /// # Errors

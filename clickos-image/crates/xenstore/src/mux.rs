@@ -6,7 +6,7 @@
 //! the store knows nothing: [`Mux::reconnect`] sets all watches again and repeats the request
 //! under way, so the users only see that everything they watch may have changed.
 use crate::events::Events;
-use crate::{Error, Request, Store, WatchEvent};
+use crate::{Error, Link, Request, Store, WatchEvent};
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -70,6 +70,18 @@ impl<S: Store> Mux<S> {
         let user = shared.users.len() - 1;
         let mux = Rc::clone(mux);
         Handle { mux, user }
+    }
+
+    /// As [`Mux::handle`], with the requests as asynchronous functions.
+    pub fn link(mux: &Rc<RefCell<Self>>, token: &str) -> Link<Handle<S>> {
+        let handle = Rc::new(RefCell::new(Self::handle(mux, token)));
+        Link::new(handle, token)
+    }
+
+    /// Whether an answer or an event waits for its user: then nobody should sleep.
+    pub fn has_news(&self) -> bool {
+        let has = |user: &User| user.reply.is_some() || !user.events.is_empty();
+        self.users.iter().any(has)
     }
 
     /// The connection itself, for last words.

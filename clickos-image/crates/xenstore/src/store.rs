@@ -45,12 +45,13 @@ impl<P: Page, N: Notify> Store for RingClient<P, N> {
 pub struct Link<S> {
     store: Rc<RefCell<S>>,
     /// Of this link's watches.
-    token: &'static str,
+    token: String,
 }
 
 impl<S: Store> Link<S> {
     /// Requests over `store`, whose watches bear `token`.
-    pub fn new(store: Rc<RefCell<S>>, token: &'static str) -> Self {
+    pub fn new(store: Rc<RefCell<S>>, token: &str) -> Self {
+        let token = token.into();
         Self { store, token }
     }
 
@@ -76,7 +77,9 @@ impl<S: Store> Link<S> {
 
     /// Watches a node and all below it; one event comes at once.
     pub async fn watch(&self, path: &str) -> Result<(), Error> {
-        self.call(Request::watch(path, self.token)?).await.map(drop)
+        self.call(Request::watch(path, &self.token)?)
+            .await
+            .map(drop)
     }
 
     /// Reads a value; `None` if it is missing or kept from us.

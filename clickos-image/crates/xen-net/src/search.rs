@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which network devices the guest has: the directories `device/vif` and `device/vale`.
+use crate::frontend::Identity;
+use crate::platform::Platform;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use core::future::{Future, poll_fn};
+use core::pin::pin;
+use ring::SLOTS_RANGE;
+use xenstore::{Error, Link, Store};
+
+/// Devices one guest may have.
+const MOST: usize = 64;
+const DEFAULT_MTU: u16 = 1500;
+/// An Ethernet header and a VLAN tag have to fit into the buffer too.
+const MTU_MAX: u16 = 1900;
+const DEFAULT_SLOTS: u32 = 256;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Vif,
+    Vale { slots: u32 },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub class: Class,
+    pub devid: u32,
+    pub identity: Identity,
+}
+
+impl Found {
+    /// The frontend's directory, relative to the domain's.
+    pub fn directory(&self) -> String {
+        directory(self.class == Class::Vif, self.devid)
+    }
+}
+
+fn directory(is_vif: bool, devid: u32) -> String {
+    let class = if is_vif { "vif" } else { "vale" };
+    format!("device/{class}/{devid}")
+}
+
+/// What the search has found and whether it goes on.
+#[derive(Default)]
+pub(crate) struct Progress {
+    /// Found and not taken yet.
+    pub found: Vec<Found>,
+    /// There may be more to be found at once.
+    pub busy: bool,
+    /// Numbers that are taken.
+    known: BTreeSet<u32>,
+    /// Directories that were complained of.
+    refused: BTreeSet<String>,
+}
+
+/// Finds devices as the toolstack makes them; what is wrong with one is said on the console once.
+/// A number belongs to one device: whoever comes first has it.
+pub(crate) struct Search<P, S> {
+    pub link: Link<S>,
+    pub platform: Rc<P>,
+    pub progress: Rc<RefCell<Progress>>,
+}
+
+impl<P: Platform, S: Store> Search<P, S> {
+    /// Serves until the connection to the store breaks; gives what broke it.
+    pub async fn run(self) -> Error {
+        self.progress.borrow_mut().busy = true;
+        let mut result = self.link.watch("device").await;
+        loop {
+            match result {
+                Err(error) if error.is_fatal() => return error,
+                Err(error) => self.platform.say(&format!("device: {error}")),
+                Ok(()) => {}
+            }
+            result = match self.event().await {
+                Ok(true) => self.look().await,
+                other => other.map(drop),
+            };
+        }
+    }
+
+    /// Waits for an event; true if it may be about a device that is not known.
+    async fn event(&self) -> Result<bool, Error> {
+        let mut event = pin!(self.link.event());
+        let event = poll_fn(|context| {
+            let event = event.as_mut().poll(context);
+            self.progress.borrow_mut().busy = event.is_ready();
+            event
+        });
+        let Some(event) = event.await? else {
+            return Ok(true);
+        };
+        let devid = event.path.split('/').nth(2).and_then(|id| id.parse().ok());
+        Ok(devid.is_none_or(|id| !self.progress.borrow().known.contains(&id)))
+    }
+
+    async fn look(&self) -> Result<(), Error> {
+        for is_vif in [true, false] {
+            let names = self
+                .link
+                .list(if is_vif { "device/vif" } else { "device/vale" });
+            for devid in names.await?.iter().filter_map(|name| name.parse().ok()) {
+                let is_known = self.progress.borrow().known.contains(&devid);
+                if !is_known {
+                    let device = describe(&self.link, is_vif, devid).await?;
+                    self.add(&directory(is_vif, devid), device);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&self, place: &str, device: Result<Found, String>) {
+        let mut progress = self.progress.borrow_mut();
+        match device {
+            Ok(device) if progress.known.len() < MOST => {
+                progress.known.insert(device.devid);
+                progress.found.push(device);
+            }
+            result => {
+                let why = result.err().unwrap_or("is one device too many".into());
+                if progress.refused.len() < MOST && progress.refused.insert(place.into()) {
+                    self.platform.say(&format!("{place}/{why}"));
+                }
+            }
+        }
+    }
+}
+
+async fn describe<S: Store>(
+    link: &Link<S>,
+    is_vif: bool,
+    devid: u32,
+) -> Result<Result<Found, String>, Error> {
+    let place = directory(is_vif, devid);
+    let mut values = [None, None, None];
+    for (value, key) in values.iter_mut().zip(["mac", "mtu", "slots"]) {
+        let bytes = link.read(&format!("{place}/{key}")).await?;
+        *value = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    }
+    let [mac, mtu, slots] = values;
+    let found = || {
+        let slots = parse("slots", slots, DEFAULT_SLOTS, |s| {
+            SLOTS_RANGE.contains(s) && s.is_power_of_two()
+        })?;
+        let identity = Identity {
+            mac: parse_mac(mac.as_deref().unwrap_or_default())?,
+            mtu: parse("mtu", mtu, DEFAULT_MTU, |mtu| (68..=MTU_MAX).contains(mtu))?,
+        };
+        let class = if is_vif {
+            Class::Vif
+        } else {
+            Class::Vale { slots }
+        };
+        Ok(Found {
+            class,
+            devid,
+            identity,
+        })
+    };
+    Ok(found())
+}
+
+/// A number, or `default` if the key is missing.
+fn parse<T: core::str::FromStr>(
+    key: &str,
+    value: Option<String>,
+    default: T,
+    is_good: impl Fn(&T) -> bool,
+) -> Result<T, String> {
+    let Some(text) = value else {
+        return Ok(default);
+    };
+    let number = text.parse().ok().filter(is_good);
+    number.ok_or_else(|| format!("{key}: {:.20} is not usable", text.escape_default()))
+}
+
+fn parse_mac(text: &str) -> Result<[u8; 6], String> {
+    let mut mac = [0; 6];
+    let mut bytes = text.split(':');
+    for byte in &mut mac {
+        let digits = bytes.next().filter(|d| d.len() == 2);
+        *byte = digits
+            .and_then(|d| u8::from_str_radix(d, 16).ok())
+            .ok_or_else(|| bad_mac(text))?;
+    }
+    match bytes.next() {
+        None if mac[0] & 1 == 0 => Ok(mac),
+        _ => Err(bad_mac(text)),
+    }
+}
+
+fn bad_mac(text: &str) -> String {
+    format!(
+        "mac: {:.20} is no address of a device",
+        text.escape_default()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        assert_eq!(
+            parse_mac("00:16:3E:00:0a:ff"),
+            Ok([0, 0x16, 0x3e, 0, 10, 255])
+        );
+        for bad in [
+            "",
+            "00:16:3e:00:00",
+            "00:16:3e:00:00:00:00",
+            "01:16:3e:00:00:00",
+            "0:16:3e:00:00:+1",
+            "é",
+        ] {
+            assert!(parse_mac(bad).unwrap_err().starts_with("mac: "));
+        }
+    }
+
+    #[test]
+    fn numbers() {
+        let good = |n: &u16| *n > 5;
+        assert_eq!(parse("mtu", None, 9, good), Ok(9));
+        assert_eq!(parse("mtu", Some("7".into()), 9, good), Ok(7));
+        for bad in ["", "5", "65536", "x\u{1b}"] {
+            assert!(
+                parse("mtu", Some(bad.into()), 9, good)
+                    .unwrap_err()
+                    .starts_with("mtu: ")
+            );
+        }
+    }
+}
