@@ -26,6 +26,8 @@ pub struct Class {
     pub handlers: &'static [Handler],
     /// Handlers it has once per port, numbered from 0: `tickets` stands for `tickets0`, `tickets1` ...
     pub port_handlers: &'static [Handler],
+    /// Has a task, and therefore the handlers `scheduled` and `tickets`.
+    pub task: bool,
     /// Built before all others, because it defines names they use.
     pub defines_names: bool,
     /// Makes an element.
@@ -43,6 +45,7 @@ impl Class {
         args: &[],
         handlers: &[],
         port_handlers: &[],
+        task: false,
         defines_names: false,
         build: |_| None,
     };

@@ -158,6 +158,11 @@ impl<'a> Context<'a> {
         self.engine.random()
     }
 
+    /// Lets random numbers follow from `seed`, or be unforeseeable again.
+    pub fn set_random_seed(&mut self, seed: Option<u64>) {
+        self.engine.random = seed.unwrap_or(self.engine.environment.seed ^ self.engine.now_ns);
+    }
+
     /// Stops the router after this slice.
     pub fn stop(&mut self) {
         self.engine.stops = self.engine.stops.saturating_add(1);
@@ -202,28 +207,20 @@ impl<'a> Context<'a> {
         self.engine.write(&[(&name, value.as_bytes())])
     }
 
-    /// Like `write_handler`, for an element whose own handlers may be called by what is called: `me` is in
-    /// its place meanwhile.
-    ///
-    /// # Errors
-    /// As `write_handler`.
-    pub fn write_handler_from<T: Element + Default>(
+    /// Calls something that may come back to this element: `me` is in its place meanwhile.
+    pub fn with_me<T: Element + Default, R>(
         &mut self,
         me: &mut T,
-        name: &str,
-        value: &str,
-    ) -> Result<(), HandlerError> {
+        call: impl FnOnce(&mut Self) -> R,
+    ) -> R {
         let index = self.me;
         self.engine.slots[index].element = Some(Box::new(core::mem::take(me)));
-        let written = self.write_handler(name, value);
+        let result = call(self);
         let element = self.engine.slots[index].element.as_deref_mut();
         let own = element.and_then(|e| e.as_any_mut().downcast_mut::<T>());
-        core::mem::swap(
-            me,
-            own.expect("it was put there, and calls leave elements in their places"),
-        );
+        core::mem::swap(me, own.expect("calls leave elements in their places"));
         self.engine.slots[index].element = None;
-        written
+        result
     }
 
     /// The handler of this name as seen from the element, if there is one.

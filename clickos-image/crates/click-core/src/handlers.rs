@@ -5,11 +5,12 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::args::Surroundings;
-use crate::class::{Handler, read};
+use crate::class::{Handler, read, read_write};
 use crate::element::{Change, View};
 use crate::engine::Engine;
 use crate::error::HandlerError;
 use crate::globals::{self, Global};
+use crate::reconfigure::with_argument;
 use crate::router::Router;
 
 /// A handler as `Router::handlers` lists it.
@@ -32,6 +33,9 @@ pub const COMMON: [Handler; 5] = [
     read("handlers"),
 ];
 
+/// What elements with a task have.
+pub const OF_TASKS: [Handler; 2] = [read("scheduled"), read_write("tickets")];
+
 /// Where a name leads.
 enum Target {
     Global(Global),
@@ -45,6 +49,10 @@ enum Prepared {
         index: usize,
         change: Change,
         config: Option<String>,
+    },
+    Tickets {
+        index: usize,
+        tickets: u32,
     },
 }
 
@@ -123,8 +131,13 @@ impl Engine {
     /// own. `asked` is the one that is looked for.
     pub(crate) fn handlers_of(&self, index: usize, asked: &str) -> Vec<HandlerInfo> {
         let own = self.plan.classes[index].handlers;
+        let of_task: &[Handler] = match self.plan.classes[index].task {
+            true => &OF_TASKS,
+            false => &[],
+        };
         let common = COMMON
             .iter()
+            .chain(of_task)
             .filter(|c| own.iter().all(|h| h.name != c.name));
         let fixed = common.chain(own).map(|h| h.named(h.name.to_string()));
         let element = self.slots[index].element.as_ref();
@@ -133,6 +146,12 @@ impl Engine {
             (0..self.ports_of(index)).map(move |port| h.named(format!("{}{port}", h.name)))
         });
         fixed.chain(of_ports).chain(further).collect()
+    }
+
+    /// Whether a handler is one that the element has for its task, not one of its class.
+    fn is_of_task(&self, index: usize, handler: &str) -> bool {
+        let class = self.plan.classes[index];
+        class.task && class.handlers.iter().all(|h| h.name != handler)
     }
 
     /// Inputs or outputs of an element, whichever are more.
@@ -237,6 +256,12 @@ impl Engine {
             "config" => return Ok(format!("{}\n", slot.config)),
             "ports" => return Ok(self.ports_text(index)),
             "handlers" => return Ok(self.handlers_text(index)),
+            "scheduled" if self.is_of_task(index, handler) => {
+                return Ok(self.tasks.is_scheduled(index).to_string());
+            }
+            "tickets" if self.is_of_task(index, handler) => {
+                return Ok(self.tasks.tickets(index).to_string());
+            }
             _ => {}
         }
         let called = self.with(index, |element, ctx| element.call(ctx, handler, param));
@@ -294,25 +319,40 @@ impl Engine {
             Target::Global(global) if global.is_writable() => Ok(Prepared::Global(global)),
             Target::Global(_) => Err(not_permitted(name, "written")),
             Target::Element(_, handler) if !handler.write => Err(not_permitted(name, "written")),
-            Target::Element(index, handler) => {
-                let element = self.slots[index].element.as_ref();
-                let element = element.ok_or_else(|| busy().named(name))?;
-                let change = element
-                    .write(&self.view(index), &handler.name, text.trim())
-                    .map_err(|e| e.named(name))?;
-                let config = (handler.name == "config").then(|| text.trim().to_string());
-                Ok(Prepared::Element {
-                    index,
-                    change,
-                    config,
-                })
-            }
+            Target::Element(index, handler) => self
+                .prepare_element(index, &handler.name, text.trim())
+                .map_err(|e| e.named(name)),
         }
+    }
+
+    fn prepare_element(
+        &self,
+        index: usize,
+        handler: &str,
+        value: &str,
+    ) -> Result<Prepared, HandlerError> {
+        if handler == "tickets" && self.is_of_task(index, handler) {
+            let tickets = self.view(index).parse(value)?;
+            return Ok(Prepared::Tickets { index, tickets });
+        }
+        let slot = &self.slots[index];
+        let element = slot.element.as_ref().ok_or_else(busy)?;
+        let change = element.write(&self.view(index), handler, value)?;
+        let config = match handler {
+            "config" => Some(value.to_string()),
+            _ => with_argument(self.plan.classes[index], &slot.config, handler, value),
+        };
+        Ok(Prepared::Element {
+            index,
+            change,
+            config,
+        })
     }
 
     fn commit(&mut self, write: Prepared) {
         match write {
             Prepared::Global(global) => global.write(self),
+            Prepared::Tickets { index, tickets } => self.tasks.set_tickets(index, tickets),
             Prepared::Element {
                 index,
                 change,

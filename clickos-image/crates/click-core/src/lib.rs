@@ -29,6 +29,7 @@ mod names;
 mod packet;
 mod pool;
 mod ports;
+mod reconfigure;
 mod registry;
 mod router;
 mod sched;

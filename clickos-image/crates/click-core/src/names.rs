@@ -3,6 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
+use core::net::Ipv4Addr;
 
 use crate::args::Surroundings;
 use crate::environment::Environment;
@@ -21,6 +22,20 @@ pub struct Named {
     pub annotation: Option<usize>,
     /// What else it stands for, by kind, such as a port of UDP.
     pub meanings: BTreeMap<&'static str, String>,
+}
+
+impl Named {
+    /// The address that `text`, a name, means: its own, or with `name:bcast` the last of its network.
+    pub fn address(&self, text: &str) -> Option<Ipv4Addr> {
+        let ip = u32::from_be_bytes(self.ip?);
+        let hosts = u32::MAX.checked_shr(self.prefix.unwrap_or(32).into());
+        let broadcast = text.ends_with(":bcast");
+        Some(Ipv4Addr::from(if broadcast {
+            ip | hosts.unwrap_or(0)
+        } else {
+            ip
+        }))
+    }
 }
 
 /// What an element defines a name to be.
@@ -114,7 +129,7 @@ impl Names {
         Ok(())
     }
 
-    /// Looks a name up from `element` outwards; `name:ip`, `name:eth` and `name:ipnet` are the same name.
+    /// Looks a name up from `element` outwards; what is behind a colon (`name:ip`, `name:bcast`) does not count.
     pub fn find(&self, element: &str, name: &str) -> Option<&Named> {
         let name = name.split(':').next().unwrap_or(name);
         let mut around = element;

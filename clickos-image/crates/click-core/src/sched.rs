@@ -52,6 +52,16 @@ impl Tasks {
         self.tasks[element].scheduled
     }
 
+    /// The share of the task of an element.
+    pub fn tickets(&self, element: usize) -> u32 {
+        self.tasks[element].tickets
+    }
+
+    /// Sets the share of the task of an element.
+    pub fn set_tickets(&mut self, element: usize, tickets: u32) {
+        self.tasks[element].tickets = tickets.clamp(1, MAX_TICKETS);
+    }
+
     /// Gives the task of an element so many times the tickets it has, in thousandths.
     pub fn scale_tickets(&mut self, element: usize, milli: u64) {
         let task = &mut self.tasks[element];

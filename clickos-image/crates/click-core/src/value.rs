@@ -109,8 +109,12 @@ impl FromArg for Ipv4Addr {
         if let Ok(address) = text.parse() {
             return Ok(address);
         }
-        match at.names.find(at.element, text).and_then(|n| n.ip) {
-            Some(ip) => Ok(ip.into()),
+        match at
+            .names
+            .find(at.element, text)
+            .and_then(|n| n.address(text))
+        {
+            Some(address) => Ok(address),
             None => expected("an IP address", text),
         }
     }

@@ -22,10 +22,7 @@ impl HandlerCall {
 
     /// Like `make`, for an element whose own handlers may be called by what is called.
     pub fn make_from<T: Element + Default>(&self, ctx: &mut Context<'_>, caller: &mut T) {
-        if let Err(error) = ctx.write_handler_from(caller, &self.name, &self.value) {
-            let line = format!("{}: {error}", ctx.name());
-            ctx.print(&line);
-        }
+        ctx.with_me(caller, |ctx| self.make(ctx));
     }
 
     /// The call with `value` in the place of the variable `$name` or `${name}`.

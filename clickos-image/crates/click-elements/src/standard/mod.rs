@@ -5,6 +5,7 @@ pub mod bandwidth;
 pub mod crc32;
 pub mod delay;
 pub mod fifo;
+pub mod input_choice;
 pub mod interval;
 pub mod meter;
 pub mod probability;

@@ -7,6 +7,7 @@ use crate::standard::rated::{Rated, Unit};
 pub const CLASS: Class = Class {
     processing: "l/h",
     handlers: &[read_write("rate"), read_write("active"), read("calls")],
+    task: true,
     ..Class::DEFAULT
 };
 

@@ -43,6 +43,7 @@ pub static ELEMENT: Class = Class {
             drops: 0,
         }))
     },
+    task: true,
     ..Class::DEFAULT
 };
 

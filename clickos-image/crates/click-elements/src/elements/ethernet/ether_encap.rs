@@ -55,7 +55,7 @@ impl Element for EtherEncap {
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
-            "ethertype" => text(format!("{:04x}", self.ethertype)),
+            "ethertype" => text(self.ethertype),
             "src" => text(self.src),
             "dst" => text(self.dst),
             _ => undeclared(handler),

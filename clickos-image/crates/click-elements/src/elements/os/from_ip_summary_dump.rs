@@ -103,6 +103,7 @@ pub static ELEMENT: Class = Class {
             count: 0,
         }))
     },
+    task: true,
     ..Class::DEFAULT
 };
 

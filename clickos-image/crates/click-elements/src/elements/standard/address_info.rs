@@ -3,7 +3,8 @@
 //!
 //! # Synopsis
 //! `AddressInfo(NAME ADDRESS [ADDRESS ...], ...)`: each ADDRESS is an IP address, a prefix such as
-//! `10.0.0.1/24`, or an Ethernet address. `NAME:ip`, `NAME:ipnet` and `NAME:eth` say which is meant.
+//! `10.0.0.1/24`, or an Ethernet address. `NAME:ip`, `NAME:ipnet` and `NAME:eth` say which is meant; `NAME:bcast` is
+//! the last address of the network.
 //! `vif0`, `vif1` ... name the Ethernet addresses of the devices without being defined.
 //! # Ports
 //! 0/0.

@@ -25,6 +25,7 @@ pub static ELEMENT: Class = Class {
             held: None,
         }))
     },
+    task: true,
     ..Class::DEFAULT
 };
 

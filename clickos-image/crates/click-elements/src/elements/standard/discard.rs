@@ -27,6 +27,7 @@ pub static ELEMENT: Class = Class {
             count: 0,
         }))
     },
+    task: true,
     ..Class::DEFAULT
 };
 
@@ -45,7 +46,7 @@ impl Discard {
 
 impl Element for Discard {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        if ctx.input_is_pull(0) {
+        if ctx.input_is_pull(0) && ctx.readable(0) {
             ctx.schedule();
         }
         Ok(())

@@ -3,10 +3,10 @@
 //!
 //! # Synopsis
 //! `InfiniteSource([DATA, LIMIT, BURST, ACTIVE, LENGTH, STOP, TIMESTAMP, END_CALL])`: packets with content DATA (default
-//! 64 bytes) cut or filled with zeros to LENGTH; at most LIMIT (default -1: no limit), BURST (default 1)
-//! each time, only while ACTIVE (default true). With STOP the router stops behind the last one.
+//! 64 bytes) cut to LENGTH or repeated up to it; at most LIMIT (default -1: no limit), BURST (default 1)
+//! each time, only while ACTIVE (default true). With STOP the router stops when another one is wanted.
 //! TIMESTAMP (default true) sets the timestamp annotation.
-//! END_CALL (`HANDLER VALUE`) is written behind the last one.
+//! END_CALL (`HANDLER VALUE`) is written then, too.
 //! # Ports
 //! 0/1, agnostic. It rests while a queue it pushes to is full.
 //! # Handlers
@@ -64,6 +64,7 @@ pub static ELEMENT: Class = Class {
         source.fill();
         Some(Box::new(source))
     },
+    task: true,
     ..Class::DEFAULT
 };
 
@@ -84,16 +85,36 @@ impl InfiniteSource {
     fn fill(&mut self) {
         self.content.clone_from(&self.data);
         if let Ok(length) = usize::try_from(self.length) {
-            self.content.resize(length.min(click_core::MAX_PACKET), 0);
+            let length = length.min(click_core::MAX_PACKET);
+            self.content = match self.data.is_empty() {
+                true => vec![0; length],
+                false => self.data.iter().copied().cycle().take(length).collect(),
+            };
         }
     }
 
-    fn allowance(&self) -> usize {
+    /// Packets until LIMIT is reached.
+    fn left(&self) -> usize {
         let Ok(limit) = u64::try_from(self.limit) else {
-            return self.burst;
+            return usize::MAX;
         };
-        self.burst
-            .min(usize::try_from(limit.saturating_sub(self.count)).unwrap_or(usize::MAX))
+        usize::try_from(limit.saturating_sub(self.count)).unwrap_or(usize::MAX)
+    }
+
+    fn allowance(&self) -> usize {
+        self.left().min(self.burst)
+    }
+
+    /// Goes on if there are packets to make.
+    fn wake(&mut self, ctx: &mut Context<'_>) {
+        if !self.active || self.is_exhausted() {
+            return;
+        }
+        if ctx.output_is_push(0) {
+            ctx.schedule();
+        } else {
+            ctx.set_readable(true);
+        }
     }
 
     fn make(&mut self, ctx: &mut Context<'_>, most: usize) -> Batch {
@@ -108,15 +129,16 @@ impl InfiniteSource {
             batch.push_back(packet);
         }
         self.count += batch.len() as u64;
-        if !batch.is_empty() && u64::try_from(self.limit).is_ok_and(|limit| self.count >= limit) {
-            self.end(ctx);
-        }
         batch
     }
 }
 
 impl InfiniteSource {
-    /// LIMIT was reached.
+    fn is_exhausted(&self) -> bool {
+        u64::try_from(self.limit).is_ok_and(|limit| self.count >= limit)
+    }
+
+    /// A packet is wanted, but LIMIT is reached.
     fn end(&mut self, ctx: &mut Context<'_>) {
         if let Some(call) = self.end_call.clone() {
             call.make(ctx);
@@ -133,15 +155,19 @@ impl Element for InfiniteSource {
         if ctx.output_is_push(0) {
             ctx.schedule();
         }
+        ctx.set_readable(self.active);
         Ok(())
     }
 
     fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
-        let most = self.allowance();
-        if !self.active || most == 0 || !ctx.output_is_push(0) || !ctx.writable(0) {
+        if !self.active || !ctx.writable(0) {
             return false;
         }
-        let batch = self.make(ctx, most);
+        if self.is_exhausted() {
+            self.end(ctx);
+            return false;
+        }
+        let batch = self.make(ctx, self.allowance());
         let worked = !batch.is_empty();
         ctx.push(0, batch);
         ctx.schedule();
@@ -149,16 +175,20 @@ impl Element for InfiniteSource {
     }
 
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
-        let most = if self.active {
-            self.allowance().min(max)
-        } else {
-            0
-        };
+        let exhausted = self.is_exhausted();
+        if exhausted && self.active {
+            self.end(ctx);
+        }
+        if exhausted || !self.active {
+            ctx.set_readable(false);
+            return ctx.batch();
+        }
+        let most = self.left().min(max);
         self.make(ctx, most)
     }
 
     fn signal(&self) -> Signal {
-        Signal::Always
+        Signal::Own
     }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
@@ -178,7 +208,7 @@ impl Element for InfiniteSource {
             Ok(Change::of(move |me: &mut Self, ctx| {
                 set(me);
                 me.fill();
-                ctx.schedule();
+                me.wake(ctx);
             }))
         };
         match handler {

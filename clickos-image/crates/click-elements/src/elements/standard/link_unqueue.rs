@@ -42,6 +42,7 @@ pub static ELEMENT: Class = Class {
             back_to_back: false,
         }))
     },
+    task: true,
     ..Class::DEFAULT
 };
 

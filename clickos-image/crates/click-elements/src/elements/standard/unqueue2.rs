@@ -22,6 +22,7 @@ pub static ELEMENT: Class = Class {
         burst.and(quiet)?;
         Some(Box::new(Unqueue2 { packets: 0 }))
     },
+    task: true,
     ..Class::DEFAULT
 };
 

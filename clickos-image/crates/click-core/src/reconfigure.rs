@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Configuration strings that say what handlers changed.
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use click_lang::text;
+
+use crate::class::{Arg, ArgKind, Class};
+
+/// `config` with the argument that has the name of `handler` set to `value`; `None` if there is no such
+/// argument, or `value` could not stand in a configuration string.
+pub fn with_argument(class: &Class, config: &str, handler: &str, value: &str) -> Option<String> {
+    let named = |a: &&Arg| a.kind != ArgKind::Rest && a.name.eq_ignore_ascii_case(handler);
+    let arg = class.args.iter().find(named)?;
+    if text::split_args(value).len() > 1 {
+        return None;
+    }
+    let mut given = text::split_args(config);
+    match place(class, arg, &given) {
+        Some(index) if keyword(class, &given[index]).is_none() => given[index] = value.into(),
+        Some(index) => given[index] = format!("{} {value}", arg.name),
+        None => given.push(format!("{} {value}", arg.name)),
+    }
+    Some(given.join(", "))
+}
+
+/// The argument that `text` gives by keyword.
+fn keyword<'a>(class: &'a Class, text: &str) -> Option<&'a Arg> {
+    let (word, value) = text::shift_word(text);
+    let known = |a: &&Arg| a.name == word && a.kind != ArgKind::Rest;
+    let arg = class.args.iter().find(known)?;
+    let lone = value.is_empty() && arg.kind != ArgKind::Keyword;
+    (!lone).then_some(arg)
+}
+
+/// Where among the given arguments `arg` is.
+fn place(class: &Class, arg: &Arg, given: &[String]) -> Option<usize> {
+    let keywords: Vec<_> = given.iter().map(|text| keyword(class, text)).collect();
+    let by_keyword = |a: &Arg| {
+        let mut names = keywords.iter().map(|k| k.map(|k| k.name));
+        names.position(|name| name == Some(a.name))
+    };
+    if let Some(index) = by_keyword(arg) {
+        return Some(index);
+    }
+    let positional = |a: &&Arg| matches!(a.kind, ArgKind::Mandatory | ArgKind::Optional);
+    let mut free = class
+        .args
+        .iter()
+        .filter(positional)
+        .filter(|a| by_keyword(a).is_none());
+    let nth = free.position(|a| a.name == arg.name)?;
+    let mut bare = (0..given.len()).filter(|index| keywords[*index].is_none());
+    bare.nth(nth)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::class::{keyword, mandatory, optional};
+
+    const CLASS: Class = Class {
+        args: &[mandatory("A"), optional("B"), keyword("C")],
+        ..Class::DEFAULT
+    };
+
+    #[test]
+    fn arguments_stay_where_they_are() {
+        let set = |config, handler| with_argument(&CLASS, config, handler, "9");
+        assert_eq!(set("1", "a").as_deref(), Some("9"));
+        assert_eq!(set("1", "b").as_deref(), Some("1, B 9"));
+        assert_eq!(set("1, 2", "b").as_deref(), Some("1, 9"));
+        assert_eq!(set("C 3, 1, 2", "b").as_deref(), Some("C 3, 1, 9"));
+        assert_eq!(set("A 1, 2", "b").as_deref(), Some("A 1, 9"));
+        assert_eq!(set("C 3, 1", "c").as_deref(), Some("C 9, 1"));
+        assert_eq!(set("1", "d"), None);
+        assert_eq!(with_argument(&CLASS, "1", "a", "x, y"), None);
+    }
+}

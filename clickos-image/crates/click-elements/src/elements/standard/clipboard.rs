@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Copies bytes of one packet into others.
+//!
+//! # Synopsis
+//! `Clipboard(RANGE, ...)`: each RANGE is `OFFSET/LENGTH`, in bytes.
+//! # Ports
+//! 2/2, agnostic. The ranges of packets at input 0 are noted, as far as the packets reach; the packets go on at output
+//! 0. Packets at input 1 get the ranges that were noted last, unless they are too short for one of them, and go on at
+//! output 1. Of packets that are pushed in one batch the last is noted.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `first -> [0] c :: Clipboard(0/6) -> Discard; others -> [1] c [1] -> ToDevice(0);`
+use click_core::Surroundings;
+
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "Clipboard",
+    ports: "2/2",
+    flow: "#/#",
+    args: &[rest("RANGE")],
+    build: |a| {
+        let lines = a.rest().to_vec();
+        let ranges: Vec<Range> = lines.iter().filter_map(|l| a.parse("RANGE", l)).collect();
+        let bytes = ranges.iter().map(|r| vec![0; r.length]).collect();
+        Some(Box::new(Clipboard { ranges, bytes }))
+    },
+    ..Class::DEFAULT
+};
+
+#[derive(Clone, Copy)]
+struct Range {
+    offset: usize,
+    length: usize,
+}
+
+impl FromArg for Range {
+    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        let expected = || format!("expected OFFSET/LENGTH, got \"{}\"", text.escape_debug());
+        let (offset, length) = text.split_once('/').ok_or_else(expected)?;
+        let part = |digits| u16::from_arg(digits, at).map(usize::from);
+        let (offset, length) = (part(offset), part(length));
+        Ok(Self {
+            offset: offset.map_err(|_| expected())?,
+            length: length.map_err(|_| expected())?,
+        })
+    }
+}
+
+#[derive(Default)]
+struct Clipboard {
+    ranges: Vec<Range>,
+    /// What was noted, by range.
+    bytes: Vec<Vec<u8>>,
+}
+
+impl Clipboard {
+    fn copy(&mut self, packet: &Packet) {
+        for (range, bytes) in self.ranges.iter().zip(&mut self.bytes) {
+            let there = packet.data().get(range.offset..).unwrap_or(&[]);
+            let there = &there[..there.len().min(range.length)];
+            bytes[..there.len()].copy_from_slice(there);
+        }
+    }
+
+    fn paste(&self, packet: &mut Packet) {
+        let data = packet.data_mut();
+        if self.ranges.iter().any(|r| r.offset + r.length > data.len()) {
+            return;
+        }
+        for (range, bytes) in self.ranges.iter().zip(&self.bytes) {
+            data[range.offset..][..range.length].copy_from_slice(bytes);
+        }
+    }
+
+    fn handle(&mut self, port: usize, batch: &mut Batch) {
+        for packet in batch.iter_mut() {
+            match port {
+                0 => self.copy(packet),
+                _ => self.paste(packet),
+            }
+        }
+    }
+}
+
+impl Element for Clipboard {
+    fn push(&mut self, ctx: &mut Context<'_>, port: usize, mut batch: Batch) {
+        self.handle(port, &mut batch);
+        ctx.push(port, batch);
+    }
+
+    fn pull(&mut self, ctx: &mut Context<'_>, port: usize, max: usize) -> Batch {
+        let mut batch = ctx.with_me(self, |ctx| ctx.pull(port, max.min(1)));
+        self.handle(port, &mut batch);
+        batch
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Makes random numbers come in a certain order.
+//!
+//! # Synopsis
+//! `RandomSeed([SEED])`: the router's random numbers are those that follow SEED, a number. Without SEED nothing
+//! changes: the order of a router's random numbers cannot be foreseen anyway.
+//! # Ports
+//! 0/0.
+//! # Handlers
+//! * `seed` (read, write): SEED; an empty value makes the order one that cannot be foreseen again.
+//! # Example
+//! `RandomSeed(7); FromDevice(0) -> RandomSample(0.5) -> ToDevice(1);`
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "RandomSeed",
+    ports: "0/0",
+    args: &[optional("SEED")],
+    handlers: &[read_write("seed")],
+    build: |a| {
+        Some(Box::new(RandomSeed {
+            seed: a.opt("SEED")?,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct RandomSeed {
+    seed: Option<u32>,
+}
+
+impl Element for RandomSeed {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        if let Some(seed) = self.seed {
+            ctx.set_random_seed(Some(seed.into()));
+        }
+        Ok(())
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match (handler, self.seed) {
+            ("seed", Some(seed)) => text(seed),
+            ("seed", None) => text(""),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "seed" => {
+                let seed = match value {
+                    "" => None,
+                    _ => Some(view.parse(value)?),
+                };
+                Ok(Change::of(move |me: &mut Self, ctx| {
+                    me.seed = seed;
+                    ctx.set_random_seed(seed.map(u64::from));
+                }))
+            }
+            _ => undeclared(handler),
+        }
+    }
+}

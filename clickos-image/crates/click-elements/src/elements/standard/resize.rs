@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Adds bytes to packets, or removes some, in front and behind.
+//!
+//! # Synopsis
+//! `Resize([HEAD, TAIL])`: bytes added in front and behind, both 0 unless given; negative numbers remove bytes. What is
+//! added behind is zero, what is added in front is what was stripped there before, if anything.
+//! # Ports
+//! 1/1, agnostic. Packets that would become too long are dropped.
+//! # Handlers
+//! * `head`, `tail` (read, write): the arguments.
+//! # Example
+//! `FromDevice(0) -> Resize(-14, 4) -> Discard;`
+use click_core::Surroundings;
+
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "Resize",
+    args: &[optional("HEAD"), optional("TAIL")],
+    handlers: &[read_write("head"), read_write("tail")],
+    build: |a| {
+        let (head, tail) = (a.or("HEAD", Bytes(0)), a.or("TAIL", Bytes(0)));
+        Some(Box::new(Resize {
+            head: head?,
+            tail: tail?,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+/// A count of bytes to add, or with a minus to remove.
+#[derive(Clone, Copy)]
+struct Bytes(i64);
+
+const MOST: i64 = click_core::MAX_PACKET as i64;
+
+impl FromArg for Bytes {
+    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        let count = i64::from_arg(text.strip_prefix('+').unwrap_or(text), at)?;
+        if (-MOST..=MOST).contains(&count) {
+            return Ok(Self(count));
+        }
+        Err(format!("{count} is out of range -{MOST} to {MOST}"))
+    }
+}
+
+struct Resize {
+    head: Bytes,
+    tail: Bytes,
+}
+
+/// Splits into bytes to add and bytes to remove.
+fn parts(Bytes(count): Bytes) -> (usize, usize) {
+    let size = usize::try_from(count.unsigned_abs()).expect("at most MOST");
+    match count {
+        0.. => (size, 0),
+        _ => (0, size),
+    }
+}
+
+impl Resize {
+    fn resize(&self, packet: &mut Packet) -> bool {
+        let (add, remove) = parts(self.head);
+        if !packet.push(add) {
+            return false;
+        }
+        packet.pull(remove);
+        let (add, remove) = parts(self.tail);
+        packet.take(remove);
+        packet.len() + add <= click_core::MAX_PACKET && packet.put(add)
+    }
+}
+
+impl Element for Resize {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        match self.resize(&mut packet) {
+            true => Out::Port(0, packet),
+            false => Out::Drop,
+        }
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "head" => text(self.head.0),
+            "tail" => text(self.tail.0),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "head" => on_value(view, value, |me: &mut Self, head, _| me.head = head),
+            "tail" => on_value(view, value, |me: &mut Self, tail, _| me.tail = tail),
+            _ => undeclared(handler),
+        }
+    }
+}
