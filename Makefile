@@ -4,12 +4,13 @@ PYTHON ?= python3
 KEEP ?=
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 
-.PHONY: help demo test build lab-up lab-down clean-demo
+.PHONY: help demo test build lab lab-up lab-down clean-demo
 
 help:
 	@echo 'make demo         show the main job on real services; KEEP=1 leaves them up'
 	@echo 'make test         everything a change must pass; SUITES="a b" runs only those'
 	@echo 'make build        install what is needed and build everything'
+	@echo 'make lab          a shell on a Xen host in QEMU, which ends with it'
 	@echo 'make lab-up       start the services; make lab-down stops them'
 	@echo 'make clean-demo   remove the services, the environment and all data'
 
@@ -21,6 +22,9 @@ test:
 
 build:
 	@$(LAB) prepare
+
+lab:
+	@$(LAB) xen lab
 
 lab-up:
 	@$(LAB) up

@@ -11,6 +11,7 @@ from clickos_lab import errors
 from clickos_lab.host import command as host_command
 from clickos_lab import paths
 from clickos_lab import say
+from clickos_lab.xen import command as xen_command
 
 
 def main():
@@ -58,6 +59,7 @@ def _parse():
             ('demo', _demo, 'show the main job on real services'),
             ('test', _test, 'run the test suites'),
             ('host', host_command.run, 'act on the compute host'),
+            ('xen', xen_command.run, 'a Xen host in QEMU'),
             ('clean', _clean, 'stop and remove everything')):
         command = commands.add_parser(name, help=text)
         command.set_defaults(run=run)
@@ -68,6 +70,8 @@ def _parse():
             command.add_argument('suites', nargs='*', help='default: all')
         if name == 'host':
             host_command.add_arguments(command)
+        if name == 'xen':
+            xen_command.add_arguments(command)
     return parser.parse_args()
 
 

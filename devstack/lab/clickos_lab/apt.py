@@ -13,11 +13,13 @@ from clickos_lab import errors
 from clickos_lab import say
 from clickos_lab import shell
 
+#: What the Xen host in QEMU needs of this machine.
+XEN_PACKAGES = ('qemu-system-x86', 'openssh-client')
 #: The core packages of MariaDB hold the programs without the service.
 PACKAGES = (
     'rabbitmq-server', 'mariadb-server-core', 'mariadb-client-core',
     'memcached', 'curl', 'iproute2', 'iputils-ping', 'tcpdump', 'strace',
-    'shellcheck', 'gcc', 'libc6-dev', 'make', 'git')
+    'shellcheck', 'gcc', 'libc6-dev', 'make', 'git', *XEN_PACKAGES)
 
 _POLICY = pathlib.Path('/usr/sbin/policy-rc.d')
 #: deb-policy 9.3.3: 101 means "action not allowed".
@@ -46,9 +48,12 @@ def installed(names):
     return {words[0] for words in lines if words[1:] == ['installed']}
 
 
-def ensure(state):
-    """Install what is missing; what was added is noted in the state."""
-    names = wanted()
+def ensure(state, names=None):
+    """Install what is missing; what was added is noted in the state.
+
+    :param names: of packages, by default all this machine needs
+    """
+    names = names or wanted()
     missing = sorted(set(names) - installed(names))
     if not missing:
         return

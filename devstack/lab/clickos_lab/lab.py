@@ -18,6 +18,7 @@ from clickos_lab import say
 from clickos_lab import services
 from clickos_lab import settings as _settings
 from clickos_lab import stamps
+from clickos_lab.xen import host as xen_host
 
 
 class Lab:
@@ -93,6 +94,7 @@ class Lab:
     def clean(self):
         """Stop everything and remove the state folder."""
         self.down()
+        xen_host.remove_all(self.state)
         added = apt.noted(self.state)
         self.state.remove()
         say.say(f'removed {self.state.root}')

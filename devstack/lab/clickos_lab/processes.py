@@ -49,14 +49,14 @@ class Processes:
         self._state = state
         self._mark = f'{_MARK}={state.root}'
 
-    def start(self, name, arguments, env):
+    def start(self, name, arguments, env, cwd='/'):
         """Start a service in a session of its own, its output in a log."""
         self._state.pid.mkdir(parents=True, exist_ok=True)
         with open(self.log(name), 'ab') as output:
             process = subprocess.Popen(
                 [str(a) for a in arguments], stdin=subprocess.DEVNULL,
                 stdout=output, stderr=subprocess.STDOUT,
-                env={**env, _MARK: str(self._state.root)}, cwd='/',
+                env={**env, _MARK: str(self._state.root)}, cwd=cwd,
                 start_new_session=True)
         ticks = start_ticks(process.pid)
         (self._state.pid / name).write_text(f'{process.pid} {ticks}\n')

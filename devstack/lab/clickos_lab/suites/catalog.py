@@ -32,6 +32,10 @@ def suites(state):
                '--', '-D', 'warnings'),
         _rust_tests(state),
         runner.Suite(
+            'xen', [sys.executable, '-m', 'clickos_lab.suites.xen'],
+            show=r'^\[|\.\.\. (ok|FAIL|ERROR)$|^(Ran|OK|FAILED) ',
+            proof=r'^Ran [1-9]', timeout_s=900),
+        runner.Suite(
             'tempest', [sys.executable, '-m', 'clickos_lab.suites.tempest'],
             show=r'^\[|\.\.\. (ok|FAILED|SKIPPED)| - (Passed|Failed|Skipped)',
             proof=r' - Passed: [1-9]', timeout_s=1200)]

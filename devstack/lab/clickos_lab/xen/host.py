@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Xen host that runs in QEMU: start, stop, logs."""
+
+import contextlib
+import re
+import shutil
+import time
+
+from clickos_lab import errors
+from clickos_lab import processes
+from clickos_lab.xen import keys
+from clickos_lab.xen import places as _places
+from clickos_lab.xen import qmp
+from clickos_lab.xen import remote
+
+#: What dom0's first process prints when everything runs.
+_READY = 'lab: ready'
+_BOOT_S = 180
+_QEMU, _SSH = 'qemu', 'ssh'
+_ENV = {'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'LANG': 'C.UTF-8'}
+
+
+class Host:
+    """One host, found by its name; ``dom0`` runs commands in it."""
+
+    def __init__(self, places, name):
+        self._places = places
+        self.name = name
+        self.places = places.host(name)
+        self._processes = processes.Processes(self.places)
+        self.dom0 = remote.Remote(self.places)
+
+    def running(self):
+        """Tell whether the machine runs."""
+        return self._processes.find(_QEMU) is not None
+
+    def boot(self, machine, memory):
+        """Boot it and wait until dom0 is ready: ten seconds or more.
+
+        :param memory: options of the file that is the machine's memory
+        """
+        self._start(machine, memory, True)
+        with self._stopped_on_error():
+            self._processes.wait(_QEMU, self._is_ready, _BOOT_S)
+
+    def restore(self, snapshot):
+        """Start it from a snapshot and connect: a second or two."""
+        memory = f'mem-path={self._places.relative(snapshot.memory)},share=off'
+        self._start(snapshot.machine, memory, False)
+        with self._stopped_on_error():
+            with self.qmp() as control:
+                snapshot.load(control)
+            self.connect()
+            # The machine's clock stood still since it was saved.
+            self.dom0.check(f'date -s @{time.time():.0f}')
+
+    def _start(self, machine, memory, boot):
+        if self.running():
+            raise errors.LabError(f'{self.name}: this Xen host runs already')
+        shutil.rmtree(self.places.root, ignore_errors=True)
+        self.places.log.mkdir(parents=True)
+        command = machine.command(self._places, self.places, memory, boot)
+        with self._stopped_on_error():
+            self._processes.start(_QEMU, command, _ENV,
+                                  cwd=self._places.root)
+            self._processes.wait(_QEMU, self.places.qmp.exists, 30)
+
+    def connect(self):
+        """Open the connection all commands in dom0 share."""
+        config = keys.ssh_config(self._places, self._ssh_port())
+        self.places.ssh_config.write_text(config)
+        self._processes.start(_SSH, self.dom0.master(), _ENV,
+                              cwd=self.places.root)
+        self._processes.wait(_SSH, self.dom0.connected, 60)
+
+    def _ssh_port(self):
+        with self.qmp() as control:
+            text = control.human('info usernet')
+        found = re.search(r'HOST_FORWARD\S*\s+\d+\s+127\.0\.0\.1\s+(\d+)',
+                          text)
+        if not found:
+            raise errors.LabError(f'QEMU forwards no port:\n{text}')
+        return int(found[1])
+
+    def _is_ready(self):
+        console = self.places.console
+        return console.exists() and \
+            _READY in console.read_text(errors='replace')
+
+    @contextlib.contextmanager
+    def _stopped_on_error(self):
+        try:
+            yield
+        except BaseException:
+            self.stop()
+            raise
+
+    def qmp(self):
+        """Return a connection to QEMU's control socket."""
+        return qmp.Qmp(self.places.qmp)
+
+    def collect(self, folder):
+        """Copy the console, Xen's messages and dom0's logs into a folder.
+
+        What a broken host does not give is left out.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.places.console.exists():
+            shutil.copy(self.places.console, folder)
+        with contextlib.suppress(errors.LabError):
+            self.dom0.get_tree('/var/log', folder)
+            (folder / 'xl-dmesg.log').write_text(
+                self.dom0.check('xl dmesg; dmesg'))
+
+    def stop(self):
+        """End it; may be called twice."""
+        self._processes.stop([_SSH, _QEMU])
+
+    def remove(self):
+        """End it and remove its folder."""
+        self.stop()
+        shutil.rmtree(self.places.root, ignore_errors=True)
+
+
+def remove_all(state):
+    """End every host of a state folder."""
+    places = _places.Places(state)
+    for name in places.names():
+        Host(places, name).remove()

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SSH keys: dom0 knows us and we know dom0, and nobody else gets in."""
+
+from clickos_lab import shell
+
+ALIAS = 'dom0'
+
+
+def ensure(places):
+    """Make the keys of client and host, once."""
+    for name in ('client', 'host'):
+        path = places.keys / name
+        if not path.exists():
+            shell.run(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '',
+                       '-C', f'clickos-lab-{name}', '-f', path],
+                      places.log / 'xen-keys.log')
+    public = (places.keys / 'host.pub').read_text()
+    (places.keys / 'known_hosts').write_text(f'{ALIAS} {public}')
+
+
+def add(places, archive):
+    """Put dom0's key and the one it lets in into its root."""
+    host, client = places.keys / 'host', places.keys / 'client.pub'
+    archive.add_bytes('etc/ssh/host_key', host.read_bytes(), 0o600)
+    archive.add_folder('root', 0o700)
+    archive.add_folder('root/.ssh', 0o700)
+    archive.add_bytes('root/.ssh/authorized_keys', client.read_bytes(), 0o600)
+
+
+def ssh_config(places, port):
+    """Return the configuration with which ``ssh dom0`` reaches a host."""
+    keys = places.keys
+    return (f'Host {ALIAS}\n'
+            '  HostName 127.0.0.1\n'
+            f'  Port {port}\n'
+            '  User root\n'
+            f'  HostKeyAlias {ALIAS}\n'
+            f'  IdentityFile "{keys}/client"\n'
+            f'  UserKnownHostsFile "{keys}/known_hosts"\n'
+            '  GlobalKnownHostsFile none\n'
+            '  IdentitiesOnly yes\n'
+            '  StrictHostKeyChecking yes\n'
+            '  BatchMode yes\n'
+            '  KexAlgorithms curve25519-sha256\n'
+            '  LogLevel ERROR\n')

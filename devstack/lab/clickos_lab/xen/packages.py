@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debian packages that are unpacked, never installed.
+
+Installed, the hypervisor would become an entry of this machine's boot menu.
+"""
+
+import re
+import shutil
+
+from clickos_lab import apt
+from clickos_lab import errors
+from clickos_lab import say
+from clickos_lab import shell
+from clickos_lab import stamps
+
+_XEN = (
+    'xen-hypervisor-4.17-amd64', 'xen-utils-4.17', 'xen-utils-common',
+    'xenstore-utils', 'libxen-dev', 'libxencall1', 'libxendevicemodel1',
+    'libxenevtchn1', 'libxenforeignmemory1', 'libxengnttab1', 'libxenhypfs1',
+    'libxenmisc4.17', 'libxenstore4', 'libxentoolcore1', 'libxentoollog1',
+    'libyajl2', 'libfdt1')
+_SYSTEM = (
+    'busybox-static', 'bash', 'libtinfo6', 'kmod', 'libkmod2', 'libssl3',
+    'iproute2', 'libmnl0', 'libbpf1', 'libelf1', 'libxtables12',
+    'libcap2', 'iputils-ping', 'tcpdump', 'libpcap0.8', 'libdbus-1-3',
+    'iperf3', 'libiperf0', 'libsctp1', 'openssh-server', 'libwrap0',
+    'openssh-sftp-server')
+_SWITCH = (
+    'openvswitch-switch', 'openvswitch-common', 'libunbound8', 'libnuma1',
+    'libevent-2.1-7', 'libxdp1', 'libcap-ng0', 'libhogweed6', 'libnettle8')
+_KERNEL = 'linux-image-amd64'
+
+
+def ensure(places):
+    """Download and unpack them; they stay until the list here changes."""
+    stamp = places.packages / 'packages.stamp'
+    wanted = stamps.digest((), *_names())
+    if stamps.fresh(stamp, wanted):
+        return
+    with say.step('Debian packages of the Xen host'):
+        _fetch(places)
+    stamp.write_text(wanted)
+
+
+def _names():
+    return (*_XEN, *_SYSTEM, *_SWITCH, _KERNEL)
+
+
+def _fetch(places):
+    shutil.rmtree(places.packages, ignore_errors=True)
+    debs = places.packages / 'debs'
+    debs.mkdir(parents=True)
+    log = places.log / 'xen-packages.log'
+    try:
+        _download(debs, log)
+    except errors.LabError:
+        apt.refresh(log)        # Debian may have newer packages by now
+        _download(debs, log)
+    for deb in sorted(debs.iterdir()):
+        shell.run(['dpkg-deb', '-x', deb, places.packages], log)
+    shutil.rmtree(debs)
+
+
+def _download(folder, log):
+    names = [*_names()[:-1], _kernel_package()]
+    # apt's own user may not be able to write there; root may.
+    shell.run(['apt-get', '-q', '-o', 'APT::Sandbox::User=root', 'download',
+               *names], log, cwd=folder)
+
+
+def _kernel_package():
+    """Return the package the newest kernel is in: its name has a version."""
+    text = shell.output(['apt-cache', 'depends', _KERNEL])
+    found = re.search(r'Depends: (linux-image-\S+)', text)
+    if not found:
+        raise errors.LabError(f'{_KERNEL}: apt does not know its kernel')
+    return found[1]
+
+
+def find(places, name):
+    """Return a file of the packages; ``name`` begins with ``usr/``.
+
+    :raises LabError: if there is none
+    """
+    for candidate in (name, name.removeprefix('usr/')):
+        path = places.packages / candidate
+        if path.exists():
+            return path
+    raise errors.LabError(f'{name}: in none of the unpacked Debian packages')
+
+
+def find_one(places, pattern):
+    """Return the only file of the packages that matches a pattern."""
+    found = list(places.packages.glob(pattern))
+    if len(found) != 1:
+        raise errors.LabError(f'{pattern}: {len(found)} files of the unpacked '
+                              'Debian packages, expected 1')
+    return found[0]

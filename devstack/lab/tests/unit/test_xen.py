@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Building the Xen host, as far as it needs no machine."""
+
+import lzma
+import os
+import stat
+import struct
+import subprocess
+from unittest import mock
+
+from clickos_lab import errors
+from clickos_lab.xen import archive as _archive
+from clickos_lab.xen import kernel
+from clickos_lab.xen import keys
+from clickos_lab.xen import modules
+from clickos_lab.xen import packages
+from clickos_lab.xen import places as _places
+from clickos_lab.xen import qemu
+from clickos_lab.xen import remote
+from tests.unit import base
+
+
+class XenTestCase(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.places = _places.Places(self.state)
+        self.places.create()
+
+
+class PlacesTest(XenTestCase):
+
+    def test_keys_and_memory_are_private(self):
+        mode = self.places.root.stat().st_mode
+        self.assertEqual(0o700, stat.S_IMODE(mode))
+
+    def test_names_are_short_and_plain(self):
+        for name in ('', 'a/b', '..', 'Lab', 'elevenchars'):
+            with self.assertRaises(errors.LabError):
+                self.places.host(name)
+        self.assertEqual('a-1', self.places.host('a-1').root.name)
+
+    def test_longest_socket_fits_where_the_others_do(self):
+        qmp = self.places.host('x' * 10).qmp.relative_to(self.state.root)
+        self.assertLessEqual(len(str(qmp)), len('run/xenstore/socket_ro'))
+
+
+class ArchiveTest(XenTestCase):
+
+    def _entries(self, archive):
+        """Unpack with Python's reading of the format: name to entry."""
+        path = self.folder / 'archive'
+        archive.write(path)
+        data, entries, at = path.read_bytes(), {}, 0
+        while True:
+            self.assertEqual(b'070701', data[at:at + 6])
+            fields = [int(data[at + 6 + 8 * n:at + 14 + 8 * n], 16)
+                      for n in range(13)]
+            mode, size, name_size = fields[1], fields[6], fields[11]
+            name = data[at + 110:at + 110 + name_size - 1].decode()
+            begin = (at + 110 + name_size + 3) & ~3
+            if name == 'TRAILER!!!':
+                return entries
+            entries[name] = (mode, data[begin:begin + size])
+            at = (begin + size + 3) & ~3
+
+    def test_folders_come_first_and_content_is_kept(self):
+        archive = _archive.Archive()
+        archive.add_bytes('a/b/c', b'12345', 0o600)
+        archive.add_link('a/l', 'b/c')
+        entries = self._entries(archive)
+        self.assertEqual(['a', 'a/b', 'a/b/c', 'a/l'], list(entries))
+        self.assertEqual((stat.S_IFREG | 0o600, b'12345'), entries['a/b/c'])
+        self.assertEqual((stat.S_IFLNK | 0o777, b'b/c'), entries['a/l'])
+
+    def test_a_later_entry_replaces_one(self):
+        archive = _archive.Archive()
+        archive.add_link('x', 'busybox')
+        archive.add_bytes('x', b'own')
+        self.assertEqual(b'own', self._entries(archive)['x'][1])
+
+    def test_nothing_goes_through_a_link(self):
+        archive = _archive.Archive()
+        archive.add_link('bin', 'usr/bin')
+        with self.assertRaisesRegex(errors.LabError, 'bin is not a folder'):
+            archive.add_bytes('bin/x', b'')
+
+    def test_trees_keep_links_and_the_right_to_execute(self):
+        tree = self.folder / 'tree'
+        (tree / 'sub').mkdir(parents=True)
+        (tree / 'sub/run').write_text('x')
+        (tree / 'sub/run').chmod(0o755)
+        os.symlink('sub/run', tree / 'link')
+        archive = _archive.Archive()
+        archive.add_tree('', tree)
+        entries = self._entries(archive)
+        self.assertEqual(0o755, stat.S_IMODE(entries['sub/run'][0]))
+        self.assertEqual(b'sub/run', entries['link'][1])
+
+
+class KernelTest(base.TestCase):
+
+    def _image(self, payload):
+        """A bzImage with one setup sector."""
+        head = bytearray(2 * 512)
+        head[0x1f1] = 1
+        struct.pack_into('<II', head, 0x248, 16, len(payload))
+        return bytes(head) + bytes(16) + payload + b'tail'
+
+    def test_the_elf_file_is_found(self):
+        elf = b'\x7fELF' + bytes(1000)
+        image = self._image(lzma.compress(elf) + struct.pack('<I', len(elf)))
+        self.assertEqual(elf, kernel.vmlinux(image))
+
+    def test_other_content_is_refused(self):
+        for payload in (b'\x1f\x8b' + bytes(100), lzma.compress(b'no elf')):
+            with self.assertRaisesRegex(errors.LabError, 'kernel image'):
+                kernel.vmlinux(self._image(payload))
+
+
+class ModulesTest(XenTestCase):
+
+    def setUp(self):
+        super().setUp()
+        folder = self.places.packages / 'lib/modules/6.1'
+        folder.mkdir(parents=True)
+        (folder / 'modules.dep').write_text(
+            'k/net/bridge.ko: k/net/stp.ko k/net/llc.ko\n'
+            'k/net/stp.ko: k/net/llc.ko\nk/net/llc.ko:\n'
+            'k/xen/xen-evtchn.ko:\n')
+
+    def test_dependencies_come_along(self):
+        found = modules.closure(self.places, ['bridge', 'xen_evtchn'])
+        self.assertEqual(['bridge', 'llc', 'stp', 'xen-evtchn'],
+                         [path.stem for path in found])
+
+    def test_unknown_modules_are_named(self):
+        with self.assertRaisesRegex(errors.LabError, '^nope: no such'):
+            modules.closure(self.places, ['bridge', 'nope'])
+
+
+class PackagesTest(XenTestCase):
+
+    def test_merged_and_unmerged_folders(self):
+        for name in ('bin/ip', 'usr/bin/xl'):
+            path = self.places.packages / name
+            path.parent.mkdir(parents=True)
+            path.touch()
+        for name in ('usr/bin/ip', 'usr/bin/xl'):
+            self.assertTrue(packages.find(self.places, name).exists())
+        with self.assertRaisesRegex(errors.LabError, '^usr/bin/nope: '):
+            packages.find(self.places, 'usr/bin/nope')
+
+    def test_downloaded_again_only_if_the_list_changes(self):
+        with mock.patch.object(packages, '_fetch', autospec=True) as fetch:
+            fetch.side_effect = lambda p: p.packages.mkdir()
+            packages.ensure(self.places)
+            packages.ensure(self.places)
+            self.assertEqual(1, fetch.call_count)
+
+
+class CommandLineTest(XenTestCase):
+
+    def _words(self, boot):
+        host = self.places.host('lab')
+        return [str(word) for word in qemu.Machine().command(
+            self.places, host, 'mem-path=snapshot/memory,share=off', boot)]
+
+    def test_nothing_of_the_state_folder_is_in_it(self):
+        for boot in (True, False):
+            text = ' '.join(self._words(boot))
+            self.assertNotIn(str(self.state.root), text)
+
+    def test_the_machine_is_the_same_when_restored(self):
+        boot, restored = self._words(True), self._words(False)
+        self.assertEqual(['-incoming', 'defer'], restored[-2:])
+        self.assertEqual(restored[:-2], boot[:len(restored) - 2])
+
+    def test_only_the_loopback_reaches_dom0(self):
+        network = next(w for w in self._words(True) if 'hostfwd' in w)
+        self.assertIn('restrict=on', network)
+        self.assertIn('hostfwd=tcp:127.0.0.1:0-', network)
+
+
+class SshTest(XenTestCase):
+
+    def test_ssh_takes_the_configuration(self):
+        path = self.folder / 'config'
+        path.write_text(keys.ssh_config(self.places, 4711))
+        done = subprocess.run(['ssh', '-F', path, '-G', keys.ALIAS],
+                              capture_output=True, text=True, check=True)
+        lines = done.stdout.splitlines()
+        self.assertIn('port 4711', lines)
+        self.assertIn('stricthostkeychecking true', lines)
+        self.assertIn(f'userknownhostsfile {self.places.keys}/known_hosts',
+                      lines)
+
+    def test_errors_name_the_first_line_of_a_script(self):
+        dom0 = remote.Remote(self.places.host('lab'))
+        answer = remote.Result(3, '', 'why\n')
+        with mock.patch.object(dom0, 'run', autospec=True,
+                               return_value=answer):
+            with self.assertRaisesRegex(
+                    errors.LabError, '^dom0: one: exit status 3: why$'):
+                dom0.check('one\ntwo')

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests on Xen share: a host of their own for each class."""
+
+import os
+import time
+import unittest
+
+from clickos_lab import paths
+from clickos_lab.xen import host
+from clickos_lab.xen import places
+from clickos_lab.xen import snapshot
+
+
+class XenTest(unittest.TestCase):
+    """Tests that share one host, which is restored before the first.
+
+    The host's logs are kept in ``log/xen-CLASS`` of the state folder if one
+    of them fails.
+    """
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.state = paths.State()
+        cls.places = places.Places(cls.state)
+        cls.host = host.Host(cls.places, f't{os.getpid()}')
+        cls.addClassCleanup(cls.host.remove)
+        cls.host.restore(snapshot.ensure(cls.places))
+        cls.dom0 = cls.host.dom0
+
+    def run(self, result=None):
+        """Run one test; keep the logs if it fails."""
+        before = len(result.failures) + len(result.errors)
+        super().run(result)
+        if len(result.failures) + len(result.errors) > before:
+            folder = self.state.log / f'xen-{type(self).__name__}'
+            self.host.collect(folder)
+            print(f'logs of dom0: {folder}')
+
+    def wait_for(self, what, timeout_s=30):
+        """Return what a function returns as soon as it is true."""
+        deadline_s = time.monotonic() + timeout_s
+        while not (found := what()):
+            if time.monotonic() > deadline_s:
+                self.fail(f'not within {timeout_s} s')
+            time.sleep(0.1)
+        return found
