@@ -6,7 +6,9 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use click_lang::{ConfigError, Errors, Flat, FlatElement, Place, Scope, flatten, parse};
+use click_lang::{
+    ConfigError, Errors, Flat, FlatElement, Phase, Place, Scope, Sources, Subject, flatten,
+};
 
 use crate::args::{Args, Surroundings};
 use crate::class::Class;
@@ -23,8 +25,7 @@ const PACKAGES: [&str; 2] = ["click", "clickos"];
 
 /// Builds and connects all elements, without initializing them.
 pub fn assemble(
-    name: &str,
-    config: &str,
+    sources: Sources,
     registry: &Registry,
     environment: Environment,
     globals: &Scope,
@@ -38,9 +39,8 @@ pub fn assemble(
         connections: environment.limits.connections,
         ports: environment.limits.ports,
     };
-    let tree = parse(name, config, &limits, &mut errors);
-    let mut flat = flatten(&tree, registry, globals, &limits, &mut errors);
-    add_implicit(&mut flat, &environment, name);
+    let mut flat = flatten(&sources, registry, globals, &limits, &mut errors);
+    add_implicit(&mut flat, &environment);
     check_requirements(&flat, &mut errors);
     let classes = find_classes(&flat, registry, &mut errors);
     let counts = count_ports(&flat, &classes, &mut errors);
@@ -57,11 +57,11 @@ pub fn assemble(
     let whole: Option<Vec<_>> = elements.into_iter().collect();
     let classes: Option<Vec<_>> = classes.into_iter().collect();
     let (Some(elements), Some(classes), true) = (whole, classes, errors.is_empty()) else {
-        return Err((errors.into_sorted(), pool));
+        return Err((errors.into_sorted(&sources), pool));
     };
     let slots = connect(&flat, &graph, &counts, elements);
     let plan = Plan {
-        text: config.to_string(),
+        sources,
         flat,
         graph,
         classes,
@@ -71,7 +71,7 @@ pub fn assemble(
 }
 
 /// Elements every configuration has; a configuration may also name them itself.
-fn add_implicit(flat: &mut Flat, environment: &Environment, name: &str) {
+fn add_implicit(flat: &mut Flat, environment: &Environment) {
     for class in &environment.implicit {
         if flat.elements.iter().any(|e| *e.class == **class) {
             continue;
@@ -86,7 +86,7 @@ fn add_implicit(flat: &mut Flat, environment: &Environment, name: &str) {
             number += 1;
         }
         let name_of = format!("{class}@{number}");
-        let place = Place::start(name);
+        let place = Place::default();
         flat.elements.push(FlatElement {
             name: name_of,
             class: class.as_str().into(),
@@ -101,8 +101,8 @@ fn check_requirements(flat: &Flat, errors: &mut Errors) {
     for r in flat.requirements.iter().filter(|r| r.kind == "package") {
         if !PACKAGES.contains(&r.value.as_str()) {
             errors.add(
-                &r.place,
-                format!("require: package \"{}\" is not available", r.value),
+                r.place,
+                format!("requirement \'package {}\' not available", r.value),
             );
         }
     }
@@ -120,7 +120,7 @@ fn find_classes(
             let reason = registry
                 .unavailable(&e.class)
                 .unwrap_or("there is no such element class");
-            errors.add(&e.place, format!("{}: {reason}", label(flat, index)));
+            errors.add(e.place, format!("{}: {reason}", label(flat, index)));
         }
         entry.map(|e| e.class)
     };
@@ -153,22 +153,27 @@ fn build_elements(
         let built = (class.build)(&mut args);
         let (wrong, defined) = args.finish();
         if wrong.is_empty() && built.is_none() {
-            errors.add(
-                &e.place,
-                format!("{}: could not be built", label(flat, index)),
-            );
+            errors.add_about(e.place, about(flat, index), "could not be built");
         }
         for message in &wrong {
-            errors.add(&e.place, format!("{}: {message}", label(flat, index)));
+            errors.add_about(e.place, about(flat, index), message);
         }
         for (name, value) in defined {
             if let Err(message) = names.define(&e.name, &name, &value, environment) {
-                errors.add(&e.place, format!("{}: {message}", label(flat, index)));
+                errors.add_about(e.place, about(flat, index), message);
             }
         }
         elements[index] = built.filter(|_| wrong.is_empty());
     }
     elements
+}
+
+/// The element an error of its arguments is about.
+fn about(flat: &Flat, index: usize) -> Subject {
+    Subject {
+        phase: Phase::Configuring,
+        element: label(flat, index),
+    }
 }
 
 fn connect(
@@ -210,20 +215,23 @@ fn connect(
     slots
 }
 
-/// Lets every element start; the first that cannot is an error at its place.
+/// Lets every element start; those that cannot are errors at their places.
 pub fn initialize(engine: &mut Engine) -> Result<(), Vec<ConfigError>> {
-    let mut errors = Errors::default();
+    let mut errors = Errors::resume(&engine.plan.flat.directives);
     for index in 0..engine.slots.len() {
         let started = engine.with(index, |element, ctx| element.initialize(ctx));
         if let Some(Err(message)) = started {
             let flat = &engine.plan.flat;
-            let message = format!("{}: {message}", label(flat, index));
-            errors.add(&flat.elements[index].place, message);
+            let subject = Subject {
+                phase: Phase::Initializing,
+                element: label(flat, index),
+            };
+            errors.add_about(flat.elements[index].place, subject, message);
         }
     }
     if errors.is_empty() {
         Ok(())
     } else {
-        Err(errors.into_sorted())
+        Err(errors.into_sorted(&engine.plan.sources))
     }
 }

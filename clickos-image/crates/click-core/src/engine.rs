@@ -5,7 +5,7 @@ use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use click_lang::Flat;
+use click_lang::{Flat, Sources};
 
 use crate::batch::Batch;
 use crate::class::Class;
@@ -61,8 +61,8 @@ const SPARE: usize = 256;
 
 /// What the configuration says; it does not change while the router runs.
 pub struct Plan {
-    /// The text it was made of.
-    pub text: String,
+    /// What it was made of.
+    pub sources: Sources,
     pub flat: Flat,
     pub graph: Graph,
     /// The class of each element.

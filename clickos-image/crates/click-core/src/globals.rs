@@ -59,7 +59,7 @@ impl Global {
             Self::Version => env!("CARGO_PKG_VERSION").to_string(),
             Self::List => format!("{}\n{}", engine.slots.len(), lines(&names())),
             Self::Classes => plan.class_names.iter().map(|c| format!("{c}\n")).collect(),
-            Self::Config => plan.text.clone(),
+            Self::Config => plan.sources.text().to_string(),
             Self::FlatConfig => engine.flat_text(),
             Self::Requirements => lines(
                 &plan

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use click_lang::{Errors, Flat, FlatConnection};
+use click_lang::{Errors, Flat, FlatConnection, Phase, Subject};
 
 use crate::class::Class;
 use crate::ports::{Processing, count, flows, processing};
@@ -63,7 +63,7 @@ fn too_many(flat: &Flat, index: usize, output: bool, most: usize, errors: &mut E
             label(flat, index),
             side(c).1
         );
-        errors.add(&c.place, message);
+        errors.add(c.place, message);
     }
 }
 
@@ -151,7 +151,7 @@ impl Graph {
                     (None, Some(_)) => self.outputs[c.from.0].state[c.from.1] = to,
                     (Some(a), Some(b)) if a != b && !reported[index] => {
                         reported[index] = true;
-                        errors.add(&c.place, conflict(flat, c, (a, from.1), (b, to.1)));
+                        errors.add(c.place, conflict(flat, c, (a, from.1), (b, to.1)));
                         continue;
                     }
                     _ => continue,
@@ -167,7 +167,7 @@ impl Graph {
                         mixed[element] = true;
                         let leaves = |c: &&FlatConnection| c.from == (element, output);
                         let connection = flat.connections.iter().find(leaves);
-                        let place = connection.map_or(&flat.elements[element].place, |c| &c.place);
+                        let place = connection.map_or(flat.elements[element].place, |c| c.place);
                         errors.add(place, self.mixed(flat, element, input, output));
                     }
                     Through::Mixed(..) => {}
@@ -243,11 +243,8 @@ impl Graph {
                         ("input", "pull")
                     };
                     let name = label(flat, end.0);
-                    let message = format!(
-                        "{name}: {kind} {what} {} is connected more than once",
-                        end.1
-                    );
-                    errors.add(&c.place, message);
+                    let message = format!("illegal reuse of '{name}' {kind} {what} {}", end.1);
+                    errors.add_about(flat.elements[end.0].place, of_ports(flat, end.0), message);
                 }
             }
         }
@@ -256,13 +253,21 @@ impl Graph {
                 for port in (0..uses[side][element].len()).filter(|p| uses[side][element][*p] == 0)
                 {
                     if class.is_some() && !flat.elements[element].incomplete {
-                        let message =
-                            format!("{}: {what} {port} is not connected", label(flat, element));
-                        errors.add(&flat.elements[element].place, message);
+                        let message = format!("'{}' {what} {port} unused", label(flat, element));
+                        let place = flat.elements[element].place;
+                        errors.add_about(place, of_ports(flat, element), message);
                     }
                 }
             }
         }
+    }
+}
+
+/// The element an error of its ports is about.
+fn of_ports(flat: &Flat, index: usize) -> Subject {
+    Subject {
+        phase: Phase::Connecting,
+        element: label(flat, index),
     }
 }
 
@@ -279,8 +284,8 @@ fn conflict(
     to: (Processing, usize),
 ) -> String {
     let (words, cure) = match from.0 {
-        Processing::Push => (("push", "pull"), "Queue"),
-        _ => (("pull", "push"), "Unqueue"),
+        Processing::Push => (("push", "pull"), "a Queue"),
+        _ => (("pull", "push"), "an Unqueue"),
     };
     let because = |element: usize, of: usize| {
         if element == of {
@@ -290,7 +295,7 @@ fn conflict(
         }
     };
     format!(
-        "{} output {} is {}{}, but {} input {} is {}{}; a {cure} between them would help",
+        "{} output {} is {}{}, but {} input {} is {}{}; {cure} between them would help",
         label(flat, c.from.0),
         c.from.1,
         words.0,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A running configuration.
 use alloc::rc::Rc;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use click_lang::{ConfigError, Scope};
+use click_lang::{ConfigError, Scope, Sources};
 
 use crate::build::{assemble, initialize};
 use crate::engine::Engine;
@@ -62,9 +62,24 @@ impl Router {
         variables: &[(String, String)],
         now_ns: u64,
     ) -> Result<Self, Vec<ConfigError>> {
+        let sources = Sources::new(name, config.to_string());
+        Self::build_from(sources, registry, environment, variables, now_ns)
+    }
+
+    /// Like `build_with`, with whatever libraries the configuration requires.
+    ///
+    /// # Errors
+    /// As `build`.
+    pub fn build_from(
+        sources: Sources,
+        registry: &Registry,
+        environment: Environment,
+        variables: &[(String, String)],
+        now_ns: u64,
+    ) -> Result<Self, Vec<ConfigError>> {
         let pool = PacketPool::new(environment.limits.packet_buffers);
         let globals = Scope::global(variables);
-        let mut engine = assemble(name, config, registry, environment, &globals, pool, now_ns)
+        let mut engine = assemble(sources, registry, environment, &globals, pool, now_ns)
             .map_err(|(errors, _)| errors)?;
         initialize(&mut engine)?;
         Ok(Self { engine, globals })
@@ -81,17 +96,23 @@ impl Router {
         registry: &Registry,
         now_ns: u64,
     ) -> Result<(), Vec<ConfigError>> {
+        let sources = Sources::new(name, config.to_string());
+        self.hotswap_from(sources, registry, now_ns)
+    }
+
+    /// Like `hotswap`, with whatever libraries the configuration requires.
+    ///
+    /// # Errors
+    /// As `hotswap`.
+    pub fn hotswap_from(
+        &mut self,
+        sources: Sources,
+        registry: &Registry,
+        now_ns: u64,
+    ) -> Result<(), Vec<ConfigError>> {
         let environment = self.engine.environment.clone();
         let pool = core::mem::replace(&mut self.engine.pool, PacketPool::new(0));
-        match assemble(
-            name,
-            config,
-            registry,
-            environment,
-            &self.globals,
-            pool,
-            now_ns,
-        ) {
+        match assemble(sources, registry, environment, &self.globals, pool, now_ns) {
             Err((errors, pool)) => {
                 self.engine.pool = pool;
                 Err(errors)

@@ -264,7 +264,7 @@ fn hot_swap_keeps_counts_and_a_wrong_configuration_keeps_the_router() {
     assert!(
         errors[0]
             .to_string()
-            .starts_with("new.click:1:7: unknown element class \"Conter\""),
+            .starts_with("new.click:1:7: unknown element class 'Conter'"),
         "{}",
         errors[0]
     );

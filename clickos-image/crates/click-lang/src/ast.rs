@@ -1,46 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The syntax tree of a configuration, as close to the text as unparsing needs.
-use alloc::string::String;
+//! The syntax tree of a configuration, as close to the text as unparsing needs. Names and
+//! configuration strings are parts of the text.
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::error::Place;
+use crate::source::Place;
+use crate::text;
 
 /// One statement.
 #[derive(Clone, Debug)]
-pub enum Statement {
+pub enum Statement<'a> {
     /// Declarations and connections: `a :: A -> b [1] => ...`.
-    Chain(Vec<Step>),
+    Chain(Vec<Step<'a>>),
     /// `elementclass Name ...`.
     ElementClass {
         /// The new class.
-        name: String,
+        name: &'a str,
         /// What it is.
-        body: ClassBody,
+        body: ClassBody<'a>,
         /// Where.
         place: Place,
     },
     /// `require(...)`, its arguments verbatim.
-    Require(Config),
+    Require(Config<'a>),
     /// `provide(...)`, its arguments verbatim.
-    Provide(Config),
+    Provide(Config<'a>),
     /// `define($name value, ...)`, its arguments verbatim.
-    Define(Config),
+    Define(Config<'a>),
 }
 
 /// What `elementclass` gives a name to.
 #[derive(Clone, Debug)]
-pub enum ClassBody {
+pub enum ClassBody<'a> {
     /// Another name for a class.
-    Synonym(String),
+    Synonym(&'a str),
     /// A compound element class.
-    Compound(Compound),
+    Compound(Box<Compound<'a>>),
 }
 
 /// The braces of a compound element: one body per overload.
 #[derive(Clone, Debug)]
-pub struct Compound {
+pub struct Compound<'a> {
     /// The overloads in order.
-    pub overloads: Vec<Overload>,
+    pub overloads: Vec<Overload<'a>>,
     /// Whether `...` ends it: the class of the same name so far is tried last.
     pub extends: bool,
     /// Where.
@@ -49,29 +52,29 @@ pub struct Compound {
 
 /// One overload of a compound element class.
 #[derive(Clone, Debug)]
-pub struct Overload {
+pub struct Overload<'a> {
     /// Its parameters.
-    pub formals: Vec<Formal>,
+    pub formals: Vec<Formal<'a>>,
     /// Its content.
-    pub statements: Vec<Statement>,
+    pub statements: Vec<Statement<'a>>,
     /// Where.
     pub place: Place,
 }
 
 /// A parameter: `$name` or `KEYWORD $name`; `__REST__ $name` takes what is left.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Formal {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Formal<'a> {
     /// The keyword, empty for a positional parameter.
-    pub keyword: String,
+    pub keyword: &'a str,
     /// The variable, without `$`.
-    pub name: String,
+    pub name: &'a str,
 }
 
 /// The elements between two arrows.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct Step<'a> {
     /// Separated by commas.
-    pub terms: Vec<Term>,
+    pub terms: Vec<Term<'a>>,
     /// The arrow behind them; none behind the last step.
     pub arrow: Option<(Arrow, Place)>,
 }
@@ -87,50 +90,57 @@ pub enum Arrow {
 
 /// One element in a chain: a reference, a declaration or an anonymous element.
 #[derive(Clone, Debug)]
-pub struct Term {
+pub struct Term<'a> {
     /// `[..]` in front.
-    pub inputs: Option<Ports>,
+    pub inputs: Option<Box<Ports>>,
     /// The element.
-    pub what: What,
+    pub what: What<'a>,
     /// The class behind `::`.
-    pub class: Option<ClassRef>,
+    pub class: Option<ClassRef<'a>>,
     /// The configuration string.
-    pub config: Option<Config>,
+    pub config: Option<Config<'a>>,
     /// `[..]` behind.
-    pub outputs: Option<Ports>,
+    pub outputs: Option<Box<Ports>>,
     /// Where.
     pub place: Place,
 }
 
 /// What stands for the element itself.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum What<'a> {
     /// A name: of an element, or of a class for an anonymous element.
-    Name(String),
+    Name(&'a str),
     /// An anonymous compound element.
-    Compound(Compound),
+    Compound(Box<Compound<'a>>),
     /// A group in parentheses.
-    Group(Vec<Statement>),
+    Group(Vec<Statement<'a>>),
     /// Nothing: the compound's `input` or `output`.
     Implicit,
 }
 
 /// The class of a declaration.
 #[derive(Clone, Debug)]
-pub enum ClassRef {
+pub enum ClassRef<'a> {
     /// By name.
-    Name(String, Place),
+    Name(&'a str, Place),
     /// Written on the spot.
-    Compound(Compound),
+    Compound(Box<Compound<'a>>),
 }
 
-/// A configuration string, verbatim but without line directives.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// The text between the parentheses.
-    pub text: String,
+/// A configuration string, verbatim.
+#[derive(Clone, Copy, Debug)]
+pub struct Config<'a> {
+    /// The text between the parentheses, with its line directives.
+    pub raw: &'a str,
     /// Where the text begins.
     pub place: Place,
+}
+
+impl<'a> Config<'a> {
+    /// The text without line directives.
+    pub fn text(&self) -> Cow<'a, str> {
+        text::without_directives(self.raw)
+    }
 }
 
 /// A port list.

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A list of statements with every name resolved, ready to be instantiated.
-use alloc::collections::BTreeMap;
+//! A list of statements with every name resolved, ready to be instantiated. Names and
+//! configuration strings are parts of the text: a large configuration is held once.
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::rc::Rc;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt::{self, Display, Formatter};
 
-use crate::ast::Formal;
-use crate::error::Place;
+use crate::ast::{Config, Formal};
+use crate::source::Place;
 
 /// What an element of a body is an instance of.
 #[derive(Clone, Debug)]
-pub enum Class {
+pub enum Class<'a> {
     /// A class of the registry.
-    Native(Rc<str>),
+    Native(&'a str),
     /// A class of this configuration.
-    Compound(Rc<CompoundClass>),
+    Compound(Rc<CompoundClass<'a>>),
     /// The inside of a compound element's ports, or of a group's.
     Tunnel,
     /// Unknown; an error was reported.
@@ -24,48 +26,99 @@ pub enum Class {
 
 /// The overloads of a compound element class.
 #[derive(Debug)]
-pub struct CompoundClass {
-    pub name: String,
-    pub overloads: Vec<Body>,
+pub struct CompoundClass<'a> {
+    pub name: &'a str,
+    pub overloads: Vec<Body<'a>>,
     /// What is tried when no overload fits.
-    pub extends: Option<Class>,
+    pub extends: Option<Class<'a>>,
+}
+
+/// An element's name: as written, or `Class@N`.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a> {
+    pub text: &'a str,
+    /// Zero for a name as written.
+    number: u32,
+}
+
+impl Display for Name<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text)?;
+        match self.number {
+            0 => Ok(()),
+            number => write!(f, "@{number}"),
+        }
+    }
 }
 
 /// One element.
 #[derive(Clone, Debug)]
-pub struct Member {
-    pub name: String,
-    pub class: Class,
-    pub config: String,
+pub struct Member<'a> {
+    pub name: Name<'a>,
+    pub class: Class<'a>,
+    /// With line directives.
+    pub raw_config: &'a str,
     pub place: Place,
+}
+
+impl<'a> Member<'a> {
+    /// The configuration string; empty if there is none.
+    pub fn config(&self) -> Config<'a> {
+        Config {
+            raw: self.raw_config,
+            place: self.place,
+        }
+    }
 }
 
 /// One end of a connection: element and port.
 pub type End = (usize, usize);
 
 /// One connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Link {
-    pub from: End,
-    pub to: End,
+    from: (u32, u32),
+    to: (u32, u32),
     pub place: Place,
+}
+
+/// Indices are below the bytes of the text, which are counted in 32 bits.
+pub fn narrow(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+impl Link {
+    pub fn new(from: End, to: End, place: Place) -> Self {
+        Self {
+            from: (narrow(from.0), narrow(from.1)),
+            to: (narrow(to.0), narrow(to.1)),
+            place,
+        }
+    }
+
+    pub fn from(&self) -> End {
+        (self.from.0 as usize, self.from.1 as usize)
+    }
+
+    pub fn to(&self) -> End {
+        (self.to.0 as usize, self.to.1 as usize)
+    }
 }
 
 /// A resolved list of statements. In a compound, members 0 and 1 are `input` and `output`.
 #[derive(Debug, Default)]
-pub struct Body {
-    pub formals: Vec<Formal>,
+pub struct Body<'a> {
+    pub formals: Vec<Formal<'a>>,
     pub defines: Vec<(String, String)>,
-    pub members: Vec<Member>,
+    pub members: Vec<Member<'a>>,
     pub links: Vec<Link>,
     /// How many compounds surround it.
     pub depth: usize,
     pub inputs: usize,
     pub outputs: usize,
-    names: BTreeMap<String, usize>,
+    names: BTreeMap<&'a str, u32>,
     /// Click numbers anonymous elements by position; a group counts as three.
-    count: usize,
-    anonymous: Vec<usize>,
+    count: u32,
 }
 
 /// The member that is the inside of a compound's inputs.
@@ -73,21 +126,21 @@ pub const INPUT: usize = 0;
 /// The member that is the inside of a compound's outputs.
 pub const OUTPUT: usize = 1;
 
-impl Body {
+impl<'a> Body<'a> {
     /// The body of a file.
     pub fn file() -> Self {
         Self::default()
     }
 
     /// The body of a compound element at `depth`.
-    pub fn compound(formals: Vec<Formal>, depth: usize, place: &Place) -> Self {
+    pub fn compound(formals: Vec<Formal<'a>>, depth: usize, place: Place) -> Self {
         let mut body = Self {
             formals,
             depth,
             ..Self::default()
         };
         for name in ["input", "output"] {
-            body.add(name, Class::Tunnel, String::new(), place.clone());
+            body.add(name, Class::Tunnel, "", place);
         }
         body.count = 0;
         body
@@ -95,101 +148,79 @@ impl Body {
 
     /// The member called `name`.
     pub fn find(&self, name: &str) -> Option<usize> {
-        self.names.get(name).copied()
+        self.names.get(name).map(|n| *n as usize)
     }
 
     /// Adds a named member.
-    pub fn add(&mut self, name: &str, class: Class, config: String, place: Place) -> usize {
-        let index = self.members.len();
-        self.names.insert(name.to_string(), index);
-        self.members.push(Member {
-            name: name.to_string(),
-            class,
-            config,
-            place,
-        });
-        self.count += 1;
-        index
+    pub fn add(&mut self, name: &'a str, class: Class<'a>, config: &'a str, at: Place) -> usize {
+        self.names.insert(name, narrow(self.members.len()));
+        self.push(name, 0, class, config, at)
     }
 
     /// Adds a member called `Class@N`; the name is made unique by `finish`.
     pub fn add_anonymous(
         &mut self,
-        class_name: &str,
-        class: Class,
-        config: String,
+        class_name: &'a str,
+        class: Class<'a>,
+        config: &'a str,
+        at: Place,
+    ) -> usize {
+        self.push(class_name, self.count + 1, class, config, at)
+    }
+
+    fn push(
+        &mut self,
+        text: &'a str,
+        number: u32,
+        class: Class<'a>,
+        raw_config: &'a str,
         place: Place,
     ) -> usize {
-        let index = self.members.len();
-        let name = format!("{class_name}@{}", self.count + 1);
         self.members.push(Member {
-            name,
+            name: Name { text, number },
             class,
-            config,
+            raw_config,
             place,
         });
-        self.anonymous.push(index);
         self.count += 1;
-        index
+        self.members.len() - 1
     }
 
     /// Begins a group: two tunnels that `input` and `output` mean until `end_group`.
-    pub fn begin_group(&mut self, place: &Place) -> (Group, Option<usize>, Option<usize>) {
-        let input = self.members.len();
-        for _ in 0..2 {
-            let (name, config) = (String::new(), String::new());
-            self.members.push(Member {
-                name,
-                class: Class::Tunnel,
-                config,
-                place: place.clone(),
-            });
-        }
-        self.count += 3;
+    pub fn begin_group(&mut self, place: Place) -> (Group, Option<usize>, Option<usize>) {
         let outer = (self.find("input"), self.find("output"));
-        self.names.insert("input".to_string(), input);
-        self.names.insert("output".to_string(), input + 1);
-        (
-            Group {
-                input,
-                output: input + 1,
-            },
-            outer.0,
-            outer.1,
-        )
+        let count = self.count;
+        let input = self.add("input", Class::Tunnel, "", place);
+        let output = self.add("output", Class::Tunnel, "", place);
+        self.count = count + 3;
+        (Group { input, output }, outer.0, outer.1)
     }
 
     /// Ends a group.
     pub fn end_group(&mut self, outer_input: Option<usize>, outer_output: Option<usize>) {
         for (name, outer) in [("input", outer_input), ("output", outer_output)] {
             match outer {
-                Some(index) => self.names.insert(name.to_string(), index),
+                Some(index) => self.names.insert(name, narrow(index)),
                 None => self.names.remove(name),
             };
         }
     }
 
     /// Adds a connection.
-    pub fn link(&mut self, from: End, to: End, place: &Place) {
-        self.links.push(Link {
-            from,
-            to,
-            place: place.clone(),
-        });
+    pub fn link(&mut self, from: End, to: End, place: Place) {
+        self.links.push(Link::new(from, to, place));
     }
 
-    /// How many ports of `member` are in use: one more than the highest.
-    pub fn ports_in_use(&self, member: usize) -> (usize, usize) {
-        let count = |ends: &mut dyn Iterator<Item = End>| {
-            ends.filter(|e| e.0 == member)
-                .map(|e| e.1 + 1)
-                .max()
-                .unwrap_or(0)
-        };
-        (
-            count(&mut self.links.iter().map(|l| l.to)),
-            count(&mut self.links.iter().map(|l| l.from)),
-        )
+    /// How many ports of each member are in use, one more than the highest: inputs and outputs.
+    pub fn ports_in_use(&self) -> Vec<(u32, u32)> {
+        let mut used = alloc::vec![(0, 0); self.members.len()];
+        for link in &self.links {
+            let inputs = &mut used[link.to.0 as usize].0;
+            *inputs = link.to.1.saturating_add(1).max(*inputs);
+            let outputs = &mut used[link.from.0 as usize].1;
+            *outputs = link.from.1.saturating_add(1).max(*outputs);
+        }
+        used
     }
 
     /// Checks the ports of a pair of tunnels; returns the numbers of inputs and outputs.
@@ -199,48 +230,48 @@ impl Body {
         name: &str,
         complain: &mut dyn FnMut(String),
     ) -> (usize, usize) {
-        let (wrong_in, inputs) = self.ports_in_use(group.input);
-        let (outputs, wrong_out) = self.ports_in_use(group.output);
-        if wrong_in > 0 {
-            complain(format!("{name}: \"input\" can only be used as an output"));
+        if self.links.iter().any(|l| l.to().0 == group.input) {
+            complain(format!("'{name}' pseudoelement 'input' used as output"));
         }
-        if wrong_out > 0 {
-            complain(format!("{name}: \"output\" can only be used as an input"));
+        if self.links.iter().any(|l| l.from().0 == group.output) {
+            complain(format!("'{name}' pseudoelement 'output' used as input"));
         }
-        for port in 0..inputs {
-            if !self.links.iter().any(|l| l.from == (group.input, port)) {
-                complain(format!("{name}: input {port} is not used"));
+        let ends = |end: fn(&Link) -> End, member| {
+            let own = self.links.iter().map(end).filter(|e| e.0 == member);
+            own.map(|e| e.1).collect::<BTreeSet<usize>>()
+        };
+        let used = [ends(Link::from, group.input), ends(Link::to, group.output)];
+        let counts = [0, 1].map(|side: usize| used[side].last().map_or(0, |last| last + 1));
+        for (side, what) in ["input", "output"].into_iter().enumerate() {
+            for port in (0..counts[side]).filter(|p| !used[side].contains(p)) {
+                complain(format!("'{name}' {what} {port} unused"));
             }
         }
-        for port in 0..outputs {
-            if !self.links.iter().any(|l| l.to == (group.output, port)) {
-                complain(format!("{name}: output {port} is not used"));
-            }
-        }
-        (inputs, outputs)
+        (counts[0], counts[1])
     }
 
-    /// Gives anonymous members their final names.
+    /// Gives anonymous members their final names, and forgets what only resolving needs.
     pub fn finish(&mut self) {
-        for index in core::mem::take(&mut self.anonymous) {
-            let name = self.unique_name(&self.members[index].name);
-            self.names.insert(name.clone(), index);
-            self.members[index].name = name;
-        }
-    }
-
-    fn unique_name(&self, wanted: &str) -> String {
-        let (class, number) = wanted.rsplit_once('@').unwrap_or((wanted, "1"));
-        let first = number.parse::<usize>().unwrap_or(1);
-        let mut name = wanted.to_string();
-        for n in first.. {
-            if !self.names.contains_key(&name) {
-                break;
+        let mut taken: BTreeSet<(&str, u32)> = self.names.keys().filter_map(numbered).collect();
+        for member in self.members.iter_mut().filter(|m| m.name.number > 0) {
+            let name = &mut member.name;
+            if taken.contains(&(name.text, name.number)) {
+                while taken.contains(&(name.text, name.number)) {
+                    name.number += 1;
+                }
+                taken.insert((name.text, name.number));
             }
-            name = format!("{class}@{}", n + 1);
         }
-        name
+        self.names = BTreeMap::new();
+        self.members.shrink_to_fit();
+        self.links.shrink_to_fit();
     }
+}
+
+/// Class and number of a written name that looks like an anonymous element's.
+fn numbered<'a>(name: &&'a str) -> Option<(&'a str, u32)> {
+    let (class, number) = name.rsplit_once('@')?;
+    Some((class, number.parse().ok()?))
 }
 
 /// A pair of tunnels.

@@ -1,85 +1,130 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Places, errors, limits.
-use alloc::rc::Rc;
+//! Errors of a configuration, and what it may use.
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A place in a configuration.
+use crate::source::{Directive, Located, Place, Sources};
+
+/// Which part of an element's life an error belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Its ports were connected; the message names it.
+    Connecting,
+    /// Its arguments were read.
+    Configuring,
+    /// It was to start.
+    Initializing,
+}
+
+/// The element an error is about: `name :: Class`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Name of the configuration, or of a line directive's file.
-    pub file: Rc<str>,
-    /// Line, from 1.
-    pub line: u32,
-    /// Column in characters, from 1.
-    pub column: u32,
+pub struct Subject {
+    /// What it was doing.
+    pub phase: Phase,
+    /// `name :: Class`
+    pub element: String,
 }
 
-impl Place {
-    /// The beginning of a file.
-    pub fn start(file: &str) -> Self {
-        Self {
-            file: file.into(),
-            line: 1,
-            column: 1,
-        }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.file, self.line, self.column)
-    }
-}
-
-/// One error of a configuration; `Display` is `file:line:col: what: message`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// One error of a configuration; `Display` is `file:line:col: element: message`.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// Name of the configuration, or of a line directive's file.
-    pub file: String,
-    /// Line, from 1.
-    pub line: u32,
-    /// Column in characters, from 1.
-    pub column: u32,
-    /// Lower case text without the place, such as `c :: CheckLength: LENGTH: expected ...`.
+    /// Where.
+    pub place: Located,
+    /// The element whose argument is wrong or that cannot start.
+    pub subject: Option<Subject>,
+    /// Lower case text without the place, such as `LENGTH: expected ...`.
     pub message: String,
+    /// Another place that has to do with it.
+    pub note: Option<Box<ConfigError>>,
 }
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}:{}: {}",
-            self.file, self.line, self.column, self.message
-        )
+        let Located {
+            file, line, column, ..
+        } = &self.place;
+        write!(f, "{file}:{line}:{column}: ")?;
+        if let Some(subject) = self
+            .subject
+            .as_ref()
+            .filter(|s| s.phase != Phase::Connecting)
+        {
+            write!(f, "{}: ", subject.element)?;
+        }
+        f.write_str(&self.message)?;
+        match &self.note {
+            Some(note) => write!(f, "\n{note}"),
+            None => Ok(()),
+        }
     }
 }
 
 impl core::error::Error for ConfigError {}
 
+#[derive(Debug)]
+struct Entry {
+    place: Place,
+    subject: Option<Subject>,
+    message: String,
+    note: Option<(Place, String)>,
+}
+
 /// Collects errors, up to a number a person can use.
 #[derive(Debug, Default)]
 pub struct Errors {
-    list: Vec<ConfigError>,
+    list: Vec<Entry>,
     beyond: usize,
+    directives: Vec<Directive>,
 }
 
 impl Errors {
     const MAX: usize = 100;
 
-    /// Notes an error.
-    pub fn add(&mut self, place: &Place, message: impl Into<String>) {
+    /// Errors about a configuration that was flattened before.
+    pub fn resume(directives: &[Directive]) -> Self {
+        Self {
+            directives: directives.to_vec(),
+            ..Self::default()
+        }
+    }
+
+    fn push(&mut self, entry: Entry) {
         if self.is_full() {
             self.beyond += 1;
-            return;
+        } else {
+            self.list.push(entry);
         }
-        let (line, column) = (place.line, place.column);
-        self.list.push(ConfigError {
-            file: (*place.file).into(),
-            line,
-            column,
+    }
+
+    /// Notes an error.
+    pub fn add(&mut self, place: Place, message: impl Into<String>) {
+        self.push(Entry {
+            place,
+            subject: None,
             message: message.into(),
+            note: None,
+        });
+    }
+
+    /// Notes an error about an element.
+    pub fn add_about(&mut self, place: Place, subject: Subject, message: impl Into<String>) {
+        self.push(Entry {
+            place,
+            subject: Some(subject),
+            message: message.into(),
+            note: None,
+        });
+    }
+
+    /// Notes an error that has to do with another place, too.
+    pub(crate) fn add_with_note(&mut self, place: Place, message: String, note: (Place, String)) {
+        self.push(Entry {
+            place,
+            subject: None,
+            message,
+            note: Some(note),
         });
     }
 
@@ -93,15 +138,48 @@ impl Errors {
         self.list.len() >= Self::MAX
     }
 
-    /// All errors in the order of their places within the first file mentioned.
-    pub fn into_sorted(mut self) -> Vec<ConfigError> {
-        self.list.sort_by_key(|e| (e.line, e.column));
-        self.list.dedup();
-        if let (Some(last), true) = (self.list.last().cloned(), self.beyond > 0) {
-            let message = alloc::format!("{} more errors are not shown", self.beyond);
-            self.list.push(ConfigError { message, ..last });
+    /// A line directive was read; looking ahead reads one twice.
+    pub(crate) fn directive(&mut self, directive: Directive) {
+        let behind = self.directives.partition_point(|d| d.at < directive.at);
+        if self
+            .directives
+            .get(behind)
+            .is_none_or(|d| d.at != directive.at)
+        {
+            self.directives.insert(behind, directive);
         }
-        self.list
+    }
+
+    /// The line directives read so far.
+    pub(crate) fn directives(&self) -> Vec<Directive> {
+        self.directives.clone()
+    }
+
+    /// All errors in the order of their places.
+    pub fn into_sorted(mut self, sources: &Sources) -> Vec<ConfigError> {
+        self.list.sort_by_key(|e| e.place);
+        let locate = |place| sources.locate(place, &self.directives);
+        let plain = |place, message| ConfigError {
+            place,
+            subject: None,
+            message,
+            note: None,
+        };
+        let mut list: Vec<ConfigError> = Vec::new();
+        for e in self.list {
+            list.push(ConfigError {
+                subject: e.subject,
+                note: e.note.map(|(at, text)| Box::new(plain(locate(at), text))),
+                ..plain(locate(e.place), e.message)
+            });
+        }
+        list.dedup();
+        if let (Some(last), true) = (list.last(), self.beyond > 0) {
+            let message = alloc::format!("{} more errors are not shown", self.beyond);
+            let more = plain(last.place.clone(), message);
+            list.push(more);
+        }
+        list
     }
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A flat configuration: elements and connections without compounds or variables.
+mod unparse;
+
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::error::Place;
+use crate::source::{Directive, Place};
 
 /// One element.
 #[derive(Clone, Debug)]
@@ -52,4 +54,6 @@ pub struct Flat {
     pub connections: Vec<FlatConnection>,
     /// What the configuration requires.
     pub requirements: Vec<Requirement>,
+    /// Where line directives name other files and lines.
+    pub directives: Vec<Directive>,
 }

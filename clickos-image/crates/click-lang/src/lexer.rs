@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Text to tokens, on demand: whether parentheses hold a configuration string or
 //! a group is known to the parser only.
-use alloc::rc::Rc;
-use alloc::string::String;
-
-use crate::error::{Errors, Place};
+use crate::error::Errors;
+use crate::source::{Directive, Place};
 use crate::text;
 
 /// What a token is.
@@ -26,7 +24,7 @@ pub enum Kind {
     End,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Token<'a> {
     pub kind: Kind,
     pub text: &'a str,
@@ -36,10 +34,8 @@ pub struct Token<'a> {
 pub struct Lexer<'a> {
     text: &'a str,
     pos: usize,
-    file: Rc<str>,
-    original_file: Rc<str>,
-    line: u32,
-    column: u32,
+    /// The place of the text's beginning.
+    base: Place,
     pub errors: Errors,
 }
 
@@ -56,58 +52,40 @@ fn is_word(b: u8) -> bool {
 }
 
 impl<'a> Lexer<'a> {
-    pub fn new(name: &str, text: &'a str) -> Self {
-        let file: Rc<str> = name.into();
+    pub fn new(text: &'a str, base: Place) -> Self {
         let errors = Errors::default();
         Self {
             text,
             pos: 0,
-            original_file: file.clone(),
-            file,
-            line: 1,
-            column: 1,
+            base,
             errors,
         }
     }
 
     pub fn place(&self) -> Place {
-        Place {
-            file: self.file.clone(),
-            line: self.line,
-            column: self.column,
-        }
+        self.place_of(self.pos)
+    }
+
+    fn place_of(&self, pos: usize) -> Place {
+        let offset = u32::try_from(pos).unwrap_or(u32::MAX);
+        Place(self.base.0.saturating_add(offset))
+    }
+
+    fn bytes(&self) -> &'a [u8] {
+        self.text.as_bytes()
     }
 
     fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.pos).copied()
-    }
-
-    /// Moves to `to`, counting lines and columns.
-    fn advance(&mut self, to: usize) {
-        let bytes = self.text.as_bytes();
-        while self.pos < to {
-            let b = bytes[self.pos];
-            self.pos += 1;
-            if b == b'\n' || (b == b'\r' && bytes.get(self.pos) != Some(&b'\n')) {
-                self.line = self.line.saturating_add(1);
-                self.column = 1;
-            } else if b & 0xc0 != 0x80 {
-                self.column = self.column.saturating_add(1);
-            }
-        }
-    }
-
-    fn at_line_start(&self) -> bool {
-        self.pos == 0 || matches!(self.text.as_bytes()[self.pos - 1], b'\n' | b'\r')
+        self.bytes().get(self.pos).copied()
     }
 
     fn skip_blanks(&mut self) {
         while let Some(b) = self.peek() {
             if b.is_ascii_whitespace() || b == 11 {
-                self.advance(self.pos + 1);
-            } else if text::at_comment(self.text.as_bytes(), self.pos) {
-                self.advance(text::skip_comment(self.text.as_bytes(), self.pos));
-            } else if b == b'#' && self.at_line_start() {
+                self.pos += 1;
+            } else if text::at_comment(self.bytes(), self.pos) {
+                self.pos = text::skip_comment(self.bytes(), self.pos);
+            } else if text::at_directive(self.bytes(), self.pos) {
                 self.line_directive();
             } else {
                 break;
@@ -117,44 +95,30 @@ impl<'a> Lexer<'a> {
 
     /// `# 12 "file"` or `#line 12 "file"`: the next line is line 12 of that file.
     fn line_directive(&mut self) {
-        let place = self.place();
-        let rest = &self.text[self.pos..];
-        let line = &rest[..rest.find(['\n', '\r']).unwrap_or(rest.len())];
-        let end = self.pos + line.len();
-        let body = line[1..].trim();
+        let (start, end) = (self.pos, text::line_end(self.bytes(), self.pos));
+        self.pos = text::skip_line(self.bytes(), self.pos);
+        let body = self.text[start + 1..end].trim();
         let body = body.strip_prefix("line").unwrap_or(body).trim_start();
         let digits = body
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(body.len());
-        self.advance(end);
-        let Ok(number) = body[..digits].parse::<u32>() else {
+        let Ok(line) = body[..digits].parse::<u32>() else {
+            let place = self.place_of(start);
             self.errors
-                .add(&place, "expected a line number behind \"#\"");
+                .add(place, "unknown preprocessor directive: expected \"# LINE\"");
             return;
         };
-        let name = text::unquote(body[digits..].trim());
-        if body[digits..].trim().starts_with('"') {
-            self.file = if name.is_empty() {
-                self.original_file.clone()
-            } else {
-                name.as_str().into()
-            };
-        }
-        let newline = if self.text[end..].starts_with("\r\n") {
-            2
-        } else {
-            1
-        };
-        self.advance((end + newline).min(self.text.len()));
-        self.line = number;
+        let name = body[digits..].trim();
+        let at = self.place();
+        let file = name.starts_with('"').then(|| text::unquote(name));
+        self.errors.directive(Directive { at, line, file });
     }
 
     pub fn next(&mut self) -> Token<'a> {
         self.skip_blanks();
-        let (place, start) = (self.place(), self.pos);
-        let rest = &self.text[start..];
+        let (place, rest) = (self.place(), &self.text[self.pos..]);
         let (kind, len) = Self::classify(rest);
-        self.advance(start + len);
+        self.pos += len;
         Token {
             kind,
             text: &rest[..len],
@@ -164,9 +128,9 @@ impl<'a> Lexer<'a> {
 
     /// Whether the next token is a variable.
     pub fn variable_follows(&mut self) -> bool {
-        let (pos, line, column, file) = (self.pos, self.line, self.column, self.file.clone());
+        let pos = self.pos;
         let found = self.next().kind == Kind::Variable;
-        (self.pos, self.line, self.column, self.file) = (pos, line, column, file);
+        self.pos = pos;
         found
     }
 
@@ -216,35 +180,22 @@ impl<'a> Lexer<'a> {
     }
 
     /// Reads a configuration string up to its closing parenthesis, which it leaves.
-    pub fn config(&mut self) -> String {
-        let mut out = String::new();
-        let (mut start, mut depth) = (self.pos, 1usize);
+    pub fn config(&mut self) -> &'a str {
+        let (start, mut depth) = (self.pos, 1usize);
         while let Some(b) = self.peek() {
-            let bytes = self.text.as_bytes();
-            let next = match b {
-                b'(' => {
-                    depth += 1;
-                    self.pos + 1
-                }
-                b')' => {
-                    depth -= 1;
-                    if depth == 0 {
-                        break;
-                    }
-                    self.pos + 1
-                }
-                b'#' if self.at_line_start() => {
-                    out.push_str(&self.text[start..self.pos]);
+            let bytes = self.bytes();
+            match b {
+                b'(' => depth += 1,
+                b')' if depth == 1 => break,
+                b')' => depth -= 1,
+                _ if text::at_directive(bytes, self.pos) => {
                     self.line_directive();
-                    start = self.pos;
                     continue;
                 }
-                _ if text::at_comment(bytes, self.pos) => text::skip_comment(bytes, self.pos),
-                _ => text::skip_unit(bytes, self.pos),
-            };
-            self.advance(next);
+                _ => {}
+            }
+            self.pos = text::skip_piece(bytes, self.pos);
         }
-        out.push_str(&self.text[start..self.pos]);
-        out
+        &self.text[start..self.pos]
     }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The Click configuration language: lexer, parser, flattening, unparsing.
 //!
-//! [`parse`] makes a syntax tree, [`flatten`] turns it into plain elements and
-//! connections. Both report every error they find, with its place, and never
-//! panic; [`Limits`] bounds what a configuration can make them use.
+//! [`Sources`] holds the text, [`flatten`] turns it into plain elements and connections;
+//! [`parse`] makes a syntax tree for those who want one. Both report every error they
+//! find, with its place, and never panic; [`Limits`] bounds what a configuration can
+//! make them use.
 #![no_std]
 #![forbid(unsafe_code)]
 extern crate alloc;
@@ -20,14 +21,16 @@ mod lexer;
 mod parser;
 mod ports;
 mod resolve;
+mod source;
 mod suggest;
 pub mod text;
 mod unparse;
 
-pub use error::{ConfigError, Errors, Limits, Place};
+pub use error::{ConfigError, Errors, Limits, Phase, Subject};
 pub use expand::Scope;
 pub use flat::{Flat, FlatConnection, FlatElement, Requirement};
 pub use flatten::flatten;
 pub use parser::parse;
 pub use resolve::Classes;
+pub use source::{Directive, FindLibrary, Located, Place, Sources};
 pub use suggest::{did_you_mean, suggest};

@@ -3,37 +3,35 @@
 mod compound;
 mod term;
 
+use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::ast::{Arrow, ClassBody, Config, Statement, Step, What};
-use crate::error::{Errors, Limits, MAX_DEPTH, Place};
+use crate::error::{Errors, Limits, MAX_DEPTH};
 use crate::lexer::{Kind, Lexer, Token};
+use crate::source::{Place, Sources};
 
 /// Parses a configuration; the errors found are added to `errors`, and what was
 /// understood is returned all the same so that later errors can be found too.
-pub fn parse(name: &str, text: &str, limits: &Limits, errors: &mut Errors) -> Vec<Statement> {
-    if text.len() > limits.config_bytes {
-        let message = format!(
-            "the configuration has {} bytes, the limit is {}",
-            text.len(),
-            limits.config_bytes
-        );
-        errors.add(&Place::start(name), message);
+pub fn parse<'a>(sources: &'a Sources, limits: &Limits, errors: &mut Errors) -> Vec<Statement<'a>> {
+    let (text, base) = sources.file(0);
+    if is_too_long(text, limits, errors) {
         return Vec::new();
     }
-    let lexer = Lexer::new(name, text);
-    let mut parser = Parser {
-        lexer,
-        peeked: None,
-        depth: 0,
-        max_ports: limits.ports,
-    };
-    core::mem::swap(&mut parser.lexer.errors, errors);
-    let statements = parser.statements(Until::End);
-    core::mem::swap(&mut parser.lexer.errors, errors);
-    statements
+    let mut parser = Parser::new(text, base, limits);
+    core::iter::from_fn(|| parser.next_statement(errors)).collect()
+}
+
+/// Reports a text that is longer than the limit.
+pub(crate) fn is_too_long(text: &str, limits: &Limits, errors: &mut Errors) -> bool {
+    let (bytes, limit) = (text.len(), limits.config_bytes.min(u32::MAX as usize - 1));
+    if bytes > limit {
+        let message = format!("the configuration has {bytes} bytes, the limit is {limit}");
+        errors.add(Place(0), message);
+    }
+    bytes > limit
 }
 
 /// What ends a list of statements.
@@ -46,7 +44,8 @@ enum Until {
     Paren,
 }
 
-struct Parser<'a> {
+/// Makes statements one by one.
+pub(crate) struct Parser<'a> {
     lexer: Lexer<'a>,
     peeked: Option<Token<'a>>,
     depth: usize,
@@ -59,6 +58,23 @@ struct Reported;
 type Parsed<T> = Result<T, Reported>;
 
 impl<'a> Parser<'a> {
+    pub(crate) fn new(text: &'a str, base: Place, limits: &Limits) -> Self {
+        Self {
+            lexer: Lexer::new(text, base),
+            peeked: None,
+            depth: 0,
+            max_ports: limits.ports,
+        }
+    }
+
+    /// The next statement that can be understood; what is wrong is added to `errors`.
+    pub(crate) fn next_statement(&mut self, errors: &mut Errors) -> Option<Statement<'a>> {
+        core::mem::swap(&mut self.lexer.errors, errors);
+        let statement = self.one_of(Until::End);
+        core::mem::swap(&mut self.lexer.errors, errors);
+        statement
+    }
+
     fn peek(&mut self) -> &Token<'a> {
         let Self { lexer, peeked, .. } = self;
         peeked.get_or_insert_with(|| lexer.next())
@@ -80,33 +96,40 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn fail<T>(&mut self, place: &Place, message: impl Into<String>) -> Parsed<T> {
+    fn fail<T>(&mut self, place: Place, message: impl Into<String>) -> Parsed<T> {
         self.lexer.errors.add(place, message);
         Err(Reported)
     }
 
     fn unexpected<T>(&mut self, expected: &str) -> Parsed<T> {
-        let token = self.peek().clone();
-        let found = match token.kind {
-            Kind::End => "the end of the configuration".to_string(),
-            _ => format!("\"{}\"", token.text.escape_debug()),
+        let token = *self.peek();
+        let message = match token.kind {
+            Kind::End => format!("syntax error at the end: expected {expected}"),
+            _ => {
+                let found = token.text.escape_debug();
+                format!("syntax error near '{found}': expected {expected}")
+            }
         };
-        self.fail(&token.place, format!("expected {expected}, found {found}"))
+        self.fail(token.place, message)
     }
 
-    fn statements(&mut self, until: Until) -> Vec<Statement> {
-        let mut list = Vec::new();
+    fn statements(&mut self, until: Until) -> Vec<Statement<'a>> {
+        core::iter::from_fn(|| self.one_of(until)).collect()
+    }
+
+    /// The next statement of a list, if there is one.
+    fn one_of(&mut self, until: Until) -> Option<Statement<'a>> {
         loop {
             let kind = self.kind();
             match (kind, until) {
                 (Kind::End, _)
                 | (Kind::Char('}') | Kind::BarBar, Until::Brace)
-                | (Kind::Char(')'), Until::Paren) => return list,
+                | (Kind::Char(')'), Until::Paren) => return None,
                 (Kind::Char(';'), _) => {
                     self.next();
                 }
                 _ => match self.statement(until != Until::End) {
-                    Ok(statement) => list.push(statement),
+                    Ok(statement) => return Some(statement),
                     Err(Reported) => self.recover(until),
                 },
             }
@@ -145,7 +168,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn statement(&mut self, nested: bool) -> Parsed<Statement> {
+    fn statement(&mut self, nested: bool) -> Parsed<Statement<'a>> {
         let kind = self.kind();
         match kind {
             Kind::ElementClass => self.element_class(),
@@ -162,42 +185,42 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn mandatory_config(&mut self) -> Parsed<Config> {
+    fn mandatory_config(&mut self) -> Parsed<Config<'a>> {
         match self.config()? {
             Some(config) => Ok(config),
-            None => self.unexpected("\"(\""),
+            None => self.unexpected("'('"),
         }
     }
 
     /// A configuration string, if one follows.
-    fn config(&mut self) -> Parsed<Option<Config>> {
+    fn config(&mut self) -> Parsed<Option<Config<'a>>> {
         if self.kind() != Kind::Char('(') {
             return Ok(None);
         }
         let open = self.next();
         let place = self.lexer.place();
-        let text = self.lexer.config();
+        let raw = self.lexer.config();
         if !self.accept(Kind::Char(')')) {
-            return self.fail(&open.place, "this \"(\" has no matching \")\"");
+            return self.fail(open.place, "this '(' has no matching ')'");
         }
-        Ok(Some(Config { text, place }))
+        Ok(Some(Config { raw, place }))
     }
 
-    fn element_class(&mut self) -> Parsed<Statement> {
+    fn element_class(&mut self) -> Parsed<Statement<'a>> {
         let place = self.next().place;
         if self.kind() != Kind::Ident {
             return self.unexpected("a name for the element class");
         }
-        let name = self.next().text.to_string();
+        let name = self.next().text;
         let body = match self.kind() {
-            Kind::Ident => ClassBody::Synonym(self.next().text.to_string()),
-            Kind::Char('{') => ClassBody::Compound(self.compound()?),
-            _ => return self.unexpected("\"{\" or the name of an element class"),
+            Kind::Ident => ClassBody::Synonym(self.next().text),
+            Kind::Char('{') => ClassBody::Compound(Box::new(self.compound()?)),
+            _ => return self.unexpected("'{' or the name of an element class"),
         };
         Ok(Statement::ElementClass { name, body, place })
     }
 
-    fn enter(&mut self, place: &Place) -> Parsed<()> {
+    fn enter(&mut self, place: Place) -> Parsed<()> {
         if self.depth == MAX_DEPTH {
             return self.fail(
                 place,
@@ -208,8 +231,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn chain(&mut self, nested: bool) -> Parsed<Vec<Step>> {
-        let mut steps: Vec<Step> = Vec::new();
+    fn chain(&mut self, nested: bool) -> Parsed<Vec<Step<'a>>> {
+        let mut steps: Vec<Step<'a>> = Vec::new();
         loop {
             let terms = self.terms(nested, steps.is_empty())?;
             let implicit = terms.iter().any(|t| matches!(t.what, What::Implicit));
@@ -226,7 +249,7 @@ impl<'a> Parser<'a> {
             let place = self.next().place;
             if implicit && !steps.is_empty() {
                 return self.fail(
-                    &place,
+                    place,
                     "the compound's output cannot be in the middle of a chain",
                 );
             }
@@ -247,7 +270,7 @@ impl<'a> Parser<'a> {
             | Kind::Require
             | Kind::Provide
             | Kind::Define => Ok(()),
-            _ => self.unexpected("\"->\" or \";\""),
+            _ => self.unexpected("'->' or ';'"),
         }
     }
 }

@@ -8,9 +8,9 @@ use crate::ast::{Arrow, Ports};
 use crate::body::End;
 
 /// One element at one side of an arrow.
-pub struct Side {
+pub struct Side<'a> {
     pub element: usize,
-    pub ports: Option<Ports>,
+    pub ports: Option<&'a Ports>,
 }
 
 /// The ports of one side, laid out in order.
@@ -21,12 +21,12 @@ struct Plan {
     open: Option<usize>,
 }
 
-fn count(side: &Side) -> usize {
-    side.ports.as_ref().map_or(1, |p| p.list.len())
+fn count(side: &Side<'_>) -> usize {
+    side.ports.map_or(1, |p| p.list.len())
 }
 
-fn plan(sides: &[Side]) -> (Plan, usize) {
-    let is_open = |s: &Side| s.ports.as_ref().is_some_and(|p| p.open);
+fn plan(sides: &[Side<'_>]) -> (Plan, usize) {
+    let is_open = |s: &Side<'_>| s.ports.is_some_and(|p| p.open);
     let open = sides.iter().position(is_open);
     (
         Plan {
@@ -38,17 +38,17 @@ fn plan(sides: &[Side]) -> (Plan, usize) {
 }
 
 /// `=>` lets a lone element without ports take as many as the other side has.
-fn open_lone(plan: &mut Plan, other: usize, sides: &[Side]) {
+fn open_lone(plan: &mut Plan, other: usize, sides: &[Side<'_>]) {
     if plan.least == 1 && other > 1 && sides.len() == 1 && sides[0].ports.is_none() {
         plan.open = Some(0);
     }
 }
 
-fn lay_out(sides: &[Side], plan: &Plan, wanted: usize) -> Vec<End> {
+fn lay_out(sides: &[Side<'_>], plan: &Plan, wanted: usize) -> Vec<End> {
     let extra = wanted.saturating_sub(plan.least);
     let mut ends = Vec::new();
     for (index, side) in sides.iter().enumerate() {
-        let named = side.ports.as_ref().map_or(&[0][..], |p| &p.list);
+        let named = side.ports.map_or(&[0][..], |p| &p.list[..]);
         ends.extend(named.iter().map(|p| (side.element, *p)));
         if plan.open == Some(index) {
             let last = named.last().copied().unwrap_or(0);
@@ -60,14 +60,14 @@ fn lay_out(sides: &[Side], plan: &Plan, wanted: usize) -> Vec<End> {
 
 /// The connections an arrow makes, or why it cannot make any.
 pub fn pairs(
-    outputs: &[Side],
-    inputs: &[Side],
+    outputs: &[Side<'_>],
+    inputs: &[Side<'_>],
     arrow: Arrow,
     max_ports: usize,
 ) -> Result<Vec<(End, End)>, String> {
     let ((mut from, open_from), (mut to, open_to)) = (plan(outputs), plan(inputs));
     if open_from + open_to > 1 {
-        return Err("at most one open port list is allowed in a connection".into());
+        return Err("at most one expandable port allowed per connection".into());
     }
     if arrow == Arrow::Pairwise {
         let (f, t) = (from.least, to.least);
@@ -80,7 +80,7 @@ pub fn pairs(
     }
     if many(&from) && many(&to) {
         if arrow == Arrow::Single {
-            return Err("a connection of many ports to many needs \"=>\"".into());
+            return Err("syntax error: many-to-many connections require '=>'".into());
         }
         let (f, t) = (
             lay_out(outputs, &from, to.least),
@@ -88,7 +88,7 @@ pub fn pairs(
         );
         if f.len() != t.len() {
             return Err(format!(
-                "{} outputs are connected to {} inputs",
+                "connection mismatch: {} outputs connected to {} inputs",
                 f.len(),
                 t.len()
             ));
@@ -102,12 +102,13 @@ pub fn pairs(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::boxed::Box;
     use alloc::vec;
 
-    fn side(element: usize, list: &[usize], open: bool) -> Side {
-        let ports = (!list.is_empty()).then(|| Ports {
-            list: list.to_vec(),
-            open,
+    fn side(element: usize, list: &[usize], open: bool) -> Side<'static> {
+        let ports = (!list.is_empty()).then(|| {
+            let list = list.to_vec();
+            &*Box::leak(Box::new(Ports { list, open }))
         });
         Side { element, ports }
     }

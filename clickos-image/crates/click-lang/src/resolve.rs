@@ -4,14 +4,16 @@ mod declare;
 
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::ast::{ClassRef, Config, Ports, Statement, Step, Term, What};
-use crate::body::{Body, Class};
-use crate::error::{Errors, Limits, Place};
+use crate::ast::{Arrow, ClassRef, Config, Ports, Statement, Step, Term, What};
+use crate::body::{Body, Class, Group};
+use crate::error::{Errors, Limits};
 use crate::flat::Requirement;
+use crate::parser::{Parser, is_too_long};
 use crate::ports::{Side, pairs};
+use crate::source::{Place, Sources};
 use crate::suggest::did_you_mean;
 use crate::text;
 
@@ -26,19 +28,22 @@ pub trait Classes {
 }
 
 /// The file's body and what it requires.
-pub struct Resolved {
-    pub body: Body,
+pub struct Resolved<'a> {
+    pub body: Body<'a>,
     pub requirements: Vec<Requirement>,
 }
 
-/// Resolves a whole configuration.
-pub fn resolve(
-    statements: &[Statement],
+/// Resolves a whole configuration. It is parsed statement by statement, so that its syntax tree
+/// never exists as a whole.
+pub fn resolve<'a>(
+    sources: &'a Sources,
     classes: &dyn Classes,
     limits: &Limits,
     errors: &mut Errors,
-) -> Resolved {
+) -> Resolved<'a> {
+    let mut body = Body::file();
     let mut resolver = Resolver {
+        sources,
         classes,
         limits,
         errors,
@@ -46,9 +51,12 @@ pub fn resolve(
         undo: Vec::new(),
         requirements: Vec::new(),
         provided: Vec::new(),
+        files: Vec::new(),
+        file: 0,
     };
-    let mut body = Body::file();
-    resolver.statements(statements, &mut body);
+    if !is_too_long(sources.text(), limits, resolver.errors) {
+        resolver.read_file(0, &mut body);
+    }
     body.finish();
     Resolved {
         body,
@@ -56,16 +64,21 @@ pub fn resolve(
     }
 }
 
-struct Resolver<'a> {
-    classes: &'a dyn Classes,
-    limits: &'a Limits,
-    errors: &'a mut Errors,
+struct Resolver<'r, 'a> {
+    sources: &'a Sources,
+    classes: &'r dyn Classes,
+    limits: &'r Limits,
+    errors: &'r mut Errors,
     /// Classes of the configuration that are visible here.
-    scope: BTreeMap<String, Class>,
+    scope: BTreeMap<&'a str, Class<'a>>,
     /// What the scope was, to leave a compound.
-    undo: Vec<(String, Option<Class>)>,
+    undo: Vec<(&'a str, Option<Class<'a>>)>,
     requirements: Vec<Requirement>,
     provided: Vec<String>,
+    /// The files read so far; each is read once.
+    files: Vec<usize>,
+    /// The file that is being read.
+    file: usize,
 }
 
 /// The members a term stands for: its inputs and its outputs differ for groups.
@@ -76,299 +89,362 @@ struct Ends {
     outputs: Option<Ports>,
 }
 
-impl Resolver<'_> {
-    fn statements(&mut self, statements: &[Statement], body: &mut Body) {
-        for statement in statements {
-            match statement {
-                Statement::Chain(steps) => self.chain(steps, body),
-                Statement::ElementClass {
-                    name,
-                    body: class,
-                    place,
-                } => {
-                    self.element_class(name, class, place, body);
-                }
-                Statement::Require(config) => self.require(config),
-                Statement::Provide(config) => self.provided.extend(text::split_args(&config.text)),
-                Statement::Define(config) => self.define(config, body),
-            }
+impl Ends {
+    fn input_side(&self) -> Side<'_> {
+        Side {
+            element: self.input,
+            ports: self.inputs.as_ref(),
         }
     }
 
-    fn class(&self, name: &str) -> Option<Class> {
+    fn output_side(&self) -> Side<'_> {
+        Side {
+            element: self.output,
+            ports: self.outputs.as_ref(),
+        }
+    }
+
+    fn is_group(&self) -> bool {
+        self.input != self.output
+    }
+}
+
+impl<'a> Resolver<'_, 'a> {
+    fn read_file(&mut self, index: usize, body: &mut Body<'a>) {
+        if self.files.contains(&index) {
+            return;
+        }
+        self.files.push(index);
+        let outer = core::mem::replace(&mut self.file, index);
+        let (text, base) = self.sources.file(index);
+        let mut parser = Parser::new(text, base, self.limits);
+        while let Some(statement) = parser.next_statement(self.errors) {
+            self.statement(&statement, body);
+        }
+        self.file = outer;
+    }
+
+    fn statements(&mut self, statements: &[Statement<'a>], body: &mut Body<'a>) {
+        for statement in statements {
+            self.statement(statement, body);
+        }
+    }
+
+    fn statement(&mut self, statement: &Statement<'a>, body: &mut Body<'a>) {
+        match statement {
+            Statement::Chain(steps) => self.chain(steps, body),
+            Statement::ElementClass {
+                name,
+                body: class,
+                place,
+            } => self.element_class(name, class, *place, body),
+            Statement::Require(config) => self.require(config, body),
+            Statement::Provide(config) => {
+                self.provided.extend(text::split_args(&config.text()));
+            }
+            Statement::Define(config) => self.define(config, body),
+        }
+    }
+
+    fn class(&self, name: &'a str) -> Option<Class<'a>> {
         if let Some(class) = self.scope.get(name) {
             return Some(class.clone());
         }
         let known = self.classes.knows(name) || self.classes.unavailable(name).is_some();
-        known.then(|| Class::Native(name.into()))
+        known.then_some(Class::Native(name))
     }
 
-    fn set_class(&mut self, name: &str, class: Class) {
-        let before = self.scope.insert(name.to_string(), class);
-        self.undo.push((name.to_string(), before));
+    fn set_class(&mut self, name: &'a str, class: Class<'a>) {
+        let before = self.scope.insert(name, class);
+        self.undo.push((name, before));
     }
 
     fn leave_scope(&mut self, mark: usize) {
         for (name, before) in self.undo.drain(mark..).rev() {
             match before {
                 Some(class) => self.scope.insert(name, class),
-                None => self.scope.remove(&name),
+                None => self.scope.remove(name),
             };
         }
     }
 
-    fn unknown_class(&mut self, name: &str, what: &str, place: &Place) -> Class {
+    fn unknown_class(&mut self, name: &str, what: &str, place: Place) -> Class<'a> {
         let hint = self.hint(name, &Body::default());
-        self.errors.add(place, format!("{what} \"{name}\"{hint}"));
+        self.errors.add(place, format!("{what} '{name}'{hint}"));
         Class::Unknown
     }
 
-    fn hint(&self, name: &str, body: &Body) -> String {
+    fn hint(&self, name: &str, body: &Body<'_>) -> String {
         if self.errors.is_full() {
             return String::new();
         }
-        let scope = self.scope.keys().map(String::as_str);
-        let members = body.members.iter().map(|m| m.name.as_str());
-        did_you_mean(
-            name,
-            self.classes.names().into_iter().chain(scope).chain(members),
-        )
+        let scope = self.scope.keys().copied();
+        let members = body.members.iter().map(|m| m.name.text);
+        let known = self.classes.names().into_iter().chain(scope);
+        did_you_mean(name, known.chain(members))
     }
 
-    fn chain(&mut self, steps: &[Step], body: &mut Body) {
-        let mut left: Option<(Vec<Side>, crate::ast::Arrow, &Place)> = None;
+    fn chain(&mut self, steps: &[Step<'a>], body: &mut Body<'a>) {
+        let mut left: Option<(Vec<Ends>, Arrow, Place)> = None;
         for (index, step) in steps.iter().enumerate() {
-            let lone = steps.len() == 1;
-            let ends = self.terms(&step.terms, body, lone, index == 0);
+            let ends = self.terms(&step.terms, body, steps.len() == 1, index == 0);
             let Some(ends) = ends else {
                 left = None;
                 continue;
             };
-            if let Some((outputs, arrow, place)) = left.take() {
-                let inputs: Vec<Side> = ends
-                    .iter()
-                    .map(|e| Side {
-                        element: e.input,
-                        ports: e.inputs.clone(),
-                    })
-                    .collect();
-                match pairs(&outputs, &inputs, arrow, self.limits.ports) {
-                    Ok(list) if body.links.len() + list.len() <= self.limits.connections => {
-                        list.into_iter()
-                            .for_each(|(from, to)| body.link(from, to, place));
-                    }
-                    Ok(_) => {
-                        let limit = self.limits.connections;
-                        self.errors
-                            .add(place, format!("more than {limit} connections"));
-                    }
-                    Err(message) => self.errors.add(place, message),
-                }
-            } else if index == 0
-                && ends
-                    .iter()
-                    .any(|e| e.inputs.is_some() && e.input == e.output)
-            {
-                self.errors
-                    .add(&step.terms[0].place, "input ports at the start of a chain");
-            }
-            match &step.arrow {
-                Some((arrow, place)) => {
-                    let side = |e: &Ends| Side {
-                        element: e.output,
-                        ports: e.outputs.clone(),
-                    };
-                    left = Some((ends.iter().map(side).collect(), *arrow, place));
-                }
-                None if ends
-                    .iter()
-                    .any(|e| e.outputs.is_some() && e.input == e.output) =>
-                {
-                    self.errors
-                        .add(&step.terms[0].place, "output ports at the end of a chain");
-                }
+            match left.take() {
+                Some((outputs, arrow, place)) => self.connect(&outputs, &ends, arrow, place, body),
+                None if index == 0 => self.check_useless(step, &ends, false),
                 None => {}
             }
+            match step.arrow {
+                Some((arrow, place)) => left = Some((ends, arrow, place)),
+                None => self.check_useless(step, &ends, true),
+            }
+        }
+    }
+
+    fn connect(
+        &mut self,
+        outputs: &[Ends],
+        inputs: &[Ends],
+        arrow: Arrow,
+        place: Place,
+        body: &mut Body<'a>,
+    ) {
+        let outputs: Vec<_> = outputs.iter().map(Ends::output_side).collect();
+        let inputs: Vec<_> = inputs.iter().map(Ends::input_side).collect();
+        let limit = self.limits.connections;
+        match pairs(&outputs, &inputs, arrow, self.limits.ports) {
+            Ok(list) if body.links.len() + list.len() <= limit => {
+                list.iter().for_each(|(f, t)| body.link(*f, *t, place));
+            }
+            Ok(_) => self
+                .errors
+                .add(place, format!("more than {limit} connections")),
+            Err(message) => self.errors.add(place, message),
+        }
+    }
+
+    /// Ports at an end of a chain that nothing is connected to.
+    fn check_useless(&mut self, step: &Step<'_>, ends: &[Ends], outputs: bool) {
+        let named = |e: &&Ends| {
+            if outputs {
+                e.outputs.is_some()
+            } else {
+                e.inputs.is_some()
+            }
+        };
+        if ends.iter().filter(|e| !e.is_group()).any(|e| named(&e)) {
+            let message = if outputs {
+                "output ports at the end of a chain"
+            } else {
+                "input ports at the start of a chain"
+            };
+            self.errors.add(step.terms[0].place, message);
         }
     }
 
     /// The members of one step; `None` if one of them is unknown.
     fn terms(
         &mut self,
-        terms: &[Term],
-        body: &mut Body,
+        terms: &[Term<'a>],
+        body: &mut Body<'a>,
         lone: bool,
         first: bool,
     ) -> Option<Vec<Ends>> {
         let spread = lone.then(|| shared_declaration(terms)).flatten();
-        let mut all = Vec::new();
-        let mut complete = true;
+        let mut all = Vec::with_capacity(terms.len());
         // `a, b :: Class(config)`: one declaration for all
-        let shared = spread.map(|term| (self.term_class(term, body), term.config.as_ref()));
+        let shared = spread.map(|term| (self.term_class(term, body), term.config));
         for term in terms {
             let (class, config) = shared
                 .clone()
-                .unwrap_or_else(|| (self.term_class(term, body), term.config.as_ref()));
-            match self.term(term, class, config, body, first) {
-                Some(ends) => all.push(ends),
-                None => complete = false,
-            }
+                .unwrap_or_else(|| (self.term_class(term, body), term.config));
+            all.extend(self.term(term, class, config, body, first));
         }
-        complete.then_some(all)
+        (all.len() == terms.len()).then_some(all)
     }
 
-    fn term_class(&mut self, term: &Term, body: &Body) -> Option<Class> {
+    fn term_class(&mut self, term: &Term<'a>, body: &Body<'a>) -> Option<Class<'a>> {
         Some(match term.class.as_ref()? {
             ClassRef::Name(name, place) => self
                 .class(name)
-                .unwrap_or_else(|| self.unknown_class(name, "unknown element class", place)),
+                .unwrap_or_else(|| self.unknown_class(name, "unknown element class", *place)),
             ClassRef::Compound(compound) => self.compound(compound, "", body.depth),
         })
     }
 
     fn term(
         &mut self,
-        term: &Term,
-        class: Option<Class>,
-        config: Option<&Config>,
-        body: &mut Body,
+        term: &Term<'a>,
+        class: Option<Class<'a>>,
+        config: Option<Config<'a>>,
+        body: &mut Body<'a>,
         first: bool,
     ) -> Option<Ends> {
-        let (inputs, outputs) = (term.inputs.clone(), term.outputs.clone());
-        let whole = |m: usize| {
-            Some(Ends {
-                input: m,
-                output: m,
-                inputs: inputs.clone(),
-                outputs: outputs.clone(),
-            })
-        };
-        let text = config.map_or_else(String::new, |c| c.text.clone());
-        match &term.what {
-            What::Implicit => {
-                let name = if first { "input" } else { "output" };
-                let member = body.find(name);
-                if member.is_none() {
-                    self.errors
-                        .add(&term.place, "only compound elements have implicit ports");
-                }
-                whole(member?)
-            }
+        let raw = config.map_or("", |c| c.raw);
+        let member = match &term.what {
+            What::Group(statements) => return Some(self.group(statements, term, body)),
+            What::Implicit => self.implicit(term, body, first),
             What::Compound(compound) => {
                 let anonymous = self.compound(compound, "", body.depth);
-                self.new_member(
-                    |b, p| b.add_anonymous("", anonymous, text, p),
-                    body,
-                    &term.place,
-                )
-                .and_then(whole)
+                self.new_member(body, term.place, |body, place| {
+                    body.add_anonymous("", anonymous, raw, place)
+                })
             }
-            What::Group(statements) => self.group(statements, term, body),
-            What::Name(name) => self
-                .named(name, class, config.is_some(), text, body, &term.place)
-                .and_then(whole),
+            What::Name(name) => self.named(name, class, config, body, term.place),
+        };
+        member.map(|member| Ends {
+            input: member,
+            output: member,
+            inputs: term.inputs.as_deref().cloned(),
+            outputs: term.outputs.as_deref().cloned(),
+        })
+    }
+
+    fn implicit(&mut self, term: &Term<'_>, body: &Body<'a>, first: bool) -> Option<usize> {
+        let member = body.find(if first { "input" } else { "output" });
+        if member.is_none() {
+            let message = "only compound elements have implicit ports";
+            self.errors.add(term.place, message);
         }
+        member
     }
 
     fn new_member(
         &mut self,
-        add: impl FnOnce(&mut Body, Place) -> usize,
-        body: &mut Body,
-        place: &Place,
+        body: &mut Body<'a>,
+        place: Place,
+        add: impl FnOnce(&mut Body<'a>, Place) -> usize,
     ) -> Option<usize> {
-        if body.members.len() >= self.limits.elements.saturating_mul(2) {
-            self.errors.add(
-                place,
-                format!("more than {} elements", self.limits.elements),
-            );
+        let limit = self.limits.elements;
+        if body.members.len() >= limit.saturating_mul(2) {
+            self.errors
+                .add(place, format!("more than {limit} elements"));
             return None;
         }
-        Some(add(body, place.clone()))
+        Some(add(body, place))
     }
 
     fn named(
         &mut self,
-        name: &str,
-        class: Option<Class>,
-        configured: bool,
-        config: String,
-        body: &mut Body,
-        place: &Place,
+        name: &'a str,
+        class: Option<Class<'a>>,
+        config: Option<Config<'a>>,
+        body: &mut Body<'a>,
+        place: Place,
     ) -> Option<usize> {
+        let raw = config.map_or("", |c| c.raw);
         let anonymous_of = self.class(name);
         if let (Some(member), None) = (body.find(name), &anonymous_of) {
-            if class.is_some() {
-                let before = body.members[member].place.clone();
-                self.errors
-                    .add(place, format!("{name}: declared twice, first at {before}"));
-            } else if configured {
-                self.errors.add(
-                    place,
-                    format!("{name}: a configuration string belongs to the declaration"),
-                );
-            }
+            self.check_reference(name, &body.members[member], class, config, place);
             return Some(member);
         }
         match (anonymous_of, class) {
             (Some(_), Some(_)) => {
-                self.errors.add(
-                    place,
-                    format!("\"{name}\" is an element class, not a name for an element"),
-                );
+                let message = format!("class '{name}' used as element name");
+                self.errors.add(place, message);
                 None
             }
-            (Some(of), None) => {
-                self.new_member(|b, p| b.add_anonymous(name, of, config, p), body, place)
-            }
+            (Some(of), None) => self.new_member(body, place, |body, place| {
+                body.add_anonymous(name, of, raw, place)
+            }),
             (None, Some(class)) => {
-                self.new_member(|b, p| b.add(name, class, config, p), body, place)
+                self.check_name(name, place);
+                self.new_member(body, place, |body, place| body.add(name, class, raw, place))
             }
             (None, None) => {
-                let what = if configured {
+                let is_class = config.is_some() || name.starts_with(|c: char| c.is_uppercase());
+                let what = if is_class {
                     "unknown element class"
                 } else {
-                    "undeclared element or unknown class"
+                    "undeclared element"
                 };
                 let hint = self.hint(name, body);
-                self.errors.add(place, format!("{what} \"{name}\"{hint}"));
+                self.errors.add(place, format!("{what} '{name}'{hint}"));
                 // known from here on, so that one mistake is one error
-                self.new_member(
-                    |b, p| b.add(name, Class::Unknown, String::new(), p),
-                    body,
-                    place,
-                )
+                self.new_member(body, place, |body, place| {
+                    body.add(name, Class::Unknown, "", place)
+                })
             }
         }
     }
 
-    fn group(&mut self, statements: &[Statement], term: &Term, body: &mut Body) -> Option<Ends> {
-        let (group, outer_input, outer_output) = body.begin_group(&term.place);
+    /// What a mention of an element that exists must not have.
+    fn check_reference(
+        &mut self,
+        name: &str,
+        member: &crate::body::Member<'a>,
+        class: Option<Class<'a>>,
+        config: Option<Config<'a>>,
+        place: Place,
+    ) {
+        if matches!(member.class, Class::Unknown) {
+            return;
+        }
+        if class.is_some() {
+            let message = format!("redeclaration of element '{name}'");
+            let note = format!("element '{name}' previously declared here");
+            self.errors
+                .add_with_note(place, message, (member.place, note));
+        } else if config.is_some() {
+            let message = format!("configuration string ignored on reference to element '{name}'");
+            self.errors.add(place, message);
+        }
+    }
+
+    /// Handlers of elements whose names are numbers could not be told from others.
+    fn check_name(&mut self, name: &str, place: Place) {
+        let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+        if name.split('/').any(digits) {
+            let message = format!("element name '{name}' has all-digit component");
+            self.errors.add(place, message);
+        }
+    }
+
+    fn group(
+        &mut self,
+        statements: &[Statement<'a>],
+        term: &Term<'a>,
+        body: &mut Body<'a>,
+    ) -> Ends {
+        let (group, outer_input, outer_output) = body.begin_group(term.place);
         self.statements(statements, body);
         body.end_group(outer_input, outer_output);
-        let errors = &mut *self.errors;
-        let mut complain = |message: String| errors.add(&term.place, message);
-        let (inputs, outputs) = body.check_tunnels(group, "group", &mut complain);
+        let (inputs, outputs) = self.check_tunnels(body, group, "<anonymous group>", term.place);
         let all = |n: usize| {
             (n > 1).then(|| Ports {
                 list: (0..n).collect(),
                 open: false,
             })
         };
-        Some(Ends {
+        Ends {
             input: group.input,
             output: group.output,
-            inputs: term.inputs.clone().or_else(|| all(inputs)),
-            outputs: term.outputs.clone().or_else(|| all(outputs)),
-        })
+            inputs: term.inputs.as_deref().cloned().or_else(|| all(inputs)),
+            outputs: term.outputs.as_deref().cloned().or_else(|| all(outputs)),
+        }
+    }
+
+    fn check_tunnels(
+        &mut self,
+        body: &Body<'a>,
+        group: Group,
+        name: &str,
+        place: Place,
+    ) -> (usize, usize) {
+        let errors = &mut *self.errors;
+        body.check_tunnels(group, name, &mut |message| errors.add(place, message))
     }
 }
 
 /// The declaration at the end of `a, b, c :: Class(config)`, if that is what the terms are.
-fn shared_declaration(terms: &[Term]) -> Option<&Term> {
+fn shared_declaration<'t, 'a>(terms: &'t [Term<'a>]) -> Option<&'t Term<'a>> {
     let (last, others) = terms.split_last()?;
-    let plain = |t: &Term| t.inputs.is_none() && t.outputs.is_none();
+    let plain = |t: &Term<'_>| t.inputs.is_none() && t.outputs.is_none();
     let bare =
-        |t: &Term| matches!(t.what, What::Name(_)) && t.class.is_none() && t.config.is_none();
+        |t: &Term<'_>| matches!(t.what, What::Name(_)) && t.class.is_none() && t.config.is_none();
     let shared = !others.is_empty()
         && last.class.is_some()
         && terms.iter().all(plain)

@@ -17,9 +17,9 @@ pub fn suggest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|(_, c)| c)
 }
 
-/// ` (did you mean "X"?)`, or nothing.
+/// ` (did you mean 'X'?)`, or nothing.
 pub fn did_you_mean<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
-    suggest(name, candidates).map_or_else(String::new, |c| format!(" (did you mean \"{c}\"?)"))
+    suggest(name, candidates).map_or_else(String::new, |c| format!(" (did you mean '{c}'?)"))
 }
 
 /// Edits (insert, delete, replace, swap of neighbours) between two names, letter case ignored.

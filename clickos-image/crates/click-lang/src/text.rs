@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Configuration strings: arguments, words, comments, quoting.
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -21,6 +22,53 @@ pub(crate) fn skip_comment(s: &[u8], at: usize) -> usize {
 /// Whether a comment begins at `at`.
 pub(crate) fn at_comment(s: &[u8], at: usize) -> bool {
     s[at] == b'/' && matches!(s.get(at + 1), Some(b'/' | b'*'))
+}
+
+/// The index behind the comment, string or `\<..>` sequence that begins at `at`, or one behind `at`.
+pub(crate) fn skip_piece(s: &[u8], at: usize) -> usize {
+    if at_comment(s, at) {
+        skip_comment(s, at)
+    } else {
+        skip_unit(s, at)
+    }
+}
+
+/// Whether a line directive begins at `at`.
+pub(crate) fn at_directive(s: &[u8], at: usize) -> bool {
+    s[at] == b'#' && (at == 0 || matches!(s[at - 1], b'\n' | b'\r'))
+}
+
+/// The index of what ends the line that `at` is in.
+pub(crate) fn line_end(s: &[u8], at: usize) -> usize {
+    let end = s[at..].iter().position(|b| matches!(b, b'\n' | b'\r'));
+    end.map_or(s.len(), |n| at + n)
+}
+
+/// The index of the line behind the one that `at` is in.
+pub(crate) fn skip_line(s: &[u8], at: usize) -> usize {
+    let end = line_end(s, at);
+    let newline = if s[end..].starts_with(b"\r\n") { 2 } else { 1 };
+    (end + newline).min(s.len())
+}
+
+/// A configuration string without the line directives in it.
+pub(crate) fn without_directives(config: &str) -> Cow<'_, str> {
+    if !config.contains("\n#") && !config.contains("\r#") {
+        return Cow::Borrowed(config);
+    }
+    let b = config.as_bytes();
+    let (mut out, mut i, mut start) = (String::new(), 0, 0);
+    while i < b.len() {
+        if i > 0 && at_directive(b, i) {
+            out.push_str(&config[start..i]);
+            i = skip_line(b, i);
+            start = i;
+        } else {
+            i = skip_piece(b, i);
+        }
+    }
+    out.push_str(&config[start..]);
+    Cow::Owned(out)
 }
 
 /// The index behind the string or `\<..>` sequence that begins at `at`, or one behind `at`.
@@ -62,7 +110,7 @@ fn skip_hex(s: &[u8], at: usize) -> usize {
 
 /// Takes one argument from `s` at `from`: comments become spaces, blanks around it go.
 /// Returns it and the index of its comma or of the end.
-fn one_argument(s: &str, from: usize, stop_at_comma: bool) -> (String, usize) {
+fn one_argument(s: &str, from: usize, stop_at_comma: bool) -> (Cow<'_, str>, usize) {
     let b = s.as_bytes();
     let mut out = String::new();
     let (mut i, mut start) = (from, from);
@@ -82,8 +130,11 @@ fn one_argument(s: &str, from: usize, stop_at_comma: bool) -> (String, usize) {
             i = skip_unit(b, i);
         }
     }
+    if out.is_empty() {
+        return (Cow::Borrowed(s[start..i].trim_matches(is_blank)), i);
+    }
     out.push_str(&s[start..i]);
-    (String::from(out.trim_matches(is_blank)), i)
+    (Cow::Owned(String::from(out.trim_matches(is_blank))), i)
 }
 
 fn is_blank(c: char) -> bool {
@@ -98,7 +149,7 @@ pub fn split_args(config: &str) -> Vec<String> {
     while at < config.len() {
         let (arg, end) = one_argument(config, at, true);
         if !arg.is_empty() || end < config.len() {
-            args.push(arg);
+            args.push(arg.into_owned());
         }
         at = end + 1;
     }
@@ -249,6 +300,16 @@ pub fn quote(s: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// Writes `s` bare if that reads back as the same word, otherwise as a string.
+pub fn quote_if_needed(s: &str) -> Cow<'_, str> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-./:@+*%=".contains(&b);
+    if !s.is_empty() && s.bytes().all(plain) && !s.contains("//") && !s.contains("/*") {
+        Cow::Borrowed(s)
+    } else {
+        Cow::Owned(quote(s))
+    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Trees and flat configurations back to text.
-use alloc::collections::BTreeMap;
-use alloc::format;
-use alloc::string::String;
-use alloc::vec::Vec;
+//! Trees back to text.
 use core::fmt::{self, Display, Formatter};
 
 use crate::ast::{Arrow, ClassBody, ClassRef, Compound, Ports, Statement, Step, Term, What};
-use crate::flat::{Flat, FlatConnection};
 
 struct Separated<'a, T>(&'a [T], &'a str);
 
@@ -24,7 +19,7 @@ impl<T: Display> Display for Separated<'_, T> {
 }
 
 /// Statements as text; parsing it gives the same tree again.
-impl Display for Statement {
+impl Display for Statement<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Chain(steps) => write!(f, "{};", Separated(steps, " ")),
@@ -42,14 +37,14 @@ impl Display for Statement {
             } => {
                 write!(f, "elementclass {name} {compound}")
             }
-            Self::Require(config) => write!(f, "require({});", config.text),
-            Self::Provide(config) => write!(f, "provide({});", config.text),
-            Self::Define(config) => write!(f, "define({});", config.text),
+            Self::Require(config) => write!(f, "require({});", config.text()),
+            Self::Provide(config) => write!(f, "provide({});", config.text()),
+            Self::Define(config) => write!(f, "define({});", config.text()),
         }
     }
 }
 
-impl Display for Step {
+impl Display for Step<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         Separated(&self.terms, ", ").fmt(f)?;
         match self.arrow {
@@ -60,7 +55,7 @@ impl Display for Step {
     }
 }
 
-impl Display for Term {
+impl Display for Term<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if let Some(ports) = &self.inputs {
             write!(f, "{ports} ")?;
@@ -77,7 +72,7 @@ impl Display for Term {
             None => {}
         }
         if let Some(config) = &self.config {
-            write!(f, "({})", config.text)?;
+            write!(f, "({})", config.text())?;
         }
         match &self.outputs {
             Some(ports) => write!(f, " {ports}"),
@@ -86,7 +81,7 @@ impl Display for Term {
     }
 }
 
-impl Display for Compound {
+impl Display for Compound<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str("{")?;
         for (index, overload) in self.overloads.iter().enumerate() {
@@ -115,76 +110,5 @@ impl Display for Ports {
             Separated(&self.list, ", "),
             if self.open { "," } else { "" }
         )
-    }
-}
-
-/// A flat configuration as text: requirements, declarations, chains.
-impl Display for Flat {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for requirement in &self.requirements {
-            let words = format!("{} {}", requirement.kind, requirement.value);
-            writeln!(f, "require({});", words.trim_end())?;
-        }
-        for e in &self.elements {
-            match e.config.trim() {
-                "" => writeln!(f, "{} :: {};", e.name, e.class)?,
-                config => writeln!(f, "{} :: {}({config});", e.name, e.class)?,
-            }
-        }
-        if !self.connections.is_empty() {
-            writeln!(f)?;
-        }
-        self.chains()
-            .into_iter()
-            .try_for_each(|chain| writeln!(f, "{chain};"))
-    }
-}
-
-impl Flat {
-    /// Connections as chains, each as long as a single path of port 0 goes.
-    fn chains(&self) -> Vec<String> {
-        let mut next: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut fed: BTreeMap<usize, usize> = BTreeMap::new();
-        for (index, c) in self.connections.iter().enumerate() {
-            next.entry(c.from.0).or_insert(index);
-            *fed.entry(c.to.0).or_default() += 1;
-        }
-        let mut used = alloc::vec![false; self.connections.len()];
-        let middle = |c: &FlatConnection| {
-            fed.contains_key(&c.from.0)
-                && next
-                    .get(&c.from.0)
-                    .is_some_and(|n| self.connections[*n].from == c.from)
-        };
-        let mut order: Vec<usize> = (0..self.connections.len()).collect();
-        order.sort_by_key(|i| middle(&self.connections[*i]));
-        let mut chains = Vec::new();
-        for start in order {
-            let mut at = Some(start);
-            let mut chain = String::new();
-            while let Some(index) = at.filter(|i| !used[*i]) {
-                used[index] = true;
-                self.write_link(&mut chain, &self.connections[index]);
-                at = next.get(&self.connections[index].to.0).copied();
-            }
-            if !chain.is_empty() {
-                chains.push(chain);
-            }
-        }
-        chains
-    }
-
-    fn write_link(&self, chain: &mut String, c: &FlatConnection) {
-        if chain.is_empty() {
-            chain.push_str(&self.elements[c.from.0].name);
-        }
-        if c.from.1 > 0 {
-            chain.push_str(&alloc::format!(" [{}]", c.from.1));
-        }
-        chain.push_str("\n    -> ");
-        if c.to.1 > 0 {
-            chain.push_str(&alloc::format!("[{}] ", c.to.1));
-        }
-        chain.push_str(&self.elements[c.to.0].name);
     }
 }

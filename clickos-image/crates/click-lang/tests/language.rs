@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The language as a user sees it: configurations in, flat configurations or errors out.
-use click_lang::{Classes, Errors, Flat, Limits, Scope, flatten, parse};
+use click_lang::{Classes, Errors, Flat, Limits, Scope, Sources, flatten};
 
 struct Known;
 
@@ -21,18 +21,15 @@ impl Classes for Known {
 }
 
 fn run(text: &str, limits: &Limits) -> (Flat, Vec<String>) {
+    run_with(Sources::new("t.click", text.to_string()), limits)
+}
+
+fn run_with(sources: Sources, limits: &Limits) -> (Flat, Vec<String>) {
     let mut errors = Errors::default();
-    let tree = parse("t.click", text, limits, &mut errors);
     let globals = Scope::global(&[("G".into(), "global".into())]);
-    let flat = flatten(&tree, &Known, &globals, limits, &mut errors);
-    (
-        flat,
-        errors
-            .into_sorted()
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
-    )
+    let flat = flatten(&sources, &Known, &globals, limits, &mut errors);
+    let errors = errors.into_sorted(&sources);
+    (flat, errors.iter().map(ToString::to_string).collect())
 }
 
 fn flat(text: &str) -> String {
@@ -162,12 +159,12 @@ fn every_error_in_one_pass_with_its_place() {
         "{got:#?}"
     );
     assert!(
-        got[0].ends_with("unknown element class \"Conter\" (did you mean \"Counter\"?)"),
+        got[0].ends_with("unknown element class 'Conter' (did you mean 'Counter'?)"),
         "{}",
         got[0]
     );
     assert!(
-        got[1].contains("declared twice, first at t.click:2:1"),
+        got[1].contains("redeclaration of element 'b'\nt.click:2:1: element 'b' previously"),
         "{}",
         got[1]
     );
@@ -177,7 +174,7 @@ fn every_error_in_one_pass_with_its_place() {
 fn errors_of_compounds() {
     assert!(
         errors("elementclass A { input [1] -> output } Source -> A -> Discard")[0]
-            .contains("input 0 is not used")
+            .contains("'A' input 0 unused")
     );
     assert!(
         errors("elementclass A { $a | -> Null -> } Source -> A -> Discard")[0]
@@ -190,7 +187,7 @@ fn errors_of_compounds() {
     assert!(
         errors("{ } } -> ;")
             .iter()
-            .any(|e| e.contains("found \"}\""))
+            .any(|e| e.contains("syntax error near '}'"))
     );
     assert!(errors("define(x 3)")[0].contains("expected a variable"));
     assert!(errors("require(library x)")[0].contains("libraries"));
@@ -235,4 +232,83 @@ fn unavailable_classes_are_left_to_the_registry() {
         flat("Source -> ToDump(x)"),
         "Source@1 :: Source;\nToDump@2 :: ToDump(x);\nSource@1 -> ToDump@2;\n"
     );
+}
+
+#[test]
+fn one_mistake_is_one_error() {
+    let got = errors("a :: Zebra(1); Zebra(2) -> Zebra -> a; x -> x -> a(3)");
+    assert_eq!(got.len(), 3, "{got:#?}");
+    assert!(got[2].ends_with("undeclared element 'x'"), "{got:#?}");
+}
+
+#[test]
+fn names_that_cannot_be() {
+    for (text, part) in [
+        ("7 :: Null", "element name '7' has all-digit component"),
+        ("a/7 :: Null", "all-digit component"),
+        ("Null :: Counter", "class 'Null' used as element name"),
+        ("a :: Null; a(3)", "configuration string ignored"),
+    ] {
+        assert!(errors(text)[0].contains(part), "{text}");
+    }
+}
+
+#[test]
+fn flat_text_is_clicks() {
+    let text =
+        "require(package \"a b\", compact_config); a :: Tee -> b :: Null -> c :: Null; a [1] -> c;
+        x :: Null -> x";
+    let want = "require(package \"a b\", compact_config);\n\na :: Tee;\nb :: Null;\nc :: Null;\nx :: Null;\n
+a -> b\n    -> c;\na [1] -> c;\nx -> x;\n";
+    assert_eq!(run(text, &Limits::default()).0.to_string(), want);
+}
+
+fn library(name: &str, from: &str) -> Result<(String, String), String> {
+    let text = match name {
+        "lib" => "require(library inner)\nelementclass A { b :: B }",
+        "inner" => "elementclass B { i :: Null } require(library lib)",
+        "wrong" => "\n x -> y;",
+        _ => return Err(format!("library '{name}' not found from {from}")),
+    };
+    Ok((format!("dir/{name}"), text.to_string()))
+}
+
+#[test]
+fn libraries_are_read_once_and_errors_name_them() {
+    let with = |text: &str| {
+        let mut sources = Sources::new("main", text.to_string());
+        sources.load_libraries(&library, &Limits::default());
+        run_with(sources, &Limits::default())
+    };
+    let (flat, errors) = with("require(library lib, library inner)\na :: A;");
+    assert_eq!(errors, Vec::<String>::new());
+    assert_eq!(flat.elements[0].name, "a/b/i");
+    let (_, errors) = with("require(library wrong, library none); z -> z");
+    assert_eq!(
+        errors,
+        [
+            "main:1:9: library 'none' not found from main",
+            "main:1:39: undeclared element 'z'",
+            "dir/wrong:2:2: undeclared element 'x'",
+            "dir/wrong:2:7: undeclared element 'y'",
+        ]
+    );
+    let (_, errors) = with("elementclass C { require(library lib) }");
+    assert!(
+        errors[0].contains("must be used at file scope"),
+        "{errors:?}"
+    );
+}
+
+#[test]
+fn places_behind_directives() {
+    let got =
+        errors("a :: Null(\n# 100 \"f\"\n1);\nb :: Zebra; # 3\nc;\n#line 7\nd;\n# 1 \"\"\ne;");
+    let places: Vec<&str> = got.iter().map(|e| e.split(": ").next().unwrap()).collect();
+    assert_eq!(
+        places,
+        ["f:101:6", "f:101:13", "f:7:1", "t.click:1:1"],
+        "{got:#?}"
+    );
+    assert!(errors("\n#pragma x\n")[0].contains("t.click:2:1: unknown preprocessor directive"));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Random configurations: unparsing gives the same configuration again.
 #![allow(clippy::unwrap_used, reason = "a test")]
-use click_lang::{Classes, Errors, Limits, Scope, flatten, parse};
+use click_lang::{Classes, Errors, Limits, Scope, Sources, flatten, parse};
 use proptest::prelude::*;
 
 struct Anything;
@@ -21,14 +21,15 @@ impl Classes for Anything {
 /// The text of the tree, the flat configuration and the errors without their places.
 fn through(text: &str) -> (String, String, Vec<String>) {
     let (limits, mut errors) = (Limits::default(), Errors::default());
-    let tree = parse("t", text, &limits, &mut errors);
-    let flat = flatten(&tree, &Anything, &Scope::default(), &limits, &mut errors);
+    let sources = Sources::new("t", text.to_string());
+    let flat = flatten(&sources, &Anything, &Scope::default(), &limits, &mut errors);
+    let tree = parse(&sources, &limits, &mut Errors::default());
     let unparsed = tree.iter().map(|s| format!("{s}\n")).collect();
     (
         unparsed,
         flat.to_string(),
         errors
-            .into_sorted()
+            .into_sorted(&sources)
             .into_iter()
             .map(|e| e.message)
             .collect(),
@@ -118,13 +119,12 @@ proptest! {
         let text = text.concat();
         let (unparsed, flat, errors) = through(&text);
         let (limits, mut syntax) = (Limits::default(), Errors::default());
-        parse("t", &text, &limits, &mut syntax);
+        parse(&Sources::new("t", text.clone()), &limits, &mut syntax);
         if syntax.is_empty() {
             let (unparsed_again, flat_again, errors_again) = through(&unparsed);
             prop_assert_eq!(&unparsed_again, &unparsed, "{}", text);
             prop_assert_eq!(flat_again, flat, "{}", text);
-            let plain = |list: Vec<String>| {
-                let mut list: Vec<String> = list.iter().map(|e| e.split(", first at").next().unwrap().to_string()).collect();
+            let plain = |mut list: Vec<String>| {
                 list.sort();
                 list.dedup();
                 list

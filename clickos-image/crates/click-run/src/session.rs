@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Write, stderr, stdin, stdout};
+use std::io::{Write, stderr, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -11,13 +11,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use click_core::{Device, Environment, Limits, Progress, Registry, Router};
+use click_core::{Device, Environment, Limits, Progress, Registry, Router, Sources};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::host::Machine;
+use crate::library;
 use crate::options::Options;
+use crate::report::{listed, report};
 use crate::service::Handlers;
 use crate::vif::UnpluggedVif;
 
@@ -26,9 +28,10 @@ use crate::vif::UnpluggedVif;
 /// # Errors
 /// What went wrong, ready to be printed.
 pub fn run(options: &Options) -> Result<ExitCode, String> {
-    let (name, config) = configuration(options)?;
+    let file = options.source()?;
+    let sources = library::read(options.expression.as_deref(), file.as_deref())?;
     let mut clock = Clock::new(options.simtime);
-    let mut router = build(options, &name, &config, &clock)?;
+    let mut router = build(options, sources, &clock)?;
     if let Some(path) = &options.output {
         write_to(path, &router.flat_text())?;
     }
@@ -46,22 +49,6 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
     }
     print_handlers(options, &mut router, &clock)?;
     exit_code(options, &mut router, &clock)
-}
-
-fn configuration(options: &Options) -> Result<(String, String), String> {
-    let source = options.source()?;
-    if let Some(text) = &options.expression {
-        return Ok(("config".to_string(), text.clone()));
-    }
-    let Some(path) = source.filter(|p| p != Path::new("-")) else {
-        let mut text = String::new();
-        stdin()
-            .read_to_string(&mut text)
-            .map_err(|e| format!("standard input: {e}"))?;
-        return Ok(("<stdin>".to_string(), text));
-    };
-    let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    Ok((path.display().to_string(), text))
 }
 
 fn environment(options: &Options) -> Environment {
@@ -104,24 +91,12 @@ fn registry(options: &Options) -> Registry {
     }
 }
 
-fn build(options: &Options, name: &str, config: &str, clock: &Clock) -> Result<Router, String> {
-    let registry = registry(options);
-    let environment = environment(options);
-    Router::build_with(
-        name,
-        config,
-        &registry,
-        environment,
-        &options.variables(),
-        clock.now_ns(),
-    )
-    .map_err(|errors| {
-        errors
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join("\n")
-    })
+fn build(options: &Options, sources: Sources, clock: &Clock) -> Result<Router, String> {
+    let (registry, variables) = (registry(options), options.variables());
+    let now_ns = clock.now_ns();
+    let built = Router::build_from(sources, &registry, environment(options), &variables, now_ns);
+    let told = if options.check { listed } else { report };
+    built.map_err(|errors| told(&errors))
 }
 
 fn listen(options: &Options) -> Result<Control, String> {

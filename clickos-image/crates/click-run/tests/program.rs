@@ -115,7 +115,7 @@ fn click_flatten_prints_any_classes_flat() {
     let text = String::from_utf8(flat.stdout).unwrap();
     assert!(text.contains("Box@2/Whatever@1 :: Whatever(1);"), "{text}");
     assert!(
-        text.contains("A@1\n    -> Box@2/Whatever@1\n    -> B@3;"),
+        text.contains("A@1 -> Box@2/Whatever@1\n    -> B@3;"),
         "{text}"
     );
     let wrong = flatten(&["-e", "a -> -> b"]);

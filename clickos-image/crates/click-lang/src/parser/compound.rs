@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Compound elements: overloads and their parameters.
 use alloc::format;
-use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::{Parsed, Parser, Until};
 use crate::ast::{Compound, Formal, Overload};
-use crate::error::Place;
 use crate::lexer::Kind;
+use crate::source::Place;
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     /// `{ overload || overload || ... }`
-    pub(super) fn compound(&mut self) -> Parsed<Compound> {
+    pub(super) fn compound(&mut self) -> Parsed<Compound<'a>> {
         let place = self.next().place;
-        self.enter(&place)?;
+        self.enter(place)?;
         let compound = self.compound_inside(place);
         self.depth -= 1;
         compound
     }
 
-    fn compound_inside(&mut self, place: Place) -> Parsed<Compound> {
+    fn compound_inside(&mut self, place: Place) -> Parsed<Compound<'a>> {
         let (mut overloads, mut extends) = (Vec::new(), false);
         loop {
             if self.kind() == Kind::Dots {
@@ -27,12 +26,12 @@ impl Parser<'_> {
                 extends = true;
                 if overloads.is_empty() || self.kind() != Kind::Char('}') {
                     return self.fail(
-                        &dots.place,
-                        "\"...\" must come last, behind at least one overload",
+                        dots.place,
+                        "'...' should occur last, after one or more compounds",
                     );
                 }
             } else {
-                let place = self.peek().place.clone();
+                let place = self.peek().place;
                 let formals = self.formals()?;
                 let statements = self.statements(Until::Brace);
                 overloads.push(Overload {
@@ -51,25 +50,25 @@ impl Parser<'_> {
                     place,
                 });
             }
-            return self.fail(&place, "this \"{\" has no matching \"}\"");
+            return self.fail(place, "this '{' has no matching '}'");
         }
     }
 
     /// `$a, KEY $b, __REST__ $c |`; the bar may be missing only when there are no parameters.
-    fn formals(&mut self) -> Parsed<Vec<Formal>> {
-        let mut formals: Vec<Formal> = Vec::new();
+    fn formals(&mut self) -> Parsed<Vec<Formal<'a>>> {
+        let mut formals: Vec<Formal<'a>> = Vec::new();
         if self.kind() == Kind::Char('|') {
             self.next();
             return Ok(formals);
         }
         loop {
-            let mut keyword = String::new();
-            let place = self.peek().place.clone();
+            let mut keyword = "";
+            let place = self.peek().place;
             if self.kind() == Kind::Ident {
                 if formals.is_empty() && !self.lexer.variable_follows() {
                     return Ok(formals);
                 }
-                keyword = self.next().text.to_string();
+                keyword = self.next().text;
             }
             if self.kind() != Kind::Variable {
                 return if formals.is_empty() {
@@ -78,19 +77,19 @@ impl Parser<'_> {
                     self.unexpected("a parameter such as $name")
                 };
             }
-            let name = self.next().text[1..].to_string();
-            self.check_formal(&place, &formals, &keyword, &name);
+            let name = &self.next().text[1..];
+            self.check_formal(place, &formals, keyword, name);
             formals.push(Formal { keyword, name });
             if self.accept(Kind::Char('|')) {
                 return Ok(formals);
             }
             if !self.accept(Kind::Char(',')) {
-                return self.unexpected("\",\" or \"|\" behind a parameter");
+                return self.unexpected("',' or '|' behind a parameter");
             }
         }
     }
 
-    fn check_formal(&mut self, place: &Place, before: &[Formal], keyword: &str, name: &str) {
+    fn check_formal(&mut self, place: Place, before: &[Formal<'a>], keyword: &str, name: &str) {
         if before.iter().any(|f| f.name == name) {
             self.lexer
                 .errors

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What stands between arrows: elements, groups, ports.
+use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::{Parsed, Parser, Until};
 use crate::ast::{ClassRef, Ports, Statement, Term, What};
-use crate::error::Place;
 use crate::lexer::Kind;
+use crate::source::Place;
 
-impl Parser<'_> {
-    pub(super) fn terms(&mut self, nested: bool, first_step: bool) -> Parsed<Vec<Term>> {
+impl<'a> Parser<'a> {
+    pub(super) fn terms(&mut self, nested: bool, first_step: bool) -> Parsed<Vec<Term<'a>>> {
         let mut terms = Vec::new();
         loop {
             match self.term(nested, first_step, terms.is_empty())? {
@@ -24,12 +24,17 @@ impl Parser<'_> {
     }
 
     /// One element; `None` where a list may end with a comma.
-    fn term(&mut self, nested: bool, first_step: bool, first_term: bool) -> Parsed<Option<Term>> {
-        let place = self.peek().place.clone();
+    fn term(
+        &mut self,
+        nested: bool,
+        first_step: bool,
+        first_term: bool,
+    ) -> Parsed<Option<Term<'a>>> {
+        let place = self.peek().place;
         let inputs = self.ports()?;
         let what = match self.kind() {
-            Kind::Ident => What::Name(self.next().text.to_string()),
-            Kind::Char('{') => What::Compound(self.compound()?),
+            Kind::Ident => What::Name(self.next().text),
+            Kind::Char('{') => What::Compound(Box::new(self.compound()?)),
             Kind::Char('(') => What::Group(self.group()?),
             _ => return self.implicit(nested, first_step, first_term, inputs, place),
         };
@@ -52,9 +57,9 @@ impl Parser<'_> {
         nested: bool,
         first_step: bool,
         first_term: bool,
-        ports: Option<Ports>,
+        ports: Option<Box<Ports>>,
         place: Place,
-    ) -> Parsed<Option<Term>> {
+    ) -> Parsed<Option<Term<'a>>> {
         let may_stand_alone = ports.is_some() || first_term;
         let is_implicit = nested
             && match self.kind() {
@@ -84,32 +89,32 @@ impl Parser<'_> {
         }))
     }
 
-    fn group(&mut self) -> Parsed<Vec<Statement>> {
+    fn group(&mut self) -> Parsed<Vec<Statement<'a>>> {
         let place = self.next().place;
-        self.enter(&place)?;
+        self.enter(place)?;
         let statements = self.statements(Until::Paren);
         self.depth -= 1;
         if !self.accept(Kind::Char(')')) {
-            return self.fail(&place, "this \"(\" has no matching \")\"");
+            return self.fail(place, "this '(' has no matching ')'");
         }
         Ok(statements)
     }
 
-    fn class(&mut self) -> Parsed<Option<ClassRef>> {
+    fn class(&mut self) -> Parsed<Option<ClassRef<'a>>> {
         if !self.accept(Kind::ColonColon) {
             return Ok(None);
         }
         match self.kind() {
             Kind::Ident => {
                 let token = self.next();
-                Ok(Some(ClassRef::Name(token.text.to_string(), token.place)))
+                Ok(Some(ClassRef::Name(token.text, token.place)))
             }
-            Kind::Char('{') => Ok(Some(ClassRef::Compound(self.compound()?))),
+            Kind::Char('{') => Ok(Some(ClassRef::Compound(Box::new(self.compound()?)))),
             _ => self.unexpected("an element class"),
         }
     }
 
-    fn ports(&mut self) -> Parsed<Option<Ports>> {
+    fn ports(&mut self) -> Parsed<Option<Box<Ports>>> {
         if !self.accept(Kind::Char('[')) {
             return Ok(None);
         }
@@ -123,7 +128,7 @@ impl Parser<'_> {
                 if ports.list.is_empty() {
                     ports.list.push(0);
                 }
-                return Ok(Some(ports));
+                return Ok(Some(Box::new(ports)));
             }
             let first = self.port()?;
             if self.accept(Kind::Char('-')) {
@@ -133,16 +138,16 @@ impl Parser<'_> {
                 ports.list.push(first);
             }
             if self.accept(Kind::Char(']')) {
-                return Ok(Some(ports));
+                return Ok(Some(Box::new(ports)));
             }
             if !self.accept(Kind::Char(',')) {
-                return self.unexpected("\",\" or \"]\" behind a port number");
+                return self.unexpected("',' or ']' behind a port number");
             }
         }
     }
 
     fn port(&mut self) -> Parsed<usize> {
-        let token = self.peek().clone();
+        let token = *self.peek();
         let number = if token.kind == Kind::Ident {
             token.text.parse::<usize>().ok()
         } else {
@@ -155,7 +160,7 @@ impl Parser<'_> {
             }
             Some(n) => {
                 let message = format!("port {n} is beyond the limit of {} ports", self.max_ports);
-                self.fail(&token.place, message)
+                self.fail(token.place, message)
             }
             None => self.unexpected("a port number"),
         }

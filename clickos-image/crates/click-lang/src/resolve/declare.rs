@@ -3,22 +3,21 @@
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 
 use super::Resolver;
-use crate::ast::{ClassBody, Compound, Config};
+use crate::ast::{ClassBody, Compound, Config, Overload};
 use crate::body::{Body, Class, CompoundClass, Group, INPUT, OUTPUT};
-use crate::error::Place;
 use crate::flat::Requirement;
+use crate::source::{Place, library_name};
 use crate::text;
 
-impl Resolver<'_> {
+impl<'a> Resolver<'_, 'a> {
     pub(super) fn element_class(
         &mut self,
-        name: &str,
-        body: &ClassBody,
-        place: &Place,
-        around: &Body,
+        name: &'a str,
+        body: &ClassBody<'a>,
+        place: Place,
+        around: &Body<'a>,
     ) {
         let class = match body {
             ClassBody::Synonym(of) => self
@@ -29,60 +28,62 @@ impl Resolver<'_> {
         self.set_class(name, class);
     }
 
-    pub(super) fn compound(&mut self, compound: &Compound, name: &str, depth: usize) -> Class {
+    pub(super) fn compound(
+        &mut self,
+        compound: &Compound<'a>,
+        name: &'a str,
+        depth: usize,
+    ) -> Class<'a> {
         let extends = compound.extends.then(|| {
             self.class(name).unwrap_or_else(|| {
-                self.unknown_class(name, "cannot extend unknown class", &compound.place)
+                self.unknown_class(name, "cannot extend unknown element class", compound.place)
             })
         });
-        let printable = if name.is_empty() {
-            "compound element"
-        } else {
-            name
-        };
-        let mut overloads = Vec::new();
-        for overload in &compound.overloads {
-            let mark = self.undo.len();
-            let mut body = Body::compound(overload.formals.clone(), depth + 1, &overload.place);
-            self.statements(&overload.statements, &mut body);
-            self.leave_scope(mark);
-            body.finish();
-            let tunnels = Group {
-                input: INPUT,
-                output: OUTPUT,
-            };
-            let errors = &mut *self.errors;
-            let mut complain = |message: String| errors.add(&overload.place, message);
-            (body.inputs, body.outputs) = body.check_tunnels(tunnels, printable, &mut complain);
-            overloads.push(body);
-        }
+        let overloads = compound.overloads.iter();
+        let overloads = overloads.map(|o| self.overload(o, name, depth)).collect();
         Class::Compound(Rc::new(CompoundClass {
-            name: name.to_string(),
+            name,
             overloads,
             extends,
         }))
     }
 
-    pub(super) fn require(&mut self, config: &Config) {
-        for arg in text::split_args(&config.text) {
+    fn overload(&mut self, overload: &Overload<'a>, name: &str, depth: usize) -> Body<'a> {
+        let mark = self.undo.len();
+        let mut body = Body::compound(overload.formals.clone(), depth + 1, overload.place);
+        self.statements(&overload.statements, &mut body);
+        self.leave_scope(mark);
+        body.finish();
+        let tunnels = Group {
+            input: INPUT,
+            output: OUTPUT,
+        };
+        let printable = if name.is_empty() {
+            "<anonymous compound>"
+        } else {
+            name
+        };
+        (body.inputs, body.outputs) = self.check_tunnels(&body, tunnels, printable, overload.place);
+        body
+    }
+
+    pub(super) fn require(&mut self, config: &Config<'a>, body: &mut Body<'a>) {
+        for arg in text::split_args(&config.text()) {
+            if let Some(name) = library_name(&arg) {
+                self.library(&name, config.place, body);
+                continue;
+            }
             let words = text::split_words(&arg);
             let (kind, value) = match words.as_slice() {
                 [] => continue,
                 [word] if word == "compact_config" => (word.clone(), String::new()),
                 [name] => ("package".to_string(), text::unquote(name)),
                 [kind, value] if kind == "package" => (kind.clone(), text::unquote(value)),
-                [kind, _] if kind == "library" => {
-                    self.errors.add(
-                        &config.place,
-                        "require(library): libraries are not available here",
-                    );
-                    continue;
-                }
                 _ => {
-                    self.errors.add(
-                        &config.place,
-                        format!("expected \"package NAME\", found \"{arg}\""),
+                    let message = format!(
+                        "syntax error at requirement: expected \"package NAME\", found \"{arg}\""
                     );
+                    self.errors.add(config.place, message);
                     continue;
                 }
             };
@@ -90,30 +91,41 @@ impl Resolver<'_> {
                 self.requirements.push(Requirement {
                     kind,
                     value,
-                    place: config.place.clone(),
+                    place: config.place,
                 });
             }
         }
     }
 
-    pub(super) fn define(&mut self, config: &Config, body: &mut Body) {
-        for arg in text::split_args(&config.text) {
+    fn library(&mut self, name: &str, place: Place, body: &mut Body<'a>) {
+        if body.depth > 0 {
+            let message = "'require library' must be used at file scope";
+            self.errors.add(place, message);
+            return;
+        }
+        match self.sources.library(self.file, name) {
+            Ok(index) => self.read_file(index, body),
+            Err(message) => self.errors.add(place, message),
+        }
+    }
+
+    pub(super) fn define(&mut self, config: &Config<'a>, body: &mut Body<'a>) {
+        for arg in text::split_args(&config.text()) {
             let (variable, value) = text::shift_word(&arg);
             let name = variable.strip_prefix('$').unwrap_or("");
             let valid =
                 !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+            let known = body.defines.iter().any(|(n, _)| n == name)
+                || body.formals.iter().any(|f| f.name == name);
             if arg.is_empty() {
                 continue;
             } else if !valid {
-                self.errors.add(
-                    &config.place,
-                    format!("define: expected a variable, found \"{variable}\""),
-                );
-            } else if body.defines.iter().any(|(n, _)| n == name)
-                || body.formals.iter().any(|f| f.name == name)
-            {
-                self.errors
-                    .add(&config.place, format!("define: ${name} is defined twice"));
+                let message =
+                    format!("bad 'define' declaration: expected a variable, found '{variable}'");
+                self.errors.add(config.place, message);
+            } else if known {
+                let message = format!("parameter '${name}' multiply defined");
+                self.errors.add(config.place, message);
             } else {
                 body.defines.push((name.to_string(), value));
             }

@@ -4,12 +4,14 @@
 //! Element classes need not be known: a name that begins with a capital letter is taken for one.
 #![forbid(unsafe_code)]
 use std::fs;
-use std::io::{Read, Write, stdin, stdout};
+use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use click_lang::{Classes, Errors, Limits, Scope, flatten, parse};
+use click_lang::{Classes, Errors, Scope, flatten};
+use click_run::library;
+use click_run::report::report;
 
 /// Prints a Click configuration flat.
 #[derive(Debug, Parser)]
@@ -56,14 +58,11 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let (name, config) = configuration(options)?;
-    let (limits, mut errors) = (Limits::default(), Errors::default());
-    let statements = parse(&name, &config, &limits, &mut errors);
-    let flat = flatten(&statements, &Any, &Scope::default(), &limits, &mut errors);
+    let sources = library::read(options.expression.as_deref(), options.rest.as_deref())?;
+    let (limits, mut errors) = (library::limits(), Errors::default());
+    let flat = flatten(&sources, &Any, &Scope::default(), &limits, &mut errors);
     if !errors.is_empty() {
-        let lines = errors.into_sorted();
-        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
-        return Err(lines.join("\n"));
+        return Err(report(&errors.into_sorted(&sources)));
     }
     let text = flat.to_string();
     match options.output.as_deref().filter(|p| *p != Path::new("-")) {
@@ -72,19 +71,4 @@ fn run(options: &Options) -> Result<(), String> {
             .write_all(text.as_bytes())
             .map_err(|e| format!("standard output: {e}")),
     }
-}
-
-fn configuration(options: &Options) -> Result<(String, String), String> {
-    if let Some(text) = &options.expression {
-        return Ok(("config".to_string(), text.clone()));
-    }
-    let Some(path) = options.rest.as_deref().filter(|p| *p != Path::new("-")) else {
-        let mut text = String::new();
-        stdin()
-            .read_to_string(&mut text)
-            .map_err(|e| format!("standard input: {e}"))?;
-        return Ok(("<stdin>".to_string(), text));
-    };
-    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    Ok((path.display().to_string(), text))
 }

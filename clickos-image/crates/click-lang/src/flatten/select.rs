@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which overload of a compound element class fits, and what its parameters are then.
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::ast::Formal;
+use crate::body::{Body, Class, CompoundClass};
+use crate::text;
+
+pub enum Selected<'b, 'a> {
+    Compound(&'b Body<'a>, Vec<(String, String)>),
+    Native(&'a str),
+}
+
+/// Chooses the overload that fits ports and arguments; one whose arguments fit is the second choice.
+pub fn select<'b, 'a>(
+    class: &'b CompoundClass<'a>,
+    args: &[String],
+    ports: (usize, usize),
+) -> Result<Selected<'b, 'a>, String> {
+    let mut second = None;
+    let mut candidates = Vec::new();
+    let mut at = class;
+    loop {
+        for body in &at.overloads {
+            candidates.push(signature(at.name, body));
+            if let Some(values) = assign(&body.formals, args) {
+                if (body.inputs, body.outputs) == ports {
+                    return Ok(Selected::Compound(body, values));
+                }
+                second = Some((body, values));
+            }
+        }
+        match &at.extends {
+            Some(Class::Compound(next)) => at = next,
+            Some(Class::Native(name)) => return Ok(Selected::Native(name)),
+            _ => break,
+        }
+    }
+    match second {
+        Some((body, values)) if candidates.len() == 1 => Ok(Selected::Compound(body, values)),
+        _ => {
+            let (inputs, outputs) = ports;
+            let given = format!(
+                "{} arguments, {inputs} inputs, {outputs} outputs",
+                args.len()
+            );
+            Err(format!(
+                "nothing fits {given}; candidates: {}",
+                candidates.join("; ")
+            ))
+        }
+    }
+}
+
+fn signature(name: &str, body: &Body<'_>) -> String {
+    let formal = |f: &Formal<'_>| {
+        format!(
+            "{}{}${}",
+            f.keyword,
+            if f.keyword.is_empty() { "" } else { " " },
+            f.name
+        )
+    };
+    let formals: Vec<String> = body.formals.iter().map(formal).collect();
+    let name = if name.is_empty() {
+        "compound element"
+    } else {
+        name
+    };
+    format!(
+        "{name}({})[{} inputs, {} outputs]",
+        formals.join(", "),
+        body.inputs,
+        body.outputs
+    )
+}
+
+/// Gives parameters their values; `None` if the arguments do not fit.
+fn assign(formals: &[Formal<'_>], args: &[String]) -> Option<Vec<(String, String)>> {
+    let keywords: Vec<&str> = formals
+        .iter()
+        .map(|f| f.keyword)
+        .filter(|k| !k.is_empty())
+        .collect();
+    if keywords.is_empty() {
+        let fits = formals.len() == args.len();
+        return fits.then(|| {
+            formals
+                .iter()
+                .zip(args)
+                .map(|(f, a)| (f.name.to_string(), a.clone()))
+                .collect()
+        });
+    }
+    let mut left: Vec<Option<&String>> = args.iter().map(Some).collect();
+    let mut values = Vec::new();
+    for formal in formals {
+        let value = match formal.keyword {
+            "" => left.get_mut(values.len())?.take()?.clone(),
+            "__REST__" => {
+                let rest: Vec<&str> = left
+                    .iter_mut()
+                    .filter_map(Option::take)
+                    .map(String::as_str)
+                    .collect();
+                rest.join(", ")
+            }
+            keyword => {
+                let is_it =
+                    |a: &&mut Option<&String>| a.is_some_and(|a| text::shift_word(a).0 == keyword);
+                text::shift_word(left.iter_mut().find(is_it)?.take()?).1
+            }
+        };
+        values.push((formal.name.to_string(), value));
+    }
+    left.iter().all(Option::is_none).then_some(values)
+}

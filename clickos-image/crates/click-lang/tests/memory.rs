@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A guest of a few megabytes flattens a configuration of one: the memory this takes at its peak,
+//! in bytes for each byte of text.
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use click_lang::{Classes, Errors, Limits, Scope, Sources, flatten};
+
+/// Counts what is allocated. A block that grows counts twice while it is copied, as it does with
+/// an allocator that cannot grow in place.
+struct Counting;
+
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is passed on to the system's allocator with the same arguments.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let in_use = IN_USE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        PEAK.fetch_max(in_use, Ordering::Relaxed);
+        // SAFETY: the caller's promise about `layout` is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: `at` is from `alloc` above, that is from the system's allocator.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+struct Any;
+
+impl Classes for Any {
+    fn knows(&self, name: &str) -> bool {
+        name.starts_with(|c: char| c.is_ascii_uppercase())
+    }
+    fn unavailable(&self, _name: &str) -> Option<&str> {
+        None
+    }
+    fn names(&self) -> Vec<&str> {
+        Vec::new()
+    }
+}
+
+/// Bytes in use at the peak of flattening, and bytes of text.
+fn peak(text: String) -> (usize, usize) {
+    let len = text.len();
+    let limits = Limits {
+        config_bytes: 4 << 20,
+        elements: 10_000,
+        ..Limits::default()
+    };
+    let sources = Sources::new("t", text);
+    let (mut errors, before) = (Errors::default(), IN_USE.load(Ordering::Relaxed));
+    PEAK.store(before, Ordering::Relaxed);
+    let flat = flatten(&sources, &Any, &Scope::default(), &limits, &mut errors);
+    let used = PEAK.load(Ordering::Relaxed) - before;
+    assert_eq!(errors.into_sorted(&sources), []);
+    assert!(!flat.elements.is_empty());
+    (used, len)
+}
+
+fn rule(n: usize) -> String {
+    let (a, b) = (n / 250, n % 250);
+    format!("allow src net 10.{a}.{b}.0/24 && dst host 192.168.{a}.{b} && tcp dst port {n},\n")
+}
+
+/// One test: tests at the same time would count each other's memory.
+#[test]
+fn a_few_bytes_for_each_byte_of_text() {
+    let rules: String = (1..=10_000).map(rule).collect();
+    let (used, len) = peak(format!(
+        "Idle -> f :: IPFilter({rules} deny all) -> Discard"
+    ));
+    println!("10,000 rules: {used} bytes for {len}");
+    assert!(len > 700_000 && used < 2 * len, "{used} bytes for {len}");
+
+    let element = |n: usize| {
+        let before = n - 1;
+        format!("counter{n} :: Counter(COUNT_CALL {n});\ncounter{before} -> counter{n};\n")
+    };
+    let graph: String = (1..5000).map(element).collect();
+    let (used, len) = peak(format!("counter0 :: Idle;\n{graph}"));
+    println!("5,000 elements: {used} bytes for {len}");
+    assert!(used < 10 * len, "{used} bytes for {len}");
+}

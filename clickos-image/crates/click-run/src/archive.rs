@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Configurations packed with other files into an `ar` archive, as Click's tools leave them: the
+//! member `config` is the configuration.
+
+/// What an archive begins with.
+const MAGIC: &[u8] = b"!<arch>\n";
+/// Bytes of a member's header.
+const HEADER: usize = 60;
+/// Click allows a line above the archive that names a program to run it with.
+const INTERPRETER: &[u8] = b"#!";
+
+/// The configuration's text: that of an archive's member `config`, or all of the file.
+///
+/// # Errors
+/// The archive is broken or has no configuration, or the text is not UTF-8.
+pub fn configuration(bytes: Vec<u8>) -> Result<String, String> {
+    let start = archive_start(&bytes);
+    let text = match start {
+        Some(start) => member(&bytes[start + MAGIC.len()..], "config")?.to_vec(),
+        None => bytes,
+    };
+    String::from_utf8(text).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        format!("the text is not UTF-8 at byte {at}")
+    })
+}
+
+fn archive_start(bytes: &[u8]) -> Option<usize> {
+    let first_line = bytes.iter().position(|b| *b == b'\n').map_or(0, |n| n + 1);
+    let behind = if bytes.starts_with(INTERPRETER) {
+        first_line
+    } else {
+        0
+    };
+    bytes[behind..].starts_with(MAGIC).then_some(behind)
+}
+
+/// The data of the member called `name`.
+fn member<'a>(mut rest: &'a [u8], name: &str) -> Result<&'a [u8], String> {
+    let mut long_names: &[u8] = &[];
+    while rest.len() >= HEADER {
+        let (header, behind) = rest.split_at(HEADER);
+        let size = field(&header[48..58]).parse::<usize>();
+        let size = size.map_err(|_| "archive: a member's size is no number".to_string())?;
+        let data = behind.get(..size);
+        let data = data.ok_or("archive: a member is longer than the file")?;
+        let own = field(&header[..16]);
+        let (full, data) = full_name(&own, long_names, data);
+        if own == "//" {
+            long_names = data;
+        } else if full == name {
+            return Ok(data);
+        }
+        // members begin at even places
+        rest = behind.get(size + size % 2..).unwrap_or_default();
+    }
+    Err(format!("archive: there is no member '{name}'"))
+}
+
+fn field(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_end().to_string()
+}
+
+/// A member's name: in the header, in the table of long names (`/12`), or in front of the data
+/// (`#1/12`).
+fn full_name<'a>(own: &str, long_names: &[u8], data: &'a [u8]) -> (String, &'a [u8]) {
+    let before_data = own.strip_prefix("#1/").and_then(|n| n.parse().ok());
+    if let Some((name, data)) = before_data.and_then(|n: usize| data.split_at_checked(n)) {
+        return (field(name).trim_end_matches('\0').to_string(), data);
+    }
+    let offset = own.strip_prefix('/').and_then(|n| n.parse::<usize>().ok());
+    let name = match offset.and_then(|n| long_names.get(n..)) {
+        Some(names) => {
+            let end = names.iter().position(|b| *b == b'\n');
+            field(&names[..end.unwrap_or(names.len())])
+        }
+        None => own.to_string(),
+    };
+    (name.trim_end_matches('/').to_string(), data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archive(members: &[(&str, &str)]) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        for (name, data) in members {
+            let header = format!(
+                "{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n",
+                0,
+                0,
+                0,
+                644,
+                data.len()
+            );
+            bytes.extend(header.bytes().chain(data.bytes()));
+            bytes.extend((data.len() % 2 == 1).then_some(b'\n'));
+        }
+        bytes
+    }
+
+    #[test]
+    fn the_member_config_is_found() {
+        let own = archive(&[("other/", "odd"), ("config/", "Idle")]);
+        assert_eq!(configuration(own).unwrap(), "Idle");
+        let bsd = archive(&[("#1/8", "config\0\0Null")]);
+        assert_eq!(configuration(bsd).unwrap(), "Null");
+        let long = archive(&[("//", "a/\nconfig/\n"), ("/3", "Tee")]);
+        assert_eq!(configuration(long).unwrap(), "Tee");
+        let mut with_line = b"#! /usr/bin/click\n".to_vec();
+        with_line.extend(archive(&[("config", "Queue")]));
+        assert_eq!(configuration(with_line).unwrap(), "Queue");
+    }
+
+    #[test]
+    fn broken_archives_are_refused() {
+        let mut cut = archive(&[("config/", "Idle")]);
+        cut.truncate(70);
+        assert!(configuration(cut).unwrap_err().contains("longer than"));
+        let none = archive(&[("other/", "x")]);
+        assert!(configuration(none).unwrap_err().contains("no member"));
+        let mut number = archive(&[("config/", "x")]);
+        number[8 + 48] = b'x';
+        assert!(configuration(number).unwrap_err().contains("no number"));
+        assert!(
+            configuration(vec![b'a', 0xff])
+                .unwrap_err()
+                .contains("byte 1")
+        );
+        assert_eq!(configuration(b"Idle".to_vec()).unwrap(), "Idle");
+    }
+}
