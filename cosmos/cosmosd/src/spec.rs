@@ -91,6 +91,7 @@ impl Vif {
             port: self.port.clone(),
             kind: Kind::Process,
             ifname: None,
+            guest: None,
             segment: self.segment,
             mac: Some(self.mac),
             allowed: self.allowed.clone(),

@@ -122,6 +122,7 @@ impl Arguments {
             port: address.port.clone(),
             kind: Kind::Process,
             ifname: None,
+            guest: None,
             segment: self.segment,
             mac: self.mac,
             allowed: self.allow.clone(),

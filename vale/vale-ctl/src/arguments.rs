@@ -10,6 +10,8 @@ Examples:
   vale-ctl ports vale0
   vale-ctl attach vale0:client --kind veth --ifname veth0 --segment 101 \\
       --mac 02:00:00:00:00:01 --allow 10.0.1.5/32
+  vale-ctl attach vale0:fw --kind xen --domid 3 --devid 0 --segment 101 \\
+      --mac 02:00:00:00:00:02 --allow 10.0.1.6/32
   vale-ctl set vale0:client --link down
   vale-ctl stats vale0:client -o json
   vale-ctl detach vale0:client
@@ -22,6 +24,9 @@ pub struct Arguments {
     /// Control socket of valed.
     #[arg(long, env = SOCKET_VARIABLE, global = true, default_value = "/run/clickos/valed.sock")]
     pub socket: PathBuf,
+    /// Socket of xenstored, for Xen guests.
+    #[arg(long, global = true, default_value = "/run/xenstored/socket")]
+    pub xenstore: PathBuf,
     #[arg(short, long, value_enum, global = true, default_value_t = Format::Table)]
     pub output: Format,
     #[command(subcommand)]
@@ -45,7 +50,8 @@ pub enum Command {
         #[arg(value_name = "SWITCH:PORT")]
         of: Option<PortId>,
     },
-    /// Attaches an interface. With --allow, port security is on.
+    /// Attaches an interface, or a Xen guest whose device is made in the store. With --allow,
+    /// port security is on.
     Attach(Attach),
     /// Detaches a port; one that does not exist is fine.
     Detach {
@@ -65,11 +71,21 @@ pub enum Command {
 pub struct Attach {
     #[arg(value_name = "SWITCH:PORT")]
     pub port: PortId,
-    /// tap: made if it does not exist; veth: any existing interface.
+    /// tap: made if it does not exist; veth: any existing interface; xen: a guest.
     #[arg(long, value_enum)]
     pub kind: KindChoice,
-    #[arg(long)]
-    pub ifname: String,
+    /// Interface; of tap and veth.
+    #[arg(long, required_unless_present = "domid")]
+    pub ifname: Option<String>,
+    /// The guest's domain number; of xen.
+    #[arg(long, requires = "mac", conflicts_with = "ifname")]
+    pub domid: Option<u16>,
+    /// The guest's number of the device, which its configuration names.
+    #[arg(long, default_value_t = 0)]
+    pub devid: u32,
+    /// Slots of each ring; of xen.
+    #[arg(long, default_value_t = 256)]
+    pub slots: u32,
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=vale_proto::MAX_SEGMENT as i64))]
     pub segment: u16,
     /// Address of what is behind the port; without it the port gets flooded frames only.
@@ -86,6 +102,7 @@ pub struct Attach {
 pub enum KindChoice {
     Tap,
     Veth,
+    Xen,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -113,7 +130,7 @@ mod tests {
             .lines()
             .filter(|l| l.starts_with("  vale-ctl"))
             .collect();
-        assert_eq!(examples.len(), 5);
+        assert_eq!(examples.len(), 6);
         for example in examples {
             Arguments::try_parse_from(example.split_whitespace())
                 .map(drop)

@@ -4,11 +4,12 @@
 
 mod arguments;
 mod show;
+mod xen;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use vale_proto::{PortAdd, PortId, PortInfo, PortSet, ValeClient};
+use vale_proto::{GuestVif, PortAdd, PortId, PortInfo, PortSet, ValeClient};
 
 use arguments::{Arguments, Attach, Command, KindChoice};
 
@@ -38,8 +39,21 @@ fn run(arguments: &Arguments) -> Result<String, String> {
         Command::Stats { of } => {
             return stats(&mut client, of.as_ref()).map(|p| show::stats(&p, format));
         }
-        Command::Attach(attach) => client.port_add(&port_add(attach)).map(drop),
-        Command::Detach { port } => client.port_remove(&port.switch, &port.port),
+        Command::Attach(attach) => {
+            let add = port_add(attach);
+            xen::make_device(&arguments.xenstore, &add)?;
+            let added = client.port_add(&add).map(drop);
+            if added.is_err() {
+                xen::remove_device(&arguments.xenstore, add.guest)?;
+            }
+            added
+        }
+        Command::Detach { port } => {
+            let guest = guest_of(&mut client, port)?;
+            let removed = client.port_remove(&port.switch, &port.port);
+            xen::remove_device(&arguments.xenstore, guest)?;
+            removed
+        }
         Command::Set { port, link } => {
             let PortId { switch, port } = port.clone();
             client.port_set(&PortSet {
@@ -73,6 +87,13 @@ fn stats(client: &mut ValeClient, of: Option<&PortId>) -> Result<Vec<PortInfo>, 
     Ok(found)
 }
 
+/// The guest behind a port, if there is one.
+fn guest_of(client: &mut ValeClient, of: &PortId) -> Result<Option<GuestVif>, String> {
+    let ports = ports(client, Some(of.switch.clone()))?;
+    let port = ports.into_iter().find(|p| p.port == of.port);
+    Ok(port.and_then(|port| port.guest))
+}
+
 fn port_add(attach: &Attach) -> PortAdd {
     PortAdd {
         switch: attach.port.switch.clone(),
@@ -80,14 +101,19 @@ fn port_add(attach: &Attach) -> PortAdd {
         kind: match attach.kind {
             KindChoice::Tap => vale_proto::Kind::Tap,
             KindChoice::Veth => vale_proto::Kind::Veth,
+            KindChoice::Xen => vale_proto::Kind::Xen,
         },
-        ifname: Some(attach.ifname.clone()),
+        ifname: attach.ifname.clone(),
+        guest: attach.domid.map(|domid| GuestVif {
+            domid,
+            devid: attach.devid,
+        }),
         segment: attach.segment,
         mac: attach.mac,
         allowed: attach.allow.clone(),
         port_security: !attach.allow.is_empty(),
         mtu: attach.mtu,
-        slots: 256,
+        slots: attach.slots,
         link_up: true,
     }
 }

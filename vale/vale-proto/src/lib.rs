@@ -14,7 +14,9 @@ pub use client::{RingFds, ValeClient};
 pub use ipnet::IpNet;
 pub use mac::Mac;
 pub use name::{PortName, SwitchName};
-pub use port::{Allowed, Counters, Kind, PortAdd, PortId, PortInfo, PortList, PortSet, Ports};
+pub use port::{
+    Allowed, Counters, GuestVif, Kind, PortAdd, PortId, PortInfo, PortList, PortSet, Ports,
+};
 
 /// Where valed listens unless `--socket` or this environment variable says otherwise.
 pub const SOCKET_VARIABLE: &str = "VALED_SOCKET";

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{MAX_ALLOWED, MAX_SEGMENT, MTU_RANGE, Mac, PortName, SwitchName};
 
+/// Domain numbers from here on are Xen's own (`DOMID_FIRST_RESERVED`).
+const DOMID_RESERVED: u16 = 0x7ff0;
+
 /// What a port is attached to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -17,6 +20,16 @@ pub enum Kind {
     Tap,
     /// An existing interface in valed's network namespace.
     Veth,
+    /// Rings in pages a Xen guest has granted.
+    Xen,
+}
+
+/// A vif of a Xen guest: the device `vale/<devid>` of a domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuestVif {
+    pub domid: u16,
+    pub devid: u32,
 }
 
 /// A source address a port may use; without `mac` the port's own.
@@ -53,6 +66,9 @@ pub struct PortAdd {
     pub kind: Kind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ifname: Option<String>,
+    /// Of a Xen port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<GuestVif>,
     pub segment: u16,
     #[serde(default)]
     pub mac: Option<Mac>,
@@ -62,7 +78,7 @@ pub struct PortAdd {
     pub port_security: bool,
     #[serde(default = "default_mtu")]
     pub mtu: u16,
-    /// Slots of each ring of a process port, a power of two.
+    /// Slots of each ring of a guest's port, a power of two.
     #[serde(default = "default_slots")]
     pub slots: u32,
     #[serde(default = "yes")]
@@ -110,6 +126,7 @@ impl PortAdd {
             return Err("mac: a port cannot have a group address".to_owned());
         }
         self.check_security()?;
+        self.check_guest()?;
         self.check_ifname()
     }
 
@@ -130,16 +147,28 @@ impl PortAdd {
         }
     }
 
+    fn check_guest(&self) -> Result<(), String> {
+        match (self.kind == Kind::Xen, self.guest) {
+            (true, None) => Err("guest: is missing; a Xen port belongs to one".to_owned()),
+            (false, Some(_)) => Err("guest: only a Xen port has one".to_owned()),
+            (true, Some(guest)) if !(1..DOMID_RESERVED).contains(&guest.domid) => {
+                Err(format!("guest: {} is no guest's domain", guest.domid))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn check_ifname(&self) -> Result<(), String> {
+        let is_guest = matches!(self.kind, Kind::Process | Kind::Xen);
         let Some(name) = self.ifname.as_deref() else {
-            return if self.kind == Kind::Process {
+            return if is_guest {
                 Ok(())
             } else {
                 Err("ifname: is missing".to_owned())
             };
         };
-        if self.kind == Kind::Process {
-            return Err("ifname: a process port has none".to_owned());
+        if is_guest {
+            return Err("ifname: a guest's port has none".to_owned());
         }
         // The kernel's rule (dev_valid_name) less the characters only a typing error brings.
         let valid = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
@@ -203,6 +232,8 @@ pub struct PortInfo {
     pub switch: SwitchName,
     pub port: PortName,
     pub kind: Kind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<GuestVif>,
     pub segment: u16,
     pub mac: Option<Mac>,
     pub link_up: bool,
@@ -303,6 +334,16 @@ mod tests {
             ),
             (json!({"ifname": "x"}), "ifname"),
             (json!({"kind": "tap"}), "ifname"),
+            (json!({"kind": "xen"}), "guest"),
+            (json!({"guest": {"domid": 1, "devid": 0}}), "guest"),
+            (
+                json!({"kind": "xen", "guest": {"domid": 0, "devid": 0}}),
+                "guest",
+            ),
+            (
+                json!({"kind": "xen", "guest": {"domid": 1, "devid": 0}, "ifname": "x"}),
+                "ifname",
+            ),
             (json!({"kind": "veth", "ifname": "a/b"}), "ifname"),
             (json!({"kind": "veth", "ifname": ".."}), "ifname"),
             (json!({"allowed": [{"ip": "10.0.0.1/33"}]}), "IP address"),

@@ -7,17 +7,22 @@ use control_socket::{Access, ApiError, Peer, Reply, Service};
 use log::info;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use vale_proto::{PortAdd, PortId, PortList, PortSet, Ports};
+use vale_proto::{Kind, PortAdd, PortId, PortList, PortSet, Ports};
 
 use crate::forwarder::{AddFailure, Handle, MAX_SWITCHES};
 use crate::port;
 use crate::switch::{AddError, MAX_PORTS};
+use crate::xen::Xen;
 
 /// The role of the daemon that makes and removes guests.
 pub const TOOLSTACK: &str = "toolstack";
 
 /// What valed does behind its socket.
-pub struct Control(pub Handle);
+pub struct Control {
+    pub forwarder: Handle,
+    /// None on a host without Xen.
+    pub xen: Option<Xen>,
+}
 
 impl Service for Control {
     fn verbs(&self) -> &'static [(&'static str, Access)] {
@@ -52,13 +57,18 @@ impl Control {
     fn port_add(&self, peer: &Peer, add: PortAdd) -> Result<Reply, ApiError> {
         add.check()
             .map_err(|e| ApiError::bad_request(format!("port-add: {e}")))?;
+        if add.kind == Kind::Xen && self.xen.is_none() {
+            let text = "port-add: kind: valed has no xenstore in its configuration";
+            return Err(ApiError::bad_request(text));
+        }
         let (port, fds) = port::open(&add).map_err(|e| open_error(&add, &e))?;
         let (port, switch) = (Box::new(port), add.switch.clone());
         let added = self
-            .0
+            .forwarder
             .run(move |forwarder| forwarder.add(&switch, port))
             .ok_or_else(stopped)?;
         added.map_err(|e| add_error(&add, e))?;
+        self.follow(&add)?;
         let PortAdd {
             switch,
             port,
@@ -73,19 +83,40 @@ impl Control {
         Ok(Reply::WithFds(json!({}), fds))
     }
 
+    /// Has the frontend of a Xen guest's port followed.
+    fn follow(&self, add: &PortAdd) -> Result<(), ApiError> {
+        let (Some(xen), Some(guest)) = (&self.xen, add.guest) else {
+            return Ok(());
+        };
+        let port = PortId {
+            switch: add.switch.clone(),
+            port: add.port.clone(),
+        };
+        if xen.add(port, guest, add.slots) {
+            return Ok(());
+        }
+        let (switch, port) = (add.switch.clone(), add.port.clone());
+        self.forwarder
+            .run(move |forwarder| forwarder.remove(&switch, &port));
+        Err(ApiError::new("internal", "the Xen store is lost"))
+    }
+
     fn port_remove(&self, peer: &Peer, id: PortId) -> Result<Reply, ApiError> {
         let PortId { switch, port } = id.clone();
-        self.0
+        self.forwarder
             .run(move |forwarder| forwarder.remove(&switch, &port))
             .ok_or_else(stopped)?;
         info!("{}:{}: removed by uid {}", id.switch, id.port, peer.uid);
+        if let Some(xen) = &self.xen {
+            xen.remove(id);
+        }
         Ok(json!({}).into())
     }
 
     fn port_set(&self, set: PortSet) -> Result<Reply, ApiError> {
         let name = format!("{}:{}", set.switch, set.port);
         let found = self
-            .0
+            .forwarder
             .run(move |forwarder| forwarder.set_link(&set.switch, &set.port, set.link_up));
         match found {
             Some(true) => Ok(json!({}).into()),
@@ -99,7 +130,7 @@ impl Control {
 
     fn port_list(&self, list: PortList) -> Result<Reply, ApiError> {
         let ports = self
-            .0
+            .forwarder
             .run(move |forwarder| forwarder.list(list.switch.as_ref()))
             .ok_or_else(stopped)?;
         let answer = serde_json::to_value(Ports { ports })

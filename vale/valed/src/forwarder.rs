@@ -11,7 +11,7 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use vale_proto::{PortInfo, PortName, SwitchName};
 
-use crate::port::Port;
+use crate::port::{Device, Port, RingPort};
 use crate::switch::{AddError, MAX_PORTS, Scratch, Switch};
 
 /// Most switches.
@@ -222,32 +222,45 @@ impl Forwarder {
             .resize_with(self.switches.len().max(index + 1), || None);
         let switch = self.switches[index].get_or_insert_with(|| Switch::new(name.clone()));
         let port_name = port.name.clone();
-        let result = switch.add(port).map_err(AddFailure::Switch);
-        let result = result.and_then(|place| self.watch(index, place, name, &port_name));
+        let added = switch.add(port).map(drop).map_err(AddFailure::Switch);
+        let result = added.and_then(|()| self.watch(name, &port_name).map_err(AddFailure::Watch));
+        if let Err(AddFailure::Watch(_)) = result {
+            self.remove(name, &port_name);
+        }
         self.drop_if_empty(name);
         result
     }
 
-    fn watch(
+    /// Waits for the events of a port from now on.
+    fn watch(&mut self, name: &SwitchName, port: &PortName) -> Result<(), Errno> {
+        let mut switches = self.switches.iter_mut().enumerate();
+        let found = switches.find_map(|(index, switch)| {
+            let switch = switch.as_mut().filter(|s| s.name == *name)?;
+            switch.find(port).map(|found| (index, found))
+        });
+        let Some((index, (place, port))) = found else {
+            return Ok(());
+        };
+        let Some(fd) = port.event_fd() else {
+            return Ok(());
+        };
+        let token = EventData::new_u64((index * MAX_PORTS + place) as u64);
+        epoll::add(&self.epoll, fd, token, EventFlags::IN | EventFlags::ET)
+    }
+
+    /// Gives a port of a Xen guest its rings, or none, and returns what it had; None if there is
+    /// no such port, or the rings cannot be waited for.
+    pub fn plug(
         &mut self,
-        index: usize,
-        place: usize,
         name: &SwitchName,
         port: &PortName,
-    ) -> Result<(), AddFailure> {
-        let token = EventData::new_u64((index * MAX_PORTS + place) as u64);
-        let Some(switch) = &mut self.switches[index] else {
-            return Ok(());
-        };
-        let Some(added) = switch.port_mut(port) else {
-            return Ok(());
-        };
-        let flags = EventFlags::IN | EventFlags::ET;
-        let watched = epoll::add(&self.epoll, added.event_fd(), token, flags);
-        watched.map_err(|e| {
-            self.remove(name, port);
-            AddFailure::Watch(e)
-        })
+        rings: Option<RingPort>,
+    ) -> Option<Device> {
+        let port_mut = self.switch_mut(name)?.port_mut(port)?;
+        // The old descriptor is closed with the old rings, which ends its watch.
+        let old = port_mut.replace(rings.map_or(Device::Absent, Device::Ring));
+        self.watch(name, port).ok()?;
+        Some(old)
     }
 
     /// Removes a port, and its switch with the last one.
@@ -255,8 +268,10 @@ impl Forwarder {
         let Some(port) = self.switch_mut(name).and_then(|s| s.remove(port)) else {
             return;
         };
-        // The guest may hold a copy of its eventfd, so closing ours would not end the watch.
-        let _ = epoll::delete(&self.epoll, port.event_fd());
+        if let Some(fd) = port.event_fd() {
+            // The guest may hold a copy of its eventfd, so closing ours would not end the watch.
+            let _ = epoll::delete(&self.epoll, fd);
+        }
         self.drop_if_empty(name);
     }
 

@@ -2,7 +2,7 @@
 //! The dom0 packet switch.
 //!
 //! One thread forwards ([`forwarder`]); control threads open what ports are attached to and hand
-//! it over ([`control`]). A frame's way is in [`switch`].
+//! it over ([`control`]); on a Xen host a third one follows the guests ([`xen`]). A frame's way is in [`switch`].
 #![forbid(unsafe_code)]
 
 pub mod control;
@@ -14,3 +14,4 @@ mod lookup;
 mod offload;
 mod port;
 mod switch;
+pub mod xen;

@@ -12,6 +12,7 @@ use log::{LevelFilter, error, info};
 use serde::Deserialize;
 use valed::control::{Control, TOOLSTACK};
 use valed::forwarder::Forwarder;
+use valed::xen::Xen;
 
 /// The dom0 packet switch.
 #[derive(Parser)]
@@ -20,7 +21,7 @@ use valed::forwarder::Forwarder;
     after_help = "Example: valed --config /etc/clickos/valed.toml"
 )]
 struct Arguments {
-    /// Configuration file (TOML): `socket`, and uids per role in `[roles]`.
+    /// Configuration file (TOML): `socket`, uids per role in `[roles]`, and `xenstore` (its socket) on a Xen host.
     #[arg(long)]
     config: PathBuf,
     /// off, error, warn, info, debug or trace.
@@ -32,6 +33,8 @@ struct Arguments {
 #[serde(deny_unknown_fields)]
 struct Config {
     socket: PathBuf,
+    /// xenstored's socket, for ports of Xen guests.
+    xenstore: Option<PathBuf>,
     #[serde(default)]
     roles: Roles,
 }
@@ -58,7 +61,13 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let (mut forwarder, handle) = Forwarder::new().map_err(text)?;
     let server = Server::bind(&config.socket, config.roles).map_err(text)?;
     let stopper = server.stopper();
-    let (control, stopping) = (Arc::new(Control(handle.clone())), handle.clone());
+    let store = config.xenstore.as_deref();
+    let xen = store.map(|socket| Xen::start(socket, handle.clone()));
+    let control = Arc::new(Control {
+        forwarder: handle.clone(),
+        xen: xen.transpose().map_err(text)?,
+    });
+    let stopping = handle.clone();
     info!("listening on {}", config.socket.display());
     let serving = std::thread::spawn(move || {
         if let Err(e) = server.serve(control) {

@@ -7,7 +7,8 @@ use ring::{PushError, RingError, SwitchPort};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pipe::{PipeFlags, pipe_with};
-use vale_proto::{Counters, Kind, Mac, PortAdd, PortInfo, PortName, SwitchName};
+use vale_proto::{Counters, GuestVif, Kind, Mac, PortAdd, PortInfo, PortName, SwitchName};
+use vale_xen_dev::EventChannel;
 
 use crate::guard::Guard;
 use crate::host::HostPort;
@@ -20,20 +21,30 @@ const MAX_SEGMENTS: usize = 2048;
 pub enum Device {
     Ring(RingPort),
     Host(HostPort),
+    /// A Xen guest that has no rings at the moment.
+    Absent,
 }
 
-/// A guest's rings and their two notifications.
+/// A guest's rings and their notifications.
 pub struct RingPort {
     pub ring: SwitchPort,
-    /// Eventfd the guest writes to. It is only ever polled: the guest may change its flags, so a
-    /// read could block.
-    kick: OwnedFd,
-    /// Write end of a pipe; its flags are ours alone, so that a write cannot be made to block.
-    wake: OwnedFd,
+    events: Events,
+}
+
+/// How a guest is woken and wakes us.
+enum Events {
+    Process {
+        /// Eventfd the guest writes to. It is only ever polled: the guest may change its flags,
+        /// so a read could block.
+        kick: OwnedFd,
+        /// Write end of a pipe; its flags are ours alone, so that a write cannot be made to block.
+        wake: OwnedFd,
+    },
+    Xen(EventChannel),
 }
 
 impl RingPort {
-    /// The port and the guest's descriptors: memfd, kick, wake.
+    /// The port and the descriptors for a process: memfd, kick, wake.
     pub fn create(slots: u32) -> Result<(Self, [OwnedFd; 3]), RingError> {
         let (ring, memfd) = SwitchPort::create(slots)?;
         let kick = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -41,12 +52,40 @@ impl RingPort {
         // The guest's end keeps the flag: a spurious read must not hang it.
         fcntl_setfl(&wake, OFlags::NONBLOCK)?;
         let theirs = rustix::io::fcntl_dupfd_cloexec(&kick, 3)?;
-        Ok((Self { ring, kick, wake }, [memfd, theirs, woken]))
+        let events = Events::Process { kick, wake };
+        Ok((Self { ring, events }, [memfd, theirs, woken]))
+    }
+
+    /// A Xen guest's port.
+    pub fn of_guest(ring: SwitchPort, channel: EventChannel) -> Self {
+        let events = Events::Xen(channel);
+        Self { ring, events }
     }
 
     /// Wakes the guest. A full pipe means that it has been woken already.
     fn wake(&self) {
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+        match &self.events {
+            Events::Process { wake, .. } => {
+                let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
+            }
+            Events::Xen(channel) => channel.notify(),
+        }
+    }
+
+    /// To be called when epoll told of an event.
+    pub fn take_event(&self) {
+        if let Events::Xen(channel) = &self.events {
+            // It fails only if the channel is broken, and then the guest can no longer kick us:
+            // its frames wait until somebody else's traffic.
+            let _ = channel.drain();
+        }
+    }
+
+    fn event_fd(&self) -> BorrowedFd<'_> {
+        match &self.events {
+            Events::Process { kick, .. } => kick.as_fd(),
+            Events::Xen(channel) => channel.as_fd(),
+        }
     }
 }
 
@@ -85,6 +124,7 @@ impl<'a> Outgoing<'a> {
 pub struct Port {
     pub name: PortName,
     kind: Kind,
+    guest: Option<GuestVif>,
     pub segment: u16,
     pub mac: Option<Mac>,
     mtu: usize,
@@ -101,6 +141,7 @@ impl Port {
         Self {
             name: add.port.clone(),
             kind: add.kind,
+            guest: add.guest,
             segment: add.segment,
             mac: add.mac,
             mtu: add.mtu.into(),
@@ -113,16 +154,17 @@ impl Port {
     }
 
     /// What epoll has to watch.
-    pub fn event_fd(&self) -> BorrowedFd<'_> {
+    pub fn event_fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.device {
-            Device::Ring(port) => port.kick.as_fd(),
-            Device::Host(port) => port.fd(),
+            Device::Ring(port) => Some(port.event_fd()),
+            Device::Host(port) => Some(port.fd()),
+            Device::Absent => None,
         }
     }
 
     pub fn ifname(&self) -> Option<&str> {
         match &self.device {
-            Device::Ring(_) => None,
+            Device::Ring(_) | Device::Absent => None,
             Device::Host(port) => Some(&port.ifname),
         }
     }
@@ -142,6 +184,7 @@ impl Port {
                 port.push(&out.offload.to_header(), out.bytes, &mut self.counters)
             }
             Device::Ring(port) => push_finished(&mut port.ring, out, scratch, &mut self.counters),
+            Device::Absent => self.counters.dropped_link_down += 1,
         }
     }
 
@@ -150,6 +193,7 @@ impl Port {
     pub fn flush(&mut self) {
         self.dirty = false;
         match &mut self.device {
+            Device::Absent => (),
             Device::Host(port) => port.flush(&mut self.counters),
             Device::Ring(port) => {
                 if port.ring.publish() {
@@ -158,6 +202,14 @@ impl Port {
                 }
             }
         }
+    }
+
+    /// Gives the port other rings, or none. What the old ones counted is kept.
+    pub fn replace(&mut self, device: Device) -> Device {
+        if let Device::Ring(port) = &self.device {
+            self.counters.dropped_malformed += port.ring.malformed();
+        }
+        std::mem::replace(&mut self.device, device)
     }
 
     /// The port as `port-list` shows it.
@@ -170,6 +222,7 @@ impl Port {
             switch: switch.clone(),
             port: self.name.clone(),
             kind: self.kind,
+            guest: self.guest,
             segment: self.segment,
             mac: self.mac,
             link_up: self.link_up,
@@ -219,6 +272,7 @@ pub fn open(add: &PortAdd) -> io::Result<(Port, Vec<OwnedFd>)> {
             let (port, fds) = RingPort::create(add.slots).map_err(io::Error::other)?;
             (Device::Ring(port), fds.into())
         }
+        Kind::Xen => (Device::Absent, Vec::new()),
         kind => (Device::Host(HostPort::open(kind, ifname)?), Vec::new()),
     };
     Ok((Port::new(add, device), fds))

@@ -90,16 +90,20 @@ impl Switch {
         Some(port)
     }
 
+    /// Where a port is, and the port.
+    pub fn find(&mut self, name: &PortName) -> Option<(usize, &mut Port)> {
+        let mut ports = self.ports.iter_mut().enumerate();
+        ports.find_map(|(place, port)| {
+            Some((place, &mut **port.as_mut().filter(|p| p.name == *name)?))
+        })
+    }
+
     pub fn ports(&self) -> impl Iterator<Item = &Port> {
         self.ports.iter().flatten().map(|p| &**p)
     }
 
     pub fn port_mut(&mut self, name: &PortName) -> Option<&mut Port> {
-        self.ports
-            .iter_mut()
-            .flatten()
-            .map(|p| &mut **p)
-            .find(|p| p.name == *name)
+        self.find(name).map(|(_, port)| port)
     }
 
     pub fn infos(&self) -> impl Iterator<Item = PortInfo> {
@@ -108,8 +112,10 @@ impl Switch {
 
     /// An event came for the port at `place`.
     pub fn event(&mut self, place: usize) {
-        if let Some(Device::Host(host)) = self.device(place) {
-            host.ready = true;
+        match self.device(place) {
+            Some(Device::Host(host)) => host.ready = true,
+            Some(Device::Ring(port)) => port.take_event(),
+            Some(Device::Absent) | None => (),
         }
     }
 
@@ -122,7 +128,7 @@ impl Switch {
         let mut moved = false;
         for place in 0..self.ports.len() {
             moved |= match self.device(place) {
-                None => false,
+                None | Some(Device::Absent) => false,
                 Some(Device::Ring(_)) => self.take_from_ring(place, scratch),
                 Some(Device::Host(host)) => host.ready && self.take_from_host(place, scratch),
             };
@@ -266,6 +272,7 @@ impl Switch {
             busy |= match &mut port.device {
                 Device::Ring(port) => port.ring.sleep_prepare(),
                 Device::Host(port) => port.ready,
+                Device::Absent => false,
             };
         }
         busy

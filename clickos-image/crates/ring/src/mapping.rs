@@ -9,12 +9,13 @@ use crate::Memory;
 pub struct Mapping {
     base: NonNull<u8>,
     size: usize,
+    /// Dropped with the mapping, which unmaps the region.
     #[cfg(feature = "std")]
-    unmap: bool,
+    _owner: Option<Box<dyn Send>>,
 }
 
 // SAFETY: the region is reached only through raw pointers, atomics and copies, which do not care
-// which thread uses them; there is no interior state besides.
+// which thread uses them; there is no interior state besides, and the owner is `Send` itself.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
@@ -28,8 +29,18 @@ impl Mapping {
             base,
             size,
             #[cfg(feature = "std")]
-            unmap: false,
+            _owner: None,
         }
+    }
+
+    /// As [`Mapping::from_raw`], with the memory's owner, which is dropped after the last use.
+    ///
+    /// # Safety
+    /// As there, as long as `owner` lives.
+    #[cfg(feature = "std")]
+    pub unsafe fn with_owner(base: NonNull<u8>, size: usize, owner: Box<dyn Send>) -> Self {
+        let _owner = Some(owner);
+        Self { base, size, _owner }
     }
 
     /// Maps the first `size` bytes of a file that cannot shrink.
@@ -43,11 +54,9 @@ impl Mapping {
         // SAFETY: a new mapping at an address of the kernel's choice affects no existing memory.
         let base = unsafe { mmap(ptr::null_mut(), size, protection, MapFlags::SHARED, file, 0) }?;
         let base = NonNull::new(base.cast()).ok_or(rustix::io::Errno::NOMEM)?;
-        Ok(Self {
-            base,
-            size,
-            unmap: true,
-        })
+        let owner = Box::new(FileMapping { base, size });
+        // SAFETY: mapped just now, until `owner` is dropped; nobody else knows the address.
+        Ok(unsafe { Self::with_owner(base, size, owner) })
     }
 
     /// The address of `len` bytes at `at`.
@@ -61,13 +70,22 @@ impl Mapping {
     }
 }
 
+/// Memory [`Mapping::of_file`] mapped.
 #[cfg(feature = "std")]
-impl Drop for Mapping {
+struct FileMapping {
+    base: NonNull<u8>,
+    size: usize,
+}
+
+// SAFETY: the address range belongs to this value alone, and unmapping works from any thread.
+#[cfg(feature = "std")]
+unsafe impl Send for FileMapping {}
+
+#[cfg(feature = "std")]
+impl Drop for FileMapping {
     fn drop(&mut self) {
-        if self.unmap {
-            // SAFETY: `of_file` mapped exactly this range, and nothing refers to it any more.
-            let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.size) };
-        }
+        // SAFETY: `of_file` mapped exactly this range, and nothing refers to it any more.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.size) };
     }
 }
 

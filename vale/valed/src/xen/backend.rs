@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The thread that follows the frontends.
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use log::{error, info, warn};
+use rustix::event::{PollFd, PollFlags, poll};
+use vale_proto::{GuestVif, PortId};
+use xenstore::{Client, Error, Request, Tx};
+
+use super::phase::{Frontend, Phase, Step};
+use super::rings::{self, Place};
+use crate::forwarder::Handle;
+use crate::port::RingPort;
+
+/// Fires when a domain ends.
+const RELEASE: &str = "@releaseDomain";
+
+pub(super) enum Command {
+    Add {
+        port: PortId,
+        guest: GuestVif,
+        slots: u32,
+    },
+    Remove(PortId),
+}
+
+pub(super) struct Backend {
+    store: Client,
+    forwarder: Handle,
+    commands: Receiver<Command>,
+    wake: Arc<OwnedFd>,
+    vifs: Vec<Vif>,
+}
+
+/// A guest's vif.
+struct Vif {
+    port: PortId,
+    guest: GuestVif,
+    slots: u32,
+    phase: Phase,
+}
+
+impl Vif {
+    fn frontend(&self, key: &str) -> String {
+        let GuestVif { domid, devid } = self.guest;
+        format!("/local/domain/{domid}/device/vale/{devid}/{key}")
+    }
+
+    fn backend(&self, key: &str) -> String {
+        let GuestVif { domid, devid } = self.guest;
+        format!("/local/domain/0/backend/vale/{domid}/{devid}/{key}")
+    }
+
+    fn name(&self) -> String {
+        format!("{}:{}", self.port.switch, self.port.port)
+    }
+}
+
+impl Backend {
+    pub fn connect(
+        store: &Path,
+        forwarder: Handle,
+        commands: Receiver<Command>,
+        wake: Arc<OwnedFd>,
+    ) -> Result<Self, Error> {
+        let mut store = Client::connect(store)?;
+        store.watch(RELEASE, RELEASE)?;
+        Ok(Self {
+            store,
+            forwarder,
+            commands,
+            wake,
+            vifs: Vec::new(),
+        })
+    }
+
+    /// Ends when the store is lost: the guests' rings go on, but nothing changes any more.
+    pub fn run(mut self) {
+        loop {
+            if let Err(error) = self.serve() {
+                error!("xen: {error}; ports of Xen guests are not served any more");
+                return;
+            }
+        }
+    }
+
+    /// Takes all commands and events, then waits for more.
+    fn serve(&mut self) -> Result<(), Error> {
+        while let Ok(command) = self.commands.try_recv() {
+            self.execute(command)?;
+        }
+        match self.store.wait_event(Duration::ZERO) {
+            Ok(Some(event)) => self.event(&event.token),
+            Ok(None) => self.wait(),
+            Err(Error::EventsLost) => self.look_at_all(),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn wait(&self) -> Result<(), Error> {
+        let mut ready = [
+            PollFd::new(&self.store, PollFlags::IN),
+            PollFd::new(&*self.wake, PollFlags::IN),
+        ];
+        // An interruption only makes us look once more.
+        let _ = poll(&mut ready, None);
+        let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
+        Ok(())
+    }
+
+    fn execute(&mut self, command: Command) -> Result<(), Error> {
+        match command {
+            Command::Add { port, guest, slots } => {
+                let phase = Phase::New;
+                let vif = Vif {
+                    port,
+                    guest,
+                    slots,
+                    phase,
+                };
+                let watched = self.store.watch(&vif.frontend("state"), &vif.name());
+                self.vifs.push(vif);
+                watched
+            }
+            Command::Remove(port) => self.remove(&port),
+        }
+    }
+
+    fn remove(&mut self, port: &PortId) -> Result<(), Error> {
+        let Some(at) = self.vifs.iter().position(|vif| vif.port == *port) else {
+            return Ok(());
+        };
+        let vif = self.vifs.swap_remove(at);
+        self.store.unwatch(&vif.frontend("state"), &vif.name())?;
+        write_state(&mut self.store, &vif, Phase::Parted)
+    }
+
+    fn event(&mut self, token: &str) -> Result<(), Error> {
+        if token == RELEASE {
+            return self.look_for_dead();
+        }
+        match self.vifs.iter().position(|vif| vif.name() == token) {
+            Some(at) => self.look(at),
+            None => Ok(()), // removed meanwhile
+        }
+    }
+
+    fn look_at_all(&mut self) -> Result<(), Error> {
+        (0..self.vifs.len()).try_for_each(|at| self.look(at))?;
+        self.look_for_dead()
+    }
+
+    /// Lets go of the pages of domains that died: they go only when nobody maps them.
+    fn look_for_dead(&mut self) -> Result<(), Error> {
+        for at in 0..self.vifs.len() {
+            let domid = self.vifs[at].guest.domid;
+            let answer = self.store.call(&Request::is_introduced(domid))?;
+            if !answer.starts_with(b"T") && self.vifs[at].phase != Phase::Gone {
+                self.enter(at, Phase::Gone)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, at: usize) -> Result<(), Error> {
+        let vif = &self.vifs[at];
+        let state = self.store.read_opt(Tx::NONE, &vif.frontend("state"))?;
+        match vif.phase.step(Frontend::parse(state.as_deref())) {
+            Step::Nothing => Ok(()),
+            Step::Connect => self.open(at),
+            Step::Enter(phase) => self.enter(at, phase),
+        }
+    }
+
+    fn open(&mut self, at: usize) -> Result<(), Error> {
+        let opened = match self.place(at)? {
+            Some(place) => rings::open(&place, self.vifs[at].slots).map_err(|e| e.to_string()),
+            None => Err("ring-ref, event-channel: are no numbers".to_owned()),
+        };
+        match opened {
+            Ok(rings) => match self.plug(at, Some(rings)) {
+                true => self.enter_quietly(at, Phase::Connected),
+                false => Ok(()), // the port was removed meanwhile
+            },
+            Err(why) => {
+                warn!("{}: {why}", self.vifs[at].name());
+                self.enter(at, Phase::Refused)
+            }
+        }
+    }
+
+    fn place(&mut self, at: usize) -> Result<Option<Place>, Error> {
+        let vif = &self.vifs[at];
+        let mut number = |key| {
+            let value = self.store.read_opt(Tx::NONE, &vif.frontend(key))?;
+            let text = value.and_then(|bytes| String::from_utf8(bytes).ok());
+            Ok(text.and_then(|text| text.parse().ok()))
+        };
+        let (directory, evtchn_port) = (number("ring-ref")?, number("event-channel")?);
+        Ok(directory
+            .zip(evtchn_port)
+            .map(|(directory, evtchn_port)| Place {
+                domid: vif.guest.domid,
+                directory,
+                evtchn_port,
+            }))
+    }
+
+    /// Drops the rings and enters a phase.
+    fn enter(&mut self, at: usize, phase: Phase) -> Result<(), Error> {
+        self.plug(at, None);
+        self.enter_quietly(at, phase)
+    }
+
+    fn enter_quietly(&mut self, at: usize, phase: Phase) -> Result<(), Error> {
+        self.vifs[at].phase = phase;
+        let vif = &self.vifs[at];
+        let GuestVif { domid, devid } = vif.guest;
+        info!("{}: vif {devid} of domain {domid}: {phase:?}", vif.name());
+        write_state(&mut self.store, vif, phase)
+    }
+
+    /// False if the port is gone. The old rings end here, not on the forwarding thread, which
+    /// has better things to do than unmapping.
+    fn plug(&self, at: usize, rings: Option<RingPort>) -> bool {
+        let PortId { switch, port } = self.vifs[at].port.clone();
+        let plugged = self
+            .forwarder
+            .run(move |forwarder| forwarder.plug(&switch, &port, rings));
+        plugged.flatten().is_some()
+    }
+}
+
+/// Tells the guest. Where the toolstack has made no backend directory there is nobody to tell,
+/// and none must be made.
+fn write_state(store: &mut Client, vif: &Vif, phase: Phase) -> Result<(), Error> {
+    let Some(state) = phase.state() else {
+        return Ok(());
+    };
+    store.transaction(|tx| match tx.read_opt(&vif.backend("frontend"))? {
+        Some(_) => tx.write(&vif.backend("state"), state.as_bytes()),
+        None => Ok(()),
+    })
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Ports of Xen guests: a thread follows their frontends in the Xen store, maps their rings, and
+//! hands them to the forwarder.
+mod backend;
+mod phase;
+mod rings;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+
+use rustix::event::{EventfdFlags, eventfd};
+use vale_proto::{GuestVif, PortId};
+
+use crate::forwarder::Handle;
+use backend::{Backend, Command};
+
+/// Sends work to the thread.
+#[derive(Clone)]
+pub struct Xen {
+    commands: Sender<Command>,
+    wake: Arc<OwnedFd>,
+}
+
+impl Xen {
+    /// Starts the thread, which ends with the process.
+    ///
+    /// # Errors
+    /// The store cannot be reached.
+    pub fn start(store: &Path, forwarder: Handle) -> io::Result<Self> {
+        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let (commands, receiver) = channel();
+        let backend = Backend::connect(store, forwarder, receiver, Arc::clone(&wake))
+            .map_err(io::Error::other)?;
+        std::thread::Builder::new()
+            .name("xen".into())
+            .spawn(move || backend.run())?;
+        Ok(Self { commands, wake })
+    }
+
+    /// Follows a guest's vif from now on. False if the thread has ended.
+    pub fn add(&self, port: PortId, guest: GuestVif, slots: u32) -> bool {
+        self.send(Command::Add { port, guest, slots })
+    }
+
+    /// Ends what [`Xen::add`] began; the guest is told. The rings of the port must be gone.
+    pub fn remove(&self, port: PortId) {
+        self.send(Command::Remove(port));
+    }
+
+    fn send(&self, command: Command) -> bool {
+        let sent = self.commands.send(command).is_ok();
+        let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+        sent
+    }
+}

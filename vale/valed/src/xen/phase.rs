@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The backend's half of the handshake (`xen/io/xenbus.h`), as a table.
+
+/// A frontend's state, as far as it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frontend {
+    Initialising,
+    Connected,
+    Closing,
+    Closed,
+    /// There is no state, or none that makes sense.
+    Absent,
+}
+
+impl Frontend {
+    pub fn parse(value: Option<&[u8]>) -> Self {
+        match value {
+            Some(b"1") => Self::Initialising,
+            Some(b"3" | b"4") => Self::Connected,
+            Some(b"5") => Self::Closing,
+            Some(b"6") => Self::Closed,
+            _ => Self::Absent,
+        }
+    }
+}
+
+/// How far we are with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    New,
+    /// We wait for its rings.
+    Offered,
+    Connected,
+    /// It was asked to part, or parts.
+    Parting,
+    Parted,
+    /// Its rings were of no use. It gets no second chance, lest it keeps us busy.
+    Refused,
+    /// Its domain is gone.
+    Gone,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Nothing,
+    Connect,
+    /// Drop the rings, if there are any, and enter the phase.
+    Enter(Phase),
+}
+
+impl Phase {
+    pub fn step(self, frontend: Frontend) -> Step {
+        let goal = match (frontend, self) {
+            (_, Self::Refused | Self::Gone) => self,
+            (Frontend::Initialising, _) => Self::Offered,
+            (Frontend::Connected, Self::Offered) => return Step::Connect,
+            // Its rings are from before our time: it has to make others.
+            (Frontend::Connected, Self::New) => Self::Parting,
+            (Frontend::Connected, _) => self,
+            (Frontend::Closing, _) => Self::Parting,
+            (Frontend::Closed, _) => Self::Parted,
+            (Frontend::Absent, _) => Self::New,
+        };
+        if goal == self {
+            Step::Nothing
+        } else {
+            Step::Enter(goal)
+        }
+    }
+
+    /// The backend's state in this phase (`XenbusState...`); none before the frontend is there.
+    pub fn state(self) -> Option<&'static str> {
+        match self {
+            Self::New | Self::Gone => None,
+            Self::Offered => Some("2"),
+            Self::Connected => Some("4"),
+            Self::Parting => Some("5"),
+            Self::Parted | Self::Refused => Some("6"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Frontend::{Absent, Closed, Closing, Connected, Initialising};
+
+    /// The phases after each state, where `Connect` always succeeds.
+    fn walk(states: &[Frontend]) -> Vec<Phase> {
+        let mut phase = Phase::New;
+        let mut walked = Vec::new();
+        for state in states {
+            phase = match phase.step(*state) {
+                Step::Nothing => phase,
+                Step::Connect => Phase::Connected,
+                Step::Enter(next) => next,
+            };
+            walked.push(phase);
+        }
+        walked
+    }
+
+    #[test]
+    fn a_guest_starts_and_ends() {
+        use Phase::{New, Offered, Parted, Parting};
+        let states = [
+            Absent,
+            Initialising,
+            Initialising,
+            Connected,
+            Connected,
+            Closing,
+            Closed,
+            Absent,
+        ];
+        let phases = [
+            New,
+            Offered,
+            Offered,
+            Phase::Connected,
+            Phase::Connected,
+            Parting,
+            Parted,
+            New,
+        ];
+        assert_eq!(walk(&states), phases);
+    }
+
+    #[test]
+    fn a_guest_from_before_our_time_makes_new_rings() {
+        use Phase::{Offered, Parted, Parting};
+        let states = [Connected, Connected, Closed, Initialising, Connected];
+        let phases = [Parting, Parting, Parted, Offered, Phase::Connected];
+        assert_eq!(walk(&states), phases);
+    }
+
+    #[test]
+    fn a_refused_or_dead_guest_changes_nothing() {
+        for phase in [Phase::Refused, Phase::Gone] {
+            for state in [Absent, Initialising, Connected, Closing, Closed] {
+                assert_eq!(phase.step(state), Step::Nothing);
+            }
+        }
+    }
+
+    #[test]
+    fn states_are_read_as_written() {
+        assert_eq!(Frontend::parse(Some(b"1")), Initialising);
+        assert_eq!(Frontend::parse(Some(b"3")), Connected);
+        for odd in [None, Some(&b""[..]), Some(b"44"), Some(b"\xff")] {
+            assert_eq!(Frontend::parse(odd), Absent);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Maps what a guest has granted.
+use crate::port::RingPort;
+use ring::layout::{Layout, PAGE};
+use ring::{SwitchPort, directory};
+use std::io;
+use vale_xen_dev::EventChannel;
+
+/// Where a guest says its rings are.
+pub struct Place {
+    pub domid: u16,
+    /// Reference of the first directory page.
+    pub directory: u32,
+    /// The guest's end of the event channel.
+    pub evtchn_port: u32,
+}
+
+/// Maps a guest's rings of the agreed size.
+pub fn open(place: &Place, slots: u32) -> io::Result<RingPort> {
+    let layout = Layout::new(slots).map_err(io::Error::other)?;
+    let references = references(place, layout.size() / PAGE)?;
+    let region = vale_xen_dev::map(place.domid, &references)?;
+    let ring = SwitchPort::attach(region, slots).map_err(io::Error::other)?;
+    let channel = EventChannel::bind(place.domid, place.evtchn_port)?;
+    Ok(RingPort::of_guest(ring, channel))
+}
+
+/// Reads the directory page by page; it is copied, so the guest cannot change it any more.
+fn references(place: &Place, pages: usize) -> io::Result<Vec<u32>> {
+    let mut references = vec![0; pages];
+    let mut next = place.directory;
+    for part in references.chunks_mut(directory::PER_PAGE) {
+        let page = vale_xen_dev::map(place.domid, &[next])?;
+        next = directory::read(&page, part);
+    }
+    Ok(references)
+}

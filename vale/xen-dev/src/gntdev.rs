@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Maps granted pages.
+use crate::{open, request};
+use ring::Mapping;
+use ring::layout::PAGE;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::{NonNull, null_mut};
+
+/// `IOCTL_GNTDEV_MAP_GRANT_REF`: count (32 bits, 32 unused), out: index, then a domain and a
+/// reference (32 bits each) per page.
+const MAP: libc::c_ulong = request(b'G', 0, 24);
+
+/// Pages of a guest in our address space. The guest cannot take them back while they are mapped,
+/// and they stay when it dies: its domain goes only after they were unmapped.
+struct Pages {
+    base: NonNull<u8>,
+    size: usize,
+    /// Closing it drops the grants; only after the memory was unmapped.
+    _device: File,
+}
+
+// SAFETY: the address range belongs to this value alone, and unmapping works from any thread.
+unsafe impl Send for Pages {}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: `map` mapped exactly this range, and the ring's mapping that used it is gone:
+        // it owns this value. An error could only mean a wrong address.
+        let _ = unsafe { libc::munmap(self.base.as_ptr().cast(), self.size) };
+    }
+}
+
+/// Maps the pages a domain has granted to us, one after another.
+///
+/// # Errors
+/// The kernel's: one of the references may not be a grant to us.
+pub fn map(domid: u16, references: &[u32]) -> io::Result<Mapping> {
+    let device = open("/dev/xen/gntdev")?;
+    let index = announce(&device, domid, references)?;
+    let size = references.len() * PAGE;
+    // SAFETY: a new mapping at an address of the kernel's choice affects no existing memory.
+    let base = unsafe {
+        libc::mmap(
+            null_mut(),
+            size,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            device.as_raw_fd(),
+            index,
+        )
+    };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+    let pages = Pages {
+        base,
+        size,
+        _device: device,
+    };
+    // SAFETY: page aligned and valid for `size` bytes until `pages` is dropped, which the mapping
+    // owns; nobody else knows the address.
+    Ok(unsafe { Mapping::with_owner(base, size, Box::new(pages)) })
+}
+
+/// Tells the driver of the grants; they are mapped at the offset it gives.
+fn announce(device: &File, domid: u16, references: &[u32]) -> io::Result<libc::off_t> {
+    let mut words = vec![references.len() as u64, 0];
+    words.extend(
+        references
+            .iter()
+            .map(|r| u64::from(domid) | u64::from(*r) << 32),
+    );
+    // SAFETY: the driver reads the header and as many pairs as it counts, and writes the second
+    // word; `words` is all of that and lives through the call.
+    let result = unsafe { libc::ioctl(device.as_raw_fd(), MAP, words.as_mut_ptr()) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    libc::off_t::try_from(words[1]).map_err(io::Error::other)
+}
