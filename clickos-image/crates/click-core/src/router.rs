@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A running configuration.
+use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::cell::RefCell;
 
 use click_lang::{ConfigError, Scope, Sources};
 
 use crate::build::{assemble, initialize};
+use crate::device::Device;
 use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::pool::PacketPool;
@@ -83,6 +86,11 @@ impl Router {
             .map_err(|(errors, _)| errors)?;
         initialize(&mut engine)?;
         Ok(Self { engine, globals })
+    }
+
+    /// The devices that a swapped-in configuration can use, by vif number.
+    pub fn set_devices(&mut self, devices: BTreeMap<u32, Rc<RefCell<dyn Device>>>) {
+        self.engine.environment.devices = devices;
     }
 
     /// Replaces the configuration and keeps queues and counters of elements with the same name and class.

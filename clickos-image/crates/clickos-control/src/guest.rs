@@ -3,8 +3,9 @@
 use crate::control::Control;
 use crate::routers::Routers;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
-use click_core::{Environment, Progress, Registry};
+use click_core::{Device, Environment, Progress, Registry};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
 use core::pin::Pin;
@@ -19,6 +20,8 @@ pub struct Guest<S> {
     clock: Rc<Cell<u64>>,
     control: Pin<Box<dyn Future<Output = Error>>>,
     lost: Option<Error>,
+    /// Whether the control thread runs.
+    controlled: bool,
 }
 
 impl<S: Store + 'static> Guest<S> {
@@ -34,7 +37,19 @@ impl<S: Store + 'static> Guest<S> {
             clock,
             control: Box::pin(control.run()),
             lost: None,
+            controlled: true,
         }
+    }
+
+    /// The devices that configurations can use from now on, by vif number.
+    pub fn set_devices(&mut self, devices: BTreeMap<u32, Rc<RefCell<dyn Device>>>) {
+        self.routers.borrow_mut().set_devices(devices);
+    }
+
+    /// Lets the control thread wait, for example for devices that are on their way, or go on.
+    /// Routers run in any case.
+    pub fn set_controlled(&mut self, controlled: bool) {
+        self.controlled = controlled;
     }
 
     /// Does what is to do for a slice: the store's messages, then every router. When it is idle,
@@ -44,6 +59,8 @@ impl<S: Store + 'static> Guest<S> {
         self.clock.set(now_ns);
         if self.lost.is_none() {
             self.store.borrow_mut().pump();
+        }
+        if self.lost.is_none() && self.controlled {
             let mut context = Context::from_waker(Waker::noop());
             if let Poll::Ready(error) = self.control.as_mut().poll(&mut context) {
                 self.lost = Some(error);

@@ -13,6 +13,8 @@ extern crate std;
 
 mod control;
 mod guest;
+mod limits;
+mod looper;
 mod node;
 mod people;
 mod report;
@@ -23,4 +25,6 @@ pub mod simulator;
 mod wish;
 
 pub use guest::Guest;
+pub use limits::limits;
+pub use looper::{Looper, Platform};
 pub use xenstore::Store;

@@ -2,10 +2,12 @@
 //! The guest's routers by number.
 use alloc::collections::BTreeMap;
 use alloc::format;
+use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use click_core::{ConfigError, Environment, HandlerError, Progress, Registry, Router};
+use click_core::{ConfigError, Device, Environment, HandlerError, Progress, Registry, Router};
 use clickos_protocol::Command;
+use core::cell::RefCell;
 
 struct Slot {
     router: Router,
@@ -30,6 +32,13 @@ impl Routers {
 
     pub(crate) fn environment(&self) -> &Environment {
         &self.environment
+    }
+
+    pub(crate) fn set_devices(&mut self, devices: BTreeMap<u32, Rc<RefCell<dyn Device>>>) {
+        for slot in self.slots.values_mut() {
+            slot.router.set_devices(devices.clone());
+        }
+        self.environment.devices = devices;
     }
 
     pub(crate) fn contains(&self, rid: u8) -> bool {

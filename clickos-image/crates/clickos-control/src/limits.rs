@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What configurations may use, by the guest's memory.
+use click_core::Limits;
+
+/// Bytes of a packet buffer with its management, about.
+const PACKET_BYTES: u64 = 2560;
+
+/// Limits that fit the memory, so that a configuration or a flood of packets is refused before an
+/// allocation fails, which would end the guest.
+pub fn limits(heap_bytes: u64) -> Limits {
+    let usual = Limits::default();
+    let per = |bytes: u64, usual: usize| usual.min((heap_bytes / bytes) as usize);
+    Limits {
+        packet_buffers: per(4 * PACKET_BYTES, usual.packet_buffers),
+        // Its syntax tree may take 700 times the text, next to the router that runs.
+        config_bytes: per(1 << 10, usual.config_bytes),
+        handler_bytes: per(64, usual.handler_bytes),
+        elements: per(16 << 10, usual.elements),
+        connections: per(4 << 10, usual.connections),
+        table_entries: per(1 << 10, usual.table_entries),
+        flows: per(1 << 10, usual.flows),
+        ..usual
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_fit_the_memory() {
+        let small = limits(64 << 20);
+        assert_eq!(small.config_bytes, 64 << 10); // Nova's user_data is at most 48 KiB.
+        assert!(small.packet_buffers as u64 * PACKET_BYTES <= 16 << 20);
+        assert_eq!(
+            limits(1 << 30).packet_buffers,
+            Limits::default().packet_buffers
+        );
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//! ClickOS: the Click engine as a guest of Xen.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+extern crate alloc;
+
+use alloc::format;
+use alloc::rc::Rc;
+use alloc::vec;
+use click_core::Environment;
+use clickos_control::{Guest, Looper, limits};
+use clickos_guest::domain::Domain;
+use clickos_guest::vifs::devices;
+use clickos_os::console::Console;
+use clickos_os::{heap, kind, random};
+use core::cell::RefCell;
+use xenstore::Mux;
+
+clickos_os::entry!(main);
+
+fn main() -> ! {
+    let console = Rc::new(Console::new());
+    let store = clickos_os::store();
+    let control = Mux::handle(&store, "control");
+    let version = env!("CARGO_PKG_VERSION");
+    let free = free_bytes() >> 10;
+    console.line(&format!(
+        "clickos {version} on {:?}, {free} KiB free",
+        kind()
+    ));
+    let guest = Guest::new(
+        Rc::new(RefCell::new(control)),
+        click_elements::registry().guest(),
+        environment(&console),
+    );
+    let mut looper = Looper::new(guest, Domain::new(console, store));
+    let mut usable = 0;
+    loop {
+        let settled = looper.platform().poll_vifs();
+        let now_usable = looper.platform().usable_vifs();
+        if now_usable != usable {
+            usable = now_usable;
+            let devices = devices(looper.platform().vifs().list());
+            looper.guest().set_devices(devices);
+        }
+        looper.guest().set_controlled(settled);
+        looper.step();
+    }
+}
+
+fn free_bytes() -> u64 {
+    let usage = heap::usage();
+    (usage.size - usage.used) as u64
+}
+
+fn environment(console: &Rc<Console>) -> Environment {
+    let console = Rc::clone(console);
+    Environment {
+        console: Rc::new(move |line: &str| console.line(line)),
+        limits: limits(free_bytes()),
+        seed: random::seed(),
+        implicit: vec!["ClickOSControl".into()],
+        ..Environment::new()
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The domain below a guest's loop: clock, console, power, network devices.
+use alloc::format;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use clickos_control::Platform;
+use clickos_os::clock::{Clock, deadline_ns};
+use clickos_os::console::Console;
+use clickos_os::platform::Xen;
+use clickos_os::power::{self, Power, Wish};
+use clickos_os::{SharedStore, Store, command_line, wait};
+use xen_net::{EvtchnPort, Options, Vifs};
+use xenstore::Mux;
+
+/// A domain of Xen.
+pub struct Domain {
+    clock: Clock,
+    console: Rc<Console>,
+    store: SharedStore,
+    power: Power,
+    vifs: Vifs<Xen, Store>,
+    /// Event channels to wait for, as the loop went to sleep last.
+    ports: Vec<EvtchnPort>,
+}
+
+impl Domain {
+    /// The domain that this program runs in; to be called once.
+    pub fn new(console: Rc<Console>, store: SharedStore) -> Self {
+        let options = Options::parse(&command_line()).unwrap_or_else(|error| {
+            console.line(&format!("command line: {error}"));
+            Options::default()
+        });
+        let xen = Rc::new(Xen::new(Rc::clone(&console)));
+        Self {
+            clock: Clock::default(),
+            power: Power::new(Mux::handle(&store, Power::TOKEN)),
+            vifs: Vifs::new(xen, Rc::clone(&store), options),
+            console,
+            store,
+            ports: Vec::new(),
+        }
+    }
+
+    /// Goes on with looking for devices. True if all that the toolstack has made are there, or
+    /// were given up.
+    pub fn poll_vifs(&mut self) -> bool {
+        let now_ns = self.clock.now_ns();
+        self.vifs.poll(now_ns)
+    }
+
+    /// The network devices.
+    pub fn vifs(&self) -> &Vifs<Xen, Store> {
+        &self.vifs
+    }
+
+    /// How many of them configurations can use.
+    pub fn usable_vifs(&self) -> usize {
+        let usable = self.vifs.list().iter().filter(|vif| vif.is_usable());
+        usable.count()
+    }
+
+    /// Does what the toolstack asks for in `control/shutdown`.
+    fn obey(&mut self) {
+        match self.power.poll() {
+            Some(Wish::End(reason)) => power::end(reason),
+            Some(Wish::Suspend) => self.console.line("suspend: not yet"),
+            None => {}
+        }
+    }
+}
+
+impl Platform for Domain {
+    fn now_ns(&mut self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    fn publish(&mut self) {
+        self.obey();
+        self.vifs.publish();
+        self.console.pump();
+    }
+
+    fn sleep_prepare(&mut self) -> bool {
+        self.vifs.sleep_prepare()
+    }
+
+    fn wait(&mut self, timeout_ns: Option<u64>) {
+        if self.store.borrow().has_news() {
+            return;
+        }
+        self.ports.clear();
+        self.vifs.ports(&mut self.ports);
+        let ports: Vec<u32> = self.ports.iter().map(|port| port.0).collect();
+        wait(&ports, timeout_ns.map(deadline_ns));
+    }
+
+    fn wake_done(&mut self) {
+        self.vifs.wake_done();
+    }
+
+    fn say(&mut self, line: &str) {
+        self.console.line(line);
+    }
+}

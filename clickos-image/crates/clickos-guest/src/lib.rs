@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the guests share: the domain below their loop.
+#![no_std]
+#![forbid(unsafe_code)]
+extern crate alloc;
+
+pub mod domain;
+pub mod vifs;

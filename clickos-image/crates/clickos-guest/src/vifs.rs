@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The guest's network devices as the engine's.
+use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
+use click_core::{Batch, Device, PacketPool};
+use core::cell::RefCell;
+use ring::{BUFFER_SIZE, PushError};
+use xen_net::{NetDevice, Vif};
+
+/// The engine's devices by vif number.
+pub type Devices = BTreeMap<u32, Rc<RefCell<dyn Device>>>;
+
+/// Those that configurations can use.
+pub fn devices(vifs: &[Vif]) -> Devices {
+    let usable = vifs.iter().filter(|vif| vif.is_usable());
+    let device = |vif: &Vif| Rc::new(RefCell::new(VifDevice(Rc::clone(&vif.device))));
+    usable
+        .map(|vif| (vif.devid, device(vif) as Rc<RefCell<dyn Device>>))
+        .collect()
+}
+
+struct VifDevice(Rc<RefCell<dyn NetDevice>>);
+
+impl Device for VifDevice {
+    fn receive(&mut self, max: usize, pool: &mut PacketPool, out: &mut Batch) -> usize {
+        let mut device = self.0.borrow_mut();
+        for received in 0..max {
+            let Some(mut packet) = pool.alloc(BUFFER_SIZE) else {
+                return received;
+            };
+            let Some(len) = device.pop(packet.data_mut()) else {
+                return received;
+            };
+            packet.take(BUFFER_SIZE - len);
+            out.push_back(packet);
+        }
+        max
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, _pool: &mut PacketPool) -> usize {
+        let mut device = self.0.borrow_mut();
+        let mut sent = 0;
+        while let Some(packet) = batch.front() {
+            match device.push(packet.data()) {
+                Ok(()) => sent += 1,
+                Err(PushError::Full) => break,
+                Err(PushError::BadBuffer) => continue, // It passed over the slot: the next one.
+                Err(PushError::BadLength(_)) => {}     // No ring takes it: dropped.
+            }
+            batch.pop_front();
+        }
+        sent
+    }
+
+    fn flush(&mut self) {
+        self.0.borrow_mut().publish();
+    }
+
+    fn mac(&self) -> [u8; 6] {
+        self.0.borrow().mac()
+    }
+
+    fn mtu(&self) -> u16 {
+        self.0.borrow().mtu()
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the toolstack asks of the guest in `control/shutdown`.
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use core::cell::{Cell, RefCell};
+use core::convert::Infallible;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Waker};
+use xenstore::{Error, Link, Store};
+
+pub use xen_sys::power::{Reason, SuspendError, end, suspend};
+
+const PATH: &str = "control/shutdown";
+const TOKEN: &str = "power";
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    End(Reason),
+    Suspend,
+}
+
+impl Wish {
+    fn of(text: &[u8]) -> Option<Self> {
+        match text {
+            b"poweroff" | b"halt" => Some(Self::End(Reason::PowerOff)),
+            b"reboot" => Some(Self::End(Reason::Reboot)),
+            b"crash" => Some(Self::End(Reason::Crash)),
+            b"suspend" => Some(Self::Suspend),
+            _ => None,
+        }
+    }
+}
+
+/// Watches the toolstack's key.
+pub struct Power {
+    wish: Rc<Cell<Option<Wish>>>,
+    watch: Pin<Box<dyn Future<Output = Result<Infallible, Error>>>>,
+    ended: bool,
+}
+
+impl Power {
+    /// The name that the store connection must be given.
+    pub const TOKEN: &'static str = TOKEN;
+
+    /// Watches over this connection.
+    pub fn new<S: Store + 'static>(store: S) -> Self {
+        let wish = Rc::new(Cell::new(None));
+        let link = Link::new(Rc::new(RefCell::new(store)), TOKEN);
+        let watch = Box::pin(watch(link, Rc::clone(&wish)));
+        Self {
+            wish,
+            watch,
+            ended: false,
+        }
+    }
+
+    /// What the toolstack wishes, once; it was told that the guest knows.
+    pub fn poll(&mut self) -> Option<Wish> {
+        if !self.ended {
+            let mut context = Context::from_waker(Waker::noop());
+            self.ended = self.watch.as_mut().poll(&mut context).is_ready();
+        }
+        self.wish.take()
+    }
+}
+
+async fn watch<S: Store>(link: Link<S>, wish: Rc<Cell<Option<Wish>>>) -> Result<Infallible, Error> {
+    link.watch(PATH).await?;
+    loop {
+        link.event().await?;
+        let text = link.read(PATH).await?.unwrap_or_default();
+        if let Some(new) = Wish::of(&text) {
+            // The answer that the toolstack waits for; it may have taken the node away meanwhile.
+            match link.write(PATH, b"").await {
+                Err(error) if error.is_fatal() => return Err(error),
+                _ => wish.set(Some(new)),
+            }
+        }
+    }
+}
