@@ -63,9 +63,10 @@ const char *cosmos_code_name(enum cosmos_code code);
 enum cosmos_type { COSMOS_PV, COSMOS_PVH };
 
 struct cosmos_spec {
+    uint32_t domid;            /* COSMOS_NO_DOMAIN: any that is free */
+    enum cosmos_type type;
     const char *name;          /* unique on the host */
     uint8_t uuid[16];
-    enum cosmos_type type;
     const void *image;         /* an ELF kernel; copied before the call returns */
     size_t image_bytes;
     const char *cmdline;       /* NULL: none */

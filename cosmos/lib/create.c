@@ -69,6 +69,8 @@ static int fill_config(struct cosmos_ctx *ctx, libxl_domain_config *config,
     create->type = spec->type == COSMOS_PVH ? LIBXL_DOMAIN_TYPE_PVH
                                             : LIBXL_DOMAIN_TYPE_PV;
     create->name = copy(spec->name);
+    create->domid = spec->domid == COSMOS_NO_DOMAIN ? INVALID_DOMID
+                                                    : spec->domid;
     create->passthrough = LIBXL_PASSTHROUGH_DISABLED;
     memcpy(libxl_uuid_bytearray(&create->uuid), spec->uuid, sizeof(spec->uuid));
 

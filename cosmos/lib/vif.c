@@ -70,10 +70,22 @@ static void name_nodes(struct nodes *nodes, uint32_t domid, uint32_t devid)
              "/local/domain/0/backend/vale/%u/%u", domid, devid);
 }
 
+/* The guest finds its vifs by listing the directory they are in. */
+static bool make_class(struct xs_handle *xs, xs_transaction_t tx,
+                       uint32_t domid)
+{
+    char path[PATH_BYTES];
+
+    snprintf(path, sizeof(path), "/local/domain/%u/device/vale", domid);
+    return xs_mkdir(xs, tx, path) && cosmos_let_read(xs, tx, path, domid);
+}
+
 /* The frontend's node is its own, and dom0 reads it. */
 static bool make_front(struct xs_handle *xs, xs_transaction_t tx,
                        const struct nodes *nodes)
 {
+    const struct cosmos_vale *vale = nodes->vale;
+    const uint8_t *m = vale->mac;
     struct xs_permissions own[] = {
         { .id = nodes->domid, .perms = XS_PERM_NONE },
         { .id = 0, .perms = XS_PERM_READ },
@@ -83,25 +95,23 @@ static bool make_front(struct xs_handle *xs, xs_transaction_t tx,
            xs_set_permissions(xs, tx, nodes->front, own, 2) &&
            cosmos_put(xs, tx, nodes->front, "backend", "%s", nodes->back) &&
            cosmos_put(xs, tx, nodes->front, "backend-id", "0") &&
+           cosmos_put(xs, tx, nodes->front, "mac",
+                      "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2],
+                      m[3], m[4], m[5]) &&
+           cosmos_put(xs, tx, nodes->front, "mtu", "%u", vale->mtu) &&
+           cosmos_put(xs, tx, nodes->front, "slots", "%u", vale->slots) &&
            cosmos_put(xs, tx, nodes->front, "state", "1");
 }
 
 static bool make_back(struct xs_handle *xs, xs_transaction_t tx,
                       const struct nodes *nodes)
 {
-    const struct cosmos_vale *vale = nodes->vale;
-    const uint8_t *m = vale->mac;
-
     return xs_mkdir(xs, tx, nodes->back) &&
            cosmos_let_read(xs, tx, nodes->back, nodes->domid) &&
            cosmos_put(xs, tx, nodes->back, "frontend", "%s", nodes->front) &&
            cosmos_put(xs, tx, nodes->back, "frontend-id", "%u",
                       nodes->domid) &&
-           cosmos_put(xs, tx, nodes->back, "mac",
-                      "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2],
-                      m[3], m[4], m[5]) &&
-           cosmos_put(xs, tx, nodes->back, "mtu", "%u", vale->mtu) &&
-           cosmos_put(xs, tx, nodes->back, "slots", "%u", vale->slots) &&
+           cosmos_put(xs, tx, nodes->back, "online", "1") &&
            cosmos_put(xs, tx, nodes->back, "state", "1");
 }
 
@@ -116,7 +126,8 @@ static bool make_nodes(struct xs_handle *xs, xs_transaction_t tx, void *arg)
         errno = EEXIST;
         return false;
     }
-    return make_back(xs, tx, nodes) && make_front(xs, tx, nodes);
+    return make_back(xs, tx, nodes) && make_class(xs, tx, nodes->domid) &&
+           make_front(xs, tx, nodes);
 }
 
 int cosmos_vale_add(struct cosmos_ctx *ctx, uint32_t domid,

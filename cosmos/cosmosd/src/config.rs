@@ -30,7 +30,9 @@ pub struct Config {
     #[serde(default = "default_max_guests")]
     pub max_guests: usize,
     /// Settings of the host kind `process`.
-    pub process: ProcessConfig,
+    pub process: Option<ProcessConfig>,
+    /// Settings of the host kind `xen`.
+    pub xen: Option<XenConfig>,
     #[serde(default)]
     pub roles: Roles,
 }
@@ -40,6 +42,7 @@ pub struct Config {
 #[serde(rename_all = "lowercase")]
 pub enum HostKind {
     Process,
+    Xen,
 }
 
 /// Settings of the host kind `process`.
@@ -50,6 +53,30 @@ pub struct ProcessConfig {
     pub engine: PathBuf,
     /// A guest's uid and gid are this plus its domain id.
     pub first_uid: u32,
+}
+
+/// Settings of the host kind `xen`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(
+    not(feature = "xen"),
+    expect(dead_code, reason = "only the xen kind reads them")
+)]
+pub struct XenConfig {
+    /// The installed guest image, the only one a guest may run.
+    pub image: PathBuf,
+    /// How its domains are run.
+    #[serde(default, rename = "type")]
+    pub kind: XenType,
+}
+
+/// How Xen runs a domain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum XenType {
+    Pv,
+    #[default]
+    Pvh,
 }
 
 fn default_max_guests() -> usize {
@@ -72,14 +99,25 @@ impl Config {
         absolute("state_dir", &self.state_dir)?;
         absolute("valed_socket", &self.valed_socket)?;
         absolute("xenstore_dir", &self.xenstore_dir)?;
-        self.process.check()?;
         self.roles.check(ROLES)?;
-        self.check_uids()
+        self.check_host()
+    }
+
+    fn check_host(&self) -> Result<(), String> {
+        match (self.host_kind, &self.process, &self.xen) {
+            (HostKind::Process, Some(process), _) => {
+                process.check()?;
+                self.check_uids(process)
+            }
+            (HostKind::Xen, _, Some(xen)) => xen.check(),
+            (HostKind::Process, None, _) => Err("process: missing, and host_kind is it".into()),
+            (HostKind::Xen, _, None) => Err("xen: missing, and host_kind is it".into()),
+        }
     }
 
     /// A guest with the uid of a role would have that role.
-    fn check_uids(&self) -> Result<(), String> {
-        let first = self.process.first_uid;
+    fn check_uids(&self, process: &ProcessConfig) -> Result<(), String> {
+        let first = process.first_uid;
         let last = first + u32::from(MAX_DOMID);
         match self.roles.any_in(first..=last) {
             None => Ok(()),
@@ -88,6 +126,15 @@ impl Config {
                  set process.first_uid above or below"
             )),
         }
+    }
+}
+
+impl XenConfig {
+    fn check(&self) -> Result<(), String> {
+        if !cfg!(feature = "xen") {
+            return Err("host_kind: this cosmosd was built without xen (feature \"xen\")".into());
+        }
+        absolute("xen.image", &self.image)
     }
 }
 
@@ -160,6 +207,12 @@ nova = [64001]
                 "[64001]",
                 "[200007]",
                 "roles: uid 200007 of nova is among those of guests",
+            ),
+            ("process = {", "xen = {", "xen"),
+            (
+                "\"process\"",
+                "\"xen\"",
+                "xen: missing, and host_kind is it",
             ),
             (
                 "[roles]",

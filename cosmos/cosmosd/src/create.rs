@@ -75,7 +75,7 @@ impl Toolstack {
         self.host.prepare(domain)?;
         let mut fds = Vec::new();
         for vif in &domain.vifs {
-            fds.push(self.switch.add(vif)?);
+            fds.extend(self.switch.add(domain.domid, vif)?);
             made.ports.push(vif.clone());
         }
         let instance = self.host.spawn(domain, fds)?;

@@ -62,7 +62,7 @@ impl Toolstack {
     pub fn undo(&self, guest: &Guest, made: &Made) -> Result<()> {
         let domain = &guest.domain;
         let stopped = if made.spawned {
-            self.host.stop(domain.domid)
+            self.host.stop(domain)
         } else {
             Ok(())
         };

@@ -31,6 +31,7 @@ use clap::Parser;
 use control_socket::daemon::{Termination, load_config, log_to_stderr, raise_descriptor_limit};
 use control_socket::{EventHub, Limits, Server};
 use log::{LevelFilter, error, info};
+use vale_proto::Kind;
 
 use crate::config::{Config, HostKind};
 use crate::host::{Death, Host, Links, ProcessHost};
@@ -115,7 +116,7 @@ fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
     let toolstack = Toolstack {
         host: host(config, &store, death_sender)?,
         store,
-        switch: Box::new(Valed::new(config.valed_socket.clone())),
+        switch: Box::new(Valed::new(config.valed_socket.clone(), port_kind(config))),
         records: Records::open(&config.state_dir)?,
         table,
         watchers: Arc::new(Watchers::new(Box::new(announce))),
@@ -125,6 +126,16 @@ fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
     Ok((Arc::new(toolstack), deaths))
 }
 
+/// What guests' ports are to the switch.
+fn port_kind(config: &Config) -> Kind {
+    match config.host_kind {
+        HostKind::Process => Kind::Process,
+        HostKind::Xen => Kind::Xen,
+    }
+}
+
+const CHECKED: &str = "the configuration was checked";
+
 fn host(
     config: &Config,
     store: &Arc<dyn Store>,
@@ -133,9 +144,18 @@ fn host(
     match config.host_kind {
         HostKind::Process => {
             let links = Links::new(config.xenstore_dir.clone(), Arc::clone(store));
-            let host = ProcessHost::new(&config.process, &config.state_dir, links, deaths)?;
+            let process = config.process.as_ref().expect(CHECKED);
+            let host = ProcessHost::new(process, &config.state_dir, links, deaths)?;
             Ok(Box::new(host))
         }
+        #[cfg(feature = "xen")]
+        HostKind::Xen => {
+            let xen = config.xen.as_ref().expect(CHECKED);
+            let host = host::XenHost::new(xen, &config.state_dir, deaths)?;
+            Ok(Box::new(host))
+        }
+        #[cfg(not(feature = "xen"))]
+        HostKind::Xen => unreachable!("{CHECKED}"),
     }
 }
 

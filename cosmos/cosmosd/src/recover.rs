@@ -39,7 +39,7 @@ impl Toolstack {
 
     fn recover_one(&self, guest: &Arc<Guest>, record: &Record) -> Result<()> {
         let found = match &record.instance {
-            Some(instance) => self.host.adopt(record.domid, instance)?,
+            Some(instance) => self.host.adopt(&guest.domain, instance)?,
             None => Found::Gone,
         };
         match (record.phase, found) {

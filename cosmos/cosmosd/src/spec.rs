@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use vale_proto::{Allowed, Kind, Mac, PortAdd, PortName, SwitchName};
+use vale_proto::{Allowed, GuestVif, Kind, Mac, PortAdd, PortName, SwitchName};
 
 use crate::error::{Error, Result};
 
@@ -84,14 +84,16 @@ pub struct Vif {
 }
 
 impl Vif {
-    /// What the switch is asked for; the link is down until the guest forwards.
-    pub fn port_add(&self) -> PortAdd {
+    /// What the switch is asked for; the link is down until the guest forwards. A Xen guest's
+    /// port belongs to a vif of its domain.
+    pub fn port_add(&self, kind: Kind, domid: u16) -> PortAdd {
+        let devid = self.devid;
         PortAdd {
             switch: self.switch.clone(),
             port: self.port.clone(),
-            kind: Kind::Process,
+            kind,
             ifname: None,
-            guest: None,
+            guest: (kind == Kind::Xen).then_some(GuestVif { domid, devid }),
             segment: self.segment,
             mac: Some(self.mac),
             allowed: self.allowed.clone(),
@@ -150,7 +152,7 @@ fn check_vifs(vifs: &[Vif]) -> Result<()> {
     let (mut devids, mut ports) = (HashSet::new(), HashSet::new());
     for vif in vifs {
         let place = format!("vifs: devid {}", vif.devid);
-        vif.port_add()
+        vif.port_add(Kind::Process, 0)
             .check()
             .map_err(|e| Error::bad_request(format!("{place}: {e}")))?;
         if vif.devid as usize >= MAX_VIFS || !devids.insert(vif.devid) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use control_socket::ClientError;
 use log::warn;
-use vale_proto::{PortSet, ValeClient};
+use vale_proto::{Kind, PortSet, ValeClient};
 
 use crate::error::{Code, Error, Result};
 use crate::spec::Vif;
@@ -18,8 +18,9 @@ pub trait Switch: Send + Sync {
     /// The ports among these that exist.
     fn existing(&self, vifs: &[Vif]) -> Result<Vec<Vif>>;
 
-    /// Adds a port with its link down; nothing is left of it after an error.
-    fn add(&self, vif: &Vif) -> Result<PortFds>;
+    /// Adds a domain's port with its link down; nothing is left of it after an error. A process
+    /// guest's rings come as descriptors, a Xen guest grants its own.
+    fn add(&self, domid: u16, vif: &Vif) -> Result<Option<PortFds>>;
 
     /// Sets a port's link.
     fn set_link(&self, vif: &Vif, up: bool) -> Result<()>;
@@ -31,11 +32,13 @@ pub trait Switch: Send + Sync {
 /// valed. Every call has its own connection, so none waits for another.
 pub struct Valed {
     socket: PathBuf,
+    /// Of the guests' ports.
+    kind: Kind,
 }
 
 impl Valed {
-    pub fn new(socket: PathBuf) -> Self {
-        Self { socket }
+    pub fn new(socket: PathBuf, kind: Kind) -> Self {
+        Self { socket, kind }
     }
 
     fn connect(&self) -> Result<ValeClient> {
@@ -71,17 +74,19 @@ impl Switch for Valed {
         Ok(vifs.iter().filter(exists).cloned().collect())
     }
 
-    fn add(&self, vif: &Vif) -> Result<PortFds> {
+    fn add(&self, domid: u16, vif: &Vif) -> Result<Option<PortFds>> {
         let place = vif.place();
-        match self.connect()?.port_add(&vif.port_add()) {
-            Ok(Some(fds)) => Ok(fds),
+        match self.connect()?.port_add(&vif.port_add(self.kind, domid)) {
+            Ok(fds) if fds.is_some() == (self.kind == Kind::Process) => Ok(fds),
             Err(e @ ClientError::Api(_)) => Err(failed(&place)(e)),
             lost => {
                 // The port may be there all the same, and nobody else knows of it.
                 self.remove(vif)?;
                 let cause = lost
                     .err()
-                    .map_or("valed sent no rings".into(), |e| e.to_string());
+                    .map_or("valed sent other rings than asked for".into(), |e| {
+                        e.to_string()
+                    });
                 Err(Error::new(Code::Switch, format!("{place}: {cause}")))
             }
         }
@@ -162,15 +167,15 @@ pub mod sim {
                 .collect())
         }
 
-        fn add(&self, vif: &Vif) -> Result<PortFds> {
+        fn add(&self, _domid: u16, vif: &Vif) -> Result<Option<PortFds>> {
             self.faults.call(&format!("switch.add {}", vif.place()))?;
             self.ports.lock().unwrap().insert(vif.place(), false);
             let fd = || File::open("/dev/null").unwrap().into();
-            Ok(PortFds {
+            Ok(Some(PortFds {
                 memfd: fd(),
                 kick: fd(),
                 wake: fd(),
-            })
+            }))
         }
 
         fn set_link(&self, vif: &Vif, up: bool) -> Result<()> {

@@ -132,7 +132,8 @@ static void life(struct cosmos_ctx *ctx, const struct cosmos_spec *spec)
 
 int main(int argc, char **argv)
 {
-    struct cosmos_spec spec = { .name = "test-domain", .uuid = { 1, 2, 3 },
+    struct cosmos_spec spec = { .domid = COSMOS_NO_DOMAIN,
+                                .name = "test-domain", .uuid = { 1, 2, 3 },
                                 .memory_kib = MEMORY_KIB };
     struct cosmos_error err = { 0 };
     struct cosmos_ctx *ctx = NULL;

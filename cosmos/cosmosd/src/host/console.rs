@@ -37,6 +37,18 @@ impl Consoles {
             .map_err(|e| Error::internal(path.display(), e))
     }
 
+    /// The log as it is, or an empty one; the descriptor only appends.
+    #[cfg(feature = "xen")]
+    pub fn append(&self, uuid: &Uuid) -> Result<File> {
+        let path = self.path(uuid);
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|e| Error::internal(path.display(), e))
+    }
+
     /// The log's end; empty when there is no log.
     pub fn tail(&self, uuid: &Uuid, max_bytes: usize) -> Result<Vec<u8>> {
         let path = self.path(uuid);

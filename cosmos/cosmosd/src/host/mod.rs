@@ -12,6 +12,8 @@ mod process;
 mod procfs;
 #[cfg(test)]
 pub mod sim;
+#[cfg(feature = "xen")]
+mod xen;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +24,8 @@ use crate::switch::PortFds;
 pub use console::escape;
 pub use link::Links;
 pub use process::ProcessHost;
+#[cfg(feature = "xen")]
+pub use xen::XenHost;
 
 /// A domain as its host sees it.
 #[derive(Debug, Clone)]
@@ -43,6 +47,8 @@ pub enum Instance {
         start_ticks: u64,
         boot_id: String,
     },
+    /// A domain of the hypervisor: it carries the guest's UUID.
+    Xen,
     /// Of the simulator.
     #[cfg(test)]
     Sim { domid: u16 },
@@ -75,8 +81,8 @@ pub trait Host: Send + Sync {
     /// Makes the domain known to the store: ring, events, the toolstack's keys.
     fn prepare(&self, domain: &Domain) -> Result<()>;
 
-    /// Makes the domain with these ports, one for each vif. It does not run yet, and it ends by
-    /// itself if this daemon ends before `start`.
+    /// Makes the domain with these ports, one for each vif. It does not run yet. If this daemon
+    /// ends before `start` it ends by itself, or `stop` finds it by its guest's UUID.
     fn spawn(&self, domain: &Domain, ports: Vec<PortFds>) -> Result<Instance>;
 
     /// Lets a spawned domain run.
@@ -89,13 +95,13 @@ pub trait Host: Send + Sync {
     fn unpause(&self, domid: u16) -> Result<()>;
 
     /// Ends the domain and waits until it is gone.
-    fn stop(&self, domid: u16) -> Result<()>;
+    fn stop(&self, domain: &Domain) -> Result<()>;
 
     /// Undoes `prepare`.
     fn forget(&self, domain: &Domain) -> Result<()>;
 
     /// Takes over a domain that an earlier cosmosd started.
-    fn adopt(&self, domid: u16, instance: &Instance) -> Result<Found>;
+    fn adopt(&self, domain: &Domain, instance: &Instance) -> Result<Found>;
 
     /// Processor time used so far; `None` when the domain does not run.
     fn cpu_time_ns(&self, domid: u16) -> Option<u64>;

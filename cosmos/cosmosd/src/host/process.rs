@@ -272,7 +272,8 @@ impl Host for ProcessHost {
         self.signal(domid, Signal::CONT)
     }
 
-    fn stop(&self, domid: u16) -> Result<()> {
+    fn stop(&self, domain: &Domain) -> Result<()> {
+        let domid = domain.domid;
         let Some(guest) = self.guests().remove(&domid) else {
             return Ok(());
         };
@@ -295,7 +296,8 @@ impl Host for ProcessHost {
         self.links.remove(domain)
     }
 
-    fn adopt(&self, domid: u16, instance: &Instance) -> Result<Found> {
+    fn adopt(&self, domain: &Domain, instance: &Instance) -> Result<Found> {
+        let domid = domain.domid;
         let (pid, started) = match instance {
             Instance::Process {
                 pid,

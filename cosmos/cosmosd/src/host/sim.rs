@@ -111,9 +111,9 @@ impl Host for Arc<SimHost> {
         Ok(())
     }
 
-    fn stop(&self, domid: u16) -> Result<()> {
+    fn stop(&self, domain: &Domain) -> Result<()> {
         self.faults.call("host.stop")?;
-        self.domains.lock().unwrap().remove(&domid);
+        self.domains.lock().unwrap().remove(&domain.domid);
         Ok(())
     }
 
@@ -125,9 +125,9 @@ impl Host for Arc<SimHost> {
         Ok(())
     }
 
-    fn adopt(&self, domid: u16, _instance: &Instance) -> Result<Found> {
+    fn adopt(&self, domain: &Domain, _instance: &Instance) -> Result<Found> {
         self.faults.call("host.adopt")?;
-        Ok(self.found(domid).unwrap_or(Found::Gone))
+        Ok(self.found(domain.domid).unwrap_or(Found::Gone))
     }
 
     fn cpu_time_ns(&self, domid: u16) -> Option<u64> {

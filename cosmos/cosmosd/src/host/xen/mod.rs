@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The host kind `xen`: every guest is a domain of the hypervisor, made by libcosmos.
+//!
+//! A domain carries its guest's UUID, so no number is ever taken for another guest's: what a
+//! crash of this daemon left half made is found by it and destroyed.
+
+mod pump;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cosmos_xen as xen;
+use log::{error, warn};
+
+use super::console::Consoles;
+use super::image::Engine;
+use super::{Death, Domain, Found, Host, Instance};
+use crate::config::{XenConfig, XenType};
+use crate::error::{Code, Error, Result};
+use crate::spec::{Uuid, Vif};
+use crate::switch::PortFds;
+use pump::Pump;
+
+/// How long a destroyed domain may take to be gone: others have to let go of its pages.
+const GONE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(5);
+/// How long the watching thread waits for an event before it looks all the same.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// See the module.
+pub struct XenHost {
+    host: Arc<xen::Host>,
+    image: Engine,
+    kind: xen::Type,
+    consoles: Consoles,
+    /// What runs, by number; the watching thread looks after them.
+    domains: Arc<Mutex<HashMap<u16, Uuid>>>,
+    pumps: Mutex<HashMap<u16, Pump>>,
+}
+
+impl XenHost {
+    pub fn new(config: &XenConfig, state_dir: &Path, deaths: Sender<Death>) -> Result<Self> {
+        let this = Self {
+            host: Arc::new(xen::Host::open().map_err(failed("xen"))?),
+            image: Engine::new(config.image.clone()),
+            kind: kind(config.kind),
+            consoles: Consoles::open(state_dir)?,
+            domains: Arc::default(),
+            pumps: Mutex::default(),
+        };
+        this.image.sha256()?;
+        this.watch(deaths)?;
+        Ok(this)
+    }
+
+    /// Reports domains that end by themselves, as long as this daemon lives.
+    fn watch(&self, deaths: Sender<Death>) -> Result<()> {
+        let mut events = xen::Events::open().map_err(failed("events"))?;
+        let (host, domains) = (Arc::clone(&self.host), Arc::clone(&self.domains));
+        let body = move || {
+            while let Ok(_event) = events
+                .next(IDLE)
+                .inspect_err(|e| error!("events of the host: {e}; restart cosmosd"))
+            {
+                report_ended(&host, &domains, &deaths);
+            }
+        };
+        let thread = std::thread::Builder::new().name("domains".into());
+        thread
+            .spawn(body)
+            .map(drop)
+            .map_err(|e| Error::internal("thread", e))
+    }
+
+    /// The domain of this number, if it is this guest's.
+    fn find(&self, domid: u16, uuid: &Uuid) -> Result<Option<xen::Info>> {
+        match self.host.info(domid.into()) {
+            Ok(info) => Ok(Some(info).filter(|info| info.uuid == bytes(uuid))),
+            Err(e) if e.code == xen::Code::NotFound => Ok(None),
+            Err(e) => Err(failed(&place(domid))(e)),
+        }
+    }
+
+    fn wait_gone(&self, domid: u16, uuid: &Uuid) -> Result<()> {
+        let deadline = Instant::now() + GONE;
+        while self.find(domid, uuid)?.is_some() {
+            if Instant::now() > deadline {
+                let message = format!("not gone in {GONE:?}: something holds its pages");
+                return Err(Error::internal(place(domid), message));
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    fn build(&self, domain: &Domain) -> Result<()> {
+        let image = std::fs::read(self.image.path())
+            .map_err(|e| Error::internal(self.image.path().display(), e))?;
+        let spec = xen::Spec {
+            domid: Some(domain.domid.into()),
+            name: domain.uuid.as_str(),
+            uuid: bytes(&domain.uuid),
+            kind: self.kind,
+            image: &image,
+            cmdline: "",
+            memory_kib: domain.memory_mib * 1024,
+        };
+        self.host
+            .create(&spec)
+            .map_err(failed(&place(domain.domid)))?;
+        let vifs = domain.vifs.iter();
+        vifs.map(vale)
+            .try_for_each(|vif| self.host.add_vale(domain.domid.into(), &vif))
+            .map_err(failed(&place(domain.domid)))
+    }
+
+    /// From here on its console is kept and its end is reported.
+    fn attend(&self, domid: u16, uuid: &Uuid) -> Result<()> {
+        let console = self.host.console(domid.into());
+        let log = self.consoles.append(uuid)?;
+        let pump = console
+            .map_err(failed(&place(domid)))
+            .and_then(|fd| Pump::start(domid, fd, log))?;
+        lock(&self.pumps).insert(domid, pump);
+        lock(&self.domains).insert(domid, uuid.clone());
+        Ok(())
+    }
+}
+
+/// Tells of every domain that has shut down or is gone, once.
+fn report_ended(host: &xen::Host, domains: &Mutex<HashMap<u16, Uuid>>, deaths: &Sender<Death>) {
+    let known: Vec<u16> = lock(domains).keys().copied().collect();
+    for domid in known {
+        let Some(reason) = ended(host, domid) else {
+            continue;
+        };
+        if lock(domains).remove(&domid).is_some() {
+            // The receiver is gone only when this daemon ends.
+            drop(deaths.send(Death { domid, reason }));
+        }
+    }
+}
+
+/// Why a domain does not run any more, if it does not.
+fn ended(host: &xen::Host, domid: u16) -> Option<String> {
+    let info = match host.info(domid.into()) {
+        Ok(info) => info,
+        Err(e) if e.code == xen::Code::NotFound => return Some("destroyed by somebody".into()),
+        Err(e) => {
+            warn!("{}: {e}", place(domid));
+            return None;
+        }
+    };
+    match info.state {
+        xen::State::Running | xen::State::Paused => None,
+        xen::State::Dying => Some("destroyed by somebody".into()),
+        xen::State::ShutDown => Some(
+            match info.reason {
+                xen::Reason::Crash => "crashed",
+                xen::Reason::Poweroff => "powered itself off",
+                xen::Reason::Reboot => "rebooted, or a triple fault",
+                xen::Reason::Suspend => "suspended by somebody",
+                _ => "shut down",
+            }
+            .into(),
+        ),
+    }
+}
+
+fn kind(config: XenType) -> xen::Type {
+    match config {
+        XenType::Pv => xen::Type::Pv,
+        XenType::Pvh => xen::Type::Pvh,
+    }
+}
+
+fn vale(vif: &Vif) -> xen::Vale {
+    xen::Vale {
+        devid: vif.devid,
+        mac: vif.mac.0,
+        mtu: vif.mtu,
+        slots: vif.slots,
+    }
+}
+
+/// The 16 bytes a UUID's text stands for.
+fn bytes(uuid: &Uuid) -> [u8; 16] {
+    let digits: Vec<u8> = uuid.as_str().bytes().filter(|b| *b != b'-').collect();
+    let mut bytes = [0; 16];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+        let text = std::str::from_utf8(pair).expect("a uuid is ASCII");
+        *byte = u8::from_str_radix(text, 16).expect("a uuid has hexadecimal digits");
+    }
+    bytes
+}
+
+fn place(domid: u16) -> String {
+    format!("domain {domid}")
+}
+
+fn failed(place: &str) -> impl Fn(xen::Error) -> Error {
+    move |e| {
+        let code = match e.code {
+            xen::Code::NoMemory => Code::NoMemory,
+            xen::Code::BadImage => Code::BadImage,
+            xen::Code::Exists => Code::Exists,
+            xen::Code::Store => Code::Store,
+            xen::Code::Dead | xen::Code::NotFound => Code::DeadGuest,
+            xen::Code::Timeout => Code::Timeout,
+            xen::Code::Invalid => Code::BadRequest,
+            xen::Code::Host | xen::Code::Refused => Code::Internal,
+        };
+        Error::new(code, format!("{place}: {e}"))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Host for XenHost {
+    fn kind(&self) -> &'static str {
+        "xen"
+    }
+
+    fn engine_sha256(&self) -> Result<String> {
+        self.image.sha256()
+    }
+
+    fn prepare(&self, domain: &Domain) -> Result<()> {
+        self.consoles.create(&domain.uuid).map(drop)
+    }
+
+    fn spawn(&self, domain: &Domain, _ports: Vec<PortFds>) -> Result<Instance> {
+        self.build(domain)?;
+        self.attend(domain.domid, &domain.uuid)?;
+        Ok(Instance::Xen)
+    }
+
+    fn start(&self, domid: u16) -> Result<()> {
+        self.host
+            .unpause(domid.into())
+            .map_err(failed(&place(domid)))
+    }
+
+    fn pause(&self, domid: u16) -> Result<()> {
+        self.host.pause(domid.into()).map_err(failed(&place(domid)))
+    }
+
+    fn unpause(&self, domid: u16) -> Result<()> {
+        self.start(domid)
+    }
+
+    fn stop(&self, domain: &Domain) -> Result<()> {
+        let domid = domain.domid;
+        lock(&self.domains).remove(&domid);
+        if self.find(domid, &domain.uuid)?.is_some() {
+            match self.host.destroy(domid.into()) {
+                Err(e) if e.code != xen::Code::NotFound => return Err(failed(&place(domid))(e)),
+                _ => self.wait_gone(domid, &domain.uuid)?,
+            }
+        }
+        lock(&self.pumps).remove(&domid);
+        Ok(())
+    }
+
+    fn forget(&self, _domain: &Domain) -> Result<()> {
+        Ok(()) // A destroyed domain has no keys.
+    }
+
+    fn adopt(&self, domain: &Domain, _instance: &Instance) -> Result<Found> {
+        let (domid, uuid) = (domain.domid, &domain.uuid);
+        let Some(info) = self.find(domid, uuid)? else {
+            return Ok(Found::Gone);
+        };
+        let found = match info.state {
+            xen::State::Running => Found::Running,
+            xen::State::Paused => Found::Paused,
+            xen::State::ShutDown | xen::State::Dying => return Ok(Found::Gone),
+        };
+        self.attend(domid, uuid)?;
+        Ok(found)
+    }
+
+    fn cpu_time_ns(&self, domid: u16) -> Option<u64> {
+        let known = lock(&self.domains).contains_key(&domid);
+        let info = known.then(|| self.host.info(domid.into()).ok())??;
+        Some(info.cpu_time_ns)
+    }
+
+    fn console(&self, uuid: &Uuid, max_bytes: usize) -> Result<Vec<u8>> {
+        self.consoles.tail(uuid, max_bytes)
+    }
+
+    fn remove_console(&self, uuid: &Uuid) -> Result<()> {
+        self.consoles.remove(uuid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_as_bytes() {
+        let uuid = Uuid::try_from("00112233-4455-6677-8899-aabbccddeeff".to_owned()).unwrap();
+        assert_eq!(bytes(&uuid)[..3], [0, 0x11, 0x22]);
+        assert_eq!(bytes(&uuid)[15], 0xff);
+    }
+}

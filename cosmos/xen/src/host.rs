@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A Xen host: its domains and their vifs.
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::ptr::{self, NonNull};
+
+use crate::error::{Error, Result, call};
+use crate::ffi;
+use crate::types::{HostInfo, Info, Nic, Spec, Type, Vale};
+
+/// The host this process runs on. Any number of threads may use it at once.
+pub struct Host {
+    context: NonNull<ffi::Context>,
+}
+
+// SAFETY: cosmos.h: "One cosmos_ctx serves any number of threads"; nothing in it belongs to the
+// thread that opened it.
+unsafe impl Send for Host {}
+// SAFETY: as above.
+unsafe impl Sync for Host {}
+
+impl Host {
+    /// Opens the host; it takes dom0's root.
+    pub fn open() -> Result<Self> {
+        let mut context = ptr::null_mut();
+        // SAFETY: both pointers are to variables of this call.
+        call(|e| unsafe { ffi::cosmos_open(&raw mut context, ffi::API_VERSION, e) })?;
+        let context = NonNull::new(context).expect("cosmos_open gave what it promises");
+        Ok(Self { context })
+    }
+
+    fn context(&self) -> *mut ffi::Context {
+        self.context.as_ptr()
+    }
+
+    /// Creates a domain, paused; an error leaves nothing behind.
+    pub fn create(&self, spec: &Spec<'_>) -> Result<u32> {
+        let (name, cmdline) = (c_text("name", spec.name)?, c_text("cmdline", spec.cmdline)?);
+        let raw = ffi::Spec {
+            domid: spec.domid.unwrap_or(u32::MAX),
+            kind: match spec.kind {
+                Type::Pv => 0,
+                Type::Pvh => 1,
+            },
+            name: name.as_ptr(),
+            uuid: spec.uuid,
+            image: spec.image.as_ptr().cast(),
+            image_bytes: spec.image.len(),
+            cmdline: or_null(&cmdline),
+            memory_kib: spec.memory_kib,
+        };
+        let mut domid = 0;
+        // SAFETY: the spec's pointers live until the call returns, which copies what it keeps.
+        call(|e| unsafe {
+            ffi::cosmos_domain_create(self.context(), &raw const raw, &raw mut domid, e)
+        })?;
+        Ok(domid)
+    }
+
+    /// Lets a paused domain run.
+    pub fn unpause(&self, domid: u32) -> Result<()> {
+        // SAFETY: the context lives as long as `self`.
+        call(|e| unsafe { ffi::cosmos_domain_unpause(self.context(), domid, e) })
+    }
+
+    /// Stops a domain's processor time.
+    pub fn pause(&self, domid: u32) -> Result<()> {
+        // SAFETY: the context lives as long as `self`.
+        call(|e| unsafe { ffi::cosmos_domain_pause(self.context(), domid, e) })
+    }
+
+    /// Ends a domain and removes its devices and store entries.
+    pub fn destroy(&self, domid: u32) -> Result<()> {
+        // SAFETY: the context lives as long as `self`.
+        call(|e| unsafe { ffi::cosmos_domain_destroy(self.context(), domid, e) })
+    }
+
+    /// Gives a domain another name.
+    pub fn rename(&self, domid: u32, name: &str) -> Result<()> {
+        let name = c_text("name", name)?;
+        // SAFETY: the name lives until the call returns.
+        call(|e| unsafe { ffi::cosmos_domain_rename(self.context(), domid, name.as_ptr(), e) })
+    }
+
+    /// What is known of a domain.
+    pub fn info(&self, domid: u32) -> Result<Info> {
+        let mut info = std::mem::MaybeUninit::uninit();
+        // SAFETY: the call writes all of it when it succeeds.
+        call(|e| unsafe { ffi::cosmos_domain_info(self.context(), domid, info.as_mut_ptr(), e) })?;
+        // SAFETY: it succeeded.
+        Ok(Info::from(unsafe { info.assume_init_ref() }))
+    }
+
+    /// All domains but dom0.
+    pub fn list(&self) -> Result<Vec<Info>> {
+        let (mut list, mut count) = (ptr::null_mut(), 0);
+        // SAFETY: both pointers are to variables of this call.
+        call(|e| unsafe {
+            ffi::cosmos_domain_list(self.context(), &raw mut list, &raw mut count, e)
+        })?;
+        // SAFETY: the call gave `count` entries; they are freed once, below.
+        let infos = unsafe { std::slice::from_raw_parts(list, count) };
+        let infos = infos.iter().map(Info::from).collect();
+        // SAFETY: allocated by the library with malloc, not used any more.
+        unsafe { ffi::free(list.cast::<c_void>()) };
+        Ok(infos)
+    }
+
+    /// The host's resources.
+    pub fn host_info(&self) -> Result<HostInfo> {
+        let mut info = ffi::HostInfo {
+            cpus: 0,
+            memory_kib: 0,
+            free_kib: 0,
+        };
+        // SAFETY: the pointer is to a variable of this call.
+        call(|e| unsafe { ffi::cosmos_host_info(self.context(), &raw mut info, e) })?;
+        Ok(HostInfo {
+            cpus: info.cpus,
+            memory_kib: info.memory_kib,
+            free_kib: info.free_kib,
+        })
+    }
+
+    /// Adds a vif of stock netback.
+    pub fn add_nic(&self, domid: u32, nic: &Nic<'_>) -> Result<()> {
+        let (bridge, script) = (c_text("bridge", nic.bridge)?, c_text("script", nic.script)?);
+        let raw = ffi::Nic {
+            devid: nic.devid,
+            mac: nic.mac,
+            mtu: nic.mtu,
+            bridge: or_null(&bridge),
+            script: or_null(&script),
+        };
+        // SAFETY: the strings live until the call returns.
+        call(|e| unsafe { ffi::cosmos_nic_add(self.context(), domid, &raw const raw, e) })
+    }
+
+    /// Makes the store nodes of a vif on the VALE switch.
+    pub fn add_vale(&self, domid: u32, vale: &Vale) -> Result<()> {
+        let raw = ffi::Vale {
+            devid: vale.devid,
+            mac: vale.mac,
+            mtu: vale.mtu,
+            slots: vale.slots,
+        };
+        // SAFETY: the pointer is to a variable of this call.
+        call(|e| unsafe { ffi::cosmos_vale_add(self.context(), domid, &raw const raw, e) })
+    }
+
+    /// Removes them.
+    pub fn remove_vale(&self, domid: u32, devid: u32) -> Result<()> {
+        // SAFETY: the context lives as long as `self`.
+        call(|e| unsafe { ffi::cosmos_vale_remove(self.context(), domid, devid, e) })
+    }
+
+    /// The console, for reading and writing without waiting.
+    pub fn console(&self, domid: u32) -> Result<OwnedFd> {
+        let mut fd: c_int = -1;
+        // SAFETY: the pointer is to a variable of this call.
+        call(|e| unsafe { ffi::cosmos_console_open(self.context(), domid, &raw mut fd, e) })?;
+        // SAFETY: the call opened it for us.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // SAFETY: opened by `open`, closed once.
+        unsafe { ffi::cosmos_close(self.context()) };
+    }
+}
+
+fn c_text(key: &str, value: &str) -> Result<CString> {
+    CString::new(value).map_err(|_| Error::invalid(format!("{key}: has a NUL byte")))
+}
+
+fn or_null(text: &CString) -> *const c_char {
+    if text.is_empty() {
+        ptr::null()
+    } else {
+        text.as_ptr()
+    }
+}
