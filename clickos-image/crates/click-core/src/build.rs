@@ -17,8 +17,8 @@ use crate::engine::{Edge, Engine, Plan, Slot};
 use crate::environment::Environment;
 use crate::graph::{Graph, count_ports, label};
 use crate::names::Names;
-use crate::pool::PacketPool;
 use crate::registry::Registry;
+use click_packet::PacketPool;
 
 /// The packages a configuration may `require`.
 const PACKAGES: [&str; 2] = ["click", "clickos"];

@@ -6,15 +6,15 @@ use alloc::string::String;
 use core::cell::RefCell;
 
 use crate::args::Surroundings;
-use crate::batch::Batch;
 use crate::device::Device;
 use crate::element::Element;
 use crate::engine::Engine;
 use crate::environment::{Host, Limits};
 use crate::error::HandlerError;
 use crate::handlers::HandlerInfo;
-use crate::packet::Packet;
-use crate::pool::PacketPool;
+use click_packet::Batch;
+use click_packet::Packet;
+use click_packet::PacketPool;
 
 /// The router as the element that is being called sees it.
 pub struct Context<'a> {
@@ -28,6 +28,7 @@ impl<'a> Context<'a> {
     }
 
     /// The time in nanoseconds since the epoch; it stands still during a slice.
+    #[inline]
     pub fn now_ns(&self) -> u64 {
         self.engine.now_ns
     }
@@ -38,6 +39,7 @@ impl<'a> Context<'a> {
     }
 
     /// Sends packets out of a push output; where nothing is connected they are dropped.
+    #[inline]
     pub fn push(&mut self, port: usize, batch: Batch) {
         let edge = self.engine.slots[self.me]
             .outputs
@@ -48,6 +50,7 @@ impl<'a> Context<'a> {
     }
 
     /// Sends one packet out of a push output.
+    #[inline]
     pub fn push_one(&mut self, port: usize, packet: Packet) {
         let mut batch = self.batch();
         batch.push_back(packet);
@@ -55,6 +58,7 @@ impl<'a> Context<'a> {
     }
 
     /// Fetches at most `max` packets at a pull input; none if there is none.
+    #[inline]
     pub fn pull(&mut self, port: usize, max: usize) -> Batch {
         let max = max.min(self.engine.max_batch);
         let Some(edge) = self.engine.slots[self.me]
@@ -74,6 +78,7 @@ impl<'a> Context<'a> {
     }
 
     /// Fetches a packet at a pull input, if there is one.
+    #[inline]
     pub fn pull_one(&mut self, port: usize) -> Option<Packet> {
         let mut batch = self.pull(port, 1);
         let packet = batch.pop_front();
@@ -82,21 +87,25 @@ impl<'a> Context<'a> {
     }
 
     /// An empty batch, with memory of an earlier one if possible.
+    #[inline]
     pub fn batch(&mut self) -> Batch {
         self.engine.batch()
     }
 
     /// Drops what is left in a batch and keeps its memory.
+    #[inline]
     pub fn recycle(&mut self, batch: Batch) {
         self.engine.recycle(batch);
     }
 
     /// Where packets come from.
+    #[inline]
     pub fn pool(&mut self) -> &mut PacketPool {
         &mut self.engine.pool
     }
 
     /// Schedules the element's task.
+    #[inline]
     pub fn schedule(&mut self) {
         self.engine.tasks.schedule(self.me);
     }
@@ -112,6 +121,7 @@ impl<'a> Context<'a> {
     }
 
     /// Says whether there is something to pull; wakes those that wait for it.
+    #[inline]
     pub fn set_readable(&mut self, readable: bool) {
         let slot = &mut self.engine.slots[self.me];
         if core::mem::replace(&mut slot.readable, readable) == readable || !readable {
@@ -125,6 +135,7 @@ impl<'a> Context<'a> {
     }
 
     /// Says whether there is room to push; wakes those that wait for it.
+    #[inline]
     pub fn set_writable(&mut self, writable: bool) {
         let slot = &mut self.engine.slots[self.me];
         if core::mem::replace(&mut slot.writable, writable) == writable || !writable {

@@ -7,12 +7,12 @@ use alloc::vec::Vec;
 use core::any::Any;
 
 use crate::args::Surroundings;
-use crate::batch::Batch;
 use crate::context::Context;
 use crate::error::HandlerError;
 use crate::handlers::HandlerInfo;
-use crate::packet::Packet;
 use crate::value::FromArg;
+use click_packet::Batch;
+use click_packet::Packet;
 
 /// Where a packet goes.
 pub enum Out {
@@ -90,36 +90,37 @@ pub trait Element: AsAny {
 
     /// Takes packets at a push input.
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
-        let mut run = ctx.batch();
         let mut to = 0;
-        for packet in batch.drain_front(usize::MAX) {
+        let mut sweep = batch.sweep();
+        while let Some(packet) = sweep.next() {
             let Out::Port(port, packet) = self.process(ctx, packet) else {
                 continue;
             };
-            if port != to && !run.is_empty() {
-                let next = ctx.batch();
-                ctx.push(to, core::mem::replace(&mut run, next));
+            if port != to && sweep.kept() > 0 {
+                let mut run = ctx.batch();
+                sweep.give_kept(&mut run);
+                ctx.push(to, run);
             }
             to = port;
-            run.push_back(packet);
+            sweep.keep(packet);
         }
-        ctx.push(to, run);
-        ctx.recycle(batch);
+        drop(sweep);
+        ctx.push(to, batch);
     }
 
     /// Gives at most `max` packets at a pull output.
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let mut batch = ctx.pull(0, max);
-        let mut kept = ctx.batch();
-        for packet in batch.drain_front(usize::MAX) {
+        let mut sweep = batch.sweep();
+        while let Some(packet) = sweep.next() {
             match self.process(ctx, packet) {
-                Out::Port(0, packet) => kept.push_back(packet),
+                Out::Port(0, packet) => sweep.keep(packet),
                 Out::Port(port, packet) => ctx.push_one(port, packet),
                 Out::Drop => {}
             }
         }
-        ctx.recycle(batch);
-        kept
+        drop(sweep);
+        batch
     }
 
     /// Does a little work; returns whether there was any. Called after `Context::schedule`.

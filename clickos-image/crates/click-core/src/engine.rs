@@ -7,7 +7,6 @@ use alloc::vec::Vec;
 
 use click_lang::{Flat, Sources};
 
-use crate::batch::Batch;
 use crate::class::Class;
 use crate::console::Console;
 use crate::context::Context;
@@ -15,8 +14,9 @@ use crate::element::Element;
 use crate::environment::Environment;
 use crate::graph::Graph;
 use crate::names::Names;
-use crate::pool::PacketPool;
 use crate::sched::{Tasks, Timers};
+use click_packet::Batch;
+use click_packet::PacketPool;
 
 /// The element and port at the other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +132,7 @@ impl Engine {
     }
 
     /// Runs `call` on an element; `None` if the element is running already.
+    #[inline]
     pub fn with<R>(
         &mut self,
         me: usize,
@@ -144,7 +145,7 @@ impl Engine {
         self.depth -= 1;
         self.slots[me].element = Some(element);
         // what was sent first goes first, and all the way before what was sent next
-        if self.depth == 0 {
+        if self.depth == 0 && self.work.len() > mark + 1 {
             self.work[mark..].reverse();
         }
         Some(result)
@@ -156,19 +157,22 @@ impl Engine {
     }
 
     /// An empty batch with memory, if there is one.
+    #[inline]
     pub fn batch(&mut self) -> Batch {
         self.spare.pop().unwrap_or_default()
     }
 
     /// Keeps the memory of a batch.
+    #[inline]
     pub fn recycle(&mut self, mut batch: Batch) {
         batch.clear();
-        if self.spare.len() < SPARE {
+        if self.spare.len() < SPARE && batch.has_memory() {
             self.spare.push(batch);
         }
     }
 
     /// Sends a batch along a connection; without one it is dropped.
+    #[inline]
     pub fn send(&mut self, edge: Option<Edge>, batch: Batch) {
         match edge {
             Some(to) if !batch.is_empty() => self.work.push(Work { to, batch }),
@@ -190,19 +194,23 @@ impl Engine {
             }
             *budget -= 1;
             if work.batch.len() > self.max_batch {
-                let mut first = self.batch();
-                first.extend(work.batch.drain_front(self.max_batch));
-                let rest = core::mem::replace(&mut work.batch, first);
-                self.work.push(Work {
-                    to: work.to,
-                    batch: rest,
-                });
+                work = self.split(work);
             }
             let Work { to, batch } = work;
             self.with(to.element, |element, ctx| element.push(ctx, to.port, batch))
                 .expect("no element runs while batches are moved");
         }
         true
+    }
+
+    /// Takes the first `max_batch` packets; the rest goes next.
+    #[cold]
+    fn split(&mut self, mut work: Work) -> Work {
+        let mut batch = self.batch();
+        batch.append_front(&mut work.batch, self.max_batch);
+        let to = work.to;
+        self.work.push(work);
+        Work { to, batch }
     }
 
     /// SplitMix64 (Steele, Lea, Flood 2014).

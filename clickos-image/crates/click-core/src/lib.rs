@@ -10,9 +10,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-pub mod anno;
 mod args;
-mod batch;
 mod build;
 pub mod class;
 mod console;
@@ -26,8 +24,6 @@ mod globals;
 mod graph;
 mod handlers;
 mod names;
-mod packet;
-mod pool;
 mod ports;
 mod reconfigure;
 mod registry;
@@ -37,9 +33,9 @@ mod signal;
 pub mod value;
 
 pub use args::{Args, Surroundings};
-pub use batch::Batch;
 pub use class::{Built, Class};
 pub use click_lang::{ConfigError, Located, Phase, Sources, Subject, text};
+pub use click_packet::{Batch, HEADROOM, MAX_PACKET, Packet, PacketPool, anno};
 pub use context::Context;
 pub use device::Device;
 #[cfg(any(test, feature = "test-device"))]
@@ -49,7 +45,5 @@ pub use environment::{Environment, Host, Limits};
 pub use error::HandlerError;
 pub use handlers::{COMMON, HandlerInfo};
 pub use names::{Named, Names};
-pub use packet::{HEADROOM, MAX_PACKET, Packet};
-pub use pool::PacketPool;
 pub use registry::{Entry, Registry};
 pub use router::{Progress, Router};

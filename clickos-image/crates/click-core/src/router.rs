@@ -12,8 +12,8 @@ use crate::build::{assemble, initialize};
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::environment::Environment;
-use crate::pool::PacketPool;
 use crate::registry::Registry;
+use click_packet::PacketPool;
 
 /// What a slice of `Router::run` came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which task runs next (stride scheduling, Waldspurger 1995), and which timer expires next.
-use alloc::collections::BinaryHeap;
+use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -16,20 +16,15 @@ struct Task {
     scheduled: bool,
     pass: u64,
     tickets: u32,
-}
-
-impl Task {
-    fn stride(self) -> u64 {
-        STRIDE_ONE / u64::from(self.tickets)
-    }
+    stride: u64,
 }
 
 /// One task per element.
 pub struct Tasks {
     tasks: Vec<Task>,
-    heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    /// Those scheduled and their passes, in the order of their turns. A new one almost always goes last.
+    turns: VecDeque<(u64, usize)>,
     pass: u64,
-    order: u64,
 }
 
 impl Tasks {
@@ -38,12 +33,12 @@ impl Tasks {
             scheduled: false,
             pass: 0,
             tickets: TICKETS,
+            stride: STRIDE_ONE / u64::from(TICKETS),
         };
         Self {
             tasks: vec![task; elements],
-            heap: BinaryHeap::new(),
+            turns: VecDeque::new(),
             pass: 0,
-            order: 0,
         }
     }
 
@@ -67,11 +62,12 @@ impl Tasks {
         let task = &mut self.tasks[element];
         let tickets = u64::from(task.tickets).saturating_mul(milli) / 1000;
         task.tickets = u32::try_from(tickets).map_or(MAX_TICKETS, |t| t.clamp(1, MAX_TICKETS));
+        task.stride = STRIDE_ONE / u64::from(task.tickets);
     }
 
     /// How many tasks are scheduled.
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.turns.len()
     }
 
     /// Schedules the task of an element, unless it is.
@@ -82,17 +78,23 @@ impl Tasks {
         }
         task.scheduled = true;
         task.pass = task.pass.max(self.pass);
-        self.order += 1;
-        self.heap.push(Reverse((task.pass, self.order, element)));
+        let turn = (task.pass, element);
+        match self.turns.back() {
+            Some((last, _)) if *last > turn.0 => {
+                let at = self.turns.partition_point(|(pass, _)| *pass <= turn.0);
+                self.turns.insert(at, turn);
+            }
+            _ => self.turns.push_back(turn),
+        }
     }
 
     /// Takes the task whose turn it is.
     pub fn next(&mut self) -> Option<usize> {
-        let Reverse((pass, _, element)) = self.heap.pop()?;
+        let (pass, element) = self.turns.pop_front()?;
         self.pass = pass;
         let task = &mut self.tasks[element];
         task.scheduled = false;
-        task.pass = pass + task.stride();
+        task.pass = pass + task.stride;
         Some(element)
     }
 }

@@ -7,8 +7,8 @@ use core::net::Ipv4Addr;
 
 use click_lang::text;
 
-use crate::anno;
 use crate::args::Surroundings;
+use click_packet::anno;
 
 /// A type an argument can have.
 pub trait FromArg: Sized {

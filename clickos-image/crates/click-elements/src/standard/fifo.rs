@@ -64,22 +64,15 @@ impl Queue {
     }
 
     /// Stores at the end; gives back what has no room.
-    fn append(&mut self, ctx: &mut Context<'_>, mut batch: Batch) -> Batch {
+    fn append(&mut self, mut batch: Batch) -> Batch {
         if self.full == Full::DropOldest {
             self.stored.append(&mut batch);
             batch.extend(self.trim_front());
             return batch;
         }
         let room = self.capacity.saturating_sub(self.stored.len());
-        if room >= batch.len() {
-            self.stored.append(&mut batch);
-            return batch;
-        }
-        let mut rest = ctx.batch();
-        self.stored.extend(batch.drain_front(room));
-        rest.append(&mut batch);
-        ctx.recycle(batch);
-        rest
+        self.stored.append_front(&mut batch, room);
+        batch
     }
 
     /// Takes the oldest packets until the others fit.
@@ -120,7 +113,7 @@ impl Queue {
 impl Element for Queue {
     fn push(&mut self, ctx: &mut Context<'_>, port: usize, batch: Batch) {
         let rest = if port == 0 {
-            self.append(ctx, batch)
+            self.append(batch)
         } else {
             self.prepend(ctx, batch)
         };
@@ -132,7 +125,8 @@ impl Element for Queue {
 
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let mut batch = ctx.batch();
-        batch.extend(self.stored.drain_front(max));
+        batch.append_front(&mut self.stored, max);
+        batch.iter().for_each(Packet::prefetch);
         self.signal_state(ctx);
         batch
     }
@@ -175,7 +169,7 @@ impl Element for Queue {
             return;
         };
         (self.drops, self.highwater) = (old.drops, old.highwater.min(self.capacity));
-        let rest = self.append(ctx, core::mem::take(&mut old.stored));
+        let rest = self.append(core::mem::take(&mut old.stored));
         self.drops += rest.len() as u64;
         ctx.recycle(rest);
         self.signal_state(ctx);

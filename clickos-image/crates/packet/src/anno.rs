@@ -45,6 +45,7 @@ pub struct Annotations {
 }
 
 impl Default for Annotations {
+    #[inline]
     fn default() -> Self {
         Self {
             bytes: [0; SIZE],
@@ -55,11 +56,13 @@ impl Default for Annotations {
 
 impl Annotations {
     /// The byte at `offset`; 0 beyond the end.
+    #[inline]
     pub fn u8(&self, offset: usize) -> u8 {
         self.bytes.get(offset).copied().unwrap_or(0)
     }
 
     /// Sets the byte at `offset`; nothing beyond the end.
+    #[inline]
     pub fn set_u8(&mut self, offset: usize, value: u8) {
         if let Some(b) = self.bytes.get_mut(offset) {
             *b = value;
@@ -67,11 +70,14 @@ impl Annotations {
     }
 
     /// The 16 bits at `offset`, in the byte order of Click's hosts (little-endian); 0 beyond the end.
+    #[inline]
     pub fn u16(&self, offset: usize) -> u16 {
-        u16::from_le_bytes([self.u8(offset), self.u8(offset + 1)])
+        let b = self.bytes.get(offset..).and_then(|b| b.first_chunk());
+        b.map_or(0, |b| u16::from_le_bytes(*b))
     }
 
     /// Sets the 16 bits at `offset`; nothing beyond the end.
+    #[inline]
     pub fn set_u16(&mut self, offset: usize, value: u16) {
         if let Some(b) = self.bytes.get_mut(offset..offset + 2) {
             b.copy_from_slice(&value.to_le_bytes());
@@ -79,11 +85,14 @@ impl Annotations {
     }
 
     /// The 32 bits at `offset`, little-endian; 0 beyond the end.
+    #[inline]
     pub fn u32(&self, offset: usize) -> u32 {
-        u32::from(self.u16(offset)) | u32::from(self.u16(offset + 2)) << 16
+        let b = self.bytes.get(offset..).and_then(|b| b.first_chunk());
+        b.map_or(0, |b| u32::from_le_bytes(*b))
     }
 
     /// Sets the 32 bits at `offset`; nothing beyond the end.
+    #[inline]
     pub fn set_u32(&mut self, offset: usize, value: u32) {
         if let Some(b) = self.bytes.get_mut(offset..offset + 4) {
             b.copy_from_slice(&value.to_le_bytes());
@@ -91,16 +100,19 @@ impl Annotations {
     }
 
     /// The destination address annotation.
+    #[inline]
     pub fn dst_ip(&self) -> [u8; 4] {
         [self.bytes[0], self.bytes[1], self.bytes[2], self.bytes[3]]
     }
 
     /// Sets the destination address annotation.
+    #[inline]
     pub fn set_dst_ip(&mut self, address: [u8; 4]) {
         self.bytes[DST_IP..DST_IP + 4].copy_from_slice(&address);
     }
 
     /// All bytes.
+    #[inline]
     pub fn bytes(&self) -> &[u8; SIZE] {
         &self.bytes
     }

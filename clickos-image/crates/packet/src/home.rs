@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where buffers live: blocks of buffers of two sizes, last in, first out, so that the next packet is
+//! in the cache. It lives as long as its pool or a packet of it.
+use alloc::alloc::{alloc_zeroed, dealloc};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use crate::buffer::{self, Header};
+use crate::packet::HEADROOM;
+
+/// Bytes of the buffers that are kept. With their headers odd multiples of 128: not all in the same cache sets.
+const SIZES: [usize; 2] = [HEADROOM + 384, HEADROOM + 2048 + 128];
+/// A block has an eighth of the buffers there are, within these bounds.
+const BLOCK: core::ops::Range<usize> = 32..4096;
+
+/// Where dropped packets leave their buffers.
+pub struct Home {
+    free: [Vec<NonNull<Header>>; SIZES.len()],
+    made: [usize; SIZES.len()],
+    blocks: Vec<(NonNull<u8>, Layout)>,
+    in_use: usize,
+    /// The pool exists.
+    open: bool,
+}
+
+/// The kept size with room for `bytes`.
+#[inline]
+fn class_for(bytes: usize) -> Option<usize> {
+    if bytes <= SIZES[0] {
+        Some(0)
+    } else if bytes <= SIZES[1] {
+        Some(1)
+    } else {
+        None
+    }
+}
+
+impl Home {
+    /// A home for a pool, to be closed with `close`.
+    pub fn open() -> NonNull<Self> {
+        let home = Self {
+            free: [Vec::new(), Vec::new()],
+            made: [0; SIZES.len()],
+            blocks: Vec::new(),
+            in_use: 0,
+            open: true,
+        };
+        NonNull::from(Box::leak(Box::new(home)))
+    }
+
+    pub fn in_use(&self) -> usize {
+        self.in_use
+    }
+
+    /// Takes a buffer with room for `bytes`; `None` when there is no memory.
+    ///
+    /// # Safety
+    /// `home` is alive and no reference to it exists.
+    #[inline]
+    pub unsafe fn take(home: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
+        // SAFETY: as the caller says; the reference ends with this function.
+        let me = unsafe { &mut *home.as_ptr() };
+        let free = class_for(bytes).and_then(|class| me.free[class].pop());
+        let buffer = match free {
+            Some(buffer) => buffer,
+            None => me.make(home, bytes)?,
+        };
+        me.in_use += 1;
+        Some(buffer)
+    }
+
+    #[cold]
+    fn make(&mut self, home: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
+        let Some(class) = class_for(bytes) else {
+            return buffer::allocate(bytes, home);
+        };
+        let count = (self.made[class] / 8).clamp(BLOCK.start, BLOCK.end);
+        let one = buffer::layout(SIZES[class]).size();
+        let layout = Layout::from_size_align(one * count, buffer::ALIGN).ok()?;
+        // SAFETY: the layout is not empty.
+        let block = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        self.blocks.push((block, layout));
+        self.made[class] += count;
+        self.free[class].reserve(self.made[class]);
+        for n in (0..count).rev() {
+            // SAFETY: within the block; the n-th piece of it is this buffer's alone, and zeroed.
+            let buffer = unsafe { buffer::place(block.add(n * one), SIZES[class], home) };
+            self.free[class].push(buffer);
+        }
+        self.free[class].pop()
+    }
+
+    /// Takes a buffer back.
+    ///
+    /// # Safety
+    /// `buffer` came from `take` and is used by nobody; no reference to its home exists.
+    #[inline]
+    pub unsafe fn put_back(buffer: NonNull<Header>) {
+        // SAFETY: the buffer is alive.
+        let home = unsafe { buffer.as_ref() }.home;
+        // SAFETY: a buffer's home lives while the buffer is in use; this is the only reference.
+        let me = unsafe { &mut *home.as_ptr() };
+        me.in_use -= 1;
+        // SAFETY: alive as before.
+        match class_for(unsafe { buffer.as_ref() }.capacity as usize) {
+            Some(class) => me.free[class].push(buffer),
+            // SAFETY: not of a kept size, so `make` allocated it alone.
+            None => unsafe { buffer::release(buffer) },
+        }
+        if me.in_use == 0 && !me.open {
+            // SAFETY: closed, and this was the last buffer in use.
+            unsafe { Self::end(home) };
+        }
+    }
+
+    /// The pool is gone; the home goes with the last packet.
+    ///
+    /// # Safety
+    /// `home` came from `open`, was not closed before, and no reference to it exists.
+    pub unsafe fn close(home: NonNull<Self>) {
+        // SAFETY: as the caller says.
+        let me = unsafe { &mut *home.as_ptr() };
+        me.open = false;
+        if me.in_use == 0 {
+            // SAFETY: closed, and no buffer is in use.
+            unsafe { Self::end(home) };
+        }
+    }
+
+    /// Frees everything.
+    ///
+    /// # Safety
+    /// Neither the pool nor a packet nor a reference to the home is left.
+    #[cold]
+    unsafe fn end(home: NonNull<Self>) {
+        // SAFETY: `open` leaked this box, and nobody else points to it.
+        let me = unsafe { Box::from_raw(home.as_ptr()) };
+        for (block, layout) in &me.blocks {
+            // SAFETY: allocated with this layout in `make`; its buffers are in use by nobody.
+            unsafe { dealloc(block.as_ptr(), *layout) };
+        }
+    }
+}

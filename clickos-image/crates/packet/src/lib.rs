@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Packets, batches of them, and the pool they come from.
+//!
+//! This is an unsafe island: a packet is one pointer to one allocation, which
+//! holds what is known of the packet and, right behind, its bytes. The safe
+//! interface upholds these rules:
+//! * a [`Packet`] is the only pointer to its buffer; dropping it puts the buffer
+//!   back into the pool it came from;
+//! * a pool's memory lives until the pool and all its packets are dropped;
+//! * nothing here is `Send`: a router, its pool and its packets share a thread.
+//!
+//! Its tests also run under Miri: `cargo +nightly miri test -p click-packet`.
+#![no_std]
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod anno;
+mod batch;
+mod buffer;
+mod home;
+mod packet;
+mod pool;
+mod sweep;
+
+pub use batch::{Batch, Drain, IntoIter};
+pub use packet::{HEADROOM, MAX_PACKET, Packet};
+pub use pool::PacketPool;
+pub use sweep::Sweep;

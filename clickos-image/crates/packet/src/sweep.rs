@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Going through a batch in place: each packet is taken out, and put back if it stays.
+use core::ptr;
+
+use crate::batch::Batch;
+use crate::packet::Packet;
+
+/// A pass through a batch. What is neither kept nor dropped by its end, stays.
+///
+/// Slots `head..kept` hold packets that were kept, `next..tail` those that were not looked at, and
+/// those between hold none. The batch itself is empty until the sweep ends, by a panic too.
+pub struct Sweep<'a> {
+    batch: &'a mut Batch,
+    head: usize,
+    kept: usize,
+    next: usize,
+    tail: usize,
+}
+
+impl Batch {
+    /// Begins a pass through all packets.
+    #[inline]
+    pub fn sweep(&mut self) -> Sweep<'_> {
+        let (head, tail) = self.range();
+        if head < tail {
+            // SAFETY: a batch with packets has memory; the packets are the sweep's until its end.
+            unsafe { self.set_range(0, 0) };
+        }
+        Sweep {
+            batch: self,
+            head,
+            kept: head,
+            next: head,
+            tail,
+        }
+    }
+}
+
+impl Sweep<'_> {
+    /// Takes the next packet out.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it lends nothing out, but `keep` needs it between two calls"
+    )]
+    #[inline]
+    pub fn next(&mut self) -> Option<Packet> {
+        if self.next == self.tail {
+            return None;
+        }
+        // SAFETY: slots from `next` to `tail` hold packets; this one does not any more.
+        let packet = unsafe { self.batch.slot(self.next).read() };
+        self.next += 1;
+        Some(packet)
+    }
+
+    /// Puts a packet back, behind those that were kept before.
+    ///
+    /// # Panics
+    /// More packets are kept than were taken out.
+    #[inline]
+    pub fn keep(&mut self, packet: Packet) {
+        assert!(self.kept < self.next, "only what was taken out is kept");
+        // SAFETY: slots from `kept` to `next` hold no packet.
+        unsafe { self.batch.slot(self.kept).write(packet) };
+        self.kept += 1;
+    }
+
+    /// How many packets are kept now.
+    #[inline]
+    pub fn kept(&self) -> usize {
+        self.kept - self.head
+    }
+
+    /// Moves the packets that are kept now to the end of another batch.
+    pub fn give_kept(&mut self, to: &mut Batch) {
+        let count = self.kept();
+        to.reserve(count);
+        let (head, tail) = to.range();
+        // SAFETY: slots from `head` to `kept` hold packets and those behind the other's tail do not;
+        // then the other way round.
+        unsafe {
+            if count > 0 {
+                ptr::copy_nonoverlapping(self.batch.slot(self.head), to.slot(tail), count);
+                to.set_range(head, tail + count);
+            }
+        }
+        self.kept = self.head;
+    }
+}
+
+impl Drop for Sweep<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let left = self.tail - self.next;
+        if self.tail == self.head {
+            return;
+        }
+        // SAFETY: the batch has memory since it has slots; what was not looked at moves behind what was kept.
+        unsafe {
+            if left > 0 && self.kept < self.next {
+                ptr::copy(self.batch.slot(self.next), self.batch.slot(self.kept), left);
+            }
+            self.batch.set_range(self.head, self.kept + left);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Packets and their pool: contents, bounds, and where buffers go.
+#![cfg(test)]
+use click_packet::{HEADROOM, MAX_PACKET, PacketPool};
+
+#[test]
+fn content_and_headers_survive_stripping_and_encapsulating() {
+    let mut pool = PacketPool::new(1);
+    let mut packet = pool.packet_from(b"ether|ip|payload").unwrap();
+    packet.set_mac_offset(0);
+    packet.set_network(6, 3);
+    packet.pull(6);
+    assert_eq!(packet.data(), b"ip|payload");
+    assert_eq!(packet.mac_offset(), Some(-6));
+    assert_eq!(packet.mac(), Some(&b"ether|ip|payload"[..]));
+    assert_eq!(packet.transport(), Some(&b"payload"[..]));
+    assert!(packet.push(6));
+    assert_eq!(packet.data(), b"ether|ip|payload");
+    packet.take(8);
+    assert_eq!(packet.data(), b"ether|ip");
+    assert_eq!(packet.transport(), None);
+    packet.pull(usize::MAX);
+    packet.take(usize::MAX);
+    assert!(packet.is_empty());
+}
+
+#[test]
+fn a_packet_grows_at_both_ends_and_keeps_what_was_stripped() {
+    let mut pool = PacketPool::new(1);
+    let mut packet = pool.packet_from(b"headdata").unwrap();
+    packet.set_network(4, 2);
+    packet.pull(4);
+    assert!(packet.put(3000));
+    assert!(packet.push(4));
+    assert_eq!(&packet.data()[..8], b"headdata");
+    assert_eq!(packet.len(), 3008);
+    assert!(packet.data()[8..].iter().all(|b| *b == 0));
+    assert!(packet.push(HEADROOM + 1));
+    assert_eq!(packet.network_offset(), Some(HEADROOM as isize + 5));
+    assert_eq!(&packet.network().unwrap()[..4], b"data");
+    assert!(!packet.push(2 * MAX_PACKET) && !packet.put(usize::MAX));
+    assert_eq!(pool.in_use(), 1);
+}
+
+#[test]
+fn a_copy_has_what_was_stripped_and_what_is_known() {
+    let mut pool = PacketPool::new(2);
+    for len in [0, 1, 31, 32, 33, 64, 255, 256, 257, 1500, MAX_PACKET - 2] {
+        let data: Vec<u8> = (0..len + 2).map(|n| n as u8).collect();
+        let mut packet = pool.packet_from(&data).unwrap();
+        packet.set_timestamp_ns(7);
+        packet.anno_mut().set_u32(20, 0x0102_0304);
+        packet.set_network(0, 1);
+        packet.pull(2);
+        let mut copy = pool.duplicate(&packet).unwrap();
+        packet.data_mut().fill(0xee);
+        assert_eq!(copy.data(), &data[2..]);
+        assert_eq!((copy.timestamp_ns(), copy.anno().u32(20)), (7, 0x0102_0304));
+        assert_eq!(copy.network_offset(), Some(-2));
+        assert!(copy.push(2));
+        assert_eq!(copy.data(), &data[..]);
+    }
+}
+
+#[test]
+fn annotations_of_a_fresh_packet_are_zero() {
+    let mut pool = PacketPool::new(1);
+    let mut packet = pool.alloc(60).unwrap();
+    packet.anno_mut().set_u8(47, 9);
+    packet.anno_mut().set_u32(45, 9);
+    assert_eq!((packet.anno().u8(47), packet.anno().u32(45)), (9, 0));
+    packet.set_network(0, 20);
+    drop(packet);
+    let packet = pool.alloc(60).unwrap();
+    assert_eq!(packet.anno().bytes(), &[0; 48]);
+    assert_eq!((packet.network(), packet.timestamp_ns()), (None, 0));
+}
+
+#[test]
+fn a_pool_has_a_limit_and_counts_what_it_refuses() {
+    let mut pool = PacketPool::new(2);
+    let kept = (pool.alloc(0), pool.alloc(MAX_PACKET));
+    assert!(kept.0.is_some() && kept.1.is_some());
+    assert!(pool.alloc(1).is_none());
+    assert_eq!((pool.in_use(), pool.refused()), (2, 1));
+    drop(kept);
+    assert_eq!(pool.in_use(), 0);
+    assert!(pool.alloc(MAX_PACKET + 1).is_none());
+    assert!(pool.alloc_with(usize::MAX, 1).is_none());
+    assert_eq!(pool.refused(), 3);
+}
+
+#[test]
+fn packets_outlive_their_pool() {
+    let mut pool = PacketPool::new(100);
+    let mut packets: Vec<_> = (0..50).map(|n| pool.alloc(n * 40).unwrap()).collect();
+    drop(pool);
+    assert!(packets[3].put(5000));
+    assert_eq!(packets[3].len(), 5120);
+}
