@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finds the elements: every file `src/elements/<group>/<name>.rs` becomes a module
 //! and an entry of the registry with its group and its module documentation.
+//! With `CLICKOS_GROUPS=standard,ip` in the environment only those groups are built in.
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -33,11 +34,14 @@ fn main() {
     println!("cargo::rerun-if-changed=src/elements");
     let root =
         PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("set by cargo")).join("src/elements");
+    println!("cargo::rerun-if-env-changed=CLICKOS_GROUPS");
     let with_os = env::var_os("CARGO_FEATURE_OS").is_some();
+    let asked = env::var("CLICKOS_GROUPS").ok();
     let (mut modules, mut entries) = (String::new(), String::new());
     for group_dir in sorted(&root).into_iter().filter(|p| p.is_dir()) {
         let group = stem(&group_dir);
-        if group == "os" && !with_os {
+        let left_out = |asked: &String| asked.split(',').all(|name| name != group);
+        if group == "os" && !with_os || asked.as_ref().is_some_and(left_out) {
             continue;
         }
         for file in sorted(&group_dir)

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the guests of Xen, checks them, and tells what takes their space.
+
+Needs cargo and binutils. ``image.py --out DIR`` writes DIR/clickos, one ELF
+that boots as PV and as PVH. With ``--groups standard,ip,device,control`` only
+those groups of elements are built in.
+"""
+import argparse
+import collections
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ELEMENTS = ROOT / 'clickos-image/crates/click-elements/src/elements'
+TARGET = 'x86_64-unknown-linux-gnu'
+PROGRAMS = ('clickos',)
+PARTS = {
+    'language': ('click_lang',),
+    'engine': ('click_core', 'click_packet', 'click_wire'),
+    'guest OS': ('clickos_os', 'xen_sys', 'xenstore', 'talc',
+                 'clickos_guest'),
+    'network': ('xen_net', 'ring'),
+    'control': ('clickos_control', 'clickos_protocol'),
+    'core and alloc': ('core', 'alloc', 'compiler_builtins'),
+}
+
+
+def main():
+    args = parse_arguments()
+    args.out.mkdir(parents=True, exist_ok=True)
+    for program in args.programs:
+        linked = build(program, args)
+        check(linked)
+        image = args.out / program
+        strip(linked, image)
+        if not args.quiet:
+            report(linked, image)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--out', type=pathlib.Path, required=True)
+    parser.add_argument('--groups', help='groups of elements, commas between')
+    parser.add_argument('--quiet', action='store_true', help='no sizes')
+    parser.add_argument('programs', nargs='*', metavar='PROGRAM',
+                        help=f'of {", ".join(PROGRAMS)}; all if none given')
+    args = parser.parse_args()
+    check_names(parser, 'program', args.programs, PROGRAMS)
+    groups = [group.name for group in ELEMENTS.iterdir()]
+    asked = args.groups.split(',') if args.groups else []
+    check_names(parser, 'group', asked, groups)
+    args.programs = args.programs or PROGRAMS
+    return args
+
+
+def check_names(parser, what, names, known):
+    for name in names:
+        if name not in known:
+            parser.error(f'{what}: {name!r} is none of '
+                         f'{", ".join(sorted(known))}')
+
+
+def build(program, args):
+    """Build a program and return the linked ELF with its symbols."""
+    env = dict(os.environ, RUSTFLAGS=rust_flags())
+    env.pop('CLICKOS_GROUPS', None)
+    if args.groups:
+        env['CLICKOS_GROUPS'] = args.groups
+    run('cargo', 'build', '--quiet', '--locked', '-p', 'clickos-guest',
+        '--features', 'guest', '--bin', program, '--profile', 'guest',
+        '--target', TARGET, cwd=ROOT, env=env)
+    target_dir = os.environ.get('CARGO_TARGET_DIR', ROOT / 'target')
+    return pathlib.Path(target_dir) / TARGET / 'guest' / program
+
+
+def rust_flags():
+    """Return flags for code at a fixed address that names no path."""
+    cargo = os.environ.get('CARGO_HOME', pathlib.Path.home() / '.cargo')
+    return ' '.join(['-C relocation-model=static',
+                     f'--remap-path-prefix={ROOT}=clickos',
+                     f'--remap-path-prefix={cargo}=cargo'])
+
+
+def strip(linked, image):
+    shutil.copyfile(linked, image)
+    run('strip', '--strip-all', image)
+
+
+def check(linked):
+    """Fail if the program needs a kernel below it, or a library."""
+    undefined = run('nm', '--undefined-only', linked)
+    if undefined:
+        sys.exit(f'{linked}: undefined symbols:\n{undefined}')
+    code = run('objdump', '--disassemble', '--no-show-raw-insn', linked)
+    calls = [line for line in code.splitlines()
+             if re.search(r'\t(syscall|sysenter|int +\$?0x80)\b', line)]
+    if calls:
+        sys.exit(f'{linked}: system calls:\n' + '\n'.join(calls))
+
+
+def report(linked, image):
+    digest = hashlib.sha256(image.read_bytes()).hexdigest()
+    size = image.stat().st_size
+    print(f'{image.name}: {size / 1024:.0f} KiB, sha256 {digest}')
+    sizes = collections.Counter()
+    for crate, group, symbol_size in symbols(linked):
+        sizes[part_of(crate, group)] += symbol_size
+    sizes['texts, tables without names'] = size - sum(sizes.values())
+    for part, bytes_ in sizes.most_common():
+        print(f'  {part:24} {bytes_ / 1024:8.1f} KiB')
+
+
+def symbols(linked):
+    """Yield crate, element group and size of each symbol with content."""
+    for line in run('nm', '-S', linked).splitlines():
+        fields = line.split()
+        if len(fields) == 4 and fields[2] not in 'bB':
+            yield *crate_of(fields[3]), int(fields[1], 16)
+
+
+def crate_of(symbol):
+    """Return the crate a symbol is from, and its group of elements."""
+    found = re.match(r'_ZN(\d+)', symbol)
+    if not found:
+        return 'core', None
+    path = symbol[found.end():]
+    name = path[:int(found[1])]
+    inner = re.match(r'_?\$LT\$(?:\$u20\$|[^a-z])*([a-z_]+)\.\.', name)
+    group = re.search(r'8elements\d+([a-z]+)_|\.\.elements\.\.([a-z]+)_', path)
+    return inner[1] if inner else name, group and (group[1] or group[2])
+
+
+def part_of(crate, group):
+    if crate == 'click_elements':
+        return f'elements: {group or "shared"}'
+    parts = (part for part, crates in PARTS.items() if crate in crates)
+    return next(parts, 'core and alloc')
+
+
+def run(*command, **options):
+    """Run a command and return its output; a failure ends the program."""
+    result = subprocess.run(command, text=True, check=False,
+                            stdout=subprocess.PIPE, **options)
+    if result.returncode:
+        sys.exit(f'{command[0]}: exit status {result.returncode}')
+    return result.stdout
+
+
+if __name__ == '__main__':
+    main()
