@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ARP entries in the order of their age, and the packets that wait for an answer. Bounded in both.
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::rc::Rc;
+use core::cell::RefCell;
 
+use click_core::class::Arg;
+use click_core::text::split_words;
 use click_wire::ether;
 
 use crate::prelude::*;
 
-/// Queries for one address are at least this far apart.
+/// Queries for one address are at least this far apart, and after ten without an answer further.
 pub const QUERY_INTERVAL_NS: u64 = 100_000_000;
+const PATIENT_INTERVAL_NS: u64 = 2_000_000_000;
+const PATIENT_QUERIES: u8 = 10;
+const SECOND: u64 = 1_000_000_000;
 
 /// What is known of an address.
 #[derive(Default)]
@@ -15,146 +22,349 @@ pub struct Entry {
     pub mac: Option<[u8; 6]>,
     /// When it was last confirmed, or first asked for.
     pub live_ns: u64,
-    pub queried_ns: Option<u64>,
+    /// Where it is among entries of one age.
+    rank: i64,
+    queried_ns: Option<u64>,
+    /// Queries since the last answer.
+    queries: u8,
     pub waiting: Batch,
 }
 
 /// What a table may hold.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// How long an entry is good; 0 is forever.
     pub timeout_ns: u64,
     /// Packets that wait.
     pub packets: usize,
+    /// The part of them, one of so many, that is dropped when there are more.
+    pub slim_factor: usize,
     /// Packets that wait for one address.
     pub packets_per_entry: usize,
     /// Entries.
     pub entries: usize,
 }
 
-/// Entries in the order of their age, and the packets that wait.
-#[derive(Default)]
-pub struct Table {
-    pub by_ip: BTreeMap<Ipv4Addr, Entry>,
-    by_age: BTreeSet<(u64, Ipv4Addr)>,
-    pub waiting: usize,
-    bounds: Bounds,
-    pub drops: u64,
+/// Keywords of `Bounds`.
+pub const KEYWORDS: [Arg; 5] = [
+    keyword("CAPACITY"),
+    keyword("ENTRY_CAPACITY"),
+    keyword("ENTRY_PACKET_CAPACITY"),
+    keyword("CAPACITY_SLIM_FACTOR"),
+    keyword("TIMEOUT"),
+];
+
+impl Bounds {
+    /// Reads the arguments in `KEYWORDS`.
+    pub fn argument(a: &mut Args<'_>) -> Option<Self> {
+        let (packets, slim) = (a.or("CAPACITY", 2048), a.or("CAPACITY_SLIM_FACTOR", 2usize));
+        let per_entry = a.or("ENTRY_PACKET_CAPACITY", 0);
+        let (entries, timeout) = (
+            a.or("ENTRY_CAPACITY", 0),
+            a.or("TIMEOUT", Span { ns: 300 * SECOND }),
+        );
+        let slim_factor = slim?;
+        if slim_factor == 0 {
+            a.error("CAPACITY_SLIM_FACTOR", "0 is out of range, the least is 1");
+        }
+        Some(Self {
+            timeout_ns: timeout?.ns,
+            packets: or_unlimited(packets?),
+            slim_factor,
+            packets_per_entry: or_unlimited(per_entry?),
+            entries: or_unlimited(entries?).min(a.environment().limits.table_entries),
+        })
+    }
 }
+
+/// 0 means that there is no limit.
+fn or_unlimited(n: usize) -> usize {
+    if n == 0 { usize::MAX } else { n }
+}
+
+/// Entries in the order of their age, and the packets that wait.
+pub struct Table {
+    by_ip: BTreeMap<Ipv4Addr, Entry>,
+    by_age: BTreeSet<(u64, i64, Ipv4Addr)>,
+    /// Ranks given out behind others, and in front of others.
+    last_rank: i64,
+    first_rank: i64,
+    waiting: usize,
+    bounds: Bounds,
+    drops: u64,
+}
+
+/// A table that several elements may use.
+pub type Shared = Rc<RefCell<Table>>;
 
 impl Table {
     /// An empty table.
     pub fn new(bounds: Bounds) -> Self {
         Self {
+            by_ip: BTreeMap::new(),
+            by_age: BTreeSet::new(),
+            last_rank: 0,
+            first_rank: 0,
+            waiting: 0,
             bounds,
-            ..Self::default()
+            drops: 0,
         }
     }
 
     /// Takes over everything `old` holds.
     pub fn take_from(&mut self, old: &mut Self) {
+        let empty = Self::new(old.bounds);
         let bounds = self.bounds;
         *self = Self {
             bounds,
-            ..core::mem::take(old)
+            ..core::mem::replace(old, empty)
         };
     }
 
-    pub fn known(&self, ip: Ipv4Addr, now: u64) -> Option<[u8; 6]> {
+    pub fn is_empty(&self) -> bool {
+        self.by_ip.is_empty()
+    }
+
+    /// The address that is known for `ip`, and since when.
+    pub fn known(&self, ip: Ipv4Addr, now: u64) -> Option<([u8; 6], u64)> {
         let entry = self.by_ip.get(&ip)?;
-        let fresh = self.bounds.timeout_ns == 0
-            || now.saturating_sub(entry.live_ns) < self.bounds.timeout_ns;
-        entry.mac.filter(|_| fresh)
+        let fresh = !self.is_expired(entry.live_ns, now);
+        entry.mac.filter(|_| fresh).map(|mac| (mac, entry.live_ns))
+    }
+
+    fn is_expired(&self, live_ns: u64, now: u64) -> bool {
+        let timeout = self.bounds.timeout_ns;
+        timeout > 0 && live_ns.saturating_add(timeout) < now
     }
 
     pub fn remove(&mut self, ip: Ipv4Addr) {
         if let Some(entry) = self.by_ip.remove(&ip) {
-            self.by_age.remove(&(entry.live_ns, ip));
+            self.by_age.remove(&(entry.live_ns, entry.rank, ip));
             self.waiting -= entry.waiting.len();
             self.drops += entry.waiting.len() as u64;
         }
     }
 
+    pub fn clear(&mut self) {
+        while let Some((_, _, ip)) = self.by_age.first().copied() {
+            self.remove(ip);
+        }
+    }
+
+    /// Removes entries that are too old.
+    pub fn expire(&mut self, now: u64) {
+        while let Some((live_ns, _, ip)) = self.by_age.first().copied() {
+            if !self.is_expired(live_ns, now) {
+                break;
+            }
+            self.remove(ip);
+        }
+    }
+
+    /// When to look for old entries again.
+    pub fn next_expiry(&self, now: u64) -> Option<u64> {
+        let timeout = self.bounds.timeout_ns;
+        (timeout > 0).then(|| now.saturating_add(timeout.saturating_add(SECOND)))
+    }
+
     /// The entry of an address; when the table is full the oldest one makes room.
-    pub fn ensure(&mut self, ip: Ipv4Addr, now: u64) -> &mut Entry {
+    fn ensure(&mut self, ip: Ipv4Addr, now: u64) -> &mut Entry {
         if !self.by_ip.contains_key(&ip) {
             while self.by_ip.len() >= self.bounds.entries.max(1) {
-                let Some((_, oldest)) = self.by_age.first().copied() else {
+                let Some((_, _, oldest)) = self.by_age.first().copied() else {
                     break;
                 };
                 self.remove(oldest);
             }
-            self.by_age.insert((now, ip));
+            self.last_rank += 1;
+            self.by_age.insert((now, self.last_rank, ip));
         }
+        let rank = self.last_rank;
         self.by_ip.entry(ip).or_insert_with(|| Entry {
             live_ns: now,
+            rank,
             ..Entry::default()
         })
+    }
+
+    /// Gives an entry another age; `rank` says where it is among entries of that age.
+    fn set_age(&mut self, ip: Ipv4Addr, live_ns: u64, rank: i64) {
+        if let Some(entry) = self.by_ip.get_mut(&ip) {
+            self.by_age.remove(&(entry.live_ns, entry.rank, ip));
+            (entry.live_ns, entry.rank) = (live_ns, rank);
+            self.by_age.insert((live_ns, rank, ip));
+        }
     }
 
     /// Notes the address of a host; returns the packets that waited for it.
     pub fn insert(&mut self, ip: Ipv4Addr, mac: [u8; 6], now: u64) -> Batch {
         let entry = self.ensure(ip, now);
-        let before = core::mem::replace(&mut entry.live_ns, now);
-        (entry.mac, entry.queried_ns) = (Some(mac), None);
+        (entry.mac, entry.queried_ns, entry.queries) = (Some(mac), None, 0);
         let ready = core::mem::take(&mut entry.waiting);
-        self.by_age.remove(&(before, ip));
-        self.by_age.insert((now, ip));
         self.waiting -= ready.len();
+        self.last_rank += 1;
+        self.set_age(ip, now, self.last_rank);
         ready
     }
 
-    /// Lets a packet wait for an address. A full table drops what waited longest.
-    pub fn wait(&mut self, ip: Ipv4Addr, packet: Packet, now: u64) {
-        if self
-            .by_ip
-            .get(&ip)
-            .is_some_and(|e| e.waiting.len() >= self.bounds.packets_per_entry)
-        {
-            self.drops += 1;
-            return;
+    /// Lets packets go on waiting.
+    fn put_back(&mut self, ip: Ipv4Addr, mut waiting: Batch) {
+        if let Some(entry) = self.by_ip.get_mut(&ip) {
+            self.waiting += waiting.len();
+            entry.waiting.append(&mut waiting);
         }
-        while self.waiting >= self.bounds.packets {
-            let oldest = self
-                .by_age
-                .iter()
-                .map(|(_, ip)| *ip)
-                .find(|ip| !self.by_ip[ip].waiting.is_empty());
-            let Some(entry) = oldest.and_then(|ip| self.by_ip.get_mut(&ip)) else {
-                break;
-            };
-            entry.waiting.pop_front();
-            self.waiting -= 1;
+    }
+
+    /// Lets a packet wait for an address; returns whether to ask for it.
+    pub fn wait(&mut self, ip: Ipv4Addr, packet: Packet, now: u64) -> bool {
+        let live_ns = self.ensure(ip, now).live_ns;
+        // an address that is asked for is no older than the oldest that are good
+        if self.is_expired(live_ns, now) {
+            self.first_rank -= 1;
+            self.set_age(ip, now - self.bounds.timeout_ns, self.first_rank);
+        }
+        let entry = self.by_ip.get(&ip).expect("ensured above");
+        if entry.waiting.len() >= self.bounds.packets_per_entry {
             self.drops += 1;
+            return false;
+        }
+        self.waiting += 1;
+        if self.waiting > self.bounds.packets {
+            self.slim(now);
         }
         self.ensure(ip, now).waiting.push_back(packet);
-        self.waiting += 1;
+        self.may_query(ip, now)
+    }
+
+    /// Makes room for packets: those for the oldest entries go.
+    fn slim(&mut self, now: u64) {
+        self.expire(now);
+        let Bounds {
+            packets,
+            slim_factor,
+            ..
+        } = self.bounds;
+        let kept = (packets - packets / slim_factor).max(1);
+        let ages = self.by_age.iter();
+        let oldest: Vec<_> = ages.map(|(_, _, ip)| *ip).collect();
+        for ip in oldest {
+            let excess = self.waiting.saturating_sub(kept);
+            let Some(entry) = self.by_ip.get_mut(&ip).filter(|_| excess > 0) else {
+                break;
+            };
+            let dropped = entry.waiting.drain_front(excess).count();
+            self.waiting -= dropped;
+            self.drops += dropped as u64;
+        }
     }
 
     /// Whether it is time to ask for an address (again); if so, that is noted.
     pub fn may_query(&mut self, ip: Ipv4Addr, now: u64) -> bool {
         let entry = self.ensure(ip, now);
+        let interval = match entry.queries {
+            PATIENT_QUERIES.. => PATIENT_INTERVAL_NS,
+            _ => QUERY_INTERVAL_NS,
+        };
         let due = entry
             .queried_ns
-            .is_none_or(|at| now.saturating_sub(at) >= QUERY_INTERVAL_NS);
+            .is_none_or(|at| now.saturating_sub(at) >= interval);
         if due {
             entry.queried_ns = Some(now);
+            entry.queries = entry.queries.saturating_add(1);
         }
         due
     }
 
-    pub fn text(&self, now: u64) -> String {
-        let line = |(live, ip): &(u64, Ipv4Addr)| {
+    fn text(&self, now: u64) -> String {
+        let line = |(live, _, ip): &(u64, i64, Ipv4Addr)| {
             let known = u8::from(self.known(*ip, now).is_some());
             let mac = EtherAddr(self.by_ip[ip].mac.unwrap_or(ether::BROADCAST));
-            let age_ms = now.saturating_sub(*live) / 1_000_000;
+            let age_us = now.saturating_sub(*live) / 1000;
             format!(
-                "{ip} {known} {mac} {}.{:03}\n",
-                age_ms / 1000,
-                age_ms % 1000
+                "{ip} {known} {mac} {}.{:06}\n",
+                age_us / 1_000_000,
+                age_us % 1_000_000
             )
         };
         self.by_age.iter().map(line).collect()
+    }
+
+    /// Packets that were dropped while they waited, or because too many did.
+    pub fn drops(&self) -> u64 {
+        self.drops
+    }
+
+    /// Handlers of elements with a table; `drops` is left to them.
+    pub fn read(&self, handler: &str, now: u64) -> Text {
+        match handler {
+            "table" => Ok(self.text(now)),
+            "count" => text(self.by_ip.len()),
+            "length" => text(self.waiting),
+            _ => undeclared(handler),
+        }
+    }
+}
+
+/// The value of a handler `insert`: `IP ETH`.
+pub fn insertion(view: &View<'_>, value: &str) -> Result<(Ipv4Addr, [u8; 6]), HandlerError> {
+    match split_words(value).as_slice() {
+        [ip, mac] => Ok((view.parse(ip)?, view.parse::<EtherAddr>(mac)?.0)),
+        _ => Err(HandlerError::rejected("expected \"IP ETH\"")),
+    }
+}
+
+/// The element that only holds a table.
+pub struct ARPTable {
+    pub table: Shared,
+}
+
+impl Element for ARPTable {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.run_timer(ctx);
+        Ok(())
+    }
+
+    fn run_timer(&mut self, ctx: &mut Context<'_>) {
+        let mut table = self.table.borrow_mut();
+        table.expire(ctx.now_ns());
+        if let Some(at) = table.next_expiry(ctx.now_ns()) {
+            ctx.set_timer(at);
+        }
+    }
+
+    fn read(&self, view: &View<'_>, handler: &str, _param: &str) -> Text {
+        let table = self.table.borrow();
+        match handler {
+            "drops" => text(table.drops()),
+            _ => table.read(handler, view.now_ns),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "clear" => on_write(|me: &mut Self, _| me.table.borrow_mut().clear()),
+            "delete" => on_value(view, value, |me: &mut Self, ip, _| {
+                me.table.borrow_mut().remove(ip);
+            }),
+            "insert" => {
+                let (ip, mac) = insertion(view, value)?;
+                Ok(Change::of(move |me: &mut Self, ctx| {
+                    let mut table = me.table.borrow_mut();
+                    // those that wait are sent by whoever put them there
+                    let waiting = table.insert(ip, mac, ctx.now_ns());
+                    table.put_back(ip, waiting);
+                }))
+            }
+            _ => undeclared(handler),
+        }
+    }
+
+    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+            self.table
+                .borrow_mut()
+                .take_from(&mut old.table.borrow_mut());
+        }
     }
 }
 
@@ -167,7 +377,8 @@ mod tests {
         Table::new(Bounds {
             timeout_ns: 100,
             packets,
-            packets_per_entry: 2,
+            slim_factor: 2,
+            packets_per_entry: 3,
             entries,
         })
     }
@@ -183,33 +394,29 @@ mod tests {
             t.insert(ip(n), [1; 6], u64::from(n));
         }
         assert_eq!(t.by_ip.len(), 3);
-        assert_eq!((t.known(ip(1), 5), t.known(ip(4), 5)), (None, Some([1; 6])));
-        assert_eq!(t.known(ip(4), 104), None, "entries expire");
+        assert_eq!(
+            (t.known(ip(1), 5), t.known(ip(4), 5)),
+            (None, Some(([1; 6], 4)))
+        );
+        assert_eq!(t.known(ip(4), 104), Some(([1; 6], 4)));
+        assert_eq!(t.known(ip(4), 105), None, "entries expire");
         assert_eq!(t.by_age.len(), 3);
+        t.expire(104);
+        assert_eq!(t.by_ip.len(), 1);
     }
 
     #[test]
     fn waiting_packets_are_bounded_and_come_out_in_order() {
-        let (mut t, mut pool) = (table(9, 3), PacketPool::new(100));
+        let (mut t, mut pool) = (table(9, 4), PacketPool::new(100));
         for n in 1..=5u8 {
             let packet = pool.packet_from(&[n]).unwrap();
             t.wait(ip(u32::from(n % 2) + 1), packet, 1);
         }
-        assert_eq!(
-            (
-                t.waiting,
-                t.by_ip.values().map(|e| e.waiting.len()).sum::<usize>()
-            ),
-            (3, 3)
-        );
-        assert_eq!(t.drops, 2);
-        let ready: Vec<u8> = t
-            .insert(ip(2), [2; 6], 2)
-            .into_iter()
-            .map(|p| p.data()[0])
-            .collect();
-        assert!(ready.is_sorted());
-        t.remove(ip(1));
+        // the fifth, for entry 2, was one too many: half of four stay, the youngest entry's
+        assert_eq!((t.waiting, t.drops, pool.in_use()), (2, 3, 2));
+        let ready = t.insert(ip(2), [2; 6], 2).into_iter();
+        assert_eq!(ready.map(|p| p.data()[0]).collect::<Vec<_>>(), [5]);
+        t.clear();
         assert_eq!((t.waiting, pool.in_use()), (0, 0));
     }
 
@@ -218,6 +425,8 @@ mod tests {
         let mut t = table(9, 9);
         assert!(t.may_query(ip(1), 5));
         assert!(!t.may_query(ip(1), 5 + QUERY_INTERVAL_NS - 1));
-        assert!(t.may_query(ip(1), 5 + QUERY_INTERVAL_NS));
+        let asked = (1..100).filter(|n| t.may_query(ip(1), 5 + n * QUERY_INTERVAL_NS));
+        // nine more in the first second, then one every two seconds
+        assert_eq!(asked.count(), 9 + 4);
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a router does to the options of IP headers: record route and timestamps (RFC 791, section 3.1).
+pub mod source_route;
+
 use click_wire::ipv4::{HEADER, View as Header};
 
 use crate::prelude::*;

@@ -2,28 +2,33 @@
 //! Puts Ethernet headers in front of IP packets; finds the addresses with ARP.
 //!
 //! # Synopsis
-//! `ARPQuerier(IP, ETH [, CAPACITY, ENTRY_CAPACITY, ENTRY_PACKET_CAPACITY, TIMEOUT, POLL_TIMEOUT, BROADCAST,
-//! BROADCAST_POLL])` or `ARPQuerier(NAME, ...)` with a name that stands for both. IP and ETH are this host's;
-//! `IP/PREFIX` also gives the broadcast address, as BROADCAST does. At most CAPACITY packets (default 2048) wait,
-//! ENTRY_PACKET_CAPACITY for one address (default 0: no limit of its own), ENTRY_CAPACITY entries (default 0: the
-//! router's limit of table entries). An entry is good for TIMEOUT (default 5 min), asked for again after
-//! POLL_TIMEOUT (default 1 min, 0: never), by broadcast with BROADCAST_POLL (default false).
+//! `ARPQuerier(IP, ETH [, CAPACITY, ENTRY_CAPACITY, ENTRY_PACKET_CAPACITY, CAPACITY_SLIM_FACTOR, TIMEOUT, TABLE,
+//! POLL_TIMEOUT, BROADCAST, BROADCAST_POLL])` or `ARPQuerier(NAME, ...)` with a name that stands for both. IP and ETH are
+//! this host's; `IP/PREFIX` also gives the broadcast address, as BROADCAST does. At most CAPACITY packets (default 2048)
+//! wait; when there are more, one in CAPACITY_SLIM_FACTOR (default 2), the oldest entries' first, is dropped.
+//! ENTRY_PACKET_CAPACITY may wait for one address (default 0: no limit of its own). There are ENTRY_CAPACITY entries
+//! (default 0: the router's limit of table entries), good for TIMEOUT (default 5 min, 0: forever). TABLE names an
+//! `ARPTable` that is used instead, with its limits. A known address is asked for again after POLL_TIMEOUT (default 1 min,
+//! 0: never), by broadcast with BROADCAST_POLL (default false).
 //! # Ports
 //! 2/1-2, push. Input 0 takes IP packets with their destination annotation set, input 1 frames with ARP replies.
 //! Output 0 sends frames; queries go to output 1 if it is connected. Packets for an unknown address wait until it
-//! is known; at most ten queries a second are sent for it.
+//! is known; ten queries a second are sent for it at first, then one every two seconds.
 //! # Handlers
 //! * `table` (read): address, whether known, Ethernet address, age in seconds. `count` (read): entries.
 //! * `length` (read): packets that wait. `queries`, `responses`, `drops` (read), `stats` (read): what happened.
-//! * `ipaddr` (read, write): IP. `broadcast` (read).
-//! * `insert` (write): `IP ETH`. `delete` (write): `IP`. `clear` (write).
+//! * `ipaddr`, `broadcast` (read, write): IP, and the broadcast address.
+//! * `insert` (write): `IP ETH`. `delete` (write): `IP`. `clear` (write): the counts, too.
 //! # Example
 //! `... -> CheckIPHeader -> arp :: ARPQuerier(10.0.0.1/24, vif0) -> ToDevice(0); c[1] -> [1] arp;`
-use click_core::text::split_words;
+use alloc::rc::Rc;
+use core::cell::RefCell;
+
+use click_core::anno;
 use click_core::value::Verbatim;
 use click_wire::{arp, ether};
 
-use crate::arp_table::{Bounds, Table};
+use crate::arp_table::{self, ARPTable, Bounds, Shared, Table};
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -34,10 +39,12 @@ pub static ELEMENT: Class = Class {
     args: &[
         mandatory("IP"),
         optional("ETH"),
-        keyword("CAPACITY"),
-        keyword("ENTRY_CAPACITY"),
-        keyword("ENTRY_PACKET_CAPACITY"),
-        keyword("TIMEOUT"),
+        arp_table::KEYWORDS[0],
+        arp_table::KEYWORDS[1],
+        arp_table::KEYWORDS[2],
+        arp_table::KEYWORDS[3],
+        arp_table::KEYWORDS[4],
+        keyword("TABLE"),
         keyword("POLL_TIMEOUT"),
         keyword("BROADCAST"),
         keyword("BROADCAST_POLL"),
@@ -51,7 +58,7 @@ pub static ELEMENT: Class = Class {
         read("drops"),
         read("stats"),
         read_write("ipaddr"),
-        read("broadcast"),
+        read_write("broadcast"),
         write("insert"),
         write("delete"),
         write("clear"),
@@ -71,20 +78,12 @@ fn build(a: &mut Args<'_>) -> Built {
             .and_then(|text| a.parse::<EtherAddr>("ETH", text)),
         given => given.flatten(),
     };
-    let (capacity, entry_packets) = (
-        a.or("CAPACITY", 2048usize),
-        a.or("ENTRY_PACKET_CAPACITY", 0usize),
-    );
-    let entries = a.or("ENTRY_CAPACITY", 0usize);
-    let (timeout, poll) = (
-        a.or("TIMEOUT", Span { ns: 300 * SECOND }),
-        a.or("POLL_TIMEOUT", Span { ns: 60 * SECOND }),
-    );
+    let (bounds, shared) = (Bounds::argument(a), a.opt("TABLE"));
+    let poll = a.or("POLL_TIMEOUT", Span { ns: 60 * SECOND });
     let (broadcast, broadcast_poll) = (
         a.opt::<Ipv4Addr>("BROADCAST"),
         a.or("BROADCAST_POLL", false),
     );
-    let limit = a.environment().limits.table_entries;
     let prefix = prefix?;
     Some(Box::new(ARPQuerier {
         ip: prefix.address,
@@ -92,21 +91,12 @@ fn build(a: &mut Args<'_>) -> Built {
         broadcast: broadcast?.or_else(|| broadcast_of(prefix)),
         broadcast_poll: broadcast_poll?,
         poll_ns: poll?.ns,
-        table: Table::new(Bounds {
-            timeout_ns: timeout?.ns,
-            packets: or_unlimited(capacity?),
-            packets_per_entry: or_unlimited(entry_packets?),
-            entries: or_unlimited(entries?).min(limit),
-        }),
+        table: Rc::new(RefCell::new(Table::new(bounds?))),
+        shared: shared?,
         queries: 0,
         responses: 0,
         drops: 0,
     }))
-}
-
-/// 0 means that there is no limit.
-fn or_unlimited(n: usize) -> usize {
-    if n == 0 { usize::MAX } else { n }
 }
 
 fn broadcast_of(prefix: Prefix) -> Option<Ipv4Addr> {
@@ -120,14 +110,27 @@ struct ARPQuerier {
     broadcast: Option<Ipv4Addr>,
     broadcast_poll: bool,
     poll_ns: u64,
-    table: Table,
+    table: Shared,
+    /// The element whose table it is, if it is not its own.
+    shared: Option<String>,
     queries: u64,
     responses: u64,
     drops: u64,
 }
 
+/// What to do with an IP packet.
+enum Way {
+    /// Send it there.
+    To([u8; 6]),
+    /// Send it there, and ask whether that is still right.
+    Poll([u8; 6]),
+    Ask,
+    Nowhere,
+}
+
 impl ARPQuerier {
-    fn query(&mut self, ctx: &mut Context<'_>, ip: Ipv4Addr, to: [u8; 6]) {
+    /// Asks for the address of `packet`'s destination.
+    fn query(&mut self, ctx: &mut Context<'_>, about: &Asked, to: [u8; 6]) {
         let Some(mut packet) = ctx.pool().alloc(ether::HEADER + arp::LENGTH) else {
             return;
         };
@@ -136,40 +139,36 @@ impl ARPQuerier {
             sender_mac: self.mac,
             sender_ip: self.ip,
             target_mac: [0; 6],
-            target_ip: ip,
+            target_ip: about.ip,
         };
         request.emit_frame(self.mac, to, packet.data_mut());
         packet.set_mac_offset(0);
-        packet.set_timestamp_ns(ctx.now_ns());
+        packet.set_network(ether::HEADER, arp::LENGTH);
+        packet.set_timestamp_ns(about.timestamp_ns);
+        packet.anno_mut().set_u16(anno::VLAN_TCI, about.vlan);
         self.queries += 1;
         ctx.push_one(ctx.outputs() - 1, packet);
     }
 
-    /// The Ethernet address for an IP address; `None` if it has to be asked for.
-    fn resolve(&mut self, ctx: &mut Context<'_>, ip: Ipv4Addr) -> Option<[u8; 6]> {
-        let now = ctx.now_ns();
-        if let Some(mac) = self.table.known(ip, now) {
-            let age = now.saturating_sub(self.table.by_ip[&ip].live_ns);
-            if self.poll_ns > 0 && age >= self.poll_ns && self.table.may_query(ip, now) {
-                self.query(
-                    ctx,
-                    ip,
-                    if self.broadcast_poll {
-                        ether::BROADCAST
-                    } else {
-                        mac
-                    },
-                );
-            }
-            return Some(mac);
+    fn way(&self, ip: Ipv4Addr, now: u64) -> Way {
+        let mut table = self.table.borrow_mut();
+        if let Some((mac, since)) = table.known(ip, now) {
+            let old = self.poll_ns > 0 && now.saturating_sub(since) >= self.poll_ns;
+            return match old && table.may_query(ip, now) {
+                true => Way::Poll(mac),
+                false => Way::To(mac),
+            };
         }
         if ip.is_broadcast() || Some(ip) == self.broadcast {
-            return Some(ether::BROADCAST);
+            return Way::To(ether::BROADCAST);
         }
         // RFC 1112, section 6.4
         let [_, b, c, d] = ip.octets();
-        ip.is_multicast()
-            .then_some([0x01, 0x00, 0x5e, b & 0x7f, c, d])
+        match ip {
+            _ if ip.is_multicast() => Way::To([0x01, 0x00, 0x5e, b & 0x7f, c, d]),
+            _ if ip.is_unspecified() || self.ip.is_unspecified() => Way::Nowhere,
+            _ => Way::Ask,
+        }
     }
 
     fn encapsulate(&self, packet: &mut Packet, destination: [u8; 6]) -> bool {
@@ -186,32 +185,55 @@ impl ARPQuerier {
         true
     }
 
+    fn nowhere(&mut self, ctx: &mut Context<'_>) {
+        if self.drops == 0 {
+            let line = format!("{}: packet without a destination annotation", ctx.name());
+            ctx.print(&line);
+        }
+        self.drops += 1;
+    }
+
+    fn send(&mut self, run: &mut Batch, mut packet: Packet, to: [u8; 6]) {
+        match self.encapsulate(&mut packet, to) {
+            true => run.push_back(packet),
+            false => self.drops += 1,
+        }
+    }
+
     fn ip_packets(&mut self, ctx: &mut Context<'_>, mut batch: Batch) {
-        let mut run = ctx.batch();
-        for mut packet in batch.drain_front(usize::MAX) {
-            let ip = Ipv4Addr::from(packet.anno().dst_ip());
-            if ip.is_unspecified() {
-                if self.drops == 0 {
-                    let line = format!("{}: packet without a destination annotation", ctx.name());
-                    ctx.print(&line);
+        let (mut run, now) = (ctx.batch(), ctx.now_ns());
+        for packet in batch.drain_front(usize::MAX) {
+            let about = Asked::of(&packet);
+            match self.way(about.ip, now) {
+                Way::To(mac) => self.send(&mut run, packet, mac),
+                Way::Nowhere => self.nowhere(ctx),
+                Way::Poll(mac) => {
+                    self.flush(ctx, &mut run);
+                    let to = if self.broadcast_poll {
+                        ether::BROADCAST
+                    } else {
+                        mac
+                    };
+                    self.query(ctx, &about, to);
+                    self.send(&mut run, packet, mac);
                 }
-                self.drops += 1;
-            } else if let Some(mac) = self.resolve(ctx, ip) {
-                if self.encapsulate(&mut packet, mac) {
-                    run.push_back(packet);
-                } else {
-                    self.drops += 1;
-                }
-            } else {
-                let now = ctx.now_ns();
-                self.table.wait(ip, packet, now);
-                if self.table.may_query(ip, now) {
-                    self.query(ctx, ip, ether::BROADCAST);
+                Way::Ask => {
+                    let ask = self.table.borrow_mut().wait(about.ip, packet, now);
+                    if ask {
+                        self.flush(ctx, &mut run);
+                        self.query(ctx, &about, ether::BROADCAST);
+                    }
                 }
             }
         }
         ctx.push(0, run);
         ctx.recycle(batch);
+    }
+
+    /// What came before a query goes before it.
+    fn flush(&self, ctx: &mut Context<'_>, run: &mut Batch) {
+        let next = ctx.batch();
+        ctx.push(0, core::mem::replace(run, next));
     }
 
     fn reply(&mut self, ctx: &mut Context<'_>, frame: &[u8]) {
@@ -226,13 +248,53 @@ impl ARPQuerier {
     }
 
     fn learn(&mut self, ctx: &mut Context<'_>, ip: Ipv4Addr, mac: [u8; 6]) {
-        let mut ready = self.table.insert(ip, mac, ctx.now_ns());
+        let mut ready = self.table.borrow_mut().insert(ip, mac, ctx.now_ns());
         ready.retain_mut(|packet| self.encapsulate(packet, mac));
         ctx.push(0, ready);
     }
 }
 
+/// What a query is about.
+struct Asked {
+    ip: Ipv4Addr,
+    timestamp_ns: u64,
+    vlan: u16,
+}
+
+impl Asked {
+    fn of(packet: &Packet) -> Self {
+        Self {
+            ip: packet.anno().dst_ip().into(),
+            timestamp_ns: packet.timestamp_ns(),
+            vlan: packet.anno().u16(anno::VLAN_TCI),
+        }
+    }
+}
+
 impl Element for ARPQuerier {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        let Some(name) = &self.shared else {
+            self.run_timer(ctx);
+            return Ok(());
+        };
+        let table = ctx.peer(name, |e| {
+            let table = e.as_any().downcast_ref::<ARPTable>();
+            table.map(|t| Rc::clone(&t.table))
+        });
+        let missing = || format!("TABLE: \"{name}\" is not an ARPTable");
+        self.table = table.flatten().ok_or_else(missing)?;
+        Ok(())
+    }
+
+    /// Old entries of its own table go.
+    fn run_timer(&mut self, ctx: &mut Context<'_>) {
+        let mut table = self.table.borrow_mut();
+        table.expire(ctx.now_ns());
+        if let Some(at) = table.next_expiry(ctx.now_ns()) {
+            ctx.set_timer(at);
+        }
+    }
+
     fn push(&mut self, ctx: &mut Context<'_>, port: usize, mut batch: Batch) {
         if port == 0 {
             return self.ip_packets(ctx, batch);
@@ -244,11 +306,9 @@ impl Element for ARPQuerier {
     }
 
     fn read(&self, view: &View<'_>, handler: &str, _param: &str) -> Text {
-        let drops = self.drops + self.table.drops;
+        let table = self.table.borrow();
+        let drops = self.drops + table.drops();
         match handler {
-            "table" => Ok(self.table.text(view.now_ns)),
-            "count" => text(self.table.by_ip.len()),
-            "length" => text(self.table.waiting),
             "queries" => text(self.queries),
             "responses" => text(self.responses),
             "drops" => text(drops),
@@ -258,28 +318,25 @@ impl Element for ARPQuerier {
             )),
             "ipaddr" => text(self.ip),
             "broadcast" => text(self.broadcast.unwrap_or(Ipv4Addr::BROADCAST)),
-            _ => undeclared(handler),
+            _ => table.read(handler, view.now_ns),
         }
     }
 
     fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
         match handler {
             "ipaddr" => on_value(view, value, |me: &mut Self, ip, _| me.ip = ip),
+            "broadcast" => on_value(view, value, |me: &mut Self, ip, _| me.broadcast = Some(ip)),
             "clear" => on_write(|me: &mut Self, _| {
-                for ip in me.table.by_ip.keys().copied().collect::<Vec<_>>() {
-                    me.table.remove(ip);
-                }
+                me.table.borrow_mut().clear();
+                (me.queries, me.responses, me.drops) = (0, 0, 0);
             }),
-            "delete" => on_value(view, value, |me: &mut Self, ip, _| me.table.remove(ip)),
-            "insert" => match split_words(value).as_slice() {
-                [ip, mac] => {
-                    let (ip, mac) = (view.parse::<Ipv4Addr>(ip)?, view.parse::<EtherAddr>(mac)?);
-                    Ok(Change::of(move |me: &mut Self, ctx| {
-                        me.learn(ctx, ip, mac.0)
-                    }))
-                }
-                _ => Err(HandlerError::rejected("expected \"IP ETH\"")),
-            },
+            "delete" => on_value(view, value, |me: &mut Self, ip, _| {
+                me.table.borrow_mut().remove(ip);
+            }),
+            "insert" => {
+                let (ip, mac) = arp_table::insertion(view, value)?;
+                Ok(Change::of(move |me: &mut Self, ctx| me.learn(ctx, ip, mac)))
+            }
             _ => undeclared(handler),
         }
     }
@@ -289,8 +346,15 @@ impl Element for ARPQuerier {
         let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
             return;
         };
-        if (old.ip, old.mac) == (self.ip, self.mac) && self.table.by_ip.is_empty() {
-            self.table.take_from(&mut old.table);
+        if (old.ip, old.mac) != (self.ip, self.mac) {
+            return;
+        }
+        (self.queries, self.responses, self.drops) = (old.queries, old.responses, old.drops);
+        let own = self.shared.is_none() && old.shared.is_none();
+        if own && self.table.borrow().is_empty() {
+            self.table
+                .borrow_mut()
+                .take_from(&mut old.table.borrow_mut());
         }
     }
 }

@@ -3,18 +3,18 @@
 //!
 //! # Synopsis
 //! `ARPResponder(PREFIX [PREFIX ...] ETH, ...)`: requests for an address in a PREFIX are answered with ETH;
-//! the longest prefix wins. A name that stands for both (see `AddressInfo`) may stand alone.
+//! the longest prefix wins, and of equal ones the last, with a warning. A name that stands for both (see `AddressInfo`) may stand alone.
 //! # Ports
 //! 1/1-2, agnostic. The input takes whole frames. Output 1 (push) gets those it has no answer for;
 //! they are dropped if it is not connected.
 //! # Handlers
 //! * `table` (read): the entries. `lookup` (read with an address as parameter): the address it would answer.
 //! * `add` (write): entries as in the arguments. `remove` (write): a prefix.
+//! * `config` (read, write): all entries, as in the arguments.
 //! # Example
 //! `c :: Classifier(12/0806 20/0001, -); c -> ARPResponder(10.0.0.1 vif0) -> ToDevice(0);`
 use click_core::Surroundings;
-use click_core::text::split_words;
-use click_core::value::mask_of;
+use click_core::text::{split_args, split_words};
 use click_wire::{arp, ether};
 
 use crate::prelude::*;
@@ -24,26 +24,29 @@ pub static ELEMENT: Class = Class {
     ports: "1/1-2",
     processing: "a/ah",
     args: &[rest("PREFIX")],
-    handlers: &[read("table"), read("lookup"), write("add"), write("remove")],
+    handlers: &[
+        read("table"),
+        read("lookup"),
+        write("add"),
+        write("remove"),
+        read_write("config"),
+    ],
     build: |a| {
-        let (mut table, lines, limits) = (Vec::new(), a.rest().to_vec(), a.environment().limits);
+        let (at, lines) = (a.surroundings(), a.rest().to_vec());
+        let mut list = Vec::new();
         for line in &lines {
-            match entries(line, a.surroundings()) {
-                Ok(list) => table.extend(list),
+            match entries(line, at) {
+                Ok(entries) => list.extend(entries),
                 Err(message) => a.error("PREFIX", message),
             }
         }
-        if table.len() > limits.table_entries {
-            a.error(
-                "PREFIX",
-                format!(
-                    "{} entries, the limit is {}",
-                    table.len(),
-                    limits.table_entries
-                ),
-            );
+        match Table::new(list, at) {
+            Ok(table) => Some(Box::new(ARPResponder { table })),
+            Err(message) => {
+                a.error("PREFIX", message);
+                None
+            }
         }
-        Some(Box::new(ARPResponder { table }))
     },
     ..Class::DEFAULT
 };
@@ -66,27 +69,99 @@ fn entries(line: &str, at: Surroundings<'_>) -> Result<Vec<Entry>, String> {
     } else {
         others
     };
-    prefixes
-        .iter()
-        .map(|p| {
-            Ok(Entry {
-                prefix: Prefix::from_arg(p, at)?,
-                mac,
-            })
+    let entry = |word: &String| {
+        let Prefix { address, mask } = Prefix::from_arg(word, at)?;
+        let address = Ipv4Addr::from(u32::from(address) & u32::from(mask));
+        Ok(Entry {
+            prefix: Prefix { address, mask },
+            mac,
         })
-        .collect()
+    };
+    prefixes.iter().map(entry).collect()
+}
+
+/// Entries, one for a prefix, the longest prefixes first.
+struct Table {
+    entries: Vec<Entry>,
+    /// Prefixes that were given more than once.
+    repeated: Vec<Prefix>,
+}
+
+impl Table {
+    /// Of entries for the same prefix the last one counts.
+    fn new(mut entries: Vec<Entry>, at: Surroundings<'_>) -> Result<Self, String> {
+        let limit = at.environment.limits.table_entries;
+        if entries.len() > limit {
+            return Err(format!("{} entries, the limit is {limit}", entries.len()));
+        }
+        entries.reverse();
+        entries.sort_by_key(|e| (!u32::from(e.prefix.mask), u32::from(e.prefix.address)));
+        let mut repeated = Vec::new();
+        entries.dedup_by(|later, first| {
+            let same = later.prefix == first.prefix;
+            if same {
+                repeated.push(first.prefix);
+            }
+            same
+        });
+        Ok(Self { entries, repeated })
+    }
+
+    fn text(&self) -> String {
+        let line = |e: &Entry| format!("{} {}\n", show(e.prefix), e.mac);
+        self.entries.iter().map(line).collect()
+    }
 }
 
 struct ARPResponder {
-    table: Vec<Entry>,
+    table: Table,
 }
 
 impl ARPResponder {
     fn lookup(&self, address: Ipv4Addr) -> Option<EtherAddr> {
-        let fitting = self.table.iter().filter(|e| e.prefix.contains(address));
-        fitting
-            .max_by_key(|e| u32::from(e.prefix.mask))
-            .map(|e| e.mac)
+        let mut entries = self.table.entries.iter();
+        let entry = entries.find(|e| e.prefix.contains(address))?;
+        Some(entry.mac)
+    }
+
+    /// Says which prefixes were given more than once.
+    fn warn(&self, ctx: &mut Context<'_>) {
+        if self.table.repeated.is_empty() {
+            return;
+        }
+        ctx.print(&format!(
+            "While configuring '{} :: ARPResponder':",
+            ctx.name()
+        ));
+        for prefix in &self.table.repeated {
+            ctx.print(&format!(
+                "  warning: multiple entries for {}",
+                show(*prefix)
+            ));
+        }
+    }
+
+    /// What entries are with some more.
+    fn with(&self, more: Vec<Entry>, view: &View<'_>) -> Result<Table, HandlerError> {
+        let all = self.table.entries.iter().copied().chain(more).collect();
+        let table = Table::new(all, view.surroundings).map_err(HandlerError::rejected)?;
+        Ok(Table {
+            repeated: Vec::new(),
+            ..table
+        })
+    }
+
+    fn without(&self, prefix: Prefix) -> Result<Table, HandlerError> {
+        let kept = self.table.entries.iter().filter(|e| e.prefix != prefix);
+        let entries: Vec<_> = kept.copied().collect();
+        if entries.len() == self.table.entries.len() {
+            let message = format!("no entry for {}", show(prefix));
+            return Err(HandlerError::rejected(message));
+        }
+        Ok(Table {
+            entries,
+            repeated: Vec::new(),
+        })
     }
 
     fn answer(&self, frame: &[u8]) -> Option<(arp::Repr, [u8; 6])> {
@@ -109,6 +184,11 @@ impl ARPResponder {
 }
 
 impl Element for ARPResponder {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.warn(ctx);
+        Ok(())
+    }
+
     /// The request's buffer becomes the reply.
     fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
         let Some((reply, mac)) = self.answer(packet.data()) else {
@@ -117,16 +197,14 @@ impl Element for ARPResponder {
         packet.take(packet.len() - ether::HEADER - arp::LENGTH);
         reply.emit_frame(mac, reply.target_mac, packet.data_mut());
         packet.set_mac_offset(0);
+        packet.set_timestamp_ns(0);
+        packet.set_network(ether::HEADER, arp::LENGTH);
         Out::Port(0, packet)
     }
 
     fn read(&self, view: &View<'_>, handler: &str, param: &str) -> Text {
         match handler {
-            "table" => Ok(self
-                .table
-                .iter()
-                .map(|e| format!("{} {}\n", show(e.prefix), e.mac))
-                .collect()),
+            "table" => Ok(self.table.text()),
             "lookup" => {
                 let address = view.parse::<Ipv4Addr>(param.trim())?;
                 Ok(self
@@ -138,38 +216,33 @@ impl Element for ARPResponder {
     }
 
     fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
+        let table = match handler {
             "add" => {
-                let new = entries(value, view.surroundings).map_err(HandlerError::rejected)?;
-                let limit = view.surroundings.environment.limits.table_entries;
-                if self.table.len() + new.len() > limit {
-                    return Err(HandlerError::rejected(format!(
-                        "the table is full, the limit is {limit} entries"
-                    )));
-                }
-                Ok(Change::of(move |me: &mut Self, _| me.table.extend(new)))
+                let more = entries(value, view.surroundings).map_err(HandlerError::rejected)?;
+                self.with(more, view)?
             }
             "remove" => {
-                let prefix = view.parse::<Prefix>(value)?;
-                if self.table.iter().all(|e| e.prefix != prefix) {
-                    return Err(HandlerError::rejected(format!(
-                        "no entry for {}",
-                        show(prefix)
-                    )));
-                }
-                Ok(Change::of(move |me: &mut Self, _| {
-                    me.table.retain(|e| e.prefix != prefix)
-                }))
+                let Prefix { address, mask } = view.parse(value)?;
+                let address = Ipv4Addr::from(u32::from(address) & u32::from(mask));
+                self.without(Prefix { address, mask })?
             }
-            _ => undeclared(handler),
-        }
+            "config" => {
+                let lines = split_args(value);
+                let parsed = lines.iter().map(|line| entries(line, view.surroundings));
+                let parsed: Result<Vec<_>, _> = parsed.collect();
+                let list = parsed.map_err(HandlerError::rejected)?.concat();
+                Table::new(list, view.surroundings).map_err(HandlerError::rejected)?
+            }
+            _ => return undeclared(handler),
+        };
+        Ok(Change::of(move |me: &mut Self, ctx| {
+            me.table = table;
+            me.warn(ctx);
+        }))
     }
 }
 
 fn show(prefix: Prefix) -> String {
-    if prefix.mask == mask_of(32) {
-        return prefix.address.to_string();
-    }
     format!(
         "{}/{}",
         prefix.address,

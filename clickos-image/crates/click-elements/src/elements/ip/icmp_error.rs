@@ -5,10 +5,11 @@
 //! `ICMPError(SRC, TYPE [, CODE, BADADDRS, MTU, PMTU, SET_FIX_ANNO])`: the answer comes from SRC and has TYPE and CODE
 //! (default 0), numbers or names such as `unreachable, host`, `timeexceeded`, `13` (administratively prohibited). It
 //! contains the start of the packet and is at most MTU bytes (default 576); PMTU is reported by `unreachable, needfrag`.
+//! The way back of a packet that came along a source route is that route (RFC 1812, 4.3.2.6).
 //! BADADDRS are further addresses that get no answer. SET_FIX_ANNO (default true) sets the fix IP source annotation.
 //! # Ports
 //! 1/1, agnostic. Never answered (RFC 1812, 4.3.2.7): ICMP errors, fragments but the first, packets that came or go
-//! to a broadcast or multicast address, packets from addresses no host can have. The destination annotation of the answer
+//! to a broadcast or multicast address, packets from addresses no host can have; source-routed ones get no redirect. The destination annotation of the answer
 //! is set.
 //! # Handlers
 //! * `src` (read, write): SRC. `count` (read): answers sent.
@@ -19,6 +20,7 @@ use click_core::text::split_words;
 use click_wire::ipv4::View as Header;
 use click_wire::{icmp, ipv4};
 
+use crate::ip_options::source_route::SourceRoute;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -156,23 +158,40 @@ impl ICMPError {
         }
     }
 
+    /// Options of the answer: the source route of the packet with this header, reversed. `None` if there is no
+    /// answer because of it.
+    fn way_back(&self, packet: &Packet, header: &[u8]) -> Option<Vec<u8>> {
+        let Some(route) = SourceRoute::find(header) else {
+            return Some(Vec::new());
+        };
+        let pointer = usize::from(packet.anno().u8(anno::ICMP_PARAMPROB));
+        match self.kind {
+            REDIRECT => None,
+            PARAMETER_PROBLEM if self.code == 0 && route.contains(pointer) => Some(Vec::new()),
+            _ => Some(route.reversed()),
+        }
+    }
+
     fn answer(&mut self, ctx: &mut Context<'_>, packet: &Packet) -> Option<Packet> {
         let original = packet.network()?;
         let header = Header::new_checked(original).ok()?;
         if !self.deserves_answer(packet, &header) {
             return None;
         }
-        let headers = ipv4::HEADER + icmp::HEADER;
-        let quoted = &original[..original.len().min(self.mtu - headers)];
+        let options = self.way_back(packet, &original[..header.header_len()])?;
+        let header_len = ipv4::HEADER + options.len();
+        let headers = header_len + icmp::HEADER;
+        let quoted = &original[..original.len().min(self.mtu.saturating_sub(headers))];
         let mut answer = ctx.pool().alloc(headers + quoted.len())?;
         let bytes = answer.data_mut();
+        bytes[ipv4::HEADER..header_len].copy_from_slice(&options);
         bytes[headers..].copy_from_slice(quoted);
         icmp::Repr {
             kind: self.kind,
             code: self.code,
             rest: self.rest(packet),
         }
-        .emit(&mut bytes[ipv4::HEADER..]);
+        .emit(&mut bytes[header_len..]);
         let ip = ipv4::Repr {
             tos: 0,
             id: self.id,
@@ -184,7 +203,9 @@ impl ICMPError {
             payload_len: u16::try_from(bytes.len() - ipv4::HEADER).expect("at most MTU, 16 bits"),
         };
         ip.emit(bytes);
-        answer.set_network(0, ipv4::HEADER);
+        bytes[0] = 0x40 | u8::try_from(header_len / 4).expect("at most 60 bytes");
+        Header::new_unchecked(&mut bytes[..header_len]).fill_checksum();
+        answer.set_network(0, header_len);
         answer.set_timestamp_ns(ctx.now_ns());
         answer.anno_mut().set_dst_ip(ip.destination.octets());
         answer

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A table of Ethernet addresses that several `ARPQuerier`s use.
+//!
+//! # Synopsis
+//! `ARPTable([CAPACITY, ENTRY_CAPACITY, ENTRY_PACKET_CAPACITY, CAPACITY_SLIM_FACTOR, TIMEOUT])`: as in `ARPQuerier`.
+//! # Ports
+//! 0/0.
+//! # Handlers
+//! * `table` (read): address, whether known, Ethernet address, age in seconds. `count` (read): entries.
+//! * `length` (read): packets that wait. `drops` (read): packets that waited in vain.
+//! * `insert` (write): `IP ETH`; packets that wait for it wait on until it is heard of. `delete` (write): `IP`.
+//!   `clear` (write).
+//! # Example
+//! `t :: ARPTable; a :: ARPQuerier(10.0.0.1, vif0, TABLE t); b :: ARPQuerier(10.0.0.2, vif0, TABLE t);`
+use alloc::rc::Rc;
+use core::cell::RefCell;
+
+use crate::arp_table::{ARPTable, Bounds, KEYWORDS, Table};
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "ARPTable",
+    ports: "0/0",
+    args: &KEYWORDS,
+    handlers: &[
+        read("table"),
+        read("count"),
+        read("length"),
+        read("drops"),
+        write("insert"),
+        write("delete"),
+        write("clear"),
+    ],
+    build: |a| {
+        let table = Table::new(Bounds::argument(a)?);
+        let table = Rc::new(RefCell::new(table));
+        Some(Box::new(ARPTable { table }))
+    },
+    ..Class::DEFAULT
+};
