@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::String;
+use core::any::{Any, TypeId};
 use core::cell::RefCell;
 
 use crate::args::Surroundings;
@@ -245,6 +246,15 @@ impl<'a> Context<'a> {
     pub fn peer<R>(&mut self, name: &str, look: impl FnOnce(&mut dyn Element) -> R) -> Option<R> {
         let index = self.engine.find_element(self.me, name)?;
         self.engine.slots[index].element.as_deref_mut().map(look)
+    }
+
+    /// Something of which a router has one of each type, shared by its elements; made when it is first asked for.
+    pub fn shared<T: Default + 'static>(&mut self) -> Rc<RefCell<T>> {
+        let shared = &mut self.engine.shared;
+        let made = || -> Rc<dyn Any> { Rc::new(RefCell::new(T::default())) };
+        let found = shared.entry(TypeId::of::<T>()).or_insert_with(made);
+        let typed = Rc::clone(found).downcast();
+        typed.expect("it was put there under its type")
     }
 
     /// Whether an element has work: its task is scheduled, or its timer is set. Its name is looked up

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The running graph: element slots, the batches under way, tasks and timers.
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::any::{Any, TypeId};
 
 use click_lang::{Flat, Sources};
 
@@ -95,6 +97,8 @@ pub struct Engine {
     pub max_batch: usize,
     pub reads: u64,
     pub writes: u64,
+    /// What elements share, by type.
+    pub shared: BTreeMap<TypeId, Rc<dyn Any>>,
 }
 
 impl Engine {
@@ -128,6 +132,7 @@ impl Engine {
             max_batch: limits.batch.max(1),
             reads: 0,
             writes: 0,
+            shared: BTreeMap::new(),
         }
     }
 

@@ -16,12 +16,14 @@ mod icmp_encap;
 mod ip_header_check;
 mod ip_options;
 mod ip_packet;
+mod ipsec;
 mod numbers;
 mod outputs;
 mod prelude;
 mod print_line;
 mod routes;
 mod standard;
+mod steps;
 mod vlan;
 
 use click_core::{Entry, Registry};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Numbers that arguments may give by name: IP protocols, ports, ICMP types.
 use click_core::Surroundings;
-use click_core::value::number;
+use click_core::value::{ByteAnno, number};
 
 use crate::classify::names::{Kind, Lookup, lookup};
 use crate::prelude::*;
@@ -50,5 +50,27 @@ impl FromArg for IcmpType {
 impl FromArg for UdpPort {
     fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
         named(text, "a UDP port", Kind::Port, Some(17)).map(Self)
+    }
+}
+
+/// Where an annotation of two bytes is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WordAnno(pub usize);
+
+impl WordAnno {
+    /// Where `Search` leaves what it stripped.
+    pub const DEFAULT: Self = Self(16);
+}
+
+impl FromArg for WordAnno {
+    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        let ByteAnno(offset) = ByteAnno::from_arg(text, at)?;
+        let last = click_core::anno::SIZE - 2;
+        if offset > last {
+            return Err(format!(
+                "annotation {offset} is out of range, the last of two bytes is {last}"
+            ));
+        }
+        Ok(Self(offset))
     }
 }

@@ -6,6 +6,8 @@ use crate::prelude::*;
 pub struct Outputs {
     runs: Vec<Batch>,
     order: Vec<usize>,
+    /// Where the packets of the batch that is being sorted go.
+    chosen: Vec<Option<usize>>,
 }
 
 impl Outputs {
@@ -14,6 +16,33 @@ impl Outputs {
         Self {
             runs: (0..ports).map(|_| Batch::new()).collect(),
             order: Vec::with_capacity(ports),
+            chosen: Vec::new(),
+        }
+    }
+
+    /// Sends each packet of a batch where `choose` says, or drops it.
+    pub fn sort(
+        &mut self,
+        ctx: &mut Context<'_>,
+        mut batch: Batch,
+        mut choose: impl FnMut(&mut Context<'_>, &mut Packet) -> Option<usize>,
+    ) {
+        self.chosen.clear();
+        self.chosen
+            .extend(batch.iter_mut().map(|packet| choose(ctx, packet)));
+        match self.chosen.as_slice() {
+            [Some(port), rest @ ..] if rest.iter().all(|p| *p == Some(*port)) => {
+                ctx.push(*port, batch);
+            }
+            _ => {
+                for (place, packet) in batch.drain_front(usize::MAX).enumerate() {
+                    if let Some(port) = self.chosen[place] {
+                        self.put(port, packet);
+                    }
+                }
+                self.flush(ctx);
+                ctx.recycle(batch);
+            }
         }
     }
 

@@ -212,16 +212,16 @@ fn reads_back(pattern: &str) {
     else {
         return;
     };
-    let program = |router: &mut Router| {
-        String::from_utf8(router.read_handler("f.program", "", 1).unwrap()).unwrap()
+    let rules = |router: &mut Router| {
+        String::from_utf8(router.read_handler("f.rules", "", 1).unwrap()).unwrap()
     };
-    let first = program(&mut router);
+    let first = rules(&mut router);
     let shown = first.trim().rsplit('\t').next().unwrap();
     let rule = format!("allow {shown}");
     router
         .write_handlers(&[("f.config", rule.as_bytes())], 1)
         .unwrap_or_else(|e| panic!("{pattern}: {e}: {shown}"));
-    assert_eq!(first, program(&mut router), "{pattern}");
+    assert_eq!(first, rules(&mut router), "{pattern}");
 }
 
 #[test]

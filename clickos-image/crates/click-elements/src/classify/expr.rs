@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::fields::{Headers, bits_at};
+use super::fields::{Axis, Headers, bits_at};
 use super::names::{ANY_TRANSPORT, TCP_OR_UDP};
 
 /// A condition.
@@ -116,39 +116,31 @@ fn is_protocol(headers: &Headers<'_>, protocol: u32) -> bool {
         (None, _) => false,
         (Some(_), ANY_TRANSPORT) => true,
         (Some(p), TCP_OR_UDP) => p == 6 || p == 17,
-        (Some(p), one) => u32::from(p) == one,
+        (Some(p), one) => p == one,
     }
 }
 
 impl Test {
     fn holds(&self, h: &Headers<'_>) -> bool {
         match *self {
-            Self::Protocol(compare) => compare.holds(h.protocol().map(u32::from)),
+            Self::Protocol(compare) => compare.holds(h.protocol()),
             Self::TcpOrUdp => is_protocol(h, TCP_OR_UDP),
-            Self::Host(side, compare) => compare.holds_for(side, h.source(), h.destination()),
+            Self::Host(side, compare) => {
+                compare.holds_for(side, h.value(Axis::SOURCE), h.value(Axis::DESTINATION))
+            }
             Self::Port {
                 protocol,
                 side,
                 compare,
-            } => {
-                let (source, destination) = (
-                    h.source_port().map(u32::from),
-                    h.destination_port().map(u32::from),
-                );
-                let alone = Some(0);
-                is_protocol(h, protocol)
-                    && match side {
-                        Side::Source => compare.holds_for(side, source, alone),
-                        Side::Destination => compare.holds_for(side, alone, destination),
-                        _ => compare.holds_for(side, source, destination),
-                    }
-            }
+            } => is_protocol(h, protocol) && ports(h, side, &compare),
             Self::TcpFlags(mask) => {
-                is_protocol(h, 6)
-                    && h.is_first()
-                    && h.transport.get(13).is_some_and(|f| f & mask == mask)
+                let flags = h.value(Axis::TCP_FLAGS);
+                let mask = u32::from(mask);
+                is_protocol(h, 6) && flags.is_some_and(|f| f & mask == mask)
             }
-            Self::Fragment(wanted) => h.fragment().is_some_and(|f| (f & 0x3fff != 0) == wanted),
+            Self::Fragment(wanted) => h
+                .value(Axis::FRAGMENT)
+                .is_some_and(|f| (f & 0x3fff != 0) == wanted),
             Self::Field {
                 base: Base::Network,
                 offset,
@@ -160,11 +152,7 @@ impl Test {
                 offset,
                 len,
                 compare,
-            } => {
-                is_protocol(h, protocol)
-                    && h.is_first()
-                    && compare.holds(bits_at(h.transport, offset, len))
-            }
+            } => is_protocol(h, protocol) && compare.holds(bits_at(h.transport, offset, len)),
             Self::Ether {
                 side,
                 address,
@@ -172,6 +160,16 @@ impl Test {
                 negated,
             } => ether(h, side, address, mask, negated),
         }
+    }
+}
+
+fn ports(h: &Headers<'_>, side: Side, compare: &Compare) -> bool {
+    let (source, destination) = (h.value(Axis::SOURCE_PORT), h.value(Axis::DESTINATION_PORT));
+    let alone = Some(0);
+    match side {
+        Side::Source => compare.holds_for(side, source, alone),
+        Side::Destination => compare.holds_for(side, alone, destination),
+        _ => compare.holds_for(side, source, destination),
     }
 }
 

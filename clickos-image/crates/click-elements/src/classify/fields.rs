@@ -2,79 +2,83 @@
 //! What patterns look at: the headers of one packet. A field that is not there has no value.
 use click_core::Packet;
 
+/// A header field by its place: a number of 1, 2 or 4 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Axis {
+    pub transport: bool,
+    pub at: u16,
+    pub bytes: u8,
+}
+
+impl Axis {
+    pub const FRAGMENT: Self = Self::new(false, 6, 2);
+    pub const PROTOCOL: Self = Self::new(false, 9, 1);
+    pub const SOURCE: Self = Self::new(false, 12, 4);
+    pub const DESTINATION: Self = Self::new(false, 16, 4);
+    pub const SOURCE_PORT: Self = Self::new(true, 0, 2);
+    pub const DESTINATION_PORT: Self = Self::new(true, 2, 2);
+    pub const TCP_FLAGS: Self = Self::new(true, 13, 1);
+
+    const fn new(transport: bool, at: u16, bytes: u8) -> Self {
+        Self {
+            transport,
+            at,
+            bytes,
+        }
+    }
+
+    /// Bits of the field's values.
+    pub const fn bits(self) -> u32 {
+        self.bytes as u32 * 8
+    }
+}
+
 /// The headers of a packet.
 #[derive(Clone, Copy)]
 pub struct Headers<'a> {
-    /// From the network header on.
+    /// From the network header on; nothing if it is not whole.
     pub network: &'a [u8],
-    /// From the transport header on.
+    /// From the transport header on; nothing in later fragments.
     pub transport: &'a [u8],
     /// From the link header on.
     pub link: &'a [u8],
 }
 
+/// Bytes of an IPv4 header without options.
+const SHORTEST: usize = 20;
+
 impl<'a> Headers<'a> {
     /// The headers that the packet's annotations mark.
     pub fn of(packet: &'a Packet) -> Self {
+        let network = packet.network().filter(|n| n.len() >= SHORTEST);
+        let first = |n: &&[u8]| u16::from_be_bytes([n[6], n[7]]) & 0x1fff == 0;
+        let transport = network.filter(first).and_then(|_| packet.transport());
         Self {
-            network: packet.network().unwrap_or_default(),
-            transport: packet.transport().unwrap_or_default(),
+            network: network.unwrap_or_default(),
+            transport: transport.unwrap_or_default(),
             link: packet.mac().unwrap_or_default(),
         }
     }
 
+    /// The value of a field, if it is there.
+    pub fn value(&self, axis: Axis) -> Option<u32> {
+        let header = if axis.transport {
+            self.transport
+        } else {
+            self.network
+        };
+        let bytes = header.get(usize::from(axis.at)..)?;
+        match axis.bytes {
+            1 => bytes.first().map(|b| u32::from(*b)),
+            2 => bytes.first_chunk().map(|b| u16::from_be_bytes(*b).into()),
+            _ => bytes.first_chunk().map(|b| u32::from_be_bytes(*b)),
+        }
+    }
+
     /// Protocol of the payload.
-    pub fn protocol(&self) -> Option<u8> {
-        self.network.get(9).copied()
+    pub fn protocol(&self) -> Option<u32> {
+        self.value(Axis::PROTOCOL)
     }
-
-    /// Source address.
-    pub fn source(&self) -> Option<u32> {
-        u32_at(self.network, 12)
-    }
-
-    /// Destination address.
-    pub fn destination(&self) -> Option<u32> {
-        u32_at(self.network, 16)
-    }
-
-    /// Flags and offset of the fragment.
-    pub fn fragment(&self) -> Option<u16> {
-        u16_at(self.network, 6)
-    }
-
-    /// Whether there is a transport header of this very packet.
-    pub fn is_first(&self) -> bool {
-        self.fragment().is_some_and(|f| f & 0x1fff == 0)
-    }
-
-    /// Source port, if this is a first fragment.
-    pub fn source_port(&self) -> Option<u16> {
-        u16_at(self.transport, 0).filter(|_| self.is_first())
-    }
-
-    /// Destination port, if this is a first fragment.
-    pub fn destination_port(&self) -> Option<u16> {
-        u16_at(self.transport, 2).filter(|_| self.is_first())
-    }
-}
-
-/// A big-endian number at an offset.
-pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes
-        .get(at..)?
-        .first_chunk()
-        .copied()
-        .map(u16::from_be_bytes)
-}
-
-/// A big-endian number at an offset.
-pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes
-        .get(at..)?
-        .first_chunk()
-        .copied()
-        .map(u32::from_be_bytes)
 }
 
 /// The bits `offset..offset + len` (at most 32, inside one aligned word), if their bytes are there.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A compiled list of rules: what IPFilter and IPClassifier run.
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -10,9 +11,10 @@ use click_core::{Batch, Context, Packet, Surroundings, text};
 
 use super::expr::Expr;
 use super::fields::Headers;
+use super::graph::Graph;
+use super::listing::{self, Next};
 use super::parse::parse;
-use super::region::regions;
-use super::table::Table;
+use super::region::{Cover, cover};
 use super::word::split;
 
 /// One rule.
@@ -21,13 +23,15 @@ struct Rule {
     output: Option<usize>,
     expr: Expr,
     text: String,
-    hits: u64,
 }
 
 /// A compiled list of rules.
 pub struct Program {
     rules: Vec<Rule>,
-    table: Table,
+    hits: Vec<u64>,
+    graph: Graph,
+    /// The outputs of the batch that is being sorted.
+    outputs: Vec<Option<usize>>,
 }
 
 /// What comes in front of a pattern.
@@ -61,65 +65,78 @@ impl Program {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let boxes: Vec<_> = compiled.iter().map(|r| regions(&r.expr)).collect();
+        let covers: Vec<Cover> = compiled.iter().map(|r| cover(&r.expr)).collect();
         Ok(Self {
+            hits: vec![0; compiled.len()],
             rules: compiled,
-            table: Table::new(&boxes),
+            graph: Graph::new(&covers),
+            outputs: Vec::new(),
         })
     }
 
     /// The output for a packet; `None` if it is to be dropped or no rule matches.
-    pub fn classify(&mut self, packet: &Packet) -> Option<usize> {
+    fn classify(&mut self, packet: &Packet) -> Option<usize> {
         let headers = Headers::of(packet);
         let rules = &self.rules;
         let found = self
-            .table
+            .graph
             .find(&headers, |rule| rules[rule].expr.holds(&headers))?;
-        self.rules[found].hits += 1;
+        self.hits[found] += 1;
         self.rules[found].output
     }
 
     /// Sends the packets of a batch to their outputs, in runs that keep their order.
     pub fn push(&mut self, ctx: &mut Context<'_>, mut batch: Batch) {
-        let (mut run, mut to) = (ctx.batch(), 0);
-        for packet in batch.drain_front(usize::MAX) {
-            let Some(output) = self.classify(&packet) else {
-                continue;
-            };
-            if output != to && !run.is_empty() {
-                let next = ctx.batch();
-                ctx.push(to, core::mem::replace(&mut run, next));
+        let mut outputs = core::mem::take(&mut self.outputs);
+        outputs.clear();
+        outputs.extend(batch.iter().map(|packet| self.classify(packet)));
+        for run in outputs.chunk_by(|a, b| a == b) {
+            match run[0] {
+                Some(output) if run.len() == outputs.len() => {
+                    ctx.push(output, core::mem::take(&mut batch));
+                }
+                Some(output) => {
+                    let mut some = ctx.batch();
+                    some.extend(batch.drain_front(run.len()));
+                    ctx.push(output, some);
+                }
+                None => drop(batch.drain_front(run.len())),
             }
-            to = output;
-            run.push_back(packet);
         }
-        ctx.push(to, run);
+        self.outputs = outputs;
         ctx.recycle(batch);
     }
 
     /// How often each rule matched, one a line with the rule.
     pub fn hits(&self) -> String {
-        self.rules
-            .iter()
-            .map(|r| format!("{}\t{}\n", r.hits, r.text))
-            .collect()
+        let lines = self.hits.iter().zip(&self.rules);
+        lines.map(|(h, r)| format!("{h}\t{}\n", r.text)).collect()
     }
 
     /// Sets the hit counts to 0.
     pub fn reset_hits(&mut self) {
-        self.rules.iter_mut().for_each(|r| r.hits = 0);
+        self.hits.fill(0);
     }
 
     /// Takes over the hit counts of rules that were there before.
     pub fn take_hits(&mut self, old: &Self) {
-        let before: alloc::collections::BTreeMap<&str, u64> = old
-            .rules
-            .iter()
-            .map(|r| (r.text.as_str(), r.hits))
-            .collect();
-        for rule in &mut self.rules {
-            rule.hits = before.get(rule.text.as_str()).copied().unwrap_or(0);
+        let texts = old.rules.iter().map(|r| r.text.as_str());
+        let before: BTreeMap<&str, u64> = texts.zip(old.hits.iter().copied()).collect();
+        for (hits, rule) in self.hits.iter_mut().zip(&self.rules) {
+            *hits = before.get(rule.text.as_str()).copied().unwrap_or(0);
         }
+    }
+
+    /// The rules as a list of steps, as Click prints it.
+    pub fn listing(&self) -> String {
+        let steps = |rule: &Rule| {
+            let mut steps = listing::expr::steps(&rule.expr);
+            let output = rule.output.map_or(Next::Drop, Next::Output);
+            listing::redirect(&mut steps, Next::Success, output);
+            steps
+        };
+        let rules = self.rules.iter().map(steps).collect();
+        listing::grouped(listing::merged(rules)).text()
     }
 
     /// The rules as they were understood.
@@ -161,7 +178,6 @@ impl Rule {
             output,
             expr,
             text: rule.trim().to_string(),
-            hits: 0,
         })
     }
 

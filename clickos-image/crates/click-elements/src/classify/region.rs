@@ -1,232 +1,328 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which packets an expression can match at all: boxes over five fields that
-//! contain every match. They may contain more; the expression itself decides.
+//! Which packets an expression matches, as boxes: each asks for values of some header fields, and an
+//! expression is true of what is in one of them. Where that would take too many boxes, or the
+//! expression looks at something that is no field, the boxes hold more than it matches, which is said.
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::expr::{Compare, Expr, Side, Test};
-use super::names::TCP_OR_UDP;
+use super::expr::{Base, Compare, Expr, Side, Test};
+use super::fields::Axis;
+use super::names::{ANY_TRANSPORT, TCP_OR_UDP};
+use super::values::Values;
 
-/// The fields of a box.
-pub const PROTOCOL: usize = 0;
-pub const SOURCE: usize = 1;
-pub const DESTINATION: usize = 2;
-pub const SOURCE_PORT: usize = 3;
-pub const DESTINATION_PORT: usize = 4;
-/// How many there are.
-pub const FIELDS: usize = 5;
-const MAX: [u32; FIELDS] = [0xff, u32::MAX, u32::MAX, 0xffff, 0xffff];
+/// The values that fields must have, by field; a field that is not named may have any or be missing.
+pub type Region = Vec<(Axis, Values)>;
 
-/// Sorted, disjoint, inclusive.
-pub type Ranges = Vec<(u32, u32)>;
+/// Boxes of one expression at most; beyond, one larger box is taken.
+const MOST: usize = 32;
 
-/// For each field the values it may have; `None` is any value or none.
-pub type Region = [Option<Ranges>; FIELDS];
-
-/// A rule is split into at most this many boxes; beyond, a larger box is taken.
-const MOST: usize = 16;
-
-const ANYTHING: Region = [const { None }; FIELDS];
-
-/// Boxes that together contain all packets for which `expr` is true.
-pub fn regions(expr: &Expr) -> Vec<Region> {
-    cover(expr, true)
+/// What an expression matches.
+#[derive(Clone, Debug)]
+pub struct Cover {
+    pub boxes: Vec<Region>,
+    /// Whether there is nothing else in the boxes.
+    pub exact: bool,
 }
 
-fn cover(expr: &Expr, wanted: bool) -> Vec<Region> {
+impl Cover {
+    fn everything(exact: bool) -> Self {
+        Self {
+            boxes: vec![Region::new()],
+            exact,
+        }
+    }
+
+    fn nothing() -> Self {
+        Self {
+            boxes: Vec::new(),
+            exact: true,
+        }
+    }
+
+    /// What is in the given boxes.
+    fn of<const N: usize>(boxes: [Region; N]) -> Self {
+        let cover = Self::nothing();
+        boxes.into_iter().fold(cover, Self::with)
+    }
+
+    /// With one more box; it may become part of another.
+    fn with(mut self, region: Region) -> Self {
+        if region.iter().any(|(_, values)| values.is_empty()) {
+            return self;
+        }
+        if region.is_empty() {
+            self.boxes.clear();
+        }
+        if self.boxes.iter().any(Vec::is_empty) {
+            return self;
+        }
+        let merged = |(at, b)| joined(b, &region).map(|both| (at, both));
+        match self.boxes.iter().enumerate().find_map(merged) {
+            Some((at, both)) => {
+                self.boxes.swap_remove(at);
+                self.with(both)
+            }
+            None => {
+                self.boxes.push(region);
+                self
+            }
+        }
+    }
+
+    /// Fewer boxes, if they are too many.
+    fn limited(self, otherwise: impl FnOnce() -> Self) -> Self {
+        if self.boxes.len() <= MOST {
+            return self;
+        }
+        Self {
+            exact: false,
+            ..otherwise()
+        }
+    }
+
+    fn or(self, other: Self) -> Self {
+        let exact = self.exact && other.exact;
+        let joined = other.boxes.into_iter().fold(self, Self::with);
+        Self { exact, ..joined }.limited(|| Self::everything(false))
+    }
+
+    fn and(self, other: &Self) -> Self {
+        let pairs = self
+            .boxes
+            .iter()
+            .flat_map(|x| other.boxes.iter().map(move |y| intersection(x, y)));
+        let both = Self {
+            exact: self.exact && other.exact,
+            ..pairs.fold(Self::nothing(), Self::with)
+        };
+        both.limited(|| self)
+    }
+
+    fn complement(&self) -> Self {
+        if !self.exact {
+            return Self::everything(false);
+        }
+        let outside = |region: &Region| {
+            let one = |(axis, values): &(Axis, Values)| one(*axis, values.complement(axis.bits()));
+            region.iter().map(one).fold(Self::nothing(), Self::with)
+        };
+        self.boxes
+            .iter()
+            .fold(Self::everything(true), |left, b| left.and(&outside(b)))
+    }
+}
+
+/// What is in one of two boxes, if that is a box because they differ in one field only.
+fn joined(a: &Region, b: &Region) -> Option<Region> {
+    let alike = a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.0 == y.0);
+    let mut different = (0..a.len()).filter(|at| alike && a[*at].1 != b[*at].1);
+    let (at, more) = (different.next(), different.next());
+    if !alike || more.is_some() {
+        return None;
+    }
+    let mut both = a.clone();
+    if let Some(at) = at {
+        let (axis, values) = &mut both[at];
+        *values = values.union(&b[at].1);
+        if values.is_everything(axis.bits()) {
+            both.remove(at);
+        }
+    }
+    Some(both)
+}
+
+/// What is in both; fields whose values do not matter are left out.
+fn intersection(a: &Region, b: &Region) -> Region {
+    let mut both = a.clone();
+    for (axis, values) in b {
+        match both.binary_search_by_key(axis, |(a, _)| *a) {
+            Ok(at) => both[at].1 = both[at].1.intersection(values),
+            Err(at) => both.insert(at, (*axis, values.clone())),
+        }
+    }
+    both
+}
+
+fn one(axis: Axis, values: Values) -> Region {
+    if values.is_everything(axis.bits()) {
+        return Region::new();
+    }
+    vec![(axis, values)]
+}
+
+/// What `expr` matches.
+pub fn cover(expr: &Expr) -> Cover {
     match expr {
-        Expr::Const(value) if *value == wanted => vec![ANYTHING],
-        Expr::Const(_) => Vec::new(),
-        Expr::Test(test) if wanted => of_test(test),
-        // a test can be false because its field is missing, so nothing is excluded
-        Expr::Test(_) => vec![ANYTHING],
-        Expr::Not(inner) => cover(inner, !wanted),
-        Expr::And(list) if wanted => all(list, true),
-        Expr::Or(list) if !wanted => all(list, false),
-        Expr::And(list) | Expr::Or(list) => any(list.iter().map(|e| cover(e, wanted))),
+        Expr::Const(true) => Cover::everything(true),
+        Expr::Const(false) => Cover::nothing(),
+        Expr::Test(test) => of_test(test).unwrap_or_else(|| Cover::everything(false)),
+        Expr::Not(inner) => cover(inner).complement(),
+        Expr::And(list) => list
+            .iter()
+            .fold(Cover::everything(true), |c, e| c.and(&cover(e))),
+        Expr::Or(list) => list.iter().fold(Cover::nothing(), |c, e| c.or(cover(e))),
         Expr::If(parts) => {
             let [condition, yes, no] = &**parts;
-            any([
-                both(&cover(condition, true), &cover(yes, wanted)),
-                both(&cover(condition, false), &cover(no, wanted)),
-            ]
-            .into_iter())
+            let condition = cover(condition);
+            let otherwise = condition.complement().and(&cover(no));
+            condition.and(&cover(yes)).or(otherwise)
         }
     }
 }
 
-fn any(lists: impl Iterator<Item = Vec<Region>>) -> Vec<Region> {
-    let mut union = Vec::new();
-    for list in lists {
-        union.extend(list);
-        if union.len() > MOST {
-            return vec![ANYTHING];
-        }
-    }
-    union
-}
-
-fn all(list: &[Expr], wanted: bool) -> Vec<Region> {
-    list.iter()
-        .fold(vec![ANYTHING], |have, e| both(&have, &cover(e, wanted)))
-}
-
-fn both(a: &[Region], b: &[Region]) -> Vec<Region> {
-    if a.len() * b.len() > MOST {
-        return a.to_vec();
-    }
-    a.iter()
-        .flat_map(|x| b.iter().filter_map(|y| intersect(x, y)))
-        .collect()
-}
-
-fn intersect(a: &Region, b: &Region) -> Option<Region> {
-    let mut result = ANYTHING;
-    for field in 0..FIELDS {
-        result[field] = match (&a[field], &b[field]) {
-            (None, other) | (other, None) => other.clone(),
-            (Some(x), Some(y)) => {
-                let both = overlap(x, y);
-                if both.is_empty() {
-                    return None;
-                }
-                Some(both)
-            }
-        };
-    }
-    Some(result)
-}
-
-fn overlap(x: &Ranges, y: &Ranges) -> Ranges {
-    let pairs = x
-        .iter()
-        .flat_map(|a| y.iter().map(move |b| (a.0.max(b.0), a.1.min(b.1))));
-    pairs.filter(|(first, last)| first <= last).collect()
-}
-
-fn of_test(test: &Test) -> Vec<Region> {
-    match test {
-        Test::Protocol(compare) => vec![one(PROTOCOL, ranges(compare, MAX[PROTOCOL]))],
-        Test::TcpOrUdp => vec![one(PROTOCOL, Some(vec![(6, 6), (17, 17)]))],
-        Test::Host(side, compare) => sides(*side, compare, SOURCE, DESTINATION, &ANYTHING),
+/// What a test matches; `None` if that cannot be said in boxes.
+fn of_test(test: &Test) -> Option<Cover> {
+    match *test {
+        Test::Protocol(compare) => of_field(Axis::PROTOCOL, &compare),
+        Test::TcpOrUdp => Some(of_protocol(TCP_OR_UDP)),
+        Test::Host(side, compare) => sides(side, &compare, Axis::SOURCE, Axis::DESTINATION),
         Test::Port {
             protocol,
             side,
             compare,
         } => {
-            let with = one(PROTOCOL, protocol_range(*protocol));
-            sides(*side, compare, SOURCE_PORT, DESTINATION_PORT, &with)
+            let ports = sides(side, &compare, Axis::SOURCE_PORT, Axis::DESTINATION_PORT)?;
+            Some(of_protocol(protocol).and(&ports))
         }
-        Test::TcpFlags(_) => vec![one(PROTOCOL, Some(vec![(6, 6)]))],
+        Test::TcpFlags(mask) => {
+            let flags = equal(mask.into(), mask.into(), false);
+            Some(of_protocol(6).and(&of_field(Axis::TCP_FLAGS, &flags)?))
+        }
+        Test::Fragment(is) => of_field(Axis::FRAGMENT, &equal(0x3fff, 0, is)),
         Test::Field {
-            base: super::expr::Base::Transport(protocol),
-            ..
+            base,
+            offset,
+            len,
+            compare,
         } => {
-            vec![one(PROTOCOL, protocol_range(*protocol))]
+            let (axis, compare) = place(base, offset, len, compare)?;
+            let protocol = match base {
+                Base::Network => Cover::everything(true),
+                Base::Transport(protocol) => of_protocol(protocol),
+            };
+            Some(protocol.and(&of_field(axis, &compare)?))
         }
-        Test::Fragment(_) | Test::Field { .. } | Test::Ether { .. } => vec![ANYTHING],
+        Test::Ether { .. } => None,
     }
 }
 
-fn protocol_range(protocol: u32) -> Option<Ranges> {
-    match protocol {
-        0..=255 => Some(vec![(protocol, protocol)]),
-        TCP_OR_UDP => Some(vec![(6, 6), (17, 17)]),
-        _ => None,
-    }
-}
-
-fn one(field: usize, ranges: Option<Ranges>) -> Region {
-    let mut region = ANYTHING;
-    region[field] = ranges;
-    region
-}
-
-/// The boxes of a test of source, destination, either or both.
-fn sides(
-    side: Side,
-    compare: &Compare,
-    source: usize,
-    destination: usize,
-    with: &Region,
-) -> Vec<Region> {
-    let allowed = ranges(compare, MAX[source]);
-    let set = |fields: &[usize]| {
-        let mut region = with.clone();
-        fields.iter().for_each(|f| region[*f].clone_from(&allowed));
-        region
-    };
-    // the opposite of "one of them" is "neither", and the other way round
-    let side = match (side, compare.negated) {
-        (Side::Either, true) => Side::Both,
-        (Side::Both, true) => Side::Either,
-        (side, _) => side,
-    };
-    match side {
-        Side::Source => vec![set(&[source])],
-        Side::Destination => vec![set(&[destination])],
-        Side::Both => vec![set(&[source, destination])],
-        Side::Either => vec![set(&[source]), set(&[destination])],
-    }
-}
-
-/// The values for which a comparison is true; `None` if that is no simple list.
-fn ranges(compare: &Compare, max: u32) -> Option<Ranges> {
-    let Compare {
+fn equal(mask: u32, value: u32, negated: bool) -> Compare {
+    Compare {
         mask,
         value,
-        greater,
+        greater: false,
         negated,
-    } = *compare;
-    // the mask keeps the upper bits: a prefix
-    let low = !mask & max;
-    let is_prefix = low & low.wrapping_add(1) == 0;
-    let range = match (greater, is_prefix) {
-        (false, true) => (value & mask & max, (value & mask & max) | low),
-        (true, true) if low == 0 => (value.checked_add(1)?, max),
-        _ => return None,
-    };
-    if !negated {
-        return Some(vec![range]);
     }
-    let below = range.0.checked_sub(1).map(|last| (0, last));
-    let above = (range.1 < max).then(|| (range.1 + 1, max));
-    Some(below.into_iter().chain(above).collect())
+}
+
+fn of_field(axis: Axis, compare: &Compare) -> Option<Cover> {
+    let values = Values::matching(compare, axis.bits())?;
+    Some(Cover::of([one(axis, values)]))
+}
+
+fn of_protocol(protocol: u32) -> Cover {
+    let ranges = match protocol {
+        ANY_TRANSPORT => return Cover::everything(true),
+        TCP_OR_UDP => vec![(6, 6), (17, 17)],
+        one => vec![(one, one)],
+    };
+    Cover::of([one(Axis::PROTOCOL, Values::of(ranges))])
+}
+
+/// The field that bits are part of, and the comparison of its whole value.
+fn place(base: Base, offset: usize, len: usize, compare: Compare) -> Option<(Axis, Compare)> {
+    let (first, last) = (offset / 8, (offset + len - 1) / 8);
+    let bytes = u8::try_from(last + 1 - first).ok()?;
+    let behind = (last + 1) * 8 - (offset + len);
+    let axis = Axis {
+        transport: base != Base::Network,
+        at: u16::try_from(first).ok()?,
+        bytes,
+    };
+    let whole = Compare {
+        mask: compare.mask << behind,
+        value: compare.value << behind,
+        ..compare
+    };
+    [1, 2, 4].contains(&bytes).then_some((axis, whole))
+}
+
+/// The boxes of a test of source, destination, either or both; both must be there if both are named.
+fn sides(side: Side, compare: &Compare, source: Axis, destination: Axis) -> Option<Cover> {
+    let bits = source.bits();
+    let values = Values::matching(compare, bits)?;
+    let any = || Values::present(bits);
+    let both = |s: Values, d: Values| vec![(source, s), (destination, d)];
+    // the opposite of "one of them" is "neither", and the other way round
+    Some(match (side, compare.negated) {
+        (Side::Source, _) => Cover::of([one(source, values)]),
+        (Side::Destination, _) => Cover::of([one(destination, values)]),
+        (Side::Both, false) | (Side::Either, true) => Cover::of([both(values.clone(), values)]),
+        (Side::Either, false) | (Side::Both, true) => {
+            Cover::of([both(values.clone(), any()), both(any(), values)])
+        }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn port(side: Side, value: u32) -> Expr {
+        Expr::Test(Test::Port {
+            protocol: 6,
+            side,
+            compare: equal(0xffff, value, false),
+        })
+    }
+
     #[test]
-    fn comparisons_as_ranges() {
-        let c = |mask, value, greater, negated| Compare {
-            mask,
-            value,
-            greater,
-            negated,
-        };
-        assert_eq!(
-            ranges(&c(0xffff, 80, false, false), 0xffff),
-            Some(vec![(80, 80)])
+    fn alternatives_of_one_field_are_one_box() {
+        let list = (0..200).map(|n| port(Side::Source, 2 * n)).collect();
+        let got = cover(&Expr::Or(list));
+        assert!(got.exact);
+        assert_eq!(got.boxes.len(), 1);
+        assert_eq!(got.boxes[0][1].1.ranges.len(), 200);
+    }
+
+    #[test]
+    fn what_is_not_a_port_may_be_another_protocol() {
+        let got = cover(&Expr::Not(port(Side::Source, 80).into()));
+        assert!(got.exact);
+        assert_eq!(got.boxes.len(), 2);
+        assert!(got.boxes.iter().all(|b| b[0].1.missing));
+    }
+
+    #[test]
+    fn too_many_boxes_become_a_larger_one() {
+        let fields = (0..20usize).map(|n| {
+            Expr::Test(Test::Field {
+                base: Base::Network,
+                offset: 8 * n,
+                len: 8,
+                compare: equal(0xff, 1, false),
+            })
+        });
+        let all: Vec<Expr> = fields.collect();
+        let pairs = all.chunks(2).map(|pair| Expr::Or(pair.to_vec())).collect();
+        let got = cover(&Expr::And(pairs));
+        assert!(!got.exact && got.boxes.len() <= MOST);
+        assert!(cover(&Expr::And(all)).exact);
+    }
+
+    #[test]
+    fn opposites_leave_nothing_and_everything() {
+        let (is, not) = (
+            port(Side::Either, 80),
+            Expr::Not(port(Side::Either, 80).into()),
         );
-        assert_eq!(
-            ranges(&c(0xffff, 80, false, true), 0xffff),
-            Some(vec![(0, 79), (81, 0xffff)])
+        assert!(
+            cover(&Expr::And(vec![is.clone(), not.clone()]))
+                .boxes
+                .is_empty()
         );
-        assert_eq!(
-            ranges(&c(0xff00, 0x1234, false, false), 0xffff),
-            Some(vec![(0x1200, 0x12ff)])
-        );
-        assert_eq!(
-            ranges(&c(0xffff, 1023, true, false), 0xffff),
-            Some(vec![(1024, 0xffff)])
-        );
-        assert_eq!(ranges(&c(0x00ff, 1, false, false), 0xffff), None);
-        assert_eq!(
-            ranges(&c(0, 0, false, false), u32::MAX),
-            Some(vec![(0, u32::MAX)])
-        );
-        assert_eq!(ranges(&c(0, 0, false, true), u32::MAX), Some(vec![]));
+        let host = Expr::Test(Test::Host(Side::Source, equal(u32::MAX, 5, false)));
+        let either = cover(&Expr::Or(vec![host.clone(), Expr::Not(host.into())]));
+        assert!(either.exact);
     }
 }

@@ -1,192 +1,125 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the rules that can match a packet: for each field, each interval of its values has a
-//! set of boxes (bits in the order of the rules); the intersection of five sets is what is left
-//! (Lakshman and Stiliadis, "High-speed policy-based packet forwarding", SIGCOMM 1998).
+//! Finds the first rule that matches a packet: each field's value has a set of boxes it allows, and the
+//! first box that is in the sets of all fields decides (Lakshman and Stiliadis, "High-speed policy-based
+//! packet forwarding", SIGCOMM 1998, with the summaries of Baboescu and Varghese, SIGCOMM 2001).
 use alloc::collections::BTreeMap;
-use alloc::vec;
 use alloc::vec::Vec;
 
-use super::fields::Headers;
-use super::region::{FIELDS, Region};
+use super::fields::{Axis, Headers};
+use super::graph::values;
+use super::region::{Cover, Region};
+use super::sets::Sets;
 
-/// A field whose sets would take more than this is not used; the rules are then checked one by one.
-const MAX_WORDS: usize = (4 << 20) / 8;
-
-/// The sets of one field.
-struct Axis {
-    /// Where intervals begin; the first begins at 0.
-    starts: Vec<u32>,
-    /// For each interval where its set begins in `words`.
-    sets: Vec<usize>,
-    /// The set for a packet without the field: boxes that do not ask for it.
-    absent: usize,
-    words: Vec<u64>,
-}
+/// Fields that are used; of more those that most boxes ask for.
+const MOST_FIELDS: usize = 16;
+/// Bytes that the sets of a field may take; where they would be more, the field is not used, and rules that ask
+/// for it are evaluated one by one.
+const MOST_BYTES: usize = 16 << 20;
 
 /// The boxes of all rules.
 pub struct Table {
-    axes: [Option<Axis>; FIELDS],
-    /// The rule of each box, in rising order.
-    rules: Vec<usize>,
-    width: usize,
+    fields: Vec<(Axis, Sets)>,
+    boxes: Vec<Box>,
+}
+
+struct Box {
+    rule: u32,
+    /// Whether the rule matches everything in the box.
+    decides: bool,
 }
 
 impl Table {
-    /// A table of each rule's boxes.
-    pub fn new(rules: &[Vec<Region>]) -> Self {
-        let boxes: Vec<(usize, &Region)> = rules
+    /// A table of what each rule matches.
+    pub fn new(rules: &[Cover]) -> Self {
+        let number = |rule| u32::try_from(rule).expect("rules are limited");
+        let list: Vec<(u32, bool, &Region)> = rules
             .iter()
             .enumerate()
-            .flat_map(|(rule, list)| list.iter().map(move |r| (rule, r)))
+            .flat_map(|(rule, c)| c.boxes.iter().map(move |b| (number(rule), c.exact, b)))
             .collect();
-        let width = boxes.len().div_ceil(64);
-        let axis = |field: usize| {
-            Axis::new(
-                &boxes
-                    .iter()
-                    .map(|(_, r)| r[field].as_deref())
-                    .collect::<Vec<_>>(),
-                width,
-            )
+        let sets = |axis: Axis| {
+            let boxes: Vec<_> = list.iter().map(|(_, _, r)| values(r, axis)).collect();
+            Some((axis, Sets::new(&boxes, MOST_BYTES)?))
         };
+        let fields: Vec<_> = axes(rules).into_iter().filter_map(sets).collect();
+        let used = |region: &Region| region.iter().all(|(a, _)| fields.iter().any(|f| f.0 == *a));
+        let boxes = list.iter().map(|(rule, exact, region)| Box {
+            rule: *rule,
+            decides: *exact && used(region),
+        });
         Self {
-            axes: core::array::from_fn(axis),
-            rules: boxes.iter().map(|(rule, _)| *rule).collect(),
-            width,
+            boxes: boxes.collect(),
+            fields,
         }
     }
 
-    /// The first rule that can match and for which `check` is true.
+    /// The first rule that matches; `check` says whether one does, where the boxes cannot.
     pub fn find(
         &self,
         headers: &Headers<'_>,
         mut check: impl FnMut(usize) -> bool,
     ) -> Option<usize> {
-        let values: [Option<u32>; FIELDS] = [
-            headers.protocol().map(u32::from),
-            headers.source(),
-            headers.destination(),
-            headers.source_port().map(u32::from),
-            headers.destination_port().map(u32::from),
-        ];
-        let mut sets: [&[u64]; FIELDS] = [&[]; FIELDS];
-        let mut used = 0;
-        for (axis, value) in self.axes.iter().zip(values) {
-            if let Some(axis) = axis {
-                sets[used] = axis.set(value, self.width);
-                used += 1;
-            }
+        let mut sets = [0; MOST_FIELDS];
+        for (set, (axis, field)) in sets.iter_mut().zip(&self.fields) {
+            *set = field.find(headers.value(*axis));
         }
-        let mut failed = None;
-        for word in 0..self.width {
-            let mut left = sets[..used]
-                .iter()
-                .fold(self.all(word), |m, set| m & set[word]);
-            while left != 0 {
-                let rule = self.rules[word * 64 + left.trailing_zeros() as usize];
-                left &= left - 1;
-                if failed == Some(rule) {
-                    continue;
+        let words = self.boxes.len().div_ceil(64);
+        for group in 0..words.div_ceil(64) {
+            for word in Bits(self.both(&sets, words, group, Sets::summary)) {
+                let word = group * 64 + word;
+                for index in Bits(self.both(&sets, self.boxes.len(), word, Sets::word)) {
+                    let found = &self.boxes[word * 64 + index];
+                    if found.decides || check(found.rule as usize) {
+                        return Some(found.rule as usize);
+                    }
                 }
-                if check(rule) {
-                    return Some(rule);
-                }
-                failed = Some(rule);
             }
         }
         None
     }
 
-    /// All boxes of one word.
-    fn all(&self, word: usize) -> u64 {
-        let behind = self.rules.len() - word * 64;
-        if behind >= 64 {
+    /// The bits that are set for all fields; `all` is how many bits there are.
+    fn both(
+        &self,
+        sets: &[usize; MOST_FIELDS],
+        all: usize,
+        word: usize,
+        of: impl Fn(&Sets, usize, usize) -> u64,
+    ) -> u64 {
+        let left = all - word * 64;
+        let whole = if left >= 64 {
             u64::MAX
         } else {
-            (1 << behind) - 1
-        }
+            (1 << left) - 1
+        };
+        let fields = self.fields.iter().zip(sets);
+        fields.fold(whole, |bits, ((_, field), set)| {
+            bits & of(field, *set, word)
+        })
     }
 }
 
-impl Axis {
-    /// `None` if no box asks for the field, or the sets would be too large.
-    fn new(boxes: &[Option<&[(u32, u32)]>], width: usize) -> Option<Self> {
-        let mut changes: BTreeMap<u32, Vec<(usize, bool)>> = BTreeMap::from([(0, Vec::new())]);
-        let mut current = vec![0; width];
-        for (index, ranges) in boxes.iter().enumerate() {
-            let Some(ranges) = ranges else {
-                current[index / 64] |= 1 << (index % 64);
-                continue;
-            };
-            for (first, last) in *ranges {
-                changes.entry(*first).or_default().push((index, true));
-                if let Some(next) = last.checked_add(1) {
-                    changes.entry(next).or_default().push((index, false));
-                }
-            }
-        }
-        let unused = boxes.iter().all(Option::is_none);
-        if unused || changes.len().saturating_mul(width) > MAX_WORDS {
-            return None;
-        }
-        let mut axis = Self {
-            starts: Vec::new(),
-            sets: Vec::new(),
-            absent: 0,
-            words: current.clone(),
-        };
-        let mut known: BTreeMap<Vec<u64>, usize> = BTreeMap::from([(current.clone(), 0)]);
-        for (start, list) in changes {
-            // ends come before beginnings, so that adjoining ranges of a box stay
-            for (index, begins) in list
-                .iter()
-                .filter(|c| !c.1)
-                .chain(list.iter().filter(|c| c.1))
-            {
-                let bit = 1 << (index % 64);
-                current[index / 64] = if *begins {
-                    current[index / 64] | bit
-                } else {
-                    current[index / 64] & !bit
-                };
-            }
-            let next = axis.words.len();
-            let set = *known.entry(current.clone()).or_insert(next);
-            if set == next {
-                axis.words.extend_from_slice(&current);
-            }
-            axis.starts.push(start);
-            axis.sets.push(set);
-        }
-        Some(axis)
-    }
+/// The places of the bits that are set.
+struct Bits(u64);
 
-    fn set(&self, value: Option<u32>, width: usize) -> &[u64] {
-        let at = match value {
-            Some(v) => self.sets[self.starts.partition_point(|start| *start <= v) - 1],
-            None => self.absent,
-        };
-        &self.words[at..at + width]
+impl Iterator for Bits {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let first = self.0.trailing_zeros() as usize;
+        self.0 &= self.0.checked_sub(1)?;
+        Some(first)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn intervals_have_the_sets_of_their_boxes() {
-        let (a, b) = ([(10, 20), (21, 30)], [(20, u32::MAX)]);
-        let axis = Axis::new(&[Some(&a), None, Some(&b)], 1).unwrap();
-        let set = |v| axis.set(v, 1)[0];
-        assert_eq!(
-            (set(Some(0)), set(Some(10)), set(Some(20)), set(Some(25))),
-            (0b010, 0b011, 0b111, 0b111)
-        );
-        assert_eq!(
-            (set(Some(31)), set(Some(u32::MAX)), set(None)),
-            (0b110, 0b110, 0b010)
-        );
-        assert!(Axis::new(&[None, None], 1).is_none());
+/// The fields that boxes ask for, those that most do first.
+pub fn axes(rules: &[Cover]) -> Vec<Axis> {
+    let mut asked: BTreeMap<Axis, usize> = BTreeMap::new();
+    for (axis, _) in rules.iter().flat_map(|c| c.boxes.iter().flatten()) {
+        *asked.entry(*axis).or_default() += 1;
     }
+    let mut asked: Vec<_> = asked.into_iter().collect();
+    asked.sort_by_key(|(_, boxes)| core::cmp::Reverse(*boxes));
+    asked.truncate(MOST_FIELDS);
+    asked.into_iter().map(|(axis, _)| axis).collect()
 }

@@ -1,69 +1,157 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The structure that packets are looked up in: the address space as ranges that have the same hop, an index of
-//! their first addresses by the highest bits, and a binary search behind it. A thousand routes are some 30 KB.
+//! The structure that packets are looked up in: the address space in equal parts, and for each part how the hop
+//! depends on the address. A change of a network makes the parts that it reaches into anew. A thousand
+//! routes are some 50 KB, a million some 60 MB.
 use alloc::collections::BTreeMap;
 
-use super::route::{Hop, Network};
+use super::route::{Hop, Network, Route};
 use super::table::Table;
 use crate::prelude::*;
+use crate::steps::Forest;
 
-/// The index has at most this many bits.
-const MOST_BITS: u32 = 16;
+/// There are at most 2 to the power of this many parts.
+const MOST_BITS: u32 = 20;
+/// A network that reaches into more parts has all of them made anew.
+const FEW_PARTS: u32 = 256;
+/// What old parts left behind is kept up to this many bytes, or the size of what is in use.
+const LEFT_BEHIND: usize = 64 << 10;
 /// No route.
-const NOWHERE: u32 = u32::MAX;
+const NOWHERE: u32 = Forest::MOST_VALUES - 1;
 
-/// Ranges of addresses with the same hop.
+/// For each address the hop.
 pub struct Ranges {
-    /// Highest bits of an address, to the number of ranges that begin at or below the first address with these bits.
-    index: Vec<u32>,
+    /// The root of each part's function.
+    parts: Vec<u32>,
     shift: u32,
-    /// First address of each range; the first is 0.
-    starts: Vec<u32>,
-    /// The hop of each range.
-    range_hops: Vec<u32>,
+    forest: Forest,
     hops: Vec<Hop>,
+    numbers: BTreeMap<Hop, u32>,
+    /// Bytes it took when everything was made anew.
+    bytes: usize,
 }
 
 impl Ranges {
     /// The ranges of a table.
     pub fn of(table: &Table) -> Self {
+        let bits = table
+            .len()
+            .max(1)
+            .ilog2()
+            .saturating_add(2)
+            .clamp(1, MOST_BITS);
         let mut ranges = Self {
-            index: Vec::new(),
-            shift: 0,
-            starts: Vec::new(),
-            range_hops: Vec::new(),
+            parts: Vec::new(),
+            shift: 32 - bits,
+            forest: Forest::default(),
             hops: Vec::new(),
+            numbers: BTreeMap::new(),
+            bytes: 0,
         };
         ranges.fill(table);
-        ranges.fill_index();
+        ranges.bytes = ranges.bytes();
         ranges
     }
 
-    /// Walks through the networks in order of their first address; `around` is those that are not over.
-    fn fill(&mut self, table: &Table) {
-        let mut numbers: BTreeMap<Hop, u32> = BTreeMap::new();
-        let mut around: Vec<(Network, u32)> = Vec::new();
-        self.start(0, NOWHERE);
-        for route in table.iter() {
-            self.leave(&mut around, Some(route.network.first));
-            let number = *numbers.entry(route.hop).or_insert_with(|| {
-                self.hops.push(route.hop);
-                u32::try_from(self.hops.len() - 1).expect("a table is smaller than 4 billion")
-            });
-            self.start(route.network.first, number);
-            around.push((route.network, number));
-        }
-        self.leave(&mut around, None);
+    /// Where packets to `address` go.
+    pub fn lookup(&self, address: u32) -> Option<&Hop> {
+        let root = self.parts[(address >> self.shift) as usize];
+        self.hops.get(self.forest.get(root, address) as usize)
     }
 
+    /// Takes over a change of the route for a network, which is made already.
+    pub fn update(&mut self, table: &Table, network: Network) {
+        let (first, last) = (network.first >> self.shift, network.last() >> self.shift);
+        if last - first >= FEW_PARTS || self.bytes() > 2 * self.bytes + LEFT_BEHIND {
+            *self = Self::of(table);
+            return;
+        }
+        for part in first..=last {
+            let begin = part << self.shift;
+            let end = begin | ((1 << self.shift) - 1);
+            let around = table
+                .around(begin, 32 - self.shift)
+                .map(|hop| self.number(hop));
+            let routes = table.within(begin, end);
+            let mut steps = self.steps(routes, begin, around.unwrap_or(NOWHERE));
+            steps.retain(|(start, _)| *start <= end);
+            self.parts[part as usize] = self.forest.plant(steps[0].1, &steps[1..]);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(self.parts.as_slice())
+            + self.forest.bytes()
+            + self.hops.len() * (size_of::<Hop>() * 2)
+    }
+
+    fn number(&mut self, hop: Hop) -> u32 {
+        *self.numbers.entry(hop).or_insert_with(|| {
+            self.hops.push(hop);
+            u32::try_from(self.hops.len() - 1).expect("a table is smaller than 2 billion")
+        })
+    }
+
+    fn fill(&mut self, table: &Table) {
+        let steps = self.steps(table.iter(), 0, NOWHERE);
+        let mut rest = steps.as_slice();
+        let mut before = NOWHERE;
+        for part in 0..1u64 << (32 - self.shift) {
+            let (begin, end) = (part << self.shift, (part + 1) << self.shift);
+            let inside = rest.partition_point(|(start, _)| u64::from(*start) < end);
+            let (here, behind) = rest.split_at(inside);
+            let root = match here {
+                [(start, number), rest @ ..] if u64::from(*start) == begin => {
+                    self.forest.plant(*number, rest)
+                }
+                _ => self.forest.plant(before, here),
+            };
+            self.parts.push(root);
+            before = here.last().map_or(before, |(_, number)| *number);
+            rest = behind;
+        }
+    }
+
+    /// Where the hop changes from `begin` on, by routes in the order of their networks; it is `around` where there
+    /// is none.
+    fn steps(
+        &mut self,
+        routes: impl Iterator<Item = Route>,
+        begin: u32,
+        around: u32,
+    ) -> Vec<(u32, u32)> {
+        let mut steps = Steps {
+            list: vec![(begin, around)],
+            open: Vec::new(),
+            around,
+        };
+        for route in routes {
+            steps.leave(Some(route.network.first));
+            let number = self.number(route.hop);
+            steps.start(route.network.first, number);
+            steps.open.push((route.network, number));
+        }
+        steps.leave(None);
+        steps.list
+    }
+}
+
+/// Steps in the making.
+struct Steps {
+    list: Vec<(u32, u32)>,
+    /// Networks that are not over, each in the one before.
+    open: Vec<(Network, u32)>,
+    around: u32,
+}
+
+impl Steps {
     /// Ends the networks that are over before `next`, or all.
-    fn leave(&mut self, around: &mut Vec<(Network, u32)>, next: Option<u32>) {
-        while let Some((network, _)) = around.last().copied() {
+    fn leave(&mut self, next: Option<u32>) {
+        while let Some((network, _)) = self.open.last().copied() {
             if next.is_some_and(|next| next <= network.last()) {
                 return;
             }
-            around.pop();
-            let outer = around.last().map_or(NOWHERE, |(_, number)| *number);
+            self.open.pop();
+            let outer = self.open.last().map_or(self.around, |(_, number)| *number);
             if let Some(behind) = network.last().checked_add(1) {
                 self.start(behind, outer);
             }
@@ -72,98 +160,111 @@ impl Ranges {
 
     /// From `first` on the hop is `number`.
     fn start(&mut self, first: u32, number: u32) {
-        if self.starts.last() == Some(&first) {
-            self.starts.pop();
-            self.range_hops.pop();
+        if self.list.last().is_some_and(|(start, _)| *start == first) {
+            self.list.pop();
         }
-        if self.range_hops.last() != Some(&number) {
-            self.starts.push(first);
-            self.range_hops.push(number);
+        if self.list.last().is_none_or(|(_, before)| *before != number) {
+            self.list.push((first, number));
         }
-    }
-
-    fn fill_index(&mut self) {
-        let wanted = usize::BITS - self.starts.len().leading_zeros() + 2;
-        let bits = wanted.clamp(1, MOST_BITS);
-        self.shift = 32 - bits;
-        let mut range = 0;
-        for bucket in 0..1u64 << bits {
-            let first = bucket << self.shift;
-            while self
-                .starts
-                .get(range)
-                .is_some_and(|start| u64::from(*start) <= first)
-            {
-                range += 1;
-            }
-            self.index
-                .push(u32::try_from(range).expect("fewer ranges than addresses"));
-        }
-        let all = u32::try_from(self.starts.len()).expect("fewer ranges than addresses");
-        self.index.push(all);
-    }
-
-    /// Where packets to `address` go.
-    pub fn lookup(&self, address: u32) -> Option<Hop> {
-        let bucket = (address >> self.shift) as usize;
-        let (low, high) = (self.index[bucket] as usize, self.index[bucket + 1] as usize);
-        let behind = self.starts[low..high].partition_point(|start| *start <= address);
-        let number = self.range_hops[low + behind - 1];
-        self.hops.get(number as usize).copied()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::route::Route;
     use super::super::table::Command;
     use super::*;
     use proptest::prelude::*;
 
-    fn table(routes: &[(u32, u8, usize)]) -> Table {
-        let mut table = Table::default();
-        for (address, length, port) in routes {
-            let hop = Hop {
-                gateway: None,
-                port: *port,
-            };
-            let network = Network::of(*address, *length);
-            let command = Command::Set(Route { network, hop });
-            table.run(&command, usize::MAX).unwrap();
+    type Networks = Vec<(u32, u8, usize)>;
+
+    fn set(table: &mut Table, (address, length, port): (u32, u8, usize)) -> Network {
+        let hop = Hop {
+            gateway: None,
+            port,
+            tunnel: None,
+        };
+        let network = Network::of(address, length);
+        let command = Command::Set(Route { network, hop });
+        table.run(&command, usize::MAX).unwrap();
+        network
+    }
+
+    fn check(table: &Table, ranges: &Ranges, others: &[u32]) {
+        let edges = table.iter().flat_map(|r| {
+            let (first, last) = (r.network.first, r.network.last());
+            [first, last, first.wrapping_sub(1), last.wrapping_add(1)]
+        });
+        for address in edges.chain(others.iter().copied()).chain([0, u32::MAX]) {
+            let found = ranges.lookup(address).copied();
+            assert_eq!(found, table.lookup(address), "{address}");
         }
-        table
+    }
+
+    fn networks(most: usize) -> impl Strategy<Value = Networks> {
+        let far = prop::collection::vec((any::<u32>(), 0u8..=32, 0usize..4), 0..most);
+        // few networks, so that they lie in each other
+        let near = |n: Networks| {
+            n.iter()
+                .map(|(a, l, p)| (a & 0xc300_0301, *l, *p))
+                .collect()
+        };
+        prop_oneof![far.clone(), far.prop_map(near)]
     }
 
     proptest! {
         #[test]
         fn ranges_say_what_the_table_says(
-            routes in prop::collection::vec((any::<u32>(), 0u8..=32, 0usize..4), 0..60),
+            routes in networks(60), others in prop::collection::vec(any::<u32>(), 0..20),
+        ) {
+            let mut table = Table::default();
+            routes.into_iter().for_each(|r| { set(&mut table, r); });
+            check(&table, &Ranges::of(&table), &others);
+        }
+
+        #[test]
+        fn and_after_each_change(
+            routes in networks(30),
+            changes in networks(30),
             others in prop::collection::vec(any::<u32>(), 0..20),
         ) {
-            // few networks, so that they lie in each other
-            let near: Vec<_> = routes.iter().map(|(a, l, p)| (a & 0xc300_0301, *l, *p)).collect();
-            for routes in [routes, near] {
-                let table = table(&routes);
-                let ranges = Ranges::of(&table);
-                let edges = table.iter().flat_map(|r| {
-                    let (first, last) = (r.network.first, r.network.last());
-                    [first, last, first.wrapping_sub(1), last.wrapping_add(1)]
-                });
-                for address in edges.chain(others.iter().copied()).chain([0, u32::MAX]) {
-                    prop_assert_eq!(ranges.lookup(address), table.lookup(address), "{}", address);
+            let mut table = Table::default();
+            routes.into_iter().for_each(|r| { set(&mut table, r); });
+            let mut ranges = Ranges::of(&table);
+            for (address, length, port) in changes {
+                let network = Network::of(address, length);
+                if port == 0 {
+                    table.make(network, None);
+                } else {
+                    set(&mut table, (address, length, port));
                 }
+                ranges.update(&table, network);
+                check(&table, &ranges, &others);
             }
         }
     }
 
     #[test]
-    fn a_thousand_routes_are_compact() {
-        let routes: Vec<_> = (0..1000u32)
-            .map(|n| (n.wrapping_mul(0x9e37_79b9), 24, n as usize % 8))
-            .collect();
-        let ranges = Ranges::of(&table(&routes));
-        let words = ranges.index.len() + ranges.starts.len() + ranges.range_hops.len();
-        assert!(words * 4 < 64 * 1024, "{words} words");
+    fn a_thousand_routes_are_compact_however_often_they_change() {
+        let mut table = Table::default();
+        for n in 0..1000u32 {
+            set(
+                &mut table,
+                (n.wrapping_mul(0x9e37_79b9), 24, n as usize % 8),
+            );
+        }
+        let mut ranges = Ranges::of(&table);
         assert_eq!(ranges.hops.len(), 8);
+        let least = ranges.bytes();
+        assert!(least < 64 << 10, "{least}");
+        for n in 0..5000u32 {
+            let network = set(
+                &mut table,
+                (n.wrapping_mul(0x9e37_79b9), 24, n as usize % 7),
+            );
+            ranges.update(&table, network);
+            table.make(network, None);
+            ranges.update(&table, network);
+        }
+        assert!(ranges.bytes() <= 2 * least + 2 * LEFT_BEHIND);
     }
 }

@@ -36,6 +36,8 @@ pub struct Hop {
     /// The address that becomes their destination annotation.
     pub gateway: Option<Ipv4Addr>,
     pub port: usize,
+    /// The number of the security association that packets are sent with.
+    pub tunnel: Option<u32>,
 }
 
 /// A route.
@@ -123,7 +125,11 @@ impl Partial {
         let gateway = self.gateway.flatten();
         Ok(Route {
             network: self.network,
-            hop: Hop { gateway, port },
+            hop: Hop {
+                gateway,
+                port,
+                tunnel: None,
+            },
         })
     }
 

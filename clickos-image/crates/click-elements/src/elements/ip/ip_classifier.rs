@@ -17,7 +17,8 @@
 //! 1/any, push; as many outputs as patterns. The header annotation must be set.
 //! # Handlers
 //! * `config` (read, write): the patterns, as many as before. `hits` (read): for each pattern how many packets matched.
-//! * `reset_hits` (write): sets them to 0. `program` (read): the patterns as they were understood.
+//! * `reset_hits` (write): sets them to 0. `rules` (read): the patterns as they were understood.
+//! * `program` (read): the patterns as a list of steps, in Click's format.
 //! # Example
 //! `... -> CheckIPHeader -> c :: IPClassifier(icmp type echo, tcp dst port 80, -);`
 use click_core::text::split_args;
@@ -35,6 +36,7 @@ pub static ELEMENT: Class = Class {
         read("hits"),
         write("reset_hits"),
         read("program"),
+        read("rules"),
     ],
     build: |a| {
         let patterns = a.rest().to_vec();
@@ -77,7 +79,8 @@ impl Element for IPClassifier {
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
             "hits" => text(self.program.hits()),
-            "program" => text(self.program.text()),
+            "program" => text(self.program.listing()),
+            "rules" => text(self.program.text()),
             _ => undeclared(handler),
         }
     }

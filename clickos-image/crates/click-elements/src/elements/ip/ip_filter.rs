@@ -11,7 +11,7 @@
 //! * `config` (read, write): the rules, separated by commas; a new list takes effect between two packets, a wrong one
 //!   changes nothing.
 //! * `hits` (read): for each rule how many packets it decided, and the rule. `reset_hits` (write): sets all to 0.
-//! * `program` (read): the rules as they were understood.
+//! * `program` (read): the rules as a list of steps, in Click's format. `rules` (read): as they were understood.
 //! # Example
 //! `... -> CheckIPHeader -> fw :: IPFilter(allow icmp, deny tcp dst port 80, allow all) -> ...`
 use click_core::text::split_args;
@@ -29,6 +29,7 @@ pub static ELEMENT: Class = Class {
         read("hits"),
         write("reset_hits"),
         read("program"),
+        read("rules"),
     ],
     build: |a| {
         let rules = a.rest().to_vec();
@@ -55,7 +56,8 @@ impl Element for IPFilter {
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
             "hits" => text(self.program.hits()),
-            "program" => text(self.program.text()),
+            "program" => text(self.program.listing()),
+            "rules" => text(self.program.text()),
             _ => undeclared(handler),
         }
     }

@@ -10,11 +10,14 @@
 //! 1/any, push; as many outputs as patterns.
 //! # Handlers
 //! * `config` (read, write): the patterns, as many as before.
-//! * `program` (read): the patterns as they were understood.
+//! * `program` (read): the patterns as a list of steps, in Click's format.
 //! # Example
 //! `FromDevice(0) -> c :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);`
+use alloc::collections::BTreeMap;
+
 use click_core::text::{split_args, split_words, unquote};
 
+use crate::classify::listing::{self, Fragment, Next};
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -132,6 +135,23 @@ impl Clause {
         });
         found != self.negated
     }
+
+    /// The clause as tests of four bytes at offsets that are multiples of four.
+    fn steps(&self) -> Fragment {
+        let mut words: BTreeMap<usize, (u32, u32)> = BTreeMap::new();
+        for (at, (value, mask)) in (self.offset..).zip(self.value.iter().zip(&self.mask)) {
+            let word = words.entry(at / 4 * 4).or_default();
+            let shift = 24 - at % 4 * 8;
+            word.0 |= u32::from(*value) << shift;
+            word.1 |= u32::from(*mask) << shift;
+        }
+        let tests = words.into_iter();
+        let mut steps = listing::all(tests.map(|(at, (v, m))| listing::step(at, v, m)));
+        if self.negated {
+            listing::negate(&mut steps, false);
+        }
+        steps
+    }
 }
 
 struct Classifier {
@@ -153,12 +173,7 @@ impl Element for Classifier {
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
-            "program" => Ok(self
-                .patterns
-                .iter()
-                .enumerate()
-                .map(|(n, p)| format!("{n}\t{}\n", show(p)))
-                .collect()),
+            "program" => text(program(&self.patterns)),
             _ => undeclared(handler),
         }
     }
@@ -176,23 +191,16 @@ impl Element for Classifier {
     }
 }
 
-fn show(pattern: &Pattern) -> String {
-    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
-    let clause = |c: &Clause| {
-        format!(
-            "{}{}/{}%{}",
-            if c.negated { "!" } else { "" },
-            c.offset,
-            hex(&c.value),
-            hex(&c.mask)
-        )
+/// The patterns as a list of steps.
+fn program(patterns: &[Pattern]) -> String {
+    let steps = |(output, pattern): (usize, &Pattern)| {
+        let clauses = pattern.iter().map(Clause::steps);
+        let mut steps = listing::all(clauses);
+        listing::redirect(&mut steps, Next::Success, Next::Output(output));
+        steps
     };
-    let clauses: Vec<String> = pattern.iter().map(clause).collect();
-    if clauses.is_empty() {
-        "-".to_string()
-    } else {
-        clauses.join(" ")
-    }
+    let rules = patterns.iter().enumerate().map(steps).collect();
+    listing::at_once(rules).text()
 }
 
 #[cfg(test)]

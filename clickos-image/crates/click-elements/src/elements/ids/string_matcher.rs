@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Finds packets that contain one of many texts.
+//!
+//! # Synopsis
+//! `StringMatcher(PATTERN, ...)`: all patterns are looked for at once, anywhere in the data.
+//! # Ports
+//! 1/1-2, agnostic. Packets with a pattern leave by output 1, or are dropped; the others leave by output 0.
+//! # Handlers
+//! * `config` (read, write): the patterns; a new list takes effect between two packets, a wrong one changes nothing.
+//! * `matches` (read): packets with a pattern. `reset_count` (write): sets it to 0.
+//! # Example
+//! `... -> ids :: StringMatcher("/etc/passwd", "cmd.exe") -> Queue -> ...; ids[1] -> Print(ALERT) -> Discard;`
+use aho_corasick::AhoCorasick;
+use click_core::text::{split_args, unquote_bytes};
+
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "StringMatcher",
+    ports: "1/1-2",
+    processing: "a/ah",
+    args: &[rest("PATTERN")],
+    handlers: &[read_write("config"), read("matches"), write("reset_count")],
+    build: |a| {
+        let most = a.environment().limits.table_entries;
+        match compile(a.rest(), most) {
+            Ok(patterns) => Some(Box::new(StringMatcher {
+                patterns,
+                matches: 0,
+            })),
+            Err(messages) => {
+                messages.iter().for_each(|m| a.error("PATTERN", m));
+                None
+            }
+        }
+    },
+    ..Class::DEFAULT
+};
+
+fn compile(patterns: &[String], most: usize) -> Result<AhoCorasick, Vec<String>> {
+    if patterns.len() > most {
+        let count = patterns.len();
+        return Err(vec![format!("{count} patterns, the limit is {most}")]);
+    }
+    let bytes: Vec<Vec<u8>> = patterns.iter().map(|p| unquote_bytes(p)).collect();
+    let empty = bytes.iter().enumerate().filter(|(_, b)| b.is_empty());
+    let errors: Vec<String> = empty
+        .map(|(index, _)| format!("pattern {index} is empty"))
+        .collect();
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    AhoCorasick::new(bytes).map_err(|e| vec![e.to_string()])
+}
+
+struct StringMatcher {
+    patterns: AhoCorasick,
+    matches: u64,
+}
+
+impl Element for StringMatcher {
+    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
+        if !self.patterns.is_match(packet.data()) {
+            return Out::Port(0, packet);
+        }
+        self.matches += 1;
+        Out::Port(1, packet)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "matches" => text(self.matches),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "config" => {
+                let most = view.surroundings.environment.limits.table_entries;
+                let compiled = compile(&split_args(value), most);
+                let patterns =
+                    compiled.map_err(|messages| HandlerError::rejected(messages.join("\n")))?;
+                Ok(Change::of(move |me: &mut Self, _| me.patterns = patterns))
+            }
+            "reset_count" => on_write(|me: &mut Self, _| me.matches = 0),
+            _ => undeclared(handler),
+        }
+    }
+}

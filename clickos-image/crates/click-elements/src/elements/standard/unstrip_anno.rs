@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Puts bytes back in front of packets, as many as an annotation says.
+//!
+//! # Synopsis
+//! `UnstripAnno([ANNO])`: the annotation of 2 bytes at ANNO (default 16) is the number of bytes, such as `Search` stripped.
+//! # Ports
+//! 1/1, agnostic. Packets that would become too long are dropped.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `s :: Search("\r\n\r\n") -> Print(BODY) -> UnstripAnno -> ...; s[1] -> Discard;`
+use crate::numbers::WordAnno;
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "UnstripAnno",
+    args: &[optional("ANNO")],
+    build: |a| {
+        let anno = a.or("ANNO", WordAnno::DEFAULT)?;
+        Some(Box::new(UnstripAnno { anno: anno.0 }))
+    },
+    ..Class::DEFAULT
+};
+
+struct UnstripAnno {
+    anno: usize,
+}
+
+impl Element for UnstripAnno {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let length = packet.anno().u16(self.anno);
+        if packet.push(length.into()) {
+            Out::Port(0, packet)
+        } else {
+            Out::Drop
+        }
+    }
+}
