@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the guests of Xen, checks them, and tells what takes their space.
 
-Needs cargo and binutils. ``image.py --out DIR`` writes DIR/clickos, one ELF
-that boots as PV and as PVH. With ``--groups standard,ip,device,control`` only
-those groups of elements are built in.
+Needs cargo and binutils. ``image.py --out DIR`` writes DIR/clickos and
+DIR/pkt-gen, each one ELF that boots as PV and as PVH. With
+``--groups standard,ip,device,control`` only those groups of elements are built
+in.
 """
 import argparse
 import collections
@@ -19,7 +20,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ELEMENTS = ROOT / 'clickos-image/crates/click-elements/src/elements'
 TARGET = 'x86_64-unknown-linux-gnu'
-PROGRAMS = ('clickos',)
+PROGRAMS = ('clickos', 'pkt-gen')
 PARTS = {
     'language': ('click_lang',),
     'engine': ('click_core', 'click_packet', 'click_wire'),

@@ -25,11 +25,18 @@ pub(crate) struct Control<S> {
     pub(crate) requests: Requests,
     pub(crate) people: People,
     clock: Rc<Cell<u64>>,
+    /// The guest goes on in a new domain, whose store knows nothing of it.
+    resumed: Rc<Cell<bool>>,
     quiet_until_ns: u64,
 }
 
 impl<S: Store> Control<S> {
-    pub(crate) fn new(link: Link<S>, routers: Rc<RefCell<Routers>>, clock: Rc<Cell<u64>>) -> Self {
+    pub(crate) fn new(
+        link: Link<S>,
+        routers: Rc<RefCell<Routers>>,
+        clock: Rc<Cell<u64>>,
+        resumed: Rc<Cell<bool>>,
+    ) -> Self {
         Self {
             link,
             routers,
@@ -37,6 +44,7 @@ impl<S: Store> Control<S> {
             requests: Requests::default(),
             people: People::default(),
             clock,
+            resumed,
             quiet_until_ns: 0,
         }
     }
@@ -56,26 +64,50 @@ impl<S: Store> Control<S> {
 
     async fn serve(&mut self) -> Result<Infallible, Error> {
         self.announce().await?;
+        self.link.watch(ROOT).await?;
         loop {
-            let node = match self.link.event().await? {
+            let event = self.link.event().await?;
+            if self.resumed.take() {
+                let told = self.tell_all().await;
+                self.tolerate(told)?;
+            }
+            let node = match event {
                 Some(event) => Node::of(&event.path),
                 None => Some(Node::Everything),
             };
-            let Some(node) = node else { continue };
-            match self.handle(node).await {
-                Err(error) if !error.is_fatal() => self.complain(&error),
-                result => result?,
+            if let Some(node) = node {
+                let handled = self.handle(node).await;
+                self.tolerate(handled)?;
             }
         }
     }
 
-    async fn announce(&mut self) -> Result<(), Error> {
+    /// What the store refuses is told and forgotten; a broken connection is the end.
+    fn tolerate(&mut self, result: Result<(), Error>) -> Result<(), Error> {
+        match result {
+            Err(error) if !error.is_fatal() => self.complain(&error),
+            result => result?,
+        }
+        Ok(())
+    }
+
+    async fn announce(&self) -> Result<(), Error> {
         let version = format!("clickos {} protocol 1", env!("CARGO_PKG_VERSION"));
         self.link.write(ROOT, b"").await?;
-        self.link
-            .write(&node::version(), version.as_bytes())
-            .await?;
-        self.link.watch(ROOT).await
+        self.link.write(&node::version(), version.as_bytes()).await
+    }
+
+    /// Tells the store of a new domain what the guest is and what runs.
+    async fn tell_all(&mut self) -> Result<(), Error> {
+        self.announce().await?;
+        self.requests = Requests::default();
+        let states = self.routers.borrow().states();
+        for (rid, word) in states {
+            let handled = self.handled.get(&rid);
+            let generation = handled.and_then(|h| h.generation).unwrap_or(0);
+            self.answer_wish(rid, generation, Ok(word)).await?;
+        }
+        Ok(())
     }
 
     async fn handle(&mut self, node: Node) -> Result<(), Error> {

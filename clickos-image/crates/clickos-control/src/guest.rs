@@ -18,6 +18,7 @@ pub struct Guest<S> {
     store: Rc<RefCell<S>>,
     routers: Rc<RefCell<Routers>>,
     clock: Rc<Cell<u64>>,
+    resumed: Rc<Cell<bool>>,
     control: Pin<Box<dyn Future<Output = Error>>>,
     lost: Option<Error>,
     /// Whether the control thread runs.
@@ -30,11 +31,18 @@ impl<S: Store + 'static> Guest<S> {
         let routers = Rc::new(RefCell::new(Routers::new(registry, environment)));
         let clock = Rc::new(Cell::new(0));
         let link = Link::new(Rc::clone(&store), "control");
-        let control = Control::new(link, Rc::clone(&routers), Rc::clone(&clock));
+        let resumed = Rc::new(Cell::new(false));
+        let control = Control::new(
+            link,
+            Rc::clone(&routers),
+            Rc::clone(&clock),
+            Rc::clone(&resumed),
+        );
         Self {
             store,
             routers,
             clock,
+            resumed,
             control: Box::pin(control.run()),
             lost: None,
             controlled: true,
@@ -50,6 +58,12 @@ impl<S: Store + 'static> Guest<S> {
     /// Routers run in any case.
     pub fn set_controlled(&mut self, controlled: bool) {
         self.controlled = controlled;
+    }
+
+    /// To be called after the guest was restored and its connection to the store was made anew:
+    /// the store is told of the guest and its routers.
+    pub fn resume(&mut self) {
+        self.resumed.set(true);
     }
 
     /// Does what is to do for a slice: the store's messages, then every router. When it is idle,

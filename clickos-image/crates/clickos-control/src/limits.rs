@@ -12,8 +12,8 @@ pub fn limits(heap_bytes: u64) -> Limits {
     let per = |bytes: u64, usual: usize| usual.min((heap_bytes / bytes) as usize);
     Limits {
         packet_buffers: per(4 * PACKET_BYTES, usual.packet_buffers),
-        // Its syntax tree may take 700 times the text, next to the router that runs.
-        config_bytes: per(1 << 10, usual.config_bytes),
+        // The text as it arrived, what it expands to, and the elements' share, twice in a swap.
+        config_bytes: per(16, usual.config_bytes),
         handler_bytes: per(64, usual.handler_bytes),
         elements: per(16 << 10, usual.elements),
         connections: per(4 << 10, usual.connections),
@@ -30,8 +30,9 @@ mod tests {
     #[test]
     fn limits_fit_the_memory() {
         let small = limits(64 << 20);
-        assert_eq!(small.config_bytes, 64 << 10); // Nova's user_data is at most 48 KiB.
+        assert_eq!(small.config_bytes, 1 << 20);
         assert!(small.packet_buffers as u64 * PACKET_BYTES <= 16 << 20);
+        assert!(limits(2 << 20).config_bytes > 48 << 10); // Nova's user_data is at most 48 KiB.
         assert_eq!(
             limits(1 << 30).packet_buffers,
             Limits::default().packet_buffers

@@ -78,6 +78,22 @@ impl Routers {
         }
     }
 
+    /// The word for a router's `state`.
+    pub(crate) fn state(&self, rid: u8) -> &'static str {
+        match self.slots.get(&rid) {
+            Some(slot) if !slot.halted => "Running",
+            _ => "Halted",
+        }
+    }
+
+    /// The words for all of them.
+    pub(crate) fn states(&self) -> Vec<(u8, &'static str)> {
+        self.slots
+            .keys()
+            .map(|rid| (*rid, self.state(*rid)))
+            .collect()
+    }
+
     /// Runs every router that is not halted for a slice.
     pub(crate) fn run(&mut self, now_ns: u64) -> Progress {
         let running = self.slots.values_mut().filter(|slot| !slot.halted);

@@ -17,7 +17,7 @@ const DEFAULT_NAME: &str = "config";
 /// What was done about a router's wishes so far.
 #[derive(Default)]
 pub(crate) struct Handled {
-    generation: Option<u64>,
+    pub(crate) generation: Option<u64>,
     /// Hash of the text that was installed last.
     text: Option<u64>,
 }
@@ -133,11 +133,7 @@ impl<S: Store> Control<S> {
         }
         let mut routers = self.routers.borrow_mut();
         routers.set_halted(rid, halted);
-        Ok(if halted || !routers.contains(rid) {
-            "Halted"
-        } else {
-            "Running"
-        })
+        Ok(routers.state(rid))
     }
 
     fn remove(&mut self, rid: u8) {
@@ -159,7 +155,7 @@ impl<S: Store> Control<S> {
         Ok(())
     }
 
-    async fn answer_wish(
+    pub(crate) async fn answer_wish(
         &self,
         rid: u8,
         generation: u64,

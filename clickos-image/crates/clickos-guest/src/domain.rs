@@ -8,9 +8,12 @@ use clickos_os::clock::{Clock, deadline_ns};
 use clickos_os::console::Console;
 use clickos_os::platform::Xen;
 use clickos_os::power::{self, Power, Wish};
-use clickos_os::{SharedStore, Store, command_line, wait};
+use clickos_os::{SharedStore, Store, StoreHandle, command_line, wait};
 use xen_net::{EvtchnPort, Options, Vifs};
-use xenstore::Mux;
+use xenstore::{Mux, Store as _};
+
+/// The longest wait for the store before a suspend.
+const QUIESCE_MS: u32 = 1000;
 
 /// A domain of Xen.
 pub struct Domain {
@@ -19,6 +22,7 @@ pub struct Domain {
     store: SharedStore,
     power: Power,
     vifs: Vifs<Xen, Store>,
+    link: StoreHandle,
     /// Event channels to wait for, as the loop went to sleep last.
     ports: Vec<EvtchnPort>,
 }
@@ -34,6 +38,7 @@ impl Domain {
         Self {
             clock: Clock::default(),
             power: Power::new(Mux::handle(&store, Power::TOKEN)),
+            link: Mux::handle(&store, "domain"),
             vifs: Vifs::new(xen, Rc::clone(&store), options),
             console,
             store,
@@ -44,6 +49,7 @@ impl Domain {
     /// Goes on with looking for devices. True if all that the toolstack has made are there, or
     /// were given up.
     pub fn poll_vifs(&mut self) -> bool {
+        self.link.pump();
         let now_ns = self.clock.now_ns();
         self.vifs.poll(now_ns)
     }
@@ -59,13 +65,44 @@ impl Domain {
         usable.count()
     }
 
-    /// Does what the toolstack asks for in `control/shutdown`.
-    fn obey(&mut self) {
+    /// Does what the toolstack asks for in `control/shutdown`. True if the guest was saved and
+    /// goes on in a new domain.
+    pub fn obey(&mut self) -> bool {
         match self.power.poll() {
             Some(Wish::End(reason)) => power::end(reason),
-            Some(Wish::Suspend) => self.console.line("suspend: not yet"),
-            None => {}
+            Some(Wish::Suspend) => self.suspend(),
+            None => false,
         }
+    }
+
+    fn suspend(&mut self) -> bool {
+        self.quiesce();
+        match power::suspend() {
+            Ok(true) => self.resume(),
+            Ok(false) => return false,
+            Err(error) => {
+                self.console.line(&format!("suspend: {error}"));
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Waits until the store has answered everything, but not for ever.
+    fn quiesce(&mut self) {
+        for _ in 0..QUIESCE_MS {
+            self.link.pump();
+            if self.store.borrow().is_quiet() {
+                return;
+            }
+            wait(&[], Some(deadline_ns(1_000_000)));
+        }
+    }
+
+    fn resume(&mut self) {
+        self.store.borrow_mut().reconnect(clickos_os::connect());
+        self.vifs.resume();
+        self.console.line("resumed");
     }
 }
 
@@ -75,7 +112,6 @@ impl Platform for Domain {
     }
 
     fn publish(&mut self) {
-        self.obey();
         self.vifs.publish();
         self.console.pump();
     }

@@ -5,4 +5,5 @@
 extern crate alloc;
 
 pub mod domain;
+pub mod generator;
 pub mod vifs;

@@ -42,7 +42,12 @@ pub type StoreHandle = Handle<Store>;
 
 /// Connects to the store; to be called once.
 pub fn store() -> SharedStore {
-    Mux::new(xen_sys::store_client())
+    Mux::new(connect())
+}
+
+/// A connection in place of an older one, after a restore.
+pub fn connect() -> Store {
+    xen_sys::store_client()
 }
 
 /// Makes a function of the type `fn() -> !` the guest's main function.

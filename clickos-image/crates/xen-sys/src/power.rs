@@ -4,6 +4,7 @@ use crate::abi;
 use crate::hypercall::{Refused, call, operate};
 use crate::state::{Kind, kind};
 use crate::{grants, pvh};
+use core::fmt;
 
 /// Why a guest ends (`SHUTDOWN_*` of `sched.h`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,15 @@ pub enum SuspendError {
     /// PV guests cannot be suspended.
     Pv,
     Xen(Refused),
+}
+
+impl fmt::Display for SuspendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pv => write!(f, "a PV guest cannot be saved"),
+            Self::Xen(refused) => refused.fmt(f),
+        }
+    }
 }
 
 /// Sleeps until the guest was saved and restored, maybe on another host. Event channels and grants

@@ -84,6 +84,12 @@ impl<S: Store> Mux<S> {
         self.users.iter().any(has)
     }
 
+    /// Whether no request is under way or waits for its turn: nothing is lost if the connection
+    /// is replaced now.
+    pub fn is_quiet(&self) -> bool {
+        self.turn.is_none() && self.users.iter().all(|user| user.request.is_none())
+    }
+
     /// The connection itself, for last words.
     pub fn store_mut(&mut self) -> &mut S {
         &mut self.store

@@ -37,6 +37,9 @@ fn main() -> ! {
     let mut looper = Looper::new(guest, Domain::new(console, store));
     let mut usable = 0;
     loop {
+        if looper.platform().obey() {
+            looper.guest().resume();
+        }
         let settled = looper.platform().poll_vifs();
         let now_usable = looper.platform().usable_vifs();
         if now_usable != usable {
