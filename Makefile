@@ -4,11 +4,12 @@ PYTHON ?= python3
 KEEP ?=
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 
-.PHONY: help demo test build lab lab-up lab-down clean-demo
+.PHONY: help demo test bench build lab lab-up lab-down clean-demo
 
 help:
 	@echo 'make demo         show the main job on real services; KEEP=1 leaves them up'
 	@echo 'make test         everything a change must pass; SUITES="a b" runs only those'
+	@echo 'make bench        time of a packet per configuration; ENGINE="name=path ..." compares, ONLY=30,41 restricts'
 	@echo 'make build        install what is needed and build everything'
 	@echo 'make lab          a shell on a Xen host in QEMU, which ends with it'
 	@echo 'make lab-up       start the services; make lab-down stops them'
@@ -19,6 +20,14 @@ demo:
 
 test:
 	@$(LAB) test $(SUITES)
+
+# About 4 minutes, and 4 more for each engine. ENGINE names other programs that run as click does.
+BENCH = PYTHONPATH=$(CURDIR)/clickos-image/benches $(PYTHON) -m click_bench
+CLICK = $(or $(CARGO_TARGET_DIR),target)/release/click
+
+bench:
+	cargo build --release -p click-run --bin click
+	@$(BENCH) --work .state/bench --click $(CLICK) $(addprefix --engine ,$(ENGINE)) $(if $(ONLY),--only $(ONLY))
 
 build:
 	@$(LAB) prepare

@@ -12,6 +12,7 @@ _STESTR_SHOW = r' (FAILED|\.\.\. FAIL)|^ - (Passed|Failed):'
 
 #: folder with tests: what else has to be importable
 _PYTHON_TESTS = {
+    'clickos-image/benches': (),
     'cosmos/python': (),
     'nova-driver': ('cosmos/python',),
     'tacker-plugin': (),
