@@ -136,6 +136,11 @@ pub trait Element: AsAny {
         Signal::PassThrough
     }
 
+    /// How many packets it stores, if that is what it is for.
+    fn stored(&self) -> Option<usize> {
+        None
+    }
+
     /// Calls a read handler of the class; `param` is empty for most.
     ///
     /// # Errors

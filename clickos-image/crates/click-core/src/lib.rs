@@ -30,6 +30,7 @@ mod registry;
 mod router;
 mod sched;
 mod signal;
+mod surroundings;
 pub mod value;
 
 pub use args::{Args, Surroundings};
@@ -47,3 +48,4 @@ pub use handlers::{COMMON, HandlerInfo};
 pub use names::{Named, Names};
 pub use registry::{Entry, Registry};
 pub use router::{Progress, Router};
+pub use surroundings::Store;

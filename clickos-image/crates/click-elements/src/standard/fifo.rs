@@ -131,6 +131,10 @@ impl Element for Queue {
         batch
     }
 
+    fn stored(&self) -> Option<usize> {
+        Some(self.stored.len())
+    }
+
     fn signal(&self) -> Signal {
         Signal::Own
     }

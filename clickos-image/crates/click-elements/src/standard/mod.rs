@@ -13,11 +13,14 @@ pub mod rate_anno;
 pub mod rated;
 pub mod rated_splitter;
 pub mod rated_unqueue;
+pub mod red;
 pub mod shaper;
+pub mod spinlock;
 pub mod stride;
 pub mod time;
 pub mod timed_unqueue;
 pub mod token_bucket;
+pub mod udp_encap;
 
 use crate::prelude::Bytes;
 

@@ -11,11 +11,8 @@
 //! * `src`, `sport`, `dst`, `dport` (read, write): the arguments.
 //! # Example
 //! `RatedSource -> UDPIPEncap(10.0.0.1, 1234, 10.0.0.2, 5678) -> arp;`
-use click_wire::{ipv4, udp};
-
-use crate::ip_packet::{Destination, encapsulate};
-use crate::numbers::UdpPort;
 use crate::prelude::*;
+use crate::standard::udp_encap;
 
 pub static ELEMENT: Class = Class {
     name: "UDPIPEncap",
@@ -26,96 +23,7 @@ pub static ELEMENT: Class = Class {
         mandatory("DPORT"),
         optional("CHECKSUM"),
     ],
-    handlers: &[
-        read_write("src"),
-        read_write("sport"),
-        read_write("dst"),
-        read_write("dport"),
-    ],
-    build: |a| {
-        let (source, sport) = (a.need("SRC"), a.need::<UdpPort>("SPORT"));
-        let (destination, dport) = (a.need("DST"), a.need::<UdpPort>("DPORT"));
-        let checksum = a.or("CHECKSUM", true);
-        Some(Box::new(UDPIPEncap {
-            source: source?,
-            destination: destination?,
-            ports: udp::Repr {
-                source: sport?.0,
-                destination: dport?.0,
-            },
-            checksum: checksum?,
-            id: 0,
-        }))
-    },
+    handlers: udp_encap::HANDLERS,
+    build: |a| udp_encap::build(a, 0),
     ..Class::DEFAULT
 };
-
-struct UDPIPEncap {
-    source: Ipv4Addr,
-    destination: Destination,
-    ports: udp::Repr,
-    checksum: bool,
-    id: u16,
-}
-
-/// The longest payload that leaves room for both headers.
-const MOST: usize = 65_535 - ipv4::HEADER - udp::HEADER;
-const TTL: u8 = 250;
-
-impl UDPIPEncap {
-    fn encapsulate(&mut self, packet: &mut Packet) -> bool {
-        let destination = self.destination.of(packet);
-        if packet.len() > MOST || !packet.push(udp::HEADER) {
-            return false;
-        }
-        self.ports.emit(packet.data_mut(), self.source, destination);
-        if !self.checksum {
-            packet.data_mut()[6..udp::HEADER].fill(0);
-        }
-        let header = ipv4::Repr {
-            tos: 0,
-            id: self.id,
-            fragment: 0,
-            ttl: TTL,
-            protocol: ipv4::UDP,
-            source: self.source,
-            destination,
-            payload_len: 0,
-        };
-        self.id = self.id.wrapping_add(1);
-        encapsulate(packet, header)
-    }
-}
-
-impl Element for UDPIPEncap {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        match self.encapsulate(&mut packet) {
-            true => Out::Port(0, packet),
-            false => Out::Drop,
-        }
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "src" => text(self.source),
-            "sport" => text(self.ports.source),
-            "dst" => text(self.destination),
-            "dport" => text(self.ports.destination),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "src" => on_value(view, value, |me: &mut Self, source, _| me.source = source),
-            "dst" => on_value(view, value, |me: &mut Self, to, _| me.destination = to),
-            "sport" => on_value(view, value, |me: &mut Self, port: UdpPort, _| {
-                me.ports.source = port.0;
-            }),
-            "dport" => on_value(view, value, |me: &mut Self, port: UdpPort, _| {
-                me.ports.destination = port.0;
-            }),
-            _ => undeclared(handler),
-        }
-    }
-}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What elements can see of others around them: how full stores of packets are, whose signals are on.
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::context::Context;
+use crate::engine::Slot;
+
+/// An element that stores packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Store(usize);
+
+impl Context<'_> {
+    /// The element of this name, looked up from this element's compound outwards, if it stores packets.
+    pub fn store(&self, name: &str) -> Option<Store> {
+        let index = self.engine.find_element(self.me, name)?;
+        self.is_store(index).then_some(Store(index))
+    }
+
+    /// The elements that store what this element pushes, or what it pulls.
+    pub fn nearest_stores(&self) -> Vec<Store> {
+        let down = self.output_is_push(0);
+        let (mut stores, mut pending) = (Vec::new(), Vec::from([self.me]));
+        let mut seen = BTreeSet::from([self.me]);
+        while let Some(element) = pending.pop() {
+            let slot = &self.engine.slots[element];
+            let edges = if down { &slot.outputs } else { &slot.inputs };
+            for next in edges.iter().flatten().map(|edge| edge.element) {
+                match seen.insert(next) {
+                    true if self.is_store(next) => stores.push(Store(next)),
+                    true => pending.push(next),
+                    false => {}
+                }
+            }
+        }
+        stores.sort_by_key(|store| store.0);
+        stores
+    }
+
+    fn is_store(&self, index: usize) -> bool {
+        let element = self.engine.slots[index].element.as_ref();
+        element.is_some_and(|e| e.stored().is_some())
+    }
+
+    /// How many packets are stored there.
+    pub fn stored(&self, store: Store) -> usize {
+        let element = self.engine.slots[store.0].element.as_ref();
+        element.and_then(|e| e.stored()).unwrap_or(0)
+    }
+
+    /// Its element's name.
+    pub fn store_name(&self, store: Store) -> String {
+        self.engine.slots[store.0].name.clone()
+    }
+
+    /// Whose signals say whether there is something to pull at input 0 or, in a push path, room behind
+    /// output 0: whether each is on, in the order of the elements. `None` if it must always be tried.
+    pub fn signals(&mut self) -> Option<Vec<bool>> {
+        let (me, push) = (self.me, self.output_is_push(0));
+        if push {
+            self.engine.is_writable(me, 0);
+        } else {
+            self.engine.is_readable(me, 0);
+        }
+        let slot = &self.engine.slots[me];
+        let watches = if push {
+            &slot.downstream
+        } else {
+            &slot.upstream
+        };
+        let watch = watches[0].as_ref().filter(|watch| !watch.always)?;
+        let mut elements = watch.signals.clone();
+        elements.sort_unstable();
+        let slots = elements.iter().map(|e| &self.engine.slots[*e]);
+        Some(
+            slots
+                .map(|s| if push { s.writable } else { s.readable })
+                .collect(),
+        )
+    }
+
+    /// Whether an element of this name, or one in a compound of this name, is in this element's compound.
+    pub fn has_elements(&self, name: &str) -> bool {
+        let around = self.name().rsplit_once('/');
+        let full = around.map_or(name.to_string(), |(outer, _)| format!("{outer}/{name}"));
+        let rest = |slot: &Slot| {
+            slot.name
+                .strip_prefix(&full)
+                .map(|r| r.is_empty() || r.starts_with('/'))
+        };
+        self.engine
+            .slots
+            .iter()
+            .any(|slot| rest(slot) == Some(true))
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Drops packets at random before a queue is full (RED).
+//!
+//! # Synopsis
+//! `RED(MIN_THRESH, MAX_THRESH, MAX_P [, QUEUES, STABILITY, GENTLE])`: by an average of the lengths of QUEUES, names of
+//! queues (default: where packets that are pushed are stored, or where those that are pulled come from). At an average
+//! of MIN_THRESH packets or less none is dropped, at MAX_THRESH with the probability MAX_P, between them with one between.
+//! Above it the probability rises up to 1 at twice MAX_THRESH, or is 1 unless GENTLE (default true). A new length counts
+//! one in two to the power of STABILITY (default 4, at most 16; 0: there is no average).
+//! # Ports
+//! 1/1-2, agnostic. Output 1 (push) gets what is dropped, if it is connected.
+//! # Handlers
+//! * `min_thresh`, `max_thresh`, `max_p` (read, write): the arguments.
+//! * `avg_queue_size` (read): the average. `drops` (read): packets dropped. `queues` (read): names, one a line.
+//! * `stats` (read): length, average and drops.
+//! # Example
+//! `FromDevice(0) -> RED(5, 50, 0.02) -> Queue(200) -> ToDevice(1);`
+use crate::prelude::*;
+use crate::standard::probability::Probability;
+use crate::standard::red::{self, Red, Rule, scaled};
+
+pub static ELEMENT: Class = Class {
+    name: "RED",
+    ports: "1/1-2",
+    processing: "a/ah",
+    args: &[
+        mandatory("MIN_THRESH"),
+        mandatory("MAX_THRESH"),
+        mandatory("MAX_P"),
+        keyword("QUEUES"),
+        keyword("STABILITY"),
+        keyword("GENTLE"),
+    ],
+    handlers: &[
+        read_write("min_thresh"),
+        read_write("max_thresh"),
+        read_write("max_p"),
+        read("avg_queue_size"),
+        read("drops"),
+        read("queues"),
+        read("stats"),
+    ],
+    build: |a| {
+        let (min_thresh, max_thresh) = (a.need("MIN_THRESH"), a.need("MAX_THRESH"));
+        let (max_p, gentle) = (a.need::<Probability>("MAX_P"), a.or("GENTLE", true));
+        let (max_p, gentle) = (scaled(max_p?), gentle?);
+        let rule = Rule {
+            min_thresh: min_thresh?,
+            max_thresh: max_thresh?,
+            max_p,
+            gentle,
+        };
+        if let Err(message) = rule.check() {
+            let (name, message) = message.split_once(": ").expect("a name stands in front");
+            a.error(name, message);
+        }
+        Some(Box::new(EarlyDrop(red::build(a, rule)?)))
+    },
+    ..Class::DEFAULT
+};
+
+struct EarlyDrop(Red);
+
+impl Element for EarlyDrop {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.0.find_queues(ctx)
+    }
+
+    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
+        self.0.push(ctx, batch);
+    }
+
+    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
+        self.0.pull(ctx, max)
+    }
+
+    fn call(&mut self, ctx: &mut Context<'_>, handler: &str, _param: &str) -> Option<Text> {
+        self.0.call(ctx, handler)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        self.0.read(handler)
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        let mut rule = self.0.rule;
+        match handler {
+            "min_thresh" => rule.min_thresh = view.parse(value)?,
+            "max_thresh" => rule.max_thresh = view.parse(value)?,
+            "max_p" => rule.max_p = scaled(view.parse(value)?),
+            _ => return undeclared(handler),
+        }
+        rule.check().map_err(HandlerError::rejected)?;
+        Ok(Change::of(move |me: &mut Self, _| me.0.rule = rule))
+    }
+
+    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+            self.0.take_from(&old.0);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Takes a lock. A router runs on one thread, so nothing has to wait: packets pass.
+//!
+//! # Synopsis
+//! `SpinlockAcquire(LOCK)`: a name that a `SpinlockInfo` defines, mandatory.
+//! # Ports
+//! 1/1, agnostic.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `SpinlockInfo(table); FromDevice(0) -> SpinlockAcquire(table) -> Null -> SpinlockRelease(table) -> ToDevice(1);`
+use crate::prelude::*;
+use crate::standard::spinlock;
+
+pub static ELEMENT: Class = Class {
+    name: "SpinlockAcquire",
+    ..spinlock::CLASS
+};
