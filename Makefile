@@ -4,13 +4,14 @@ PYTHON ?= python3
 KEEP ?=
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 
-.PHONY: help demo test bench build lab lab-up lab-down clean-demo
+.PHONY: help demo test bench build image lab lab-up lab-down clean-demo
 
 help:
 	@echo 'make demo         show the main job on real services; KEEP=1 leaves them up'
 	@echo 'make test         everything a change must pass; SUITES="a b" runs only those'
 	@echo 'make bench        time of a packet per configuration; ENGINE="name=path ..." compares, ONLY=30,41 restricts'
 	@echo 'make build        install what is needed and build everything'
+	@echo 'make image        build the guests of Xen; sizes by part'
 	@echo 'make lab          a shell on a Xen host in QEMU, which ends with it'
 	@echo 'make lab-up       start the services; make lab-down stops them'
 	@echo 'make clean-demo   remove the services, the environment and all data'
@@ -31,6 +32,9 @@ bench:
 
 build:
 	@$(LAB) prepare
+
+image:
+	@$(LAB) image
 
 lab:
 	@$(LAB) xen lab

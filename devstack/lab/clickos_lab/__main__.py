@@ -60,6 +60,7 @@ def _parse():
             ('test', _test, 'run the test suites'),
             ('host', host_command.run, 'act on the compute host'),
             ('xen', xen_command.run, 'a Xen host in QEMU'),
+            ('image', xen_command.build_image, 'build the guests of Xen'),
             ('clean', _clean, 'stop and remove everything')):
         command = commands.add_parser(name, help=text)
         command.set_defaults(run=run)

@@ -14,12 +14,13 @@ from clickos_lab import say
 from clickos_lab import shell
 
 #: What the Xen host in QEMU needs of this machine.
-XEN_PACKAGES = ('qemu-system-x86', 'openssh-client')
+XEN_PACKAGES = ('qemu-system-x86', 'openssh-client', 'binutils', 'gcc',
+                'libc6-dev')
 #: The core packages of MariaDB hold the programs without the service.
 PACKAGES = (
     'rabbitmq-server', 'mariadb-server-core', 'mariadb-client-core',
     'memcached', 'curl', 'iproute2', 'iputils-ping', 'tcpdump', 'strace',
-    'shellcheck', 'gcc', 'libc6-dev', 'make', 'git', *XEN_PACKAGES)
+    'shellcheck', 'make', 'git', *XEN_PACKAGES)
 
 _POLICY = pathlib.Path('/usr/sbin/policy-rc.d')
 #: deb-policy 9.3.3: 101 means "action not allowed".

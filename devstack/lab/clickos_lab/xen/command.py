@@ -10,6 +10,7 @@ from clickos_lab import apt
 from clickos_lab import errors
 from clickos_lab import prereq
 from clickos_lab import say
+from clickos_lab.xen import files
 from clickos_lab.xen import host as _host
 from clickos_lab.xen import image
 from clickos_lab.xen import places as _places
@@ -54,15 +55,25 @@ def prepare(state):
     prereq.check()
     state.create()
     apt.ensure(state, apt.XEN_PACKAGES)
+    image.build(state)
     return snapshot.ensure(_places.Places(state))
+
+
+def build_image(state, _arguments):
+    """Build the guests' images and tell what takes their space."""
+    prereq.check()
+    state.create()
+    print(image.build(state), end='')
+    say.say(f'{image.folder(state)}')
 
 
 def _started(state, places, name):
     host = _host.Host(places, name)
     saved = prepare(state)
+    contents = files.Files()
+    image.add(state, contents)
     with say.step(f'Xen host {name}'):
-        host.restore(saved)
-    image.put_if_built(state, host)
+        host.restore(saved, contents)
     return host
 
 
@@ -82,7 +93,7 @@ def _interact(host):
 
 def _interactive(host):
     terminal = '-t' if sys.stdin.isatty() else '-T'
-    return host.dom0.command(terminal)
+    return [*host.dom0.command(terminal), 'bash -l']
 
 
 def _up(state, places, arguments):

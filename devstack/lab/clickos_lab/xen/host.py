@@ -8,6 +8,7 @@ import time
 
 from clickos_lab import errors
 from clickos_lab import processes
+from clickos_lab.xen import files as _files
 from clickos_lab.xen import keys
 from clickos_lab.xen import places as _places
 from clickos_lab.xen import qmp
@@ -39,26 +40,36 @@ class Host:
 
         :param memory: options of the file that is the machine's memory
         """
+        self._make_folder()
         self._start(machine, memory, True)
         with self._stopped_on_error():
             self._processes.wait(_QEMU, self._is_ready, _BOOT_S)
 
-    def restore(self, snapshot):
-        """Start it from a snapshot and connect: a second or two."""
+    def restore(self, snapshot, files=None):
+        """Start it from a snapshot and connect: a second or two.
+
+        :param files: :class:`files.Files` that will be in dom0
+        """
         memory = f'mem-path={self._places.relative(snapshot.memory)},share=off'
+        unpack = self._make_folder(files)
         self._start(snapshot.machine, memory, False)
         with self._stopped_on_error():
             with self.qmp() as control:
                 snapshot.load(control)
             self.connect()
             # The machine's clock stood still since it was saved.
-            self.dom0.check(f'date -s @{time.time():.0f}')
+            self.dom0.check(
+                f'date -s @{time.time():.0f}; {unpack}')
 
-    def _start(self, machine, memory, boot):
+    def _make_folder(self, files=None):
+        """Make the host's folder; return the script that unpacks files."""
         if self.running():
             raise errors.LabError(f'{self.name}: this Xen host runs already')
         shutil.rmtree(self.places.root, ignore_errors=True)
         self.places.log.mkdir(parents=True)
+        return (files or _files.Files()).write(self.places.files)
+
+    def _start(self, machine, memory, boot):
         command = machine.command(self._places, self.places, memory, boot)
         with self._stopped_on_error():
             self._processes.start(_QEMU, command, _ENV,

@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guest's image and an example of its xl configuration, for dom0."""
+"""The guests' images and an example of an xl configuration, for dom0."""
 
-import pathlib
+import sys
+
+from clickos_lab import paths
+from clickos_lab import rust
+from clickos_lab import say
+from clickos_lab import shell
 
 #: Where dom0 has them.
 FOLDER = '/root'
-NAME = 'clickos'
+CLICKOS, PKT_GEN = 'clickos', 'pkt-gen'
+KINDS = ('pv', 'pvh')
 
-_CONFIG = """# SPDX-License-Identifier: Apache-2.0
-# xl create {folder}/{name}-{kind}.cfg; xl console {name}-{kind}
-name = "{name}-{kind}"
+_PROGRAM = paths.REPO / 'clickos-image/image/image.py'
+_CONFIG = """\
+# SPDX-License-Identifier: Apache-2.0
+# xl create {folder}/{name}.cfg; xl console {name}
+name = "{name}"
 type = "{kind}"
-kernel = "{folder}/{name}"
+kernel = "{folder}/{image}"
 memory = 8
 vcpus = 1
 on_crash = "preserve"
@@ -21,21 +29,30 @@ on_reboot = "destroy"
 """
 
 
-def path(state):
-    """Return where ``make image`` writes the image."""
-    return state.root / 'image' / NAME
+def folder(state):
+    """Return the folder of the images."""
+    return state.root / 'image'
 
 
-def config(kind, name=NAME):
+def build(state):
+    """Build the images, if their sources changed; return their sizes."""
+    log = state.log / 'image.log'
+    with say.step('guest images'):
+        log.unlink(missing_ok=True)
+        shell.run([sys.executable, _PROGRAM, '--out', folder(state)], log,
+                  env=rust.environment(state), timeout_s=1200)
+    return log.read_text()
+
+
+def config(kind, name, image=CLICKOS):
     """Return an xl configuration for a guest of kind ``pv`` or ``pvh``."""
-    return _CONFIG.format(folder=FOLDER, kind=kind, name=name)
+    return _CONFIG.format(folder=FOLDER, kind=kind, name=name, image=image)
 
 
-def put_if_built(state, host):
-    """Copy image and configurations into dom0, if there is an image."""
-    image: pathlib.Path = path(state)
-    if not image.exists():
-        return
-    host.dom0.put(image, f'{FOLDER}/{NAME}')
-    for kind in ('pv', 'pvh'):
-        host.dom0.put_text(config(kind), f'{FOLDER}/{NAME}-{kind}.cfg')
+def add(state, files):
+    """Add the images and examples of configurations to a host's files."""
+    for image in (CLICKOS, PKT_GEN):
+        files.add(folder(state) / image, f'{FOLDER}/{image}')
+    for kind in KINDS:
+        name = f'{CLICKOS}-{kind}'
+        files.add_text(config(kind, name), f'{FOLDER}/{name}.cfg')

@@ -7,11 +7,11 @@ import re
 from clickos_lab import errors
 from clickos_lab import shell
 
-_TRIPLE = 'x86_64-linux-gnu'
-_FOLDERS = (f'usr/lib/{_TRIPLE}', f'lib/{_TRIPLE}',
-            f'usr/lib/xen-4.17/lib/{_TRIPLE}')
+TRIPLE = 'x86_64-linux-gnu'
+_FOLDERS = (f'usr/lib/{TRIPLE}', f'lib/{TRIPLE}',
+            f'usr/lib/xen-4.17/lib/{TRIPLE}')
 #: Loaded when a thread is canceled; without it xl aborts.
-_LOADED_LATE = f'/lib/{_TRIPLE}/libgcc_s.so.1'
+_LOADED_LATE = f'/lib/{TRIPLE}/libgcc_s.so.1'
 _LINE = re.compile(r'^\t(?:\S+ => )?(/\S+) \(0x', re.MULTILINE)
 
 

@@ -74,4 +74,5 @@ class HostPlaces:
         self.log = root / 'log'
         self.qmp = root / 'qmp'
         self.console = root / 'console.log'
+        self.files = root / 'files.tar'
         self.ssh_config = root / 'ssh_config'

@@ -35,6 +35,9 @@ class Machine:
             '-m', str(self.memory_mib), '-nodefaults', '-no-reboot',
             '-display', 'none', '-monitor', 'none',
             '-serial', f'file:{places.relative(host.console)}',
+            '-drive', 'if=none,id=files,format=raw,readonly=on,file='
+            f'{places.relative(host.files)}',
+            '-device', 'virtio-blk-pci,drive=files',
             '-qmp', f'unix:{places.relative(host.qmp)},server=on,wait=off',
             # dom0 reaches nothing outside; we reach its SSH daemon, on a
             # port of the loopback that the kernel chooses.

@@ -41,16 +41,17 @@ _LINKS = {
 _FOLDERS = ('dev', 'proc', 'run', 'sys', 'tmp', 'usr/lib64', 'var/lib',
             'var/log')
 _MODULES = (
-    'virtio_pci', 'virtio_net', 'xen-evtchn', 'xen-gntdev', 'xen-gntalloc',
-    'xen-privcmd', 'xenfs', 'xen-netback', 'bridge', 'openvswitch', 'tun',
-    'veth', 'dummy', '8021q', 'crc32c_generic')
+    'virtio_pci', 'virtio_net', 'virtio_blk', 'xen-evtchn', 'xen-gntdev',
+    'xen-gntalloc', 'xen-privcmd', 'xenfs', 'xen-netback', 'bridge',
+    'openvswitch', 'tun', 'veth', 'dummy', '8021q', 'crc32c_generic')
 _MODULE_INDEX = ('modules.dep', 'modules.dep.bin', 'modules.alias.bin',
                  'modules.builtin', 'modules.builtin.bin')
 _TEXTS = {
-    'etc/passwd': 'root:x:0:0:root:/root:/bin/bash\n'
+    # The one of busybox, because it starts faster: it runs each command.
+    'etc/passwd': 'root:x:0:0:root:/root:/bin/ash\n'
                   'sshd:x:100:100:sshd:/run/sshd:/bin/false\n',
     'etc/group': 'root:x:0:\nsshd:x:100:\n',
-    'etc/shells': '/bin/sh\n/bin/bash\n',
+    'etc/shells': '/bin/ash\n',
     'etc/hosts': '127.0.0.1 localhost dom0\n'}
 
 

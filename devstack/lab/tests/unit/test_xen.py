@@ -10,6 +10,7 @@ from unittest import mock
 
 from clickos_lab import errors
 from clickos_lab.xen import archive as _archive
+from clickos_lab.xen import files
 from clickos_lab.xen import kernel
 from clickos_lab.xen import keys
 from clickos_lab.xen import modules
@@ -180,6 +181,30 @@ class CommandLineTest(XenTestCase):
         network = next(w for w in self._words(True) if 'hostfwd' in w)
         self.assertIn('restrict=on', network)
         self.assertIn('hostfwd=tcp:127.0.0.1:0-', network)
+
+
+class FilesTest(XenTestCase):
+
+    def test_dom0s_script_unpacks_them(self):
+        disk, target = self.folder / 'disk', self.folder / 'target'
+        target.mkdir()
+        contents = files.Files()
+        contents.add_text('text', '/root/a')
+        contents.add_text(b'#!', '/usr/bin/b', 0o755)
+        script = contents.write(disk)
+        self.assertEqual(files.SIZE_MIB << 20, disk.stat().st_size)
+        script = script.replace('/dev/vda', str(disk))
+        subprocess.run(['sh', '-c', script.replace('-C /', f'-C {target}')],
+                       check=True)
+        self.assertEqual('text', (target / 'root/a').read_text())
+        mode = (target / 'usr/bin/b').stat().st_mode
+        self.assertEqual(0o755, stat.S_IMODE(mode))
+
+    def test_more_than_the_disk_is_refused(self):
+        contents = files.Files()
+        contents.add_text(bytes((files.SIZE_MIB << 20) + 1), '/big')
+        with self.assertRaisesRegex(errors.LabError, 'at most 128 MiB'):
+            contents.write(self.folder / 'disk')
 
 
 class SshTest(XenTestCase):

@@ -6,7 +6,9 @@ import time
 import unittest
 
 from clickos_lab import paths
+from clickos_lab.xen import files
 from clickos_lab.xen import host
+from clickos_lab.xen import image
 from clickos_lab.xen import places
 from clickos_lab.xen import snapshot
 
@@ -25,8 +27,15 @@ class XenTest(unittest.TestCase):
         cls.places = places.Places(cls.state)
         cls.host = host.Host(cls.places, f't{os.getpid()}')
         cls.addClassCleanup(cls.host.remove)
-        cls.host.restore(snapshot.ensure(cls.places))
+        contents = files.Files()
+        cls.add_files(contents)
+        cls.host.restore(snapshot.ensure(cls.places), contents)
         cls.dom0 = cls.host.dom0
+
+    @classmethod
+    def add_files(cls, contents):
+        """Add what the tests need in dom0; here the guests' images."""
+        image.add(cls.state, contents)
 
     def run(self, result=None):
         """Run one test; keep the logs if it fails."""

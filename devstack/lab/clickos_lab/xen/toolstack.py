@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The toolstack of a Xen host: cosmosd with libxl, and the switch."""
+
+from clickos_lab import paths
+from clickos_lab import prereq
+from clickos_lab import rust
+from clickos_lab import say
+from clickos_lab import shell
+from clickos_lab.xen import image
+from clickos_lab.xen import libraries
+
+#: Where dom0 has the programs and their files.
+FOLDER = '/opt/clickos'
+_PROGRAMS = ('cosmosd', 'cosmos', 'valed', 'vale-ctl')
+_TEST = 'test_domain'
+_CONFIGS = {
+    'valed': """\
+socket = "{folder}/valed.sock"
+xenstore = "/run/xenstored/socket"
+""",
+    'cosmosd': """\
+socket = "{folder}/cosmosd.sock"
+state_dir = "{folder}/state"
+valed_socket = "{folder}/valed.sock"
+xenstore_dir = "/run/xenstored"
+host_kind = "xen"
+memory_mib = 512
+xen = {{ image = "{image}", type = "{kind}" }}
+"""}
+
+
+def build(state, places):
+    """Build the programs, in a folder of their own: these need libxl."""
+    env = {**rust.environment(state), 'XEN_ROOT': str(places.packages),
+           'CARGO_TARGET_DIR': str(state.target / 'xen')}
+    with say.step('toolstack of the Xen host'):
+        shell.run([prereq.rust_tool('cargo'), 'build', '--release',
+                   '--locked', '-p', 'cosmosd', '--features', 'cosmosd/xen',
+                   '-p', 'cosmos', '-p', 'valed', '-p', 'vale-ctl'],
+                  state.log / 'xen-toolstack.log',
+                  env=env, cwd=paths.REPO, timeout_s=1200)
+
+
+def build_c_test(state, places):
+    """Build the C test of libcosmos; return its path."""
+    cosmos, usr = paths.REPO / 'cosmos', places.packages / 'usr'
+    program = places.build / _TEST
+    shell.run(['cc', '-std=gnu11', '-O1', '-g', '-Wall', '-Wextra',
+               '-Wno-format-truncation', '-I', cosmos / 'include',
+               '-isystem', usr / 'include',
+               *sorted((cosmos / 'lib').glob('*.c')),
+               cosmos / f'tests/lib/{_TEST}.c', '-o', program,
+               '-L', usr / f'lib/{libraries.TRIPLE}',
+               '-Wl,--allow-shlib-undefined', '-lxenlight', '-lxenstore',
+               '-lxentoollog', '-lpthread'], state.log / 'libcosmos.log')
+    return program
+
+
+def put(state, host):
+    """Copy the programs into dom0."""
+    for program in _PROGRAMS:
+        host.dom0.put(state.target / 'xen/release' / program,
+                      f'{FOLDER}/{program}', 0o755)
+
+
+def start(host, daemon, kind='pvh'):
+    """Start a daemon and wait for its socket.
+
+    :param kind: how domains are run, ``pv`` or ``pvh``
+    """
+    host.dom0.put_text(_CONFIGS[daemon].format(
+        folder=FOLDER, kind=kind, image=f'{image.FOLDER}/{image.CLICKOS}'),
+        f'{FOLDER}/{daemon}.toml')
+    host.dom0.check(
+        f'cd {FOLDER}; rm -f {daemon}.sock; '
+        f'setsid ./{daemon} --config {daemon}.toml </dev/null '
+        f'>>/var/log/{daemon}.log 2>&1 & '
+        f'for i in $(seq 300); do [ -S {FOLDER}/{daemon}.sock ] && exit 0; '
+        f'sleep 0.1; done; tail -3 /var/log/{daemon}.log >&2; exit 1')
+
+
+def kill(host, daemon):
+    """End a daemon at once, as a crash would."""
+    host.dom0.check(f'kill -9 $(pidof {daemon})')

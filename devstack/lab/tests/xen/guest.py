@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ClickOS guest made by ``xl`` and driven by keys written by hand."""
+
+import itertools
+import shlex
+
+from clickos_lab.xen import image
+
+#: The most a piece of a configuration or a request may have.
+_PIECE_BYTES = 3900
+_START_S = 60
+_ANSWER_S = 60
+
+
+class Guest:
+    """A guest of one test; it ends with the host or :meth:`destroy`.
+
+    :param kind: ``pv`` or ``pvh``
+    :param options: more lines of its xl configuration
+    """
+
+    def __init__(self, dom0, name, kind, options=''):
+        self._dom0 = dom0
+        self.name = name
+        self._config = image.config(kind, name) + options + '\n'
+        self._generations = itertools.count(1)
+        self._requests = itertools.count(1)
+        self.domid = None
+
+    def create(self):
+        """Create it and wait until its control thread runs."""
+        path = f'/root/{self.name}.cfg'
+        self._dom0.put_text(self._config, path)
+        out = self._dom0.check(
+            f'set -e; xl create -q {path}; d=$(xl domid {self.name}); '
+            f'lab-wait {_START_S} /local/domain/$d/data/clickos/version '
+            "'clickos .*' >/dev/null; echo $d", timeout_s=120)
+        self.domid = int(out)
+        return self
+
+    def destroy(self):
+        """Destroy it; its console's log stays."""
+        self._dom0.check(f'xl destroy {self.name}')
+
+    def path(self, key=''):
+        """Return a path of its control protocol."""
+        return f'/local/domain/{self.domid}/data/clickos/{key}'.rstrip('/')
+
+    def put(self, pairs):
+        """Write keys, all in one transaction."""
+        self._script(self._put(pairs))
+
+    def _put(self, pairs):
+        words = [w for key, value in pairs.items()
+                 for w in (self.path(key), value)]
+        return f'xenstore-write {shlex.join(words)}'
+
+    def get(self, key):
+        """Return the value of a key, or None."""
+        done = self._dom0.run(f'xenstore-read -R {self.path(key)}')
+        return done.out.removesuffix('\n') if done.status == 0 else None
+
+    def wait(self, key, pattern):
+        """Wait until a key's value matches; return it."""
+        return self._script(self._wait(key, pattern)).removesuffix('\n')
+
+    def _wait(self, key, pattern):
+        return f'lab-wait {_ANSWER_S} {self.path(key)} {shlex.quote(pattern)}'
+
+    def install(self, text, rid=0, name='test.click', status='Running'):
+        """Install a configuration; return (state, error)."""
+        generation = next(self._generations)
+        pieces = {f'{rid}/config/{n}': text[at:at + _PIECE_BYTES]
+                  for n, at in enumerate(range(0, len(text), _PIECE_BYTES))}
+        wish = {**pieces, f'{rid}/config_name': name,
+                f'{rid}/generation': str(generation),
+                f'{rid}/status': status}
+        out = self._script(
+            f'xenstore-rm {self.path(f"{rid}/config")} 2>/dev/null || true',
+            self._put(wish),
+            self._wait(f'{rid}/state', f'[A-Z][a-z]+ {generation}'),
+            f'xenstore-read -R {self.path(f"{rid}/error")}')
+        state, _, error = out.removesuffix('\n').partition('\n')
+        return state.partition(' ')[0], error
+
+    def request(self, text, rid=0):
+        """Ask as a program does; return (code, data)."""
+        seq = next(self._requests)
+        asked, answered = (f'{rid}/{word}/{seq}'
+                           for word in ('request', 'response'))
+        out = self._script(
+            self._put({f'{asked}/0': f'.{text}'}),
+            self._wait(f'{answered}/0', r'\..*'),
+            f'xenstore-rm {self.path(asked)} {self.path(answered)}')
+        code, _, data = out.removesuffix('\n')[1:].partition(' ')
+        return int(code), data
+
+    def read_handler(self, name):
+        """Return what a read handler gives; it has to succeed."""
+        code, data = self.request(f'read {name}')
+        if code != 200:
+            raise AssertionError(f'{name}: {code} {data}')
+        return data
+
+    def console(self):
+        """Return what its console has printed."""
+        return self._dom0.check(f'cat /var/log/xen/guest-{self.name}.log')
+
+    def _script(self, *lines):
+        """Run commands; they may be longer than a command line can be."""
+        text = '\n'.join(('set -e', *lines, ''))
+        result = self._dom0.run('cat >/tmp/script; bash /tmp/script',
+                                timeout_s=_ANSWER_S + 30, stdin=text.encode())
+        if result.status != 0:
+            raise AssertionError(f'{self.name}: {result.err or result.out}')
+        return result.out

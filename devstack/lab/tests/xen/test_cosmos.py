@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libcosmos and cosmosd with real domains."""
+
+import json
+import re
+
+from clickos_lab.xen import image
+from clickos_lab.xen import toolstack
+from tests.xen import base
+
+_COUNT = 'Idle -> c :: Counter -> Discard;'
+_WIRE = 'FromDevice(0) -> c :: Counter -> ToDevice(1);\n' \
+    'FromDevice(1) -> ToDevice(0);\n'
+_VIFS = '--vif port=a,segment=1 --vif port=b,segment=2'
+#: Moments of a creation at which cosmosd is killed, in seconds.
+_KILLS_S = (0.05, 0.3, 0.6, 1.0, 1.5, 2.5)
+#: A domain that has been killed exists until its pages are free.
+_LEFT = "xl list | awk 'NR > 2'; " \
+    'xenstore-ls -f /local/domain/0/backend/vale | grep /vale/; ' \
+    'xenstore-ls -f /vm | grep -v 00000000-0000; true'
+
+
+class LibcosmosTest(base.XenTest):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        program = toolstack.build_c_test(cls.state, cls.places)
+        cls.dom0.put(program, '/root/test_domain', 0o755)
+
+    def _run(self, kind):
+        done = self.dom0.run(
+            f'/root/test_domain {image.FOLDER}/{image.CLICKOS} {kind}',
+            timeout_s=120)
+        self.assertEqual(0, done.status, done.out + done.err)
+        self.assertIn('ok   nothing is left', done.out)
+
+    def test_pv(self):
+        self._run('pv')
+
+    def test_pvh(self):
+        self._run('pvh')
+
+
+class CosmosdTest(base.XenTest):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        toolstack.build(cls.state, cls.places)
+        toolstack.put(cls.state, cls.host)
+        toolstack.start(cls.host, 'valed')
+        toolstack.start(cls.host, 'cosmosd')
+
+    def _cosmos(self, arguments):
+        folder = toolstack.FOLDER
+        return self.dom0.run(
+            f'COSMOSD_SOCKET={folder}/cosmosd.sock {folder}/cosmos '
+            f'{arguments}', timeout_s=120)
+
+    def _done(self, arguments):
+        result = self._cosmos(arguments)
+        self.assertEqual(0, result.status, result.err)
+        return result.out
+
+    def _create(self, name, config, more=''):
+        self.dom0.put_text(config, f'/root/{name}.click')
+        return f'create --name {name} --config /root/{name}.click ' \
+            f'--memory 8 --timeout 60 {more}'
+
+    def _assert_nothing_left(self):
+        self.wait_for(lambda: not self.dom0.check(_LEFT), 60)
+        self.assertEqual([], json.loads(self._done('list -o json')))
+
+    def test_a_guest_with_two_vifs(self):
+        self._done(self._create('wire', _WIRE, _VIFS))
+        self.addCleanup(self._assert_nothing_left)
+        self.addCleanup(self._done, 'destroy wire')
+        self.assertEqual('0', self._done('read wire c.count').strip())
+        self._done("write wire c.reset ''")
+        self.assertIn('ClickOS'.lower(), self._done('console wire'))
+        self._done('pause wire')
+        self._done('unpause wire')
+        self.assertEqual('0', self._done('read wire c.count').strip())
+
+    def test_a_refused_configuration_leaves_nothing(self):
+        result = self._cosmos(self._create('bad', 'a :: Nonesuch;'))
+        self.assertEqual(1, result.status)
+        self.assertRegex(result.err, r'bad\.click:1:6: .*Nonesuch')
+        self._assert_nothing_left()
+
+    def test_a_domain_that_is_gone_is_noticed(self):
+        self._done(self._create('gone', _COUNT))
+        self.addCleanup(self._assert_nothing_left)
+        self.addCleanup(self._done, 'destroy gone')
+        domid = json.loads(self._done('info gone -o json'))['domid']
+        self.dom0.check(f'xl destroy {domid}')
+        self.wait_for(lambda: json.loads(
+            self._done('info gone -o json'))['state'] == 'crashed')
+
+    def test_guests_survive_cosmosd(self):
+        self._done(self._create('stays', _COUNT))
+        self.addCleanup(self._assert_nothing_left)
+        self.addCleanup(self._done, 'destroy stays')
+        toolstack.kill(self.host, 'cosmosd')
+        toolstack.start(self.host, 'cosmosd')
+        self.assertEqual('0', self._done('read stays c.count').strip())
+        self.assertIn('clickos', self._done('console stays'))
+
+    def test_nothing_is_left_of_a_creation_cut_short(self):
+        command = self._create('half', _COUNT)
+        for moment_s in _KILLS_S:
+            with self.subTest(moment_s=moment_s):
+                folder = toolstack.FOLDER
+                self.dom0.check(
+                    f'COSMOSD_SOCKET={folder}/cosmosd.sock {folder}/cosmos '
+                    f'{command} >/dev/null 2>&1 & sleep {moment_s}; '
+                    'kill -9 $(pidof cosmosd); wait')
+                toolstack.start(self.host, 'cosmosd')
+                if re.search('half', self._done('list')):
+                    self._done('destroy half')
+                self._assert_nothing_left()

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Network devices of guests: netfront on stock netback, ports of valed."""
+
+import json
+import re
+
+from clickos_lab.xen import toolstack
+from tests.xen import base
+from tests.xen import guest
+
+#: Answers ARP and pings for one address.
+_RESPONDER = """\
+in :: FromDevice(0) -> c :: Classifier(12/0806 20/0001, 12/0800, -);
+c[0] -> ARPResponder({ip} {mac}) -> q :: Queue(1000) -> ToDevice(0);
+c[1] -> CheckIPHeader(14) -> ip :: IPClassifier(icmp, udp, -);
+ip[0] -> ICMPPingResponder -> EtherMirror -> q;
+ip[1] -> CheckIPHeader(14) -> CheckUDPHeader -> udp :: Counter -> Discard;
+ip[2] -> Discard; c[2] -> Discard;
+"""
+_SOURCE = """\
+InfiniteSource(LIMIT {limit}, BURST 8, ACTIVE false) -> sent :: Counter
+-> UDPIPEncap({ip}, 1, {to_ip}, 2) -> EtherEncap(0x0800, {mac}, {to_mac})
+-> Queue(64) -> ToDevice(0);
+FromDevice(0) -> Discard;
+"""
+_SINK = 'FromDevice(0) -> got :: Counter -> Discard;'
+_ALL_OFF = 'extra = "netfront.poll=off netfront.keep_grants=off ' \
+    'netfront.fast_refill=off"'
+
+
+class NetTest(base.XenTest):
+    """What both kinds of devices are tried with."""
+
+    def ping(self, namespace, address, options='-c 10 -i 0.2'):
+        """Ping an address; every packet has to come back."""
+        out = self.dom0.check(
+            f'ip netns exec {namespace} ping -W 5 {options} {address}',
+            timeout_s=120)
+        self.assertIn(' 0% packet loss', out)
+
+    def handler(self, of, name):
+        """Return a number a handler gives."""
+        return int(of.read_handler(name))
+
+    def start(self, of, text):
+        """Install a configuration, which has to start."""
+        self.assertEqual(('Running', ''), of.install(text))
+
+
+class NetfrontTest(NetTest):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.dom0.check(
+            'set -e; lab-net bridge br0; lab-net endpoint br0 a 10.1.0.1/24; '
+            'lab-net ovs ov0; lab-net endpoint ov0 b 10.1.0.1/24')
+
+    def _guest(self, name, kind, bridge, extra=''):
+        mac = f'00:16:3e:00:00:{len(name):02x}'
+        one = guest.Guest(self.dom0, name, kind,
+                          f'vif = ["bridge={bridge},mac={mac}"]\n{extra}')
+        one.create()
+        self.addCleanup(one.destroy)
+        self.start(one, _RESPONDER.format(ip='10.1.0.9', mac=mac))
+        return one
+
+    def _udp(self, of, namespace):
+        """Send what dom0 leaves without a checksum; all of it is right."""
+        before = self.handler(of, 'udp.count')
+        self.dom0.check(
+            f'ip netns exec {namespace} bash -c '
+            '"for i in 1 2 3 4 5 6 7 8; do '
+            'echo $i >/dev/udp/10.1.0.9/9; done"')
+        self.wait_for(lambda: self.handler(of, 'udp.count') == before + 8)
+
+    def test_pvh_on_a_linux_bridge(self):
+        one = self._guest('pvh-br', 'pvh', 'br0')
+        self.ping('a', '10.1.0.9')
+        self.ping('a', '10.1.0.9', '-c 5 -i 0.2 -s 1472 -M do')
+        self.ping('a', '10.1.0.9', '-f -c 1000')
+        self._udp(one, 'a')
+
+    def test_pv_on_a_linux_bridge(self):
+        self._guest('pv-br', 'pv', 'br0')
+        self.ping('a', '10.1.0.9', '-f -c 1000')
+
+    def test_pvh_on_open_vswitch(self):
+        one = self._guest('pvh-ovs', 'pvh', 'ov0')
+        self.ping('b', '10.1.0.9', '-f -c 1000')
+        self._udp(one, 'b')
+
+    def test_without_the_improvements(self):
+        one = self._guest('plain', 'pvh', 'br0', _ALL_OFF)
+        self.ping('a', '10.1.0.9', '-f -c 1000')
+        self._udp(one, 'a')
+
+    def test_a_device_is_detached_and_attached_again(self):
+        one = self._guest('again', 'pvh', 'br0')
+        self.ping('a', '10.1.0.9')
+        self.dom0.check('set -e; xl network-detach again 0; '
+                        'xl network-attach again bridge=br0 '
+                        'mac=00:16:3e:00:00:05', timeout_s=120)
+        state = f'/local/domain/{one.domid}/device/vif/0/state'
+        self.dom0.check(f'lab-wait 30 {state} 4', timeout_s=60)
+        self.ping('a', '10.1.0.9')
+
+
+class ValeTest(NetTest):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        toolstack.build(cls.state, cls.places)
+        toolstack.put(cls.state, cls.host)
+        toolstack.start(cls.host, 'valed')
+        cls.dom0.check(
+            'set -e; ip netns add c; '
+            'ip link add vc address 02:00:00:00:00:c0 type veth '
+            'peer name eth0 address 02:00:00:00:00:c1 netns c; '
+            'ip link set vc up; ip -n c link set eth0 up; '
+            'ip -n c address add 10.2.0.1/24 dev eth0')
+
+    def setUp(self):
+        super().setUp()
+        self._attach('client', '--kind veth --ifname vc '
+                     '--mac 02:00:00:00:00:c1 --allow 10.2.0.1/32')
+        self.addCleanup(self._vale, 'detach vale0:client')
+
+    def _vale(self, arguments):
+        folder = toolstack.FOLDER
+        return self.dom0.check(f'{folder}/vale-ctl --socket '
+                               f'{folder}/valed.sock {arguments}')
+
+    def _attach(self, port, options):
+        self._vale(f'attach vale0:{port} --segment 5 {options}')
+
+    def _attach_guest(self, one, number, slots):
+        self._attach(one.name, f'--kind xen --domid {one.domid} --devid 0 '
+                     f'--mac {_mac(number)} --allow {_ip(number)}/32 '
+                     f'--slots {slots}')
+
+    def _guest(self, number, kind='pvh', slots=256):
+        one = guest.Guest(self.dom0, f'vale{number}', kind).create()
+        self.addCleanup(self._vale, f'detach vale0:{one.name}')
+        self.addCleanup(self.dom0.run, f'xl destroy {one.name}')
+        self._attach_guest(one, number, slots)
+        return one
+
+    def _responder(self, number, **more):
+        one = self._guest(number, **more)
+        self.start(one, _RESPONDER.format(ip=_ip(number), mac=_mac(number)))
+        return one
+
+    def _source(self, number, to, limit):
+        one = self._guest(number)
+        self.start(one, _SOURCE.format(
+            limit=limit, ip=_ip(number), mac=_mac(number), to_ip=_ip(to),
+            to_mac=_mac(to)).replace(', ACTIVE false', ''))
+        return one
+
+    def _counters(self, one):
+        ports = json.loads(self._vale('-o json stats'))
+        found, = (p for p in ports if p['port'] == one.name)
+        return found['counters']
+
+    def test_ping_pvh_and_pv_with_small_and_large_rings(self):
+        self._responder(1, slots=64)
+        self._responder(2, kind='pv', slots=1024)
+        for number in (1, 2):
+            self.ping('c', _ip(number))
+            self.ping('c', _ip(number), '-f -c 1000')
+
+    def test_every_frame_of_a_stream_is_accounted_for(self):
+        sink = self._guest(2)
+        self.start(sink, _SINK)
+        source = self._source(1, to=2, limit=20000)
+        self.wait_for(lambda: self._counters(source)['rx_packets'] == 20000,
+                      timeout_s=60)
+        into = self._counters(sink)
+        self.assertEqual(20000, into['tx_packets'] + into['dropped_full'])
+        self.assertEqual(into['tx_packets'], self.handler(sink, 'got.count'))
+        self.assertEqual(0, into['dropped_malformed'])
+
+    def test_a_guest_killed_in_mid_stream_leaves_nothing(self):
+        sink = self._guest(2)
+        self.start(sink, _SINK)
+        for _ in range(3):
+            source = self._source(1, to=2, limit=-1)
+            before = self.handler(sink, 'got.count')
+            self.wait_for(
+                lambda: self.handler(sink, 'got.count') > before + 1000)
+            self.dom0.check(f'xl destroy {source.name}')
+            # A domain whose pages somebody maps stays in Xen's list.
+            self.wait_for(lambda: not self._exists(source.domid), 10)
+            self._vale(f'detach vale0:{source.name}')
+        self.start(sink, _RESPONDER.format(ip=_ip(2), mac=_mac(2)))
+        self.ping('c', _ip(2))
+
+    def _exists(self, domid):
+        domains = self.dom0.check('xl list')
+        return re.search(rf'^\S+ +{domid} ', domains, re.MULTILINE)
+
+    def test_guests_outlive_a_killed_switch(self):
+        one = self._responder(1)
+        self.ping('c', _ip(1))
+        toolstack.kill(self.host, 'valed')
+        toolstack.start(self.host, 'valed')
+        self._attach('client', '--kind veth --ifname vc '
+                     '--mac 02:00:00:00:00:c1 --allow 10.2.0.1/32')
+        self._vale_port_again(one, 1)
+        self.ping('c', _ip(1))
+
+    def _vale_port_again(self, one, number):
+        """Add the port as a toolstack does, whose nodes are still there."""
+        self._attach_guest(one, number, 256)
+        state = f'/local/domain/0/backend/vale/{one.domid}/0/state'
+        self.dom0.check(f'lab-wait 30 {state} 4', timeout_s=60)
+
+
+def _ip(number):
+    return f'10.2.0.{10 + number}'
+
+
+def _mac(number):
+    return f'02:00:00:00:00:{number:02x}'
