@@ -27,7 +27,7 @@ unsafe impl Send for Pages {}
 impl Drop for Pages {
     fn drop(&mut self) {
         // SAFETY: `map` mapped exactly this range, and the ring's mapping that used it is gone:
-        // it owns this value. An error could only mean a wrong address.
+        // it owned this value. An error could only mean a wrong address.
         let _ = unsafe { libc::munmap(self.base.as_ptr().cast(), self.size) };
     }
 }
@@ -37,32 +37,43 @@ impl Drop for Pages {
 /// # Errors
 /// The kernel's: one of the references may not be a grant to us.
 pub fn map(domid: u16, references: &[u32]) -> io::Result<Mapping> {
-    let device = open("/dev/xen/gntdev")?;
-    let index = announce(&device, domid, references)?;
-    let size = references.len() * PAGE;
-    // SAFETY: a new mapping at an address of the kernel's choice affects no existing memory.
-    let base = unsafe {
-        libc::mmap(
-            null_mut(),
-            size,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED,
-            device.as_raw_fd(),
-            index,
-        )
-    };
-    if base == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-    let pages = Pages {
-        base,
-        size,
-        _device: device,
-    };
+    let pages = Pages::map(domid, references, libc::PROT_READ | libc::PROT_WRITE)?;
+    let (base, size) = (pages.base, pages.size);
     // SAFETY: page aligned and valid for `size` bytes until `pages` is dropped, which the mapping
     // owns; nobody else knows the address.
     Ok(unsafe { Mapping::with_owner(base, size, Box::new(pages)) })
+}
+
+/// Copies a page a domain has granted to us, if only for reading.
+///
+/// # Errors
+/// As [`map`].
+pub fn read(domid: u16, reference: u32) -> io::Result<[u32; PAGE / 4]> {
+    let page = Pages::map(domid, &[reference], libc::PROT_READ)?;
+    let words = page.base.cast::<u32>();
+    // SAFETY: each word lies in the page, which is mapped until the end of this function. The
+    // guest may write meanwhile: volatile reads take any value once.
+    Ok(std::array::from_fn(|at| unsafe {
+        words.add(at).read_volatile()
+    }))
+}
+
+impl Pages {
+    fn map(domid: u16, references: &[u32], protection: libc::c_int) -> io::Result<Self> {
+        let device = open("/dev/xen/gntdev")?;
+        let index = announce(&device, domid, references)?;
+        let (size, fd) = (references.len() * PAGE, device.as_raw_fd());
+        // SAFETY: a new mapping at an address of the kernel's choice affects no existing memory.
+        let base = unsafe { libc::mmap(null_mut(), size, protection, libc::MAP_SHARED, fd, index) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self {
+            base: NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?,
+            size,
+            _device: device,
+        })
+    }
 }
 
 /// Tells the driver of the grants; they are mapped at the offset it gives.

@@ -12,7 +12,7 @@ mod evtchn;
 mod gntdev;
 
 pub use evtchn::EventChannel;
-pub use gntdev::map;
+pub use gntdev::{map, read};
 
 use std::fs::{File, OpenOptions};
 use std::io;

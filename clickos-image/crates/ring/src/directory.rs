@@ -27,10 +27,10 @@ pub fn write(memory: &impl Memory, own: &[u32], references: &[u32]) {
     }
 }
 
-/// Reads the first references of one directory page into `into`; returns the next page's.
-pub fn read(page: &impl Memory, into: &mut [u32]) -> u32 {
-    for (at, reference) in into.iter_mut().take(PER_PAGE).enumerate() {
-        *reference = page.load(at * 4);
-    }
-    page.load(AT_NEXT)
+/// Reads the first references of a copy of one directory page into `into`; returns the next
+/// page's.
+pub fn read(page: &[u32; PAGE / 4], into: &mut [u32]) -> u32 {
+    let count = into.len().min(PER_PAGE);
+    into[..count].copy_from_slice(&page[..count]);
+    page[PER_PAGE]
 }

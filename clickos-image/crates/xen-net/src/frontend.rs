@@ -245,9 +245,10 @@ impl<P: Platform, S: Store, F: Frontend> Handshake<P, S, F> {
             self.memory.own = None; // we do not offer ourselves again, but take a new offer
         } else if self.is_connected() {
             self.device.borrow_mut().disconnect();
-            return self.enter(State::Closed).await;
-        } else if self.memory.own == Some(State::Closed) && state == State::Closed {
-            return self.enter(State::Initialising).await;
+            self.enter(State::Closed).await?;
+        }
+        if self.memory.own == Some(State::Closed) && state == State::Closed {
+            self.enter(State::Initialising).await?;
         }
         Ok(())
     }

@@ -62,7 +62,7 @@ impl Options {
 
 fn unknown(word: &str) -> String {
     format!(
-        "command line: {}: expected netfront.poll, .keep_grants or .fast_refill =on or =off",
+        "{}: expected netfront.poll, .keep_grants or .fast_refill =on or =off",
         word.escape_default()
     )
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Guest, View};
 use ring::layout::{Layout, PAGE};
-use ring::{PushError, SwitchPort, directory};
+use ring::{Memory, PushError, SwitchPort, directory};
 use xen_net::Options;
 
 /// Answers the handshake as valed does and connects.
@@ -17,7 +17,9 @@ fn connect(guest: &mut Guest, slots: u32) -> SwitchPort<View> {
     let mut references = vec![0; pages];
     let mut next = guest.number("vale", "ring-ref");
     for part in references.chunks_mut(directory::PER_PAGE) {
-        next = directory::read(&View(vec![guest.xen.page(next, false)]), part);
+        let page = View(vec![guest.xen.page(next, false)]);
+        let words = std::array::from_fn(|word| page.load(word * 4));
+        next = directory::read(&words, part);
     }
     assert_eq!(
         next, 0,
@@ -85,6 +87,18 @@ fn a_switch_that_is_started_anew_gets_fresh_rings() {
         assert_eq!(guest.key("vale", "state"), "1");
     }
     assert_eq!(guest.xen.live_pages.get(), 0);
+}
+
+/// valed refuses rings by closing at once, without a step in between.
+#[test]
+fn a_guest_offers_itself_again_to_a_switch_that_closed_at_once() {
+    let mut guest = guest_with(256);
+    let _refused = connect(&mut guest, 256);
+    guest.set_backend("vale", 0, "6");
+    guest.turn();
+    assert_eq!(guest.key("vale", "state"), "1");
+    let mut port = connect(&mut guest, 256);
+    exchange(&guest, &mut port);
 }
 
 #[test]

@@ -18,10 +18,11 @@ pub struct Place {
 /// Maps a guest's rings of the agreed size.
 pub fn open(place: &Place, slots: u32) -> io::Result<RingPort> {
     let layout = Layout::new(slots).map_err(io::Error::other)?;
-    let references = references(place, layout.size() / PAGE)?;
-    let region = vale_xen_dev::map(place.domid, &references)?;
+    let references = references(place, layout.size() / PAGE).map_err(|e| named("ring-ref", &e))?;
+    let region = vale_xen_dev::map(place.domid, &references).map_err(|e| named("pages", &e))?;
     let ring = SwitchPort::attach(region, slots).map_err(io::Error::other)?;
-    let channel = EventChannel::bind(place.domid, place.evtchn_port)?;
+    let channel = EventChannel::bind(place.domid, place.evtchn_port);
+    let channel = channel.map_err(|e| named("event-channel", &e))?;
     Ok(RingPort::of_guest(ring, channel))
 }
 
@@ -30,8 +31,11 @@ fn references(place: &Place, pages: usize) -> io::Result<Vec<u32>> {
     let mut references = vec![0; pages];
     let mut next = place.directory;
     for part in references.chunks_mut(directory::PER_PAGE) {
-        let page = vale_xen_dev::map(place.domid, &[next])?;
-        next = directory::read(&page, part);
+        next = directory::read(&vale_xen_dev::read(place.domid, next)?, part);
     }
     Ok(references)
+}
+
+fn named(what: &str, error: &io::Error) -> io::Error {
+    io::Error::other(format!("{what}: {error}"))
 }
