@@ -11,6 +11,7 @@ extern crate std;
 
 mod arp_table;
 mod classify;
+mod flows;
 mod header_check;
 mod icmp_encap;
 mod ip_header_check;
@@ -21,10 +22,12 @@ mod numbers;
 mod outputs;
 mod prelude;
 mod print_line;
+mod rewrite;
 mod routes;
 mod standard;
 mod steps;
 mod vlan;
+mod ways;
 
 use click_core::{Entry, Registry};
 

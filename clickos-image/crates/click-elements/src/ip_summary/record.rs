@@ -352,9 +352,10 @@ fn length(word: &str) -> Option<usize> {
     word.parse().ok().filter(|n| *n <= usize::from(u16::MAX))
 }
 
-/// Parses seconds with a fraction of at most nine digits.
+/// Parses seconds with a fraction of at most nine digits; `.5` is half a second.
 fn time(word: &str) -> Option<u64> {
     let (seconds, fraction) = word.split_once('.').unwrap_or((word, ""));
+    let seconds = if seconds.is_empty() { "0" } else { seconds };
     let digits = fraction
         .get(..fraction.len().min(9))
         .filter(|f| f.bytes().all(|b| b.is_ascii_digit()))?;

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Gives TCP and UDP flows other addresses and ports, and their answers the original ones (NAPT).
+//!
+//! # Synopsis
+//! `IPRewriter(INPUTSPEC, ... [, TCP_TIMEOUT, TCP_DONE_TIMEOUT, TCP_NODATA_TIMEOUT, TCP_GUARANTEE, UDP_TIMEOUT, UDP_STREAMING_TIMEOUT,
+//! UDP_GUARANTEE, REAP_INTERVAL, MAPPING_CAPACITY, DST_ANNO, REPLY_ANNO])`.
+//! INPUTSPEC, one for each input, says what becomes of a packet of no known flow: `drop`; `pass OUTPUT` (default 0):
+//! leaves unchanged, nothing is remembered; `keep FOUTPUT ROUTPUT`: a flow whose packets leave unchanged at FOUTPUT and whose
+//! answers do at ROUTPUT; `pattern SADDR SPORT DADDR DPORT FOUTPUT ROUTPUT`: a flow that gets these addresses and ports, where `-` leaves
+//! what there is. SPORT may be a range `L-H`: the packet's own port is taken if it is in it and free, else a random free one;
+//! with a `#` behind they are taken in turn, with a `?` at random. 512 ports are tried; `pattern NAME FOUTPUT ROUTPUT`: one that IPRewriterPatterns defines; or the name of a mapper
+//! element such as RoundRobinIPMapper.
+//! TCP_TIMEOUT (24 hours; TIMEOUT is the same): of connections that carried text both ways; TCP_NODATA_TIMEOUT (5 minutes): of others;
+//! TCP_DONE_TIMEOUT (4 minutes): of those that ended; UDP_TIMEOUT (5 minutes), UDP_STREAMING_TIMEOUT (the same): of those with three
+//! packets, not all one way. TCP_GUARANTEE (GUARANTEE is the same), UDP_GUARANTEE (5 s): how long a flow is not thrown out for another.
+//! REAP_INTERVAL (default 15 minutes; REAP_TIME is the same): how often flows that timed out are removed. MAPPING_CAPACITY, or CAPACITY
+//! (default: what the router allows): the most flows there may be, or the name of a rewriter whose capacity is shared.
+//! When it is reached the flow goes that would time out first; if all are guaranteed, the new flow is refused.
+//! DST_ANNO (default true): the destination annotation becomes the new destination. REPLY_ANNO: answers get this one-byte
+//! annotation of the flow's first packet.
+//! # Ports
+//! 1 or more/1 or more, push. Packets need a marked IP header. Others than TCP and UDP, and later fragments, are
+//! dropped unless the INPUTSPEC is `pass`.
+//! # Handlers
+//! * `tcp_table`, `udp_table` (read; `tcp_mappings` and `udp_mappings` are the same): the flows, a line for each direction, with both outputs,
+//!   the one taken marked with a star, the input and the seconds left. `tcp_lookup` (read with `SADDR SPORT DADDR DPORT`): what that becomes.
+//! * `table_size`, `nmappings` (read): flows of this element. `size` (read), `capacity` (read, write): flows of all elements
+//!   that share the capacity, and their limit. `mapping_failures` (read): packets for which no flow could be opened.
+//! * `patterns` (read): the INPUTSPECs, with the flows they opened in brackets. `pattern0`, `pattern1` ... (read, write): one of
+//!   them; its flows are forgotten when it is written. `clear` (write): forgets all flows that share the capacity.
+//! # Example
+//! `rw :: IPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1, drop); FromDevice(0) -> Strip(14) -> CheckIPHeader -> [0] rw [0] -> q :: Queue -> ToDevice(1); FromDevice(1) -> Strip(14) -> CheckIPHeader -> [1] rw [1] -> Discard;`
+use crate::prelude::*;
+use crate::rewrite::build::{CLASS, build, rewriter_args, rewriter_handlers};
+use crate::rewrite::kind::Kind;
+
+pub static ELEMENT: Class = Class {
+    name: "IPRewriter",
+    args: rewriter_args!(
+        "DST_ANNO",
+        "TCP_TIMEOUT",
+        "TCP_DONE_TIMEOUT",
+        "TCP_NODATA_TIMEOUT",
+        "TCP_GUARANTEE",
+        "UDP_TIMEOUT",
+        "UDP_STREAMING_TIMEOUT",
+        "UDP_GUARANTEE"
+    ),
+    handlers: rewriter_handlers!(
+        "tcp_table",
+        "udp_table",
+        "tcp_mappings",
+        "udp_mappings",
+        "tcp_lookup"
+    ),
+    build: |a| build(a, Kind::Ip),
+    ..CLASS
+};

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A table of flows with a fixed capacity: found by address and port in both directions, forgotten in the order
+//! in which they fell silent.
+mod chunks;
+mod counts;
+mod delta;
+mod id;
+mod index;
+mod keys;
+mod order;
+mod sequence;
+mod table;
+
+pub use counts::Counts;
+pub use delta::Delta;
+pub use id::FlowId;
+pub use index::At;
+pub use keys::Keys;
+pub use order::{ListId, Times};
+pub use sequence::Shift;
+pub use table::{Flow, FlowTable, MAX_FLOWS};

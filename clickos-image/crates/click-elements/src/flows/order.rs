@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who fell silent first: lists of flows in the order in which they were last heard of, one for each time-out.
+use super::chunks::Chunks;
+use crate::prelude::*;
+
+/// No flow.
+pub const NOBODY: u32 = u32::MAX;
+
+/// A list of flows that time out alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListId(pub(super) u16);
+
+impl ListId {
+    /// Of a flow that is in none.
+    pub const NONE: Self = Self(u16::MAX);
+}
+
+/// What becomes of a flow when nothing is heard of it: it may be in a list of flows that are not thrown out for
+/// others, and then waits in another one until it times out.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    pub guaranteed: Option<ListId>,
+    pub rest: ListId,
+}
+
+#[derive(Clone, Copy)]
+struct Links {
+    before: u32,
+    after: u32,
+}
+
+struct List {
+    first: u32,
+    last: u32,
+    timeout_ns: u64,
+}
+
+/// The lists.
+pub struct Order {
+    lists: Vec<List>,
+    /// Those that throw flows out for others, and those that do not.
+    kinds: [Vec<ListId>; 2],
+    links: Chunks<Links>,
+}
+
+const UNLINKED: Links = Links {
+    before: NOBODY,
+    after: NOBODY,
+};
+
+impl Order {
+    /// No lists.
+    pub fn new() -> Self {
+        Self {
+            lists: Vec::new(),
+            kinds: [Vec::new(), Vec::new()],
+            links: Chunks::new(),
+        }
+    }
+
+    /// Another list; `None` if there are too many.
+    pub fn add_list(&mut self, timeout_ns: u64, guaranteed: bool) -> Option<ListId> {
+        let id = u16::try_from(self.lists.len()).map(ListId).ok()?;
+        if id == ListId::NONE {
+            return None;
+        }
+        self.kinds[usize::from(guaranteed)].push(id);
+        self.lists.push(List {
+            first: NOBODY,
+            last: NOBODY,
+            timeout_ns,
+        });
+        Some(id)
+    }
+
+    /// How long flows of a list are kept.
+    pub fn timeout_ns(&self, list: ListId) -> u64 {
+        self.lists[usize::from(list.0)].timeout_ns
+    }
+
+    /// The lists whose flows are not thrown out for others, or the other ones.
+    pub fn lists(&self, guaranteed: bool) -> &[ListId] {
+        &self.kinds[usize::from(guaranteed)]
+    }
+
+    /// Who was silent longest.
+    pub fn first(&self, list: ListId) -> Option<u32> {
+        Some(self.lists[usize::from(list.0)].first).filter(|slot| *slot != NOBODY)
+    }
+
+    /// Whether a flow was heard of last.
+    pub fn is_last(&self, list: ListId, slot: u32) -> bool {
+        self.lists[usize::from(list.0)].last == slot
+    }
+
+    /// Appends a flow that is in no list.
+    pub fn append(&mut self, list: ListId, slot: u32) {
+        self.links.reach(slot, &UNLINKED);
+        let list = &mut self.lists[usize::from(list.0)];
+        self.links[slot] = Links {
+            before: list.last,
+            after: NOBODY,
+        };
+        match list.last {
+            NOBODY => list.first = slot,
+            last => self.links[last].after = slot,
+        }
+        list.last = slot;
+    }
+
+    /// Takes a flow out of its list.
+    pub fn unlink(&mut self, list: ListId, slot: u32) {
+        let list = &mut self.lists[usize::from(list.0)];
+        let Links { before, after } = self.links[slot];
+        match before {
+            NOBODY => list.first = after,
+            before => self.links[before].after = after,
+        }
+        match after {
+            NOBODY => list.last = before,
+            after => self.links[after].before = before,
+        }
+    }
+}

@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The table of flows.
+use alloc::collections::BTreeMap;
+
+use super::chunks::Chunks;
+use super::delta::Delta;
+use super::id::FlowId;
+use super::index::{At, Index};
+use super::keys::Keys;
+use super::order::{ListId, Order, Times};
+use super::sequence::Shift;
+use crate::prelude::*;
+
+/// The most flows a table can hold.
+pub const MAX_FLOWS: usize = 1 << 23;
+/// Flows whose guarantee has run out that are looked at for one new flow, so that it takes bounded time.
+const SHIFTS: usize = 64;
+/// What keeping the order may cost: each flow is moved at most so often per flow in the table.
+const SLACK_NS_PER_FLOW: u64 = 1_000;
+
+/// One flow: one line of the cache.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub struct Flow {
+    /// How its packets come in, and how their answers do.
+    pub ids: [FlowId; 2],
+    touched_ns: u64,
+    placed_ns: u64,
+    /// What it does to checksums of headers that contain its addresses.
+    pub ip: Delta,
+    /// What it does to checksums of headers that contain its addresses and ports.
+    pub transport: Delta,
+    /// Whose flow it is: equal addresses and ports are different flows in different maps.
+    pub map: u16,
+    /// The place in the owner's list of inputs.
+    pub owner: u16,
+    /// Where its packets leave, and where their answers do.
+    pub outputs: [u16; 2],
+    list: ListId,
+    rest: ListId,
+    /// A number the owner gave it.
+    pub number: u32,
+    /// The protocol, or 0 for any.
+    pub protocol: u8,
+    /// What the owner has noticed.
+    pub flags: u8,
+    /// An annotation of its first packet, for answers.
+    pub reply_anno: u8,
+}
+
+impl Flow {
+    /// A flow of a map.
+    pub const fn new(map: u16, ids: [FlowId; 2]) -> Self {
+        Self {
+            ids,
+            touched_ns: 0,
+            placed_ns: 0,
+            ip: Delta::NONE,
+            transport: Delta::NONE,
+            map,
+            owner: 0,
+            outputs: [0; 2],
+            list: ListId::NONE,
+            rest: ListId::NONE,
+            number: 0,
+            protocol: 0,
+            flags: 0,
+            reply_anno: 0,
+        }
+    }
+
+    /// What its packets look like after they were rewritten.
+    pub fn rewritten(&self, reply: bool) -> FlowId {
+        self.ids[usize::from(!reply)].reverse()
+    }
+}
+
+/// Flows, at most as many as its capacity.
+pub struct FlowTable {
+    index: Index,
+    flows: Chunks<Flow>,
+    order: Order,
+    /// Slots that were used once, and those of them that are free.
+    used: u32,
+    free: Vec<u32>,
+    capacity: usize,
+    keys: Keys,
+    maps: u16,
+    /// Flows by owner.
+    counts: Vec<u32>,
+    /// How sequence numbers of some flows have moved, in both directions.
+    shifts: BTreeMap<u32, [Shift; 2]>,
+}
+
+impl FlowTable {
+    /// An empty table; `keys` should be random.
+    pub fn new(capacity: usize, keys: Keys) -> Self {
+        Self {
+            index: Index::new(),
+            flows: Chunks::new(),
+            order: Order::new(),
+            used: 0,
+            free: Vec::new(),
+            capacity: capacity.min(MAX_FLOWS),
+            keys,
+            maps: 0,
+            counts: Vec::new(),
+            shifts: BTreeMap::new(),
+        }
+    }
+
+    /// A list of flows that time out alike; `None` if there are too many lists.
+    pub fn add_list(&mut self, timeout_ns: u64, guaranteed: bool) -> Option<ListId> {
+        self.order.add_list(timeout_ns, guaranteed)
+    }
+
+    /// Consecutive maps, of which the first is returned; `None` if there are too many.
+    pub fn add_maps(&mut self, count: u16) -> Option<u16> {
+        let first = self.maps;
+        self.maps = first.checked_add(count)?;
+        Some(first)
+    }
+
+    /// Consecutive owners of flows, of which the first is returned; `None` if there are too many.
+    pub fn add_owners(&mut self, count: usize) -> Option<u16> {
+        let first = u16::try_from(self.counts.len()).ok()?;
+        u16::try_from(self.counts.len() + count).ok()?;
+        self.counts.resize(self.counts.len() + count, 0);
+        Some(first)
+    }
+
+    /// How many flows an owner has.
+    pub fn count(&self, owner: u16) -> u32 {
+        self.counts[usize::from(owner)]
+    }
+
+    /// How many flows there are.
+    pub fn len(&self) -> usize {
+        self.used as usize - self.free.len()
+    }
+
+    /// How many flows there can be.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The hash of a key.
+    #[inline]
+    pub fn hash(&self, id: &FlowId, map: u16) -> u64 {
+        self.keys.hash(id, map)
+    }
+
+    /// Brings what a search for these hashes needs near, all of it at a time.
+    pub fn warm(&self, hashes: impl Iterator<Item = u64>) {
+        let firsts = hashes.filter_map(|hash| self.index.first(hash));
+        let touched = firsts.fold(0, |sum, at| sum ^ self.flows[at.slot()].map);
+        core::hint::black_box(touched);
+    }
+
+    /// The flow and direction of this key.
+    #[inline]
+    pub fn find(&self, hash: u64, id: &FlowId, map: u16) -> Option<At> {
+        self.index.find(hash, |at| {
+            let flow = &self.flows[at.slot()];
+            flow.ids[usize::from(at.is_reply())] == *id && flow.map == map
+        })
+    }
+
+    /// Like [`FlowTable::find`] for a key whose hash is not known.
+    pub fn find_id(&self, id: &FlowId, map: u16) -> Option<At> {
+        self.find(self.hash(id, map), id, map)
+    }
+
+    /// A flow.
+    pub fn flow(&self, at: At) -> &Flow {
+        &self.flows[at.slot()]
+    }
+
+    /// A flow, to change what the table does not depend on.
+    pub fn flow_mut(&mut self, at: At) -> &mut Flow {
+        &mut self.flows[at.slot()]
+    }
+
+    /// All flows.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
+        let all = (0..self.used).map(|slot| (slot, &self.flows[slot]));
+        all.filter(|(_, flow)| flow.list != ListId::NONE)
+    }
+
+    /// A packet of the flow came.
+    #[inline]
+    pub fn touch(&mut self, at: At, times: Times, now_ns: u64) {
+        let slack_ns = SLACK_NS_PER_FLOW * self.len() as u64;
+        let flow = &mut self.flows[at.slot()];
+        flow.touched_ns = now_ns;
+        flow.rest = times.rest;
+        let list = times.guaranteed.unwrap_or(times.rest);
+        // those not heard of for so long that it matters are in order
+        if flow.list != list || now_ns.saturating_sub(flow.placed_ns) > slack_ns {
+            self.place(at.slot(), list, now_ns);
+        }
+    }
+
+    /// Moves a flow to the end of a list.
+    fn place(&mut self, slot: u32, list: ListId, at_ns: u64) {
+        let flow = &mut self.flows[slot];
+        flow.placed_ns = at_ns;
+        let old = core::mem::replace(&mut flow.list, list);
+        if old == list && self.order.is_last(list, slot) {
+            return;
+        }
+        if old != ListId::NONE {
+            self.order.unlink(old, slot);
+        }
+        self.order.append(list, slot);
+    }
+
+    /// Adds a flow whose packets are not known yet; one that has the same answers is removed. `None` if the
+    /// table is full of flows that are to stay longer than this one.
+    pub fn insert(&mut self, flow: Flow, times: Times, now_ns: u64) -> Option<At> {
+        if let Some(old) = self.find_id(&flow.ids[1], flow.map) {
+            self.remove(old.slot());
+        }
+        if self.len() >= self.capacity && !self.make_room(times, now_ns) {
+            return None;
+        }
+        let slot = self.take_slot();
+        self.flows[slot] = Flow {
+            list: ListId::NONE,
+            ..flow
+        };
+        self.counts[usize::from(flow.owner)] += 1;
+        let at = At::new(slot, false);
+        self.touch(at, times, now_ns);
+        if flow.ids[0] != flow.ids[1] {
+            self.add_to_index(at);
+        }
+        self.add_to_index(At::new(slot, true));
+        Some(at)
+    }
+
+    fn add_to_index(&mut self, at: At) {
+        let hash = |at| hash_of(&self.flows, self.keys, at);
+        self.index.insert(hash(at), at, hash);
+    }
+
+    fn take_slot(&mut self) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            return slot;
+        }
+        let slot = self.used;
+        self.flows.reach(slot, &Flow::new(0, [FlowId::NONE; 2]));
+        self.used += 1;
+        slot
+    }
+
+    /// Removes a flow.
+    pub fn remove(&mut self, slot: u32) {
+        for reply in [false, true] {
+            let (at, hash) = (At::new(slot, reply), |at| {
+                hash_of(&self.flows, self.keys, at)
+            });
+            self.index.remove(hash(at), at, hash);
+        }
+        let flow = &mut self.flows[slot];
+        let list = core::mem::replace(&mut flow.list, ListId::NONE);
+        self.counts[usize::from(flow.owner)] -= 1;
+        self.order.unlink(list, slot);
+        self.free.push(slot);
+        if !self.shifts.is_empty() {
+            self.shifts.remove(&slot);
+        }
+    }
+
+    /// When a flow times out in the list it is in.
+    fn expiry_ns(&self, slot: u32) -> u64 {
+        let flow = &self.flows[slot];
+        flow.touched_ns
+            .saturating_add(self.order.timeout_ns(flow.list))
+    }
+
+    /// When a flow times out if nothing is heard of it any more.
+    pub fn end_ns(&self, slot: u32) -> u64 {
+        let flow = &self.flows[slot];
+        flow.touched_ns
+            .saturating_add(self.order.timeout_ns(flow.rest))
+    }
+
+    /// Moves flows whose guarantee has run out to those that may be thrown out; returns whether these were all.
+    fn shift(&mut self, now_ns: u64, most: usize) -> bool {
+        let mut left = most;
+        for n in 0..self.order.lists(true).len() {
+            let list = self.order.lists(true)[n];
+            while let Some(slot) = self.order.first(list) {
+                if self.expiry_ns(slot) > now_ns {
+                    break;
+                }
+                if left == 0 {
+                    return false;
+                }
+                left -= 1;
+                let flow = &self.flows[slot];
+                let (rest, placed_ns) = (flow.rest, flow.placed_ns);
+                self.place(slot, rest, placed_ns);
+            }
+        }
+        true
+    }
+
+    /// The flow of the lists of one kind that times out first, and when.
+    fn earliest(&self, guaranteed: bool) -> Option<(u64, u32)> {
+        let lists = self.order.lists(guaranteed).iter();
+        let firsts = lists.filter_map(|list| self.order.first(*list));
+        firsts.map(|slot| (self.expiry_ns(slot), slot)).min()
+    }
+
+    /// Removes the flow that times out first, unless that is the new one.
+    fn make_room(&mut self, times: Times, now_ns: u64) -> bool {
+        self.shift(now_ns, SHIFTS);
+        let Some((expiry_ns, slot)) = self.earliest(false) else {
+            return false;
+        };
+        let new_ns = now_ns.saturating_add(self.order.timeout_ns(times.rest));
+        if times.guaranteed.is_none() && new_ns < expiry_ns {
+            return false;
+        }
+        self.remove(slot);
+        true
+    }
+
+    /// Removes flows that have timed out, at most `most`; returns whether these were all.
+    pub fn reap(&mut self, now_ns: u64, most: usize) -> bool {
+        let shifted = self.shift(now_ns, most);
+        for _ in 0..most {
+            match self.earliest(false) {
+                Some((expiry_ns, slot)) if expiry_ns <= now_ns => self.remove(slot),
+                _ => return shifted,
+            }
+        }
+        false
+    }
+
+    /// Changes the capacity; if there are more flows, those go that would have timed out first.
+    pub fn set_capacity(&mut self, capacity: usize, now_ns: u64) {
+        self.capacity = capacity.min(MAX_FLOWS);
+        self.shift(now_ns, usize::MAX);
+        while self.len() > self.capacity {
+            let first = self.earliest(false).or_else(|| self.earliest(true));
+            let (_, slot) = first.expect("every flow is in a list");
+            self.remove(slot);
+        }
+    }
+
+    /// Removes the flows of some owners.
+    pub fn remove_of(&mut self, owners: core::ops::Range<u16>) {
+        for slot in 0..self.used {
+            let flow = &self.flows[slot];
+            if flow.list != ListId::NONE && owners.contains(&flow.owner) {
+                self.remove(slot);
+            }
+        }
+    }
+
+    /// Removes all flows.
+    pub fn clear(&mut self) {
+        self.remove_of(0..u16::MAX);
+    }
+
+    /// A flow, to change what the table does not depend on, and how its sequence numbers have moved.
+    #[inline]
+    pub fn parts_mut(&mut self, at: At) -> (&mut Flow, Option<&mut [Shift; 2]>) {
+        let shifts = match self.shifts.is_empty() {
+            true => None,
+            false => self.shifts.get_mut(&at.slot()),
+        };
+        (&mut self.flows[at.slot()], shifts)
+    }
+
+    /// How the sequence numbers of a flow have moved, if they ever have.
+    pub fn shifts(&self, slot: u32) -> Option<&[Shift; 2]> {
+        self.shifts.get(&slot)
+    }
+
+    /// Says how the sequence numbers of a flow have moved.
+    pub fn set_shifts(&mut self, slot: u32, shifts: [Shift; 2]) {
+        self.shifts.insert(slot, shifts);
+    }
+
+    /// Text that ends at `from` has become longer by `by`.
+    pub fn move_sequence(&mut self, at: At, from: u32, by: i32) {
+        let shifts = self.shifts.entry(at.slot()).or_default();
+        shifts[usize::from(at.is_reply())].add(from, by);
+    }
+
+    /// Chooses other keys, while there is no flow.
+    pub fn set_keys(&mut self, keys: Keys) {
+        if self.used == 0 {
+            self.keys = keys;
+        }
+    }
+
+    /// When a packet of the flow was last seen.
+    pub fn touched_ns(&self, slot: u32) -> u64 {
+        self.flows[slot].touched_ns
+    }
+}
+
+fn hash_of(flows: &Chunks<Flow>, keys: Keys, at: At) -> u64 {
+    let flow = &flows[at.slot()];
+    keys.hash(&flow.ids[usize::from(at.is_reply())], flow.map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::Ipv4Addr;
+    use proptest::prelude::*;
+
+    const MS: u64 = 1_000_000;
+    const GUARANTEE_NS: u64 = 20 * MS;
+    const TIMEOUT_NS: u64 = 60 * MS;
+    const KEYS: Keys = Keys([
+        0x9e37_79b9_7f4a_7c15,
+        0xbf58_476d_1ce4_e5b9,
+        0x94d0_49bb_1331_11eb,
+        0xd6e8_feb8_6659_fd93,
+    ]);
+
+    fn id(n: u16) -> FlowId {
+        FlowId {
+            source: Ipv4Addr::new(10, 0, 0, 1),
+            sport: n,
+            ..FlowId::NONE
+        }
+    }
+
+    /// A flow that is rewritten to come from a number.
+    fn flow(n: u16, as_: u16) -> Flow {
+        Flow::new(1, [id(n), id(as_ | 0x8000).reverse()])
+    }
+
+    fn table(capacity: usize) -> (FlowTable, Times) {
+        let mut table = FlowTable::new(capacity, KEYS);
+        let times = Times {
+            guaranteed: table.add_list(GUARANTEE_NS, true),
+            rest: table.add_list(TIMEOUT_NS, false).unwrap(),
+        };
+        table.add_owners(1).unwrap();
+        (table, times)
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Packet(u16, u16),
+        Remove(u16),
+        Capacity(usize),
+        Reap,
+        Wait(u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            8 => (0u16..30, 0u16..30).prop_map(|(n, as_)| Step::Packet(n, as_)),
+            1 => (0u16..30).prop_map(Step::Remove),
+            1 => (1usize..12).prop_map(Step::Capacity),
+            1 => Just(Step::Reap),
+            2 => (1u64..40).prop_map(Step::Wait),
+        ]
+    }
+
+    /// What the table should hold: flows with the time of their last packet, those silent longest first.
+    #[derive(Default)]
+    struct Model {
+        flows: Vec<(u16, u16, u64)>,
+        capacity: usize,
+    }
+
+    impl Model {
+        fn packet(&mut self, n: u16, as_: u16, now: u64) {
+            if let Some(known) = self.flows.iter().position(|f| f.0 == n) {
+                let (n, as_, _) = self.flows.remove(known);
+                return self.flows.push((n, as_, now));
+            }
+            self.flows.retain(|f| f.1 != as_);
+            let oldest = self
+                .flows
+                .first()
+                .is_some_and(|f| f.2 + GUARANTEE_NS <= now);
+            if self.flows.len() >= self.capacity && oldest {
+                self.flows.remove(0);
+            }
+            if self.flows.len() < self.capacity {
+                self.flows.push((n, as_, now));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn as_a_list(steps in prop::collection::vec(step(), 1..300)) {
+            let (mut table, times) = table(8);
+            let mut model = Model { capacity: 8, ..Model::default() };
+            let mut now = MS;
+            for step in steps {
+                now += MS;
+                match step {
+                    Step::Packet(n, as_) => {
+                        model.packet(n, as_, now);
+                        match table.find_id(&id(n), 1) {
+                            Some(at) => table.touch(at, times, now),
+                            None => drop(table.insert(flow(n, as_), times, now)),
+                        }
+                    }
+                    Step::Remove(n) => {
+                        model.flows.retain(|f| f.0 != n);
+                        if let Some(at) = table.find_id(&id(n), 1) {
+                            table.remove(at.slot());
+                        }
+                    }
+                    Step::Capacity(capacity) => {
+                        model.capacity = capacity;
+                        let more = model.flows.len().saturating_sub(capacity);
+                        model.flows.drain(..more);
+                        table.set_capacity(capacity, now);
+                    }
+                    Step::Reap => {
+                        model.flows.retain(|f| f.2 + TIMEOUT_NS > now);
+                        prop_assert!(table.reap(now, 1000));
+                    }
+                    Step::Wait(ms) => now += ms * MS,
+                }
+                prop_assert_eq!(table.len(), model.flows.len());
+                prop_assert!(table.len() <= table.capacity());
+                prop_assert_eq!(table.count(0) as usize, table.len());
+                for (n, as_, touched) in &model.flows {
+                    let (at, back) = (table.find_id(&id(*n), 1), table.find_id(&id(as_ | 0x8000).reverse(), 1));
+                    prop_assert_eq!(at.map(At::slot), back.map(At::slot));
+                    prop_assert_eq!((at.map(At::is_reply), back.map(At::is_reply)), (Some(false), Some(true)));
+                    prop_assert_eq!(table.touched_ns(at.unwrap().slot()), *touched);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn many_flows() {
+        let (mut table, times) = table(40_000);
+        let key = |n: u32| FlowId {
+            source: n.into(),
+            ..FlowId::NONE
+        };
+        for n in 0..100_000u32 {
+            let new = Flow::new(0, [key(n), key(!n).reverse()]);
+            let now_ns = u64::from(n) * MS;
+            assert!(table.insert(new, times, now_ns).is_some());
+        }
+        assert_eq!(table.len(), 40_000);
+        for n in 0..100_000u32 {
+            let there = table.find_id(&key(n), 0).is_some();
+            assert_eq!(there, n >= 60_000, "{n}");
+        }
+        assert_eq!(table.find_id(&key(99_999), 1), None, "another map");
+        table.clear();
+        assert_eq!((table.len(), table.find_id(&key(99_999), 0)), (0, None));
+    }
+
+    #[test]
+    fn a_flow_that_answers_itself() {
+        let (mut table, times) = table(1);
+        let own = Flow::new(0, [id(7), id(7)]);
+        let at = table.insert(own, times, 1).unwrap();
+        assert!(!at.is_reply());
+        assert_eq!(table.find_id(&id(7), 0), Some(At::new(at.slot(), true)));
+        table.remove(at.slot());
+        assert_eq!((table.len(), table.find_id(&id(7), 0)), (0, None));
+    }
+}

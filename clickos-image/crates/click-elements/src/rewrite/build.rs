@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Builds rewriters from their arguments.
+use alloc::rc::Rc;
+use core::cell::RefCell;
+
+use click_core::text::unquote;
+use click_core::value::{ByteAnno, number};
+
+use super::clocks::{AllTimeouts, Clocks, Timeouts};
+use super::kind::Kind;
+use super::rewriter::{Annos, Capacity, Input, Rewriter};
+use super::spec::Spec;
+use crate::flows::{FlowTable, Keys, MAX_FLOWS};
+use crate::prelude::*;
+
+const SECOND_NS: u64 = 1_000_000_000;
+const MINUTE_NS: u64 = 60 * SECOND_NS;
+const HOUR_NS: u64 = 60 * MINUTE_NS;
+const GUARANTEE_NS: u64 = 5 * SECOND_NS;
+const REAP_NS: u64 = 15 * MINUTE_NS;
+
+/// A class of rewriters, but for its name and what is particular to it.
+pub const CLASS: Class = Class {
+    ports: "1-/1-",
+    processing: "h/h",
+    ..Class::DEFAULT
+};
+
+/// The arguments that all rewriters have, in front of `own` ones.
+macro_rules! rewriter_args {
+    ($($own:literal),*) => {
+        &[
+            $crate::prelude::rest("INPUTSPEC"),
+            $crate::prelude::keyword("CAPACITY"),
+            $crate::prelude::keyword("MAPPING_CAPACITY"),
+            $crate::prelude::keyword("TIMEOUT"),
+            $crate::prelude::keyword("GUARANTEE"),
+            $crate::prelude::keyword("REAP_INTERVAL"),
+            $crate::prelude::keyword("REAP_TIME"),
+            $crate::prelude::keyword("REPLY_ANNO"),
+            $($crate::prelude::keyword($own)),*
+        ]
+    };
+}
+pub(crate) use rewriter_args;
+
+/// The handlers that all rewriters have, behind `own` ones.
+macro_rules! rewriter_handlers {
+    ($($own:literal),*) => {
+        &[
+            $($crate::prelude::read($own)),*,
+            $crate::prelude::read("table_size"),
+            $crate::prelude::read("nmappings"),
+            $crate::prelude::read("mapping_failures"),
+            $crate::prelude::read("patterns"),
+            $crate::prelude::read("size"),
+            $crate::prelude::read_write("capacity"),
+            $crate::prelude::write("clear"),
+        ]
+    };
+}
+pub(crate) use rewriter_handlers;
+
+fn span(a: &mut Args<'_>, name: &str, default_ns: u64) -> Option<u64> {
+    Some(a.or(name, Span { ns: default_ns })?.ns)
+}
+
+/// The time-outs that are given under one of two names.
+fn either(a: &mut Args<'_>, names: [&str; 2], default_ns: u64) -> Option<u64> {
+    let first = span(a, names[0], default_ns)?;
+    span(a, names[1], first)
+}
+
+fn tcp_timeouts(a: &mut Args<'_>) -> Option<Timeouts<3>> {
+    Some(Timeouts {
+        guarantee_ns: either(a, ["TCP_GUARANTEE", "GUARANTEE"], GUARANTEE_NS)?,
+        rest_ns: [
+            span(a, "TCP_NODATA_TIMEOUT", 5 * MINUTE_NS)?,
+            either(a, ["TIMEOUT", "TCP_TIMEOUT"], 24 * HOUR_NS)?,
+            span(a, "TCP_DONE_TIMEOUT", 4 * MINUTE_NS)?,
+        ],
+    })
+}
+
+/// The time-outs of UDP flows, whose names are `UDP_` and these, or these alone, too.
+fn udp_timeouts(a: &mut Args<'_>, alone: bool) -> Option<Timeouts<2>> {
+    let mut named = |long: &str, short: &str, default_ns| match alone {
+        true => either(a, [long, short], default_ns),
+        false => span(a, long, default_ns),
+    };
+    let guarantee_ns = named("UDP_GUARANTEE", "GUARANTEE", GUARANTEE_NS)?;
+    let timeout_ns = named("UDP_TIMEOUT", "TIMEOUT", 5 * MINUTE_NS)?;
+    let streaming_ns = named("UDP_STREAMING_TIMEOUT", "STREAMING_TIMEOUT", timeout_ns)?;
+    Some(Timeouts {
+        guarantee_ns,
+        rest_ns: [timeout_ns, streaming_ns],
+    })
+}
+
+fn plain_timeouts(a: &mut Args<'_>, default_ns: u64) -> Option<Timeouts<2>> {
+    let guarantee_ns = span(a, "GUARANTEE", GUARANTEE_NS)?;
+    let timeout_ns = span(a, "TIMEOUT", default_ns)?;
+    Some(Timeouts {
+        guarantee_ns,
+        rest_ns: [timeout_ns; 2],
+    })
+}
+
+const UNUSED: AllTimeouts = AllTimeouts {
+    tcp: Timeouts {
+        guarantee_ns: 0,
+        rest_ns: [0; 3],
+    },
+    other: Timeouts {
+        guarantee_ns: 0,
+        rest_ns: [0; 2],
+    },
+};
+
+fn timeouts(a: &mut Args<'_>, kind: Kind) -> Option<AllTimeouts> {
+    Some(match kind {
+        Kind::Ip => AllTimeouts {
+            tcp: tcp_timeouts(a)?,
+            other: udp_timeouts(a, false)?,
+        },
+        Kind::Tcp => AllTimeouts {
+            tcp: tcp_timeouts(a)?,
+            ..UNUSED
+        },
+        Kind::Udp => AllTimeouts {
+            other: udp_timeouts(a, true)?,
+            ..UNUSED
+        },
+        Kind::Address | Kind::Pair => AllTimeouts {
+            other: plain_timeouts(a, 2 * HOUR_NS)?,
+            ..UNUSED
+        },
+        Kind::Ping => AllTimeouts {
+            other: plain_timeouts(a, 5 * MINUTE_NS)?,
+            ..UNUSED
+        },
+    })
+}
+
+/// The capacity, and whose it is.
+fn capacity(a: &mut Args<'_>) -> Option<(usize, Capacity)> {
+    let most = a.environment().limits.flows.min(MAX_FLOWS);
+    let short = a.or("CAPACITY", most.to_string())?;
+    let word = unquote(&a.or("MAPPING_CAPACITY", short)?);
+    match number(&word) {
+        None => Some((0, Capacity::Of(word))),
+        Some(flows) if flows <= most as u64 => {
+            Some((usize::try_from(flows).unwrap_or(most), Capacity::Own))
+        }
+        Some(flows) => {
+            let message = format!("{flows} is out of range, the most is {most}");
+            a.error("MAPPING_CAPACITY", message);
+            None
+        }
+    }
+}
+
+fn inputs(a: &mut Args<'_>) -> Option<Vec<Input>> {
+    let (specs, ports, at) = (a.rest().to_vec(), a.outputs(), a.surroundings());
+    if specs.len() != a.inputs() {
+        let message = format!("need {} arguments, one per input port", a.inputs());
+        a.error("INPUTSPEC", message);
+        return None;
+    }
+    let mut inputs = Vec::new();
+    for (n, text) in specs.iter().enumerate() {
+        match Spec::parse(text, ports, at) {
+            Ok(spec) => inputs.push(Input { spec, failures: 0 }),
+            Err(message) => a.error(&format!("input spec {n}"), message),
+        }
+    }
+    (inputs.len() == specs.len()).then_some(inputs)
+}
+
+/// Builds a rewriter.
+pub fn build(a: &mut Args<'_>, kind: Kind) -> Built {
+    let (inputs, timeouts, capacity) = (inputs(a), timeouts(a, kind), capacity(a));
+    let has_flag = !matches!(kind, Kind::Address | Kind::Pair);
+    let destination = if has_flag {
+        a.or("DST_ANNO", true)
+    } else {
+        Some(true)
+    };
+    let reply = a.opt::<ByteAnno>("REPLY_ANNO");
+    let reap_ns = either(a, ["REAP_TIME", "REAP_INTERVAL"], REAP_NS);
+    let (flows, capacity) = capacity?;
+    // the keys become random when the element is initialized
+    let table = FlowTable::new(flows, Keys([1; 4]));
+    Some(Box::new(Rewriter {
+        kind,
+        inputs: inputs?,
+        flows: Rc::new(RefCell::new(table)),
+        capacity,
+        timeouts: timeouts?,
+        clocks: Clocks::NONE,
+        annos: Annos {
+            destination: destination?,
+            reply: reply?.map(|anno| anno.0),
+        },
+        reap_ns: reap_ns?,
+        first_owner: 0,
+        first_map: 0,
+        outputs: u16::try_from(a.outputs()).expect("ports are counted in 16 bits"),
+        keys: Vec::new(),
+        ways: Vec::new(),
+    }))
+}

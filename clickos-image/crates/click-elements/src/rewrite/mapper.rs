@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Elements that decide for a rewriter which of several patterns a flow gets.
+use alloc::rc::Rc;
+use core::cell::RefCell;
+
+use super::pattern::{Outputs, Pattern};
+use crate::flows::FlowId;
+use crate::prelude::*;
+
+/// How a pattern is chosen.
+pub enum Choose {
+    /// One after the other, beginning with this one.
+    InTurn(usize),
+    /// The one whose point on a circle comes next after that of the source address: points and patterns, sorted.
+    BySource(Vec<(u32, usize)>),
+}
+
+/// A chooser of patterns.
+pub struct Mapper {
+    pub patterns: Vec<(Pattern, Outputs)>,
+    pub choose: Choose,
+}
+
+/// The element; rewriters keep what is in it.
+pub struct MapperElement {
+    pub mapper: Rc<RefCell<Mapper>>,
+}
+
+impl Element for MapperElement {}
+
+/// Spreads numbers over the circle (the finalizer of MurmurHash3, by Appleby).
+pub fn point(number: u32) -> u32 {
+    let mut h = number;
+    h = (h ^ (h >> 16)).wrapping_mul(0x85eb_ca6b);
+    h = (h ^ (h >> 13)).wrapping_mul(0xc2b2_ae35);
+    h ^ (h >> 16)
+}
+
+impl Mapper {
+    /// The element for these patterns.
+    pub fn element(patterns: Vec<(Pattern, Outputs)>, choose: Choose) -> Built {
+        let mapper = Rc::new(RefCell::new(Self { patterns, choose }));
+        Some(Box::new(MapperElement { mapper }))
+    }
+
+    /// What a flow becomes, and where it leaves.
+    pub fn rewrite(
+        &mut self,
+        id: FlowId,
+        random: u64,
+        taken: impl Fn(&FlowId) -> bool,
+    ) -> Option<(FlowId, Outputs)> {
+        let count = self.patterns.len();
+        let (first, tries) = match &mut self.choose {
+            Choose::InTurn(next) => (*next, count),
+            Choose::BySource(circle) => {
+                let own = point(id.source.into());
+                let after = circle.partition_point(|(point, _)| *point < own);
+                (circle[after % circle.len()].1, 1)
+            }
+        };
+        for n in (first..first + tries).map(|n| n % count) {
+            if let Choose::InTurn(next) = &mut self.choose {
+                *next = (n + 1) % count;
+            }
+            let (pattern, outputs) = &mut self.patterns[n];
+            if let Some(id) = pattern.rewrite(id, random, &taken) {
+                return Some((id, *outputs));
+            }
+        }
+        None
+    }
+
+    /// The first output that a rewriter of so many outputs does not have.
+    pub fn beyond(&self, outputs: usize) -> Option<u16> {
+        let used = self.patterns.iter().flat_map(|(_, outputs)| *outputs);
+        used.into_iter().find(|port| usize::from(*port) >= outputs)
+    }
+}

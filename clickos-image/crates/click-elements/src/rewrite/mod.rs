@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Rewriters of addresses and ports (network address translation) and what they have in common.
+pub mod build;
+mod clocks;
+pub mod header;
+pub mod kind;
+pub mod mapper;
+pub mod pattern;
+pub mod rewriter;
+pub mod spec;
+mod texts;

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What new addresses and ports a flow gets.
+use core::fmt;
+
+use click_core::Surroundings;
+use click_core::value::number;
+
+use crate::flows::FlowId;
+use crate::prelude::*;
+
+/// Choices that are looked at for one flow, so that it takes bounded time where almost all are taken.
+const TRIES: u64 = 512;
+/// The kind of name that stands for a pattern.
+pub const NAMES: &str = "rewriter pattern";
+
+/// In which order source ports or addresses of a range are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    /// The one the flow has, then from a random one on.
+    SameFirst,
+    Random,
+    Sequential,
+}
+
+/// Replacements; an address or port of 0 leaves the flow's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    source: Ipv4Addr,
+    sport: u16,
+    destination: Ipv4Addr,
+    dport: u16,
+    /// Ports are part of the pattern, and the range, if there is one, is of source ports.
+    ports: bool,
+    /// Source ports or addresses beyond the first.
+    more: u32,
+    choice: Choice,
+    /// The choice to go on with.
+    next: u32,
+}
+
+/// Where packets and their answers leave.
+pub type Outputs = [u16; 2];
+
+/// The last two words of a pattern.
+pub fn outputs(words: &[String], count: usize) -> Result<Outputs, String> {
+    let [forward, reply] = words else {
+        return Err("bad forward port".into());
+    };
+    let output = |word: &str, what: &str| number(word).ok_or_else(|| format!("bad {what} port"));
+    let ports = [output(forward, "forward")?, output(reply, "reply")?];
+    if ports.iter().any(|port| *port >= count as u64) {
+        return Err("output port out of range".into());
+    }
+    Ok(ports.map(|port| u16::try_from(port).unwrap_or(u16::MAX)))
+}
+
+/// A range without the mark behind it that says how to choose from it.
+fn marked(text: &str) -> (&str, Choice) {
+    match text.strip_suffix('#') {
+        Some(range) => (range, Choice::Sequential),
+        None => match text.strip_suffix('?') {
+            Some(range) => (range, Choice::Random),
+            None => (text, Choice::SameFirst),
+        },
+    }
+}
+
+/// First and last address, inclusive.
+fn address_range(text: &str, at: Surroundings<'_>) -> Option<(u32, u32)> {
+    if let Some((first, last)) = text.split_once('-') {
+        let address = |text| Ipv4Addr::from_arg(text, at).ok().map(u32::from);
+        return Some((address(first)?, address(last)?)).filter(|(first, last)| first <= last);
+    }
+    let prefix = Prefix::from_arg(text, at).ok()?;
+    let (address, mask) = (u32::from(prefix.address), u32::from(prefix.mask));
+    let hosts = !mask;
+    if address == 0 || mask == 0 || hosts & hosts.wrapping_add(1) != 0 {
+        return None;
+    }
+    let first = address & mask;
+    Some(match hosts {
+        0 => (address, address),
+        1 => (first, first + 1),
+        // neither the network nor everybody in it
+        _ => (first + 1, first + hosts - 1),
+    })
+}
+
+fn port_range(text: &str) -> Option<(u16, u16)> {
+    let port = |text| number(text).and_then(|n| u16::try_from(n).ok());
+    let (first, last) = text.split_once('-')?;
+    Some((port(first)?, port(last)?)).filter(|(first, last)| first <= last)
+}
+
+fn single_port(text: &str) -> Option<u16> {
+    let port = number(text).and_then(|n| u16::try_from(n).ok());
+    port.filter(|port| *port > 0)
+}
+
+impl Pattern {
+    /// Parses `SADDR DADDR`, `SADDR DADDR SPORT`, `SADDR SPORT DADDR DPORT` or the name of a pattern.
+    ///
+    /// # Errors
+    /// Which part is wrong.
+    pub fn parse(words: &[String], at: Surroundings<'_>) -> Result<Self, String> {
+        let blank = "-".to_string();
+        let (source, sport, destination, dport) = match words {
+            [name] => return Self::named(name, at),
+            [source, destination] => (source, &blank, destination, &blank),
+            [source, destination, sport] => (source, sport, destination, &blank),
+            [source, sport, destination, dport] => (source, sport, destination, dport),
+            _ => return Err("syntax error".into()),
+        };
+        let mut pattern = Self::empty(words.len() > 2);
+        pattern.set_source(source, at)?;
+        pattern.set_sport(sport)?;
+        if destination != "-" {
+            let address = Ipv4Addr::from_arg(destination, at);
+            pattern.destination = address.map_err(|_| "bad destination address")?;
+        }
+        if dport != "-" {
+            pattern.dport = single_port(dport).ok_or("bad destination port")?;
+        }
+        Ok(pattern)
+    }
+
+    fn empty(ports: bool) -> Self {
+        Self {
+            source: Ipv4Addr::UNSPECIFIED,
+            sport: 0,
+            destination: Ipv4Addr::UNSPECIFIED,
+            dport: 0,
+            ports,
+            more: 0,
+            choice: Choice::SameFirst,
+            next: 0,
+        }
+    }
+
+    fn named(name: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        let named = at.names.find(at.element, name);
+        let Some(text) = named.and_then(|n| n.meanings.get(NAMES)) else {
+            return Err(format!("no such pattern \"{name}\""));
+        };
+        let words = click_core::text::split_words(text);
+        if words.len() < 2 {
+            return Err("syntax error".into());
+        }
+        Self::parse(&words, at)
+    }
+
+    fn set_source(&mut self, word: &str, at: Surroundings<'_>) -> Result<(), String> {
+        if word == "-" {
+            return Ok(());
+        }
+        if let Ok(address) = Ipv4Addr::from_arg(word, at) {
+            self.source = address;
+            return Ok(());
+        }
+        let (range, choice) = marked(word);
+        let (first, last) = address_range(range, at).ok_or("bad source address")?;
+        (self.source, self.more, self.choice) = (first.into(), last - first, choice);
+        Ok(())
+    }
+
+    fn set_sport(&mut self, word: &str) -> Result<(), String> {
+        if word == "-" {
+            return Ok(());
+        }
+        if let Some(port) = single_port(word) {
+            self.sport = port;
+            return Ok(());
+        }
+        let (range, choice) = marked(word);
+        let (first, last) = port_range(range).ok_or("bad source port")?;
+        (self.sport, self.more, self.choice) = (first, u32::from(last - first), choice);
+        Ok(())
+    }
+
+    /// The flow with what does not depend on other flows replaced.
+    fn fixed(&self, id: FlowId) -> FlowId {
+        let address = |new: Ipv4Addr, old| if new.is_unspecified() { old } else { new };
+        let port = |new: u16, old| if new == 0 { old } else { new };
+        FlowId {
+            source: address(self.source, id.source),
+            destination: address(self.destination, id.destination),
+            sport: port(self.sport, id.sport),
+            dport: port(self.dport, id.dport),
+        }
+    }
+
+    /// The flow with choice `n` of the range.
+    fn choose(&self, id: FlowId, n: u32) -> FlowId {
+        let mut id = self.fixed(id);
+        if self.ports {
+            id.sport = self.sport + u16::try_from(n).expect("the range ends at 65535");
+        } else {
+            id.source = (u32::from(self.source) + n).into();
+        }
+        id
+    }
+
+    /// What a flow becomes; `None` if all choices that were looked at are `taken`.
+    pub fn rewrite(
+        &mut self,
+        id: FlowId,
+        random: u64,
+        taken: impl Fn(&FlowId) -> bool,
+    ) -> Option<FlowId> {
+        if self.more == 0 {
+            return Some(self.fixed(id));
+        }
+        let own = u32::from(id.sport).checked_sub(self.sport.into());
+        let own = own.filter(|n| self.ports && self.choice == Choice::SameFirst && *n <= self.more);
+        let choices = u64::from(self.more) + 1;
+        let start = match self.choice {
+            Choice::Sequential => u64::from(self.next),
+            _ => random,
+        };
+        let others = (0..choices.min(TRIES)).map(|n| start % choices + n);
+        let others = others.map(|n| u32::try_from(n % choices).expect("less than the choices"));
+        let mut last = self.next;
+        let chosen = own.into_iter().chain(others).find_map(|n| {
+            last = n;
+            Some(self.choose(id, n)).filter(|id| !taken(id))
+        });
+        self.next = last.wrapping_add(1);
+        chosen
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let range =
+            |f: &mut fmt::Formatter<'_>, first: &dyn fmt::Display, last: &dyn fmt::Display| {
+                match self.more {
+                    0 => write!(f, "{first}"),
+                    _ => write!(f, "{first}-{last}"),
+                }
+            };
+        let last = Ipv4Addr::from(u32::from(self.source).saturating_add(self.more));
+        match (self.ports, self.source.is_unspecified()) {
+            (false, _) if self.more > 0 => range(f, &self.source, &last)?,
+            (_, true) => f.write_str("-")?,
+            (_, false) => write!(f, "{}", self.source)?,
+        }
+        match self.sport {
+            _ if !self.ports => {}
+            0 => f.write_str(" -")?,
+            port => {
+                f.write_str(" ")?;
+                range(f, &port, &(u32::from(port) + self.more))?;
+            }
+        }
+        match self.destination.is_unspecified() {
+            true => f.write_str(" -")?,
+            false => write!(f, " {}", self.destination)?,
+        }
+        match self.dport {
+            _ if !self.ports => Ok(()),
+            0 => f.write_str(" -"),
+            port => write!(f, " {port}"),
+        }
+    }
+}

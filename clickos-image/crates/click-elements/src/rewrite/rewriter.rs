@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The element behind all rewriters.
+use alloc::rc::Rc;
+use core::cell::RefCell;
+
+use click_core::HandlerInfo;
+use click_wire::ipv4;
+
+use super::clocks::{AllTimeouts, Clocks};
+use super::header;
+use super::kind::{Key, Kind};
+use super::mapper::MapperElement;
+use super::pattern::Outputs;
+use super::spec::Spec;
+use crate::flows::{At, Delta, Flow, FlowId, FlowTable, Keys};
+use crate::prelude::*;
+use crate::ways::{DROP, send};
+
+/// Flows that are looked at in one go for those that have timed out.
+const REAPED_AT_ONCE: usize = 1024;
+/// How long it takes until the next ones are looked at.
+const REAP_PAUSE_NS: u64 = 1_000_000;
+/// A table of so many flows is not near.
+const FAR: usize = 4096;
+/// Elements that refer to each other for their capacity.
+const MOST_REFERENCES: usize = 32;
+
+/// An input.
+pub struct Input {
+    pub spec: Spec,
+    pub failures: u64,
+}
+
+/// Which annotations packets get.
+#[derive(Clone, Copy, Debug)]
+pub struct Annos {
+    /// The destination annotation becomes the new destination.
+    pub destination: bool,
+    /// Answers get this annotation of the flow's first packet.
+    pub reply: Option<usize>,
+}
+
+/// Where the capacity comes from.
+#[derive(Clone, Debug)]
+pub enum Capacity {
+    Own,
+    /// From the element of this name, with whose flows ours are together.
+    Of(String),
+}
+
+/// A rewriter.
+pub struct Rewriter {
+    pub(super) kind: Kind,
+    pub(super) inputs: Vec<Input>,
+    pub(super) flows: Rc<RefCell<FlowTable>>,
+    pub(super) capacity: Capacity,
+    pub(super) timeouts: AllTimeouts,
+    pub(super) clocks: Clocks,
+    pub(super) annos: Annos,
+    pub(super) reap_ns: u64,
+    pub(super) first_owner: u16,
+    pub(super) first_map: u16,
+    pub(super) outputs: u16,
+    pub(super) keys: Vec<Option<(u64, Key)>>,
+    pub(super) ways: Vec<u16>,
+}
+
+/// What others need to look flows of a rewriter up.
+#[derive(Clone)]
+pub struct Door {
+    kind: Kind,
+    first_map: u16,
+    pub flows: Rc<RefCell<FlowTable>>,
+}
+
+impl Door {
+    /// The flow of a packet of `protocol` with this key.
+    pub fn find(&self, table: &FlowTable, protocol: u8, id: &FlowId) -> Option<At> {
+        let id = match (self.kind, protocol) {
+            (Kind::Ip, ipv4::TCP | ipv4::UDP) | (Kind::Ping, ipv4::ICMP) => *id,
+            (Kind::Ip | Kind::Ping, _) => return None,
+            (Kind::Address | Kind::Pair, _) => FlowId {
+                sport: 0,
+                dport: 0,
+                ..*id
+            },
+            (Kind::Tcp | Kind::Udp, _) => *id,
+        };
+        let map = self.kind.map(self.first_map, protocol);
+        let hash = table.hash(&self.kind.opening(id), map);
+        let at = self.kind.find(table, hash, &id, map)?;
+        let own = table.flow(at).protocol;
+        (own == 0 || own == protocol).then_some(at)
+    }
+}
+
+impl Rewriter {
+    /// What others need to look our flows up.
+    pub fn door(&self) -> Door {
+        Door {
+            kind: self.kind,
+            first_map: self.first_map,
+            flows: Rc::clone(&self.flows),
+        }
+    }
+
+    /// Whether an owner is one of our inputs.
+    pub(super) fn owns(&self, owner: u16) -> bool {
+        (self.first_owner..self.first_owner + self.inputs.len() as u16).contains(&owner)
+    }
+
+    fn owner(&self, input: usize) -> u16 {
+        self.first_owner + u16::try_from(input).expect("ports are counted in 16 bits")
+    }
+
+    /// Flows an input has opened.
+    pub(super) fn count(&self, input: usize) -> u32 {
+        self.flows.borrow().count(self.owner(input))
+    }
+
+    /// The table of the element the capacity comes from.
+    fn shared_flows(ctx: &mut Context<'_>, name: &str) -> Result<Rc<RefCell<FlowTable>>, String> {
+        let mut name = name.to_string();
+        for _ in 0..MOST_REFERENCES {
+            if name == ctx.name() {
+                break;
+            }
+            let found = ctx.peer(&name, |element| {
+                let other = element.as_any_mut().downcast_ref::<Self>();
+                other.map(|other| (other.capacity.clone(), Rc::clone(&other.flows)))
+            });
+            match found.flatten() {
+                Some((Capacity::Own, flows)) => return Ok(flows),
+                Some((Capacity::Of(next), _)) => name = next,
+                None => return Err(format!("MAPPING_CAPACITY: no rewriter \"{name}\"")),
+            }
+        }
+        Err("MAPPING_CAPACITY: rewriters refer to each other".into())
+    }
+
+    /// Puts the element of its name into a specification.
+    fn resolve(&mut self, ctx: &mut Context<'_>, input: usize) -> Result<(), String> {
+        let Spec::Named(name) = &self.inputs[input].spec else {
+            return Ok(());
+        };
+        let found = ctx.peer(name, |element| {
+            let mapper = element.as_any_mut().downcast_ref::<MapperElement>();
+            mapper.map(|element| Rc::clone(&element.mapper))
+        });
+        let mapper = match found {
+            None => return Err(format!("input spec {input}: unknown specification")),
+            Some(None) => return Err(format!("input spec {input}: element is not an IPMapper")),
+            Some(Some(mapper)) => mapper,
+        };
+        if let Some(port) = mapper.borrow().beyond(ctx.outputs()) {
+            return Err(format!("input spec {input}: there is no output {port}"));
+        }
+        self.inputs[input].spec = Spec::Mapper(mapper);
+        Ok(())
+    }
+
+    /// Takes places in the table.
+    fn register(&mut self) -> Option<()> {
+        let flows = Rc::clone(&self.flows);
+        let mut table = flows.borrow_mut();
+        self.first_map = table.add_maps(2)?;
+        self.first_owner = table.add_owners(self.inputs.len())?;
+        self.clocks = Clocks::register(&self.timeouts, &mut table)?;
+        Some(())
+    }
+
+    /// What a new flow becomes; or the way its packet goes without one.
+    fn decide(
+        &mut self,
+        table: &FlowTable,
+        input: usize,
+        id: FlowId,
+        map: u16,
+        random: u64,
+    ) -> Result<(FlowId, Outputs), u16> {
+        let kind = self.kind;
+        let taken = |id: &FlowId| {
+            kind.settle(*id)
+                .is_none_or(|id| table.find_id(&id.reverse(), map).is_some())
+        };
+        let decided = match &mut self.inputs[input].spec {
+            Spec::Drop | Spec::Named(_) => return Err(DROP),
+            Spec::Pass(port) => return Err(*port),
+            Spec::Keep(outputs) => Some((id, *outputs)),
+            Spec::Pattern(pattern, outputs) => {
+                let new = pattern.rewrite(id, random, taken);
+                new.map(|new| (new, *outputs))
+            }
+            Spec::Mapper(mapper) => mapper.borrow_mut().rewrite(id, random, taken),
+        };
+        decided.ok_or(DROP)
+    }
+
+    /// Remembers a new flow; or says which way its packet goes without.
+    fn open(
+        &mut self,
+        table: &mut FlowTable,
+        input: usize,
+        key: Key,
+        random: u64,
+        now_ns: u64,
+    ) -> Result<At, u16> {
+        let id = self.kind.opening(key.id);
+        let map = self.kind.map(self.first_map, key.protocol);
+        let opened = match self.decide(table, input, id, map, random) {
+            Err(DROP) => None,
+            Err(way) => return Err(way),
+            Ok((new, outputs)) => self.kind.settle(new).and_then(|new| {
+                let mut flow = self.flow(map, id, new);
+                (flow.outputs, flow.owner, flow.protocol) =
+                    (outputs, self.owner(input), key.protocol);
+                table.insert(flow, self.clocks.of(self.kind, &flow), now_ns)
+            }),
+        };
+        let drops = matches!(self.inputs[input].spec, Spec::Drop);
+        self.inputs[input].failures += u64::from(opened.is_none() && !drops);
+        opened.ok_or(DROP)
+    }
+
+    /// The flow of TCP packets `id`, which is opened as if one had come in at `input` if there is none.
+    pub fn entry(&mut self, input: usize, id: FlowId, random: u64, now_ns: u64) -> Option<At> {
+        let flows = Rc::clone(&self.flows);
+        let mut table = flows.borrow_mut();
+        let key = Key {
+            id,
+            protocol: ipv4::TCP,
+            opens: true,
+        };
+        let known = self.door().find(&table, ipv4::TCP, &id);
+        known.or_else(|| self.open(&mut table, input, key, random, now_ns).ok())
+    }
+
+    /// How many inputs there are.
+    pub fn inputs(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Whether sequence numbers can be moved.
+    pub fn is_tcp(&self) -> bool {
+        matches!(self.kind, Kind::Ip | Kind::Tcp)
+    }
+
+    /// A flow of packets with addresses and ports `id` that become `new`.
+    fn flow(&self, map: u16, id: FlowId, new: FlowId) -> Flow {
+        let mut flow = Flow::new(map, [id, new.reverse()]);
+        flow.ip = Delta::of_addresses(&id, &new);
+        flow.transport = match self.kind {
+            Kind::Ping => Delta::between(id.sport.into(), new.sport.into()),
+            _ => flow.ip.and(Delta::of_ports(&id, &new)),
+        };
+        flow
+    }
+
+    /// The way of a packet that has no key, or could not open a flow.
+    fn unknown(&self, input: usize) -> u16 {
+        match self.inputs[input].spec {
+            Spec::Pass(port) => port,
+            _ => DROP,
+        }
+    }
+
+    /// Rewrites a packet; returns its way.
+    #[inline]
+    fn rewrite(
+        &mut self,
+        ctx: &mut Context<'_>,
+        table: &mut FlowTable,
+        input: usize,
+        packet: &mut Packet,
+        key: Option<(u64, Key)>,
+    ) -> u16 {
+        let Some((hash, key)) = key else {
+            return self.unknown(input);
+        };
+        let map = self.kind.map(self.first_map, key.protocol);
+        let at = match self.kind.find(table, hash, &key.id, map) {
+            Some(at) => at,
+            None if !key.opens => return self.unknown(input),
+            None => match self.open(table, input, key, ctx.random(), ctx.now_ns()) {
+                Ok(at) => {
+                    let anno = self.annos.reply.map_or(0, |anno| packet.anno().u8(anno));
+                    table.flow_mut(at).reply_anno = anno;
+                    at
+                }
+                Err(way) => return way,
+            },
+        };
+        self.apply(table, at, packet, ctx.now_ns())
+    }
+
+    /// Rewrites a packet of a flow.
+    #[inline]
+    fn apply(&self, table: &mut FlowTable, at: At, packet: &mut Packet, now_ns: u64) -> u16 {
+        let reply = at.is_reply();
+        let (flow, shifts) = table.parts_mut(at);
+        if let Some(bytes) = packet.network_mut() {
+            header::rewrite(self.kind, bytes, flow, reply, shifts);
+        }
+        self.annotate(packet, flow, reply);
+        let (way, times) = (
+            flow.outputs[usize::from(reply)],
+            self.clocks.of(self.kind, flow),
+        );
+        table.touch(at, times, now_ns);
+        way
+    }
+
+    #[inline]
+    fn annotate(&self, packet: &mut Packet, flow: &Flow, reply: bool) {
+        if self.annos.destination && (reply || self.kind != Kind::Address) {
+            packet
+                .anno_mut()
+                .set_dst_ip(flow.rewritten(reply).destination.octets());
+        }
+        if let (true, Some(anno)) = (reply, self.annos.reply) {
+            packet.anno_mut().set_u8(anno, flow.reply_anno);
+        }
+    }
+
+    /// Finds the keys of a batch and brings what the search for them needs near.
+    fn look_ahead(&mut self, table: &FlowTable, batch: &Batch) {
+        let (kind, first_map) = (self.kind, self.first_map);
+        let key = |packet: &Packet| {
+            let key = kind.key(packet)?;
+            Some((
+                table.hash(&kind.opening(key.id), kind.map(first_map, key.protocol)),
+                key,
+            ))
+        };
+        self.keys.clear();
+        self.keys.extend(batch.iter().map(key));
+        if table.len() >= FAR && batch.len() > 1 {
+            table.warm(self.keys.iter().flatten().map(|(hash, _)| *hash));
+        }
+    }
+
+    /// Takes flows of the configuration before over, those silent longest first.
+    fn adopt(&mut self, old: &Self) {
+        if old.kind != self.kind {
+            return;
+        }
+        let before = old.flows.borrow();
+        let mut order: Vec<(u64, u32)> = before
+            .iter()
+            .filter(|(_, flow)| {
+                old.owns(flow.owner) && self.fits(flow, flow.owner - old.first_owner)
+            })
+            .map(|(slot, _)| (before.touched_ns(slot), slot))
+            .collect();
+        order.sort_unstable();
+        let flows = Rc::clone(&self.flows);
+        let mut table = flows.borrow_mut();
+        for (touched_ns, slot) in order {
+            let mut flow = *before.flow(At::new(slot, false));
+            flow.owner = flow.owner - old.first_owner + self.first_owner;
+            flow.map = flow.map - old.first_map + self.first_map;
+            let at = table.insert(flow, self.clocks.of(self.kind, &flow), touched_ns);
+            if let (Some(at), Some(shifts)) = (at, before.shifts(slot)) {
+                table.set_shifts(at.slot(), shifts.clone());
+            }
+        }
+    }
+
+    /// Whether a flow can go on that came in at this input.
+    fn fits(&self, flow: &Flow, input: u16) -> bool {
+        let known = |port: &u16| *port < self.outputs;
+        usize::from(input) < self.inputs.len() && flow.outputs.iter().all(known)
+    }
+
+    fn set_spec(&mut self, input: usize, spec: Spec) {
+        let owner = self.owner(input);
+        self.flows.borrow_mut().remove_of(owner..owner + 1);
+        self.inputs[input] = Input { spec, failures: 0 };
+    }
+}
+
+impl Element for Rewriter {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        match self.capacity.clone() {
+            Capacity::Own => {
+                let keys = Keys([ctx.random(), ctx.random(), ctx.random(), ctx.random()]);
+                self.flows.borrow_mut().set_keys(keys);
+            }
+            Capacity::Of(name) => self.flows = Self::shared_flows(ctx, &name)?,
+        }
+        self.register()
+            .ok_or("too many rewriters share a capacity")?;
+        for input in 0..self.inputs.len() {
+            self.resolve(ctx, input)?;
+        }
+        if self.reap_ns > 0 {
+            ctx.set_timer(ctx.now_ns() + self.reap_ns);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, ctx: &mut Context<'_>, input: usize, mut batch: Batch) {
+        let flows = Rc::clone(&self.flows);
+        let mut table = flows.borrow_mut();
+        self.look_ahead(&table, &batch);
+        let (keys, mut ways) = (
+            core::mem::take(&mut self.keys),
+            core::mem::take(&mut self.ways),
+        );
+        ways.clear();
+        for (packet, key) in batch.iter_mut().zip(&keys) {
+            ways.push(self.rewrite(ctx, &mut table, input, packet, *key));
+        }
+        send(ctx, batch, &ways);
+        (self.keys, self.ways) = (keys, ways);
+    }
+
+    fn run_timer(&mut self, ctx: &mut Context<'_>) {
+        let now_ns = ctx.now_ns();
+        let all = self.flows.borrow_mut().reap(now_ns, REAPED_AT_ONCE);
+        ctx.set_timer(now_ns + if all { self.reap_ns } else { REAP_PAUSE_NS });
+    }
+
+    fn read(&self, view: &View<'_>, handler: &str, param: &str) -> Text {
+        let numbers = 0..self.inputs.len();
+        match handler {
+            "table_size" | "nmappings" => text(numbers.map(|n| self.count(n)).sum::<u32>()),
+            "mapping_failures" => text(self.inputs.iter().map(|i| i.failures).sum::<u64>()),
+            "patterns" => Ok(numbers.map(|n| self.input_text(n)).collect()),
+            "size" => text(self.flows.borrow().len()),
+            "capacity" => text(self.flows.borrow().capacity()),
+            "table" | "mappings" => Ok(self.table_text(view, None)),
+            "tcp_table" | "tcp_mappings" => Ok(self.table_text(view, Some(ipv4::TCP))),
+            "udp_table" | "udp_mappings" => Ok(self.table_text(view, Some(ipv4::UDP))),
+            "lookup" | "tcp_lookup" => self.lookup_text(view, param),
+            _ => match input_of(handler) {
+                Some(input) => Ok(self.input_text(input)),
+                None => undeclared(handler),
+            },
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        if let Some(input) = input_of(handler) {
+            let spec = Spec::parse(value, view.ports.1, view.surroundings);
+            return match spec.map_err(HandlerError::rejected)? {
+                Spec::Named(_) => Err(HandlerError::rejected(
+                    "a mapper cannot be set while the router runs",
+                )),
+                spec => on_write(move |me: &mut Self, _| me.set_spec(input, spec)),
+            };
+        }
+        match handler {
+            "capacity" => {
+                let most = view.surroundings.environment.limits.flows;
+                let capacity: usize = view.parse(value)?;
+                if capacity > most {
+                    return Err(HandlerError::rejected(format!(
+                        "{capacity} is out of range, the most is {most}"
+                    )));
+                }
+                on_write(move |me: &mut Self, ctx| {
+                    me.flows.borrow_mut().set_capacity(capacity, ctx.now_ns())
+                })
+            }
+            "clear" => on_write(|me: &mut Self, _| me.flows.borrow_mut().clear()),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn more_handlers(&self, _asked: &str) -> Vec<HandlerInfo> {
+        let handler = |n| HandlerInfo {
+            name: format!("pattern{n}"),
+            read: true,
+            write: true,
+        };
+        (0..self.inputs.len()).map(handler).collect()
+    }
+
+    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+            self.adopt(old);
+        }
+    }
+}
+
+/// The input a handler is about.
+fn input_of(handler: &str) -> Option<usize> {
+    handler.strip_prefix("pattern")?.parse().ok()
+}
