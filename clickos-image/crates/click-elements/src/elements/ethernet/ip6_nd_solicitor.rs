@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Puts Ethernet headers in front of IPv6 packets; finds the addresses with neighbor discovery.
+//!
+//! # Synopsis
+//! `IP6NDSolicitor(IP, ETH)`: this host's addresses, mandatory.
+//! # Ports
+//! 2/1-2, push. Input 0 takes IPv6 packets with their destination annotation set, input 1 frames with neighbor
+//! advertisements. Output 0 sends frames; questions go to output 1 if it is connected. One packet waits for an address
+//! that is not known; the next one takes its place and asks again. What is known is asked for again after a minute and
+//! forgotten after two. At most as many addresses as the router's limit of table entries are known.
+//! # Handlers
+//! * `table` (read): address, whether known, Ethernet address. `stats` (read): packets dropped, questions sent.
+//! # Example
+//! `c :: Classifier(12/86dd 54/88, -); c -> [1] n :: IP6NDSolicitor(2001:db8::1, vif0) -> ToDevice(0); ip6 -> n;`
+use alloc::collections::BTreeMap;
+use core::net::Ipv6Addr;
+
+use click_wire::ether;
+
+use crate::prelude::*;
+use crate::standard::ip6::{ADVERTISEMENT, Address, ETHERTYPE, FRAME, Neighbor, SOLICITATION};
+
+pub static ELEMENT: Class = Class {
+    name: "IP6NDSolicitor",
+    ports: "2/1-2",
+    processing: "h/h",
+    flow: "xy/x",
+    args: &[mandatory("IP"), mandatory("ETH")],
+    handlers: &[read("table"), read("stats")],
+    build: |a| {
+        let (ip, mac) = (a.need("IP"), a.need::<EtherAddr>("ETH"));
+        Some(Box::new(IP6NDSolicitor {
+            ip: ip?,
+            mac: mac?.0,
+            limit: a.environment().limits.table_entries,
+            table: BTreeMap::new(),
+            drops: 0,
+            queries: 0,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+const MINUTE_NS: u64 = 60_000_000_000;
+const EXPIRY_NS: u64 = 15_000_000_000;
+
+/// What is known of an address.
+#[derive(Default)]
+struct Entry {
+    mac: Option<[u8; 6]>,
+    /// When it was confirmed, or first asked for.
+    live_ns: u64,
+    /// Whether it was asked for again since.
+    polled: bool,
+    waiting: Option<Packet>,
+}
+
+struct IP6NDSolicitor {
+    ip: Address,
+    mac: [u8; 6],
+    limit: usize,
+    table: BTreeMap<Address, Entry>,
+    drops: u64,
+    queries: u64,
+}
+
+/// Where questions for an address go (RFC 4291, 2.7.1; RFC 2464, 7).
+fn solicited_node(target: Address) -> (Address, [u8; 6]) {
+    let [.., d, e, f] = target.0.octets();
+    let low = u16::from_be_bytes([e, f]);
+    let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | u16::from(d), low);
+    (Address(group), [0x33, 0x33, 0xff, d, e, f])
+}
+
+impl IP6NDSolicitor {
+    fn query(&mut self, ctx: &mut Context<'_>, target: Address) {
+        let Some(mut packet) = ctx.pool().alloc(FRAME) else {
+            return;
+        };
+        let (destination, to) = solicited_node(target);
+        let question = Neighbor {
+            kind: SOLICITATION,
+            flags: 0,
+            source: self.ip,
+            destination,
+            target,
+            link: Some(self.mac),
+        };
+        question.emit(self.mac, to, packet.data_mut());
+        packet.set_mac_offset(0);
+        self.queries += 1;
+        ctx.push_one(ctx.outputs() - 1, packet);
+    }
+
+    fn send(&mut self, ctx: &mut Context<'_>, mut packet: Packet, destination: [u8; 6]) {
+        if !packet.push(ether::HEADER) {
+            self.drops += 1;
+            return;
+        }
+        let header = ether::Repr {
+            destination,
+            source: self.mac,
+            ethertype: ETHERTYPE,
+        };
+        header.emit(packet.data_mut());
+        packet.set_mac_offset(0);
+        ctx.push_one(0, packet);
+    }
+
+    fn ip_packet(&mut self, ctx: &mut Context<'_>, packet: Packet) {
+        let (target, now) = (Address::of(&packet), ctx.now_ns());
+        let full = self.table.len() >= self.limit && !self.table.contains_key(&target);
+        if full {
+            self.drops += 1;
+            return;
+        }
+        let entry = self.table.entry(target).or_default();
+        let Some(mac) = entry.mac else {
+            entry.live_ns = now;
+            self.drops += u64::from(entry.waiting.replace(packet).is_some());
+            return self.query(ctx, target);
+        };
+        let old = now.saturating_sub(entry.live_ns) > MINUTE_NS;
+        if old && !core::mem::replace(&mut entry.polled, true) {
+            self.query(ctx, target);
+        }
+        self.send(ctx, packet, mac);
+    }
+
+    fn reply(&mut self, ctx: &mut Context<'_>, frame: &[u8]) {
+        let answer = Neighbor::parse(frame).filter(|n| n.kind == ADVERTISEMENT);
+        let known = answer.and_then(|n| Some((self.table.get_mut(&n.target)?, n.link?)));
+        let Some((entry, mac)) = known.filter(|(_, mac)| !ether::is_group(*mac)) else {
+            return;
+        };
+        (entry.mac, entry.live_ns, entry.polled) = (Some(mac), ctx.now_ns(), false);
+        if let Some(packet) = entry.waiting.take() {
+            self.send(ctx, packet, mac);
+        }
+    }
+}
+
+impl Element for IP6NDSolicitor {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        ctx.set_timer(ctx.now_ns().saturating_add(EXPIRY_NS));
+        Ok(())
+    }
+
+    fn push(&mut self, ctx: &mut Context<'_>, port: usize, mut batch: Batch) {
+        for packet in batch.drain_front(usize::MAX) {
+            match port {
+                0 => self.ip_packet(ctx, packet),
+                _ => self.reply(ctx, packet.data()),
+            }
+        }
+        ctx.recycle(batch);
+    }
+
+    /// Old entries go, and what waits for addresses nobody has.
+    fn run_timer(&mut self, ctx: &mut Context<'_>) {
+        let now = ctx.now_ns();
+        let mut drops = 0;
+        self.table.retain(|_, entry| {
+            let good = now.saturating_sub(entry.live_ns) <= 2 * MINUTE_NS;
+            drops += u64::from(!good && entry.waiting.is_some());
+            good
+        });
+        self.drops += drops;
+        ctx.set_timer(now.saturating_add(EXPIRY_NS));
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        let line = |(ip, entry): (&Address, &Entry)| {
+            let mac = EtherAddr(entry.mac.unwrap_or_default());
+            format!("{ip} {} {mac}\n", u8::from(entry.mac.is_some()))
+        };
+        match handler {
+            "table" => Ok(self.table.iter().map(line).collect()),
+            "stats" => text(format!(
+                "{} packets killed\n{} ND Solicitation Message sent\n",
+                self.drops, self.queries
+            )),
+            _ => undeclared(handler),
+        }
+    }
+
+    /// What was learned stays known, and packets go on waiting.
+    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+        let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
+            return;
+        };
+        if (old.ip, old.mac) == (self.ip, self.mac) {
+            self.table = core::mem::take(&mut old.table);
+            (self.drops, self.queries) = (old.drops, old.queries);
+        }
+    }
+}

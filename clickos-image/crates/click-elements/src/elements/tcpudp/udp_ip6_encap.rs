@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Puts UDP and IPv6 headers in front of packets.
+//!
+//! # Synopsis
+//! `UDPIP6Encap(SRC, SPORT, DST, DPORT)`: all mandatory; ports are numbers or names; DST may be `DST_ANNO`, the destination
+//! annotation, whose 16 bytes are an IPv6 address. The hop limit is 255. Header and destination annotations are set.
+//! # Ports
+//! 1/1, agnostic. Packets too long for the headers are dropped.
+//! # Handlers
+//! * `src`, `sport`, `dst`, `dport` (read, write): the arguments.
+//! # Example
+//! `RatedSource -> UDPIP6Encap(2001:db8::1, 1234, 2001:db8::2, 5678) -> EtherEncap(0x86dd, vif0, 2:0:0:0:0:1) -> ToDevice(0);`
+use click_wire::{ipv4, udp};
+
+use crate::numbers::UdpPort;
+use crate::prelude::*;
+use crate::standard::ip6::{self, Address, Destination, HEADER};
+
+pub static ELEMENT: Class = Class {
+    name: "UDPIP6Encap",
+    args: &[
+        mandatory("SRC"),
+        mandatory("SPORT"),
+        mandatory("DST"),
+        mandatory("DPORT"),
+    ],
+    handlers: &[
+        read_write("src"),
+        read_write("sport"),
+        read_write("dst"),
+        read_write("dport"),
+    ],
+    build: |a| {
+        let (source, sport) = (a.need("SRC"), a.need::<UdpPort>("SPORT"));
+        let (destination, dport) = (a.need("DST"), a.need::<UdpPort>("DPORT"));
+        Some(Box::new(UDPIP6Encap {
+            source: source?,
+            destination: destination?,
+            sport: sport?.0,
+            dport: dport?.0,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct UDPIP6Encap {
+    source: Address,
+    destination: Destination,
+    sport: u16,
+    dport: u16,
+}
+
+impl UDPIP6Encap {
+    fn encapsulate(&self, packet: &mut Packet) -> bool {
+        let Ok(length) = u16::try_from(packet.len() + udp::HEADER) else {
+            return false;
+        };
+        let destination = match self.destination {
+            Destination::Fixed(address) => address,
+            Destination::Annotation => Address::of(packet),
+        };
+        if !packet.push(HEADER + udp::HEADER) {
+            return false;
+        }
+        let bytes = packet.data_mut();
+        ip6::emit(bytes, ipv4::UDP, self.source, destination);
+        for (at, value) in [(0, self.sport), (2, self.dport), (4, length), (6, 0)] {
+            bytes[HEADER + at..HEADER + at + 2].copy_from_slice(&value.to_be_bytes());
+        }
+        // 0 would mean that there is no checksum
+        let sum = match ip6::transport_checksum(bytes) {
+            0 => 0xffff,
+            sum => sum,
+        };
+        bytes[HEADER + 6..HEADER + udp::HEADER].copy_from_slice(&sum.to_be_bytes());
+        packet.set_network(0, HEADER);
+        destination.put(packet);
+        true
+    }
+}
+
+impl Element for UDPIP6Encap {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        match self.encapsulate(&mut packet) {
+            true => Out::Port(0, packet),
+            false => Out::Drop,
+        }
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "src" => text(self.source),
+            "sport" => text(self.sport),
+            "dst" => text(self.destination),
+            "dport" => text(self.dport),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "src" => on_value(view, value, |me: &mut Self, source, _| me.source = source),
+            "dst" => on_value(view, value, |me: &mut Self, to, _| me.destination = to),
+            "sport" => on_value(view, value, |me: &mut Self, port: UdpPort, _| {
+                me.sport = port.0
+            }),
+            "dport" => on_value(view, value, |me: &mut Self, port: UdpPort, _| {
+                me.dport = port.0
+            }),
+            _ => undeclared(handler),
+        }
+    }
+}
