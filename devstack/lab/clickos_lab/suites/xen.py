@@ -17,8 +17,11 @@ from clickos_lab.xen import command
 _TOP = paths.REPO / 'devstack/lab'
 
 
-def main():
-    """Build what is missing and run the tests; 0 when all passed."""
+def main(names):
+    """Build what is missing and run the tests; 0 when all passed.
+
+    :param names: of the tests; if there are none, all in ``tests/xen``
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         command.prepare(paths.State())
@@ -26,7 +29,7 @@ def main():
         print(f'error: {e}')
         return 1
     result = unittest.TextTestRunner(
-        stream=sys.stdout, verbosity=2).run(_tests(sys.argv[1:]))
+        stream=sys.stdout, verbosity=2).run(_tests(names))
     return 0 if result.wasSuccessful() else 1
 
 
@@ -40,4 +43,4 @@ def _tests(names):
 
 if __name__ == '__main__':
     os.umask(0o077)
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

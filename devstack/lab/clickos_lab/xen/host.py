@@ -38,9 +38,21 @@ class Host:
     def boot(self, machine, memory):
         """Boot it and wait until dom0 is ready: ten seconds or more.
 
-        :param memory: options of the file that is the machine's memory
+        :param memory: the file that becomes the machine's memory
         """
         self._make_folder()
+        self._boot(machine, memory)
+
+    def boot_and_connect(self, machine, files=None):
+        """Boot a machine that differs from that of the snapshot."""
+        unpack = self._make_folder(files)
+        self._boot(machine, self.places.root / 'memory')
+        with self._stopped_on_error():
+            self.connect()
+            self.dom0.check(unpack)
+
+    def _boot(self, machine, memory):
+        memory = f'mem-path={self._places.relative(memory)},share=on'
         self._start(machine, memory, True)
         with self._stopped_on_error():
             self._processes.wait(_QEMU, self._is_ready, _BOOT_S)
@@ -58,8 +70,7 @@ class Host:
                 snapshot.load(control)
             self.connect()
             # The machine's clock stood still since it was saved.
-            self.dom0.check(
-                f'date -s @{time.time():.0f}; {unpack}')
+            self.dom0.check(f'date -s @{time.time():.0f}; {unpack}')
 
     def _make_folder(self, files=None):
         """Make the host's folder; return the script that unpacks files."""

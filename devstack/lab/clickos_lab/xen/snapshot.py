@@ -107,8 +107,7 @@ def _make(places, snapshot):
     host.remove()
     with say.step('snapshot of a booted host'):
         try:
-            memory = places.relative(snapshot.memory)
-            host.boot(snapshot.machine, f'mem-path={memory},share=on')
+            host.boot(snapshot.machine, snapshot.memory)
             with host.qmp() as control:
                 snapshot.save(control)
         finally:

@@ -29,8 +29,13 @@ class XenTest(unittest.TestCase):
         cls.addClassCleanup(cls.host.remove)
         contents = files.Files()
         cls.add_files(contents)
-        cls.host.restore(snapshot.ensure(cls.places), contents)
+        cls.start_host(contents)
         cls.dom0 = cls.host.dom0
+
+    @classmethod
+    def start_host(cls, contents):
+        """Start the host with some files; here from the snapshot."""
+        cls.host.restore(snapshot.ensure(cls.places), contents)
 
     @classmethod
     def add_files(cls, contents):

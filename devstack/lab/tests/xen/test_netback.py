@@ -6,7 +6,7 @@ import json
 from tests.xen import base
 from tests.xen import guest
 
-#: Answers ARP requests for 10.1.0.9 and echo requests to it.
+#: Answers ARP requests for its address and echo requests to it.
 _ANSWERER = """
 AddressInfo(me {address} {mac});
 from :: FromDevice(0); to :: Queue -> ToDevice(0);
@@ -22,12 +22,18 @@ FromDevice(1) -> Queue(500) -> ToDevice(0);
 """
 
 
+def address_of(number):
+    """Return the address at which a guest of a number answers."""
+    return f'10.1.{number >> 8}.{number & 0xff}'
+
+
 def answerer(dom0, name, kind, bridge, number):
-    """Make a guest that answers at 10.1.0.NUMBER."""
-    address, mac = f'10.1.0.{number}', f'00:16:3e:00:01:{number:02x}'
+    """Make a guest and the configuration with which it answers."""
+    mac = f'00:16:3e:01:{number >> 8:02x}:{number & 0xff:02x}'
     made = guest.Guest(dom0, name, kind,
                        f'vif = ["bridge={bridge},mac={mac}"]')
-    return made.create(), _ANSWERER.format(address=address, mac=mac)
+    text = _ANSWERER.format(address=address_of(number), mac=mac)
+    return made.create(watched=False), text
 
 
 class NetbackTests:

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests on a Xen host that take an hour: ``make soak``."""
