@@ -8,6 +8,8 @@ use bed::{Bed, DOMID};
 use clickos_control::simulator::Quota;
 use xenstore::Code;
 
+const VERSION: &str = concat!("clickos ", env!("CARGO_PKG_VERSION"), " protocol 1");
+
 fn running() -> (String, String) {
     ("Running".into(), String::new())
 }
@@ -21,10 +23,7 @@ fn a_guest_announces_itself() {
         Some("")
     );
     let version = bed.text("version").unwrap();
-    assert_eq!(
-        version,
-        format!("clickos {} protocol 1", env!("CARGO_PKG_VERSION"))
-    );
+    assert_eq!(version, VERSION);
     assert_eq!(bed.store.writes(), ["data/clickos", "data/clickos/version"]);
 }
 
@@ -64,6 +63,19 @@ fn installing_swapping_and_removing() {
         assert_eq!(bed.install(0, "a :: Cell(1);"), running());
         assert_eq!(bed.read(0, "a.value"), (200, "1".into()));
     }
+}
+
+#[test]
+fn after_a_restore_the_new_domains_store_is_told_everything() {
+    let mut bed = Bed::new();
+    assert_eq!(bed.install(3, "a :: Cell(1);"), running());
+    assert_eq!(bed.write(3, &[("a.value", "kept")]), (200, String::new()));
+    bed.restore();
+    assert_eq!(bed.text("version").as_deref(), Some(VERSION));
+    assert_eq!(bed.text("3/state").as_deref(), Some("Running 1"));
+    assert_eq!(bed.text("3/error").as_deref(), Some(""));
+    assert_eq!(bed.read(3, "a.value"), (200, "kept".into()));
+    assert_eq!(bed.install(3, "b :: Cell(2);"), running());
 }
 
 #[test]

@@ -127,6 +127,14 @@ impl Bed {
         panic!("the guest does not come to rest");
     }
 
+    /// Saves and restores the guest: a new domain's part of the store is empty.
+    pub fn restore(&mut self) {
+        self.store
+            .remove(&format!("/local/domain/{DOMID}/data/clickos"));
+        self.guest.resume();
+        self.run();
+    }
+
     /// Runs the guest a few times.
     pub fn step(&mut self, times: u32) {
         for _ in 0..times {
