@@ -78,10 +78,11 @@ impl<S: Store> Mux<S> {
         Link::new(handle, token)
     }
 
-    /// Whether an answer or an event waits for its user: then nobody should sleep.
+    /// Whether an answer or an event waits for its user: then nobody should sleep. Users of a
+    /// broken connection may be gone.
     pub fn has_news(&self) -> bool {
         let has = |user: &User| user.reply.is_some() || !user.events.is_empty();
-        self.users.iter().any(has)
+        self.broken.is_none() && self.users.iter().any(has)
     }
 
     /// Whether no request is under way or waits for its turn: nothing is lost if the connection
@@ -338,6 +339,27 @@ mod tests {
         assert_eq!(*sent.borrow(), ["w", "x"]);
         assert_eq!(user.poll_reply(), Some(Ok(b"x".to_vec())));
         assert_eq!(user.poll_reply(), None);
+    }
+
+    #[test]
+    fn nobody_sleeps_on_news_and_a_quiet_connection_can_be_replaced() {
+        let mux = Mux::new(echo(false).0);
+        let mut user = Mux::handle(&mux, "a");
+        let state = || (mux.borrow().has_news(), mux.borrow().is_quiet());
+        mux.borrow_mut().store_mut().events = vec![Ok(event("a"))].into();
+        user.pump();
+        assert_eq!(state(), (true, true));
+        assert_eq!(user.poll_event(), Ok(Some(event("a"))));
+        assert_eq!(state(), (false, true));
+        user.submit(&read("x")).unwrap();
+        assert_eq!(state(), (false, false));
+        mux.borrow_mut().store_mut().answers = true;
+        user.pump();
+        assert_eq!(state(), (true, true));
+        let broken = vec![Ok(event("a")), Err(Error::Protocol("bad"))];
+        mux.borrow_mut().store_mut().events = broken.into();
+        user.pump();
+        assert_eq!(state(), (false, true));
     }
 
     #[test]
