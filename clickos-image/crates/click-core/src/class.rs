@@ -28,6 +28,8 @@ pub struct Class {
     pub port_handlers: &'static [Handler],
     /// Has a task, and therefore the handlers `scheduled` and `tickets`.
     pub task: bool,
+    /// Stores or drops what is pushed to it, and nobody is told before the batch is through.
+    pub quiet: bool,
     /// Built before all others, because it defines names they use.
     pub defines_names: bool,
     /// Makes an element.
@@ -46,6 +48,7 @@ impl Class {
         handlers: &[],
         port_handlers: &[],
         task: false,
+        quiet: false,
         defines_names: false,
         build: |_| None,
     };

@@ -311,6 +311,12 @@ impl<'a> Context<'a> {
             .is_some_and(Option::is_some)
     }
 
+    /// Whether nobody can tell in which order the outputs are served, so that a batch may go out of one
+    /// after the other: all but the last only store or drop.
+    pub fn outputs_are_apart(&self) -> bool {
+        self.engine.outputs_are_apart(self.me)
+    }
+
     /// How many outputs the element has.
     pub fn outputs(&self) -> usize {
         self.engine.slots[self.me].outputs.len()

@@ -10,6 +10,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod apart;
 mod args;
 mod build;
 pub mod class;

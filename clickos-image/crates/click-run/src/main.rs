@@ -6,6 +6,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use click_run::options::Options;
 use click_run::session;
+use large_pages::LargePages;
+
+#[global_allocator]
+static ALLOCATOR: LargePages = LargePages;
 
 fn main() -> ExitCode {
     match session::run(&Options::parse()) {

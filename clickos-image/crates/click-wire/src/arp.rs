@@ -32,6 +32,7 @@ impl Repr {
     ///
     /// # Errors
     /// Too short, or not IPv4 over Ethernet.
+    #[inline]
     pub fn parse(b: &[u8]) -> Result<Self, Error> {
         at_least(b, LENGTH)?;
         let ipv4_over_ethernet =
@@ -49,6 +50,7 @@ impl Repr {
     }
 
     /// Writes the packet; `b` must have room for it.
+    #[inline]
     pub fn emit(&self, b: &mut [u8]) {
         put(b, 0, &[0, 1, 8, 0, 6, 4]);
         put(b, 6, &self.operation.to_be_bytes());
@@ -59,6 +61,7 @@ impl Repr {
     }
 
     /// Writes a whole frame of 42 bytes.
+    #[inline]
     pub fn emit_frame(&self, source: [u8; 6], destination: [u8; 6], frame: &mut [u8]) {
         ether::Repr {
             destination,

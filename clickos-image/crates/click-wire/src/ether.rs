@@ -13,6 +13,7 @@ pub const ARP: u16 = 0x0806;
 pub const BROADCAST: [u8; 6] = [0xff; 6];
 
 /// Whether an address is that of a group (or of everyone).
+#[inline]
 pub fn is_group(address: [u8; 6]) -> bool {
     address[0] & 1 == 1
 }
@@ -33,6 +34,7 @@ impl Repr {
     ///
     /// # Errors
     /// The frame is too short.
+    #[inline]
     pub fn parse(frame: &[u8]) -> Result<Self, Error> {
         at_least(frame, HEADER)?;
         Ok(Self {
@@ -43,6 +45,7 @@ impl Repr {
     }
 
     /// Writes the header; `frame` must have room for it.
+    #[inline]
     pub fn emit(&self, frame: &mut [u8]) {
         put(frame, 0, &self.destination);
         put(frame, 6, &self.source);

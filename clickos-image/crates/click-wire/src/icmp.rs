@@ -55,6 +55,7 @@ pub const CODES: [(u8, &str, u8); 26] = [
 ];
 
 /// The name of a type.
+#[inline]
 pub fn type_name(kind: u8) -> Option<&'static str> {
     TYPES
         .iter()
@@ -63,18 +64,21 @@ pub fn type_name(kind: u8) -> Option<&'static str> {
 }
 
 /// The name of a code of a type.
+#[inline]
 pub fn code_name(kind: u8, code: u8) -> Option<&'static str> {
     let of = |(k, _, c): &&(u8, &str, u8)| (*k, *c) == (kind, code);
     CODES.iter().find(of).map(|(_, name, _)| *name)
 }
 
 /// The code of a type that has this name.
+#[inline]
 pub fn code_named(kind: u8, name: &str) -> Option<u8> {
     let of = |(k, n, _): &&(u8, &str, u8)| (*k, *n) == (kind, name);
     CODES.iter().find(of).map(|(_, _, code)| *code)
 }
 
 /// Whether a message of this type reports an error; errors are never answered by errors (RFC 1122, 3.2.2).
+#[inline]
 pub fn is_error(kind: u8) -> bool {
     matches!(kind, 3 | 4 | 5 | 11 | 12)
 }
@@ -95,6 +99,7 @@ impl Repr {
     ///
     /// # Errors
     /// Too short, or the checksum is wrong.
+    #[inline]
     pub fn parse(message: &[u8]) -> Result<Self, Error> {
         at_least(message, HEADER)?;
         if checksum::of(message) != 0 {
@@ -108,6 +113,7 @@ impl Repr {
     }
 
     /// Writes the header of `message`, whose payload is in place, with the checksum over all of it.
+    #[inline]
     pub fn emit(&self, message: &mut [u8]) {
         message[0] = self.kind;
         message[1] = self.code;

@@ -32,6 +32,7 @@ impl<T: AsRef<[u8]>> View<T> {
     ///
     /// # Errors
     /// What is wrong.
+    #[inline]
     pub fn new_checked(bytes: T) -> Result<Self, Error> {
         let b = bytes.as_ref();
         at_least(b, HEADER)?;
@@ -47,75 +48,90 @@ impl<T: AsRef<[u8]>> View<T> {
     }
 
     /// A view of bytes the caller knows to be long enough.
+    #[inline]
     pub fn new_unchecked(bytes: T) -> Self {
         Self { bytes }
     }
 
+    #[inline]
     fn b(&self) -> &[u8] {
         self.bytes.as_ref()
     }
 
     /// Bytes of the header, options included.
+    #[inline]
     pub fn header_len(&self) -> usize {
         usize::from(self.b()[0] & 15) * 4
     }
 
     /// Bytes of header and payload.
+    #[inline]
     pub fn total_len(&self) -> usize {
         usize::from(u16_at(self.b(), 2))
     }
 
     /// Type of service.
+    #[inline]
     pub fn tos(&self) -> u8 {
         self.b()[1]
     }
 
     /// Identification.
+    #[inline]
     pub fn id(&self) -> u16 {
         u16_at(self.b(), 4)
     }
 
     /// Flags and fragment offset.
+    #[inline]
     pub fn fragment(&self) -> u16 {
         u16_at(self.b(), 6)
     }
 
     /// Whether this is the first fragment or not fragmented.
+    #[inline]
     pub fn is_first(&self) -> bool {
         self.fragment() & OFFSET == 0
     }
 
     /// Time to live.
+    #[inline]
     pub fn ttl(&self) -> u8 {
         self.b()[8]
     }
 
     /// Protocol of the payload.
+    #[inline]
     pub fn protocol(&self) -> u8 {
         self.b()[9]
     }
 
     /// The checksum field.
+    #[inline]
     pub fn checksum(&self) -> u16 {
         u16_at(self.b(), 10)
     }
 
     /// Sender.
+    #[inline]
     pub fn source(&self) -> Ipv4Addr {
         array_at::<4>(self.b(), 12).into()
     }
 
     /// Receiver.
+    #[inline]
     pub fn destination(&self) -> Ipv4Addr {
         array_at::<4>(self.b(), 16).into()
     }
 
     /// Whether the checksum is right.
+    #[inline]
     pub fn checksum_is_right(&self) -> bool {
-        checksum::of(&self.b()[..self.header_len()]) == 0
+        checksum::is_right(&self.b()[..self.header_len()])
     }
 
     /// What the packet carries.
+    #[inline]
     pub fn payload(&self) -> &[u8] {
         &self.b()[self.header_len()..self.total_len()]
     }
@@ -123,6 +139,7 @@ impl<T: AsRef<[u8]>> View<T> {
 
 impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
     /// Sets the time to live and updates the checksum.
+    #[inline]
     pub fn set_ttl(&mut self, ttl: u8) {
         let old = u16_at(self.b(), 8);
         self.bytes.as_mut()[8] = ttl;
@@ -131,6 +148,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
     }
 
     /// Sets the 16 bits at `at`, an even offset, and updates the checksum.
+    #[inline]
     fn set_word(&mut self, at: usize, new: u16) {
         let old = u16_at(self.b(), at);
         put(self.bytes.as_mut(), at, &new.to_be_bytes());
@@ -138,25 +156,30 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
     }
 
     /// Sets the type of service and updates the checksum.
+    #[inline]
     pub fn set_tos(&mut self, tos: u8) {
         self.set_word(0, u16::from_be_bytes([self.b()[0], tos]));
     }
 
     /// Sets flags and fragment offset and updates the checksum.
+    #[inline]
     pub fn set_fragment(&mut self, fragment: u16) {
         self.set_word(6, fragment);
     }
 
     /// Sets the sender and updates the checksum.
+    #[inline]
     pub fn set_source(&mut self, address: Ipv4Addr) {
         self.set_address(12, address);
     }
 
     /// Sets the receiver and updates the checksum.
+    #[inline]
     pub fn set_destination(&mut self, address: Ipv4Addr) {
         self.set_address(16, address);
     }
 
+    #[inline]
     fn set_address(&mut self, at: usize, address: Ipv4Addr) {
         let [a, b, c, d] = address.octets();
         self.set_word(at, u16::from_be_bytes([a, b]));
@@ -164,11 +187,13 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
     }
 
     /// Sets the checksum field.
+    #[inline]
     pub fn set_checksum(&mut self, value: u16) {
         put(self.bytes.as_mut(), 10, &value.to_be_bytes());
     }
 
     /// Computes the checksum field anew.
+    #[inline]
     pub fn fill_checksum(&mut self) {
         self.set_checksum(0);
         let sum = checksum::of(&self.b()[..self.header_len()]);
@@ -199,6 +224,7 @@ pub struct Repr {
 
 impl Repr {
     /// Reads a checked header; options are left out.
+    #[inline]
     pub fn parse<T: AsRef<[u8]>>(view: &View<T>) -> Self {
         let payload_len = u16::try_from(view.total_len() - view.header_len()).unwrap_or(0);
         Self {
@@ -214,6 +240,7 @@ impl Repr {
     }
 
     /// Writes the header with its checksum; `b` must have room for 20 bytes.
+    #[inline]
     pub fn emit(&self, b: &mut [u8]) {
         let header = u16::try_from(HEADER).expect("20");
         b[0] = 0x45;

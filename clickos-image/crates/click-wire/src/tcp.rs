@@ -41,6 +41,7 @@ impl Repr {
     ///
     /// # Errors
     /// Too short, a header longer than the segment, a wrong checksum.
+    #[inline]
     pub fn parse(segment: &[u8], from: Ipv4Addr, to: Ipv4Addr) -> Result<Self, Error> {
         at_least(segment, HEADER)?;
         let header = usize::from(segment[12] >> 4) * 4;
@@ -63,6 +64,7 @@ impl Repr {
     }
 
     /// Writes the header of `segment`, whose payload is in place; at most 65,535 bytes.
+    #[inline]
     pub fn emit(&self, segment: &mut [u8], from: Ipv4Addr, to: Ipv4Addr) {
         put(segment, 0, &self.source.to_be_bytes());
         put(segment, 2, &self.destination.to_be_bytes());

@@ -22,6 +22,7 @@ impl Repr {
     ///
     /// # Errors
     /// Too short, a length that is not the datagram's, a wrong checksum.
+    #[inline]
     pub fn parse(datagram: &[u8], from: Ipv4Addr, to: Ipv4Addr) -> Result<Self, Error> {
         at_least(datagram, HEADER)?;
         let length = u16_at(datagram, 4);
@@ -41,6 +42,7 @@ impl Repr {
     }
 
     /// Writes the header of `datagram`, whose payload is in place; at most 65,535 bytes.
+    #[inline]
     pub fn emit(&self, datagram: &mut [u8], from: Ipv4Addr, to: Ipv4Addr) {
         let length = u16::try_from(datagram.len()).unwrap_or(u16::MAX);
         put(datagram, 0, &self.source.to_be_bytes());

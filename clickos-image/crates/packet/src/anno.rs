@@ -44,17 +44,13 @@ pub struct Annotations {
     pub packet_type: PacketType,
 }
 
-impl Default for Annotations {
-    #[inline]
-    fn default() -> Self {
-        Self {
-            bytes: [0; SIZE],
-            packet_type: PacketType::Host,
-        }
-    }
-}
-
 impl Annotations {
+    /// What a fresh packet has: zeros.
+    pub const NONE: Self = Self {
+        bytes: [0; SIZE],
+        packet_type: PacketType::Host,
+    };
+
     /// The byte at `offset`; 0 beyond the end.
     #[inline]
     pub fn u8(&self, offset: usize) -> u8 {

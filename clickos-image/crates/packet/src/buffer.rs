@@ -24,7 +24,8 @@ pub struct Meta {
     pub network: u32,
     pub transport: u32,
     pub timestamp_ns: u64,
-    pub annotations: Annotations,
+    /// Whether annotations were set; if not, `Header::annotations` is what an earlier packet left.
+    pub annotated: bool,
 }
 
 impl Meta {
@@ -39,7 +40,7 @@ impl Meta {
             network: NONE,
             transport: NONE,
             timestamp_ns: 0,
-            annotations: Annotations::default(),
+            annotated: false,
         }
     }
 
@@ -65,7 +66,12 @@ pub struct Header {
     pub capacity: u32,
     /// Invariant: `meta.start <= meta.end <= capacity`.
     pub meta: Meta,
+    /// In the second cache line, which packets without annotations never touch.
+    pub annotations: SecondLine,
 }
+
+#[repr(align(64))]
+pub struct SecondLine(pub Annotations);
 
 /// Bytes from the header to the packet's bytes.
 pub const BYTES_AT: usize = size_of::<Header>();
@@ -92,6 +98,7 @@ pub unsafe fn place(at: NonNull<u8>, capacity: usize, home: NonNull<Home>) -> No
             home,
             capacity,
             meta,
+            annotations: SecondLine(Annotations::NONE),
         });
     }
     header

@@ -12,8 +12,10 @@ use crate::packet::HEADROOM;
 
 /// Bytes of the buffers that are kept. With their headers odd multiples of 128: not all in the same cache sets.
 const SIZES: [usize; 2] = [HEADROOM + 384, HEADROOM + 2048 + 128];
-/// A block has an eighth of the buffers there are, within these bounds.
-const BLOCK: core::ops::Range<usize> = 32..4096;
+/// A block has an eighth of the buffers there are, but not fewer than these,
+const BLOCK_BUFFERS: usize = 32;
+/// nor more bytes than these, a large page.
+const BLOCK_BYTES: usize = 2 << 20;
 
 /// Where dropped packets leave their buffers.
 pub struct Home {
@@ -71,13 +73,27 @@ impl Home {
         Some(buffer)
     }
 
+    /// Takes at most `n` buffers with room for `bytes`, of those that are free now.
+    #[inline]
+    pub fn take_ready(
+        &mut self,
+        bytes: usize,
+        n: usize,
+    ) -> impl Iterator<Item = NonNull<Header>> + '_ {
+        let class = class_for(bytes);
+        let n = class.map_or(0, |class| n.min(self.free[class].len()));
+        self.in_use += n;
+        let free = &mut self.free[class.unwrap_or(0)];
+        free.drain(free.len() - n..)
+    }
+
     #[cold]
     fn make(&mut self, home: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
         let Some(class) = class_for(bytes) else {
             return buffer::allocate(bytes, home);
         };
-        let count = (self.made[class] / 8).clamp(BLOCK.start, BLOCK.end);
         let one = buffer::layout(SIZES[class]).size();
+        let count = (self.made[class] / 8).clamp(BLOCK_BUFFERS, BLOCK_BYTES / one);
         let layout = Layout::from_size_align(one * count, buffer::ALIGN).ok()?;
         // SAFETY: the layout is not empty.
         let block = NonNull::new(unsafe { alloc_zeroed(layout) })?;

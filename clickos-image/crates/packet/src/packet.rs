@@ -189,6 +189,7 @@ impl Packet {
                 .copy_from_slice(bytes);
         }
         *new.m_mut() = self.m().shifted(moved);
+        new.copy_annotations(self);
         *self = new;
         true
     }
@@ -203,22 +204,25 @@ impl Packet {
         let t = self.m_mut();
         (t.mac, t.network, t.transport) = (place(f.mac), place(f.network), place(f.transport));
         t.timestamp_ns = f.timestamp_ns;
-        t.annotations = f.annotations;
+        self.copy_annotations(from);
     }
 
-    /// Becomes like `from`: data, what was stripped before it, and everything known of it.
+    /// A packet with `from`'s data, what was stripped before it, and everything known of it.
     ///
     /// # Safety
-    /// Our buffer has room for `from`'s headroom and data.
+    /// `header` was just taken from its home, with room for `from`'s headroom and data.
     #[inline]
-    pub(crate) unsafe fn copy_all(&mut self, from: &Self) {
+    pub(crate) unsafe fn like(header: NonNull<Header>, from: &Self) -> Self {
+        let mut packet = Self { header };
         let m = *from.m();
         // SAFETY: first <= start <= end <= capacity of `from`; the caller says that end fits here.
         unsafe {
             let bytes = from.bytes(m.first, m.end);
-            copy(self.bytes_mut(m.first, m.end), bytes);
+            copy(packet.bytes_mut(m.first, m.end), bytes);
         }
-        *self.m_mut() = m;
+        *packet.m_mut() = m;
+        packet.copy_annotations(from);
+        packet
     }
 
     /// Sets the data of a packet of this length.
@@ -232,20 +236,37 @@ impl Packet {
     pub fn prefetch(&self) {
         let at = self.header.cast::<u8>().as_ptr();
         prefetch(at);
-        prefetch(at.wrapping_add(size_of::<Header>() / 2));
         prefetch(at.wrapping_add(BYTES_AT + HEADROOM));
     }
 
     /// Annotations, as Click's 48 bytes.
     #[inline]
     pub fn anno(&self) -> &Annotations {
-        &self.m().annotations
+        if self.m().annotated {
+            &self.h().annotations.0
+        } else {
+            &Annotations::NONE
+        }
     }
 
     /// Annotations, to change.
     #[inline]
     pub fn anno_mut(&mut self) -> &mut Annotations {
-        &mut self.m_mut().annotations
+        let header = self.h_mut();
+        if !header.meta.annotated {
+            header.meta.annotated = true;
+            header.annotations.0 = Annotations::NONE;
+        }
+        &mut header.annotations.0
+    }
+
+    /// Takes over the annotations of `from`, if it has any.
+    #[inline]
+    fn copy_annotations(&mut self, from: &Self) {
+        self.m_mut().annotated = from.m().annotated;
+        if from.m().annotated {
+            self.h_mut().annotations.0 = from.h().annotations.0;
+        }
     }
 
     /// Nanoseconds since the epoch at which the packet came in; 0 if unknown.
@@ -351,18 +372,24 @@ impl Packet {
     }
 }
 
-/// Copies `from` over `to`, which is as long: short ones without a call, the end of them with what is before it.
+/// Copies `from` over `to`, which is as long. Short ones without a call: first and last part, which may overlap.
 #[inline]
 fn copy(to: &mut [u8], from: &[u8]) {
-    const STEP: usize = 32;
-    if !(STEP..=8 * STEP).contains(&from.len()) {
-        return to.copy_from_slice(from);
+    match from.len() {
+        16..=32 => copy_ends::<16>(to, from),
+        33..=64 => copy_ends::<32>(to, from),
+        65..=128 => copy_ends::<64>(to, from),
+        _ => to.copy_from_slice(from),
     }
-    if let (Some(t), Some(f)) = (to.last_chunk_mut::<STEP>(), from.last_chunk::<STEP>()) {
-        *t = *f;
+}
+
+#[inline]
+fn copy_ends<const N: usize>(to: &mut [u8], from: &[u8]) {
+    if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), from.first_chunk()) {
+        *to = *from;
     }
-    for (t, f) in to.chunks_exact_mut(STEP).zip(from.chunks_exact(STEP)) {
-        t.copy_from_slice(f);
+    if let (Some(to), Some(from)) = (to.last_chunk_mut::<N>(), from.last_chunk()) {
+        *to = *from;
     }
 }
 

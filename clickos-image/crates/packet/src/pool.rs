@@ -3,6 +3,7 @@
 use core::ptr::NonNull;
 
 use crate::batch::Batch;
+use crate::buffer::Header;
 use crate::home::Home;
 use crate::packet::{HEADROOM, MAX_PACKET, Packet};
 
@@ -39,13 +40,18 @@ impl PacketPool {
 
     #[inline]
     fn take(&mut self, headroom: usize, len: usize) -> Option<Packet> {
+        let buffer = self.buffer(headroom, len)?;
+        // SAFETY: just taken with this size.
+        Some(unsafe { Packet::fresh(buffer, headroom, len) })
+    }
+
+    #[inline]
+    fn buffer(&mut self, headroom: usize, len: usize) -> Option<NonNull<Header>> {
         if self.in_use() >= self.limit || len > MAX_PACKET || headroom > MAX_PACKET {
             return None;
         }
         // SAFETY: the home lives as long as the pool, and no reference to it is held.
-        let buffer = unsafe { Home::take(self.home, headroom + len) }?;
-        // SAFETY: just taken with this size.
-        Some(unsafe { Packet::fresh(buffer, headroom, len) })
+        unsafe { Home::take(self.home, headroom + len) }
     }
 
     /// A packet with this content.
@@ -56,18 +62,60 @@ impl PacketPool {
         Some(packet)
     }
 
+    /// Appends `n` packets with this content and time, or as many as the pool has room for.
+    pub fn packets_from(&mut self, data: &[u8], timestamp_ns: u64, n: usize, into: &mut Batch) {
+        let mut left = n;
+        while left > 0 {
+            // the first may make room for others; those there is room for go without a look at each
+            let Some(mut first) = self.packet_from(data) else {
+                return;
+            };
+            first.set_timestamp_ns(timestamp_ns);
+            into.push_back(first);
+            left -= 1;
+            left -= self.ready_packets(data, timestamp_ns, left, into);
+        }
+    }
+
+    /// Like `packets_from` out of buffers that are free; returns how many.
+    #[inline]
+    fn ready_packets(
+        &mut self,
+        data: &[u8],
+        timestamp_ns: u64,
+        n: usize,
+        into: &mut Batch,
+    ) -> usize {
+        let n = n.min(self.limit.saturating_sub(self.in_use()));
+        let mut count = 0;
+        // SAFETY: the home lives as long as the pool; the reference is not used by what the loop calls.
+        let home = unsafe { self.home.as_mut() };
+        into.reserve(n);
+        for buffer in home.take_ready(HEADROOM + data.len(), n) {
+            // SAFETY: just taken with this size.
+            let mut packet = unsafe { Packet::fresh(buffer, HEADROOM, data.len()) };
+            packet.fill(data);
+            packet.set_timestamp_ns(timestamp_ns);
+            into.push_back(packet);
+            count += 1;
+        }
+        count
+    }
+
     /// A copy of `packet` with its annotations, headers in front of the data included.
     #[inline]
     pub fn duplicate(&mut self, packet: &Packet) -> Option<Packet> {
-        let mut copy = self.alloc_with(packet.headroom(), packet.len())?;
-        // SAFETY: allocated with the same headroom and length.
-        unsafe { copy.copy_all(packet) };
-        Some(copy)
+        let Some(buffer) = self.buffer(packet.headroom(), packet.len()) else {
+            self.refused += 1;
+            return None;
+        };
+        // SAFETY: just taken with room for the same headroom and data.
+        Some(unsafe { Packet::like(buffer, packet) })
     }
 
-    /// Appends copies of as many of these packets as the pool has room for.
+    /// Appends a copy of each packet for which the pool has room.
     pub fn duplicate_all(&mut self, packets: &Batch, into: &mut Batch) {
-        into.extend(packets.iter().map_while(|packet| self.duplicate(packet)));
+        into.extend(packets.iter().filter_map(|packet| self.duplicate(packet)));
     }
 
     /// How many packets are out at the moment.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packets and their pool: contents, bounds, and where buffers go.
 #![cfg(test)]
-use click_packet::{HEADROOM, MAX_PACKET, PacketPool};
+use click_packet::{Batch, HEADROOM, MAX_PACKET, PacketPool};
 
 #[test]
 fn content_and_headers_survive_stripping_and_encapsulating() {
@@ -97,4 +97,16 @@ fn packets_outlive_their_pool() {
     drop(pool);
     assert!(packets[3].put(5000));
     assert_eq!(packets[3].len(), 5120);
+}
+
+#[test]
+fn many_packets_of_one_content_end_at_the_limit() {
+    let (mut pool, mut batch) = (PacketPool::new(50), Batch::new());
+    pool.packets_from(b"same", 7, 40, &mut batch);
+    assert_eq!((batch.len(), pool.in_use(), pool.refused()), (40, 40, 0));
+    pool.packets_from(b"same", 7, 40, &mut batch);
+    assert_eq!((batch.len(), pool.in_use(), pool.refused()), (50, 50, 1));
+    assert!((batch.iter()).all(|p| p.data() == b"same" && p.timestamp_ns() == 7));
+    drop(batch);
+    assert_eq!(pool.in_use(), 0);
 }

@@ -35,6 +35,7 @@ pub const CLASS: Class = Class {
     processing: "h/lh",
     args: ARGS,
     handlers: HANDLERS,
+    quiet: true,
     ..Class::DEFAULT
 };
 
@@ -126,7 +127,8 @@ impl Element for Queue {
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let mut batch = ctx.batch();
         batch.append_front(&mut self.stored, max);
-        batch.iter().for_each(Packet::prefetch);
+        // those that go next time are fetched while these are worked on
+        self.stored.iter().take(max).for_each(Packet::prefetch);
         self.signal_state(ctx);
         batch
     }

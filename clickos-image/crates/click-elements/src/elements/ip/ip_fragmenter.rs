@@ -114,13 +114,14 @@ fn finish(header: &mut [u8], payload: usize, fragment: u16) {
 }
 
 impl IPFragmenter {
-    /// Sends a packet, in fragments if it is too long; gives it back if that cannot be.
+    /// Whether a packet may go as it is.
+    fn fits(&self, packet: &Packet) -> bool {
+        packet.network().map_or(packet.len(), <[u8]>::len) <= self.mtu
+    }
+
+    /// Sends a packet that is too long in fragments; gives it back if that cannot be.
     fn send(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Result<(), Packet> {
         let available = packet.network().map_or(packet.len(), <[u8]>::len);
-        if available <= self.mtu {
-            self.outputs.put(0, packet);
-            return Ok(());
-        }
         let checked = packet.network().map(Header::new_checked);
         let Some(Ok(header)) = checked else {
             return Err(packet);
@@ -225,13 +226,22 @@ impl IPFragmenter {
 
 impl Element for IPFragmenter {
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
-        for packet in batch.drain_front(usize::MAX) {
+        let mut sweep = batch.sweep();
+        while let Some(packet) = sweep.next() {
+            if self.fits(&packet) {
+                sweep.keep(packet);
+                continue;
+            }
+            let mut before = ctx.batch();
+            sweep.give_kept(&mut before);
+            ctx.push(0, before);
             if let Err(packet) = self.send(ctx, packet) {
                 self.refuse(ctx, packet);
             }
+            self.outputs.flush(ctx);
         }
-        self.outputs.flush(ctx);
-        ctx.recycle(batch);
+        drop(sweep);
+        ctx.push(0, batch);
     }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {

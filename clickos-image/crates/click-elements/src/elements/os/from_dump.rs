@@ -2,8 +2,8 @@
 //! Reads packets from a pcap file.
 //!
 //! # Synopsis
-//! `FromDump(FILENAME [, STOP, ACTIVE])`: with STOP (default false) the router stops at the end of the file; it reads
-//! only while ACTIVE (default true). Files with microseconds and nanoseconds in both byte orders are read;
+//! `FromDump(FILENAME [, STOP, ACTIVE, END_CALL])`: with STOP (default false) the router stops at the end of the file,
+//! where END_CALL (`HANDLER [VALUE]`) is written; it reads only while ACTIVE (default true). Files with microseconds and nanoseconds in both byte orders are read;
 //! a damaged record ends the file.
 //! # Ports
 //! 0/1, agnostic. The timestamp is the file's; Ethernet packets have their link header marked, IP packets their
@@ -17,13 +17,19 @@ use std::io::{BufReader, Read};
 
 use click_core::MAX_PACKET;
 
+use crate::handler_call::HandlerCall;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "FromDump",
     aliases: &["FromTcpdump"],
     ports: "0/1",
-    args: &[mandatory("FILENAME"), keyword("STOP"), keyword("ACTIVE")],
+    args: &[
+        mandatory("FILENAME"),
+        keyword("STOP"),
+        keyword("ACTIVE"),
+        keyword("END_CALL"),
+    ],
     handlers: &[read("count"), read("filename"), read_write("active")],
     build: |a| {
         let (filename, stop, active) = (
@@ -31,11 +37,13 @@ pub static ELEMENT: Class = Class {
             a.or("STOP", false),
             a.or("ACTIVE", true),
         );
+        let end_call = a.opt("END_CALL");
         Some(Box::new(FromDump {
             filename: filename?,
             file: None,
             stop: stop?,
             active: active?,
+            end_call: end_call?,
             count: 0,
         }))
     },
@@ -117,6 +125,7 @@ struct FromDump {
     file: Option<Dump>,
     stop: bool,
     active: bool,
+    end_call: Option<HandlerCall>,
     count: u64,
 }
 
@@ -127,17 +136,26 @@ impl FromDump {
             Some(_) => self.count += 1,
             None => {
                 self.file = None;
-                if self.stop {
-                    ctx.stop();
-                }
+                self.end(ctx);
             }
         }
         packet
+    }
+
+    /// The end of the file was reached.
+    fn end(&self, ctx: &mut Context<'_>) {
+        if let Some(call) = &self.end_call {
+            call.make(ctx);
+        }
+        if self.stop {
+            ctx.stop();
+        }
     }
 }
 
 impl Element for FromDump {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.end_call.iter().try_for_each(|c| c.check(ctx))?;
         self.file = Some(Dump::open(&self.filename)?);
         if ctx.output_is_push(0) {
             ctx.schedule();

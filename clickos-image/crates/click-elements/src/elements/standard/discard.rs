@@ -28,6 +28,7 @@ pub static ELEMENT: Class = Class {
         }))
     },
     task: true,
+    quiet: true,
     ..Class::DEFAULT
 };
 

@@ -119,15 +119,9 @@ impl InfiniteSource {
 
     fn make(&mut self, ctx: &mut Context<'_>, most: usize) -> Batch {
         let mut batch = ctx.batch();
-        for _ in 0..most {
-            let Some(mut packet) = ctx.pool().packet_from(&self.content) else {
-                break;
-            };
-            if self.timestamp {
-                packet.set_timestamp_ns(ctx.now_ns());
-            }
-            batch.push_back(packet);
-        }
+        let timestamp_ns = if self.timestamp { ctx.now_ns() } else { 0 };
+        let pool = ctx.pool();
+        pool.packets_from(&self.content, timestamp_ns, most, &mut batch);
         self.count += batch.len() as u64;
         batch
     }

@@ -49,13 +49,20 @@ impl PaintTee {
 }
 
 impl Element for PaintTee {
-    /// Packet by packet, so that copies keep the order of arrival where outputs meet again.
+    /// In runs that end at each copy, so that copies keep the order of arrival where outputs meet again.
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
-        for packet in batch.drain_front(usize::MAX) {
-            self.copy(ctx, &packet);
-            ctx.push_one(0, packet);
+        let mut sweep = batch.sweep();
+        while let Some(packet) = sweep.next() {
+            if packet.anno().u8(self.anno) == self.color {
+                let mut before = ctx.batch();
+                sweep.give_kept(&mut before);
+                ctx.push(0, before);
+                self.copy(ctx, &packet);
+            }
+            sweep.keep(packet);
         }
-        ctx.recycle(batch);
+        drop(sweep);
+        ctx.push(0, batch);
     }
 
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {

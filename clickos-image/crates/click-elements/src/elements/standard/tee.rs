@@ -23,16 +23,19 @@ pub static ELEMENT: Class = Class {
         if n != outputs {
             a.error("N", format!("{outputs} outputs are in use, not {n}"));
         }
-        Some(Box::new(Tee))
+        Some(Box::new(Tee { apart: false }))
     },
     ..Class::DEFAULT
 };
 
-struct Tee;
+struct Tee {
+    /// The outputs may be served one after the other.
+    apart: bool,
+}
 
-impl Element for Tee {
+impl Tee {
     /// Packet by packet, so that copies keep the order of arrival where outputs meet again.
-    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
+    fn one_by_one(ctx: &mut Context<'_>, mut batch: Batch) {
         let last = ctx.outputs() - 1;
         for packet in batch.drain_front(usize::MAX) {
             for port in 0..last {
@@ -43,5 +46,25 @@ impl Element for Tee {
             ctx.push_one(last, packet);
         }
         ctx.recycle(batch);
+    }
+}
+
+impl Element for Tee {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.apart = ctx.outputs_are_apart();
+        Ok(())
+    }
+
+    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
+        if !self.apart {
+            return Self::one_by_one(ctx, batch);
+        }
+        let last = ctx.outputs() - 1;
+        for port in 0..last {
+            let mut copies = ctx.batch();
+            ctx.pool().duplicate_all(&batch, &mut copies);
+            ctx.push(port, copies);
+        }
+        ctx.push(last, batch);
     }
 }
