@@ -191,6 +191,15 @@ fn segments_are_apart() {
     assert_eq!(valed.counters("b").tx_packets, 0);
 }
 
+/// Ends a thread also when an assertion fails, which would otherwise be waited for for ever.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn ports_come_and_go_while_traffic_runs() {
     let valed = Valed::start();
@@ -206,6 +215,7 @@ fn ports_come_and_go_while_traffic_runs() {
                 std::thread::sleep(Duration::from_micros(200));
             }
         });
+        let _stop = StopOnDrop(&stop);
         for _ in 0..50 {
             let guest = open_guest(&valed, "target", 4);
             eventually("frames arrive", || valed.counters("target").tx_packets > 0);
@@ -217,7 +227,6 @@ fn ports_come_and_go_while_traffic_runs() {
             drop(guest);
         }
         assert_eq!(a.ping_loss("10.7.0.2", 20), 0);
-        stop.store(true, Ordering::Relaxed);
     });
     assert!(valed.counters("sender").dropped_unknown > 0);
 }
@@ -252,11 +261,11 @@ fn a_guest_that_writes_garbage_hurts_only_itself() {
                 std::thread::sleep(Duration::from_micros(100));
             }
         });
+        let _stop = StopOnDrop(&stop);
         assert_eq!(a.ping_loss("10.7.0.2", 50), 0);
         eventually("the garbage is counted", || {
             valed.counters("bad").dropped_malformed > 0
         });
-        stop.store(true, Ordering::Relaxed);
     });
     assert!(valed.counters("b").tx_packets >= 50);
     rustix::fs::ftruncate(&bad.memfd, 0).expect_err("a guest can shrink its rings");
