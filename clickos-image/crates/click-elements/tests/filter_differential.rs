@@ -296,6 +296,22 @@ fn rule() -> impl Strategy<Value = Rule> {
     })
 }
 
+/// A rule as firewalls have them: some fields, each with a network, a number or a range.
+fn plain() -> impl Strategy<Value = Rule> {
+    let side = || prop_oneof![Just(Which::Src), Just(Which::Dst)];
+    let protocol = prop_oneof![Just("tcp"), Just("udp"), Just("")];
+    let field = prop_oneof![
+        2 => (side(), address(), 8u8..=32).prop_map(|(w, a, l)| Rule::Net(w, a, l)),
+        2 => (protocol, side(), op(), port_number()).prop_map(|(p, w, o, v)| Rule::Port(p, w, o, v)),
+        1 => prop_oneof![Just(1u8), Just(6), Just(17)].prop_map(Rule::Protocol),
+        1 => Just(Rule::Flag("syn", 2)),
+    ];
+    prop::collection::vec(field, 2..5).prop_map(|fields| {
+        let and = |a: Rule, b| Rule::And(Box::new(a), Box::new(b));
+        fields.into_iter().reduce(and).unwrap()
+    })
+}
+
 fn packet() -> impl Strategy<Value = Packet> {
     let protocol = prop_oneof![Just(1u8), Just(6), Just(17), Just(47)];
     let ttl = prop_oneof![Just(0u8), Just(1), Just(63), Just(64), Just(255)];
@@ -420,6 +436,24 @@ proptest! {
         let got = filtered(&rules, &packets);
         for (packet, got) in packets.iter().zip(got) {
             prop_assert_eq!(got, naive(&rules, packet), "{:?}", packet);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 5, ..ProptestConfig::default() })]
+
+    #[test]
+    fn agrees_for_a_thousand_plain_rules_in_any_order(
+        (some, all) in prop::collection::vec((0usize..3, plain()), 1000)
+            .prop_flat_map(|rules| (Just(rules.clone()), Just(rules).prop_shuffle())),
+        packets in prop::collection::vec(packet(), 200),
+    ) {
+        for rules in [&all[..], &some[..100], &some[..10]] {
+            let got = filtered(rules, &packets);
+            for (packet, got) in packets.iter().zip(got) {
+                prop_assert_eq!(got, naive(rules, packet), "{:?}", packet);
+            }
         }
     }
 }

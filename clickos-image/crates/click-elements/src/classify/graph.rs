@@ -12,9 +12,10 @@ use super::table::{Table, axes};
 use super::values::Values;
 use crate::steps::Forest;
 
-/// Boxes that all nodes are made of at most: so many, and so many for each box there is.
-const LEAST_WORK: usize = 1 << 14;
-const WORK_PER_BOX: usize = 64;
+/// Boxes that all nodes are made of at most: so many and so many for each box there is, but not more than this.
+const LEAST_WORK: usize = 1 << 12;
+const WORK_PER_BOX: usize = 32;
+const MOST_WORK: usize = 1 << 20;
 
 #[derive(Clone, Copy)]
 enum Node {
@@ -53,7 +54,7 @@ impl Graph {
     /// The decisions about what each rule matches.
     pub fn new(rules: &[Cover]) -> Self {
         let boxes: usize = rules.iter().map(|cover| cover.boxes.len()).sum();
-        Self::with_work(rules, LEAST_WORK + WORK_PER_BOX * boxes)
+        Self::with_work(rules, MOST_WORK.min(LEAST_WORK + WORK_PER_BOX * boxes))
     }
 
     /// Decisions made of at most `work` boxes.

@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
-use click_core::{Batch, Context, Packet, Surroundings, text};
+use click_core::{Packet, Surroundings, text};
 
 use super::expr::Expr;
 use super::fields::Headers;
@@ -30,8 +30,24 @@ pub struct Program {
     rules: Vec<Rule>,
     hits: Vec<u64>,
     graph: Graph,
-    /// The outputs of the batch that is being sorted.
-    outputs: Vec<Option<usize>>,
+}
+
+/// Boxes that all rules are made of at most; rules for which there are none left are evaluated one by one.
+const MOST_BOXES: usize = 1 << 17;
+
+fn covers(rules: &[Rule]) -> Vec<Cover> {
+    let mut left = MOST_BOXES;
+    let bounded = |rule: &Rule| {
+        let cover = cover(&rule.expr);
+        match left.checked_sub(cover.boxes.len()) {
+            Some(rest) => {
+                left = rest;
+                cover
+            }
+            None => Cover::everything(false),
+        }
+    };
+    rules.iter().map(bounded).collect()
 }
 
 /// What comes in front of a pattern.
@@ -65,17 +81,16 @@ impl Program {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let covers: Vec<Cover> = compiled.iter().map(|r| cover(&r.expr)).collect();
+        let covers = covers(&compiled);
         Ok(Self {
             hits: vec![0; compiled.len()],
             rules: compiled,
             graph: Graph::new(&covers),
-            outputs: Vec::new(),
         })
     }
 
     /// The output for a packet; `None` if it is to be dropped or no rule matches.
-    fn classify(&mut self, packet: &Packet) -> Option<usize> {
+    pub fn classify(&mut self, packet: &Packet) -> Option<usize> {
         let headers = Headers::of(packet);
         let rules = &self.rules;
         let found = self
@@ -83,28 +98,6 @@ impl Program {
             .find(&headers, |rule| rules[rule].expr.holds(&headers))?;
         self.hits[found] += 1;
         self.rules[found].output
-    }
-
-    /// Sends the packets of a batch to their outputs, in runs that keep their order.
-    pub fn push(&mut self, ctx: &mut Context<'_>, mut batch: Batch) {
-        let mut outputs = core::mem::take(&mut self.outputs);
-        outputs.clear();
-        outputs.extend(batch.iter().map(|packet| self.classify(packet)));
-        for run in outputs.chunk_by(|a, b| a == b) {
-            match run[0] {
-                Some(output) if run.len() == outputs.len() => {
-                    ctx.push(output, core::mem::take(&mut batch));
-                }
-                Some(output) => {
-                    let mut some = ctx.batch();
-                    some.extend(batch.drain_front(run.len()));
-                    ctx.push(output, some);
-                }
-                None => drop(batch.drain_front(run.len())),
-            }
-        }
-        self.outputs = outputs;
-        ctx.recycle(batch);
     }
 
     /// How often each rule matched, one a line with the rule.

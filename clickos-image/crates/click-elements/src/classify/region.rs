@@ -25,7 +25,8 @@ pub struct Cover {
 }
 
 impl Cover {
-    fn everything(exact: bool) -> Self {
+    /// One box for all packets.
+    pub fn everything(exact: bool) -> Self {
         Self {
             boxes: vec![Region::new()],
             exact,

@@ -72,8 +72,11 @@ struct IPClassifier {
 }
 
 impl Element for IPClassifier {
-    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
-        self.program.push(ctx, batch);
+    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
+        match self.program.classify(&packet) {
+            Some(output) => Out::Port(output, packet),
+            None => Out::Drop,
+        }
     }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
