@@ -11,6 +11,7 @@ extern crate std;
 
 mod arp_table;
 mod classify;
+mod flow_key;
 mod flows;
 mod header_check;
 mod icmp_encap;

@@ -18,6 +18,14 @@ pub struct IcmpType(pub u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpPort(pub u16);
 
+/// A TCP port such as `www` or `80`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpPort(pub u16);
+
+/// Kinds of names that PortInfo defines.
+pub const TCP_PORTS: &str = "TCP port";
+pub const UDP_PORTS: &str = "UDP port";
+
 /// A number, or a name of `kind`.
 fn named<T: TryFrom<u64>>(
     text: &str,
@@ -48,9 +56,35 @@ impl FromArg for IcmpType {
 }
 
 impl FromArg for UdpPort {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
-        named(text, "a UDP port", Kind::Port, Some(17)).map(Self)
+    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        named(
+            own_port(text, UDP_PORTS, at),
+            "a UDP port",
+            Kind::Port,
+            Some(17),
+        )
+        .map(Self)
     }
+}
+
+impl FromArg for TcpPort {
+    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        named(
+            own_port(text, TCP_PORTS, at),
+            "a TCP port",
+            Kind::Port,
+            Some(6),
+        )
+        .map(Self)
+    }
+}
+
+/// What PortInfo says a name stands for, or the name.
+fn own_port<'a>(text: &'a str, kind: &str, at: Surroundings<'a>) -> &'a str {
+    let named = at.names.find(at.element, text);
+    named
+        .and_then(|n| n.meanings.get(kind))
+        .map_or(text, String::as_str)
 }
 
 /// Where an annotation of two bytes is.

@@ -35,7 +35,7 @@ const PORTS: [(&str, u32, bool, bool); 33] = [
     ("chargen", 19, true, true),
     ("ftp-data", 20, true, false),
     ("ftp", 21, true, false),
-    ("ssh", 22, true, false),
+    ("ssh", 22, true, true),
     ("telnet", 23, true, false),
     ("smtp", 25, true, false),
     ("domain", 53, true, true),

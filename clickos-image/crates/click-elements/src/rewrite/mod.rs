@@ -2,10 +2,12 @@
 //! Rewriters of addresses and ports (network address translation) and what they have in common.
 pub mod build;
 mod clocks;
+pub mod door;
 pub mod header;
 pub mod kind;
 pub mod mapper;
 pub mod pattern;
 pub mod rewriter;
+mod setup;
 pub mod spec;
 mod texts;

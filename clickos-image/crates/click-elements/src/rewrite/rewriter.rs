@@ -9,7 +9,6 @@ use click_wire::ipv4;
 use super::clocks::{AllTimeouts, Clocks};
 use super::header;
 use super::kind::{Key, Kind};
-use super::mapper::MapperElement;
 use super::pattern::Outputs;
 use super::spec::Spec;
 use crate::flows::{At, Delta, Flow, FlowId, FlowTable, Keys};
@@ -22,8 +21,6 @@ const REAPED_AT_ONCE: usize = 1024;
 const REAP_PAUSE_NS: u64 = 1_000_000;
 /// A table of so many flows is not near.
 const FAR: usize = 4096;
-/// Elements that refer to each other for their capacity.
-const MOST_REFERENCES: usize = 32;
 
 /// An input.
 pub struct Input {
@@ -65,45 +62,7 @@ pub struct Rewriter {
     pub(super) ways: Vec<u16>,
 }
 
-/// What others need to look flows of a rewriter up.
-#[derive(Clone)]
-pub struct Door {
-    kind: Kind,
-    first_map: u16,
-    pub flows: Rc<RefCell<FlowTable>>,
-}
-
-impl Door {
-    /// The flow of a packet of `protocol` with this key.
-    pub fn find(&self, table: &FlowTable, protocol: u8, id: &FlowId) -> Option<At> {
-        let id = match (self.kind, protocol) {
-            (Kind::Ip, ipv4::TCP | ipv4::UDP) | (Kind::Ping, ipv4::ICMP) => *id,
-            (Kind::Ip | Kind::Ping, _) => return None,
-            (Kind::Address | Kind::Pair, _) => FlowId {
-                sport: 0,
-                dport: 0,
-                ..*id
-            },
-            (Kind::Tcp | Kind::Udp, _) => *id,
-        };
-        let map = self.kind.map(self.first_map, protocol);
-        let hash = table.hash(&self.kind.opening(id), map);
-        let at = self.kind.find(table, hash, &id, map)?;
-        let own = table.flow(at).protocol;
-        (own == 0 || own == protocol).then_some(at)
-    }
-}
-
 impl Rewriter {
-    /// What others need to look our flows up.
-    pub fn door(&self) -> Door {
-        Door {
-            kind: self.kind,
-            first_map: self.first_map,
-            flows: Rc::clone(&self.flows),
-        }
-    }
-
     /// Whether an owner is one of our inputs.
     pub(super) fn owns(&self, owner: u16) -> bool {
         (self.first_owner..self.first_owner + self.inputs.len() as u16).contains(&owner)
@@ -116,57 +75,6 @@ impl Rewriter {
     /// Flows an input has opened.
     pub(super) fn count(&self, input: usize) -> u32 {
         self.flows.borrow().count(self.owner(input))
-    }
-
-    /// The table of the element the capacity comes from.
-    fn shared_flows(ctx: &mut Context<'_>, name: &str) -> Result<Rc<RefCell<FlowTable>>, String> {
-        let mut name = name.to_string();
-        for _ in 0..MOST_REFERENCES {
-            if name == ctx.name() {
-                break;
-            }
-            let found = ctx.peer(&name, |element| {
-                let other = element.as_any_mut().downcast_ref::<Self>();
-                other.map(|other| (other.capacity.clone(), Rc::clone(&other.flows)))
-            });
-            match found.flatten() {
-                Some((Capacity::Own, flows)) => return Ok(flows),
-                Some((Capacity::Of(next), _)) => name = next,
-                None => return Err(format!("MAPPING_CAPACITY: no rewriter \"{name}\"")),
-            }
-        }
-        Err("MAPPING_CAPACITY: rewriters refer to each other".into())
-    }
-
-    /// Puts the element of its name into a specification.
-    fn resolve(&mut self, ctx: &mut Context<'_>, input: usize) -> Result<(), String> {
-        let Spec::Named(name) = &self.inputs[input].spec else {
-            return Ok(());
-        };
-        let found = ctx.peer(name, |element| {
-            let mapper = element.as_any_mut().downcast_ref::<MapperElement>();
-            mapper.map(|element| Rc::clone(&element.mapper))
-        });
-        let mapper = match found {
-            None => return Err(format!("input spec {input}: unknown specification")),
-            Some(None) => return Err(format!("input spec {input}: element is not an IPMapper")),
-            Some(Some(mapper)) => mapper,
-        };
-        if let Some(port) = mapper.borrow().beyond(ctx.outputs()) {
-            return Err(format!("input spec {input}: there is no output {port}"));
-        }
-        self.inputs[input].spec = Spec::Mapper(mapper);
-        Ok(())
-    }
-
-    /// Takes places in the table.
-    fn register(&mut self) -> Option<()> {
-        let flows = Rc::clone(&self.flows);
-        let mut table = flows.borrow_mut();
-        self.first_map = table.add_maps(2)?;
-        self.first_owner = table.add_owners(self.inputs.len())?;
-        self.clocks = Clocks::register(&self.timeouts, &mut table)?;
-        Some(())
     }
 
     /// What a new flow becomes; or the way its packet goes without one.
@@ -337,39 +245,6 @@ impl Rewriter {
         if table.len() >= FAR && batch.len() > 1 {
             table.warm(self.keys.iter().flatten().map(|(hash, _)| *hash));
         }
-    }
-
-    /// Takes flows of the configuration before over, those silent longest first.
-    fn adopt(&mut self, old: &Self) {
-        if old.kind != self.kind {
-            return;
-        }
-        let before = old.flows.borrow();
-        let mut order: Vec<(u64, u32)> = before
-            .iter()
-            .filter(|(_, flow)| {
-                old.owns(flow.owner) && self.fits(flow, flow.owner - old.first_owner)
-            })
-            .map(|(slot, _)| (before.touched_ns(slot), slot))
-            .collect();
-        order.sort_unstable();
-        let flows = Rc::clone(&self.flows);
-        let mut table = flows.borrow_mut();
-        for (touched_ns, slot) in order {
-            let mut flow = *before.flow(At::new(slot, false));
-            flow.owner = flow.owner - old.first_owner + self.first_owner;
-            flow.map = flow.map - old.first_map + self.first_map;
-            let at = table.insert(flow, self.clocks.of(self.kind, &flow), touched_ns);
-            if let (Some(at), Some(shifts)) = (at, before.shifts(slot)) {
-                table.set_shifts(at.slot(), shifts.clone());
-            }
-        }
-    }
-
-    /// Whether a flow can go on that came in at this input.
-    fn fits(&self, flow: &Flow, input: u16) -> bool {
-        let known = |port: &u16| *port < self.outputs;
-        usize::from(input) < self.inputs.len() && flow.outputs.iter().all(known)
     }
 
     fn set_spec(&mut self, input: usize, spec: Spec) {

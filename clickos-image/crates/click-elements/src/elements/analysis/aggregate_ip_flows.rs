@@ -22,9 +22,10 @@ use alloc::collections::VecDeque;
 use click_core::anno;
 use click_wire::ipv4;
 
-use crate::flows::{At, Flow, FlowId, FlowTable, Keys, MAX_FLOWS, Times};
+use crate::flow_key::{Key, UDP_MAP, Whole, is_fragment, key_of, quoted, whole_of};
+use crate::flows::{At, Flow, FlowTable, Keys, MAX_FLOWS, Times};
 use crate::prelude::*;
-use crate::rewrite::kind::{header_len, is_later_fragment};
+use crate::rewrite::kind::is_later_fragment;
 use crate::ways::{DROP, send};
 
 pub static ELEMENT: Class = Class {
@@ -58,7 +59,6 @@ const SYN: u8 = 2;
 const RST: u8 = 4;
 /// Flags of a flow both sides of which have ended.
 const DONE: u8 = 3;
-const UDP_MAP: u16 = 1;
 
 fn build(a: &mut Args<'_>) -> Built {
     let mut span = |name: &str, default_s: u64| {
@@ -111,40 +111,6 @@ fn build(a: &mut Args<'_>) -> Built {
     }))
 }
 
-/// What a packet's flow is found by.
-#[derive(Clone, Copy)]
-struct Key {
-    id: FlowId,
-    map: u16,
-    /// Flags of a TCP header; none for quoted ones.
-    flags: u8,
-    /// 2 for errors that quote a packet.
-    paint: u8,
-}
-
-/// What fragments of a packet have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Whole {
-    source: [u8; 4],
-    destination: [u8; 4],
-    protocol: u8,
-    id: [u8; 2],
-}
-
-impl Whole {
-    /// Whether the other is between the same hosts.
-    fn is_beside(&self, other: &Self) -> bool {
-        let hosts = |w: &Self| {
-            (
-                w.source.min(w.destination),
-                w.source.max(w.destination),
-                w.protocol,
-            )
-        };
-        hosts(self) == hosts(other)
-    }
-}
-
 /// The number and direction of a flow.
 type Mark = (u32, u8);
 
@@ -172,65 +138,6 @@ struct AggregateIPFlows {
     firsts: VecDeque<(Whole, Mark)>,
     keys: Vec<Option<(u64, Key)>>,
     ways: Vec<u16>,
-}
-
-fn address(bytes: &[u8], at: usize) -> [u8; 4] {
-    [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]
-}
-
-/// The IP header that an ICMP error quotes, and what follows.
-fn quoted(bytes: &[u8]) -> Option<&[u8]> {
-    let length = header_len(bytes)?;
-    let error = matches!(bytes.get(length)?, 3 | 4 | 5 | 11 | 12);
-    bytes.get(length + 8..).filter(|_| error)
-}
-
-/// The key of a packet that has ports.
-fn key_of(bytes: &[u8], paint: u8) -> Option<Key> {
-    let length = header_len(bytes)?;
-    let map = match bytes[9] {
-        ipv4::TCP => 0,
-        ipv4::UDP => UDP_MAP,
-        _ => return None,
-    };
-    let ports = bytes.get(length..length + 4)?;
-    let id = FlowId {
-        source: address(bytes, 12).into(),
-        destination: address(bytes, 16).into(),
-        sport: u16::from_be_bytes([ports[0], ports[1]]),
-        dport: u16::from_be_bytes([ports[2], ports[3]]),
-    };
-    let known = !is_later_fragment(bytes) && id.addresses() != 0;
-    let flags = bytes
-        .get(length + 13)
-        .filter(|_| map != UDP_MAP && paint == 0);
-    known.then_some(Key {
-        id,
-        map,
-        flags: flags.copied().unwrap_or(0),
-        paint,
-    })
-}
-
-/// What a packet is a fragment of, or stands beside.
-fn whole_of(packet: &Packet) -> Option<Whole> {
-    let bytes = packet
-        .network()
-        .filter(|bytes| header_len(bytes).is_some())?;
-    let known = matches!(bytes[9], ipv4::TCP | ipv4::UDP);
-    known.then(|| Whole {
-        source: address(bytes, 12),
-        destination: address(bytes, 16),
-        protocol: bytes[9],
-        id: [bytes[4], bytes[5]],
-    })
-}
-
-fn is_fragment(packet: &Packet) -> bool {
-    let bytes = packet.network().filter(|bytes| bytes.len() >= ipv4::HEADER);
-    bytes.is_some_and(|bytes| {
-        u16::from_be_bytes([bytes[6], bytes[7]]) & (ipv4::OFFSET | ipv4::MORE_FRAGMENTS) != 0
-    })
 }
 
 fn set_mark(packet: &mut Packet, (number, paint): Mark) {

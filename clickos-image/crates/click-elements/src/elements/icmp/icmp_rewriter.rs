@@ -19,9 +19,10 @@ use click_wire::ipv4;
 
 use crate::flows::{Delta, FlowId};
 use crate::prelude::*;
+use crate::rewrite::door::Door;
 use crate::rewrite::header::update_transport;
 use crate::rewrite::kind::{DCCP, header_len, is_later_fragment};
-use crate::rewrite::rewriter::{Door, Rewriter};
+use crate::rewrite::rewriter::Rewriter;
 use crate::ways::{DROP, send};
 
 pub static ELEMENT: Class = Class {

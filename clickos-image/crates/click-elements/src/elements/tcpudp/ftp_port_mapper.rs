@@ -17,7 +17,8 @@ use click_wire::{checksum, ipv4, tcp};
 use crate::flows::{At, FlowId};
 use crate::ip_packet::header;
 use crate::prelude::*;
-use crate::rewrite::rewriter::{Door, Rewriter};
+use crate::rewrite::door::Door;
+use crate::rewrite::rewriter::Rewriter;
 
 pub static ELEMENT: Class = Class {
     name: "FTPPortMapper",

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How rewriters find what they refer to, and take flows over from the configuration before.
+use alloc::rc::Rc;
+use core::cell::RefCell;
+
+use super::clocks::Clocks;
+use super::mapper::MapperElement;
+use super::rewriter::{Capacity, Rewriter};
+use super::spec::Spec;
+use crate::flows::{At, Flow, FlowTable};
+use crate::prelude::*;
+
+/// Elements that refer to each other for their capacity.
+const MOST_REFERENCES: usize = 32;
+
+impl Rewriter {
+    /// The table of the element the capacity comes from.
+    pub(super) fn shared_flows(
+        ctx: &mut Context<'_>,
+        name: &str,
+    ) -> Result<Rc<RefCell<FlowTable>>, String> {
+        let mut name = name.to_string();
+        for _ in 0..MOST_REFERENCES {
+            if name == ctx.name() {
+                break;
+            }
+            let found = ctx.peer(&name, |element| {
+                let other = element.as_any_mut().downcast_ref::<Self>();
+                other.map(|other| (other.capacity.clone(), Rc::clone(&other.flows)))
+            });
+            match found.flatten() {
+                Some((Capacity::Own, flows)) => return Ok(flows),
+                Some((Capacity::Of(next), _)) => name = next,
+                None => return Err(format!("MAPPING_CAPACITY: no rewriter \"{name}\"")),
+            }
+        }
+        Err("MAPPING_CAPACITY: rewriters refer to each other".into())
+    }
+
+    /// Puts the element of its name into a specification.
+    pub(super) fn resolve(&mut self, ctx: &mut Context<'_>, input: usize) -> Result<(), String> {
+        let Spec::Named(name) = &self.inputs[input].spec else {
+            return Ok(());
+        };
+        let found = ctx.peer(name, |element| {
+            let mapper = element.as_any_mut().downcast_ref::<MapperElement>();
+            mapper.map(|element| Rc::clone(&element.mapper))
+        });
+        let mapper = match found {
+            None => return Err(format!("input spec {input}: unknown specification")),
+            Some(None) => return Err(format!("input spec {input}: element is not an IPMapper")),
+            Some(Some(mapper)) => mapper,
+        };
+        if let Some(port) = mapper.borrow().beyond(ctx.outputs()) {
+            return Err(format!("input spec {input}: there is no output {port}"));
+        }
+        self.inputs[input].spec = Spec::Mapper(mapper);
+        Ok(())
+    }
+
+    /// Takes places in the table.
+    pub(super) fn register(&mut self) -> Option<()> {
+        let flows = Rc::clone(&self.flows);
+        let mut table = flows.borrow_mut();
+        self.first_map = table.add_maps(2)?;
+        self.first_owner = table.add_owners(self.inputs.len())?;
+        self.clocks = Clocks::register(&self.timeouts, &mut table)?;
+        Some(())
+    }
+
+    /// Takes flows of the configuration before over, those silent longest first.
+    pub(super) fn adopt(&mut self, old: &Self) {
+        if old.kind != self.kind {
+            return;
+        }
+        let before = old.flows.borrow();
+        let mut order: Vec<(u64, u32)> = before
+            .iter()
+            .filter(|(_, flow)| {
+                old.owns(flow.owner) && self.fits(flow, flow.owner - old.first_owner)
+            })
+            .map(|(slot, _)| (before.touched_ns(slot), slot))
+            .collect();
+        order.sort_unstable();
+        let flows = Rc::clone(&self.flows);
+        let mut table = flows.borrow_mut();
+        for (touched_ns, slot) in order {
+            let mut flow = *before.flow(At::new(slot, false));
+            flow.owner = flow.owner - old.first_owner + self.first_owner;
+            flow.map = flow.map - old.first_map + self.first_map;
+            let at = table.insert(flow, self.clocks.of(self.kind, &flow), touched_ns);
+            if let (Some(at), Some(shifts)) = (at, before.shifts(slot)) {
+                table.set_shifts(at.slot(), shifts.clone());
+            }
+        }
+    }
+
+    /// Whether a flow can go on that came in at this input.
+    fn fits(&self, flow: &Flow, input: u16) -> bool {
+        let known = |port: &u16| *port < self.outputs;
+        usize::from(input) < self.inputs.len() && flow.outputs.iter().all(known)
+    }
+}
