@@ -40,7 +40,7 @@ def build(state):
     with say.step('guest images'):
         log.unlink(missing_ok=True)
         shell.run([sys.executable, _PROGRAM, '--out', folder(state)], log,
-                  env=rust.environment(state), timeout_s=1200)
+                  env=rust.environment(state), timeout_s=2400)
     return log.read_text()
 
 

@@ -25,6 +25,12 @@ _SYSTEM = (
     'libcap2', 'iputils-ping', 'tcpdump', 'libpcap0.8', 'libdbus-1-3',
     'iperf3', 'libiperf0', 'libsctp1', 'openssh-server', 'libwrap0',
     'openssh-sftp-server')
+#: Libraries of those above that a small Debian does not have; what every
+#: Debian has (libc6, libselinux1 and so on) is taken from this machine.
+_LIBRARIES = (
+    'libncurses6', 'libbsd0', 'libmd0', 'libidn2-0', 'libunistring2',
+    'libnsl2', 'libtirpc3', 'libgssapi-krb5-2', 'libk5crypto3', 'libkrb5-3',
+    'libkrb5support0', 'libkeyutils1', 'libcom-err2')
 _SWITCH = (
     'openvswitch-switch', 'openvswitch-common', 'libunbound8', 'libnuma1',
     'libevent-2.1-7', 'libxdp1', 'libcap-ng0', 'libhogweed6', 'libnettle8')
@@ -43,7 +49,7 @@ def ensure(places):
 
 
 def _names():
-    return (*_XEN, *_SYSTEM, *_SWITCH, _KERNEL)
+    return (*_XEN, *_SYSTEM, *_LIBRARIES, *_SWITCH, _KERNEL)
 
 
 def _fetch(places):
