@@ -23,13 +23,13 @@ demo:
 test:
 	@$(LAB) test $(SUITES)
 
-# About 4 minutes, and 4 more for each engine. ENGINE names other programs that run as click does.
+# About 12 minutes for each engine, 4 with RUNS=1. ENGINE names other programs that run as click does.
 BENCH = PYTHONPATH=$(CURDIR)/clickos-image/benches $(PYTHON) -m click_bench
 CLICK = $(or $(CARGO_TARGET_DIR),target)/release/click
 
 bench:
 	cargo build --release -p click-run --bin click
-	@$(BENCH) --work .state/bench --click $(CLICK) $(addprefix --engine ,$(ENGINE)) $(if $(ONLY),--only $(ONLY))
+	@$(BENCH) --work .state/bench --click $(CLICK) $(addprefix --engine ,$(ENGINE)) $(if $(ONLY),--only $(ONLY)) $(if $(RUNS),--runs $(RUNS))
 
 build:
 	@$(LAB) prepare

@@ -4,7 +4,7 @@
 //! # Synopsis
 //! `Tee([N])`: N is the number of outputs, if it is to be checked.
 //! # Ports
-//! 1/any, push. Output 0 gets its copy first; the last output gets the packet itself.
+//! 1/any, push. Output 0 gets its copy first.
 //! # Handlers
 //! None of its own.
 //! # Example
@@ -59,12 +59,12 @@ impl Element for Tee {
         if !self.apart {
             return Self::one_by_one(ctx, batch);
         }
-        let last = ctx.outputs() - 1;
-        for port in 0..last {
+        // what is stored is not touched, and what goes on is a copy that is in the cache
+        for port in 1..ctx.outputs() {
             let mut copies = ctx.batch();
             ctx.pool().duplicate_all(&batch, &mut copies);
             ctx.push(port, copies);
         }
-        ctx.push(last, batch);
+        ctx.push(0, batch);
     }
 }
