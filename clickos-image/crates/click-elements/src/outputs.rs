@@ -6,8 +6,6 @@ use crate::prelude::*;
 pub struct Outputs {
     runs: Vec<Batch>,
     order: Vec<usize>,
-    /// Where the packets of the batch that is being sorted go.
-    chosen: Vec<Option<usize>>,
 }
 
 impl Outputs {
@@ -16,7 +14,6 @@ impl Outputs {
         Self {
             runs: (0..ports).map(|_| Batch::new()).collect(),
             order: Vec::with_capacity(ports),
-            chosen: Vec::new(),
         }
     }
 
@@ -27,23 +24,21 @@ impl Outputs {
         mut batch: Batch,
         mut choose: impl FnMut(&mut Context<'_>, &mut Packet) -> Option<usize>,
     ) {
-        self.chosen.clear();
-        self.chosen
-            .extend(batch.iter_mut().map(|packet| choose(ctx, packet)));
-        match self.chosen.as_slice() {
-            [Some(port), rest @ ..] if rest.iter().all(|p| *p == Some(*port)) => {
-                ctx.push(*port, batch);
-            }
-            _ => {
-                for (place, packet) in batch.drain_front(usize::MAX).enumerate() {
-                    if let Some(port) = self.chosen[place] {
-                        self.put(port, packet);
-                    }
-                }
-                self.flush(ctx);
-                ctx.recycle(batch);
+        let mut first = None;
+        let mut sweep = batch.sweep();
+        while let Some(mut packet) = sweep.next() {
+            match choose(ctx, &mut packet) {
+                Some(port) if *first.get_or_insert(port) == port => sweep.keep(packet),
+                Some(port) => self.put(port, packet),
+                None => {}
             }
         }
+        drop(sweep);
+        match first {
+            Some(port) => ctx.push(port, batch),
+            None => ctx.recycle(batch),
+        }
+        self.flush(ctx);
     }
 
     /// Appends a packet for an output; without that output it is dropped.

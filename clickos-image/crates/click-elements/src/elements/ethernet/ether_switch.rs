@@ -63,7 +63,8 @@ struct Seen {
 
 /// A table that does not grow: an address hashes to a set of four places.
 struct Table {
-    places: Vec<Seen>,
+    /// A power of two of them.
+    sets: Vec<[Seen; WAYS]>,
     /// So that nobody can choose addresses that share a set.
     seed: u64,
 }
@@ -72,44 +73,55 @@ impl Table {
     fn new(capacity: usize) -> Self {
         let sets = capacity.div_ceil(WAYS).next_power_of_two();
         Self {
-            places: alloc::vec![Seen::default(); sets * WAYS],
+            sets: vec![[Seen::default(); WAYS]; sets],
             seed: 0,
         }
     }
 
-    fn set_of(&mut self, mac: [u8; 6]) -> &mut [Seen] {
+    fn set_of(&mut self, mac: [u8; 6]) -> &mut [Seen; WAYS] {
         let [a, b, c, d, e, f] = mac;
         let key = u64::from_le_bytes([a, b, c, d, e, f, 0, 0]) ^ self.seed;
         let mixed = (key ^ (key >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let sets = (self.places.len() / WAYS) as u64;
-        let set = usize::try_from((mixed >> 32) % sets).expect("less than the places");
-        &mut self.places[set * WAYS..][..WAYS]
+        let last = self.sets.len() - 1;
+        &mut self.sets[(mixed >> 32) as usize & last]
     }
 
     /// Notes where a host is.
     fn learn(&mut self, mac: [u8; 6], port: u16, now_ns: u64) {
         let set = self.set_of(mac);
-        let known = set.iter().position(|s| s.at_ns != 0 && s.mac == mac);
-        let oldest = (0..WAYS).min_by_key(|place| set[*place].at_ns);
-        let place = known.or(oldest).unwrap_or(0);
         let at_ns = now_ns.max(1);
-        set[place] = Seen { mac, port, at_ns };
+        let seen = Seen { mac, port, at_ns };
+        match set.iter_mut().find(|s| s.mac == mac && s.at_ns != 0) {
+            Some(known) => *known = seen,
+            None => *oldest(set) = seen,
+        }
     }
 
     /// Where a host was seen, if that is not longer ago than `timeout_ns`.
     fn find(&mut self, mac: [u8; 6], now_ns: u64, timeout_ns: u64) -> Option<u16> {
         let set = self.set_of(mac);
-        let seen = set.iter().find(|s| s.at_ns != 0 && s.mac == mac)?;
+        let seen = set.iter().find(|s| s.mac == mac && s.at_ns != 0)?;
         (now_ns < seen.at_ns.saturating_add(timeout_ns)).then_some(seen.port)
     }
 
     fn text(&self) -> String {
-        let mut known: Vec<_> = self.places.iter().filter(|s| s.at_ns != 0).collect();
+        let mut known: Vec<_> = self
+            .sets
+            .iter()
+            .flatten()
+            .filter(|s| s.at_ns != 0)
+            .collect();
         known.sort_by_key(|s| s.mac);
         let line = |s: &Seen| format!("{} {}\n", EtherAddr(s.mac), s.port);
         known.into_iter().map(line).collect()
     }
+}
+
+fn oldest(set: &mut [Seen; WAYS]) -> &mut Seen {
+    set.iter_mut()
+        .min_by_key(|seen| seen.at_ns)
+        .expect("a set has places")
 }
 
 struct EtherSwitch {
@@ -133,17 +145,28 @@ impl EtherSwitch {
         found.map(usize::from)
     }
 
-    fn flood(&mut self, ctx: &mut Context<'_>, packet: Packet, from: usize) {
-        let mut ports = (0..ctx.outputs()).rev().filter(|port| *port != from);
-        let Some(last) = ports.next_back() else {
-            return;
-        };
+    /// Puts copies to all ports but `from`; the one for `first`, if that is among them, is left to the caller.
+    fn flood(
+        &mut self,
+        ctx: &mut Context<'_>,
+        packet: Packet,
+        from: usize,
+        first: Option<usize>,
+    ) -> Option<Packet> {
+        let others = |port: &usize| *port != from && Some(*port) != first;
+        let mut ports = (0..ctx.outputs()).rev().filter(others);
+        let kept = first.is_some_and(|port| port != from);
+        let last = if kept { None } else { ports.next_back() };
         for port in ports {
             if let Some(copy) = ctx.pool().duplicate(&packet) {
                 self.outputs.put(port, copy);
             }
         }
-        self.outputs.put(last, packet);
+        if let Some(last) = last {
+            self.outputs.put(last, packet);
+            return None;
+        }
+        kept.then_some(packet)
     }
 }
 
@@ -155,18 +178,28 @@ impl Element for EtherSwitch {
 
     fn push(&mut self, ctx: &mut Context<'_>, from: usize, mut batch: Batch) {
         let now_ns = ctx.now_ns();
-        for packet in batch.drain_front(usize::MAX) {
+        let mut first = None;
+        let mut sweep = batch.sweep();
+        while let Some(packet) = sweep.next() {
             let Ok(frame) = ether::Repr::parse(packet.data()) else {
                 continue;
             };
             match self.port_of(&frame, from, now_ns) {
                 Some(port) if port == from => {}
+                Some(port) if *first.get_or_insert(port) == port => sweep.keep(packet),
                 Some(port) => self.outputs.put(port, packet),
-                None => self.flood(ctx, packet, from),
+                None => {
+                    let kept = self.flood(ctx, packet, from, first);
+                    kept.into_iter().for_each(|packet| sweep.keep(packet));
+                }
             }
         }
+        drop(sweep);
+        match first {
+            Some(port) => ctx.push(port, batch),
+            None => ctx.recycle(batch),
+        }
         self.outputs.flush(ctx);
-        ctx.recycle(batch);
     }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
@@ -197,7 +230,7 @@ mod tests {
         for n in 1..=5u8 {
             table.learn([n; 6], n.into(), n.into());
         }
-        assert_eq!(table.places.len(), WAYS);
+        assert_eq!(table.sets.len(), 1);
         assert_eq!(
             (table.find([1; 6], 5, 100), table.find([5; 6], 5, 100)),
             (None, Some(5))

@@ -41,11 +41,17 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
-/// Bytes at an offset.
-struct Clause {
+/// At most eight bytes at an offset, the first in the highest bits.
+struct Part {
     offset: usize,
-    value: Vec<u8>,
-    mask: Vec<u8>,
+    bytes: usize,
+    value: u64,
+    mask: u64,
+}
+
+/// All of its parts are as they must be, or (negated) one is not.
+struct Clause {
+    parts: Vec<Part>,
     negated: bool,
 }
 
@@ -98,13 +104,10 @@ fn clause(word: &str) -> Option<Clause> {
         }
         bits.iter_mut().zip(given).for_each(|(bit, g)| *bit &= g);
     }
-    let value = value.iter().zip(&bits).map(|(v, m)| v & m).collect();
-    Some(Clause {
-        offset,
-        value,
-        mask: bits,
-        negated,
-    })
+    let pieces = value.chunks(8).zip(bits.chunks(8));
+    let part = |(at, (value, mask))| Part::new(at, value, mask);
+    let parts = (offset..).step_by(8).zip(pieces).map(part).collect();
+    Some(Clause { parts, negated })
 }
 
 /// Bytes of hexadecimal digits, and a mask without those that are `?`.
@@ -123,27 +126,54 @@ fn hex(digits: &str) -> Option<(Vec<u8>, Vec<u8>)> {
     )
 }
 
+/// Up to eight bytes as a number, the first in its highest bits.
+fn upper(bytes: &[u8]) -> u64 {
+    let mut whole = [0; 8];
+    whole
+        .iter_mut()
+        .zip(bytes)
+        .for_each(|(to, from)| *to = *from);
+    u64::from_be_bytes(whole)
+}
+
+impl Part {
+    fn new(offset: usize, value: &[u8], mask: &[u8]) -> Self {
+        let mask_bits = upper(mask);
+        Self {
+            offset,
+            bytes: mask.len(),
+            value: upper(value) & mask_bits,
+            mask: mask_bits,
+        }
+    }
+
+    fn holds(&self, data: &[u8]) -> bool {
+        let rest = data.get(self.offset..).unwrap_or_default();
+        let found = match rest.first_chunk() {
+            Some(whole) => u64::from_be_bytes(*whole),
+            None if rest.len() >= self.bytes => upper(rest),
+            None => return false,
+        };
+        found & self.mask == self.value
+    }
+}
+
 impl Clause {
     fn holds(&self, data: &[u8]) -> bool {
-        let end = self.offset + self.value.len();
-        let found = data.get(self.offset..end).is_some_and(|bytes| {
-            bytes
-                .iter()
-                .zip(&self.mask)
-                .zip(&self.value)
-                .all(|((b, m), v)| b & m == *v)
-        });
-        found != self.negated
+        self.parts.iter().all(|part| part.holds(data)) != self.negated
     }
 
     /// The clause as tests of four bytes at offsets that are multiples of four.
     fn steps(&self) -> Fragment {
         let mut words: BTreeMap<usize, (u32, u32)> = BTreeMap::new();
-        for (at, (value, mask)) in (self.offset..).zip(self.value.iter().zip(&self.mask)) {
-            let word = words.entry(at / 4 * 4).or_default();
-            let shift = 24 - at % 4 * 8;
-            word.0 |= u32::from(*value) << shift;
-            word.1 |= u32::from(*mask) << shift;
+        for part in &self.parts {
+            let (values, masks) = (part.value.to_be_bytes(), part.mask.to_be_bytes());
+            for (n, at) in (part.offset..).take(part.bytes).enumerate() {
+                let word = words.entry(at / 4 * 4).or_default();
+                let shift = 24 - at % 4 * 8;
+                word.0 |= u32::from(values[n]) << shift;
+                word.1 |= u32::from(masks[n]) << shift;
+            }
         }
         let tests = words.into_iter();
         let mut steps = listing::all(tests.map(|(at, (v, m))| listing::step(at, v, m)));
