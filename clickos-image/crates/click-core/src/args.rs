@@ -31,6 +31,14 @@ pub struct Args<'a> {
     ports: (usize, usize),
     errors: Vec<String>,
     defined: Vec<(String, Definition)>,
+    notices: Vec<String>,
+}
+
+/// What an element's arguments came to, beside the element.
+pub(crate) struct Noted {
+    pub errors: Vec<String>,
+    pub notices: Vec<String>,
+    pub defined: Vec<(String, Definition)>,
 }
 
 impl<'a> Args<'a> {
@@ -49,6 +57,7 @@ impl<'a> Args<'a> {
             ports,
             errors: Vec::new(),
             defined: Vec::new(),
+            notices: Vec::new(),
         };
         let given = text::split_args(config);
         let free = given
@@ -153,6 +162,11 @@ impl<'a> Args<'a> {
         self.errors.push(format!("{name}: {}", message.to_string()));
     }
 
+    /// Notes something about the element that is no error.
+    pub fn notice(&mut self, message: impl ToString) {
+        self.notices.push(message.to_string());
+    }
+
     /// Defines a name for an address, for elements built later.
     pub fn define(&mut self, name: &str, value: &str) {
         let value = Definition::Address(value.to_string());
@@ -191,9 +205,13 @@ impl<'a> Args<'a> {
         self.surroundings
     }
 
-    /// The errors noted, and the names defined.
-    pub(crate) fn finish(self) -> (Vec<String>, Vec<(String, Definition)>) {
-        (self.errors, self.defined)
+    /// What was noted: errors, notices, and the names defined.
+    pub(crate) fn finish(self) -> Noted {
+        Noted {
+            errors: self.errors,
+            notices: self.notices,
+            defined: self.defined,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use click_lang::{
     ConfigError, Errors, Flat, FlatElement, Phase, Place, Scope, Sources, Subject, flatten,
 };
 
-use crate::args::{Args, Surroundings};
+use crate::args::{Args, Noted, Surroundings};
 use crate::class::Class;
 use crate::element::Element;
 use crate::engine::{Edge, Engine, Plan, Slot};
@@ -40,25 +40,31 @@ pub fn assemble(
         ports: environment.limits.ports,
     };
     let mut flat = flatten(&sources, registry, globals, &limits, &mut errors);
+    // after an error of the language connections may be missing
+    let whole_graph = errors.is_empty();
     add_implicit(&mut flat, &environment);
     check_requirements(&flat, &mut errors);
     let classes = find_classes(&flat, registry, &mut errors);
     let counts = count_ports(&flat, &classes, &mut errors);
-    let graph = Graph::check(&flat, &classes, &counts, &mut errors);
+    let graph = Graph::check(&flat, &classes, &counts, whole_graph, &mut errors);
     let mut names = Names::new(&environment);
+    let mut notices = Errors::resume(&flat.directives);
     let elements = build_elements(
         &flat,
         &classes,
         &counts,
         &environment,
         &mut names,
-        &mut errors,
+        [&mut errors, &mut notices],
     );
     let whole: Option<Vec<_>> = elements.into_iter().collect();
     let classes: Option<Vec<_>> = classes.into_iter().collect();
     let (Some(elements), Some(classes), true) = (whole, classes, errors.is_empty()) else {
         return Err((errors.into_sorted(&sources), pool));
     };
+    for notice in notices.into_sorted(&sources) {
+        tell(&environment, &notice);
+    }
     let slots = connect(&flat, &graph, &counts, elements);
     let plan = Plan {
         sources,
@@ -92,7 +98,6 @@ fn add_implicit(flat: &mut Flat, environment: &Environment) {
             class: class.as_str().into(),
             config: String::new(),
             place,
-            incomplete: false,
         });
     }
 }
@@ -133,7 +138,7 @@ fn build_elements(
     counts: &[(usize, usize)],
     environment: &Environment,
     names: &mut Names,
-    errors: &mut Errors,
+    [errors, notices]: [&mut Errors; 2],
 ) -> Vec<Option<Box<dyn Element>>> {
     let mut elements: Vec<Option<Box<dyn Element>>> = classes.iter().map(|_| None).collect();
     let first = |i: &usize| classes[*i].is_some_and(|c| c.defines_names);
@@ -151,7 +156,14 @@ fn build_elements(
         };
         let mut args = Args::bind(class, &e.config, counts[index], surroundings);
         let built = (class.build)(&mut args);
-        let (wrong, defined) = args.finish();
+        let Noted {
+            errors: wrong,
+            notices: told,
+            defined,
+        } = args.finish();
+        for message in told {
+            notices.add_about(e.place, about(flat, index), message);
+        }
         if wrong.is_empty() && built.is_none() {
             errors.add_about(e.place, about(flat, index), "could not be built");
         }
@@ -166,6 +178,13 @@ fn build_elements(
         elements[index] = built.filter(|_| wrong.is_empty());
     }
     elements
+}
+
+fn tell(environment: &Environment, notice: &ConfigError) {
+    let told = environment.host.as_ref().is_some_and(|h| h.notice(notice));
+    if !told {
+        (environment.console)(&notice.to_string());
+    }
 }
 
 /// The element an error of its arguments is about.

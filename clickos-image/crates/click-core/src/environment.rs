@@ -1,14 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a router lives in: devices, console, limits.
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::rc::Rc;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
+use click_lang::ConfigError;
+
+use crate::class::Handler;
 use crate::device::Device;
 
-/// What scripts can reach of an operating system.
+/// A socket on which the ControlSocket protocol is to be answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlSocket {
+    /// The element that asks for it.
+    pub element: String,
+    /// Where.
+    pub address: ControlAddress,
+    /// Whether handlers can only be read.
+    pub read_only: bool,
+    /// The element whose handlers stand for all others; empty for none.
+    pub proxy: String,
+    /// Whether connections are told of.
+    pub verbose: bool,
+}
+
+/// Where a control socket listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ControlAddress {
+    /// `PORT`, or `PORT+` for the first free one from there.
+    Tcp {
+        /// The port.
+        port: String,
+        /// Whether only this machine can connect.
+        local: bool,
+    },
+    /// The path of a UNIX socket.
+    Unix(String),
+}
+
+/// A network interface of the machine that an element asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceRequest {
+    /// Its name.
+    pub name: String,
+    /// Whether frames are received at all.
+    pub receives: bool,
+    /// Whether frames for other addresses are received, too.
+    pub promiscuous: bool,
+    /// Whether what the machine itself sends is received, too.
+    pub outbound: bool,
+    /// Octets received of a frame at most.
+    pub snaplen: usize,
+}
+
+/// What a router can reach of an operating system.
 pub trait Host {
     /// Writes to standard output.
     fn print(&self, text: &str);
@@ -22,6 +70,64 @@ pub trait Host {
     /// # Errors
     /// Why it cannot be written.
     fn write_file(&self, path: &str, append: bool, data: &[u8]) -> Result<(), String>;
+    /// Tells of something about the configuration that is no error; false leaves it to the console.
+    fn notice(&self, _notice: &ConfigError) -> bool {
+        false
+    }
+    /// Answers the ControlSocket protocol on a socket; returns where it listens.
+    ///
+    /// # Errors
+    /// Why that is not possible.
+    fn listen(&self, _socket: &ControlSocket) -> Result<String, String> {
+        Err("there are no sockets here".to_string())
+    }
+    /// Opens a network interface.
+    ///
+    /// # Errors
+    /// Why that is not possible.
+    fn open_device(&self, request: &DeviceRequest) -> Result<Rc<RefCell<dyn Device>>, String> {
+        Err(format!(
+            "{}: there are no network interfaces here",
+            request.name
+        ))
+    }
+    /// Writes the handler `run` of `element` whenever a signal arrives (`INT`, `USR1`, `10` ...).
+    ///
+    /// # Errors
+    /// There is no such signal, or it cannot be caught.
+    fn watch_signal(&self, _element: &str, _signal: &str) -> Result<(), String> {
+        Err("there are no signals here".to_string())
+    }
+    /// Does not call `element` any more when signals arrive.
+    fn forget_signals(&self, _element: &str) {}
+    /// Sends a signal to a process.
+    ///
+    /// # Errors
+    /// There is no such signal or process.
+    fn kill(&self, _signal: &str, _process: &str) -> Result<(), String> {
+        Err("there are no processes here".to_string())
+    }
+    /// The number of the process the router runs in.
+    fn process(&self) -> u32 {
+        0
+    }
+    /// Handlers of the program around the router.
+    fn handlers(&self) -> &'static [Handler] {
+        &[]
+    }
+    /// Calls one of these handlers.
+    fn read_handler(&self, _name: &str) -> Option<String> {
+        None
+    }
+    /// Checks a value for one of these handlers.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn check_write(&self, _name: &str, _value: &str) -> Result<(), String> {
+        Ok(())
+    }
+    /// Takes a value that was checked.
+    fn write_handler(&self, _name: &str, _value: &str) {}
 }
 
 /// Everything a router gets from its host.

@@ -59,6 +59,7 @@ impl Global {
             Self::Version => env!("CARGO_PKG_VERSION").to_string(),
             Self::List => format!("{}\n{}", engine.slots.len(), lines(&names())),
             Self::Classes => plan.class_names.iter().map(|c| format!("{c}\n")).collect(),
+            Self::Config if is_compact(engine) => engine.flat_text(),
             Self::Config => plan.sources.text().to_string(),
             Self::FlatConfig => engine.flat_text(),
             Self::Requirements => lines(
@@ -92,6 +93,12 @@ impl Global {
             engine.stops = engine.stops.saturating_add(1);
         }
     }
+}
+
+/// Whether the configuration asks for its text not to be kept.
+fn is_compact(engine: &Engine) -> bool {
+    let mut requirements = engine.plan.flat.requirements.iter();
+    requirements.any(|r| r.kind == "compact_config")
 }
 
 fn handler_line(h: HandlerInfo) -> String {

@@ -74,11 +74,13 @@ pub fn label(flat: &Flat, index: usize) -> String {
 }
 
 impl Graph {
-    /// Settles and checks all ports. Elements without a class (an error was reported) fit everything.
+    /// Settles and checks all ports; whether each is used as often as it must be only if the graph
+    /// is `whole`. Elements without a class (an error was reported) fit everything.
     pub fn check(
         flat: &Flat,
         classes: &[Option<&Class>],
         counts: &[(usize, usize)],
+        whole: bool,
         errors: &mut Errors,
     ) -> Self {
         let side = |output: bool| {
@@ -112,7 +114,9 @@ impl Graph {
             outputs: side(true),
         };
         graph.settle(flat, classes, errors);
-        graph.check_use(flat, classes, errors);
+        if whole {
+            graph.check_use(flat, classes, errors);
+        }
         graph
     }
 
@@ -252,7 +256,7 @@ impl Graph {
             for (side, what) in ["input", "output"].into_iter().enumerate() {
                 for port in (0..uses[side][element].len()).filter(|p| uses[side][element][*p] == 0)
                 {
-                    if class.is_some() && !flat.elements[element].incomplete {
+                    if class.is_some() {
                         let message = format!("'{}' {what} {port} unused", label(flat, element));
                         let place = flat.elements[element].place;
                         errors.add_about(place, of_ports(flat, element), message);

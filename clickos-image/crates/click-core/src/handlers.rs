@@ -39,12 +39,17 @@ pub const OF_TASKS: [Handler; 2] = [read("scheduled"), read_write("tickets")];
 /// Where a name leads.
 enum Target {
     Global(Global),
+    Host(HandlerInfo),
     Element(usize, HandlerInfo),
 }
 
 /// A write that is known to be good.
 enum Prepared {
     Global(Global),
+    Host {
+        name: String,
+        value: String,
+    },
     Element {
         index: usize,
         change: Change,
@@ -113,9 +118,10 @@ impl Router {
 
 impl Engine {
     fn handlers(&self) -> Vec<HandlerInfo> {
-        let mut list: Vec<_> = globals::ALL
-            .iter()
-            .map(|(h, _)| h.named(h.name.to_string()))
+        let globals = globals::ALL.iter().map(|(h, _)| h);
+        let mut list: Vec<_> = globals
+            .chain(self.host_handlers())
+            .map(|h| h.named(h.name.to_string()))
             .collect();
         for index in 0..self.plan.classes.len() {
             let element = &self.slots[index].name;
@@ -199,15 +205,25 @@ impl Engine {
                 let (handler, _) = own.expect("found among them");
                 Ok(handler.named(full.to_string()))
             }
-            Target::Element(_, handler) => Ok(handler),
+            Target::Host(handler) | Target::Element(_, handler) => Ok(handler),
         }
+    }
+
+    /// Handlers of the program around the router.
+    pub(crate) fn host_handlers(&self) -> &'static [Handler] {
+        let host = self.environment.host.as_ref();
+        host.map_or(&[], |host| host.handlers())
     }
 
     fn find(&self, full: &str) -> Result<Target, HandlerError> {
         let Some((element, handler)) = full.rsplit_once('.').filter(|(e, _)| !e.is_empty()) else {
             let name = full.strip_prefix('.').unwrap_or(full);
-            return match globals::ALL.iter().find(|(h, _)| h.name == name) {
-                Some((_, global)) => Ok(Target::Global(*global)),
+            if let Some((_, global)) = globals::ALL.iter().find(|(h, _)| h.name == name) {
+                return Ok(Target::Global(*global));
+            }
+            let mut of_host = self.host_handlers().iter();
+            return match of_host.find(|h| h.name == name) {
+                Some(handler) => Ok(Target::Host(handler.named(name.to_string()))),
                 None => Err(HandlerError::NoSuchHandler {
                     name: full.to_string(),
                 }),
@@ -235,7 +251,14 @@ impl Engine {
         self.reads += 1;
         match self.find(name)? {
             Target::Global(global) => global.read(self).ok_or_else(|| not_permitted(name, "read")),
-            Target::Element(_, handler) if !handler.read => Err(not_permitted(name, "read")),
+            Target::Host(handler) | Target::Element(_, handler) if !handler.read => {
+                Err(not_permitted(name, "read"))
+            }
+            Target::Host(handler) => {
+                let host = self.environment.host.as_ref();
+                let value = host.and_then(|h| h.read_handler(&handler.name));
+                value.ok_or_else(|| not_permitted(name, "read"))
+            }
             Target::Element(index, handler) => self
                 .read_of(index, &handler.name, param)
                 .map_err(|e| e.named(name)),
@@ -252,8 +275,7 @@ impl Engine {
         match handler {
             "class" => return Ok(self.plan.flat.elements[index].class.to_string()),
             "name" => return Ok(slot.name.clone()),
-            "config" if slot.config.is_empty() => return Ok(String::new()),
-            "config" => return Ok(format!("{}\n", slot.config)),
+            "config" => return Ok(slot.config.clone()),
             "ports" => return Ok(self.ports_text(index)),
             "handlers" => return Ok(self.handlers_text(index)),
             "scheduled" if self.is_of_task(index, handler) => {
@@ -318,7 +340,16 @@ impl Engine {
         match self.find(name)? {
             Target::Global(global) if global.is_writable() => Ok(Prepared::Global(global)),
             Target::Global(_) => Err(not_permitted(name, "written")),
-            Target::Element(_, handler) if !handler.write => Err(not_permitted(name, "written")),
+            Target::Host(handler) | Target::Element(_, handler) if !handler.write => {
+                Err(not_permitted(name, "written"))
+            }
+            Target::Host(handler) => {
+                let host = self.environment.host.as_ref();
+                let checked = host.map_or(Ok(()), |h| h.check_write(&handler.name, text));
+                checked.map_err(reject)?;
+                let (name, value) = (handler.name, text.to_string());
+                Ok(Prepared::Host { name, value })
+            }
             Target::Element(index, handler) => self
                 .prepare_element(index, &handler.name, text.trim())
                 .map_err(|e| e.named(name)),
@@ -352,6 +383,11 @@ impl Engine {
     fn commit(&mut self, write: Prepared) {
         match write {
             Prepared::Global(global) => global.write(self),
+            Prepared::Host { name, value } => {
+                if let Some(host) = self.environment.host.clone() {
+                    host.write_handler(&name, &value);
+                }
+            }
             Prepared::Tickets { index, tickets } => self.tasks.set_tickets(index, tickets),
             Prepared::Element {
                 index,

@@ -43,7 +43,7 @@ pub use device::Device;
 #[cfg(any(test, feature = "test-device"))]
 pub use device::MemoryDevice;
 pub use element::{AsAny, Change, Element, Out, Signal, View};
-pub use environment::{Environment, Host, Limits};
+pub use environment::{ControlAddress, ControlSocket, DeviceRequest, Environment, Host, Limits};
 pub use error::HandlerError;
 pub use handlers::{COMMON, HandlerInfo};
 pub use names::{Named, Names};

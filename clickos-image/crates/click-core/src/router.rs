@@ -93,6 +93,23 @@ impl Router {
         self.engine.environment.devices = devices;
     }
 
+    /// Checks a configuration without starting its elements; returns it flat.
+    ///
+    /// # Errors
+    /// As `build`, but for what elements find when they start.
+    pub fn check(
+        sources: Sources,
+        registry: &Registry,
+        environment: Environment,
+        variables: &[(String, String)],
+    ) -> Result<String, Vec<ConfigError>> {
+        let pool = PacketPool::new(environment.limits.packet_buffers);
+        let globals = Scope::global(variables);
+        let assembled = assemble(sources, registry, environment, &globals, pool, 0);
+        let engine = assembled.map_err(|(errors, _)| errors)?;
+        Ok(engine.plan.flat.to_string())
+    }
+
     /// Replaces the configuration and keeps queues and counters of elements with the same name and class.
     ///
     /// # Errors

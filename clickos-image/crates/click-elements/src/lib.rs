@@ -15,6 +15,7 @@ mod flow_key;
 mod flows;
 mod header_check;
 mod icmp_encap;
+mod interface;
 mod ip_header_check;
 mod ip_options;
 mod ip_packet;

@@ -19,8 +19,6 @@ pub struct FlatElement {
     pub config: String,
     /// Where it was declared.
     pub place: Place,
-    /// It is connected to something unknown, which was reported.
-    pub incomplete: bool,
 }
 
 /// One connection: output port to input port.

@@ -42,7 +42,6 @@ pub fn flatten(
     let scope = globals.enter(0, Vec::new(), &body.defines);
     flattener.body(&body, "", &scope, 0);
     drop(body);
-    flattener.mark_incomplete();
     let connections = flattener.dissolve();
     Flat {
         elements: flattener.elements,
@@ -178,7 +177,6 @@ impl<'a> Flattener<'_, 'a> {
             class: known.or_insert_with(|| class.into()).clone(),
             config,
             place,
-            incomplete: false,
         });
         self.node(Node::Element(narrow(self.elements.len() - 1)))
     }
@@ -236,18 +234,6 @@ impl<'a> Flattener<'_, 'a> {
                 let port = used - 1;
                 let message = format!("'{}' has no {kind} {port}, it has {has} {kind}s", of.name);
                 self.errors.add(of.place, message);
-            }
-        }
-    }
-
-    /// Marks elements that are connected to something unknown.
-    fn mark_incomplete(&mut self) {
-        for link in &self.links {
-            match (self.nodes[link.from().0], self.nodes[link.to().0]) {
-                (Node::Element(e), Node::Unknown) | (Node::Unknown, Node::Element(e)) => {
-                    self.elements[e as usize].incomplete = true;
-                }
-                _ => {}
             }
         }
     }

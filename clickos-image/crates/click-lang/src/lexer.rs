@@ -110,7 +110,9 @@ impl<'a> Lexer<'a> {
         };
         let name = body[digits..].trim();
         let at = self.place();
-        let file = name.starts_with('"').then(|| text::unquote(name));
+        // flags may follow the name
+        let (word, _) = text::shift_word(name);
+        let file = word.starts_with('"').then(|| text::unquote(&word));
         self.errors.directive(Directive { at, line, file });
     }
 

@@ -232,6 +232,10 @@ impl<'a> Parser<'a> {
     }
 
     fn chain(&mut self, nested: bool) -> Parsed<Vec<Step<'a>>> {
+        if !nested && matches!(self.kind(), Kind::Arrow | Kind::PairArrow) {
+            let arrow = *self.peek();
+            return self.fail(arrow.place, format!("syntax error near '{}'", arrow.text));
+        }
         let mut steps: Vec<Step<'a>> = Vec::new();
         loop {
             let terms = self.terms(nested, steps.is_empty())?;

@@ -2,13 +2,13 @@
 //! Syntax tree to bodies: every class and element name is looked up where it stands.
 mod declare;
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::ast::{Arrow, ClassRef, Config, Ports, Statement, Step, Term, What};
-use crate::body::{Body, Class, Group};
+use crate::body::{Body, Class, End, Group, Member};
 use crate::error::{Errors, Limits};
 use crate::flat::Requirement;
 use crate::parser::{Parser, is_too_long};
@@ -25,6 +25,10 @@ pub trait Classes {
     fn unavailable(&self, name: &str) -> Option<&str>;
     /// All names, for suggestions.
     fn names(&self) -> Vec<&str>;
+    /// Whether any name is taken for a class where it is first used as one.
+    fn takes_any(&self) -> bool {
+        false
+    }
 }
 
 /// The file's body and what it requires.
@@ -49,6 +53,7 @@ pub fn resolve<'a>(
         errors,
         scope: BTreeMap::new(),
         undo: Vec::new(),
+        taken: BTreeSet::new(),
         requirements: Vec::new(),
         provided: Vec::new(),
         files: Vec::new(),
@@ -56,6 +61,9 @@ pub fn resolve<'a>(
     };
     if !is_too_long(sources.text(), limits, resolver.errors) {
         resolver.read_file(0, &mut body);
+        for index in sources.appended() {
+            resolver.read_file(*index, &mut body);
+        }
     }
     body.finish();
     Resolved {
@@ -73,6 +81,8 @@ struct Resolver<'r, 'a> {
     scope: BTreeMap<&'a str, Class<'a>>,
     /// What the scope was, to leave a compound.
     undo: Vec<(&'a str, Option<Class<'a>>)>,
+    /// Unknown names that were taken for classes.
+    taken: BTreeSet<&'a str>,
     requirements: Vec<Requirement>,
     provided: Vec<String>,
     /// The files read so far; each is read once.
@@ -150,8 +160,19 @@ impl<'a> Resolver<'_, 'a> {
         if let Some(class) = self.scope.get(name) {
             return Some(class.clone());
         }
-        let known = self.classes.knows(name) || self.classes.unavailable(name).is_some();
+        let known = self.classes.knows(name)
+            || self.classes.unavailable(name).is_some()
+            || self.taken.contains(name);
         known.then_some(Class::Native(name))
+    }
+
+    /// An unknown class, if there is to be one.
+    fn take(&mut self, name: &'a str) -> Option<Class<'a>> {
+        if !self.classes.takes_any() {
+            return None;
+        }
+        self.taken.insert(name);
+        Some(Class::Native(name))
     }
 
     fn set_class(&mut self, name: &'a str, class: Class<'a>) {
@@ -168,7 +189,10 @@ impl<'a> Resolver<'_, 'a> {
         }
     }
 
-    fn unknown_class(&mut self, name: &str, what: &str, place: Place) -> Class<'a> {
+    fn unknown_class(&mut self, name: &'a str, what: &str, place: Place) -> Class<'a> {
+        if let Some(class) = self.take(name) {
+            return class;
+        }
         let hint = self.hint(name, &Body::default());
         self.errors.add(place, format!("{what} '{name}'{hint}"));
         Class::Unknown
@@ -185,7 +209,7 @@ impl<'a> Resolver<'_, 'a> {
     }
 
     fn chain(&mut self, steps: &[Step<'a>], body: &mut Body<'a>) {
-        let mut left: Option<(Vec<Ends>, Arrow, Place)> = None;
+        let mut left: Option<(Place, Vec<Ends>, Arrow, Place)> = None;
         for (index, step) in steps.iter().enumerate() {
             let ends = self.terms(&step.terms, body, steps.len() == 1, index == 0);
             let Some(ends) = ends else {
@@ -193,40 +217,42 @@ impl<'a> Resolver<'_, 'a> {
                 continue;
             };
             match left.take() {
-                Some((outputs, arrow, place)) => self.connect(&outputs, &ends, arrow, place, body),
+                Some((from, outputs, arrow, place)) => {
+                    let made = self.pairs(&outputs, &ends, arrow, body);
+                    match made {
+                        Ok(list) => list.iter().for_each(|(f, t)| body.link(*f, *t, place)),
+                        Err(message) => self.errors.add(from, message),
+                    }
+                }
                 None if index == 0 => self.check_useless(step, &ends, false),
                 None => {}
             }
             match step.arrow {
-                Some((arrow, place)) => left = Some((ends, arrow, place)),
+                Some((arrow, place)) => left = Some((step.terms[0].place, ends, arrow, place)),
                 None => self.check_useless(step, &ends, true),
             }
         }
     }
 
-    fn connect(
-        &mut self,
+    /// The connections that an arrow makes.
+    fn pairs(
+        &self,
         outputs: &[Ends],
         inputs: &[Ends],
         arrow: Arrow,
-        place: Place,
-        body: &mut Body<'a>,
-    ) {
+        body: &Body<'a>,
+    ) -> Result<Vec<(End, End)>, String> {
         let outputs: Vec<_> = outputs.iter().map(Ends::output_side).collect();
         let inputs: Vec<_> = inputs.iter().map(Ends::input_side).collect();
         let limit = self.limits.connections;
-        match pairs(&outputs, &inputs, arrow, self.limits.ports) {
-            Ok(list) if body.links.len() + list.len() <= limit => {
-                list.iter().for_each(|(f, t)| body.link(*f, *t, place));
-            }
-            Ok(_) => self
-                .errors
-                .add(place, format!("more than {limit} connections")),
-            Err(message) => self.errors.add(place, message),
+        let list = pairs(&outputs, &inputs, arrow, self.limits.ports)?;
+        if body.links.len() + list.len() > limit {
+            return Err(format!("more than {limit} connections"));
         }
+        Ok(list)
     }
 
-    /// Ports at an end of a chain that nothing is connected to.
+    /// Reports ports at an end of a chain.
     fn check_useless(&mut self, step: &Step<'_>, ends: &[Ends], outputs: bool) {
         let named = |e: &&Ends| {
             if outputs {
@@ -336,10 +362,13 @@ impl<'a> Resolver<'_, 'a> {
         place: Place,
     ) -> Option<usize> {
         let raw = config.map_or("", |c| c.raw);
-        let anonymous_of = self.class(name);
+        let mut anonymous_of = self.class(name);
         if let (Some(member), None) = (body.find(name), &anonymous_of) {
             self.check_reference(name, &body.members[member], class, config, place);
             return Some(member);
+        }
+        if class.is_none() && anonymous_of.is_none() {
+            anonymous_of = self.take(name);
         }
         match (anonymous_of, class) {
             (Some(_), Some(_)) => {
@@ -357,7 +386,7 @@ impl<'a> Resolver<'_, 'a> {
             (None, None) => {
                 let is_class = config.is_some() || name.starts_with(|c: char| c.is_uppercase());
                 let what = if is_class {
-                    "unknown element class"
+                    "undeclared element or unknown class"
                 } else {
                     "undeclared element"
                 };
@@ -375,7 +404,7 @@ impl<'a> Resolver<'_, 'a> {
     fn check_reference(
         &mut self,
         name: &str,
-        member: &crate::body::Member<'a>,
+        member: &Member<'a>,
         class: Option<Class<'a>>,
         config: Option<Config<'a>>,
         place: Place,

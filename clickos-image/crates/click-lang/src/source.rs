@@ -56,6 +56,8 @@ struct Inclusion {
 pub struct Sources {
     files: Vec<File>,
     inclusions: Vec<Inclusion>,
+    /// Files that belong to the configuration, read behind its own.
+    appended: Vec<usize>,
 }
 
 /// Finds the library `name` for the file `from`: its path and its text, or why there is none.
@@ -75,12 +77,25 @@ impl Sources {
         Self {
             files: [file].into(),
             inclusions: Vec::new(),
+            appended: Vec::new(),
         }
     }
 
     /// The configuration's own text.
     pub fn text(&self) -> &str {
         &self.files[0].text
+    }
+
+    /// Adds a text that is read behind the configuration's own.
+    pub fn append(&mut self, name: &str, text: String) {
+        let (name, base) = (name.to_string(), self.end());
+        self.appended.push(self.files.len());
+        self.files.push(File { name, text, base });
+    }
+
+    /// The files that were appended.
+    pub(crate) fn appended(&self) -> &[usize] {
+        &self.appended
     }
 
     /// Reads the libraries that the configuration requires, and those they require.

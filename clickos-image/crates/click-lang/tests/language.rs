@@ -239,6 +239,7 @@ fn one_mistake_is_one_error() {
     let got = errors("a :: Zebra(1); Zebra(2) -> Zebra -> a; x -> x -> a(3)");
     assert_eq!(got.len(), 3, "{got:#?}");
     assert!(got[2].ends_with("undeclared element 'x'"), "{got:#?}");
+    assert!(got[1].ends_with("unknown class 'Zebra'"), "{got:#?}");
 }
 
 #[test]
@@ -303,7 +304,7 @@ fn libraries_are_read_once_and_errors_name_them() {
 #[test]
 fn places_behind_directives() {
     let got =
-        errors("a :: Null(\n# 100 \"f\"\n1);\nb :: Zebra; # 3\nc;\n#line 7\nd;\n# 1 \"\"\ne;");
+        errors("a :: Null(\n# 100 \"f\"\n1);\nb :: Zebra; # 3\nc;\n#line 7\nd;\n# 1 \"\" 2\ne;");
     let places: Vec<&str> = got.iter().map(|e| e.split(": ").next().unwrap()).collect();
     assert_eq!(
         places,

@@ -1,12 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The files and the standard output that scripts use.
+//! What a router reaches of this machine: files, standard output, sockets, signals, time.
+use std::cell::{Cell, RefCell};
 use std::fs::{self, OpenOptions};
-use std::io::{Read, Write, stdin, stdout};
+use std::io::{Read, Write, stderr, stdin, stdout};
+use std::rc::{Rc, Weak};
 
-use click_core::Host;
+use click_core::class::{Handler, read_write, write};
+use click_core::{ConfigError, ControlSocket, Device, DeviceRequest, Host};
 
-/// This machine.
-pub struct Machine;
+use crate::clock::Clock;
+use crate::control::Listeners;
+use crate::packet_socket::PacketSocket;
+use crate::report::report_notice;
+use crate::signals::{Signals, kill};
+
+/// This machine, and the program around the router.
+pub struct Machine {
+    /// The time the router runs in.
+    pub clock: Clock,
+    /// The sockets its elements listen on.
+    pub listeners: RefCell<Listeners>,
+    /// The signals its elements wait for.
+    pub signals: RefCell<Signals>,
+    /// The network interfaces they opened.
+    devices: RefCell<Vec<Weak<RefCell<PacketSocket>>>>,
+    /// A configuration that a handler asks for.
+    pub wanted: RefCell<Option<String>>,
+    /// Whether a handler may ask for one.
+    pub reconfigurable: bool,
+    /// Whether notices of elements are printed.
+    pub notices: Cell<bool>,
+}
+
+impl Machine {
+    /// A machine with nothing open.
+    pub fn new(clock: Clock, reconfigurable: bool, notices: bool) -> Self {
+        Self {
+            clock,
+            listeners: RefCell::default(),
+            signals: RefCell::default(),
+            devices: RefCell::default(),
+            wanted: RefCell::default(),
+            reconfigurable,
+            notices: Cell::new(notices),
+        }
+    }
+
+    /// The network interfaces that are open.
+    pub fn devices(&self) -> Vec<Rc<RefCell<PacketSocket>>> {
+        self.devices.borrow_mut().retain(|d| d.strong_count() > 0);
+        self.devices
+            .borrow()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect()
+    }
+
+    /// Forgets what elements asked for that are not there any more.
+    pub fn keep_elements(&self, is_kept: impl Fn(&str) -> bool) {
+        self.listeners.borrow_mut().keep(&is_kept);
+        self.signals.borrow_mut().keep(&is_kept);
+    }
+}
+
+const WITHOUT_HOTCONFIG: [Handler; 1] = [read_write("timewarp")];
+const WITH_HOTCONFIG: [Handler; 2] = [read_write("timewarp"), write("hotconfig")];
+
+/// A factor of time's speed; `nowait` is 0.
+fn warp(value: &str) -> Option<f64> {
+    match value {
+        "nowait" | "simulation" => Some(0.0),
+        number => number
+            .parse()
+            .ok()
+            .filter(|f: &f64| *f >= 0.0 && f.is_finite()),
+    }
+}
 
 impl Host for Machine {
     fn print(&self, text: &str) {
@@ -37,5 +106,70 @@ impl Host for Machine {
         opened
             .and_then(|mut file| file.write_all(data))
             .map_err(|e| format!("{path}: {e}"))
+    }
+
+    fn notice(&self, notice: &ConfigError) -> bool {
+        if self.notices.get() {
+            // nobody is left to be told when standard error is closed
+            let _ = writeln!(stderr(), "{}", report_notice(notice));
+        }
+        true
+    }
+
+    fn listen(&self, socket: &ControlSocket) -> Result<String, String> {
+        self.listeners.borrow_mut().listen(socket)
+    }
+
+    fn open_device(&self, request: &DeviceRequest) -> Result<Rc<RefCell<dyn Device>>, String> {
+        let device = Rc::new(RefCell::new(PacketSocket::open(request)?));
+        if request.receives {
+            self.devices.borrow_mut().push(Rc::downgrade(&device));
+        }
+        Ok(device)
+    }
+
+    fn watch_signal(&self, element: &str, signal: &str) -> Result<(), String> {
+        self.signals.borrow_mut().watch(element, signal)
+    }
+
+    fn forget_signals(&self, element: &str) {
+        self.signals.borrow_mut().keep(|name| name != element);
+    }
+
+    fn kill(&self, signal: &str, process: &str) -> Result<(), String> {
+        kill(signal, process)
+    }
+
+    fn process(&self) -> u32 {
+        std::process::id()
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        if self.reconfigurable {
+            &WITH_HOTCONFIG
+        } else {
+            &WITHOUT_HOTCONFIG
+        }
+    }
+
+    fn read_handler(&self, name: &str) -> Option<String> {
+        (name == "timewarp").then(|| self.clock.warp().to_string())
+    }
+
+    fn check_write(&self, name: &str, value: &str) -> Result<(), String> {
+        if name == "timewarp" && warp(value.trim()).is_none() {
+            let got = value.escape_debug();
+            return Err(format!(
+                "expected a factor of at least 0, or nowait, got \"{got}\""
+            ));
+        }
+        Ok(())
+    }
+
+    fn write_handler(&self, name: &str, value: &str) {
+        match name {
+            "timewarp" => self.clock.set_warp(warp(value.trim()).unwrap_or(1.0)),
+            _ => *self.wanted.borrow_mut() = Some(value.to_string()),
+        }
     }
 }

@@ -2,13 +2,17 @@
 //! What the programs `click`, `click-flatten`, `click-check` and `click-pretty` share.
 #![forbid(unsafe_code)]
 
+pub mod any_class;
 mod archive;
 mod clock;
-mod control;
+pub mod control;
 mod host;
 pub mod library;
 pub mod options;
+mod packet_socket;
+pub mod pretty;
 pub mod report;
 mod service;
 pub mod session;
+pub mod signals;
 mod vif;

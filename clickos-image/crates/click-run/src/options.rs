@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The command line; options have the names of Click's user-level driver.
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Parser};
+use click_core::text;
+
+use crate::clock::Clock;
 
 /// Runs Click configurations.
 ///
 /// Exit status: 0 if the configuration ran (or is right, with --check), 1 if not,
 /// 2 for a wrong command line; with --exit-handler what the handler says.
 #[derive(Debug, Parser)]
-#[command(name = "click", version, disable_help_flag = true)]
+#[command(
+    name = "click",
+    version,
+    disable_help_flag = true,
+    disable_version_flag = true
+)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an option of the command line"
@@ -39,29 +48,41 @@ pub struct Options {
     #[arg(short, long)]
     pub time: bool,
 
-    /// Do not print warnings
+    /// Do not print warnings and other messages about the configuration
     #[arg(short = 'w', long)]
     pub no_warnings: bool,
+
+    /// Print them (the default)
+    #[arg(long, overrides_with = "no_warnings")]
+    warnings: bool,
 
     /// Write the flat configuration to FILE ("-" is standard output)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
     /// Answer the ControlSocket protocol on a port of the loopback address; PORT+ takes the next free one
-    #[arg(short = 'p', long = "port", value_name = "PORT[+]")]
+    #[arg(short = 'p', long = "port", value_name = "PORT[+]", value_parser = port)]
     pub ports: Vec<String>,
 
     /// Answer the ControlSocket protocol on a UNIX socket
     #[arg(short = 'u', long = "unix-socket", value_name = "FILE")]
-    pub unix_sockets: Vec<PathBuf>,
+    pub unix_sockets: Vec<String>,
 
     /// Allow the configuration to be replaced through the handler hotconfig
     #[arg(short = 'R', long)]
     pub allow_reconfigure: bool,
 
+    /// Search these folders for required libraries instead of those of CLICKPATH
+    #[arg(short = 'C', long, value_name = "PATH")]
+    pub clickpath: Option<PathBuf>,
+
     /// Accepted for scripts written for Click; a router runs on one thread
     #[arg(short = 'j', long, value_name = "N")]
     pub threads: Option<u32>,
+
+    /// Accepted for scripts written for Click, as --threads
+    #[arg(short = 'a', long, visible_alias = "cpu", num_args = 0..=1, require_equals = true, value_name = "N")]
+    pub affinity: Option<Option<u32>>,
 
     /// Only check that the configuration is right
     #[arg(long)]
@@ -72,12 +93,12 @@ pub struct Options {
     pub guest: bool,
 
     /// With --check: how many devices (vifs) there are
-    #[arg(long, value_name = "N", default_value_t = 16, requires = "check")]
+    #[arg(long, value_name = "N", default_value_t = 16)]
     pub vifs: u32,
 
-    /// Run in simulated time: waiting takes none
-    #[arg(long)]
-    pub simtime: bool,
+    /// Run in simulated time, beginning at this second: waiting takes none
+    #[arg(long, visible_alias = "simulation-time", num_args = 0..=1, require_equals = true, value_name = "SECONDS")]
+    pub simtime: Option<Option<f64>>,
 
     /// Seed of random numbers
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
@@ -87,12 +108,61 @@ pub struct Options {
     #[arg(long, action = ArgAction::Help)]
     help: Option<bool>,
 
+    /// Print the version
+    #[arg(short = 'v', long, action = ArgAction::Version)]
+    version: Option<bool>,
+
     /// The configuration's file, and variables it may use
     #[arg(value_name = "FILE | NAME=VALUE")]
     pub rest: Vec<String>,
 }
 
+/// A port as ControlSocket takes it.
+fn port(text: &str) -> Result<String, String> {
+    let digits = text.strip_suffix('+').unwrap_or(text);
+    match digits.parse::<u16>() {
+        Ok(_) => Ok(text.to_string()),
+        Err(_) => Err("expected a port or PORT+".to_string()),
+    }
+}
+
 impl Options {
+    /// The elements that the command line adds to a configuration: a control socket each.
+    pub fn own_elements(&self) -> String {
+        let tcp = self.ports.iter().map(|port| format!("TCP, {port}"));
+        let unix = self.unix_sockets.iter();
+        let unix = unix.map(|path| format!("UNIX, {}", text::quote(path)));
+        let mut own = String::new();
+        for (number, config) in tcp.chain(unix).enumerate() {
+            let suffix = if number > 0 {
+                format!("@{number}")
+            } else {
+                String::new()
+            };
+            let _ = writeln!(
+                own,
+                "click_driver@@ControlSocket{suffix} :: ControlSocket({config});"
+            );
+        }
+        own
+    }
+
+    /// Where simulated time begins, if it is wanted.
+    ///
+    /// # Errors
+    /// That is not a time.
+    pub fn simulated_from(&self) -> Result<Option<f64>, String> {
+        match self
+            .simtime
+            .map(|start| start.unwrap_or_else(Clock::usual_start_s))
+        {
+            Some(start) if !(0.0..1e10).contains(&start) => {
+                Err(format!("--simtime: expected seconds, got {start}"))
+            }
+            start => Ok(start),
+        }
+    }
+
     /// The variables among the remaining arguments.
     pub fn variables(&self) -> Vec<(String, String)> {
         let split = self.rest.iter().filter_map(|arg| arg.split_once('='));

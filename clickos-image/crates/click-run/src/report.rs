@@ -29,6 +29,13 @@ pub fn report(errors: &[ConfigError]) -> String {
     lines.join("\n")
 }
 
+/// What an element has to say that is no error, under its heading.
+pub fn report_notice(notice: &ConfigError) -> String {
+    let lines: Vec<String> = notice.message.lines().map(|l| format!("  {l}")).collect();
+    let heading = heading_of(notice).unwrap_or_default();
+    format!("{heading}\n{}", lines.join("\n"))
+}
+
 /// All errors in full, for programs: `FILE:LINE:COLUMN: ELEMENT: MESSAGE`.
 pub fn listed(errors: &[ConfigError]) -> String {
     let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();

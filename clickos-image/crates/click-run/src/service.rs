@@ -3,21 +3,27 @@
 use click_core::{HandlerError, Registry, Router};
 
 use crate::control::Service;
+use crate::host::Machine;
+use crate::library::Reader;
+use crate::report::report;
 
 /// The router at a time.
 pub struct Handlers<'a> {
     /// The router.
     pub router: &'a mut Router,
-    /// What a new configuration may use; `None` if there is to be none.
-    pub registry: Option<&'a Registry>,
-    /// The time.
-    pub now_ns: u64,
+    /// What a new configuration may use.
+    pub registry: &'a Registry,
+    /// How new configurations are completed.
+    pub reader: &'a Reader,
+    /// What the router reaches.
+    pub machine: &'a Machine,
 }
 
-/// Handlers that reach files: for configurations, not for peers.
-const PRIVATE: [&str; 2] = ["cat", "catq"];
+/// Handlers that reach files and processes: for configurations, not for peers.
+const PRIVATE: [&str; 3] = ["cat", "catq", "kill"];
 
-fn failure(error: &HandlerError) -> (u16, String) {
+/// Code and text of a refusal.
+fn failure(error: &HandlerError, what: &str) -> (u16, String) {
     let name = error.name();
     let text = match error {
         HandlerError::NoSuchElement { .. } => {
@@ -25,6 +31,9 @@ fn failure(error: &HandlerError) -> (u16, String) {
             format!("No element named '{element}'")
         }
         HandlerError::NoSuchHandler { .. } => format!("No handler named '{name}'"),
+        HandlerError::Rejected { message, .. } => {
+            format!("{what} handler '{name}' error:\n{message}")
+        }
         other => other.to_string(),
     };
     (error.code(), text)
@@ -38,46 +47,71 @@ fn public(name: &str) -> Result<(), (u16, String)> {
     Ok(())
 }
 
+impl Handlers<'_> {
+    /// Replaces the configuration.
+    ///
+    /// # Errors
+    /// What is wrong with it, a line each; the old one keeps running then.
+    pub fn swap(&mut self, text: &str) -> Result<(), String> {
+        let sources = self.reader.complete("hotconfig", text.to_string());
+        let now = self.machine.clock.now_ns();
+        let swapped = self.router.hotswap_from(sources, self.registry, now);
+        let elements = self.elements();
+        self.machine
+            .keep_elements(|name| elements.iter().any(|e| e == name));
+        swapped.map_err(|errors| report(&errors))
+    }
+
+    fn elements(&mut self) -> Vec<String> {
+        let now = self.machine.clock.now_ns();
+        let list = self
+            .router
+            .read_handler("list", "", now)
+            .unwrap_or_default();
+        let list = String::from_utf8_lossy(&list).into_owned();
+        list.lines().skip(1).map(str::to_string).collect()
+    }
+}
+
 impl Service for Handlers<'_> {
     fn read(&mut self, name: &str, param: &str) -> Result<Vec<u8>, (u16, String)> {
         public(name)?;
-        let value = self.router.read_handler(name, param, self.now_ns);
-        value.map_err(|e| failure(&e))
+        let now = self.machine.clock.now_ns();
+        let value = self.router.read_handler(name, param, now);
+        value.map_err(|e| failure(&e, "Read"))
     }
 
     fn write(&mut self, name: &str, value: &[u8]) -> Result<(), (u16, String)> {
-        if name != "hotconfig" {
-            let written = self.router.write_handlers(&[(name, value)], self.now_ns);
-            return written.map_err(|e| failure(&e));
+        let now = self.machine.clock.now_ns();
+        let written = self.router.write_handlers(&[(name, value)], now);
+        written.map_err(|e| failure(&e, "Write"))?;
+        // a peer that asks for a configuration is told what is wrong with it
+        match self.machine.wanted.take() {
+            Some(text) => self.swap(&text).map_err(|errors| {
+                let text = format!("Write handler '{name}' error:\n{errors}");
+                (520, text)
+            }),
+            None => Ok(()),
         }
-        self.check(name, true)?;
-        let registry = self.registry.ok_or((530, String::new()))?;
-        let text = std::str::from_utf8(value).map_err(|e| (520, e.to_string()))?;
-        let swapped = self
-            .router
-            .hotswap("hotconfig", text, registry, self.now_ns);
-        swapped.map_err(|errors| {
-            let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            (520, lines.join("\n"))
-        })
     }
 
     fn check(&mut self, name: &str, write: bool) -> Result<(), (u16, String)> {
         public(name)?;
-        if name == "hotconfig" {
-            return match (write, self.registry) {
-                (true, Some(_)) => Ok(()),
-                _ => Err((
-                    530,
-                    "hotconfig: the program was started without -R".to_string(),
-                )),
-            };
-        }
         let handlers = self.router.handlers();
         match handlers.iter().find(|h| h.name == name) {
             Some(h) if (write && h.write) || (!write && h.read) => Ok(()),
-            Some(_) => Err((530, format!("Permission denied for '{name}'"))),
+            Some(_) if write => Err((511, format!("Handler '{name}' not writable"))),
+            Some(_) => Err((511, format!("Handler '{name}' not readable"))),
             None => Err((511, format!("No handler named '{name}'"))),
         }
+    }
+
+    fn element(&mut self, number: usize) -> Option<String> {
+        let elements = self.elements();
+        elements.get(number.checked_sub(1)?).cloned()
+    }
+
+    fn say(&mut self, text: &str) {
+        eprintln!("{text}");
     }
 }

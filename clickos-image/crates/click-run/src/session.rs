@@ -4,20 +4,18 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Write, stderr, stdout};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use click_core::{Device, Environment, Limits, Progress, Registry, Router, Sources};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::host::Machine;
-use crate::library;
+use crate::library::{Reader, limits};
 use crate::options::Options;
 use crate::report::{listed, report};
 use crate::service::Handlers;
@@ -29,48 +27,56 @@ use crate::vif::UnpluggedVif;
 /// What went wrong, ready to be printed.
 pub fn run(options: &Options) -> Result<ExitCode, String> {
     let file = options.source()?;
-    let sources = library::read(options.expression.as_deref(), file.as_deref())?;
-    let mut clock = Clock::new(options.simtime);
-    let mut router = build(options, sources, &clock)?;
-    if let Some(path) = &options.output {
-        write_to(path, &router.flat_text())?;
-    }
+    let reader = Reader::new(options.clickpath.as_deref(), options.own_elements());
+    let sources = reader.read(options.expression.as_deref(), file.as_deref())?;
+    let clock = Clock::new(options.simulated_from()?);
+    let machine = Machine::new(clock, options.allow_reconfigure, !options.no_warnings);
+    let machine = Rc::new(machine);
     if options.check {
-        return Ok(ExitCode::SUCCESS);
+        return check(options, sources, &machine);
+    }
+    let router = build(options, sources, &machine)?;
+    let mut session = Session {
+        machine,
+        router,
+        registry: registry(options),
+        reader,
+        control: Control::default(),
+    };
+    if let Some(path) = &options.output {
+        write_to(path, &session.router.flat_text())?;
     }
     let start = Instant::now();
-    let mut control = listen(options)?;
     if !options.quit {
-        let stop = stop_signal()?;
-        drive(options, &mut router, &mut clock, &mut control, &stop);
+        session.machine.signals.borrow_mut().catch_stopping()?;
+        session.drive();
     }
     if options.time {
         eprintln!("{:.6}s", start.elapsed().as_secs_f64());
     }
-    print_handlers(options, &mut router, &clock)?;
-    exit_code(options, &mut router, &clock)
+    session.finish(options)
 }
 
-fn environment(options: &Options) -> Environment {
+fn environment(options: &Options, machine: &Rc<Machine>) -> Environment {
     let vif = |devid| -> Rc<RefCell<dyn Device>> { Rc::new(RefCell::new(UnpluggedVif { devid })) };
     let vifs = if options.check { options.vifs } else { 0 };
+    let limits = limits();
     Environment {
         devices: (0..vifs)
             .map(|devid| (devid, vif(devid)))
             .collect::<BTreeMap<_, _>>(),
-        host: if options.guest {
-            None
-        } else {
-            Some(Rc::new(Machine))
-        },
+        host: (!options.guest).then(|| -> Rc<dyn click_core::Host> { machine.clone() }),
         console: Rc::new(|line| {
             // nobody is left to be told when standard error is closed
             let _ = writeln!(stderr(), "{line}");
         }),
         limits: Limits {
+            config_bytes: limits.config_bytes,
+            elements: limits.elements,
+            connections: limits.connections,
+            ports: limits.ports,
             console_lines_per_s: u32::MAX,
             packet_buffers: 1 << 20,
-            flows: 1 << 23,
             ..Limits::default()
         },
         seed: options.random_seed,
@@ -91,68 +97,184 @@ fn registry(options: &Options) -> Registry {
     }
 }
 
-fn build(options: &Options, sources: Sources, clock: &Clock) -> Result<Router, String> {
+fn build(options: &Options, sources: Sources, machine: &Rc<Machine>) -> Result<Router, String> {
     let (registry, variables) = (registry(options), options.variables());
-    let now_ns = clock.now_ns();
-    let built = Router::build_from(sources, &registry, environment(options), &variables, now_ns);
-    let told = if options.check { listed } else { report };
-    built.map_err(|errors| told(&errors))
+    let environment = environment(options, machine);
+    let now_ns = machine.clock.now_ns();
+    let built = Router::build_from(sources, &registry, environment, &variables, now_ns);
+    built.map_err(|errors| report(&errors))
 }
 
-fn listen(options: &Options) -> Result<Control, String> {
-    let mut control = Control::default();
-    options
-        .ports
-        .iter()
-        .try_for_each(|port| control.listen_tcp(port))?;
-    options
-        .unix_sockets
-        .iter()
-        .try_for_each(|path| control.listen_unix(path))?;
-    Ok(control)
-}
-
-/// What SIGINT and SIGTERM set: the program ends as if the router had stopped.
-fn stop_signal() -> Result<Arc<AtomicBool>, String> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))
-            .map_err(|e| format!("signal {signal}: {e}"))?;
+/// All errors in full. A guest's elements are started too: they reach nothing here.
+fn check(options: &Options, sources: Sources, machine: &Rc<Machine>) -> Result<ExitCode, String> {
+    let (registry, variables) = (registry(options), options.variables());
+    let environment = environment(options, machine);
+    let checked = if options.guest {
+        Router::build_from(sources, &registry, environment, &variables, 0).map(|r| r.flat_text())
+    } else {
+        Router::check(sources, &registry, environment, &variables)
+    };
+    let flat = checked.map_err(|errors| listed(&errors))?;
+    match &options.output {
+        Some(path) => write_to(path, &flat).map(|()| ExitCode::SUCCESS),
+        None => Ok(ExitCode::SUCCESS),
     }
-    Ok(stop)
 }
 
 /// Slices of a busy router between looks at the control sockets.
 const SLICES_PER_POLL: u32 = 64;
 
-/// Runs until an element or a signal stops the router, or nothing can happen any more in simulated time.
-fn drive(
-    options: &Options,
-    router: &mut Router,
-    clock: &mut Clock,
-    control: &mut Control,
-    stop: &AtomicBool,
-) {
-    let registry = options.allow_reconfigure.then(|| registry(options));
-    let mut slices = 0u32;
-    while !router.is_stopped() && !stop.load(Ordering::Relaxed) {
-        let progress = router.run(clock.now_ns());
-        slices = slices.wrapping_add(1);
-        let idle = progress != Progress::Worked;
-        let mut served = false;
-        if control.is_used() && (idle || slices % SLICES_PER_POLL == 0) {
-            served = control.poll(&mut Handlers {
-                router,
-                registry: registry.as_ref(),
-                now_ns: clock.now_ns(),
+/// A router and what is around it.
+struct Session {
+    machine: Rc<Machine>,
+    router: Router,
+    registry: Registry,
+    reader: Reader,
+    control: Control,
+}
+
+impl Session {
+    /// Runs until an element or a signal stops the router, or nothing can happen any more in
+    /// simulated time.
+    fn drive(&mut self) {
+        let mut slices = 0u32;
+        while !self.router.is_stopped() && !self.take_signals() {
+            let progress = self.router.run(self.machine.clock.now_ns());
+            slices = slices.wrapping_add(1);
+            let idle = progress != Progress::Worked;
+            self.take_hotconfig();
+            let served = (idle || slices % SLICES_PER_POLL == 0) && self.serve();
+            if self.router.is_stopped() || served {
+                continue;
+            }
+            match progress {
+                Progress::Idle { until_ns } if !self.wait(until_ns) => return,
+                _ => {}
+            }
+        }
+    }
+
+    fn handlers(&mut self) -> (Handlers<'_>, &mut Control) {
+        let handlers = Handlers {
+            router: &mut self.router,
+            registry: &self.registry,
+            reader: &self.reader,
+            machine: &self.machine,
+        };
+        (handlers, &mut self.control)
+    }
+
+    /// Takes new connections and answers; returns whether there was anything to do.
+    fn serve(&mut self) -> bool {
+        let new = self.machine.listeners.borrow().accept();
+        let (mut handlers, control) = self.handlers();
+        let any = !new.is_empty();
+        for (socket, connection) in new {
+            control.add(&socket, connection, &mut handlers);
+        }
+        control.poll(&mut handlers) || any
+    }
+
+    /// Runs elements that wait for signals; returns whether one asks for the end.
+    fn take_signals(&mut self) -> bool {
+        let raised = self.machine.signals.borrow().take();
+        for element in &raised.elements {
+            let run = format!("{element}.run");
+            let now = self.machine.clock.now_ns();
+            if let Err(error) = self.router.write_handlers(&[(&run, b"")], now) {
+                eprintln!("{error}");
+            }
+        }
+        raised.stop
+    }
+
+    /// A script wrote hotconfig.
+    fn take_hotconfig(&mut self) {
+        let wanted = self.machine.wanted.take();
+        let swapped = wanted.map(|text| self.handlers().0.swap(&text));
+        if let Some(Err(errors)) = swapped {
+            eprintln!("{errors}");
+        }
+    }
+
+    fn wait(&self, until_ns: Option<u64>) -> bool {
+        let listeners = self.machine.listeners.borrow();
+        let devices = self.machine.devices();
+        let devices: Vec<_> = devices.iter().map(|d| d.borrow()).collect();
+        let files: Vec<BorrowedFd<'_>> = listeners
+            .files()
+            .chain(self.control.files())
+            .chain(devices.iter().map(|d| d.file()))
+            .collect();
+        self.machine.clock.wait(until_ns, &files)
+    }
+
+    /// Prints handlers; the exit status.
+    fn finish(&mut self, options: &Options) -> Result<ExitCode, String> {
+        // what is wrong with one handler is told, and the others are printed all the same
+        let printed = self.print_handlers(options);
+        match &options.exit_handler {
+            Some(name) => self.exit_code(name),
+            None if printed => Ok(ExitCode::SUCCESS),
+            None => Ok(ExitCode::FAILURE),
+        }
+    }
+
+    fn read(&mut self, name: &str) -> Result<String, String> {
+        let now = self.machine.clock.now_ns();
+        let value = self.router.read_handler(name, "", now);
+        let value = value.map_err(|e| e.to_string())?;
+        Ok(String::from_utf8_lossy(&value).into_owned())
+    }
+
+    /// The handlers a name means: `*.HANDLER` is that of every element that has it.
+    fn matching(&self, name: &str) -> Vec<String> {
+        let Some(handler) = name.strip_prefix("*.") else {
+            return vec![name.to_string()];
+        };
+        let all = self.router.handlers().into_iter().filter(|h| h.read);
+        all.map(|h| h.name)
+            .filter(|n| n.rsplit_once('.').is_some_and(|(_, own)| own == handler))
+            .collect()
+    }
+
+    /// One handler alone is printed bare, several with their names; false if one cannot be read.
+    fn print_handlers(&mut self, options: &Options) -> bool {
+        let names = options.handlers.iter();
+        let names: Vec<String> = names.flat_map(|name| self.matching(name)).collect();
+        let alone = names.len() == 1 && !options.handlers[0].contains('*');
+        let mut right = true;
+        for name in &names {
+            let printed = self.read(name).and_then(|value| {
+                let newline = if value.is_empty() || value.ends_with('\n') {
+                    ""
+                } else {
+                    "\n"
+                };
+                let text = if alone {
+                    format!("{value}{newline}")
+                } else {
+                    format!("{name}:\n{value}{newline}\n")
+                };
+                write_to(Path::new("-"), &text)
             });
+            if let Err(message) = printed {
+                eprintln!("{message}");
+                right = false;
+            }
         }
-        if router.is_stopped() || served {
-            continue;
-        }
-        match progress {
-            Progress::Idle { until_ns } if !clock.wait(until_ns, control.is_used()) => return,
-            _ => {}
+        right
+    }
+
+    fn exit_code(&mut self, name: &str) -> Result<ExitCode, String> {
+        let value = self.read(name)?;
+        match value.trim() {
+            "true" => Ok(ExitCode::SUCCESS),
+            "false" => Ok(ExitCode::FAILURE),
+            number => match number.parse::<u8>() {
+                Ok(code) => Ok(ExitCode::from(code)),
+                Err(_) => Err(format!("{name}: expected an exit status, got \"{number}\"")),
+            },
         }
     }
 }
@@ -164,57 +286,4 @@ fn write_to(path: &Path, text: &str) -> Result<(), String> {
             .map_err(|e| format!("standard output: {e}"));
     }
     fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
-}
-
-fn read(router: &mut Router, name: &str, clock: &Clock) -> Result<String, String> {
-    let value = router
-        .read_handler(name, "", clock.now_ns())
-        .map_err(|e| e.to_string())?;
-    Ok(String::from_utf8_lossy(&value).into_owned())
-}
-
-/// The handlers a name means: `*.HANDLER` is that of every element that has it.
-fn matching(name: &str, router: &Router) -> Vec<String> {
-    let Some(handler) = name.strip_prefix("*.") else {
-        return vec![name.to_string()];
-    };
-    let all = router.handlers().into_iter().filter(|h| h.read);
-    all.map(|h| h.name)
-        .filter(|n| n.rsplit_once('.').is_some_and(|(_, own)| own == handler))
-        .collect()
-}
-
-/// One handler alone is printed bare, several with their names.
-fn print_handlers(options: &Options, router: &mut Router, clock: &Clock) -> Result<(), String> {
-    let names: Vec<String> = options
-        .handlers
-        .iter()
-        .flat_map(|name| matching(name, router))
-        .collect();
-    for name in &names {
-        let value = read(router, name, clock)?;
-        let newline = if value.ends_with('\n') { "" } else { "\n" };
-        let text = if names.len() == 1 && !options.handlers[0].contains('*') {
-            format!("{value}{newline}")
-        } else {
-            format!("{name}:\n{value}{newline}\n")
-        };
-        write_to(Path::new("-"), &text)?;
-    }
-    Ok(())
-}
-
-fn exit_code(options: &Options, router: &mut Router, clock: &Clock) -> Result<ExitCode, String> {
-    let Some(name) = &options.exit_handler else {
-        return Ok(ExitCode::SUCCESS);
-    };
-    let value = read(router, name, clock)?;
-    match value.trim() {
-        "true" => Ok(ExitCode::SUCCESS),
-        "false" => Ok(ExitCode::FAILURE),
-        number => match number.parse::<u8>() {
-            Ok(code) => Ok(ExitCode::from(code)),
-            Err(_) => Err(format!("{name}: expected an exit status, got \"{number}\"")),
-        },
-    }
 }

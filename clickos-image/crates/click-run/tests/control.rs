@@ -13,7 +13,8 @@ struct Click {
     socket: PathBuf,
 }
 
-const CONFIG: &str = "f :: Idle -> c :: Counter -> Discard; s :: Script(TYPE PASSIVE, return $1)";
+const CONFIG: &str = "f :: Idle -> c :: Counter -> Discard; s :: Script(TYPE PASSIVE, return $1);
+    Idle -> sw :: Switch(0) -> Idle; sw [1] -> Idle";
 
 impl Click {
     fn start(name: &str, args: &[&str]) -> Self {
@@ -99,7 +100,7 @@ fn handlers_are_called_over_a_control_socket() {
     );
     assert_eq!(
         ask(&mut peer, "CHECKWRITE c.count\n"),
-        "530 Permission denied for 'c.count'"
+        "511 Handler 'c.count' not writable"
     );
     assert_eq!(ask(&mut peer, "read x.y\n"), "510 No element named 'x'");
     assert_eq!(
@@ -108,7 +109,7 @@ fn handlers_are_called_over_a_control_socket() {
     );
     assert_eq!(
         ask(&mut peer, "write hotconfig Idle\n"),
-        "530 hotconfig: the program was started without -R"
+        "511 No handler named 'hotconfig'"
     );
     assert!(ask(&mut peer, "NONSENSE\n").starts_with("500 "));
     assert!(ask(&mut peer, "WRITEDATA c.reset 99999999\n").starts_with("501 "));
@@ -141,7 +142,12 @@ fn endless_lines_and_many_peers_do_not_hurt() {
 fn the_configuration_is_replaced_while_it_runs() {
     let click = Click::start("swap", &["-R"]);
     let mut peer = click.connect();
-    assert!(ask(&mut peer, "WRITE hotconfig Idle -> Nonsense\n").starts_with("520"));
+    assert_eq!(
+        ask(&mut peer, "WRITE hotconfig Idle -> Nonsense\n"),
+        "520-Write handler 'hotconfig' error:"
+    );
+    let wrong = "520 hotconfig:1:9: undeclared element or unknown class 'Nonsense'";
+    assert_eq!(line(&mut peer), wrong);
     assert!(ask(&mut peer, "READ c.count\n").starts_with("200"));
     assert_eq!(value(&mut peer), "0");
     assert_eq!(
@@ -177,4 +183,27 @@ fn a_signal_ends_the_run_and_handlers_are_printed() {
         assert!(click.child.wait().unwrap().success());
         assert!(!click.socket.exists(), "the socket is removed");
     }
+}
+
+#[test]
+fn the_rest_of_the_protocol() {
+    let click = Click::start("rest", &[]);
+    let mut peer = click.connect();
+    assert!(ask(&mut peer, "WRITEUNTIL s.set END\nv one\ntwo\nEND\n").starts_with("200"));
+    assert!(ask(&mut peer, "READUNTIL s.get\nv\n\n").starts_with("200"));
+    assert_eq!(value(&mut peer), "one\ntwo");
+    assert!(ask(&mut peer, "LLRPC sw#80044006 4\n\x01\0\0\0").starts_with("200 LLRPC"));
+    assert_eq!(value(&mut peer), "");
+    assert!(ask(&mut peer, "LLRPC sw#4004C005\n").starts_with("200 LLRPC"));
+    assert_eq!(value(&mut peer).as_bytes(), 1i32.to_ne_bytes());
+    assert!(ask(&mut peer, "READ 6.name\n").starts_with("200"));
+    assert_eq!(value(&mut peer), "sw");
+    assert_eq!(
+        ask(&mut peer, "READ 99.name\n"),
+        "510 No element named '99'"
+    );
+    assert!(ask(&mut peer, "LLRPC sw#zz\n").starts_with("501 "));
+    assert!(ask(&mut peer, "LLRPC sw#1\n").starts_with("502 "));
+    assert!(ask(&mut peer, "READ click_driver@@ControlSocket.filename\n").starts_with("200"));
+    assert_eq!(value(&mut peer), click.socket.display().to_string());
 }

@@ -62,7 +62,18 @@ impl Script {
         match self.call_with(ctx, own) {
             Outcome::Return(value) => Ok(value),
             Outcome::Failed(message) => Err(HandlerError::rejected(message)),
-            Outcome::Blocked | Outcome::End | Outcome::Exit => Ok(String::new()),
+            Outcome::Exit => {
+                self.forget_signals(ctx);
+                Ok(String::new())
+            }
+            Outcome::Blocked | Outcome::End => Ok(String::new()),
+        }
+    }
+
+    /// `exit` in a script of type SIGNAL: the signals do again what they did before.
+    fn forget_signals(&self, ctx: &Context<'_>) {
+        if let (Kind::Signal, Some(host)) = (self.kind, ctx.host()) {
+            host.forget_signals(ctx.name());
         }
     }
 
@@ -88,6 +99,10 @@ impl Element for Script {
         self.initialize_variables(ctx);
         if self.kind == Kind::Driver && !ctx.manage_stops() {
             return Err("another element manages the driver already".to_string());
+        }
+        if let (Kind::Signal, Some(host)) = (self.kind, ctx.host()) {
+            let mut signals = self.signals.iter();
+            signals.try_for_each(|signal| host.watch_signal(ctx.name(), signal))?;
         }
         if matches!(self.kind, Kind::Active | Kind::Driver) {
             self.state = State::Ready;

@@ -91,7 +91,7 @@ impl<'a> Reference<'a> {
                 let end = closing(rest.as_bytes())?;
                 Some((Self::Handler(&rest[1..end]), at + end + 2))
             }
-            b'?' | b'#' => Some((Self::Variable(&rest[..1]), at + 2)),
+            b'?' | b'#' | b'$' => Some((Self::Variable(&rest[..1]), at + 2)),
             b'0'..=b'9' => {
                 let len = rest.bytes().take_while(u8::is_ascii_digit).count();
                 Some((Self::Variable(&rest[..len]), at + 1 + len))

@@ -8,6 +8,7 @@ mod functions;
 mod run;
 
 use click_core::class::Handler;
+use click_core::value::FromArg;
 
 use crate::prelude::*;
 use code::Instruction;
@@ -25,6 +26,8 @@ pub enum Kind {
     Proxy,
     /// From the start; it decides what requests to stop mean.
     Driver,
+    /// When a signal arrives.
+    Signal,
 }
 
 /// Variables a script can have.
@@ -34,6 +37,8 @@ const MAX_VARIABLES: usize = 1024;
 pub struct Script {
     class: &'static str,
     kind: Kind,
+    /// What a script of type SIGNAL waits for.
+    signals: Vec<String>,
     code: Vec<Instruction>,
     variables: Vec<(String, String)>,
     exported: Vec<String>,
@@ -73,6 +78,7 @@ pub const HANDLERS: &[Handler] = &[
     read("writable"),
     read("cat"),
     read("catq"),
+    read("kill"),
     read("add"),
     read("sub"),
     read("mul"),
@@ -107,29 +113,56 @@ pub const HANDLERS: &[Handler] = &[
     read("ntohl"),
 ];
 
+/// The type that TYPE names, if it is one.
+fn kind_of(word: &str) -> Option<Kind> {
+    Some(match word.to_ascii_uppercase().as_str() {
+        "ACTIVE" => Kind::Active,
+        "PASSIVE" => Kind::Passive,
+        "PACKET" => Kind::Packet,
+        "PROXY" => Kind::Proxy,
+        "DRIVER" => Kind::Driver,
+        "SIGNAL" => Kind::Signal,
+        _ => return None,
+    })
+}
+
+/// Reads TYPE: the type, and the signals behind SIGNAL.
+fn typed(a: &mut Args<'_>, usual: Kind) -> Option<(Kind, Vec<String>)> {
+    let Some(words) = a.opt::<Words>("TYPE")? else {
+        return Some((usual, Vec::new()));
+    };
+    let (first, signals) = words.0.split_first()?;
+    let Some(kind) = kind_of(first) else {
+        let known = "ACTIVE, PASSIVE, PACKET, PROXY, DRIVER or SIGNAL";
+        let got = first.escape_debug();
+        a.error("TYPE", format!("expected {known}, got \"{got}\""));
+        return None;
+    };
+    if (kind == Kind::Signal) == signals.is_empty() {
+        a.error("TYPE", "only SIGNAL has the names of signals behind it");
+        return None;
+    }
+    Some((kind, signals.to_vec()))
+}
+
+/// The words of an argument.
+struct Words(Vec<String>);
+
+impl FromArg for Words {
+    fn from_arg(text: &str, _at: click_core::Surroundings<'_>) -> Result<Self, String> {
+        Ok(Self(click_core::text::split_words(text)))
+    }
+}
+
 /// Builds a script of `class`; `usual` is its type unless TYPE says another.
 pub fn build(a: &mut Args<'_>, class: &'static str, usual: Kind) -> Built {
-    let kind = a.or("TYPE", String::new())?;
-    let kind = match kind.to_ascii_uppercase().as_str() {
-        "" => Some(usual),
-        "ACTIVE" => Some(Kind::Active),
-        "PASSIVE" => Some(Kind::Passive),
-        "PACKET" => Some(Kind::Packet),
-        "PROXY" => Some(Kind::Proxy),
-        "DRIVER" => Some(Kind::Driver),
-        _ => {
-            let known = "ACTIVE, PASSIVE, PACKET, PROXY or DRIVER";
-            a.error(
-                "TYPE",
-                format!("expected {known}, got \"{}\"", kind.escape_debug()),
-            );
-            None
-        }
-    };
+    let kind = typed(a, usual);
     let code = instructions(a);
+    let (kind, signals) = kind?;
     Some(Box::new(Script {
         class,
-        kind: kind?,
+        kind,
+        signals,
         code: code?,
         variables: Vec::new(),
         exported: Vec::new(),

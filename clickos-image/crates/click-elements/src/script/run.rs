@@ -385,6 +385,7 @@ impl Script {
             "random" => return Some(random(ctx, param)),
             "readable" | "writable" => accessible(ctx, handler == "readable", param).to_string(),
             "cat" | "catq" => return Some(cat(ctx, param, handler == "catq")),
+            "kill" => return Some(kill(ctx, param)),
             _ if self.exported.iter().any(|e| e == handler) => self.variable(handler)?.to_string(),
             _ => return functions::call(handler, param),
         }))
@@ -456,6 +457,18 @@ fn cat(ctx: &Context<'_>, param: &str, quote: bool) -> Result<String, String> {
     })
 }
 
+/// Sends a signal to processes: `SIGNAL PROCESS...`.
+fn kill(ctx: &Context<'_>, param: &str) -> Result<String, String> {
+    let host = ctx.host().ok_or("kill: there are no processes here")?;
+    let words = text::split_words(param);
+    let Some((signal, processes @ [_, ..])) = words.split_first() else {
+        return Err("kill: expected a signal and processes".to_string());
+    };
+    let mut processes = processes.iter();
+    processes.try_for_each(|process| host.kill(signal, process))?;
+    Ok(String::new())
+}
+
 /// A script's references, seen from where it runs.
 struct Seen<'a, 'b> {
     script: &'a mut Script,
@@ -466,6 +479,9 @@ impl Values for Seen<'_, '_> {
     fn variable(&self, name: &str) -> Option<String> {
         if name == "?" {
             return Some(self.script.status.to_string());
+        }
+        if name == "$" {
+            return self.ctx.host().map(|host| host.process().to_string());
         }
         self.script.variable(name).map(ToString::to_string)
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Prints a configuration flat: compound elements dissolved, variables expanded.
 //!
-//! Element classes need not be known: a name that begins with a capital letter is taken for one.
+//! Element classes need not be known: a name is one where it is first used as one.
 #![forbid(unsafe_code)]
 use std::fs;
 use std::io::{Write, stdout};
@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use click_lang::{Classes, Errors, Scope, flatten};
-use click_run::library;
+use click_lang::{Errors, Scope, flatten};
+use click_run::any_class::AnyClass;
+use click_run::library::{Reader, limits};
 use click_run::report::report;
 
 /// Prints a Click configuration flat.
@@ -30,23 +31,6 @@ struct Options {
     rest: Option<PathBuf>,
 }
 
-/// Knows every class that is written as Click writes its own.
-struct Any;
-
-impl Classes for Any {
-    fn knows(&self, name: &str) -> bool {
-        name.starts_with(|c: char| c.is_ascii_uppercase())
-    }
-
-    fn unavailable(&self, _name: &str) -> Option<&str> {
-        None
-    }
-
-    fn names(&self) -> Vec<&str> {
-        Vec::new()
-    }
-}
-
 fn main() -> ExitCode {
     match run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -58,9 +42,10 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let sources = library::read(options.expression.as_deref(), options.rest.as_deref())?;
-    let (limits, mut errors) = (library::limits(), Errors::default());
-    let flat = flatten(&sources, &Any, &Scope::default(), &limits, &mut errors);
+    let reader = Reader::new(None, String::new());
+    let sources = reader.read(options.expression.as_deref(), options.rest.as_deref())?;
+    let (limits, mut errors) = (limits(), Errors::default());
+    let flat = flatten(&sources, &AnyClass, &Scope::default(), &limits, &mut errors);
     if !errors.is_empty() {
         return Err(report(&errors.into_sorted(&sources)));
     }

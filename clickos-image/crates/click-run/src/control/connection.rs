@@ -1,44 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One peer of the control socket: its bytes in, its bytes out, its commands.
+//! One peer of a control socket: its bytes in, its bytes out, its commands.
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-/// What the commands call. Errors are a code of the protocol and a text.
-pub trait Service {
-    /// Reads a handler.
-    ///
-    /// # Errors
-    /// Code and text.
-    fn read(&mut self, name: &str, param: &str) -> Result<Vec<u8>, (u16, String)>;
-    /// Writes a handler.
-    ///
-    /// # Errors
-    /// Code and text.
-    fn write(&mut self, name: &str, value: &[u8]) -> Result<(), (u16, String)>;
-    /// Whether a handler can be read, or written.
-    ///
-    /// # Errors
-    /// Code and text if it cannot.
-    fn check(&mut self, name: &str, write: bool) -> Result<(), (u16, String)>;
-}
+use click_core::ControlSocket;
+
+use super::command::{Command, MAX_DATA, MAX_LINE, Taken, split, take};
+use super::{Service, llrpc};
 
 const GREETING: &[u8] = b"Click::ControlSocket/1.3\r\n";
-/// Bytes of a command line.
-const MAX_LINE: usize = 65_536;
-/// Bytes of a value given with a command.
-const MAX_DATA: usize = 1 << 20;
 /// Answers are not made while this many bytes wait to be taken.
 const MAX_OUTPUT: usize = 1 << 20;
 /// Commands answered in one poll.
 const MAX_COMMANDS: usize = 64;
 
-trait Stream: Read + Write {}
-impl<T: Read + Write> Stream for T {}
+trait Stream: Read + Write + AsFd {}
+impl<T: Read + Write + AsFd> Stream for T {}
 
 /// A peer.
 pub struct Connection {
     stream: Box<dyn Stream>,
+    socket: ControlSocket,
     input: Vec<u8>,
     output: Vec<u8>,
     /// No more input comes, or none is wanted.
@@ -46,31 +30,36 @@ pub struct Connection {
     broken: bool,
 }
 
-/// A command that has arrived whole.
-struct Command {
-    line: String,
-    data: Option<Vec<u8>>,
-}
-
 impl Connection {
-    pub fn new_tcp(stream: TcpStream) -> io::Result<Self> {
+    pub fn new_tcp(stream: TcpStream, socket: &ControlSocket) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Self::new(Box::new(stream)))
+        Ok(Self::new(Box::new(stream), socket))
     }
 
-    pub fn new_unix(stream: UnixStream) -> io::Result<Self> {
+    pub fn new_unix(stream: UnixStream, socket: &ControlSocket) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Self::new(Box::new(stream)))
+        Ok(Self::new(Box::new(stream), socket))
     }
 
-    fn new(stream: Box<dyn Stream>) -> Self {
+    fn new(stream: Box<dyn Stream>, socket: &ControlSocket) -> Self {
         Self {
             stream,
+            socket: socket.clone(),
             input: Vec::new(),
             output: GREETING.to_vec(),
             ended: false,
             broken: false,
         }
+    }
+
+    /// The socket it came through.
+    pub fn socket(&self) -> &ControlSocket {
+        &self.socket
+    }
+
+    /// Where something can come in.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
     }
 
     /// Whether nothing can be said any more.
@@ -83,8 +72,14 @@ impl Connection {
         let received = self.receive();
         let mut answered = 0;
         while answered < MAX_COMMANDS && self.output.len() < MAX_OUTPUT {
-            let Some(command) = self.command() else { break };
-            self.answer(&command, service);
+            match take(&mut self.input, self.ended) {
+                Taken::Whole(command) => self.answer(&command, service),
+                Taken::Partial => break,
+                Taken::TooLong(code, text) => {
+                    self.say(code, text);
+                    self.quit();
+                }
+            }
             answered += 1;
         }
         self.send() || received || answered > 0
@@ -123,43 +118,6 @@ impl Connection {
         sent
     }
 
-    /// Takes a whole command off the input.
-    fn command(&mut self) -> Option<Command> {
-        let Some(end) = self.input.iter().position(|b| *b == b'\n') else {
-            if self.input.len() > MAX_LINE {
-                self.say(500, "Command line too long");
-                self.quit();
-            }
-            // what is left when the peer ends is a line too
-            if !self.ended || self.input.is_empty() {
-                return None;
-            }
-            self.input.push(b'\n');
-            return self.command();
-        };
-        let line = String::from_utf8_lossy(&self.input[..end])
-            .trim()
-            .to_string();
-        let Some(size) = data_size(&line) else {
-            self.input.drain(..=end);
-            return Some(Command { line, data: None });
-        };
-        if size > MAX_DATA {
-            self.say(501, "Too much data");
-            self.quit();
-            return None;
-        }
-        if self.input.len() <= end + size {
-            if self.ended {
-                self.input.clear();
-            }
-            return None;
-        }
-        let data = Some(self.input[end + 1..=end + size].to_vec());
-        self.input.drain(..=end + size);
-        Some(Command { line, data })
-    }
-
     fn quit(&mut self) {
         self.input.clear();
         self.ended = true;
@@ -178,46 +136,64 @@ impl Connection {
     fn answer(&mut self, command: &Command, service: &mut dyn Service) {
         let (word, rest) = split(&command.line);
         let (name, value) = split(rest);
+        let upper = word.to_ascii_uppercase();
         let data = command.data.as_deref();
-        match word.to_ascii_uppercase().as_str() {
+        match upper.as_str() {
             "" => {}
-            "READ" | "GET" if !name.is_empty() => self.read(name, value, service),
-            "READDATA" if data.is_some() => {
-                let param = String::from_utf8_lossy(data.unwrap_or_default()).into_owned();
-                self.read(name, &param, service);
-            }
-            "WRITE" | "SET" if !name.is_empty() => self.write(name, value.as_bytes(), service),
-            "WRITEDATA" if data.is_some() => self.write(name, data.unwrap_or_default(), service),
-            "CHECKREAD" if !name.is_empty() => self.check(name, false, service),
-            "CHECKWRITE" if !name.is_empty() => self.check(name, true, service),
             "HELP" => self.say(200, HELP),
             "QUIT" | "CLOSE" => {
                 self.say(200, "Goodbye!");
                 self.quit();
             }
-            "READ" | "GET" | "READDATA" | "WRITE" | "SET" | "WRITEDATA" | "CHECKREAD"
-            | "CHECKWRITE" => self.say(500, &format!("Wrong arguments for '{word}'")),
-            _ => self.say(
-                500,
-                &format!("Unimplemented command '{}'", word.escape_debug()),
-            ),
+            _ if !COMMANDS.contains(&upper.as_str()) => {
+                let word = word.escape_debug();
+                self.say(500, &format!("Command '{word}' unimplemented"));
+            }
+            _ if name.is_empty() => self.say(501, "Wrong number of arguments"),
+            "READ" | "GET" => self.read(name, value.as_bytes(), service),
+            "WRITE" | "SET" => self.write(name, value.as_bytes(), service),
+            "CHECKREAD" | "CHECKWRITE" => self.check(name, upper == "CHECKWRITE", service),
+            "LLRPC" => self.llrpc(name, data.unwrap_or_default(), service),
+            _ => match data {
+                None => self.say(501, &format!("Syntax error in '{upper}'")),
+                Some(data) if upper.starts_with("READ") => self.read(name, data, service),
+                Some(data) => self.write(name, data, service),
+            },
         }
     }
 
-    fn read(&mut self, name: &str, param: &str, service: &mut dyn Service) {
-        match service.read(name, param) {
-            Ok(value) => {
-                self.say(200, &format!("Read handler '{name}' OK"));
-                self.output
-                    .extend(format!("DATA {}\r\n", value.len()).bytes());
-                self.output.extend(value);
-            }
+    /// The handler that a peer means by `name`, with the proxy in front.
+    fn handler(&self, name: &str, service: &mut dyn Service) -> Result<String, (u16, String)> {
+        let name = numbered(name, service)?;
+        Ok(match self.socket.proxy.as_str() {
+            "" => name,
+            proxy => format!("{proxy}.{name}"),
+        })
+    }
+
+    fn read(&mut self, name: &str, param: &[u8], service: &mut dyn Service) {
+        let param = String::from_utf8_lossy(param).into_owned();
+        let value = self.handler(name, service);
+        match value.and_then(|handler| service.read(&handler, &param)) {
+            Ok(value) => self.say_data(&format!("Read handler '{name}' OK"), &value),
             Err((code, text)) => self.say(code, &text),
         }
     }
 
+    fn say_data(&mut self, text: &str, value: &[u8]) {
+        self.say(200, text);
+        let head = format!("DATA {}\r\n", value.len());
+        self.output
+            .extend(head.bytes().chain(value.iter().copied()));
+    }
+
     fn write(&mut self, name: &str, value: &[u8], service: &mut dyn Service) {
-        match service.write(name, value) {
+        if self.socket.read_only {
+            self.say(530, &format!("Permission denied for '{name}'"));
+            return;
+        }
+        let handler = self.handler(name, service);
+        match handler.and_then(|handler| service.write(&handler, value)) {
             Ok(()) => self.say(200, &format!("Write handler '{name}' OK")),
             Err((code, text)) => self.say(code, &text),
         }
@@ -225,31 +201,63 @@ impl Connection {
 
     fn check(&mut self, name: &str, write: bool, service: &mut dyn Service) {
         let what = if write { "Write" } else { "Read" };
-        match service.check(name, write) {
+        if write && self.socket.read_only {
+            self.say(530, &format!("Permission denied for '{name}'"));
+            return;
+        }
+        let handler = self.handler(name, service);
+        match handler.and_then(|handler| service.check(&handler, write)) {
             Ok(()) => self.say(200, &format!("{what} handler '{name}' OK")),
+            Err((code, text)) => self.say(code, &text),
+        }
+    }
+
+    fn llrpc(&mut self, name: &str, data: &[u8], service: &mut dyn Service) {
+        match llrpc::call(name, data, self.socket.read_only, service) {
+            Ok(value) => self.say_data(&format!("LLRPC '{name}' OK"), &value),
             Err((code, text)) => self.say(code, &text),
         }
     }
 }
 
+/// `NUMBER.HANDLER` is a handler of the element with that number.
+fn numbered(name: &str, service: &mut dyn Service) -> Result<String, (u16, String)> {
+    let Some((element, handler)) = name.split_once('.') else {
+        return Ok(name.to_string());
+    };
+    match element.parse::<usize>() {
+        Ok(number) => match service.element(number) {
+            Some(element) => Ok(format!("{element}.{handler}")),
+            None => Err((510, format!("No element named '{element}'"))),
+        },
+        Err(_) => Ok(name.to_string()),
+    }
+}
+
+const COMMANDS: [&str; 12] = [
+    "READ",
+    "GET",
+    "WRITE",
+    "SET",
+    "READDATA",
+    "WRITEDATA",
+    "SETDATA",
+    "READUNTIL",
+    "WRITEUNTIL",
+    "CHECKREAD",
+    "CHECKWRITE",
+    "LLRPC",
+];
+
 const HELP: &str = "Commands supported:
 READ handler [arg...]   call read handler, return result
 READDATA handler len    call read handler with len data bytes
+READUNTIL handler term  call read handler with lines up to term
 WRITE handler [arg...]  call write handler
 WRITEDATA handler len   call write handler with len data bytes
+WRITEUNTIL handler term call write handler with lines up to term
 CHECKREAD handler       check if read handler is valid
 CHECKWRITE handler      check if write handler is valid
+LLRPC elt#number [len]  call LLRPC with len data bytes
 HELP                    print this
 QUIT                    close connection";
-
-fn split(text: &str) -> (&str, &str) {
-    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    (word, rest.trim_start())
-}
-
-/// How many bytes follow a line, if it is of a command that data follow.
-fn data_size(line: &str) -> Option<usize> {
-    let (word, rest) = split(line);
-    let with_data = ["READDATA", "WRITEDATA"].contains(&word.to_ascii_uppercase().as_str());
-    with_data.then(|| split(rest).1.parse().ok()).flatten()
-}

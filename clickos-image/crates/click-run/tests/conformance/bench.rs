@@ -6,7 +6,12 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use click_core::{ConfigError, Device, Environment, Host, Limits, MemoryDevice, Progress, Router};
+use click_core::{
+    ConfigError, ControlSocket, Device, Environment, Host, Limits, MemoryDevice, Progress, Router,
+};
+
+use click_run::control::Listeners;
+use click_run::signals::kill;
 
 use crate::case::{Case, Step};
 use crate::packet;
@@ -92,12 +97,25 @@ pub fn run(case: &Case, batch: usize) -> Result<(), String> {
     })
 }
 
-/// Standard output is the console; files are real, and in the case's folder if it says so.
-struct TestHost(Rc<RefCell<Vec<String>>>);
+/// Standard output is the console; files, sockets and processes are real, and files in the case's
+/// folder if it says so.
+struct TestHost(Rc<RefCell<Vec<String>>>, RefCell<Listeners>);
 
 impl Host for TestHost {
     fn print(&self, text: &str) {
         self.0.borrow_mut().extend(text.lines().map(String::from));
+    }
+
+    fn listen(&self, socket: &ControlSocket) -> Result<String, String> {
+        self.1.borrow_mut().listen(socket)
+    }
+
+    fn kill(&self, signal: &str, process: &str) -> Result<(), String> {
+        kill(signal, process)
+    }
+
+    fn process(&self) -> u32 {
+        std::process::id()
     }
 
     fn read_file(&self, path: &str) -> Result<Vec<u8>, String> {
@@ -115,6 +133,8 @@ impl Host for TestHost {
 }
 
 fn in_folder(config: &str, folder: &Path) -> String {
+    let pid = std::process::id().to_string();
+    let config = config.replace("$PID", &pid);
     config.replace("$DIR", &folder.display().to_string())
 }
 
@@ -131,7 +151,7 @@ fn build(
             .zip(devices.iter().map(dynamic))
             .collect::<BTreeMap<_, _>>(),
         console: Rc::new(move |line| lines.borrow_mut().push(line.to_string())),
-        host: Some(Rc::new(TestHost(Rc::clone(console)))),
+        host: Some(Rc::new(TestHost(Rc::clone(console), RefCell::default()))),
         limits: Limits {
             batch,
             ..Limits::default()

@@ -2,8 +2,11 @@
 //! Receives packets from a device.
 //!
 //! # Synopsis
-//! `FromDevice(DEVID [, BURST, ACTIVE])`: DEVID is the number of the device (vif), mandatory; at most BURST packets
-//! at a time (default 32), only while ACTIVE (default true).
+//! `FromDevice(DEVID [, BURST, keywords])`: DEVID is the number of the device (vif), or in the program `click` the name
+//! of a network interface; at most BURST packets at a time (default 32). Keywords: ACTIVE (default true). For a
+//! network interface: PROMISC (default false: frames for other addresses, too), OUTBOUND (default false: what this
+//! machine sends, too), SNAPLEN (octets of a frame at most, default 65535), SNIFFER (default true; false, which would
+//! keep frames from the machine, is refused), METHOD (LINUX, the default, is the only one).
 //! # Ports
 //! 0/1, push. Packets begin with the Ethernet header; timestamp and packet type annotations are set.
 //! # Handlers
@@ -11,13 +14,11 @@
 //! * `active` (read, write): ACTIVE. `mac` (read): the device's address.
 //! # Example
 //! `FromDevice(0) -> Counter -> Discard;`
-use alloc::rc::Rc;
-use core::cell::RefCell;
-
-use click_core::Device;
+use click_core::DeviceRequest;
 use click_core::anno::PacketType;
 use click_wire::ether;
 
+use crate::interface::Interface;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -25,7 +26,16 @@ pub static ELEMENT: Class = Class {
     aliases: &["FromClickOS"],
     ports: "0/1",
     processing: "h/h",
-    args: &[mandatory("DEVID"), optional("BURST"), keyword("ACTIVE")],
+    args: &[
+        mandatory("DEVID"),
+        optional("BURST"),
+        keyword("ACTIVE"),
+        keyword("PROMISC"),
+        keyword("OUTBOUND"),
+        keyword("SNAPLEN"),
+        keyword("SNIFFER"),
+        keyword("METHOD"),
+    ],
     handlers: &[
         read("count"),
         write("reset_counts"),
@@ -33,16 +43,21 @@ pub static ELEMENT: Class = Class {
         read("mac"),
     ],
     build: |a| {
-        let (id, burst, active) = (
-            a.need::<DeviceId>("DEVID"),
-            a.or("BURST", 32usize),
-            a.or("ACTIVE", true),
-        );
-        let device = a.environment().devices.get(&id?.0)?.clone();
-        let mac = EtherAddr(device.try_borrow().ok()?.mac());
+        let (name, burst) = (a.need::<String>("DEVID"), a.or("BURST", 32usize));
+        let (active, promiscuous) = (a.or("ACTIVE", true), a.or("PROMISC", false));
+        let (outbound, snaplen) = (a.or("OUTBOUND", false), a.or("SNAPLEN", 65_535usize));
+        check_method(a)?;
+        let request = DeviceRequest {
+            name: name?,
+            receives: true,
+            promiscuous: promiscuous?,
+            outbound: outbound?,
+            snaplen: snaplen?,
+        };
+        let interface = Interface::from_args(a, request)?;
         Some(Box::new(FromDevice {
-            device,
-            mac,
+            mac: interface.mac(),
+            interface,
             burst: burst?.max(1),
             active: active?,
             count: 0,
@@ -52,8 +67,21 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
+/// Frames are seen beside the machine, and by packet sockets only.
+fn check_method(a: &mut Args<'_>) -> Option<()> {
+    let (sniffer, method) = (a.or("SNIFFER", true)?, a.or("METHOD", "LINUX".to_string())?);
+    if !sniffer {
+        a.error("SNIFFER", "frames cannot be kept from the machine");
+    }
+    if !method.eq_ignore_ascii_case("LINUX") {
+        let method = method.escape_debug();
+        a.error("METHOD", format!("expected LINUX, got \"{method}\""));
+    }
+    Some(())
+}
+
 struct FromDevice {
-    device: Rc<RefCell<dyn Device>>,
+    interface: Interface,
     mac: EtherAddr,
     burst: usize,
     active: bool,
@@ -73,6 +101,8 @@ impl FromDevice {
 
 impl Element for FromDevice {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.interface.open(ctx)?;
+        self.mac = self.interface.mac();
         ctx.schedule();
         Ok(())
     }
@@ -83,10 +113,12 @@ impl Element for FromDevice {
         }
         ctx.schedule();
         let mut batch = ctx.batch();
-        let received = self
-            .device
-            .borrow_mut()
-            .receive(self.burst, ctx.pool(), &mut batch);
+        let received = match self.interface.device() {
+            Some(device) => device
+                .borrow_mut()
+                .receive(self.burst, ctx.pool(), &mut batch),
+            None => 0,
+        };
         let now = ctx.now_ns();
         for packet in batch.iter_mut() {
             packet.set_timestamp_ns(now);

@@ -2,8 +2,8 @@
 //! Sends packets to a device.
 //!
 //! # Synopsis
-//! `ToDevice(DEVID [, BURST])`: DEVID is the number of the device (vif), mandatory; at most BURST packets at a time
-//! (default 32).
+//! `ToDevice(DEVID [, BURST])`: DEVID is the number of the device (vif), or in the program `click` the name of a network
+//! interface; at most BURST packets at a time (default 32).
 //! # Ports
 //! 1/0, agnostic. Pulling, it keeps what the device does not take and tries again; pushed to, it
 //! drops that, because there is nobody to hold back: put a `Queue` in front.
@@ -12,11 +12,9 @@
 //! * `reset_counts` (write): sets both to 0. `mac` (read): the device's address.
 //! # Example
 //! `... -> Queue(1000) -> ToDevice(1);`
-use alloc::rc::Rc;
-use core::cell::RefCell;
+use click_core::DeviceRequest;
 
-use click_core::Device;
-
+use crate::interface::Interface;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -31,11 +29,18 @@ pub static ELEMENT: Class = Class {
         read("mac"),
     ],
     build: |a| {
-        let (id, burst) = (a.need::<DeviceId>("DEVID"), a.or("BURST", 32usize));
-        let device = a.environment().devices.get(&id?.0)?.clone();
+        let (name, burst) = (a.need::<String>("DEVID"), a.or("BURST", 32usize));
+        let request = DeviceRequest {
+            name: name?,
+            receives: false,
+            promiscuous: false,
+            outbound: false,
+            snaplen: 0,
+        };
+        let interface = Interface::from_args(a, request)?;
         let burst = burst?.max(1);
         Some(Box::new(ToDevice {
-            device,
+            interface,
             burst,
             waiting: Batch::new(),
             unflushed: false,
@@ -48,7 +53,7 @@ pub static ELEMENT: Class = Class {
 };
 
 struct ToDevice {
-    device: Rc<RefCell<dyn Device>>,
+    interface: Interface,
     burst: usize,
     /// Pulled, but the device was full.
     waiting: Batch,
@@ -60,9 +65,18 @@ struct ToDevice {
 
 impl ToDevice {
     fn transmit(&mut self, ctx: &mut Context<'_>, batch: &mut Batch) -> usize {
-        let sent = self.device.borrow_mut().transmit(batch, ctx.pool());
+        let Some(device) = self.interface.device() else {
+            return 0;
+        };
+        let sent = device.borrow_mut().transmit(batch, ctx.pool());
         self.count += sent as u64;
         sent
+    }
+
+    fn flush(&self) {
+        if let Some(device) = self.interface.device() {
+            device.borrow_mut().flush();
+        }
     }
 
     /// Pulls and sends one burst; returns whether anything was sent.
@@ -82,7 +96,7 @@ impl ToDevice {
         let sent = self.transmit(ctx, &mut waiting);
         self.waiting = waiting;
         if sent > 0 {
-            self.device.borrow_mut().flush();
+            self.flush();
         }
         ctx.schedule();
         sent > 0
@@ -91,6 +105,7 @@ impl ToDevice {
 
 impl Element for ToDevice {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.interface.open(ctx)?;
         ctx.schedule();
         Ok(())
     }
@@ -106,7 +121,7 @@ impl Element for ToDevice {
 
     fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
         if core::mem::take(&mut self.unflushed) {
-            self.device.borrow_mut().flush();
+            self.flush();
         }
         ctx.input_is_pull(0) && self.pull_and_send(ctx)
     }
@@ -115,7 +130,7 @@ impl Element for ToDevice {
         match handler {
             "count" => text(self.count),
             "drops" => text(self.drops),
-            "mac" => text(EtherAddr(self.device.borrow().mac())),
+            "mac" => text(self.interface.mac()),
             _ => undeclared(handler),
         }
     }

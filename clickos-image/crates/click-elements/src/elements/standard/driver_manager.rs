@@ -13,7 +13,8 @@
 //! * `set` (write), `get` (read), `vars` (read): variables. `status` (read): whether the last write worked.
 //! * Functions (read, with parameters): `add` `sub` `mul` `div` `idiv` `min` `max` `mod` `rem` `neg` `abs`;
 //!   `eq` `ne` `lt` `gt` `le` `ge`; `not` `and` `or` `nand` `nor` `if` `in`; `first` `length` `unquote` `sprintf`
-//!   `shift`; `htons` `ntohs` `htonl` `ntohl`; `random` `now`; `readable` `writable`; `cat` `catq` (files, not in a guest).
+//!   `shift`; `htons` `ntohs` `htonl` `ntohl`; `random` `now`; `readable` `writable`; `cat` `catq` `kill`
+//!   (not in a guest).
 //! # Example
 //! `InfiniteSource(LIMIT 5, STOP true) -> c :: Counter -> Discard; DriverManager(wait_stop, print c.count);`
 use crate::prelude::*;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Prints a line when the configuration starts.
+//! Tells something when the configuration is read.
 //!
 //! # Synopsis
 //! `Message(TEXT [, KIND])`: KIND is MESSAGE (default), WARNING or ERROR; ERROR refuses the configuration.
@@ -16,38 +16,24 @@ pub static ELEMENT: Class = Class {
     ports: "0/0",
     args: &[mandatory("TEXT"), optional("KIND")],
     build: |a| {
-        let (message, kind) = (
-            a.need::<String>("TEXT"),
-            a.or("KIND", "MESSAGE".to_string())?,
-        );
+        let message = a.need::<String>("TEXT");
+        let kind = a.or("KIND", "MESSAGE".to_string())?;
+        let message = message?;
         match kind.to_ascii_uppercase().as_str() {
-            "MESSAGE" => Some(Box::new(Message { text: message? })),
-            "WARNING" => Some(Box::new(Message {
-                text: format!("warning: {}", message?),
-            })),
-            "ERROR" => {
-                a.error("TEXT", message?);
-                None
-            }
+            "MESSAGE" => a.notice(message),
+            "WARNING" => a.notice(format!("warning: {message}")),
+            "ERROR" => a.error("TEXT", message),
             _ => {
-                a.error(
-                    "KIND",
-                    format!("expected MESSAGE, WARNING or ERROR, got \"{kind}\""),
-                );
-                None
+                let kind = kind.escape_debug();
+                let expected = format!("expected MESSAGE, WARNING or ERROR, got \"{kind}\"");
+                a.error("KIND", expected);
             }
         }
+        Some(Box::new(Message))
     },
     ..Class::DEFAULT
 };
 
-struct Message {
-    text: String,
-}
+struct Message;
 
-impl Element for Message {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        ctx.print(&self.text);
-        Ok(())
-    }
-}
+impl Element for Message {}

@@ -4,12 +4,13 @@
 //! # Synopsis
 //! `Script([TYPE,] INSTRUCTION, ...)`, TYPE one of ACTIVE (default without ports: from the start), PASSIVE (when
 //! `run` is called), PACKET (default with ports: for each packet, which leaves by the returned output), PROXY (for
-//! any handler) and DRIVER (as DriverManager). Each INSTRUCTION is one of
+//! any handler), DRIVER (as DriverManager) and SIGNAL NAME... (when one of these signals arrives; `exit` lets
+//! it do again what it did before). Each INSTRUCTION is one of
 //! `set VAR TEXT`, `init VAR TEXT`, `export VAR TEXT`, `print [>FILE] TEXT|HANDLER`, `printn`, `read HANDLER`,
 //! `write HANDLER VALUE`, `pause [COUNT]`, `wait TIME`, `label NAME`, `goto LABEL [CONDITION]`, `loop`, `end`,
 //! `exit`, `stop`, `return TEXT`, `error TEXT`; with a `q` behind it the text loses its quotes. In text `$VAR` and
 //! `$(HANDLER PARAMETER)` stand for their values; `$?`, `$args`, `$1`, `$#`, `$0`, `$write` and `$input` tell how the
-//! last write went and how the script was called. A script that jumps 1,000 times without blocking is given up.
+//! last write went and how the script was called, `$$` is the number of the process. A script that jumps 1,000 times without blocking is given up.
 //! # Ports
 //! Any number, agnostic, for TYPE PACKET.
 //! # Handlers
@@ -18,7 +19,8 @@
 //! * `set` (write), `get` (read), `vars` (read): variables. `status` (read): whether the last write worked.
 //! * Functions (read, with parameters): `add` `sub` `mul` `div` `idiv` `min` `max` `mod` `rem` `neg` `abs`;
 //!   `eq` `ne` `lt` `gt` `le` `ge`; `not` `and` `or` `nand` `nor` `if` `in`; `first` `length` `unquote` `sprintf`
-//!   `shift`; `htons` `ntohs` `htonl` `ntohl`; `random` `now`; `readable` `writable`; `cat` `catq` (files, not in a guest).
+//!   `shift`; `htons` `ntohs` `htonl` `ntohl`; `random` `now`; `readable` `writable`; `cat` `catq`
+//!   (files, not in a guest) and `kill` (SIGNAL PROCESS..., not in a guest).
 //! # Example
 //! `c :: Counter; Script(wait 1s, print c.count, loop); FromDevice(0) -> c -> Discard;`
 use crate::prelude::*;

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Answers the ControlSocket protocol: programs read and write handlers through a socket.
+//!
+//! # Synopsis
+//! `ControlSocket(TCP, PORT [, keywords])` or `ControlSocket(UNIX, FILE [, keywords])`: TYPE is TCP or UNIX;
+//! `PORT+` takes the first free port from there. Keywords: READONLY (default false), PROXY (an element whose handlers stand for all others),
+//! VERBOSE (default false), LOCALHOST (default true: only this machine can connect to a TCP port).
+//! # Ports
+//! 0/0.
+//! # Handlers
+//! * `port`, `filename` (read): where it listens.
+//! # Example
+//! `ControlSocket(TCP, 41900+); ControlSocket(UNIX, /run/click.sock, READONLY true);`
+use click_core::{ControlAddress, ControlSocket as Socket};
+
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "ControlSocket",
+    ports: "0/0",
+    args: &[
+        mandatory("TYPE"),
+        mandatory("PORT"),
+        keyword("READONLY"),
+        keyword("PROXY"),
+        keyword("VERBOSE"),
+        keyword("LOCALHOST"),
+    ],
+    handlers: &[read("port"), read("filename")],
+    build: |a| {
+        let (kind, at) = (a.need::<String>("TYPE"), a.need::<String>("PORT"));
+        let (read_only, verbose) = (a.or("READONLY", false), a.or("VERBOSE", false));
+        let (proxy, local) = (a.or("PROXY", String::new()), a.or("LOCALHOST", true));
+        let address = address(a, &kind?, at?, local?)?;
+        let socket = Socket {
+            element: String::new(),
+            address,
+            read_only: read_only?,
+            proxy: proxy?,
+            verbose: verbose?,
+        };
+        let listens_at = String::new();
+        Some(Box::new(ControlSocket { socket, listens_at }))
+    },
+    ..Class::DEFAULT
+};
+
+fn address(a: &mut Args<'_>, kind: &str, at: String, local: bool) -> Option<ControlAddress> {
+    match kind.to_ascii_uppercase().as_str() {
+        "TCP" => {
+            let digits = at.strip_suffix('+').unwrap_or(&at);
+            if digits.parse::<u16>().is_err() {
+                let got = at.escape_debug();
+                a.error("PORT", format!("expected a port or PORT+, got \"{got}\""));
+                return None;
+            }
+            Some(ControlAddress::Tcp { port: at, local })
+        }
+        "UNIX" => Some(ControlAddress::Unix(at)),
+        _ => {
+            let got = kind.escape_debug();
+            a.error("TYPE", format!("expected TCP or UNIX, got \"{got}\""));
+            None
+        }
+    }
+}
+
+struct ControlSocket {
+    socket: Socket,
+    listens_at: String,
+}
+
+impl Element for ControlSocket {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        let host = ctx.host().ok_or("there are no sockets here")?;
+        self.socket.element = ctx.name().to_string();
+        self.listens_at = host.listen(&self.socket)?;
+        Ok(())
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "port" | "filename" => text(&self.listens_at),
+            _ => undeclared(handler),
+        }
+    }
+}

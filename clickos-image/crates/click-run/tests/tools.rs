@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is around a configuration: libraries, archives, and the programs that do not run it.
+#![allow(clippy::unwrap_used, reason = "a test")]
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// A folder of its own, gone at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let own = format!("click-tools-{}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(own);
+        fs::create_dir_all(path.join("conf")).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, data: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        fs::write(&path, data).unwrap();
+        path.display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn run(program: &str, args: &[&str]) -> Output {
+    Command::new(program).args(args).output().unwrap()
+}
+
+const CLICK: &str = env!("CARGO_BIN_EXE_click");
+const CHECK: &str = env!("CARGO_BIN_EXE_click-check");
+const PRETTY: &str = env!("CARGO_BIN_EXE_click-pretty");
+
+fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn libraries_are_found_beside_the_file_and_in_clickpath() {
+    let folder = Folder::new("libraries");
+    folder.write("conf/far.click", "elementclass Far { -> Null -> }");
+    folder.write("near.click", "elementclass Near { -> Null -> }");
+    let main = folder.write(
+        "main.click",
+        "require(library near.click, library far.click) Idle -> Near -> Far -> Discard",
+    );
+    let path = folder.0.display().to_string();
+    let found = run(CLICK, &["-q", "-C", &path, "-h", "list", &main]);
+    assert_eq!(out(&found).lines().next(), Some("4"), "{}", err(&found));
+    let missing = run(CLICK, &["-q", &main]);
+    let expected = format!("{main}:1:9: library 'far.click' not found in CLICKPATH/conf\n");
+    assert!(err(&missing).contains(&expected), "{}", err(&missing));
+}
+
+#[test]
+fn an_archive_is_its_configuration() {
+    let folder = Folder::new("archive");
+    let header = format!(
+        "{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n",
+        "config/", 0, 0, 0, 644, 15
+    );
+    let file = folder.write("a.click", format!("!<arch>\n{header}Idle -> Discard"));
+    let list = run(CLICK, &["-q", "-h", "list", &file]);
+    assert_eq!(out(&list), "2\nIdle@1\nDiscard@2\n", "{}", err(&list));
+}
+
+#[test]
+fn click_check_lists_every_error_and_opens_nothing() {
+    let wrong = run(
+        CHECK,
+        &[
+            "-e",
+            "Idle -> Conter -> Discard; Idle -> Strip(x) -> Discard",
+        ],
+    );
+    assert_eq!(wrong.status.code(), Some(1));
+    assert_eq!(
+        err(&wrong),
+        "config:1:9: undeclared element or unknown class 'Conter' (did you mean 'Counter'?)\n\
+         config:1:36: Strip@5 :: Strip: LENGTH: expected a number, got \"x\"\n"
+    );
+    let folder = Folder::new("check");
+    let dump = folder.0.join("dump");
+    let config = format!("Idle -> ToDump({})", dump.display());
+    assert!(run(CHECK, &["-e", &config]).status.success());
+    assert!(!dump.exists());
+}
+
+#[test]
+fn click_pretty_draws_the_same_picture_each_time() {
+    let config = "a :: Any(\"<x>\") -> b :: { -> Inner -> } -> c :: Last; a [1] -> c";
+    let picture = run(PRETTY, &["-e", config]);
+    let text = out(&picture);
+    assert!(
+        text.starts_with("<svg ") && text.ends_with("</svg>\n"),
+        "{text}"
+    );
+    for part in [
+        "b/Inner@1",
+        "Any(&quot;&lt;x&gt;&quot;)",
+        "<title>c :: Last()</title>",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert_eq!(text.matches("marker-end").count(), 3);
+    assert_eq!(out(&run(PRETTY, &["-e", config])), text);
+    assert!(!run(PRETTY, &["-e", "a ->"]).status.success());
+}
