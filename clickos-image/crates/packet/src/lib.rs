@@ -9,7 +9,7 @@
 //! * a pool's memory lives until the pool and all its packets are dropped;
 //! * nothing here is `Send`: a router, its pool and its packets share a thread.
 //!
-//! Its tests also run under Miri: `cargo +nightly miri test -p click-packet`.
+//! Its tests run under Miri too: `cargo +nightly miri test -p click-packet --test packets`.
 #![no_std]
 extern crate alloc;
 #[cfg(test)]
