@@ -6,6 +6,7 @@ use click_wire::{checksum, icmp};
 use super::field::{FLAGS, Field, PROTOCOLS};
 use super::options;
 use super::packet::EXTRA_PACKETS;
+use crate::classify::names::{Kind, Lookup, lookup};
 use crate::prelude::*;
 
 /// What packets have where their line does not say.
@@ -345,7 +346,12 @@ pub fn protocol(word: &str) -> Option<u8> {
     let letter = PROTOCOLS
         .iter()
         .find(|(l, _)| word.len() == 1 && word.starts_with(*l));
-    letter.map(|(_, p)| *p).or_else(|| word.parse().ok())
+    let named = || match lookup(word, Some(Kind::Protocol), None) {
+        Lookup::Value(_, number) => u8::try_from(number).ok(),
+        _ => None,
+    };
+    let known = letter.map(|(_, p)| *p).or_else(|| word.parse().ok());
+    known.or_else(named)
 }
 
 fn length(word: &str) -> Option<usize> {
