@@ -168,7 +168,7 @@ fn forwards_filters_and_changes_rules_live() {
         .router
         .write_handlers(&[("fw.config", rules)], now)
         .unwrap();
-    assert_eq!(bench.read("fw.config"), "allow udp dst port 80, deny all\n");
+    assert_eq!(bench.read("fw.config"), "allow udp dst port 80, deny all");
     assert_eq!(bench.send(0, udp_frame(INSIDE, 9, 80))[1].len(), 1);
     assert_eq!(bench.send(0, udp_frame(INSIDE, 9, 53))[1].len(), 0);
     assert_eq!(
