@@ -35,7 +35,7 @@ def suites(state):
         runner.Suite(
             'xen', [sys.executable, '-m', 'clickos_lab.suites.xen'],
             show=r'^\[|\.\.\. (ok|FAIL|ERROR)$|^(Ran|OK|FAILED) ',
-            proof=r'^Ran [1-9]', timeout_s=900),
+            proof=r'^Ran [1-9]', timeout_s=1500),
         runner.Suite(
             'tempest', [sys.executable, '-m', 'clickos_lab.suites.tempest'],
             show=r'^\[|\.\.\. (ok|FAILED|SKIPPED)| - (Passed|Failed|Skipped)',
