@@ -32,7 +32,9 @@ xen = {{ image = "{image}", type = "{kind}" }}
 def build(state, places):
     """Build the programs, in a folder of their own: these need libxl."""
     env = {**rust.environment(state), 'XEN_ROOT': str(places.packages),
-           'CARGO_TARGET_DIR': str(state.target / 'xen')}
+           'CARGO_TARGET_DIR': str(state.target / 'xen'),
+           # Built for tests: two minutes less.
+           'CARGO_PROFILE_RELEASE_LTO': 'off'}
     with say.step('toolstack of the Xen host'):
         shell.run([prereq.rust_tool('cargo'), 'build', '--release',
                    '--locked', '-p', 'cosmosd', '--features', 'cosmosd/xen',
