@@ -9,6 +9,7 @@ use control_socket::{Client, ClientError};
 use serde_json::{Value, json};
 
 use crate::guestfile::{self, GuestFile};
+use crate::image::Image;
 use crate::output::{fields, printable, table, text};
 use crate::{Create, Format, Install, Write, vif};
 
@@ -89,10 +90,7 @@ impl<'a> Session<'a> {
         } else {
             &args.vifs
         };
-        let vifs = vifs
-            .iter()
-            .enumerate()
-            .map(|(devid, text)| vif::parse(text, devid, &uuid));
+        let vifs = vif::parse_all(vifs, &uuid).map_err(usage)?;
         let mut writes = file.write;
         for write in &args.writes {
             let (name, value) = write
@@ -100,21 +98,64 @@ impl<'a> Session<'a> {
                 .ok_or_else(|| usage(format!("--write {write:?}: expected HANDLER=VALUE")))?;
             writes.push((name.to_owned(), value.to_owned()));
         }
-        let image_sha256 = match args.image_sha256.clone().or(file.image_sha256) {
-            Some(sha256) => sha256,
-            None => text(&self.call("host", json!({}))?["engine_sha256"]),
+        let image_sha256 = match args.image.as_ref().or(file.image.as_ref()) {
+            Some(path) if args.image_sha256.is_none() => self.give(path)?,
+            _ => self.named_image(args.image_sha256.clone().or(file.image_sha256))?,
         };
         Ok(json!({
             "uuid": uuid,
             "name": args.name.clone().or(file.name).unwrap_or_else(|| stem(&config)),
             "image_sha256": image_sha256,
             "memory_mib": args.memory.or(file.memory).unwrap_or(DEFAULT_MEMORY_MIB),
-            "vifs": vifs.collect::<std::result::Result<Vec<_>, _>>().map_err(usage)?,
+            "vifs": vifs.ports,
+            "nics": vifs.nics,
             "config": read_text(&config)?,
             "config_name": file_name(&config),
             "writes": writes,
             "timeout_ms": args.timeout.timeout * 1000,
         }))
+    }
+
+    /// The image's checksum, or that of the installed one.
+    fn named_image(&self, sha256: Option<String>) -> Result<String> {
+        if let Some(sha256) = sha256 {
+            return Ok(sha256);
+        }
+        match &self.call("host", json!({}))?["engine_sha256"] {
+            Value::Null => Err(usage(
+                "create: no image is installed on this host; name one with --image",
+            )),
+            installed => Ok(text(installed)),
+        }
+    }
+
+    /// Gives the host an image, unless it has it; returns its checksum.
+    fn give(&self, path: &Path) -> Result<String> {
+        let image = Image::load(path).map_err(usage)?;
+        for piece in image.pieces() {
+            if self.call("image-add", piece)?["complete"] == json!(true) {
+                return Ok(image.sha256.clone());
+            }
+        }
+        Err(failed("the host did not take the whole image"))
+    }
+
+    pub fn add_image(&self, path: &Path) -> Result<()> {
+        let added = json!({"sha256": self.give(path)?});
+        self.print(&added, || fields(&added))
+    }
+
+    pub fn images(&self) -> Result<()> {
+        let answer = self.call("image-list", json!({}))?;
+        let images = &answer["images"];
+        self.print(images, || {
+            images_table(images.as_array().map_or(&[], Vec::as_slice))
+        })
+    }
+
+    pub fn remove_image(&self, sha256: &str) -> Result<()> {
+        self.call("image-remove", json!({"sha256": sha256}))
+            .map(drop)
     }
 
     pub fn destroy(&self, guest: &str) -> Result<()> {
@@ -281,6 +322,14 @@ fn guests_table(guests: &[Value]) -> String {
         "Configuration",
     ];
     table(&headings, &guests.iter().map(row).collect::<Vec<_>>())
+}
+
+fn images_table(images: &[Value]) -> String {
+    let row = |image: &Value| vec![text(&image["sha256"]), text(&image["size"])];
+    table(
+        &["SHA-256", "Bytes"],
+        &images.iter().map(row).collect::<Vec<_>>(),
+    )
 }
 
 fn handlers_table(handlers: &[Value]) -> String {

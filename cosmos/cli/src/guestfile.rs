@@ -15,8 +15,10 @@ A guest file:
           'bridge=vale0,port=fw-1,segment=102' ]
   write = [ ['fw.config', 'allow icmp, deny all'] ]
 
-Keys of a vif: mac, bridge (the switch), port, segment, ip (once for each allowed address),
-mtu, slots, security (on or off; on if an ip is given). What is missing is chosen.
+Keys of a vif on a switch: mac, bridge (vale0 and so on), port, segment, ip (once for each
+allowed address), mtu, slots, security (on or off; on if an ip is given). With the name of a
+bridge of dom0 it is a vif of stock netback, with the keys mac, bridge and mtu. What is missing
+is chosen.
 
 Example:
   cosmos create --name wire --config wire.click --vif port=a,segment=1 --vif port=b,segment=2";
@@ -29,6 +31,7 @@ pub struct GuestFile {
     pub uuid: Option<String>,
     pub memory: Option<u32>,
     pub config: Option<PathBuf>,
+    pub image: Option<PathBuf>,
     pub image_sha256: Option<String>,
     pub vif: Vec<String>,
     pub write: Vec<(String, String)>,
@@ -41,6 +44,7 @@ pub fn load(path: &Path) -> Result<GuestFile, String> {
     let mut file: GuestFile = toml::from_str(&text).map_err(|e| named(&e))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     file.config = file.config.map(|config| folder.join(config));
+    file.image = file.image.map(|image| folder.join(image));
     Ok(file)
 }
 

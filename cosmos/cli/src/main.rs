@@ -4,6 +4,7 @@
 
 mod commands;
 mod guestfile;
+mod image;
 mod output;
 mod vif;
 
@@ -93,6 +94,12 @@ enum Command {
     Pause { guest: String },
     /// Let a paused guest go on
     Unpause { guest: String },
+    /// Give the host an image (a Xen host: any kernel that Xen can start)
+    ImageAdd { file: PathBuf },
+    /// List the images of the host, the one used last first
+    ImageList,
+    /// Remove an image; guests made of it run on
+    ImageRemove { sha256: String },
     /// Print what happens to guests until interrupted
     Events,
     /// Show the host
@@ -136,7 +143,10 @@ pub struct Create {
     /// HANDLER=VALUE to write before the ports are up; once for each
     #[arg(long = "write")]
     writes: Vec<String>,
-    /// SHA-256 of the image; the installed engine's if missing
+    /// File with the image, which is given to the host if it has it not
+    #[arg(long, conflicts_with = "image_sha256")]
+    image: Option<PathBuf>,
+    /// SHA-256 of the image; the installed one's if missing
     #[arg(long)]
     image_sha256: Option<String>,
     #[command(flatten)]
@@ -195,6 +205,9 @@ fn run(options: &Options) -> Result<(), Failure> {
         Command::Console { guest, max_bytes } => session.console(guest, *max_bytes),
         Command::Pause { guest } => session.simple("pause", guest),
         Command::Unpause { guest } => session.simple("unpause", guest),
+        Command::ImageAdd { file } => session.add_image(file),
+        Command::ImageList => session.images(),
+        Command::ImageRemove { sha256 } => session.remove_image(sha256),
         Command::Events => session.events(),
         Command::Host => session.host(),
     }

@@ -3,9 +3,56 @@
 
 use serde_json::{Value, json};
 
+/// The interfaces of a guest, as `create` takes them.
+#[derive(Debug, Default)]
+pub struct Vifs {
+    /// On the switch.
+    pub ports: Vec<Value>,
+    /// Of stock netback, on a bridge of dom0.
+    pub nics: Vec<Value>,
+}
+
+/// All interfaces, numbered in their order. One with a bridge that is no switch (`vale0` and so
+/// on) is of stock netback.
+pub fn parse_all(texts: &[String], uuid: &str) -> Result<Vifs, String> {
+    let mut vifs = Vifs::default();
+    for (devid, text) in texts.iter().enumerate() {
+        let bridge = text
+            .split(',')
+            .find_map(|part| part.strip_prefix("bridge="));
+        match bridge.filter(|name| !is_switch(name)) {
+            Some(bridge) => vifs.nics.push(nic(text, bridge, devid, uuid)?),
+            None => vifs.ports.push(parse(text, devid, uuid)?),
+        }
+    }
+    Ok(vifs)
+}
+
+fn is_switch(name: &str) -> bool {
+    let number = name.strip_prefix("vale").unwrap_or("");
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn nic(text: &str, bridge: &str, devid: usize, uuid: &str) -> Result<Value, String> {
+    for part in text.split(',') {
+        let key = part.split_once('=').map_or(part, |(key, _)| key);
+        if !["", "mac", "bridge", "mtu"].contains(&key) {
+            return Err(format!(
+                "vif {devid}: {part:?}: a vif of bridge {bridge} has only mac, bridge and mtu"
+            ));
+        }
+    }
+    let rest: Vec<&str> = text
+        .split(',')
+        .filter(|p| !p.starts_with("bridge="))
+        .collect();
+    let all = parse(&rest.join(","), devid, uuid)?;
+    Ok(json!({"devid": devid, "mac": all["mac"], "bridge": bridge, "mtu": all["mtu"]}))
+}
+
 /// The vif argument of `create` for the interface number `devid` of guest `uuid`. What is
 /// missing is chosen: MAC address and port name from the UUID, segment 1 of vale0.
-pub fn parse(text: &str, devid: usize, uuid: &str) -> Result<Value, String> {
+fn parse(text: &str, devid: usize, uuid: &str) -> Result<Value, String> {
     let id: String = uuid.chars().filter(char::is_ascii_hexdigit).collect();
     let tail = id
         .get(26..32)
@@ -99,6 +146,22 @@ mod tests {
             parse("ip=::1,security=off", 0, UUID).unwrap()["port_security"],
             false
         );
+    }
+
+    #[test]
+    fn a_bridge_that_is_no_switch_is_netbacks() {
+        let texts = [
+            "bridge=vale12,port=a",
+            "mac=02:00:00:00:00:01,bridge=br0,mtu=1400",
+            "",
+        ];
+        let vifs = parse_all(&texts.map(str::to_owned), UUID).unwrap();
+        let devids = vifs.ports.iter().map(|port| port["devid"].clone());
+        assert_eq!(devids.collect::<Vec<_>>(), [json!(0), json!(2)]);
+        let wanted = json!({"devid": 1, "mac": "02:00:00:00:00:01", "bridge": "br0", "mtu": 1400});
+        assert_eq!(vifs.nics, [wanted]);
+        let error = parse_all(&["bridge=br0,port=a".to_owned()], UUID).unwrap_err();
+        assert!(error.contains("only mac, bridge and mtu"), "{error}");
     }
 
     #[test]

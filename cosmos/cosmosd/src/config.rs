@@ -63,11 +63,18 @@ pub struct ProcessConfig {
     expect(dead_code, reason = "only the xen kind reads them")
 )]
 pub struct XenConfig {
-    /// The installed guest image, the only one a guest may run.
-    pub image: PathBuf,
+    /// An image that guests may run beside those of the cache.
+    pub image: Option<PathBuf>,
     /// How its domains are run.
     #[serde(default, rename = "type")]
     pub kind: XenType,
+    /// What the cache of images may hold.
+    #[serde(default = "default_max_images")]
+    pub max_images: usize,
+    #[serde(default = "default_max_image_mib")]
+    pub max_image_mib: u64,
+    /// The hotplug script of vifs of netback; the host's default if missing.
+    pub vif_script: Option<PathBuf>,
 }
 
 /// How Xen runs a domain.
@@ -81,6 +88,14 @@ pub enum XenType {
 
 fn default_max_guests() -> usize {
     256
+}
+
+fn default_max_images() -> usize {
+    16
+}
+
+fn default_max_image_mib() -> u64 {
+    16
 }
 
 impl Config {
@@ -134,7 +149,15 @@ impl XenConfig {
         if !cfg!(feature = "xen") {
             return Err("host_kind: this cosmosd was built without xen (feature \"xen\")".into());
         }
-        absolute("xen.image", &self.image)
+        range("xen.max_images", self.max_images as u64, 1..=1024)?;
+        range("xen.max_image_mib", self.max_image_mib, 1..=1024)?;
+        for (key, path) in [
+            ("xen.image", &self.image),
+            ("xen.vif_script", &self.vif_script),
+        ] {
+            path.iter().try_for_each(|path| absolute(key, path))?;
+        }
+        Ok(())
     }
 }
 
@@ -151,6 +174,14 @@ impl ProcessConfig {
             self.first_uid
         ))
     }
+}
+
+fn range(key: &str, got: u64, range: std::ops::RangeInclusive<u64>) -> Result<(), String> {
+    if range.contains(&got) {
+        return Ok(());
+    }
+    let (low, high) = (range.start(), range.end());
+    Err(format!("{key}: expected {low} to {high}, got {got}"))
 }
 
 fn absolute(key: &str, path: &Path) -> Result<(), String> {

@@ -95,7 +95,9 @@ impl Guest {
             uuid: record.uuid,
             name: record.name,
             memory_mib: record.memory_mib,
+            image_sha256: record.image_sha256,
             vifs: record.vifs,
+            nics: record.nics,
         };
         Self::new(domain, record.created_s, status)
     }
@@ -109,7 +111,9 @@ impl Guest {
             domid: self.domain.domid,
             memory_mib: self.domain.memory_mib,
             created_s: self.created_s,
+            image_sha256: self.domain.image_sha256.clone(),
             vifs: self.domain.vifs.clone(),
+            nics: self.domain.nics.clone(),
             config_name: status.config_name,
             phase,
             reason: status.reason,
@@ -175,7 +179,8 @@ impl Guest {
             "state": state, "reason": status.reason,
             "memory_mib": self.domain.memory_mib, "created_s": self.created_s,
             "cpu_time_ns": cpu_time_ns.unwrap_or(0),
-            "vifs": self.domain.vifs, "config_name": status.config_name,
+            "image_sha256": self.domain.image_sha256,
+            "vifs": self.domain.vifs, "nics": self.domain.nics, "config_name": status.config_name,
         }))
     }
 }

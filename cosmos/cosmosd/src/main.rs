@@ -10,6 +10,7 @@ mod destroy;
 mod error;
 mod guest;
 mod host;
+mod images;
 mod record;
 mod recover;
 mod service;

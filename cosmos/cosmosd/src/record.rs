@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::host::Instance;
-use crate::spec::{Uuid, Vif};
+use crate::spec::{Nic, Uuid, Vif};
 
 /// How far a guest has come; what is found at the start of cosmosd decides
 /// between adopting it and undoing it.
@@ -33,7 +33,11 @@ pub struct Record {
     pub memory_mib: u32,
     pub created_s: u64,
     pub config_name: String,
+    #[serde(default)]
+    pub image_sha256: String,
     pub vifs: Vec<Vif>,
+    #[serde(default)]
+    pub nics: Vec<Nic>,
     pub phase: Phase,
     /// Why it crashed, or what is left of it after a failed undo.
     pub reason: String,

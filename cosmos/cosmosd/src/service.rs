@@ -5,13 +5,18 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use control_socket::{Access, ApiError, Peer, Reply, Service};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::spec::{Spec, Uuid, Write, check_config, check_handler, check_timeout, check_writes};
+use crate::images::Piece;
+use crate::spec::{
+    Sha256Text, Spec, Uuid, Write, check_config, check_handler, check_timeout, check_writes,
+};
 use crate::toolstack::Toolstack;
 
 /// How long a guest may take to answer where the client names no deadline.
@@ -74,6 +79,22 @@ struct Writes {
     timeout_ms: u64,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ImageAdd {
+    sha256: Sha256Text,
+    size: u64,
+    offset: u64,
+    /// In base64.
+    data: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfImage {
+    sha256: Sha256Text,
+}
+
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         Self::new(error.code.as_str(), error.message)
@@ -106,6 +127,9 @@ impl Service for CosmosService {
             ("pause", NOVA),
             ("unpause", NOVA),
             ("console", NOVA),
+            ("image-add", NOVA),
+            ("image-list", Access::Any),
+            ("image-remove", NOVA),
             ("router-install", AGENT),
             ("handler-list", AGENT),
             ("handler-read", AGENT),
@@ -144,6 +168,12 @@ impl CosmosService {
             "pause" => done(self.0.pause(&parse::<OfGuest>(verb, args)?.uuid)),
             "unpause" => done(self.0.unpause(&parse::<OfGuest>(verb, args)?.uuid)),
             "console" => self.console(parse(verb, args)?),
+            "image-add" => self.add_image(&parse(verb, args)?),
+            "image-list" => parse::<Nothing>(verb, args).and_then(|_| self.list_images()),
+            "image-remove" => {
+                let sha256 = parse::<OfImage>(verb, args)?.sha256;
+                done(self.0.images()?.remove(&sha256))
+            }
             "router-install" => self.install(&parse(verb, args)?),
             "handler-list" => self.handlers(&parse(verb, args)?),
             "handler-read" => self.read(&parse(verb, args)?),
@@ -157,6 +187,24 @@ impl CosmosService {
             "version": env!("CARGO_PKG_VERSION"), "host_kind": self.0.host.kind(),
             "roles": peer.roles,
         })
+    }
+
+    fn add_image(&self, args: &ImageAdd) -> Result<Value> {
+        let images = self.0.images()?;
+        let data = BASE64
+            .decode(&args.data)
+            .map_err(|e| Error::bad_request(format!("image-add: data: {e}")))?;
+        let complete = images.add(&Piece {
+            sha256: &args.sha256,
+            size: args.size,
+            offset: args.offset,
+            data: &data,
+        })?;
+        Ok(json!({"complete": complete}))
+    }
+
+    fn list_images(&self) -> Result<Value> {
+        Ok(json!({"images": self.0.images()?.list()?}))
     }
 
     fn console(&self, args: Console) -> Result<Value> {
@@ -202,6 +250,7 @@ fn done(result: Result<()>) -> Result<Value> {
 mod tests {
     use super::*;
     use crate::testing::{ENGINE, World, uuid, vif};
+    use sha2::Digest;
 
     struct Bench {
         world: World,
@@ -306,6 +355,31 @@ mod tests {
             (&host["memory_mib"], &host["engine_sha256"]),
             (&json!(64), &json!(ENGINE))
         );
+    }
+
+    #[test]
+    fn images_through_the_verbs() {
+        let bench = bench();
+        let image = crate::images::kernel(&[18]);
+        let sha256 = crate::host::hex(&sha2::Sha256::digest(&image));
+        let piece = |from: usize, data: &[u8]| {
+            json!({"sha256": sha256, "size": image.len(), "offset": from,
+                   "data": BASE64.encode(data)})
+        };
+        let add = |args: Value| bench.call("image-add", args).unwrap()["complete"].clone();
+        assert_eq!(add(piece(0, &image[..40])), false);
+        assert_eq!(add(piece(40, &image[40..])), true);
+        let known = bench.call("image-list", json!({})).unwrap();
+        assert_eq!(known["images"][0]["sha256"], json!(sha256));
+        let of = json!({"sha256": sha256});
+        assert_eq!(bench.call("image-remove", of).unwrap(), json!({}));
+        let known = bench.call("image-list", json!({})).unwrap();
+        assert_eq!(known, json!({"images": []}));
+        let mut bad = piece(0, b"");
+        bad["data"] = json!("%");
+        assert!(bench.refused("image-add", bad).contains("data: "));
+        let name = json!({"sha256": "../x"});
+        assert!(bench.refused("image-remove", name).contains("not a sha256"));
     }
 
     #[test]

@@ -110,6 +110,41 @@ impl Vif {
     }
 }
 
+/// A vif of stock xen-netback, on a bridge of dom0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nic {
+    pub devid: u32,
+    pub mac: Mac,
+    pub bridge: String,
+    pub mtu: u16,
+}
+
+/// A SHA-256 in 64 lower-case hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Sha256Text(String);
+
+impl Sha256Text {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Sha256Text {
+    type Error = String;
+
+    fn try_from(text: String) -> std::result::Result<Self, String> {
+        let digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if text.len() == 64 && text.bytes().all(digit) {
+            return Ok(Self(text));
+        }
+        Err(format!(
+            "{text:.80?} is not a sha256 in 64 lower-case hexadecimal digits"
+        ))
+    }
+}
+
 /// A handler and the value to write.
 pub type Write = (String, String);
 
@@ -122,6 +157,8 @@ pub struct Spec {
     pub image_sha256: String,
     pub memory_mib: u32,
     pub vifs: Vec<Vif>,
+    #[serde(default)]
+    pub nics: Vec<Nic>,
     pub config: String,
     pub config_name: String,
     #[serde(default)]
@@ -136,7 +173,7 @@ impl Spec {
         if !MEMORY_MIB.contains(&self.memory_mib) {
             return Err(out_of_range("memory_mib", self.memory_mib, &MEMORY_MIB));
         }
-        check_vifs(&self.vifs)?;
+        check_devices(&self.vifs, &self.nics)?;
         check_config(&self.config, &self.config_name)?;
         if self.config.is_empty() {
             return Err(Error::bad_request(
@@ -147,25 +184,44 @@ impl Spec {
     }
 }
 
-fn check_vifs(vifs: &[Vif]) -> Result<()> {
-    at_most("vifs", vifs.len(), MAX_VIFS)?;
+fn check_devices(vifs: &[Vif], nics: &[Nic]) -> Result<()> {
+    at_most("vifs and nics", vifs.len() + nics.len(), MAX_VIFS)?;
     let (mut devids, mut ports) = (HashSet::new(), HashSet::new());
+    let all = vifs.iter().map(|vif| vif.devid);
+    for devid in all.chain(nics.iter().map(|nic| nic.devid)) {
+        if devid as usize >= MAX_VIFS || !devids.insert(devid) {
+            let last = MAX_VIFS - 1;
+            let message = format!("vifs: devid {devid}: expected each of 0 to {last} at most once");
+            return Err(Error::bad_request(message));
+        }
+    }
     for vif in vifs {
         let place = format!("vifs: devid {}", vif.devid);
         vif.port_add(Kind::Process, 0)
             .check()
             .map_err(|e| Error::bad_request(format!("{place}: {e}")))?;
-        if vif.devid as usize >= MAX_VIFS || !devids.insert(vif.devid) {
-            let message = format!(
-                "{place}: expected each of 0 to {} at most once",
-                MAX_VIFS - 1
-            );
-            return Err(Error::bad_request(message));
-        }
         if !ports.insert((&vif.switch, &vif.port)) {
             let message = format!("{place}: port {} is used twice", vif.place());
             return Err(Error::bad_request(message));
         }
+    }
+    nics.iter().try_for_each(check_nic)
+}
+
+/// The bridge is named as Linux names interfaces; the smallest MTU is IPv4's.
+fn check_nic(nic: &Nic) -> Result<()> {
+    let place = format!("nics: devid {}", nic.devid);
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    let (name, mtu) = (nic.bridge.as_bytes(), nic.mtu);
+    if !(1..=15).contains(&name.len()) || !name.iter().all(|byte| good(*byte)) {
+        let message = format!(
+            "{place}: bridge: expected 1 to 15 of A-Z, a-z, 0-9, '.', '_', '-', got {:.40?}",
+            nic.bridge
+        );
+        return Err(Error::bad_request(message));
+    }
+    if mtu < 68 {
+        return Err(out_of_range("nics: mtu", mtu, &(68..=u16::MAX)));
     }
     Ok(())
 }
@@ -236,7 +292,7 @@ fn out_of_range<T: fmt::Display>(key: &str, got: T, range: &std::ops::RangeInclu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::spec;
+    use crate::testing::{nic, spec};
 
     #[test]
     fn a_good_one_passes() {
@@ -257,7 +313,7 @@ mod tests {
     #[test]
     fn bad_arguments_are_named() {
         type Change = fn(&mut Spec);
-        let cases: [(&str, Change); 14] = [
+        let cases: [(&str, Change); 17] = [
             ("name: expected", |s| s.name.clear()),
             ("name: expected", |s| s.name = "a\u{1b}[2J".into()),
             ("name: 300 is above", |s| s.name = "a".repeat(300)),
@@ -276,6 +332,15 @@ mod tests {
             }),
             ("vifs: devid 0: segment: 0 is outside", |s| {
                 s.vifs[0].segment = 0
+            }),
+            ("vifs: devid 1: expected each", |s| s.nics = vec![nic(1)]),
+            ("nics: devid 2: bridge: expected 1 to 15", |s| {
+                s.nics = vec![nic(2)];
+                s.nics[0].bridge = "br0; reboot".into();
+            }),
+            ("nics: mtu: expected 68", |s| {
+                s.nics = vec![nic(2)];
+                s.nics[0].mtu = 0;
             }),
             ("handler name: expected", |s| {
                 s.writes.push(("a b".into(), "".into()))

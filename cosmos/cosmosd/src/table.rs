@@ -56,7 +56,9 @@ impl Table {
             uuid: spec.uuid.clone(),
             name: spec.name.clone(),
             memory_mib: spec.memory_mib,
+            image_sha256: spec.image_sha256.clone(),
             vifs: spec.vifs.clone(),
+            nics: spec.nics.clone(),
         };
         let status = Status {
             state: State::Partial,

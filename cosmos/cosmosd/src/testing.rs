@@ -13,7 +13,7 @@ use crate::error::{Code, Error, Result};
 use crate::host::sim::SimHost;
 use crate::host::{Death, Domain, Instance};
 use crate::record::{Phase, Record, Records};
-use crate::spec::{Spec, Uuid, Vif};
+use crate::spec::{Nic, Spec, Uuid, Vif};
 use crate::store::sim::SimStore;
 use crate::store::{Store, Watchers};
 use crate::switch::sim::SimSwitch;
@@ -68,6 +68,12 @@ pub fn vif(guest: u16, devid: u32) -> Vif {
     .unwrap()
 }
 
+pub fn nic(devid: u32) -> Nic {
+    let mac = format!("02:00:00:00:ff:{devid:02x}");
+    serde_json::from_value(json!({"devid": devid, "mac": mac, "bridge": "br0", "mtu": 1500}))
+        .unwrap()
+}
+
 pub fn spec(n: u16) -> Spec {
     Spec {
         uuid: uuid(n),
@@ -75,6 +81,7 @@ pub fn spec(n: u16) -> Spec {
         image_sha256: ENGINE.into(),
         memory_mib: 8,
         vifs: vec![vif(n, 0), vif(n, 1)],
+        nics: Vec::new(),
         config: "FromDevice(0) -> ToDevice(1);".into(),
         config_name: "wire.click".into(),
         writes: vec![("fw.config".into(), "deny all".into())],
@@ -89,7 +96,9 @@ pub fn domain(domid: u16) -> Domain {
         uuid: spec.uuid,
         name: spec.name,
         memory_mib: spec.memory_mib,
+        image_sha256: spec.image_sha256,
         vifs: spec.vifs,
+        nics: spec.nics,
     }
 }
 
@@ -102,7 +111,9 @@ pub fn record(domid: u16) -> Record {
         memory_mib: domain.memory_mib,
         created_s: 1,
         config_name: "wire.click".into(),
+        image_sha256: domain.image_sha256,
         vifs: domain.vifs,
+        nics: domain.nics,
         phase: Phase::Complete,
         reason: String::new(),
         instance: Some(Instance::Sim { domid }),
@@ -124,9 +135,9 @@ impl World {
     pub fn new() -> Self {
         let faults = Arc::new(Faults::default());
         let store = Arc::new(SimStore::with(faults.clone()));
-        let host = Arc::new(SimHost::new(faults.clone(), store.clone()));
-        let switch = Arc::new(SimSwitch::new(faults.clone()));
         let dir = tempfile::tempdir().unwrap();
+        let host = Arc::new(SimHost::new(faults.clone(), store.clone(), dir.path()));
+        let switch = Arc::new(SimSwitch::new(faults.clone()));
         let (toolstack, deaths) = toolstack(&dir, &host, &store, &switch);
         Self {
             dir,

@@ -11,6 +11,7 @@ use crate::control::{self, Handler, Router};
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::host::{Host, escape};
+use crate::images::Images;
 use crate::record::{Phase, Records};
 use crate::spec::{Uuid, Write};
 use crate::store::{Store, Watchers};
@@ -168,6 +169,15 @@ impl Toolstack {
 
     fn describe(&self, guest: &Guest) -> Option<Value> {
         guest.describe(self.host.cpu_time_ns(guest.domain.domid))
+    }
+
+    /// The cache of images, on a host that has one.
+    pub fn images(&self) -> Result<&Images> {
+        let kind = self.host.kind();
+        let message = format!("hosts of kind {kind} run the installed engine only");
+        self.host
+            .images()
+            .ok_or_else(|| Error::new(Code::Unsupported, message))
     }
 
     pub fn describe_host(&self) -> Result<Value> {

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """One method for each verb of cosmosd."""
 
+import base64
+
 from cosmos_client.connection import Connection
+from cosmos_client.error import CosmosError
 from cosmos_client.events import EventStream
 
 #: The first router of a guest.
 FIRST_ROUTER = 0
+#: Bytes of an image in one request; a line has at most 4 MiB.
+_PIECE = 1 << 20
 
 
 class CosmosClient:
@@ -34,23 +39,26 @@ class CosmosClient:
         return self._call('host')
 
     def create(self, uuid, name, image_sha256, memory_mib, vifs, config,
-               config_name, writes=(), timeout_ms=10000):
+               config_name, writes=(), timeout_ms=10000, nics=()):
         """Create a guest and wait until it forwards.
 
         :param vifs: list of dicts devid, mac, switch, port, segment,
-            allowed, port_security, mtu, slots.
+            allowed, port_security, mtu, slots: ports of the switch.
         :param config: the Click configuration.
         :param config_name: its name in error messages.
         :param writes: pairs (handler, value) to apply before the ports are
             up.
         :param timeout_ms: milliseconds the guest has to answer.
+        :param nics: list of dicts devid, mac, bridge, mtu: vifs of stock
+            netback, on a Xen host.
         :returns: ``domid``
         """
+        more = {'nics': list(nics)} if nics else {}
         return self._call(
             'create', timeout_ms, uuid=uuid, name=name,
             image_sha256=image_sha256, memory_mib=memory_mib,
             vifs=list(vifs), config=config, config_name=config_name,
-            writes=_pairs(writes), timeout_ms=timeout_ms)
+            writes=_pairs(writes), timeout_ms=timeout_ms, **more)
 
     def destroy(self, uuid):
         """Destroy a guest; one that does not exist is no error."""
@@ -75,6 +83,31 @@ class CosmosClient:
     def console(self, uuid, max_bytes=65536):
         """:returns: ``text``, at most max_bytes of the log's end."""
         return self._call('console', uuid=uuid, max_bytes=max_bytes)
+
+    def image_add(self, sha256, size, chunks):
+        """Give the host an image; one that it has is not sent again.
+
+        :param sha256: of the image, hex digits in lower case.
+        :param size: its bytes.
+        :param chunks: iterable of bytes, the image in order.
+        """
+        offset = 0
+        for piece in _pieces(chunks):
+            data = base64.b64encode(piece).decode('ascii')
+            if self._call('image-add', sha256=sha256, size=size,
+                          offset=offset, data=data)['complete']:
+                return
+            offset += len(piece)
+        raise CosmosError('bad-image', 'image %.12s ended after %d of %d '
+                          'bytes' % (sha256, offset, size))
+
+    def image_list(self):
+        """:returns: ``images``, a list of sha256, size, used_s."""
+        return self._call('image-list')
+
+    def image_remove(self, sha256):
+        """Remove an image from the host; one it has not is no error."""
+        return self._call('image-remove', sha256=sha256)
 
     def router_install(self, uuid, config, config_name, rid=FIRST_ROUTER,
                        timeout_ms=10000):
@@ -115,6 +148,18 @@ class CosmosClient:
                                    self.timeout_s + timeout_ms / 1000)
         finally:
             connection.close()
+
+
+def _pieces(chunks):
+    """Cut or join chunks, so that each but the last has _PIECE bytes."""
+    rest = b''
+    for chunk in chunks:
+        rest += chunk
+        while len(rest) >= _PIECE:
+            yield rest[:_PIECE]
+            rest = rest[_PIECE:]
+    if rest:
+        yield rest
 
 
 def _pairs(writes):

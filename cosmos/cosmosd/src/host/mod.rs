@@ -18,10 +18,12 @@ mod xen;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::spec::{Uuid, Vif};
+use crate::images::Images;
+use crate::spec::{Nic, Uuid, Vif};
 use crate::switch::PortFds;
 
 pub use console::escape;
+pub use image::hex;
 pub use link::Links;
 pub use process::ProcessHost;
 #[cfg(feature = "xen")]
@@ -34,7 +36,10 @@ pub struct Domain {
     pub uuid: Uuid,
     pub name: String,
     pub memory_mib: u32,
+    /// SHA-256 of what it runs.
+    pub image_sha256: String,
     pub vifs: Vec<Vif>,
+    pub nics: Vec<Nic>,
 }
 
 /// A running domain, found again after a restart of cosmosd.
@@ -75,8 +80,17 @@ pub trait Host: Send + Sync {
     /// Its name in the configuration and in `hello`.
     fn kind(&self) -> &'static str;
 
-    /// SHA-256 of the installed engine, in lower-case hexadecimal.
-    fn engine_sha256(&self) -> Result<String>;
+    /// SHA-256 of the installed engine or image, in lower-case hexadecimal.
+    fn engine_sha256(&self) -> Result<Option<String>>;
+
+    /// Refuses, before anything is built, what this host cannot run: an image, a device, more
+    /// memory than is free.
+    fn check(&self, domain: &Domain) -> Result<()>;
+
+    /// The cache of images, on a host that runs any it is given.
+    fn images(&self) -> Option<&Images> {
+        None
+    }
 
     /// Makes the domain known to the store: ring, events, the toolstack's keys.
     fn prepare(&self, domain: &Domain) -> Result<()>;

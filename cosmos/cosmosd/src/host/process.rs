@@ -230,8 +230,29 @@ impl Host for ProcessHost {
         "process"
     }
 
-    fn engine_sha256(&self) -> Result<String> {
-        self.engine.sha256()
+    fn engine_sha256(&self) -> Result<Option<String>> {
+        self.engine.sha256().map(Some)
+    }
+
+    /// A process guest never runs bytes from Glance: the image only names the installed engine.
+    fn check(&self, domain: &Domain) -> Result<()> {
+        let (asked, installed) = (&domain.image_sha256, self.engine.sha256()?);
+        if *asked != installed {
+            let message = format!(
+                "image_sha256: {asked:.80?} is not the engine installed on this host, {installed}"
+            );
+            return Err(Error::new(Code::BadImage, message));
+        }
+        match domain.nics.first() {
+            None => Ok(()),
+            Some(nic) => Err(Error::new(
+                Code::Unsupported,
+                format!(
+                    "nics: devid {}: guests of this host kind have vifs on the switch only",
+                    nic.devid
+                ),
+            )),
+        }
     }
 
     fn prepare(&self, domain: &Domain) -> Result<()> {

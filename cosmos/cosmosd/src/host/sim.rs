@@ -2,11 +2,13 @@
 //! A host in memory, for unit tests.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
 use super::{Death, Domain, Found, Host, Instance};
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
+use crate::images::{Images, Limits};
 use crate::spec::Uuid;
 use crate::store::sim::SimStore;
 use crate::store::{Change, Store};
@@ -19,11 +21,17 @@ pub struct SimHost {
     deaths: Mutex<Option<Sender<Death>>>,
     prepared: Mutex<BTreeSet<u16>>,
     domains: Mutex<BTreeMap<u16, Found>>,
+    images: Images,
 }
 
 impl SimHost {
-    pub fn new(faults: Arc<Faults>, store: Arc<SimStore>) -> Self {
+    pub fn new(faults: Arc<Faults>, store: Arc<SimStore>, dir: &Path) -> Self {
+        let limits = Limits {
+            images: 2,
+            image_bytes: 4096,
+        };
         Self {
+            images: Images::open(dir, limits).unwrap(),
             faults,
             store,
             deaths: Mutex::default(),
@@ -73,8 +81,21 @@ impl Host for Arc<SimHost> {
         "sim"
     }
 
-    fn engine_sha256(&self) -> Result<String> {
-        self.faults.call("host.engine").map(|()| ENGINE.into())
+    fn engine_sha256(&self) -> Result<Option<String>> {
+        Ok(Some(ENGINE.into()))
+    }
+
+    fn check(&self, domain: &Domain) -> Result<()> {
+        self.faults.call("host.check")?;
+        if domain.image_sha256 == ENGINE {
+            return Ok(());
+        }
+        let message = format!("{} is not the engine", domain.image_sha256);
+        Err(Error::new(Code::BadImage, message))
+    }
+
+    fn images(&self) -> Option<&Images> {
+        Some(&self.images)
     }
 
     fn prepare(&self, domain: &Domain) -> Result<()> {

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import base64
 import concurrent.futures
 import os
 import pickle
@@ -27,6 +28,44 @@ class ClientCase(unittest.TestCase):
         with self.assertRaises(CosmosError) as caught:
             call(*args, **kwargs)
         return caught.exception
+
+
+class TestImages(ClientCase):
+    """An image travels in pieces until the daemon has it."""
+
+    def setUp(self):
+        super().setUp()
+        self.size = (2 << 20) + 7
+        self.server, self.client = self.serve(
+            lambda _file, request: server.ok(complete=self._has(request)))
+
+    def _has(self, request):
+        args = request['args']
+        end = args['offset'] + len(base64.b64decode(args['data']))
+        return end >= self.size
+
+    def _give(self, chunks):
+        self.client.image_add('ab' * 32, (2 << 20) + 7, chunks)
+        return [base64.b64decode(r['args']['data'])
+                for r in self.server.requests]
+
+    def test_chunks_of_any_size_become_pieces(self):
+        image = bytes(range(256)) * (1 << 13) + b'theend!'
+        chunks = [image[i:i + 777777] for i in range(0, len(image), 777777)]
+        pieces = self._give(chunks)
+        self.assertEqual([1 << 20, 1 << 20, 7], [len(p) for p in pieces])
+        self.assertEqual(image, b''.join(pieces))
+        self.assertEqual([0, 1 << 20, 2 << 20],
+                         [r['args']['offset'] for r in self.server.requests])
+
+    def test_an_image_that_is_there_is_not_sent_again(self):
+        self.size = 0
+        self.assertEqual(1, len(self._give([b'x' * (2 << 20), b'theend!'])))
+
+    def test_an_image_that_ends_early_is_told(self):
+        error = self.failure(self._give, [b'short'])
+        self.assertEqual('bad-image', error.code)
+        self.assertIn('5 of 2097159 bytes', error.message)
 
 
 class TestVerbs(ClientCase):
@@ -65,6 +104,19 @@ class TestVerbs(ClientCase):
              'memory_mib': 8, 'vifs': [vif], 'config': 'Idle;',
              'config_name': 'fw.click', 'writes': [['a.b', 'c']],
              'timeout_ms': 7000}, args)
+
+    def test_create_with_vifs_of_netback(self):
+        nic = {'devid': 0, 'mac': '02:00:00:00:00:01', 'bridge': 'br0',
+               'mtu': 1500}
+        _, args = self.sent(self.client.create, UUID, 'fw', 'ab' * 32, 8, (),
+                            'Idle;', 'fw.click', nics=(nic,))
+        self.assertEqual(([], [nic]), (args['vifs'], args['nics']))
+
+    def test_images(self):
+        self.assertEqual(('image-list', {}),
+                         self.sent(self.client.image_list))
+        self.assertEqual(('image-remove', {'sha256': 'ab' * 32}),
+                         self.sent(self.client.image_remove, 'ab' * 32))
 
     def test_console_and_router(self):
         self.assertEqual(('console', {'uuid': UUID, 'max_bytes': 100}),

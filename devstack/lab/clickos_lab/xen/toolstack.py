@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The toolstack of a Xen host: cosmosd with libxl, and the switch."""
 
+import shlex
+
 from clickos_lab import paths
 from clickos_lab import prereq
 from clickos_lab import rust
 from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab.xen import image
+from clickos_lab.xen import keys
 from clickos_lab.xen import libraries
 
 #: Where dom0 has the programs and their files.
@@ -25,7 +28,14 @@ valed_socket = "{folder}/valed.sock"
 xenstore_dir = "/run/xenstored"
 host_kind = "xen"
 memory_mib = 512
-xen = {{ image = "{image}", type = "{kind}" }}
+
+[xen]
+image = "{image}"
+type = "{kind}"
+vif_script = "/etc/xen/scripts/vif-lab"
+[roles]
+nova = [{nova}]
+agent = [{agent}]
 """}
 
 
@@ -59,10 +69,19 @@ def build_c_test(state, places):
 
 
 def put(state, host):
-    """Copy the programs into dom0."""
+    """Copy the programs into dom0 while it runs: 20 seconds."""
     for program in _PROGRAMS:
-        host.dom0.put(state.target / 'xen/release' / program,
-                      f'{FOLDER}/{program}', 0o755)
+        host.dom0.put(_built(state, program), f'{FOLDER}/{program}', 0o755)
+
+
+def add(state, contents):
+    """Add the programs to what is in dom0 from the start."""
+    for program in _PROGRAMS:
+        contents.add(_built(state, program), f'{FOLDER}/{program}', 0o755)
+
+
+def _built(state, program):
+    return state.target / 'xen/release' / program
 
 
 def start(host, daemon, kind='pvh'):
@@ -71,7 +90,8 @@ def start(host, daemon, kind='pvh'):
     :param kind: how domains are run, ``pv`` or ``pvh``
     """
     host.dom0.put_text(_CONFIGS[daemon].format(
-        folder=FOLDER, kind=kind, image=f'{image.FOLDER}/{image.CLICKOS}'),
+        folder=FOLDER, kind=kind, image=f'{image.FOLDER}/{image.CLICKOS}',
+        **keys.USERS),
         f'{FOLDER}/{daemon}.toml')
     host.dom0.check(
         f'cd {FOLDER}; rm -f {daemon}.sock; '
@@ -79,6 +99,14 @@ def start(host, daemon, kind='pvh'):
         f'>>/var/log/{daemon}.log 2>&1 & '
         f'for i in $(seq 300); do [ -S {FOLDER}/{daemon}.sock ] && exit 0; '
         f'sleep 0.1; done; tail -3 /var/log/{daemon}.log >&2; exit 1')
+
+
+def command(program, *arguments):
+    """Return the line that runs ``cosmos`` or ``vale-ctl`` in dom0."""
+    daemon = {'cosmos': 'cosmosd', 'vale-ctl': 'valed'}[program]
+    return shlex.join([f'{FOLDER}/{program}',
+                       f'--socket={FOLDER}/{daemon}.sock',
+                       *map(str, arguments)])
 
 
 def kill(host, daemon):

@@ -11,6 +11,14 @@ from tests.xen import base
 _COUNT = 'Idle -> c :: Counter -> Discard;'
 _WIRE = 'FromDevice(0) -> c :: Counter -> ToDevice(1);\n' \
     'FromDevice(1) -> ToDevice(0);\n'
+#: Answers ARP requests for its address and echo requests.
+_ANSWERER = """
+FromDevice(0) -> kinds :: Classifier(12/0806 20/0001, 12/0800);
+to :: Queue -> ToDevice(0);
+kinds[0] -> ARPResponder({address} {mac}) -> to;
+kinds[1] -> Strip(14) -> CheckIPHeader -> ICMPPingResponder
+  -> EtherEncap(0x0800, {mac}, ff:ff:ff:ff:ff:ff) -> to;
+"""
 _VIFS = '--vif port=a,segment=1 --vif port=b,segment=2'
 #: Moments of a creation at which cosmosd is killed, in seconds.
 _KILLS_S = (0.05, 0.3, 0.6, 1.0, 1.5, 2.5)
@@ -82,6 +90,38 @@ class CosmosdTest(base.XenTest):
         self._done('pause wire')
         self._done('unpause wire')
         self.assertEqual('0', self._done('read wire c.count').strip())
+
+    def test_a_vif_of_netback(self):
+        mac = '00:16:3e:01:00:09'
+        self.dom0.check('lab-net bridge br0; '
+                        'lab-net endpoint br0 near 10.1.0.1/24')
+        self._done(self._create(
+            'stock', _ANSWERER.format(address='10.1.0.9', mac=mac),
+            f'--vif bridge=br0,mac={mac}'))
+        self.addCleanup(self._assert_nothing_left)
+        self.addCleanup(self._done, 'destroy stock')
+        self.dom0.check('ip netns exec near ping -c 3 -i 0.2 -w 30 10.1.0.9')
+
+    def test_an_image_is_given_and_run(self):
+        self.dom0.check(
+            f'cp {image.FOLDER}/{image.PKT_GEN} /root/kernel; '
+            f'head -c 1000 {image.FOLDER}/{image.CLICKOS} >/root/cut')
+        given = json.loads(self._done('-o json image-add /root/kernel'))
+        listed = json.loads(self._done('-o json image-list'))
+        self.assertEqual([given['sha256']], [i['sha256'] for i in listed])
+        for file, words in (('/root/cut', 'outside of it'),
+                            ('/init', 'no ELF file')):
+            result = self._cosmos(f'image-add {file}')
+            self.assertEqual(1, result.status)
+            self.assertIn(words, result.err)
+        self._done(f'image-remove {given["sha256"]}')
+        result = self._cosmos(self._create('nobody', _COUNT) +
+                              f' --image-sha256 {given["sha256"]}')
+        self.assertIn("not in this host's cache", result.err)
+        self._done(self._create('given', _COUNT,
+                                f'--image {image.FOLDER}/{image.CLICKOS}'))
+        self._done('destroy given')
+        self._assert_nothing_left()
 
     def test_a_refused_configuration_leaves_nothing(self):
         result = self._cosmos(self._create('bad', 'a :: Nonesuch;'))

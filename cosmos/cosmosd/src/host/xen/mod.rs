@@ -20,6 +20,7 @@ use super::image::Engine;
 use super::{Death, Domain, Found, Host, Instance};
 use crate::config::{XenConfig, XenType};
 use crate::error::{Code, Error, Result};
+use crate::images::{Images, Limits, check_kernel};
 use crate::spec::{Uuid, Vif};
 use crate::switch::PortFds;
 use pump::Pump;
@@ -33,7 +34,9 @@ const IDLE: Duration = Duration::from_secs(10);
 /// See the module.
 pub struct XenHost {
     host: Arc<xen::Host>,
-    image: Engine,
+    installed: Option<Engine>,
+    images: Images,
+    vif_script: String,
     kind: xen::Type,
     consoles: Consoles,
     /// What runs, by number; the watching thread looks after them.
@@ -45,13 +48,15 @@ impl XenHost {
     pub fn new(config: &XenConfig, state_dir: &Path, deaths: Sender<Death>) -> Result<Self> {
         let this = Self {
             host: Arc::new(xen::Host::open().map_err(failed("xen"))?),
-            image: Engine::new(config.image.clone()),
+            installed: config.image.clone().map(Engine::new),
+            images: Images::open(state_dir, limits(config))?,
+            vif_script: path_text(config.vif_script.as_deref()),
             kind: kind(config.kind),
             consoles: Consoles::open(state_dir)?,
             domains: Arc::default(),
             pumps: Mutex::default(),
         };
-        this.image.sha256()?;
+        this.engine_sha256()?;
         this.watch(deaths)?;
         Ok(this)
     }
@@ -97,8 +102,7 @@ impl XenHost {
     }
 
     fn build(&self, domain: &Domain) -> Result<()> {
-        let image = std::fs::read(self.image.path())
-            .map_err(|e| Error::internal(self.image.path().display(), e))?;
+        let image = self.image(&domain.image_sha256)?;
         let spec = xen::Spec {
             domid: Some(domain.domid.into()),
             name: domain.uuid.as_str(),
@@ -111,10 +115,35 @@ impl XenHost {
         self.host
             .create(&spec)
             .map_err(failed(&place(domain.domid)))?;
-        let vifs = domain.vifs.iter();
-        vifs.map(vale)
-            .try_for_each(|vif| self.host.add_vale(domain.domid.into(), &vif))
+        self.add_devices(domain)
             .map_err(failed(&place(domain.domid)))
+    }
+
+    fn add_devices(&self, domain: &Domain) -> xen::Result<()> {
+        let domid = domain.domid.into();
+        for vif in domain.vifs.iter().map(vale) {
+            self.host.add_vale(domid, &vif)?;
+        }
+        for nic in &domain.nics {
+            let nic = xen::Nic {
+                devid: nic.devid,
+                mac: nic.mac.0,
+                mtu: nic.mtu,
+                bridge: &nic.bridge,
+                script: &self.vif_script,
+            };
+            self.host.add_nic(domid, &nic)?;
+        }
+        Ok(())
+    }
+
+    /// The bytes of an image: the installed one's, or from the cache.
+    fn image(&self, sha256: &str) -> Result<Vec<u8>> {
+        match &self.installed {
+            Some(engine) if engine.sha256()? == sha256 => std::fs::read(engine.path())
+                .map_err(|e| Error::internal(engine.path().display(), e)),
+            _ => self.images.load(sha256),
+        }
     }
 
     /// From here on its console is kept and its end is reported.
@@ -168,6 +197,17 @@ fn ended(host: &xen::Host, domid: u16) -> Option<String> {
             .into(),
         ),
     }
+}
+
+fn limits(config: &XenConfig) -> Limits {
+    Limits {
+        images: config.max_images,
+        image_bytes: config.max_image_mib << 20,
+    }
+}
+
+fn path_text(path: Option<&Path>) -> String {
+    path.unwrap_or(Path::new("")).display().to_string()
 }
 
 fn kind(config: XenType) -> xen::Type {
@@ -226,8 +266,29 @@ impl Host for XenHost {
         "xen"
     }
 
-    fn engine_sha256(&self) -> Result<String> {
-        self.image.sha256()
+    fn engine_sha256(&self) -> Result<Option<String>> {
+        self.installed.as_ref().map(Engine::sha256).transpose()
+    }
+
+    fn check(&self, domain: &Domain) -> Result<()> {
+        let image = self.image(&domain.image_sha256)?;
+        let entries = check_kernel(&domain.image_sha256, &image)?;
+        let (starts, kind) = match self.kind {
+            xen::Type::Pv => (entries.pv, "pv"),
+            xen::Type::Pvh => (entries.pvh, "pvh"),
+        };
+        if !starts {
+            let message = format!(
+                "image {:.12}: it cannot be started as {kind}, which guests of this host are",
+                domain.image_sha256
+            );
+            return Err(Error::new(Code::BadImage, message));
+        }
+        Ok(())
+    }
+
+    fn images(&self) -> Option<&Images> {
+        Some(&self.images)
     }
 
     fn prepare(&self, domain: &Domain) -> Result<()> {

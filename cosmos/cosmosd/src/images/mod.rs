@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Guest images, kept by their checksum: given piece by piece, checked as a whole, and thrown
+//! away when room is needed for others.
+
+mod elf;
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::error::{Code, Error, Result};
+use crate::host::hex;
+use crate::record::{make_private_dir, remove_file};
+use crate::spec::Sha256Text;
+
+pub use elf::Entries;
+#[cfg(test)]
+pub use elf::tests::kernel;
+
+/// The extension of complete images.
+const COMPLETE: &str = "elf";
+
+/// What the cache may hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub images: usize,
+    pub image_bytes: u64,
+}
+
+/// A part of an image.
+pub struct Piece<'a> {
+    pub sha256: &'a Sha256Text,
+    /// Of the whole image.
+    pub size: u64,
+    pub offset: u64,
+    pub data: &'a [u8],
+}
+
+/// An image of the cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Known {
+    pub sha256: String,
+    pub size: u64,
+    /// Seconds since 1970 of its last use.
+    pub used_s: u64,
+}
+
+/// A directory of images: `<sha256>.elf`, and `<sha256>.part` while one is given.
+pub struct Images {
+    dir: PathBuf,
+    limits: Limits,
+    changes: Mutex<()>,
+}
+
+#[cfg_attr(
+    not(any(feature = "xen", test)),
+    expect(dead_code, reason = "only the xen kind has images")
+)]
+impl Images {
+    pub fn open(state_dir: &Path, limits: Limits) -> Result<Self> {
+        let dir = state_dir.join("images");
+        make_private_dir(&dir)?;
+        let changes = Mutex::new(());
+        Ok(Self {
+            dir,
+            limits,
+            changes,
+        })
+    }
+
+    /// Takes a piece; true when the image is complete, and then it can be used. Pieces may come
+    /// again; the one that ends the image comes last.
+    ///
+    /// # Errors
+    /// `bad-image`: too large, another checksum, or no kernel; then nothing of it is kept.
+    pub fn add(&self, piece: &Piece<'_>) -> Result<bool> {
+        self.check(piece)?;
+        let _change = self.lock();
+        let path = self.path(piece.sha256);
+        if path.exists() {
+            return Ok(true);
+        }
+        let part = path.with_extension("part");
+        let place = |e: io::Error| Error::internal(part.display(), e);
+        if !part.exists() {
+            self.make_room("part")?;
+        }
+        write(&part, piece).map_err(place)?;
+        if piece.offset + (piece.data.len() as u64) < piece.size {
+            return Ok(false);
+        }
+        let checked = fs::read(&part).map_err(place).and_then(|image| {
+            check_sum(piece.sha256, &image)?;
+            check_kernel(piece.sha256.as_str(), &image).map(drop)
+        });
+        if let Err(e) = checked {
+            remove_file(&part).map_err(place)?;
+            return Err(e);
+        }
+        self.make_room(COMPLETE)?;
+        fs::rename(&part, &path).map_err(place)?;
+        Ok(true)
+    }
+
+    fn check(&self, piece: &Piece<'_>) -> Result<()> {
+        let (size, limit) = (piece.size, self.limits.image_bytes);
+        let name = piece.sha256.as_str();
+        if size == 0 || size > limit {
+            let message = format!(
+                "image {name:.12}: {size} bytes, expected 1 to {limit} (xen.max_image_mib)"
+            );
+            return Err(Error::new(Code::BadImage, message));
+        }
+        let end = piece.offset.checked_add(piece.data.len() as u64);
+        if end.is_none_or(|end| end > size) {
+            let message = format!(
+                "image {name:.12}: {} bytes at {} are beyond its size of {size}",
+                piece.data.len(),
+                piece.offset
+            );
+            return Err(Error::bad_request(message));
+        }
+        Ok(())
+    }
+
+    /// The whole image; from now on it counts as used just now.
+    pub fn load(&self, sha256: &str) -> Result<Vec<u8>> {
+        let _change = self.lock();
+        let path = self.find(sha256)?;
+        let place = |e: io::Error| Error::internal(path.display(), e);
+        let file = OpenOptions::new().write(true).open(&path).map_err(place)?;
+        file.set_modified(SystemTime::now()).map_err(place)?;
+        fs::read(&path).map_err(place)
+    }
+
+    /// # Errors
+    /// `bad-image` if it is not there, with what to do.
+    pub fn find(&self, sha256: &str) -> Result<PathBuf> {
+        let known = Sha256Text::try_from(sha256.to_owned()).map(|name| self.path(&name));
+        known.ok().filter(|path| path.exists()).ok_or_else(|| {
+            let message = format!(
+                "image {sha256:.80?} is not in this host's cache; give it with image-add first"
+            );
+            Error::new(Code::BadImage, message)
+        })
+    }
+
+    /// All that can be used, the one used last first.
+    pub fn list(&self) -> Result<Vec<Known>> {
+        self.files(COMPLETE)
+    }
+
+    fn files(&self, extension: &str) -> Result<Vec<Known>> {
+        let place = |e: io::Error| Error::internal(self.dir.display(), e);
+        let mut known = Vec::new();
+        for entry in fs::read_dir(&self.dir).map_err(place)? {
+            let path = entry.map_err(place)?.path();
+            known.extend(describe(&path, extension).map_err(place)?);
+        }
+        known.sort_by_key(|image| std::cmp::Reverse(image.used_s));
+        Ok(known)
+    }
+
+    /// Removes an image; one that is not there is no error. Guests made of it run on.
+    pub fn remove(&self, sha256: &Sha256Text) -> Result<()> {
+        let _change = self.lock();
+        self.remove_file(&self.path(sha256))
+    }
+
+    /// Lets the file that was not used for longest go, if there is no room for one more.
+    fn make_room(&self, extension: &str) -> Result<()> {
+        let known = self.files(extension)?;
+        let surplus = (known.len() + 1).saturating_sub(self.limits.images);
+        let name = |image: &Known| format!("{}.{extension}", image.sha256);
+        let mut oldest = known.iter().rev().take(surplus);
+        oldest.try_for_each(|image| self.remove_file(&self.dir.join(name(image))))
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<()> {
+        remove_file(path).map_err(|e| Error::internal(path.display(), e))
+    }
+
+    fn path(&self, sha256: &Sha256Text) -> PathBuf {
+        self.dir.join(format!("{}.elf", sha256.as_str()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn write(path: &Path, piece: &Piece<'_>) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let file: File = options
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)?;
+    file.set_len(piece.size)?;
+    file.write_all_at(piece.data, piece.offset)
+}
+
+fn check_sum(expected: &Sha256Text, image: &[u8]) -> Result<()> {
+    let got = hex(&Sha256::digest(image));
+    if got == expected.as_str() {
+        return Ok(());
+    }
+    let message = format!(
+        "image {:.12}: what came has sha256 {got}",
+        expected.as_str()
+    );
+    Err(Error::new(Code::BadImage, message))
+}
+
+/// How Xen can start this image.
+pub fn check_kernel(name: &str, image: &[u8]) -> Result<Entries> {
+    elf::entries(image)
+        .map_err(|why| Error::new(Code::BadImage, format!("image {name:.12}: {why}")))
+}
+
+/// `None` if it is another kind of file.
+fn describe(path: &Path, extension: &str) -> io::Result<Option<Known>> {
+    if path.extension().is_none_or(|e| e != extension) {
+        return Ok(None);
+    }
+    let meta = fs::metadata(path)?;
+    let used = meta.modified()?.duration_since(UNIX_EPOCH);
+    let stem = path.file_stem().unwrap_or_default();
+    Ok(Some(Known {
+        sha256: stem.to_string_lossy().into_owned(),
+        size: meta.len(),
+        used_s: used.unwrap_or_default().as_secs(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const LIMITS: Limits = Limits {
+        images: 2,
+        image_bytes: 1000,
+    };
+
+    fn sum(image: &[u8]) -> Sha256Text {
+        Sha256Text::try_from(hex(&Sha256::digest(image))).unwrap()
+    }
+
+    fn give(images: &Images, image: &[u8], offset: usize, end: usize) -> Result<bool> {
+        images.add(&Piece {
+            sha256: &sum(image),
+            size: image.len() as u64,
+            offset: offset as u64,
+            data: &image[offset..end],
+        })
+    }
+
+    fn names(images: &Images) -> Vec<String> {
+        let known = images.list().unwrap();
+        known.into_iter().map(|image| image.sha256).collect()
+    }
+
+    #[test]
+    fn an_image_comes_in_pieces_and_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let images = Images::open(dir.path(), LIMITS).unwrap();
+        let image = kernel(&[18]);
+        assert_eq!(give(&images, &image, 0, 50), Ok(false));
+        assert_eq!(give(&images, &image, 0, 50), Ok(false));
+        assert!(images.load(sum(&image).as_str()).is_err());
+        assert_eq!(give(&images, &image, 50, image.len()), Ok(true));
+        assert_eq!(give(&images, &image, 0, 50), Ok(true));
+        assert_eq!(images.load(sum(&image).as_str()).unwrap(), image);
+        let again = Images::open(dir.path(), LIMITS).unwrap();
+        assert_eq!(names(&again), [sum(&image).as_str()]);
+        again.remove(&sum(&image)).unwrap();
+        again.remove(&sum(&image)).unwrap();
+        assert!(names(&again).is_empty());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_and_not_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let images = Images::open(dir.path(), LIMITS).unwrap();
+        let (image, other) = (kernel(&[18]), kernel(&[1]));
+        let add = |sha256: &Sha256Text, size: u64, offset: u64, data: &[u8]| {
+            let piece = Piece {
+                sha256,
+                size,
+                offset,
+                data,
+            };
+            images.add(&piece).unwrap_err().to_string()
+        };
+        let size = image.len() as u64;
+        assert!(add(&sum(&other), size, 0, &image).contains("what came has sha256"));
+        assert!(add(&sum(b"text"), 4, 0, b"text").contains("it is no ELF file"));
+        assert!(add(&sum(&image), 1001, 0, &image).contains("expected 1 to 1000"));
+        assert!(add(&sum(&image), 0, 0, b"").contains("expected 1 to 1000"));
+        assert!(add(&sum(&image), 10, 5, &image).contains("beyond its size of 10"));
+        assert!(add(&sum(&image), 10, u64::MAX, b"x").contains("beyond its size"));
+        assert_eq!(fs::read_dir(dir.path().join("images")).unwrap().count(), 0);
+        let unknown = images.find("../../etc/passwd").unwrap_err();
+        assert!(unknown.message.contains("image-add"), "{unknown}");
+    }
+
+    #[test]
+    fn the_one_unused_for_longest_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let images = Images::open(dir.path(), LIMITS).unwrap();
+        let kernels = [kernel(&[18]), kernel(&[1]), kernel(&[1, 18])];
+        for (age_s, image) in [(90, &kernels[0]), (50, &kernels[1])] {
+            give(&images, image, 0, image.len()).unwrap();
+            let file = File::options().write(true).open(images.path(&sum(image)));
+            let used = SystemTime::now() - Duration::from_secs(age_s);
+            file.unwrap().set_modified(used).unwrap();
+        }
+        images.load(sum(&kernels[0]).as_str()).unwrap();
+        give(&images, &kernels[2], 0, kernels[2].len()).unwrap();
+        let known = names(&images);
+        assert!(known.contains(&sum(&kernels[0]).as_str().to_owned()));
+        assert!(!known.contains(&sum(&kernels[1]).as_str().to_owned()));
+        assert_eq!(known.len(), 2);
+    }
+}
