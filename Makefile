@@ -2,12 +2,14 @@
 # PYTHON is a Python 3.11; CLICKOS_STATE is the state folder (.state).
 PYTHON ?= python3
 KEEP ?=
+HOST ?=
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 
 .PHONY: help demo test bench build image lab soak lab-up lab-down clean-demo
 
 help:
-	@echo 'make demo         show the main job on real services; KEEP=1 leaves them up'
+	@echo 'make demo         show the main job on real services; KEEP=1 leaves them up,'
+	@echo '                  HOST=xen runs the VNF on a Xen host in QEMU'
 	@echo 'make test         everything a change must pass; SUITES="a b" runs only those'
 	@echo 'make bench        time of a packet per configuration; ENGINE="name=path ..." compares, ONLY=30,41 restricts'
 	@echo 'make build        install what is needed and build everything'
@@ -18,7 +20,7 @@ help:
 	@echo 'make clean-demo   remove the services, the environment and all data'
 
 demo:
-	@$(LAB) demo $(if $(KEEP),--keep)
+	@$(LAB) demo $(if $(HOST),--host $(HOST)) $(if $(KEEP),--keep)
 
 test:
 	@$(LAB) test $(SUITES)
@@ -44,7 +46,7 @@ soak:
 	@PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab.suites.soak
 
 lab-up:
-	@$(LAB) up
+	@$(LAB) up $(if $(HOST),--host $(HOST))
 
 lab-down:
 	@$(LAB) down

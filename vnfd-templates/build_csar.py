@@ -17,14 +17,16 @@ import zipfile
 HERE = pathlib.Path(__file__).resolve().parent
 TYPES = HERE / 'types' / 'clickos_types.yaml'
 SHIM = HERE.parent / 'tacker-plugin' / 'tacker_clickos' / 'mgmt_driver.py'
+_IMAGE = re.compile(r'(?m)^(\s*sw_image_data:\n\s*name: )(\S+)$')
 _ID = re.compile(r'(?m)^(\s*descriptor_id: )(\S+)$')
 
 
-def collect(template, vnfd_id=None):
+def collect(template, vnfd_id=None, image=None):
     """Return {name in the CSAR: bytes}.
 
     :param template: folder with Definitions/ and Files/
     :param vnfd_id: takes the place of the template's descriptor_id
+    :param image: takes the place of the names of its images in Glance
     """
     files = {}
     for path in sorted(template.rglob('*')):
@@ -38,6 +40,8 @@ def collect(template, vnfd_id=None):
         raise SystemExit('%s: %s is missing' % (template, entry))
     if vnfd_id:
         files[entry] = _with_id(entry, files[entry], vnfd_id)
+    if image:
+        files[entry] = _with_image(entry, files[entry], image)
     files['TOSCA-Metadata/TOSCA.meta'] = _meta(entry, files)
     return files
 
@@ -48,6 +52,13 @@ def _with_id(entry, content, vnfd_id):
     if count != 1:
         raise SystemExit('%s: expected one descriptor_id, found %d'
                          % (entry, count))
+    return text.encode()
+
+
+def _with_image(entry, content, image):
+    text, count = _IMAGE.subn(r'\g<1>' + image, content.decode())
+    if count == 0:
+        raise SystemExit('%s: no sw_image_data with a name' % entry)
     return text.encode()
 
 
@@ -77,6 +88,13 @@ def write(path, files):
 _FIRST = 'TOSCA-Metadata/TOSCA.meta'
 
 
+def _image_name(text):
+    if not re.fullmatch(r'[A-Za-z0-9][A-Za-z0-9._-]{0,63}', text):
+        raise argparse.ArgumentTypeError(
+            '%r: expected 1 to 64 letters, digits, ".", "_" or "-"' % text)
+    return text
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('template', type=pathlib.Path,
@@ -86,12 +104,15 @@ def main(arguments=None):
     ids.add_argument('--vnfd-id', help='a UUID for the VNFD')
     ids.add_argument('--fresh-id', action='store_true',
                      help='make a new UUID for the VNFD')
+    parser.add_argument('--image', type=_image_name,
+                        help='name in Glance of the guests\' image')
     options = parser.parse_args(arguments)
     template = options.template
     if not template.is_dir():
         template = HERE / options.template
     vnfd_id = str(uuid.uuid4()) if options.fresh_id else options.vnfd_id
-    write(options.output, collect(template.resolve(), vnfd_id))
+    write(options.output, collect(template.resolve(), vnfd_id,
+                                  options.image))
     return 0
 
 

@@ -41,7 +41,7 @@ class ClickOSDriver(driver.ComputeDriver):
                               CONF.clickos.cosmosd_timeout)
         self._host = host.Host(client)
         self._guests = guest.Guests(client)
-        self._images = image.ImageChecker()
+        self._images = image.Images(client)
         self._desired_state = desired_state.DesiredState()
         self._availability = availability.Availability(virtapi)
         self._events = events.EventFollower(
@@ -107,13 +107,13 @@ class ClickOSDriver(driver.ComputeDriver):
         """
         _refuse_disks(block_device_info)
         sha256 = self._images.require(context, instance.image_ref,
-                                      self._host.info()['engine_sha256'])
+                                      self._host.info())
         instance.system_metadata[_SHA256_KEY] = sha256
         if power_on:
-            self._start(instance, network_info,
+            self._start(context, instance, network_info,
                         first=instance.launched_at is None)
 
-    def _start(self, instance, network_info, first=False):
+    def _start(self, context, instance, network_info, first=False):
         """Gather all a guest needs, and only then touch what runs."""
         configuration = userdata.parse(instance.user_data)
         if not first:
@@ -125,6 +125,8 @@ class ClickOSDriver(driver.ComputeDriver):
             raise exception.GuestNotStarted(
                 reason='the server was not created by this driver; rebuild '
                        'it from the ClickOS image')
+        self._images.provide(context, instance.image_ref, sha256,
+                             self._host.info())
         self._guests.start(instance, sha256, vifs, configuration)
 
     def destroy(self, context, instance, network_info, block_device_info=None,
@@ -141,7 +143,7 @@ class ClickOSDriver(driver.ComputeDriver):
     def power_on(self, context, instance, network_info,
                  block_device_info=None, accel_info=None, share_info=None):
         """Start the guest with its configuration and desired state."""
-        self._start(instance, network_info)
+        self._start(context, instance, network_info)
 
     def power_off(self, instance, timeout=0, retry_interval=0):
         """Stop the guest at once: it has nothing to shut down."""
@@ -155,12 +157,12 @@ class ClickOSDriver(driver.ComputeDriver):
         While desired state, user_data or ports cannot be had, the running
         guest is left alone.
         """
-        self._start(instance, network_info)
+        self._start(context, instance, network_info)
 
     def resume_state_on_host_boot(self, context, instance, network_info,
                                   share_info, block_device_info=None):
         """Start a guest that ran before the host went down."""
-        self._start(instance, network_info)
+        self._start(context, instance, network_info)
 
     def pause(self, instance):
         """Stop the guest's processor time."""
@@ -200,11 +202,12 @@ class ClickOSDriver(driver.ComputeDriver):
         return self._host.resources(nodename)
 
     def update_provider_tree(self, provider_tree, nodename, allocations=None):
-        """Tell placement what guests may use."""
+        """Tell placement what guests may use, and what runs them."""
         inventory = provider_tree.data(nodename).inventory
         provider_tree.update_inventory(
             nodename,
             self._host.inventory(self._get_allocation_ratios(inventory)))
+        provider_tree.add_traits(nodename, self._host.trait())
 
     def get_host_uptime(self):
         """:returns: how long the host has been up, as text"""

@@ -82,6 +82,13 @@ class Host:
                        'allocation_ratio': ratios[name]}
                 for name, total, max_unit in rows}
 
+    def trait(self):
+        """What an image requires that fits this kind of host only.
+
+        :returns: CUSTOM_CLICKOS_PROCESS or CUSTOM_CLICKOS_XEN
+        """
+        return 'CUSTOM_CLICKOS_' + self.info()['host_kind'].upper()
+
 
 def _version(text):
     """Nova wants an integer: 0.1.0 becomes 1000."""

@@ -1,37 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which image a server may be made of: the installed engine, and no other.
+"""Which image a server may be made of, and how it comes to the host.
 
-The host never runs bytes from Glance. An image only says which engine a
-server is meant for, by its SHA-256.
+A process host never runs bytes from Glance: there an image only says which
+engine a server is meant for, by its SHA-256. A Xen host runs the image;
+cosmosd is given it once and keeps it, by its SHA-256 too.
 """
 
 import hashlib
 import threading
 
+from cosmos_client import CosmosError
 from nova.image import glance
+from oslo_log import log as logging
 
 from nova_clickos.conf import CONF
 from nova_clickos import exception
+from nova_clickos import host
+
+LOG = logging.getLogger(__name__)
 
 _MIB = 1024 * 1024
 
 
-class ImageChecker:
+class Images:
     """Knows the SHA-256 of images; an active image never changes in Glance."""
 
     #: Images remembered; a cloud has one for each engine release.
     _CACHED = 64
 
-    def __init__(self):
+    def __init__(self, client):
+        self._client = client
         self._api = glance.API()
         self._lock = threading.Lock()
         self._known = {}
 
-    def require(self, context, image_id, engine_sha256):
-        """Refuse an image that is not the installed engine.
+    def require(self, context, image_id, info):
+        """Refuse an image that the host would not run.
 
         :param image_id: UUID, or None for a server without an image.
-        :param engine_sha256: what cosmosd says is installed, hex digits.
+        :param info: what cosmosd says of the host.
         :returns: the image's SHA-256, hex digits
         :raises: GuestNotStarted
         """
@@ -39,12 +46,37 @@ class ImageChecker:
             raise _bad('boot from volume: a ClickOS guest has no disk; use '
                        'the ClickOS image')
         sha256 = self._sha256(context, image_id)
-        if sha256 != engine_sha256.lower():
+        installed = (info['engine_sha256'] or '').lower()
+        if info['host_kind'] == host.PROCESS and sha256 != installed:
             raise _bad('image %s (sha256 %s...) is not the ClickOS engine '
                        'installed on this host (sha256 %s...); use the image '
                        'the operator published'
-                       % (image_id, sha256[:12], engine_sha256[:12]))
+                       % (image_id, sha256[:12], installed[:12]))
         return sha256
+
+    def provide(self, context, image_id, sha256, info):
+        """Give a Xen host an image, unless it has it.
+
+        :raises: GuestNotStarted, HostCannotStart or CosmosdUnavailable
+        """
+        if info['host_kind'] == host.PROCESS or \
+                sha256 == info['engine_sha256']:
+            return
+        try:
+            if sha256 not in self._on_host():
+                self._send(context, image_id, sha256)
+        except CosmosError as e:
+            raise exception.from_start(e)
+
+    def _on_host(self):
+        return {known['sha256']
+                for known in self._client.image_list()['images']}
+
+    def _send(self, context, image_id, sha256):
+        size = self._api.get(context, image_id)['size']
+        LOG.info('Image %s goes to the host, %d bytes', image_id, size)
+        self._client.image_add(sha256, size,
+                               self._api.download(context, image_id))
 
     def _sha256(self, context, image_id):
         with self._lock:

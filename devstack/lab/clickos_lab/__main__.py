@@ -67,6 +67,10 @@ def _parse():
         if name == 'demo':
             command.add_argument('--keep', action='store_true',
                                  help='leave everything running')
+        if name in ('up', 'demo'):
+            command.add_argument('--host', default='process',
+                                 choices=('process', 'xen'),
+                                 help='xen: with a Xen host in QEMU')
         if name == 'test':
             command.add_argument('suites', nargs='*', help='default: all')
         if name == 'host':
@@ -76,21 +80,23 @@ def _parse():
     return parser.parse_args()
 
 
-def _prepare(state, _arguments):
+def _prepare(state, arguments):
     from clickos_lab import prepare
     prepare.everything(state)
+    if getattr(arguments, 'host', None) == 'xen':
+        prepare.xen(state)
 
 
 def _up(state, arguments):
     _in_venv(state, arguments)
     from clickos_lab import lab
-    lab.Lab(state).up()
+    lab.Lab(state, with_xen=arguments.host == 'xen').up()
 
 
 def _demo(state, arguments):
     _in_venv(state, arguments)
     from clickos_lab import demo
-    return demo.run(state, arguments.keep)
+    return demo.run(state, arguments.host, arguments.keep)
 
 
 def _test(state, arguments):

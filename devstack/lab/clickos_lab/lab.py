@@ -9,6 +9,7 @@ import signal
 
 from clickos_lab import apt
 from clickos_lab import config
+from clickos_lab.config import hosts
 from clickos_lab import databases
 from clickos_lab import errors
 from clickos_lab.host import endpoint
@@ -18,15 +19,21 @@ from clickos_lab import say
 from clickos_lab import services
 from clickos_lab import settings as _settings
 from clickos_lab import stamps
+from clickos_lab.xen import compute
 from clickos_lab.xen import host as xen_host
 
 
 class Lab:
-    """One lab: its state folder, settings, services."""
+    """One lab: its state folder, settings, services.
 
-    def __init__(self, state):
+    :param with_xen: with the Xen host as a second compute host
+    """
+
+    def __init__(self, state, with_xen=False):
         self.state = state
         self.processes = processes.Processes(state)
+        self._hosts = hosts.ALL if with_xen else (hosts.PROCESS,)
+        self._xen = compute.XenCompute(state)
 
     def up(self):
         """Start everything and wait until it answers.
@@ -47,10 +54,12 @@ class Lab:
     def _is_up(self):
         if not stamps.fresh(self._stamp(), self._fingerprint()):
             return False
-        settings = _settings.Settings.load(self.state)
-        catalog = services.Catalog(self.state, settings)
-        names = {service.name for service in catalog.all()}
+        names = {service.name for service in self._catalog().all()}
         return names <= set(self.processes.names())
+
+    def _catalog(self):
+        settings = _settings.Settings.load(self.state)
+        return services.Catalog(self.state, settings, self._hosts)
 
     def _stamp(self):
         return self.state.run / 'up.stamp'
@@ -71,7 +80,7 @@ class Lab:
         self._make_folders()
         config.write(self.state, settings)
         databases.install(self.state)
-        self._start_all(settings, services.Catalog(self.state, settings))
+        self._start_all(settings, self._catalog())
         self._stamp().write_text(self._fingerprint())
 
     def _start_all(self, settings, catalog):
@@ -79,6 +88,10 @@ class Lab:
         with say.step('database, message queue, store, switch'):
             self._start(catalog.base() + catalog.host())
         databases.fill(self.state, settings)
+        if hosts.XEN in self._hosts:
+            with say.step('Xen host'):
+                self._xen.start()
+                self._start(catalog.tunnels())
         with say.step('keystone'):
             self._start([catalog.keystone()])
             cloud.fill_catalog(self.state, settings)
@@ -89,7 +102,7 @@ class Lab:
             self._launch(catalog.compute())
             self._wait(others + catalog.compute())
         with say.step('image, flavor, tenant, networks, VIM'):
-            cloud.ensure(self.state, settings)
+            cloud.ensure(self.state, settings, self._hosts)
 
     def clean(self):
         """Stop everything and remove the state folder."""
@@ -122,10 +135,8 @@ class Lab:
                 service.name, service.ready or (lambda: True))
 
     def restart(self, name):
-        """Kill a service of the host and start it again."""
-        settings = _settings.Settings.load(self.state)
-        catalog = services.Catalog(self.state, settings)
-        service = next(s for s in catalog.host() if s.name == name)
+        """Kill a service of this machine and start it again."""
+        service = next(s for s in self._catalog().host() if s.name == name)
         self.processes.kill(name)
         self._start([service])
 
@@ -147,6 +158,7 @@ class Lab:
         first = [n for n in names if n not in _LAST]
         self.processes.stop(first)
         self.processes.stop([n for n in names if n in _LAST], timeout_s=30)
+        self._try('Xen host', self._xen.stop)
         self.processes.kill_strays(self.state.binary('clickos-process'))
 
     def _destroy_guests(self):

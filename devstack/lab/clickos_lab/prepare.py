@@ -8,6 +8,9 @@ from clickos_lab import prereq
 from clickos_lab import rust
 from clickos_lab import store
 from clickos_lab import venv
+from clickos_lab.xen import command
+from clickos_lab.xen import places
+from clickos_lab.xen import toolstack
 
 
 def everything(state):
@@ -23,6 +26,12 @@ def everything(state):
         python = pool.submit(_python, state)
         _native(state)
         python.result()
+
+
+def xen(state):
+    """Install and build what a Xen compute host needs, too."""
+    command.prepare(state)
+    toolstack.build(state, places.Places(state))
 
 
 def _python(state):

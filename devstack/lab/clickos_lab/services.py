@@ -4,13 +4,16 @@
 import collections.abc
 import dataclasses
 import http.client
+import os
 import pathlib
 import socket
 
+from clickos_lab.config import hosts
 from clickos_lab.config import rabbit
 from clickos_lab import databases
 from clickos_lab import paths
 from clickos_lab import shell
+from clickos_lab.xen import compute
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,15 +28,19 @@ class Service:
 
 
 class Catalog:
-    """All services of one lab."""
+    """All services of one lab.
 
-    def __init__(self, state, settings):
+    :param compute_hosts: of :data:`hosts.ALL`
+    """
+
+    def __init__(self, state, settings, compute_hosts=(hosts.PROCESS,)):
         self._state = state
         self._settings = settings
+        self._compute_hosts = compute_hosts
 
     def all(self):
         """Return every service."""
-        return [*self.base(), *self.host(), self.keystone(),
+        return [*self.base(), *self.host(), *self.tunnels(), self.keystone(),
                 *self.controllers(), *self.compute()]
 
     def base(self):
@@ -83,6 +90,23 @@ class Catalog:
                             state.etc / 'cosmosd.toml'],
                 ready=_socket_answers(state.run / 'cosmosd.sock'))]
 
+    def tunnels(self):
+        """What brings cosmosd's socket here from the Xen host, by role."""
+        if hosts.XEN not in self._compute_hosts:
+            return []
+        settings = self._settings
+        return [self._tunnel('nova', hosts.XEN.nova_socket,
+                             settings.nova_uid),
+                self._tunnel('agent', hosts.XEN.agent_socket,
+                             settings.agent_uid)]
+
+    def _tunnel(self, user, name, uid):
+        socket_ = self._state.run / name
+        return self._service(
+            f'xen-{user}',
+            compute.XenCompute(self._state).tunnel(user, socket_),
+            ready=lambda: _handed_over(socket_, uid))
+
     def keystone(self):
         """Keystone, which the others need to start."""
         return self._wsgi('keystone', OS_KEYSTONE_CONFIG_DIR='keystone')
@@ -109,11 +133,16 @@ class Catalog:
     def compute(self):
         """The two services that talk to cosmosd, neither of them root."""
         settings = self._settings
-        return [
-            self._daemon('nova-compute', 'nova/nova-compute.conf',
-                         uid=settings.nova_uid),
-            self._daemon('clickos-agent', 'clickos/clickos-agent.conf',
-                         uid=settings.agent_uid)]
+        return [service for host in self._compute_hosts for service in (
+            self._on_host(host, 'nova-compute', 'nova', settings.nova_uid),
+            self._on_host(host, 'clickos-agent', 'clickos',
+                          settings.agent_uid))]
+
+    def _on_host(self, host, program, folder, uid):
+        name = program + host.suffix
+        return self._service(
+            name, [*_as_user(uid), self._state.tool(program),
+                   '--config-file', self._state.etc / folder / f'{name}.conf'])
 
     def _service(self, name, command, env=None, ready=None):
         return Service(name, command,
@@ -129,10 +158,10 @@ class Catalog:
                    self._state.etc / f'uwsgi/{name}.ini'],
             env=env, ready=self._http(port or name))
 
-    def _daemon(self, name, config, uid=None, ready=None):
+    def _daemon(self, name, config, ready=None):
         command = [self._state.tool(name), '--config-file',
                    self._state.etc / config]
-        return self._service(name, _as_user(uid) + command, ready=ready)
+        return self._service(name, command, ready=ready)
 
     def _listens(self, port):
         number = self._settings.ports[port]
@@ -149,8 +178,6 @@ def _as_user(uid):
     One capability stays: to read files. The repository and the state
     folder may lie where only root can look.
     """
-    if uid is None:
-        return []
     keep = '-all,+dac_read_search'
     return ['setpriv', f'--reuid={uid}', f'--regid={uid}', '--clear-groups',
             '--no-new-privs', f'--inh-caps={keep}', f'--ambient-caps={keep}',
@@ -170,6 +197,14 @@ def _connects(family, address):
 def _socket_answers(path):
     return lambda: pathlib.Path(path).is_socket() and _connects(
         socket.AF_UNIX, str(path))
+
+
+def _handed_over(path, uid):
+    """Give a socket that only root can open to the user it is meant for."""
+    if not _socket_answers(path)():
+        return False
+    os.chown(path, uid, uid)
+    return True
 
 
 def _http_answers(port):

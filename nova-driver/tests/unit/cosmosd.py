@@ -5,7 +5,9 @@ It follows docs/interfaces.md in what it answers; no guest runs. Tests give it
 faults, kill its guests, and stop and start it.
 """
 
+import base64
 import contextlib
+import hashlib
 import json
 import os
 import socket
@@ -25,6 +27,7 @@ class FakeCosmosd(fixtures.Fixture):
 
     :ivar requests: list of (verb, args), in order of arrival.
     :ivar guests: dict of guest by UUID.
+    :ivar images: bytes by SHA-256, as image-add brought them.
     :ivar faults: dict of (code, message) by verb; None hangs up after the
         verb was carried out, so that its answer is lost.
     """
@@ -33,6 +36,7 @@ class FakeCosmosd(fixtures.Fixture):
         self.host_kind = host_kind
         self.requests = []
         self.guests = {}
+        self.images = {}
         self.faults = {}
         self.engine_sha256 = SHA256
         self._listener = None
@@ -138,6 +142,23 @@ class FakeCosmosd(fixtures.Fixture):
                 'memory_used_mib': 64, 'cpus': 2, 'guests': len(self.guests),
                 'max_guests': 256, 'uptime_s': 77, 'version': '0.1.0',
                 'engine_sha256': self.engine_sha256}
+
+    def _do_image_list(self):
+        return {'images': [{'sha256': sha256, 'size': len(content),
+                            'used_s': 0}
+                           for sha256, content in self.images.items()]}
+
+    def _do_image_add(self, sha256, size, offset, data):
+        if self.host_kind != 'xen':
+            raise Refusal('unsupported', 'image-add: only on a Xen host')
+        content = self.images.get(sha256, b'')[:offset]
+        content += base64.b64decode(data)
+        self.images[sha256] = content
+        if len(content) == size and \
+                hashlib.sha256(content).hexdigest() != sha256:
+            del self.images[sha256]
+            raise Refusal('bad-image', 'image %s: wrong sum' % sha256)
+        return {'complete': len(content) == size}
 
     def _do_create(self, uuid, name, image_sha256, memory_mib, vifs, config,
                    config_name, writes, timeout_ms):

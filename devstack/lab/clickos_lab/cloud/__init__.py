@@ -22,13 +22,14 @@ def fill_catalog(state, settings):
     stamp.write_text(wanted)
 
 
-def ensure(state, settings):
-    """Make the host known, and the image, flavor, tenant and VIM."""
+def ensure(state, settings, hosts):
+    """Make hosts known, and their images, flavor, tenant and VIM."""
     admin = sessions.admin(settings)
     demo = sessions.demo(settings)
     openrc.write(state, settings)
-    compute.ensure_host(state, admin)
+    for host in hosts:
+        compute.ensure_host(state, admin, host)
+        image.ensure(state, admin, host)
     compute.ensure_flavor(admin)
-    image.ensure(admin, state.binary('clickos-process'))
     tenant.ensure_networks(demo)
     vim.ensure(demo, settings)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova: the one compute host and the flavor of a guest."""
+"""Nova: the compute hosts and the flavor of a guest."""
 
 import time
 
@@ -11,34 +11,37 @@ from clickos_lab import shell
 FLAVOR = {'name': 'clickos.tiny', 'ram': 8, 'vcpus': 1, 'disk': 1}
 
 
-def ensure_host(state, admin, timeout_s=60):
-    """Map the compute host to its cell, once, and wait until it is up.
+def ensure_host(state, admin, host, timeout_s=60):
+    """Map a compute host to its cell, once, and wait until it is up.
 
     :raises LabError: if nova-compute dies or does not report in time.
     """
-    stamp = state.data / 'compute.stamp'
+    name = f'nova-compute{host.suffix}'
+    stamp = state.data / f'{name}.stamp'
     running = processes.Processes(state)
 
     def up():
-        running.require('nova-compute')
-        return _service_up(admin, running.started('nova-compute'))
+        running.require(name)
+        return _service_up(admin, host, running.started(name))
 
-    _wait(up, timeout_s, 'nova-compute reports up')
+    _wait(up, timeout_s, f'{name} reports up')
     if not stamp.exists():
         shell.run([state.tool('nova-manage'), '--config-file',
                    state.etc / 'nova/nova.conf', 'cell_v2',
                    'discover_hosts'], state.log / 'databases.log',
                   env=shell.environment(state))
-    _wait(lambda: list(admin.compute.hypervisors()), timeout_s,
-          'Nova lists the hypervisor')
+    _wait(lambda: any(found.name == host.name
+                      for found in admin.compute.hypervisors()),
+          timeout_s, f'Nova lists the hypervisor {host.name}')
     stamp.touch()
 
 
-def _service_up(admin, started):
+def _service_up(admin, host, started):
     """A report from before this start does not count."""
     return any(s.state == 'up' and s.updated_at
                and s.updated_at >= started.strftime('%Y-%m-%dT%H:%M:%S')
-               for s in admin.compute.services(binary='nova-compute'))
+               for s in admin.compute.services(binary='nova-compute',
+                                               host=host.name))
 
 
 def _wait(done, timeout_s, what):
@@ -46,8 +49,8 @@ def _wait(done, timeout_s, what):
     while not done():
         if time.monotonic() > deadline_s:
             raise errors.LabError(
-                f'waited {timeout_s} s in vain until {what}; see '
-                'log/nova-compute.log in the state folder')
+                f'waited {timeout_s} s in vain until {what}; see its log '
+                'in the state folder')
         time.sleep(0.2)
 
 

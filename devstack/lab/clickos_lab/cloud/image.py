@@ -1,28 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Glance: the public ClickOS image.
+"""Glance: a public ClickOS image for each compute host.
 
 A process host never runs what Glance holds: it takes only the image whose
-bytes are those of the engine installed on the host.
+bytes are those of the engine installed on the host. A Xen host runs the bytes.
 """
 
 import hashlib
 
-NAME = 'clickos'
+from clickos_lab.config import hosts
+from clickos_lab.xen import image as _guest
+
+NAME, XEN_NAME = 'clickos', 'clickos-xen'
 _CHECKSUM = 'clickos_sha256'
 
 
-def ensure(admin, engine):
-    """Upload the engine's bytes; older images of that name are removed."""
-    checksum = hashlib.sha256(engine.read_bytes()).hexdigest()
+def ensure(state, admin, host):
+    """Upload the image of a host; older images of its name are removed."""
+    if host is hosts.XEN:
+        path = _guest.folder(state) / _guest.CLICKOS
+        _ensure(admin, XEN_NAME, path, 'XEN')
+    else:
+        _ensure(admin, NAME, state.binary('clickos-process'), 'PROCESS')
+
+
+def _ensure(admin, name, path, kind):
+    wanted = {_CHECKSUM: hashlib.sha256(path.read_bytes()).hexdigest(),
+              # Nova then takes a host of this kind only.
+              f'trait:CUSTOM_CLICKOS_{kind}': 'required'}
     current = False
-    for image in admin.image.images(name=NAME):
-        if image.properties.get(_CHECKSUM) == checksum and \
+    for image in admin.image.images(name=name):
+        if wanted.items() <= image.properties.items() and \
                 image.status == 'active':
             current = True
         else:
             admin.image.delete_image(image)
     if not current:
         admin.image.create_image(
-            NAME, filename=str(engine), disk_format='raw',
-            container_format='bare', visibility='public', wait=True,
-            **{_CHECKSUM: checksum})
+            name, filename=str(path), disk_format='raw',
+            container_format='bare', visibility='public', wait=True, **wanted)

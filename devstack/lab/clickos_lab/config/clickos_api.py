@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""clickos-api and clickos-agent."""
+"""clickos-api, and clickos-agent for each host."""
 
+from clickos_lab.config import hosts
 from clickos_lab.config import site as _site
 
 
 def write(site):
-    """Write the configurations of the API service and of the agent."""
+    """Write the configurations of the API service and of the agents."""
     site.write_ini('clickos/clickos-api.conf', {
         'DEFAULT': {'transport_url': site.rabbit_url()},
         'database': site.database('clickos'),
@@ -14,8 +15,10 @@ def write(site):
         'tacker': {'region_name': _site.REGION},
         'oslo_messaging_rabbit': _site.RABBIT})
     site.write_uwsgi('clickos-api', 'clickos', 'clickos_api.wsgi:application')
-    site.write_ini('clickos/clickos-agent.conf', {
-        'DEFAULT': {'transport_url': site.rabbit_url(), 'host': _site.HOST},
-        'clickos_agent': {
-            'cosmosd_socket': site.state.run / 'cosmosd.sock'},
-        'oslo_messaging_rabbit': _site.RABBIT})
+    for host in hosts.ALL:
+        site.write_ini(f'clickos/clickos-agent{host.suffix}.conf', {
+            'DEFAULT': {'transport_url': site.rabbit_url(),
+                        'host': host.name},
+            'clickos_agent': {
+                'cosmosd_socket': site.state.run / host.agent_socket},
+            'oslo_messaging_rabbit': _site.RABBIT})

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova. nova-compute gets a file of its own: it needs no database."""
+"""Nova. Each nova-compute has a file of its own: it needs no database."""
 
 import os
 import shutil
 
+from clickos_lab.config import hosts
 from clickos_lab.config import site as _site
 
 
@@ -20,21 +21,26 @@ def write(site):
         'keystone_authtoken': site.authtoken('nova'),
         'cache': site.cache(),
         'filter_scheduler': {'track_instance_changes': False}})
-    site.write_ini('nova/nova-compute.conf', {
-        **common,
-        'DEFAULT': {**common['DEFAULT'],
-                    'compute_driver': 'clickos.driver.ClickOSDriver',
-                    # seconds; the lab waits for the first report
-                    'report_interval': 2,
-                    'instances_path': _of_compute(site, 'instances'),
-                    'state_path': _of_compute(site, 'state')},
-        'oslo_concurrency': {'lock_path': _of_compute(site, 'lock')},
-        'clickos': {**site.auth('nova'),
-                    'cosmosd_socket': site.state.run / 'cosmosd.sock',
-                    'allow_process_host': True}})
+    for host in hosts.ALL:
+        _write_compute(site, common, host)
     shutil.copyfile(site.state.venv / 'etc/nova/api-paste.ini',
                     site.state.etc / 'nova/api-paste.ini')
     site.write_uwsgi('nova', 'nova', 'nova.wsgi.osapi_compute:application')
+
+
+def _write_compute(site, common, host):
+    name = f'nova-compute{host.suffix}'
+    site.write_ini(f'nova/{name}.conf', {
+        **common,
+        'DEFAULT': {**common['DEFAULT'], 'host': host.name,
+                    'compute_driver': 'clickos.driver.ClickOSDriver',
+                    # seconds; the lab waits for the first report
+                    'report_interval': 2,
+                    'instances_path': _of_compute(site, name, 'instances'),
+                    'state_path': _of_compute(site, name, 'state')},
+        'oslo_concurrency': {'lock_path': _of_compute(site, name, 'lock')},
+        'clickos': {**site.auth('nova'), **host.options,
+                    'cosmosd_socket': site.state.run / host.nova_socket}})
 
 
 def _common(site):
@@ -54,8 +60,8 @@ def _common(site):
         'vnc': {'enabled': False}}
 
 
-def _of_compute(site, name):
+def _of_compute(site, *names):
     """Make a folder that nova-compute, which is not root, may write."""
-    path = site.folder('nova-compute', name)
+    path = site.folder(*names)
     os.chown(path, site.settings.nova_uid, site.settings.nova_uid)
     return path

@@ -5,8 +5,8 @@ import configparser
 import io
 import os
 
-#: Nova's name of the only compute host; also clickos-agent's RPC server.
-HOST = 'clickos-lab'
+from clickos_lab.config import hosts
+
 REGION = 'RegionOne'
 SERVICES = ('keystone', 'glance', 'placement', 'neutron', 'nova', 'tacker',
             'clickos')
@@ -56,7 +56,8 @@ class Site:
 
     def base(self, service):
         """Options of [DEFAULT] that most services take."""
-        return {'transport_url': self.rabbit_url(), 'host': HOST,
+        return {'transport_url': self.rabbit_url(),
+                'host': hosts.PROCESS.name,
                 'state_path': self.folder(service),
                 'graceful_shutdown_timeout': 2}
 

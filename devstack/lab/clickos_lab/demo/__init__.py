@@ -2,19 +2,21 @@
 """``make demo``: the main job on real services, from VNFD to packets."""
 
 from clickos_lab.demo import story
+from clickos_lab.demo import target
 from clickos_lab import lab as _lab
 from clickos_lab import say
 
 
-def run(state, keep):
+def run(state, host, keep):
     """Bring the lab up, run the story, print the figures, clean up.
 
+    :param host: of the VNF, one of :data:`target.NAMES`
     :param keep: leave everything running, and say how to use it
     :returns: 0, or 1 if an expectation was not met
     """
-    lab = _lab.Lab(state)
+    lab = _lab.Lab(state, with_xen=host == 'xen')
     lab.up()
-    tale = story.Story(state)
+    tale = story.Story(state, target.of(host, state))
     done = False
     try:
         tale.run(keep)

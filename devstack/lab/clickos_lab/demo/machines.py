@@ -3,7 +3,7 @@
 
 The tenant makes the Neutron ports; the administrator says on which host they
 are, which a tenant may not; what the switch is told then comes from Neutron's
-binding alone.
+binding alone. They are on this machine, wherever the VNF is.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from clickos_lab.config import site
+from clickos_lab.config import hosts
 from clickos_lab.demo import http_server
 from clickos_lab import errors
 from clickos_lab.host import endpoint
@@ -58,7 +58,7 @@ class Machines:
             network_id=network.id, name=f'{_PORT_MARK}-{name}',
             description=_PORT_MARK)
         bound = self._admin.network.update_port(
-            port.id, binding_host_id=site.HOST)
+            port.id, binding_host_id=hosts.PROCESS.name)
         if bound.binding_vif_type != 'vale':
             raise errors.LabError(
                 f'port {port.id}: bound as {bound.binding_vif_type}, not vale;'

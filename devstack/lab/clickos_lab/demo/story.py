@@ -14,7 +14,6 @@ from clickos_lab.demo import figures
 from clickos_lab.demo import machines
 from clickos_lab.demo import tacker
 from clickos_lab.demo import traffic
-from clickos_lab.host import guests
 from clickos_lab import paths
 from clickos_lab import say
 from clickos_lab import settings as _settings
@@ -29,9 +28,12 @@ REPLAYED = 300
 
 
 class Story:
-    """One run of the demonstration, as the tenant ``demo``."""
+    """One run of the demonstration, as the tenant ``demo``.
 
-    def __init__(self, state):
+    :param target: the host of the VNF, a :class:`target.Target`
+    """
+
+    def __init__(self, state, target):
         settings = _settings.Settings.load(state)
         demo = sessions.demo(settings)
         self._state = state
@@ -39,9 +41,10 @@ class Story:
         self._tacker = tacker.Tacker(demo)
         self._clickos = clickos_client.Client(demo.session)
         self._demo = demo
-        self._machines = machines.Machines(
-            state, sessions.admin(settings), demo)
-        self._guests = guests.Guests(state)
+        self._admin = sessions.admin(settings)
+        self._machines = machines.Machines(state, self._admin, demo)
+        self._target = target
+        self._guests = target.guests
         self.figures = figures.Figures()
         self.vnf_id = None
 
@@ -75,7 +78,8 @@ class Story:
         csar = self._state.data / 'firewall.csar'
         shell.output([sys.executable,
                       paths.REPO / 'vnfd-templates/build_csar.py',
-                      'firewall', csar, '--fresh-id'])
+                      'firewall', csar, '--fresh-id',
+                      '--image', self._target.image])
         package = self._openstack.json(
             'vnf', 'package', 'create', '--user-data', f'{tacker.MARK}=1')
         self._openstack('vnf', 'package', 'upload', '--path', csar,
@@ -108,6 +112,9 @@ class Story:
         guest = self._guests.find(self._server_id)
         say.say(f'  guest: domain {guest["domid"]}, '
                 f'{guest["memory_mib"]} MiB, server {self._server_id}')
+        host = self._admin.compute.get_server(self._server_id).compute_host
+        self.figures.expect('compute host Nova chose for the image', host,
+                            host == self._target.host.name)
 
     def _request(self):
         return {
@@ -192,7 +199,7 @@ class Story:
 
     # 5
     def _change(self):
-        before = self._identity()
+        before = self._guests.identity(self._server_id)
         ping = traffic.Ping(self._machines, self.client, self.server_port.ip,
                             '0.02')
         wanted = {'rules': NO_HTTP}
@@ -214,14 +221,9 @@ class Story:
         self.figures.expect('ping during the change, lost of sent',
                             f'{sent - received}/{sent}',
                             sent == received and sent > PINGS)
+        same = self._guests.identity(self._server_id) == before
         self.figures.expect('same guest, same boot',
-                            'yes' if self._identity() == before else 'no',
-                            self._identity() == before)
-
-    def _identity(self):
-        guest = self._guests.find(self._server_id)
-        return (guest['domid'], guest['created_s'],
-                self._guests.pids(guest['domid']))
+                            'yes' if same else 'no', same)
 
     def _count_ports(self):
         for machine in (self.client, self.server):
@@ -236,7 +238,7 @@ class Story:
                         'FORCEFUL', self.vnf_id)
         self._tacker.wait_operation(self.vnf_id, 'TERMINATE')
         left = self._guests.leftovers(self._server_id)
-        self.figures.expect('left on the host (process, store, switch port)',
+        self.figures.expect('left on the host (guest, store, switch port)',
                             ', '.join(left) or 'nothing', not left)
         mark = f'clickos-vnf:{self.vnf_id}'
         ports = [p.id for p in self._demo.network.ports(description=mark)]

@@ -16,6 +16,7 @@ import time
 
 from clickos_lab.config import neutron
 from clickos_lab import errors
+from clickos_lab.host import uplinks
 from clickos_lab import shell
 
 _NAME = re.compile(r'[a-z0-9-]{1,15}')
@@ -54,6 +55,7 @@ class Endpoint:
             self._vale_ctl('attach', self.port, '--kind=veth',
                            f'--ifname={self.outer}', f'--segment={segment}',
                            f'--mac={mac}', *flags)
+            uplinks.Uplinks(self._state).reach(segment)
         except BaseException:
             self.remove()
             raise

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guests of the compute host, and what of them may be left behind."""
+"""The guests of this machine, and what of them may be left behind."""
 
 import json
 import os
@@ -46,6 +46,11 @@ class Guests:
         """Return the processes of a domain: its user id tells them."""
         uid = self._first_uid + domid
         return [pid for pid, owner in self._owners() if owner == uid]
+
+    def identity(self, server_id):
+        """Return what no two starts of a guest have in common."""
+        guest = self.find(server_id)
+        return guest['domid'], guest['created_s'], self.pids(guest['domid'])
 
     def kill(self, server_id):
         """Kill a guest's process, as a crash would.

@@ -57,14 +57,15 @@ class Host:
         with self._stopped_on_error():
             self._processes.wait(_QEMU, self._is_ready, _BOOT_S)
 
-    def restore(self, snapshot, files=None):
+    def restore(self, snapshot, files=None, taps=()):
         """Start it from a snapshot and connect: a second or two.
 
         :param files: :class:`files.Files` that will be in dom0
+        :param taps: interfaces to be made here for its uplinks
         """
         memory = f'mem-path={self._places.relative(snapshot.memory)},share=off'
         unpack = self._make_folder(files)
-        self._start(snapshot.machine, memory, False)
+        self._start(snapshot.machine, memory, False, taps)
         with self._stopped_on_error():
             with self.qmp() as control:
                 snapshot.load(control)
@@ -80,8 +81,9 @@ class Host:
         self.places.log.mkdir(parents=True)
         return (files or _files.Files()).write(self.places.files)
 
-    def _start(self, machine, memory, boot):
-        command = machine.command(self._places, self.places, memory, boot)
+    def _start(self, machine, memory, boot, taps=()):
+        command = machine.command(self._places, self.places, memory, boot,
+                                  taps)
         with self._stopped_on_error():
             self._processes.start(_QEMU, command, _ENV,
                                   cwd=self._places.root)

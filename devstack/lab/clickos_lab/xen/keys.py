@@ -4,11 +4,14 @@
 from clickos_lab import shell
 
 ALIAS = 'dom0'
+#: Users of dom0 that may do nothing but reach cosmosd's socket, on which
+#: their user id is their role.
+USERS = {'nova': 64001, 'agent': 64002}
 
 
 def ensure(places):
-    """Make the keys of client and host, once."""
-    for name in ('client', 'host'):
+    """Make the keys of client, host and users, once."""
+    for name in ('client', 'host', *USERS):
         path = places.keys / name
         if not path.exists():
             shell.run(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '',
@@ -19,12 +22,13 @@ def ensure(places):
 
 
 def add(places, archive):
-    """Put dom0's key and the one it lets in into its root."""
-    host, client = places.keys / 'host', places.keys / 'client.pub'
+    """Put dom0's key and those it lets in into its root."""
+    host = places.keys / 'host'
     archive.add_bytes('etc/ssh/host_key', host.read_bytes(), 0o600)
     archive.add_folder('root', 0o700)
-    archive.add_folder('root/.ssh', 0o700)
-    archive.add_bytes('root/.ssh/authorized_keys', client.read_bytes(), 0o600)
+    for user, name in {'root': 'client', **{n: n for n in USERS}}.items():
+        public = places.keys / f'{name}.pub'
+        archive.add_bytes(f'etc/ssh/keys/{user}', public.read_bytes())
 
 
 def ssh_config(places, port):

@@ -20,12 +20,16 @@ class Machine:
 
     memory_mib: int = 2048
     dom0_memory_mib: int = 512
+    #: network cards beside that of SSH, ``eth1`` and so on in dom0
+    uplinks: int = 4
 
-    def command(self, places, host, memory, boot):
+    def command(self, places, host, memory, boot, taps=()):
         """Return the command line, paths relative to ``places.root``.
 
         :param memory: options of the file that is the machine's memory
         :param boot: with False it waits for a saved machine to come in
+        :param taps: names of the tap interfaces that QEMU makes here, one
+            for each uplink; without them the uplinks lead nowhere
         """
         start = self._boot(places) if boot else ['-incoming', 'defer']
         return [
@@ -43,7 +47,24 @@ class Machine:
             # port of the loopback that the kernel chooses.
             '-netdev', 'user,id=net0,restrict=on,'
             'hostfwd=tcp:127.0.0.1:0-10.0.2.15:22',
-            '-device', 'virtio-net-pci,netdev=net0,romfile=', *start]
+            '-device', 'virtio-net-pci,netdev=net0,romfile=',
+            *self._uplinks(taps), *start]
+
+    def _uplinks(self, taps):
+        """Return the options of the uplinks.
+
+        What is behind them may differ when the machine is restored, since
+        neither of the two has a state that is saved.
+        """
+        nowhere = ['hubport,hubid=0'] * self.uplinks
+        # Without virtio's header, as a hub: the card promises dom0 no more.
+        behind = [f'tap,ifname={tap},script=no,downscript=no,vnet_hdr=off'
+                  for tap in taps] or nowhere
+        options = []
+        for number, backend in enumerate(behind, 1):
+            options += ['-netdev', f'{backend},id=net{number}', '-device',
+                        f'virtio-net-pci,netdev=net{number},romfile=']
+        return options
 
     def _boot(self, places):
         memory = f'{self.dom0_memory_mib}M'

@@ -49,7 +49,9 @@ _MODULE_INDEX = ('modules.dep', 'modules.dep.bin', 'modules.alias.bin',
 _TEXTS = {
     # The one of busybox, because it starts faster: it runs each command.
     'etc/passwd': 'root:x:0:0:root:/root:/bin/ash\n'
-                  'sshd:x:100:100:sshd:/run/sshd:/bin/false\n',
+                  'sshd:x:100:100:sshd:/run/sshd:/bin/false\n'
+                  + ''.join(f'{name}:x:{uid}:{uid}::/:/bin/false\n'
+                            for name, uid in keys.USERS.items()),
     'etc/group': 'root:x:0:\nsshd:x:100:\n',
     'etc/shells': '/bin/ash\n',
     'etc/hosts': '127.0.0.1 localhost dom0\n'}

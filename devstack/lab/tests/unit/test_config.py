@@ -6,6 +6,7 @@ import stat
 import tomllib
 
 from clickos_lab import config
+from clickos_lab.config import hosts
 from clickos_lab import settings
 from tests.unit import base
 
@@ -39,8 +40,10 @@ class ConfigTest(base.TestCase):
                 self.assertEqual(0o600, mode, path)
 
     def test_the_compute_host_has_no_database_password(self):
-        text = (self.state.etc / 'nova/nova-compute.conf').read_text()
-        text += (self.state.etc / 'clickos/clickos-agent.conf').read_text()
+        text = ''.join(
+            (self.state.etc / f'{name}{host.suffix}.conf').read_text()
+            for name in ('nova/nova-compute', 'clickos/clickos-agent')
+            for host in hosts.ALL)
         for name, password in self.settings.passwords.items():
             if name.startswith('db_') or name == 'admin':
                 self.assertNotIn(password, text, name)
@@ -55,6 +58,24 @@ class ConfigTest(base.TestCase):
             (self.state.etc / 'cosmosd.toml').read_text())['roles']
         self.assertEqual([self.settings.nova_uid], roles['nova'])
         self.assertEqual([self.settings.agent_uid], roles['agent'])
+
+    def test_hosts_share_neither_name_nor_socket_nor_folder(self):
+        for option in ('host', 'state_path', 'cosmosd_socket'):
+            values = set()
+            for host in hosts.ALL:
+                ini = self.ini(f'nova/nova-compute{host.suffix}.conf')
+                section = ini['clickos' if 'socket' in option else 'DEFAULT']
+                values.add(section[option])
+            self.assertEqual(len(hosts.ALL), len(values), option)
+
+    def test_agent_and_compute_service_of_a_host_have_its_name(self):
+        for host in hosts.ALL:
+            agent = self.ini(f'clickos/clickos-agent{host.suffix}.conf')
+            self.assertEqual(host.name, agent['DEFAULT']['host'])
+
+    def test_only_this_machine_may_run_guests_as_processes(self):
+        xen = self.ini('nova/nova-compute-xen.conf')['clickos']
+        self.assertNotIn('allow_process_host', xen)
 
     def test_our_filter_stands_before_the_application(self):
         pipeline = self.ini('tacker/api-paste.ini')['composite:vnflcm_v1']

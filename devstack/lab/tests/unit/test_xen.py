@@ -9,7 +9,9 @@ import subprocess
 from unittest import mock
 
 from clickos_lab import errors
+from clickos_lab import paths
 from clickos_lab.xen import archive as _archive
+from clickos_lab.xen import compute
 from clickos_lab.xen import files
 from clickos_lab.xen import kernel
 from clickos_lab.xen import keys
@@ -162,10 +164,11 @@ class PackagesTest(XenTestCase):
 
 class CommandLineTest(XenTestCase):
 
-    def _words(self, boot):
+    def _words(self, boot, taps=()):
         host = self.places.host('lab')
         return [str(word) for word in qemu.Machine().command(
-            self.places, host, 'mem-path=snapshot/memory,share=off', boot)]
+            self.places, host, 'mem-path=snapshot/memory,share=off', boot,
+            taps)]
 
     def test_nothing_of_the_state_folder_is_in_it(self):
         for boot in (True, False):
@@ -176,6 +179,17 @@ class CommandLineTest(XenTestCase):
         boot, restored = self._words(True), self._words(False)
         self.assertEqual(['-incoming', 'defer'], restored[-2:])
         self.assertEqual(restored[:-2], boot[:len(restored) - 2])
+
+    def test_taps_change_what_is_behind_the_cards_only(self):
+        taps = [f'tap{n}' for n in range(qemu.Machine().uplinks)]
+        lonely, connected = self._words(False), self._words(False, taps)
+        different = [(a, b) for a, b in zip(lonely, connected, strict=True)
+                     if a != b]
+        self.assertEqual(len(taps), len(different))
+        for (a, b), tap in zip(different, taps):
+            self.assertIn('hubport', a)
+            self.assertIn(f'tap,ifname={tap},', b)
+            self.assertEqual(a.rpartition(',')[2], b.rpartition(',')[2])
 
     def test_only_the_loopback_reaches_dom0(self):
         network = next(w for w in self._words(True) if 'hostfwd' in w)
@@ -205,6 +219,32 @@ class FilesTest(XenTestCase):
         contents.add_text(bytes((files.SIZE_MIB << 20) + 1), '/big')
         with self.assertRaisesRegex(errors.LabError, 'at most 128 MiB'):
             contents.write(self.folder / 'disk')
+
+
+class ComputeTest(XenTestCase):
+
+    def test_interfaces_of_two_labs_differ_and_fit(self):
+        other = paths.State(self.folder / 'other')
+        taps = {*compute.XenCompute(self.state).taps(),
+                *compute.XenCompute(other).taps()}
+        self.assertEqual(2 * qemu.Machine().uplinks, len(taps))
+        self.assertTrue(all(len(tap) <= 15 for tap in taps))
+
+    def test_users_of_the_socket_have_keys_and_roles_of_their_own(self):
+        keys.ensure(self.places)
+        archive = mock.create_autospec(_archive.Archive, instance=True)
+        keys.add(self.places, archive)
+        given = {call.args[0]: call.args[1]
+                 for call in archive.add_bytes.call_args_list}
+        lets_in = [given[f'etc/ssh/keys/{user}']
+                   for user in ('root', 'nova', 'agent')]
+        self.assertEqual(3, len(set(lets_in)))
+        for user in keys.USERS:
+            command = compute.XenCompute(self.state).tunnel(user, '/s')
+            self.assertEqual(user, command[command.index('-l') + 1])
+            key = command[command.index('-i') + 1]
+            public = key.with_suffix('.pub').read_bytes()
+            self.assertEqual(given[f'etc/ssh/keys/{user}'], public)
 
 
 class SshTest(XenTestCase):

@@ -62,6 +62,17 @@ class HostTest(base.DriverTestCase):
         self.assertEqual(2048, inventory['MEMORY_MB']['total'])
         self.assertEqual(256, inventory['DISK_GB']['total'])
 
+    def test_an_image_can_ask_for_a_kind_of_host(self):
+        for kind in ('process', 'xen'):
+            self.cosmosd.host_kind = kind
+            tree = provider_tree.ProviderTree()
+            tree.new_root('compute1', base.UUID)
+            tree.add_traits('compute1', 'CUSTOM_OF_THE_OPERATOR')
+            self.driver.update_provider_tree(tree, 'compute1')
+            self.assertEqual(
+                {'CUSTOM_OF_THE_OPERATOR', 'CUSTOM_CLICKOS_' + kind.upper()},
+                set(tree.data('compute1').traits))
+
     def test_node_and_uptime(self):
         self.assertEqual(['compute1'], self.driver.get_available_nodes())
         self.assertEqual('up 77 s', self.driver.get_host_uptime())

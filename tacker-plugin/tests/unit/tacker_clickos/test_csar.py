@@ -13,6 +13,7 @@ from oslo_config import cfg
 from tacker.common import csar_utils
 from tacker.common import exceptions
 import tacker.conf
+import yaml
 
 from tacker_clickos import mgmt_driver
 from tests.unit.tacker_clickos import base
@@ -52,6 +53,17 @@ class CsarTest(base.TestCase):
         given = str(uuid.UUID(int=7))
         self.assertEqual(self.build('--vnfd-id', given).read_bytes(),
                          self.build('--vnfd-id', given).read_bytes())
+
+    def test_the_same_vnf_of_another_image(self):
+        path = self.build('--image', 'clickos-xen')
+        self.onboard(path)
+        with zipfile.ZipFile(path) as csar:
+            vnfd = yaml.safe_load(csar.read('Definitions/firewall.yaml'))
+        vdu = vnfd['topology_template']['node_templates']['VDU1']
+        self.assertEqual('clickos-xen',
+                         vdu['properties']['sw_image_data']['name'])
+        with self.assertRaises(SystemExit):
+            self.build('--image', 'x\ninputs: {}')
 
     def test_a_fresh_id_is_a_fresh_package(self):
         first, _flavours, _artifacts = self.onboard(self.build('--fresh-id'))

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guests of the Xen host, and what of them may be left behind."""
+
+import json
+
+from clickos_lab import errors
+from clickos_lab.xen import compute
+
+#: What there is of domains besides dom0, a line each: kind and number. A
+#: domain that was destroyed is in Xen's list until all its pages are free.
+_LOOK = """\
+xl list | awk 'NR > 1 && $2 > 0 { print "domain", $2 }'
+for path in /local/domain /local/domain/0/backend/vale; do
+    xenstore-list $path 2>/dev/null | awk -v p="$path" '$1 > 0 { print p, $1 }'
+done
+"""
+
+
+class Domains:
+    """What cosmosd, valed and Xen know of guests."""
+
+    def __init__(self, state):
+        self._xen = compute.XenCompute(state)
+
+    def listed(self):
+        """Return cosmosd's guests by UUID."""
+        answer = json.loads(self._xen.run('cosmos', 'list', '-o', 'json'))
+        guests = answer['guests'] if isinstance(answer, dict) else answer
+        return {guest['uuid']: guest for guest in guests}
+
+    def find(self, server_id):
+        """Return the guest of a server.
+
+        :raises LabError: if there is none
+        """
+        guest = self.listed().get(server_id)
+        if guest is None:
+            raise errors.LabError(f'{server_id}: no such guest on this host')
+        return guest
+
+    def identity(self, server_id):
+        """Return what no two boots of a guest have in common."""
+        guest = self.find(server_id)
+        return guest['domid'], guest['created_s']
+
+    def kill(self, server_id):
+        """Destroy a guest's domain behind cosmosd's back."""
+        domid = self.find(server_id)['domid']
+        self._xen.dom0.check(f'xl destroy {domid}')
+
+    def leftovers(self, server_id):
+        """List what there is of a server, and of guests nobody knows."""
+        others = self.listed()
+        own = others.pop(server_id, None)
+        domids = {guest['domid'] for guest in others.values()}
+        ports = {vif['port'] for guest in others.values()
+                 for vif in guest['vifs']}
+        found = [f'guest {server_id}'] if own else []
+        for line in self._xen.dom0.check(_LOOK).splitlines():
+            kind, domid = line.split()
+            if int(domid) not in domids:
+                found.append(f'{kind} {domid}')
+        return found + [f'switch port {port}' for port in self._guest_ports()
+                        if port not in ports]
+
+    def _guest_ports(self):
+        listed = json.loads(self._xen.run('vale-ctl', '-o', 'json', 'ports'))
+        return [port['port'] for port in listed if port['kind'] == 'xen']

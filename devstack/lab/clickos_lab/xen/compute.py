@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Xen host as a compute host of the lab's OpenStack.
+
+cosmosd and the switch run in dom0. nova-compute and clickos-agent run
+outside and reach cosmosd through SSH, each as a user of its own: what sshd
+connects to the socket has that user's id, and thereby its role.
+"""
+
+import hashlib
+
+from clickos_lab import shell
+from clickos_lab.xen import files
+from clickos_lab.xen import host as _host
+from clickos_lab.xen import image
+from clickos_lab.xen import places as _places
+from clickos_lab.xen import qemu
+from clickos_lab.xen import snapshot
+from clickos_lab.xen import toolstack
+
+NAME = 'compute'
+
+
+class XenCompute:
+    """One Xen host, its daemons, and the cables to it."""
+
+    def __init__(self, state):
+        self._state = state
+        self._places = _places.Places(state)
+        self._host = _host.Host(self._places, NAME)
+        self.dom0 = self._host.dom0
+
+    def running(self):
+        """Tell whether the machine runs."""
+        return self._host.running()
+
+    def taps(self):
+        """Return the interfaces of this machine at the ends of its uplinks.
+
+        Two labs on one machine have different ones.
+        """
+        lab = hashlib.sha256(str(self._state.root).encode()).hexdigest()[:8]
+        return [f'x{lab}-{n}' for n in range(qemu.Machine().uplinks)]
+
+    def start(self):
+        """Start the machine and its daemons: a few seconds."""
+        contents = files.Files()
+        image.add(self._state, contents)
+        toolstack.add(self._state, contents)
+        saved = snapshot.ensure(self._places)
+        self._host.restore(saved, contents, self.taps())
+        for tap in self.taps():
+            shell.output(['ip', 'link', 'set', tap, 'addrgenmode', 'none'])
+            shell.output(['ip', 'link', 'set', tap, 'up'])
+        toolstack.start(self._host, 'valed')
+        toolstack.start(self._host, 'cosmosd')
+
+    def restart(self, daemon):
+        """Kill a daemon and start it again."""
+        toolstack.kill(self._host, daemon)
+        toolstack.start(self._host, daemon)
+
+    def stop(self):
+        """End the machine; its logs go to ``log/xen-compute``."""
+        if self.running():
+            self._host.collect(self._state.log / 'xen-compute')
+        self._host.remove()
+
+    def tunnel(self, user, socket):
+        """Return the command that brings cosmosd's socket here.
+
+        :param user: of :data:`keys.USERS`
+        :param socket: where; only root can open it
+        """
+        options = {'StreamLocalBindMask': '0177',
+                   'StreamLocalBindUnlink': 'yes',
+                   'ExitOnForwardFailure': 'yes', 'ServerAliveInterval': '15'}
+        flags = [f'-o{name}={value}' for name, value in options.items()]
+        return ['ssh', '-F', self._host.places.ssh_config, '-N', '-l', user,
+                '-i', self._places.keys / user, *flags,
+                '-L', f'{socket}:{toolstack.FOLDER}/cosmosd.sock', 'dom0']
+
+    def run(self, program, *arguments):
+        """Run ``cosmos`` or ``vale-ctl`` in dom0; return its output."""
+        return self.dom0.check(toolstack.command(program, *arguments))
