@@ -8,6 +8,7 @@
 import os
 import signal
 import sys
+import time
 import unittest
 
 from clickos_lab import errors
@@ -29,8 +30,37 @@ def main(names):
         print(f'error: {e}')
         return 1
     result = unittest.TextTestRunner(
-        stream=sys.stdout, verbosity=2).run(_tests(names))
+        stream=sys.stdout, verbosity=2,
+        resultclass=TimedResult).run(_tests(names))
+    print(result.table(), flush=True)
     return 0 if result.wasSuccessful() else 1
+
+
+class TimedResult(unittest.TextTestResult):
+    """A result that knows how long each test took.
+
+    The host of a class, and what is built for it, counts for its first test.
+    """
+
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
+        self._seconds = {}
+        self._since_s = time.monotonic()
+
+    def stopTest(self, test):
+        """Keep the time since the last test ended."""
+        super().stopTest(test)
+        now_s = time.monotonic()
+        name = test.id().removeprefix('tests.xen.')
+        self._seconds[name] = now_s - self._since_s
+        self._since_s = now_s
+
+    def table(self):
+        """Return a line for each test, in the order of their time."""
+        longest = sorted(self._seconds.items(), key=lambda item: -item[1])
+        total_s = sum(self._seconds.values())
+        lines = [f'{s:8.1f} s  {name}' for name, s in longest]
+        return '\n'.join([*lines, f'{total_s:8.1f} s  all'])
 
 
 def _tests(names):

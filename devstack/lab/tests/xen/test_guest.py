@@ -3,6 +3,7 @@
 
 from tests.xen import base
 from tests.xen import guest
+from tests.xen import test_netback
 
 _FIVE = 'InfiniteSource(LIMIT 5) -> c :: Counter -> Discard;'
 
@@ -36,14 +37,35 @@ class GuestTest(base.XenTest):
                 guest.Guest(self.dom0, name, kind).create()
                 self.dom0.check(f'xl shutdown -w {name}', timeout_s=60)
 
-    def test_saved_and_restored_with_routers_and_counters(self):
-        one = self._guest('moved')
-        self.assertEqual(('Running', ''), one.install(_FIVE))
-        self.dom0.check('xl save moved /run/moved; xl restore /run/moved',
+    def test_saved_and_restored_in_mid_traffic(self):
+        self.dom0.check('lab-net bridge br0; '
+                        'lab-net endpoint br0 near 10.1.0.1/24')
+        one, text = test_netback.answerer(self.dom0, 'moved', 'pvh', 'br0', 9)
+        self.addCleanup(one.destroy)
+        self.assertEqual(('Running', ''), one.install(text + _FIVE))
+        self.dom0.check(
+            'ip netns exec near ping -i 0.2 10.1.0.9 >/run/ping 2>&1 & '
+            'echo $! >/run/ping.pid')
+        self._replies_grow()
+        self.dom0.check('xl save moved /run/moved; xl restore -e /run/moved',
                         timeout_s=300)
         one.domid = int(self.dom0.check('xl domid moved'))
         one.wait('0/state', 'Running 1')
+        before = int(one.read_handler('echoes.count'))
+        self.assertGreater(before, 0)
+        self._replies_grow()
+        self.dom0.check('kill $(cat /run/ping.pid)')
+        self.assertGreater(int(one.read_handler('echoes.count')), before)
         self.assertEqual('5', one.read_handler('c.count'))
+        # A hot swap after the restore still finds queues and counters.
         self.assertEqual(('Running', ''), one.install(
             'Idle -> c :: Counter -> d :: Discard;'))
         self.assertEqual('5', one.read_handler('c.count'))
+
+    def _replies_grow(self):
+        """Wait until the ping that runs gets replies."""
+        before = self._replies()
+        self.wait_for(lambda: self._replies() > before + 3)
+
+    def _replies(self):
+        return int(self.dom0.check('grep -c "bytes from" /run/ping || true'))

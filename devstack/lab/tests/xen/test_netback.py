@@ -13,7 +13,8 @@ from :: FromDevice(0); to :: Queue -> ToDevice(0);
 from -> kinds :: Classifier(12/0806 20/0001, 12/0800);
 kinds[0] -> ARPResponder(me) -> to;
 kinds[1] -> Strip(14) -> CheckIPHeader -> IPFilter(allow dst host me, deny all)
-  -> ICMPPingResponder -> EtherEncap(0x0800, me, ff:ff:ff:ff:ff:ff) -> to;
+  -> ICMPPingResponder -> echoes :: Counter
+  -> EtherEncap(0x0800, me, ff:ff:ff:ff:ff:ff) -> to;
 """
 #: Passes everything on, both ways.
 _WIRE = """
