@@ -165,14 +165,24 @@ impl<'a> Context<'a> {
         self.engine.console.print(now, line);
     }
 
-    /// A random number.
+    /// A random number for keys and the like, which nothing in a configuration leads to.
     pub fn random(&mut self) -> u64 {
-        self.engine.random()
+        self.engine.random.bits()
     }
 
-    /// Lets random numbers follow from `seed`, or be unforeseeable again.
-    pub fn set_random_seed(&mut self, seed: Option<u64>) {
-        self.engine.random = seed.unwrap_or(self.engine.environment.seed ^ self.engine.now_ns);
+    /// A random number of 31 bits for packets and handlers; it follows RandomSeed's seed as Click's do.
+    pub fn draw(&mut self) -> u32 {
+        self.engine.random.draw()
+    }
+
+    /// The same from `low` to `high`.
+    pub fn draw_from(&mut self, low: u32, high: u32) -> u32 {
+        self.engine.random.draw_from(low, high)
+    }
+
+    /// Lets what is drawn follow from `seed`, or be unforeseeable again.
+    pub fn set_random_seed(&mut self, seed: Option<u32>) {
+        self.engine.random.seed(seed);
     }
 
     /// Stops the router after this slice.

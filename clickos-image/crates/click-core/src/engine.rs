@@ -16,6 +16,7 @@ use crate::element::Element;
 use crate::environment::Environment;
 use crate::graph::Graph;
 use crate::names::Names;
+use crate::random::Random;
 use crate::sched::{Tasks, Timers};
 use click_packet::Batch;
 use click_packet::PacketPool;
@@ -85,7 +86,7 @@ pub struct Engine {
     pub names: Names,
     pub console: Console,
     pub now_ns: u64,
-    pub random: u64,
+    pub random: Random,
     /// Requests to stop that no element has dealt with.
     pub stops: u32,
     /// The element that is asked when the router is to stop.
@@ -120,7 +121,7 @@ impl Engine {
             work: Vec::new(),
             spare: Vec::new(),
             pool,
-            random: environment.seed,
+            random: Random::new(environment.seed),
             environment,
             names,
             console,
@@ -216,14 +217,5 @@ impl Engine {
         let to = work.to;
         self.work.push(work);
         Work { to, batch }
-    }
-
-    /// SplitMix64 (Steele, Lea, Flood 2014).
-    pub fn random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
     }
 }

@@ -26,6 +26,7 @@ mod graph;
 mod handlers;
 mod names;
 mod ports;
+mod random;
 mod reconfigure;
 mod registry;
 mod router;

@@ -300,23 +300,46 @@ impl FromArg for DeviceId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteAnno(pub usize);
 
+/// Where an annotation of four bytes is: its offset, or its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WordAnno(pub usize);
+
+/// Annotations that have names everywhere.
+const ANNOTATIONS: [(&str, usize); 6] = [
+    ("AGGREGATE", anno::AGGREGATE),
+    ("DST_IP", anno::DST_IP),
+    ("EXTRA_LENGTH", anno::EXTRA_LENGTH),
+    ("FIX_IP_SRC", anno::FIX_IP_SRC),
+    ("ICMP_PARAMPROB", anno::ICMP_PARAMPROB),
+    ("PAINT", anno::PAINT),
+];
+
+/// The offset of an annotation of `size` bytes.
+fn annotation(text: &str, size: usize, at: Surroundings<'_>) -> Result<usize, String> {
+    let defined = || at.names.find(at.element, text).and_then(|n| n.annotation);
+    let known = || ANNOTATIONS.iter().find(|(name, _)| *name == text);
+    let given = || number(text).and_then(|n| usize::try_from(n).ok());
+    let offset = defined()
+        .or_else(|| known().map(|(_, at)| *at))
+        .or_else(given);
+    let last = anno::SIZE - size;
+    match offset {
+        Some(offset) if offset <= last => Ok(offset),
+        Some(offset) => Err(format!(
+            "annotation {offset} is out of range, the last is {last}"
+        )),
+        None => expected("an annotation", text),
+    }
+}
+
 impl FromArg for ByteAnno {
     fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
-        let named = at.names.find(at.element, text).and_then(|n| n.annotation);
-        let offset = match text {
-            _ if named.is_some() => named.map(|offset| offset as u64),
-            "PAINT" => Some(anno::PAINT as u64),
-            "ICMP_PARAMPROB" => Some(anno::ICMP_PARAMPROB as u64),
-            "FIX_IP_SRC" => Some(anno::FIX_IP_SRC as u64),
-            _ => number(text),
-        };
-        match offset.and_then(|o| usize::try_from(o).ok()) {
-            Some(o) if o < anno::SIZE => Ok(Self(o)),
-            Some(o) => Err(format!(
-                "annotation {o} is out of range, the last is {}",
-                anno::SIZE - 1
-            )),
-            None => expected("an annotation", text),
-        }
+        annotation(text, 1, at).map(Self)
+    }
+}
+
+impl FromArg for WordAnno {
+    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        annotation(text, 4, at).map(Self)
     }
 }

@@ -67,6 +67,8 @@ const OS_NAMES: [&str; 23] = [
     "ToSocket",
 ];
 
+#[cfg(feature = "os")]
+mod dump;
 mod handler_call;
 #[cfg(feature = "os")]
 mod ip_summary;

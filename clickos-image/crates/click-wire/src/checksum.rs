@@ -17,23 +17,26 @@ pub fn add(mut sum: u64, bytes: &[u8]) -> u64 {
     }
 }
 
-/// Whether bytes with a checksum in them, an IPv4 header for one, are right. The order of a word's bytes
-/// does not matter for that (RFC 1071, section 2).
+/// Whether bytes with a checksum in them, an IPv4 header for one, are right.
 #[inline]
 pub fn is_right(bytes: &[u8]) -> bool {
-    let Ok(header) = <&[u8; 20]>::try_from(bytes) else {
-        return of(bytes) == 0;
-    };
-    let word = |at: usize| {
-        u64::from(u32::from_ne_bytes([
-            header[at],
-            header[at + 1],
-            header[at + 2],
-            header[at + 3],
-        ]))
-    };
-    let sum = word(0) + word(4) + word(8) + word(12) + word(16);
-    finish(sum) == 0
+    match <&[u8; 20]>::try_from(bytes) {
+        Ok(header) => is_right_header(header),
+        Err(_) => of(bytes) == 0,
+    }
+}
+
+/// Like [`is_right`] for an IPv4 header without options. The order of a word's bytes does not matter for that (RFC
+/// 1071, section 2), and neither does the length of a word, as 2^16 and its powers leave 1 when divided by 65,535.
+#[inline]
+pub fn is_right_header(header: &[u8; 20]) -> bool {
+    let word = |at: usize| u64::from_ne_bytes(core::array::from_fn(|n| header[at + n]));
+    let sum = u128::from(word(0)) + u128::from(word(8)) + u128::from(word(12) >> 32);
+    let (low, high) = (sum as u64, (sum >> 64) as u64);
+    // at most 34, then 20 bits; a header of zeros is none, so a sum of 0 need not be told from 65,535
+    let sum = (low >> 32) + (low & 0xffff_ffff) + high;
+    let sum = (sum >> 16) + (sum & 0xffff);
+    (sum >> 16) + (sum & 0xffff) == 0xffff
 }
 
 /// Folds a running sum into a checksum field's value.
@@ -81,6 +84,17 @@ pub fn update_u32(checksum: u16, old: u32, new: u32) -> u16 {
     update(update(checksum, old_high, new_high), old_low, new_low)
 }
 
+/// An updated checksum of a message that may have nothing but zeros beside it, as ICMP's may: their checksum is
+/// 0xffff, which an update cannot tell from 0. The checksum's own place is `at`.
+#[inline]
+pub fn settle_zero(checksum: u16, message: &[u8], at: usize) -> u16 {
+    let mut rest = message.iter().enumerate().filter(|(n, _)| n & !1 != at);
+    match checksum {
+        0 if rest.all(|(_, byte)| *byte == 0) => 0xffff,
+        _ => checksum,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +109,14 @@ mod tests {
         );
         assert_eq!(of(&[]), 0xffff);
         assert_eq!(of(&[0x12]), !0x1200);
+    }
+
+    #[test]
+    fn only_a_message_of_zeros_has_the_other_zero() {
+        assert_eq!(settle_zero(update(!0x0800, 0x0800, 0), &[0; 9], 2), 0xffff);
+        assert_eq!(settle_zero(0, &[0, 0, 7, 7, 0], 2), 0xffff);
+        assert_eq!(settle_zero(0, &[0xff, 0xff, 0, 0], 2), 0);
+        assert_eq!(settle_zero(5, &[0; 8], 2), 5);
     }
 
     proptest! {

@@ -61,6 +61,8 @@ fields! {
     IcmpNextmtu "icmp_nextmtu",
     Payload "payload",
     PayloadLen "payload_len",
+    PayloadMd5 "payload_md5",
+    PayloadMd5Hex "payload_md5_hex",
     Count "count" or "pkt_count",
     Direction "direction",
     Link "link" or "paint",

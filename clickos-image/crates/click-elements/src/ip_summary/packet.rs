@@ -3,6 +3,7 @@
 use click_core::anno;
 use click_wire::icmp;
 
+use super::digest;
 use super::field::{FLAGS, Field, PROTOCOLS};
 use super::options;
 use crate::prelude::*;
@@ -75,6 +76,13 @@ impl<'a> Parts<'a> {
     fn data(&self) -> Option<&'a [u8]> {
         let ip = self.ip?;
         ip.get(self.header_len..self.total_len.min(ip.len()))
+    }
+
+    /// What is behind all headers, and stored.
+    fn payload(&self) -> Option<&'a [u8]> {
+        let ip = self.ip?;
+        let data = ip.get(..self.total_len.min(ip.len()))?;
+        Some(data.get(self.headers()?..).unwrap_or_default())
     }
 
     fn of_protocol(&self, protocols: &[u8]) -> Option<&'a [u8]> {
@@ -166,10 +174,9 @@ impl<'a> Parts<'a> {
             Field::IpOpt => options::show_ip(ip.get(20..self.header_len)?),
             Field::IpCaptureLen => self.total_len.min(ip.len()).to_string(),
             Field::PayloadLen => self.total_len.saturating_sub(self.headers()?).to_string(),
-            Field::Payload => {
-                let data = ip.get(..self.total_len.min(ip.len()))?;
-                quoted(data.get(self.headers()?..).unwrap_or_default())
-            }
+            Field::Payload => quoted(self.payload()?),
+            Field::PayloadMd5 => digest::md5(self.payload()?),
+            Field::PayloadMd5Hex => digest::md5_hex(self.payload()?),
             _ => return None,
         })
     }

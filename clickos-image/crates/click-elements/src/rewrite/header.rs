@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Writes a flow's new addresses, ports and sequence numbers into its packets.
-use click_wire::{ipv4, tcp};
+use click_wire::{checksum, ipv4, tcp};
 
 use super::kind::{Kind, header_len, is_later_fragment};
 use crate::flows::{Delta, Flow, FlowId, Shift};
@@ -87,7 +87,8 @@ fn set_addresses(kind: Kind, bytes: &mut [u8], to: &FlowId, reply: bool) {
 fn set_identifier(rest: &mut [u8], to: &FlowId, reply: bool, delta: Delta) {
     if rest.len() >= 8 {
         set(rest, 4, if reply { to.dport } else { to.sport });
-        set(rest, 2, delta.apply(get(rest, 2)));
+        let sum = delta.apply(get(rest, 2));
+        set(rest, 2, checksum::settle_zero(sum, rest, 2));
     }
 }
 

@@ -3,7 +3,7 @@
 use alloc::rc::Rc;
 use core::cell::RefCell;
 
-use super::pattern::{Outputs, Pattern};
+use super::pattern::{Draw, Outputs, Pattern};
 use crate::flows::FlowId;
 use crate::prelude::*;
 
@@ -47,7 +47,7 @@ impl Mapper {
     pub fn rewrite(
         &mut self,
         id: FlowId,
-        random: u64,
+        draw: Draw<'_>,
         taken: impl Fn(&FlowId) -> bool,
     ) -> Option<(FlowId, Outputs)> {
         let count = self.patterns.len();
@@ -64,7 +64,7 @@ impl Mapper {
                 *next = (n + 1) % count;
             }
             let (pattern, outputs) = &mut self.patterns[n];
-            if let Some(id) = pattern.rewrite(id, random, &taken) {
+            if let Some(id) = pattern.rewrite(id, &mut *draw, &taken) {
                 return Some((id, *outputs));
             }
         }

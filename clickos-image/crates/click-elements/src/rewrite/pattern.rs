@@ -10,6 +10,9 @@ use crate::prelude::*;
 
 /// Choices that are looked at for one flow, so that it takes bounded time where almost all are taken.
 const TRIES: u64 = 512;
+
+/// Draws a random number up to the one given.
+pub type Draw<'a> = &'a mut dyn FnMut(u32) -> u32;
 /// The kind of name that stands for a pattern.
 pub const NAMES: &str = "rewriter pattern";
 
@@ -204,7 +207,7 @@ impl Pattern {
     pub fn rewrite(
         &mut self,
         id: FlowId,
-        random: u64,
+        draw: Draw<'_>,
         taken: impl Fn(&FlowId) -> bool,
     ) -> Option<FlowId> {
         if self.more == 0 {
@@ -212,20 +215,28 @@ impl Pattern {
         }
         let own = u32::from(id.sport).checked_sub(self.sport.into());
         let own = own.filter(|n| self.ports && self.choice == Choice::SameFirst && *n <= self.more);
+        let free = |n: &u32| !taken(&self.choose(id, *n));
+        let chosen = own.filter(free);
+        let chosen = chosen.or_else(|| self.choices_from(self.start(draw)).find(free))?;
+        self.next = chosen.wrapping_add(1);
+        Some(self.choose(id, chosen))
+    }
+
+    /// The choice that is looked at first.
+    fn start(&self, draw: Draw<'_>) -> u32 {
+        match self.choice {
+            Choice::Sequential if self.next > self.more => 0,
+            Choice::Sequential => self.next,
+            _ => draw(self.more),
+        }
+    }
+
+    /// The choices that are looked at, one after the other.
+    fn choices_from(&self, start: u32) -> impl Iterator<Item = u32> + use<> {
         let choices = u64::from(self.more) + 1;
-        let start = match self.choice {
-            Choice::Sequential => u64::from(self.next),
-            _ => random,
-        };
-        let others = (0..choices.min(TRIES)).map(|n| start % choices + n);
-        let others = others.map(|n| u32::try_from(n % choices).expect("less than the choices"));
-        let mut last = self.next;
-        let chosen = own.into_iter().chain(others).find_map(|n| {
-            last = n;
-            Some(self.choose(id, n)).filter(|id| !taken(id))
-        });
-        self.next = last.wrapping_add(1);
-        chosen
+        (0..choices.min(TRIES))
+            .map(move |n| (u64::from(start) + n) % choices)
+            .map(|n| u32::try_from(n).expect("less than the choices"))
     }
 }
 

@@ -9,7 +9,7 @@ use click_wire::ipv4;
 use super::clocks::{AllTimeouts, Clocks};
 use super::header;
 use super::kind::{Key, Kind};
-use super::pattern::Outputs;
+use super::pattern::{Draw, Outputs};
 use super::spec::Spec;
 use crate::flows::{At, Delta, Flow, FlowId, FlowTable, Keys};
 use crate::prelude::*;
@@ -84,7 +84,7 @@ impl Rewriter {
         input: usize,
         id: FlowId,
         map: u16,
-        random: u64,
+        draw: Draw<'_>,
     ) -> Result<(FlowId, Outputs), u16> {
         let kind = self.kind;
         let taken = |id: &FlowId| {
@@ -96,10 +96,10 @@ impl Rewriter {
             Spec::Pass(port) => return Err(*port),
             Spec::Keep(outputs) => Some((id, *outputs)),
             Spec::Pattern(pattern, outputs) => {
-                let new = pattern.rewrite(id, random, taken);
+                let new = pattern.rewrite(id, draw, taken);
                 new.map(|new| (new, *outputs))
             }
-            Spec::Mapper(mapper) => mapper.borrow_mut().rewrite(id, random, taken),
+            Spec::Mapper(mapper) => mapper.borrow_mut().rewrite(id, draw, taken),
         };
         decided.ok_or(DROP)
     }
@@ -110,12 +110,12 @@ impl Rewriter {
         table: &mut FlowTable,
         input: usize,
         key: Key,
-        random: u64,
         now_ns: u64,
+        draw: Draw<'_>,
     ) -> Result<At, u16> {
         let id = self.kind.opening(key.id);
         let map = self.kind.map(self.first_map, key.protocol);
-        let opened = match self.decide(table, input, id, map, random) {
+        let opened = match self.decide(table, input, id, map, draw) {
             Err(DROP) => None,
             Err(way) => return Err(way),
             Ok((new, outputs)) => self.kind.settle(new).and_then(|new| {
@@ -131,7 +131,7 @@ impl Rewriter {
     }
 
     /// The flow of TCP packets `id`, which is opened as if one had come in at `input` if there is none.
-    pub fn entry(&mut self, input: usize, id: FlowId, random: u64, now_ns: u64) -> Option<At> {
+    pub fn entry(&mut self, input: usize, id: FlowId, now_ns: u64, draw: Draw<'_>) -> Option<At> {
         let flows = Rc::clone(&self.flows);
         let mut table = flows.borrow_mut();
         let key = Key {
@@ -140,7 +140,7 @@ impl Rewriter {
             opens: true,
         };
         let known = self.door().find(&table, ipv4::TCP, &id);
-        known.or_else(|| self.open(&mut table, input, key, random, now_ns).ok())
+        known.or_else(|| self.open(&mut table, input, key, now_ns, draw).ok())
     }
 
     /// How many inputs there are.
@@ -189,7 +189,9 @@ impl Rewriter {
         let at = match self.kind.find(table, hash, &key.id, map) {
             Some(at) => at,
             None if !key.opens => return self.unknown(input),
-            None => match self.open(table, input, key, ctx.random(), ctx.now_ns()) {
+            None => match self.open(table, input, key, ctx.now_ns(), &mut |most| {
+                ctx.draw_from(0, most)
+            }) {
                 Ok(at) => {
                     let anno = self.annos.reply.map_or(0, |anno| packet.anno().u8(anno));
                     table.flow_mut(at).reply_anno = anno;

@@ -9,8 +9,8 @@ const MAX_NESTING: usize = 32;
 pub trait Values {
     /// The value of a variable; a name without one stays as it is.
     fn variable(&self, name: &str) -> Option<String>;
-    /// The value of a handler, called with a parameter; empty if it fails, which is reported.
-    fn handler(&mut self, name: &str, param: &str) -> String;
+    /// The value of a handler, called with a parameter; a call that fails is told, and stays as it is.
+    fn handler(&mut self, name: &str, param: &str) -> Option<String>;
     /// Bytes a result may have.
     fn limit(&self) -> usize;
 }
@@ -110,7 +110,7 @@ impl<'a> Reference<'a> {
             Self::Handler(call) => {
                 let call = nested(call, values, depth + 1)?;
                 let (name, param) = split_call(&call);
-                Ok(Some(values.handler(name, param)))
+                Ok(values.handler(name, param))
             }
         }
     }
@@ -163,9 +163,8 @@ mod tests {
                 _ => None,
             }
         }
-        fn handler(&mut self, name: &str, param: &str) -> String {
-            assert_eq!(name, "echo");
-            format!("<{param}>")
+        fn handler(&mut self, name: &str, param: &str) -> Option<String> {
+            (name == "echo").then(|| format!("<{param}>"))
         }
         fn limit(&self) -> usize {
             100
@@ -182,6 +181,7 @@ mod tests {
         assert_eq!(expanded("'$x' \"$x\""), "'$x' \"a\\\"b\"");
         assert_eq!(expanded("$($h 1 $(echo \")\")) ."), "<1 <\")\">> .");
         assert_eq!(expanded("$ $( ${ \"\\$x"), "$ $( ${ \"\\$x");
+        assert_eq!(expanded("$(nothing 1) $x"), "$(nothing 1) a\"b");
     }
 
     #[test]

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Scripts: a small language that calls handlers, for Script and DriverManager.
+mod calls;
 mod code;
 mod element;
 mod expand;
 mod format;
 mod functions;
+mod own;
 mod run;
 
 use click_core::class::Handler;

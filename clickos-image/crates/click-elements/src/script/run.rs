@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How a script's instructions are carried out.
-use click_core::text;
+
 use click_core::value::Span;
 
 use super::code::{Instruction, Target, is_name};
@@ -66,14 +66,8 @@ impl Script {
         self.advance(ctx)
     }
 
-    /// Says on the console what is wrong.
-    pub(super) fn complain(&self, ctx: &mut Context<'_>, message: &str) {
-        let line = format!("{} :: {}: {message}", ctx.name(), self.class);
-        ctx.print(&line);
-    }
-
     /// Expands text; what cannot be expanded is reported and becomes empty.
-    fn text(&mut self, ctx: &mut Context<'_>, text: &str, unquote: bool) -> String {
+    pub(super) fn text(&mut self, ctx: &mut Context<'_>, text: &str, unquote: bool) -> String {
         match expand(text, &mut Seen { script: self, ctx }) {
             Ok(value) if unquote => unquoted(&value),
             Ok(value) => value,
@@ -138,44 +132,6 @@ impl Script {
         Next::Leave(Outcome::End)
     }
 
-    fn printed(&mut self, ctx: &mut Context<'_>, text: &str, unquote: bool) -> String {
-        let is_call = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '@' || c == '_');
-        let value = self.text(ctx, text, false);
-        if !is_call {
-            return unquoted(&value);
-        }
-        let (name, param) = split_call(&value);
-        let param = if unquote {
-            unquoted(param)
-        } else {
-            param.to_string()
-        };
-        self.handler_or_complain(ctx, name, &param)
-    }
-
-    /// The value of a handler as the script sees it: its own ones need no element in front.
-    fn handler(
-        &mut self,
-        ctx: &mut Context<'_>,
-        name: &str,
-        param: &str,
-    ) -> Result<String, String> {
-        if let Some(own) = local(ctx, name) {
-            if let Some(result) = self.own(ctx, own, param) {
-                return result;
-            }
-        }
-        ctx.read_handler(name, param).map_err(|e| e.to_string())
-    }
-
-    fn handler_or_complain(&mut self, ctx: &mut Context<'_>, name: &str, param: &str) -> String {
-        let value = self.handler(ctx, name, param);
-        value.unwrap_or_else(|message| {
-            self.complain(ctx, &message);
-            String::new()
-        })
-    }
-
     fn print(&mut self, ctx: &mut Context<'_>, to: Option<&Target>, text: &str) {
         let result = match (ctx.host(), to) {
             (Some(host), None) => {
@@ -194,53 +150,6 @@ impl Script {
         };
         if let Err(message) = result {
             self.complain(ctx, &format!("print: {message}"));
-        }
-    }
-
-    fn read_and_show(&mut self, ctx: &mut Context<'_>, call: &str, unquote: bool) {
-        let call = self.text(ctx, call, false);
-        let (name, param) = split_call(&call);
-        let param = if unquote {
-            unquoted(param)
-        } else {
-            param.to_string()
-        };
-        match self.handler(ctx, name, &param) {
-            Ok(value) => {
-                let own = functions_own(name).then(|| format!("{}.{name}", ctx.name()));
-                let name = own.unwrap_or_else(|| name.to_string());
-                ctx.print(&format!("{name}:"));
-                value.lines().for_each(|line| ctx.print(line));
-            }
-            Err(message) => self.complain(ctx, &message),
-        }
-    }
-
-    fn write_call(&mut self, ctx: &mut Context<'_>, call: &str, unquote: bool) {
-        let call = self.text(ctx, call, false);
-        let (name, value) = split_call(&call);
-        let value = if unquote {
-            unquoted(value)
-        } else {
-            value.to_string()
-        };
-        let result = match local(ctx, name) {
-            Some(handler) => self.write_own(handler, &value),
-            None => ctx.write_handler(name, &value).map_err(|e| e.to_string()),
-        };
-        self.status = if result.is_ok() { 0 } else { -1 };
-        if let Err(message) = result {
-            self.complain(ctx, &message);
-        }
-    }
-
-    /// A write to a handler of the script that is running.
-    fn write_own(&mut self, handler: &str, value: &str) -> Result<(), String> {
-        match handler {
-            "set" => self.set_from(value),
-            _ => Err(format!(
-                "{handler}: a running script cannot write this to itself"
-            )),
         }
     }
 
@@ -339,7 +248,7 @@ impl Script {
     }
 
     /// Sets a variable; false if there are too many.
-    fn store(&mut self, name: &str, value: String) -> bool {
+    pub(super) fn store(&mut self, name: &str, value: String) -> bool {
         let full = self.variables.len() >= MAX_VARIABLES;
         match self.variables.iter_mut().find(|(n, _)| n == name) {
             Some((_, old)) => *old = value,
@@ -353,120 +262,6 @@ impl Script {
         let found = self.variables.iter().find(|(n, _)| n == name);
         found.map(|(_, value)| value.as_str())
     }
-
-    /// Handlers that belong to the script itself; `None` if it has no such one.
-    pub(super) fn own(
-        &mut self,
-        ctx: &mut Context<'_>,
-        handler: &str,
-        param: &str,
-    ) -> Option<Result<String, String>> {
-        Some(Ok(match handler {
-            "get" => match self.variable(param.trim()) {
-                Some(value) => value.to_string(),
-                None => {
-                    return Some(Err(format!(
-                        "get: there is no variable \"{}\"",
-                        param.escape_debug()
-                    )));
-                }
-            },
-            "shift" => self.shift(param.trim()),
-            "vars" => self
-                .variables
-                .iter()
-                .map(|(n, v)| format!("{n} {v}\n"))
-                .collect(),
-            "status" => self.status.to_string(),
-            "now" => {
-                let now = ctx.now_ns();
-                format!("{}.{:09}", now / 1_000_000_000, now % 1_000_000_000)
-            }
-            "random" => return Some(random(ctx, param)),
-            "readable" | "writable" => accessible(ctx, handler == "readable", param).to_string(),
-            "cat" | "catq" => return Some(cat(ctx, param, handler == "catq")),
-            "kill" => return Some(kill(ctx, param)),
-            _ if self.exported.iter().any(|e| e == handler) => self.variable(handler)?.to_string(),
-            _ => return functions::call(handler, param),
-        }))
-    }
-
-    /// Takes the first word off a variable.
-    fn shift(&mut self, name: &str) -> String {
-        let (first, rest) = text::shift_word(self.variable(name).unwrap_or_default());
-        if self.variable(name).is_some() {
-            self.store(name, rest);
-        }
-        first
-    }
-}
-
-/// The handler's own name if `name` leads to the script that is running.
-fn local<'a>(ctx: &Context<'_>, name: &'a str) -> Option<&'a str> {
-    let Some((element, handler)) = name.rsplit_once('.') else {
-        return functions_own(name).then_some(name);
-    };
-    let own = ctx.name();
-    let mine = own == element || own.strip_suffix(element).is_some_and(|o| o.ends_with('/'));
-    mine.then_some(handler)
-}
-
-/// Whether a name without an element is one of the script's handlers.
-fn functions_own(name: &str) -> bool {
-    super::HANDLERS.iter().any(|h| h.name == name)
-}
-
-fn random(ctx: &mut Context<'_>, param: &str) -> Result<String, String> {
-    let numbers: Option<Vec<u64>> = text::split_words(param)
-        .iter()
-        .map(|w| click_core::value::number(w))
-        .collect();
-    let (low, high) = match numbers.as_deref() {
-        Some([]) => (0, (1 << 31) - 1),
-        Some([n]) if *n > 0 => (0, n - 1),
-        Some([low, high]) if low <= high => (*low, *high),
-        _ => return Err("random: expected nothing, N > 0, or two numbers in order".to_string()),
-    };
-    let span = (high - low).checked_add(1);
-    let number = ctx.random();
-    Ok((low + span.map_or(number, |s| number % s)).to_string())
-}
-
-fn accessible(ctx: &Context<'_>, read: bool, param: &str) -> bool {
-    let names = text::split_words(param);
-    names.iter().all(|n| match local(ctx, n) {
-        Some(own) => super::HANDLERS
-            .iter()
-            .any(|h| h.name == own && if read { h.read } else { h.write }),
-        None => ctx
-            .handler_info(n)
-            .is_some_and(|h| if read { h.read } else { h.write }),
-    })
-}
-
-fn cat(ctx: &Context<'_>, param: &str, quote: bool) -> Result<String, String> {
-    let host = ctx.host().ok_or("cat: there are no files here")?;
-    let bytes = host
-        .read_file(&text::unquote(param))
-        .map_err(|e| format!("cat: {e}"))?;
-    let content = String::from_utf8_lossy(&bytes).into_owned();
-    Ok(if quote {
-        text::quote(&content)
-    } else {
-        content
-    })
-}
-
-/// Sends a signal to processes: `SIGNAL PROCESS...`.
-fn kill(ctx: &Context<'_>, param: &str) -> Result<String, String> {
-    let host = ctx.host().ok_or("kill: there are no processes here")?;
-    let words = text::split_words(param);
-    let Some((signal, processes @ [_, ..])) = words.split_first() else {
-        return Err("kill: expected a signal and processes".to_string());
-    };
-    let mut processes = processes.iter();
-    processes.try_for_each(|process| host.kill(signal, process))?;
-    Ok(String::new())
 }
 
 /// A script's references, seen from where it runs.
@@ -486,8 +281,8 @@ impl Values for Seen<'_, '_> {
         self.script.variable(name).map(ToString::to_string)
     }
 
-    fn handler(&mut self, name: &str, param: &str) -> String {
-        self.script.handler_or_complain(self.ctx, name, param)
+    fn handler(&mut self, name: &str, param: &str) -> Option<String> {
+        self.script.value(self.ctx, name, param)
     }
 
     fn limit(&self) -> usize {

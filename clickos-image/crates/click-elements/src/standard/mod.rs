@@ -25,7 +25,7 @@ pub mod udp_encap;
 
 use crate::prelude::Bytes;
 
-/// The content of packets when a source is not told it.
+/// The content of packets when a source is not told it: as long as Click's.
 pub fn default_data() -> Bytes {
-    Bytes((0..64).map(|n| b'A' + n % 26).collect())
+    Bytes((0..69).map(|n| b'A' + n % 26).collect())
 }

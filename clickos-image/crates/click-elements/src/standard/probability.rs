@@ -7,8 +7,8 @@ use click_core::Surroundings;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Probability(pub f64);
 
-/// Two to the power of 32: random numbers are compared below it.
-const ONE: f64 = 4_294_967_296.0;
+/// Random numbers are compared below this power of two, as in Click.
+const ONE: u32 = 1 << 28;
 
 impl Probability {
     /// What happens else.
@@ -16,9 +16,9 @@ impl Probability {
         Self(1.0 - self.0)
     }
 
-    /// Whether it happens, given 64 random bits.
-    pub fn happens(self, random: u64) -> bool {
-        ((random >> 32) as f64) < self.0 * ONE
+    /// Whether it happens, given what was drawn.
+    pub fn happens(self, drawn: u32) -> bool {
+        f64::from(drawn % ONE) < self.0 * f64::from(ONE)
     }
 }
 
@@ -48,12 +48,12 @@ mod tests {
 
     #[test]
     fn the_ends_are_certain_and_a_half_is_a_half() {
-        for random in [0, u64::MAX] {
-            assert!(!Probability(0.0).happens(random));
-            assert!(Probability(1.0).happens(random));
+        for drawn in [0, u32::MAX] {
+            assert!(!Probability(0.0).happens(drawn));
+            assert!(Probability(1.0).happens(drawn));
         }
-        assert!(Probability(0.5).happens((1 << 63) - 1));
-        assert!(!Probability(0.5).happens(1 << 63));
+        assert!(Probability(0.5).happens(ONE / 2 - 1));
+        assert!(!Probability(0.5).happens(ONE / 2));
         assert_eq!(Probability(0.25).complement().to_string(), "0.75");
     }
 }

@@ -187,7 +187,7 @@ impl Red {
     }
 
     fn draw(&mut self, ctx: &mut Context<'_>) {
-        self.random = ctx.random() % CERTAIN;
+        self.random = u64::from(ctx.draw() >> 5) % CERTAIN;
     }
 
     /// Whether the next packet goes.

@@ -50,6 +50,7 @@ fn answer(packet: &mut Packet) -> Option<Ipv4Addr> {
     let sum = u16::from_be_bytes([message[2], message[3]]);
     let sum = checksum::update(sum, old, u16::from(ECHO_REPLY) << 8);
     message[..2].copy_from_slice(&[ECHO_REPLY, 0]);
+    let sum = checksum::settle_zero(sum, message, 2);
     message[2..4].copy_from_slice(&sum.to_be_bytes());
     Some(source)
 }

@@ -1,40 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sets the destination annotation of packets from their data.
+//! Sets an address annotation of packets from their data.
 //!
 //! # Synopsis
-//! `GetIPAddress(OFFSET)`: the address is OFFSET bytes behind the start; usually 16, the destination of an IP header.
+//! `GetIPAddress([OFFSET, ANNO, IP])`: the address is OFFSET bytes behind the start (usually 16, the destination of an
+//! IP header), or with IP `src` or `dst` that one of the marked IP header; one of the two is needed. It goes into ANNO,
+//! four bytes (default DST_IP).
 //! # Ports
 //! 1/1, agnostic. A packet too short for an address there keeps its annotation.
 //! # Handlers
 //! None of its own.
 //! # Example
 //! `Strip(14) -> GetIPAddress(16) -> arp;`
+use click_core::anno;
+use click_core::value::WordAnno;
+
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "GetIPAddress",
-    args: &[mandatory("OFFSET")],
+    args: &[optional("OFFSET"), optional("ANNO"), keyword("IP")],
     build: |a| {
+        let (offset, ip) = (a.opt("OFFSET"), a.opt::<String>("IP"));
+        let anno = a.or("ANNO", WordAnno(anno::DST_IP));
+        let from = match (offset?, ip?.as_deref()) {
+            (Some(offset), None) => From::Data(offset),
+            (None, Some("src")) => From::Header(12),
+            (None, Some("dst")) => From::Header(16),
+            (None, Some(word)) => {
+                a.error("IP", format!("expected src or dst, got \"{word}\""));
+                return None;
+            }
+            _ => {
+                a.error("OFFSET", "expected one of OFFSET and IP");
+                return None;
+            }
+        };
         Some(Box::new(GetIPAddress {
-            offset: a.need("OFFSET")?,
+            from,
+            anno: anno?.0,
         }))
     },
     ..Class::DEFAULT
 };
 
+/// So many bytes behind the start of the data, or of the IP header.
+#[derive(Clone, Copy)]
+enum From {
+    Data(usize),
+    Header(usize),
+}
+
 struct GetIPAddress {
-    offset: usize,
+    from: From,
+    anno: usize,
 }
 
 impl Element for GetIPAddress {
     fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let address = packet
-            .data()
-            .get(self.offset..)
-            .and_then(|b| b.first_chunk::<4>())
-            .copied();
+        let (bytes, at) = match self.from {
+            From::Data(at) => (Some(packet.data()), at),
+            From::Header(at) => (packet.network(), at),
+        };
+        let address = bytes.and_then(|b| b.get(at..)?.first_chunk::<4>().copied());
         if let Some(address) = address {
-            packet.anno_mut().set_dst_ip(address);
+            let anno = packet.anno_mut();
+            anno.set_u32(self.anno, u32::from_le_bytes(address));
         }
         Out::Port(0, packet)
     }

@@ -232,8 +232,8 @@ fn echo(line: &mut String, t: &[u8], swap: bool) -> bool {
         return false;
     }
     let number = |at| match swap {
-        true => u16_at(t, at).swap_bytes(),
-        false => u16_at(t, at),
+        true => u16_at(t, at),
+        false => u16_at(t, at).swap_bytes(),
     };
     let _ = write!(line, "({}, {})", number(4), number(6));
     true

@@ -41,24 +41,24 @@ struct SetRandIPAddress {
 }
 
 impl SetRandIPAddress {
-    fn any(&self, random: u64) -> Ipv4Addr {
+    fn any(&self, ctx: &mut Context<'_>) -> Ipv4Addr {
         let mask = u32::from(self.prefix.mask);
-        let random = u32::try_from(random >> 32).expect("32 bits");
-        Ipv4Addr::from(random & !mask | u32::from(self.prefix.address) & mask)
+        let host = ctx.draw_from(0, u32::MAX) & !mask;
+        Ipv4Addr::from(host | u32::from(self.prefix.address) & mask)
     }
 }
 
 impl Element for SetRandIPAddress {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.chosen = (0..self.limit).map(|_| self.any(ctx.random())).collect();
+        self.chosen = (0..self.limit).map(|_| self.any(ctx)).collect();
         Ok(())
     }
 
     fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let random = ctx.random();
-        let index = random % (self.chosen.len().max(1) as u64);
-        let chosen = usize::try_from(index).ok().and_then(|n| self.chosen.get(n));
-        let address = chosen.copied().unwrap_or_else(|| self.any(random));
+        let address = match self.chosen.len().checked_sub(1) {
+            Some(last) => self.chosen[ctx.draw_from(0, last as u32) as usize],
+            None => self.any(ctx),
+        };
         packet.anno_mut().set_dst_ip(address.octets());
         Out::Port(0, packet)
     }

@@ -2,164 +2,204 @@
 //! Reads packets from a pcap file.
 //!
 //! # Synopsis
-//! `FromDump(FILENAME [, STOP, ACTIVE, END_CALL])`: with STOP (default false) the router stops at the end of the file,
-//! where END_CALL (`HANDLER [VALUE]`) is written; it reads only while ACTIVE (default true). Files with microseconds and nanoseconds in both byte orders are read;
-//! a damaged record ends the file.
+//! `FromDump(FILENAME [, STOP, TIMING, SAMPLE, FORCE_IP, START, START_AFTER, END, END_AFTER, INTERVAL, END_CALL, ACTIVE,
+//! FILEPOS, MMAP])`: reads FILENAME (`-`: standard input), only while ACTIVE (default true). Files with microseconds and
+//! nanoseconds in both byte orders are read; a damaged record ends the file.
+//! Packets are taken from START (seconds since the epoch) or START_AFTER the first one, before END, END_AFTER the first
+//! one or INTERVAL after the start, and of those each with probability SAMPLE (default 1). With TIMING (default false)
+//! packets keep their distances in time. With FORCE_IP (default false) only IP packets pass, their headers marked.
+//! At the end END_CALL (`HANDLER [VALUE]`) is written; without it nothing more is read, and with STOP (default false)
+//! the router stops. FILEPOS is the byte of the file where reading begins. MMAP is understood.
 //! # Ports
-//! 0/1, agnostic. The timestamp is the file's; Ethernet packets have their link header marked, IP packets their
-//! network header.
+//! 0/1-2, agnostic. The timestamp is the file's, the extra length annotation what was cut off when the file was written;
+//! link headers are marked. Output 1 (push) gets what FORCE_IP does not let pass; it is dropped if it is not connected.
 //! # Handlers
-//! * `count` (read): packets read. `filename` (read). `active` (read, write): ACTIVE.
+//! * `count` (read): packets sent; `reset_counts` (write) sets it to 0. `filename`, `filepos` (read): file and place in
+//!   it; `packet_filepos` (read): where the last packet was. `encap` (read): what packets begin with.
+//! * `active` (read, write): ACTIVE. `sampling_prob` (read): SAMPLE. `stop` (write): ends reading and stops the router.
+//! * `extend_interval` (write): moves the end by a time. `reset_timing` (write): TIMING counts from the next packet.
 //! # Example
 //! `FromDump(in.pcap, STOP true) -> Counter -> ToDump(out.pcap);`
-use std::fs::File;
-use std::io::{BufReader, Read};
+use click_core::class::Arg;
 
-use click_core::MAX_PACKET;
-
+use crate::dump::link::Link;
+use crate::dump::pcap::{Pcap, open};
+use crate::dump::window::{ARGS, Verdict, Window};
 use crate::handler_call::HandlerCall;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "FromDump",
     aliases: &["FromTcpdump"],
-    ports: "0/1",
-    args: &[
-        mandatory("FILENAME"),
-        keyword("STOP"),
-        keyword("ACTIVE"),
-        keyword("END_CALL"),
+    ports: "0/1-2",
+    processing: "a/ah",
+    args: &OWN_ARGS,
+    handlers: &[
+        read("count"),
+        write("reset_counts"),
+        read("filename"),
+        read("filepos"),
+        read("packet_filepos"),
+        read("encap"),
+        read_write("active"),
+        read("sampling_prob"),
+        write("stop"),
+        write("extend_interval"),
+        write("reset_timing"),
     ],
-    handlers: &[read("count"), read("filename"), read_write("active")],
-    build: |a| {
-        let (filename, stop, active) = (
-            a.need::<String>("FILENAME"),
-            a.or("STOP", false),
-            a.or("ACTIVE", true),
-        );
-        let end_call = a.opt("END_CALL");
-        Some(Box::new(FromDump {
-            filename: filename?,
-            file: None,
-            stop: stop?,
-            active: active?,
-            end_call: end_call?,
-            count: 0,
-        }))
-    },
+    build,
     task: true,
     ..Class::DEFAULT
 };
 
-/// An open file and what its header says.
-struct Dump {
-    reader: BufReader<File>,
-    swapped: bool,
-    ns_per_unit: u64,
-    link_type: u32,
+const OWN_ARGS: [Arg; 14] = [
+    mandatory("FILENAME"),
+    ARGS[0],
+    ARGS[1],
+    ARGS[2],
+    ARGS[3],
+    ARGS[4],
+    ARGS[5],
+    keyword("STOP"),
+    keyword("TIMING"),
+    keyword("FORCE_IP"),
+    keyword("END_CALL"),
+    keyword("ACTIVE"),
+    keyword("FILEPOS"),
+    keyword("MMAP"),
+];
+
+fn build(a: &mut Args<'_>) -> Built {
+    let (filename, window) = (a.need::<String>("FILENAME"), Window::of(a));
+    let (stop, timing) = (a.or("STOP", false), a.or("TIMING", false));
+    let (force_ip, active) = (a.or("FORCE_IP", false), a.or("ACTIVE", true));
+    let (end_call, filepos) = (a.opt("END_CALL"), a.or("FILEPOS", 0u64));
+    a.or("MMAP", false)?;
+    let (stop, end_call) = (stop?, end_call?);
+    if stop && end_call.is_some() {
+        a.error("END_CALL", "give one of END_CALL and STOP");
+        return None;
+    }
+    let (filename, filepos) = (filename?, filepos?);
+    let file = start(&filename, filepos).map_err(|e| a.error("FILENAME", e));
+    let file = file.ok()?;
+    Some(Box::new(FromDump {
+        filename,
+        link: file.link,
+        file: Some(file),
+        window: window?,
+        stop,
+        timing: timing?,
+        force_ip: force_ip?,
+        active: active?,
+        end_call,
+        packet_filepos: filepos,
+        ..FromDump::default()
+    }))
 }
 
-const ETHERNET: u32 = 1;
-/// Link types of packets that begin with an IP header.
-const RAW_IP: [u32; 4] = [12, 14, 101, 228];
-
-impl Dump {
-    fn open(filename: &str) -> Result<Self, String> {
-        let file = File::open(filename).map_err(|e| format!("{filename}: {e}"))?;
-        let mut dump = Self {
-            reader: BufReader::new(file),
-            swapped: false,
-            ns_per_unit: 1000,
-            link_type: 0,
-        };
-        let mut header = [0; 24];
-        dump.reader
-            .read_exact(&mut header)
-            .map_err(|e| format!("{filename}: no pcap header: {e}"))?;
-        let magic = dump.number(&header, 0);
-        (dump.swapped, dump.ns_per_unit) = match magic {
-            0xa1b2_c3d4 => (false, 1000),
-            0xa1b2_3c4d => (false, 1),
-            0xd4c3_b2a1 => (true, 1000),
-            0x4d3c_b2a1 => (true, 1),
-            _ => return Err(format!("{filename}: not a pcap file (magic {magic:#010x})")),
-        };
-        dump.link_type = dump.number(&header, 20) & 0x0fff_ffff;
-        Ok(dump)
-    }
-
-    /// A number in the byte order of the file.
-    fn number(&self, bytes: &[u8], at: usize) -> u32 {
-        let mut four = [0; 4];
-        four.copy_from_slice(&bytes[at..at + 4]);
-        if self.swapped {
-            u32::from_be_bytes(four)
-        } else {
-            u32::from_le_bytes(four)
-        }
-    }
-
-    /// The next packet; `None` at the end.
-    fn packet(&mut self, ctx: &mut Context<'_>) -> Option<Packet> {
-        let mut header = [0; 16];
-        self.reader.read_exact(&mut header).ok()?;
-        let length = usize::try_from(self.number(&header, 8))
-            .ok()
-            .filter(|n| *n <= MAX_PACKET)?;
-        let mut packet = ctx.pool().alloc(length)?;
-        self.reader.read_exact(packet.data_mut()).ok()?;
-        let seconds = u64::from(self.number(&header, 0)) * 1_000_000_000;
-        packet.set_timestamp_ns(seconds + u64::from(self.number(&header, 4)) * self.ns_per_unit);
-        if self.link_type == ETHERNET {
-            packet.set_mac_offset(0);
-        } else if RAW_IP.contains(&self.link_type) && length >= 20 {
-            let header_len = usize::from(packet.data()[0] & 15) * 4;
-            packet.set_network(0, header_len);
-        }
-        Some(packet)
-    }
+/// The file, open and at its place; those that ask for its link type can do so from the start.
+fn start(filename: &str, at: u64) -> Result<Pcap, String> {
+    let reader = open(filename).map_err(|e| format!("{filename}: {e}"))?;
+    let mut file = Pcap::new(reader).map_err(|e| format!("{filename}: {e}"))?;
+    file.skip_to(at);
+    Ok(file)
 }
 
+#[derive(Default)]
 struct FromDump {
     filename: String,
-    file: Option<Dump>,
+    file: Option<Pcap>,
+    link: Link,
+    window: Window,
     stop: bool,
+    timing: bool,
+    force_ip: bool,
     active: bool,
     end_call: Option<HandlerCall>,
+    /// A packet that is not due yet.
+    waiting: Option<Packet>,
+    /// From a packet's timestamp to the time it is due, for TIMING.
+    offset_ns: Option<i128>,
+    packet_filepos: u64,
     count: u64,
 }
 
 impl FromDump {
-    fn next(&mut self, ctx: &mut Context<'_>) -> Option<Packet> {
-        let packet = self.file.as_mut().filter(|_| self.active)?.packet(ctx);
-        match packet {
-            Some(_) => self.count += 1,
-            None => {
+    /// The next packet of the window; `None` at its end.
+    fn fetch(&mut self, ctx: &mut Context<'_>) -> Option<Packet> {
+        while self.active {
+            let file = self.file.as_mut()?;
+            self.packet_filepos = file.at;
+            let Some(record) = file.record() else {
                 self.file = None;
                 self.end(ctx);
+                return None;
+            };
+            let mut verdict = self.window.judge(record.time_ns, ctx);
+            if verdict == Verdict::End {
+                self.end(ctx);
+                verdict = match self.active {
+                    true => self.window.judge(record.time_ns, ctx),
+                    false => Verdict::Skip,
+                };
+            }
+            let file = self.file.as_mut()?;
+            match verdict {
+                Verdict::Take => return file.packet(&record, ctx),
+                _ => file.pass_over(&record),
             }
         }
-        packet
+        None
     }
 
-    /// The end of the file was reached.
-    fn end(&self, ctx: &mut Context<'_>) {
-        if let Some(call) = &self.end_call {
-            call.make(ctx);
+    /// The file, or the window, is at its end.
+    fn end(&mut self, ctx: &mut Context<'_>) {
+        match self.end_call.clone() {
+            Some(call) => call.make_from(ctx, self),
+            None => self.active = false,
         }
         if self.stop {
             ctx.stop();
         }
+    }
+
+    /// The next packet, if it is due; sets the timer if it is not.
+    fn next(&mut self, ctx: &mut Context<'_>) -> Option<Packet> {
+        loop {
+            if !self.active {
+                return None;
+            }
+            let waiting = self.waiting.take();
+            let mut packet = waiting.or_else(|| self.fetch(ctx))?;
+            let due = self.due_ns(packet.timestamp_ns(), ctx.now_ns());
+            if due > ctx.now_ns() {
+                ctx.set_timer(due);
+                self.waiting = Some(packet);
+                return None;
+            }
+            if !self.force_ip || self.link.mark_ip(&mut packet) {
+                self.count += 1;
+                return Some(packet);
+            }
+            ctx.push_one(1, packet);
+        }
+    }
+
+    fn due_ns(&mut self, time_ns: u64, now_ns: u64) -> u64 {
+        if !self.timing {
+            return now_ns;
+        }
+        let time = i128::from(time_ns);
+        let offset = *self.offset_ns.get_or_insert(i128::from(now_ns) - time);
+        u64::try_from((time + offset).max(0)).unwrap_or(u64::MAX)
     }
 }
 
 impl Element for FromDump {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.end_call.iter().try_for_each(|c| c.check(ctx))?;
-        self.file = Some(Dump::open(&self.filename)?);
-        if ctx.output_is_push(0) {
-            ctx.schedule();
-        }
+        self.run_timer(ctx);
         Ok(())
     }
 
@@ -172,24 +212,43 @@ impl Element for FromDump {
         true
     }
 
+    fn run_timer(&mut self, ctx: &mut Context<'_>) {
+        if ctx.output_is_push(0) {
+            ctx.schedule();
+        } else {
+            ctx.set_readable(true);
+        }
+    }
+
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let mut batch = ctx.batch();
         while batch.len() < max {
-            let Some(packet) = self.next(ctx) else { break };
+            let Some(packet) = self.next(ctx) else {
+                ctx.set_readable(false);
+                break;
+            };
             batch.push_back(packet);
         }
         batch
     }
 
     fn signal(&self) -> Signal {
-        Signal::Always
+        Signal::Own
     }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
             "count" => text(self.count),
             "filename" => text(&self.filename),
+            "filepos" => text(
+                self.file
+                    .as_ref()
+                    .map_or(self.packet_filepos, |file| file.at),
+            ),
+            "packet_filepos" => text(self.packet_filepos),
+            "encap" => text(self.link),
             "active" => text(self.active),
+            "sampling_prob" => text(self.window.sample()),
             _ => undeclared(handler),
         }
     }
@@ -198,9 +257,17 @@ impl Element for FromDump {
         match handler {
             "active" => on_value(view, value, |me: &mut Self, active, ctx| {
                 me.active = active;
-                if ctx.output_is_push(0) {
-                    ctx.schedule();
-                }
+                me.run_timer(ctx);
+            }),
+            "extend_interval" => on_value(view, value, |me: &mut Self, span, _| {
+                me.window.extend(span);
+                me.active = true;
+            }),
+            "reset_timing" => on_write(|me: &mut Self, _| me.offset_ns = None),
+            "reset_counts" => on_write(|me: &mut Self, _| me.count = 0),
+            "stop" => on_write(|me: &mut Self, ctx| {
+                me.active = false;
+                ctx.stop();
             }),
             _ => undeclared(handler),
         }

@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `InfiniteSource([DATA, LIMIT, BURST, ACTIVE, LENGTH, STOP, TIMESTAMP, END_CALL])`: packets with content DATA (default
-//! 64 bytes) cut to LENGTH or repeated up to it; at most LIMIT (default -1: no limit), BURST (default 1)
+//! 69 bytes) cut to LENGTH or repeated up to it; at most LIMIT (default -1: no limit), BURST (default 1)
 //! each time, only while ACTIVE (default true). With STOP the router stops when another one is wanted.
 //! TIMESTAMP (default true) sets the timestamp annotation.
 //! END_CALL (`HANDLER VALUE`) is written then, too.

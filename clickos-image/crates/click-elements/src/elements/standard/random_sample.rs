@@ -60,7 +60,7 @@ struct RandomSample {
 
 impl Element for RandomSample {
     fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
-        if !self.active || self.sampling.happens(ctx.random()) {
+        if !self.active || self.sampling.happens(ctx.draw()) {
             return Out::Port(0, packet);
         }
         self.drops += 1;

@@ -2,8 +2,8 @@
 //! Makes random numbers come in a certain order.
 //!
 //! # Synopsis
-//! `RandomSeed([SEED])`: the router's random numbers are those that follow SEED, a number. Without SEED nothing
-//! changes: the order of a router's random numbers cannot be foreseen anyway.
+//! `RandomSeed([SEED])`: what is drawn for packets and scripts follows from SEED, a number, as it does in Click with
+//! the GNU C library; keys of tables do not. Without SEED nothing changes: the order cannot be foreseen anyway.
 //! # Ports
 //! 0/0.
 //! # Handlers
@@ -32,7 +32,7 @@ struct RandomSeed {
 impl Element for RandomSeed {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         if let Some(seed) = self.seed {
-            ctx.set_random_seed(Some(seed.into()));
+            ctx.set_random_seed(Some(seed));
         }
         Ok(())
     }
@@ -54,7 +54,7 @@ impl Element for RandomSeed {
                 };
                 Ok(Change::of(move |me: &mut Self, ctx| {
                     me.seed = seed;
-                    ctx.set_random_seed(seed.map(u64::from));
+                    ctx.set_random_seed(seed);
                 }))
             }
             _ => undeclared(handler),

@@ -23,8 +23,8 @@ struct RandomSwitch;
 
 impl Element for RandomSwitch {
     fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
-        let outputs = ctx.outputs() as u64;
-        let output = ctx.random() % outputs;
+        let last = u32::try_from(ctx.outputs() - 1).expect("ports are limited");
+        let output = ctx.draw_from(0, last);
         Out::Port(output as usize, packet)
     }
 }

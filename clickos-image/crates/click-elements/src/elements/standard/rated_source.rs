@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `RatedSource([DATA, RATE, LIMIT, ACTIVE, LENGTH, STOP])`: RATE packets a second (default 10) with content
-//! DATA (default 64 bytes) cut or filled with zeros to LENGTH; at most LIMIT (default -1: no limit),
+//! DATA (default 69 bytes) cut or filled with zeros to LENGTH; at most LIMIT (default -1: no limit),
 //! only while ACTIVE (default true). With STOP the router stops behind the last one.
 //! # Ports
 //! 0/1, push.

@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `TimedSource([INTERVAL, DATA, LIMIT, ACTIVE, STOP, HEADROOM])`: every INTERVAL seconds (default 0.5, at least
-//! 1 ms) a packet with content DATA (default 64 bytes) and HEADROOM bytes free in front of it; at most
+//! 1 ms) a packet with content DATA (default 69 bytes) and HEADROOM bytes free in front of it; at most
 //! LIMIT (default -1: no limit), only while ACTIVE (default true). With STOP (default false) the router
 //! stops when the packet after the last would be due.
 //! # Ports

@@ -177,10 +177,11 @@ impl FTPPortMapper {
             sport: command.port,
             dport: command.control.dport.wrapping_sub(1),
         };
-        let (input, random, now_ns) = (self.input, ctx.random(), ctx.now_ns());
+        let (input, random, now_ns) = (self.input, ctx.random() >> 32, ctx.now_ns());
+        let mut draw = |most| (random % (u64::from(most) + 1)) as u32;
         let entry = |element: &mut dyn Element| {
             let rewriter = element.as_any_mut().downcast_mut::<Rewriter>()?;
-            let at = rewriter.entry(input, id, random, now_ns)?;
+            let at = rewriter.entry(input, id, now_ns, &mut draw)?;
             let door = rewriter.door();
             let to = door.flows.borrow().flow(at).rewritten(at.is_reply());
             Some((to, door, at))
