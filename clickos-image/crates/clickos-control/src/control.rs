@@ -27,6 +27,8 @@ pub(crate) struct Control<S> {
     clock: Rc<Cell<u64>>,
     /// The guest goes on in a new domain, whose store knows nothing of it.
     resumed: Rc<Cell<bool>>,
+    /// Bytes of the guest's memory that nobody uses, if it knows.
+    pub(crate) free_bytes: Option<fn() -> u64>,
     quiet_until_ns: u64,
 }
 
@@ -36,6 +38,7 @@ impl<S: Store> Control<S> {
         routers: Rc<RefCell<Routers>>,
         clock: Rc<Cell<u64>>,
         resumed: Rc<Cell<bool>>,
+        free_bytes: Option<fn() -> u64>,
     ) -> Self {
         Self {
             link,
@@ -45,6 +48,7 @@ impl<S: Store> Control<S> {
             people: People::default(),
             clock,
             resumed,
+            free_bytes,
             quiet_until_ns: 0,
         }
     }

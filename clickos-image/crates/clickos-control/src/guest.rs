@@ -26,8 +26,14 @@ pub struct Guest<S> {
 }
 
 impl<S: Store + 'static> Guest<S> {
-    /// A guest without routers; it tells the store of itself when it is run.
-    pub fn new(store: Rc<RefCell<S>>, registry: Registry, environment: Environment) -> Self {
+    /// A guest without routers; it tells the store of itself when it is run. `free_bytes` tells
+    /// what its memory has left, if it has memory of its own.
+    pub fn new(
+        store: Rc<RefCell<S>>,
+        registry: Registry,
+        environment: Environment,
+        free_bytes: Option<fn() -> u64>,
+    ) -> Self {
         let routers = Rc::new(RefCell::new(Routers::new(registry, environment)));
         let clock = Rc::new(Cell::new(0));
         let link = Link::new(Rc::clone(&store), "control");
@@ -37,6 +43,7 @@ impl<S: Store + 'static> Guest<S> {
             Rc::clone(&routers),
             Rc::clone(&clock),
             Rc::clone(&resumed),
+            free_bytes,
         );
         Self {
             store,

@@ -84,6 +84,14 @@ pub(crate) fn number(text: &str) -> Option<u32> {
     text.parse().ok().filter(|_| canonical)
 }
 
+pub(crate) fn seed() -> String {
+    format!("{ROOT}/seed")
+}
+
+pub(crate) fn memory() -> String {
+    format!("{ROOT}/memory")
+}
+
 pub(crate) fn version() -> String {
     format!("{ROOT}/version")
 }

@@ -49,8 +49,18 @@ impl<S: Store> Control<S> {
             let wish = self.read_wish(rid, generation).await?;
             // Reading takes several requests: a wish that changed meanwhile is read again.
             if self.generation(rid).await? == generation {
+                self.take_seed().await?;
                 return self.fulfil(rid, wish).await;
             }
+        }
+        Ok(())
+    }
+
+    /// The toolstack may give random bits with a wish: they are new to a guest that was booted long
+    /// before, and a processor may have none.
+    async fn take_seed(&self) -> Result<(), Error> {
+        if let Some(given) = self.link.read(&node::seed()).await? {
+            self.routers.borrow_mut().mix_seed(&given);
         }
         Ok(())
     }
@@ -166,10 +176,20 @@ impl<S: Store> Control<S> {
             Err(error) => ("Error", error.as_str()),
         };
         self.tell(rid, error).await?;
+        self.tell_memory().await?;
         let state = format!("{word} {generation}");
         self.link
             .write(&node::of_router(rid, "state"), state.as_bytes())
             .await
+    }
+
+    /// Writes what the guest's memory has left, for whoever waits for the answer.
+    async fn tell_memory(&self) -> Result<(), Error> {
+        let Some(free_bytes) = self.free_bytes else {
+            return Ok(());
+        };
+        let free_kib = (free_bytes() >> 10).to_string();
+        self.link.write(&node::memory(), free_kib.as_bytes()).await
     }
 
     /// Writes a router's `error` node.

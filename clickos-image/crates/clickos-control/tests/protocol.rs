@@ -49,6 +49,41 @@ fn a_wish_made_before_the_start_counts() {
     assert_eq!(bed.text("2/state"), None);
 }
 
+/// What a router draws first in a guest whose toolstack gave this seed.
+fn drawn(seed: Option<&str>) -> String {
+    let mut bed = Bed::with(|store| {
+        if let Some(seed) = seed {
+            store.write("/local/domain/5/data/clickos/seed", seed.as_bytes());
+        }
+    });
+    assert_eq!(bed.install(0, "a :: Cell(1);"), running());
+    bed.read(0, "a.random").1
+}
+
+#[test]
+fn the_toolstacks_seed_counts() {
+    assert_eq!(drawn(Some("one")), drawn(Some("one")));
+    assert_ne!(drawn(Some("one")), drawn(Some("two")));
+    assert_ne!(drawn(Some("one")), drawn(None));
+}
+
+#[test]
+fn a_seed_that_comes_with_a_wish_counts() {
+    let mut bed = Bed::new();
+    assert_eq!(bed.install(0, "a :: Cell(1);"), running());
+    bed.by_hand("seed", "late");
+    assert_eq!(bed.install(1, "a :: Cell(1);"), running());
+    assert_ne!(bed.read(0, "a.random"), bed.read(1, "a.random"));
+}
+
+#[test]
+fn an_answer_tells_the_memory_that_is_left() {
+    let mut bed = Bed::new();
+    assert_eq!(bed.text("memory"), None);
+    assert_eq!(bed.install(0, "a :: Cell(1);"), running());
+    assert_eq!(bed.text("memory").as_deref(), Some("5120"));
+}
+
 #[test]
 fn installing_swapping_and_removing() {
     let mut bed = Bed::new();

@@ -23,6 +23,7 @@ pub(crate) fn run(arguments: &Arguments, vifs: Vec<Vif>, link: Link) -> Result<I
         Rc::clone(&client),
         click_elements::registry().guest(),
         environment,
+        None,
     );
     let process = Process {
         vifs,

@@ -11,7 +11,8 @@ use std::rc::Rc;
 use xenstore::{Access, Perm};
 
 /// `Cell(VALUE)`: keeps a value. Handlers: `value` (read, write; refuses `bad`), `big` (read; as
-/// many bytes as its parameter or, without one, the value says), `fail` (read; always refuses).
+/// many bytes as its parameter or, without one, the value says), `fail` (read; always refuses),
+/// `random` (read; a number it drew when the router started).
 pub const CELL: Class = Class {
     name: "Cell",
     ports: "0/0",
@@ -20,6 +21,7 @@ pub const CELL: Class = Class {
         read_write("value"),
         read("big"),
         read("fail"),
+        read("random"),
         Handler {
             name: "dead",
             read: true,
@@ -28,20 +30,27 @@ pub const CELL: Class = Class {
     ],
     build: |args: &mut Args<'_>| -> Built {
         let value = args.or("VALUE", String::new())?;
-        Some(Box::new(Cell { value }))
+        Some(Box::new(Cell { value, drawn: 0 }))
     },
     ..Class::DEFAULT
 };
 
 struct Cell {
     value: String,
+    drawn: u64,
 }
 
 impl Element for Cell {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.drawn = ctx.random();
+        Ok(())
+    }
+
     fn read(&self, _: &View<'_>, handler: &str, param: &str) -> Result<String, HandlerError> {
         let size = if param.is_empty() { &self.value } else { param };
         match handler {
             "value" => Ok(self.value.clone()),
+            "random" => Ok(self.drawn.to_string()),
             "big" => Ok("x".repeat(size.parse().map_err(HandlerError::rejected)?)),
             _ => Err(HandlerError::rejected("it is dead")),
         }
@@ -98,7 +107,12 @@ impl Bed {
             docs: "",
         };
         let registry = Registry::new(&[entry], &["ToDump"]);
-        let guest = Guest::new(Rc::clone(&connection), registry, environment);
+        let guest = Guest::new(
+            Rc::clone(&connection),
+            registry,
+            environment,
+            Some(|| 5 << 20),
+        );
         let mut bed = Self {
             store,
             connection,

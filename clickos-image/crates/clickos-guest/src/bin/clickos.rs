@@ -33,6 +33,7 @@ fn main() -> ! {
         Rc::new(RefCell::new(control)),
         click_elements::registry().guest(),
         environment(&console),
+        Some(free_bytes),
     );
     let mut looper = Looper::new(guest, Domain::new(console, store));
     let mut usable = 0;
