@@ -135,7 +135,8 @@ int cosmos_domain_info(struct cosmos_ctx *ctx, uint32_t domid,
 int cosmos_domain_list(struct cosmos_ctx *ctx, struct cosmos_info **list,
                        size_t *count, struct cosmos_error *err);
 
-/* Gives the domain a new name, as when it is taken from a pool. */
+/* Gives the domain a new name, as when it is taken from a pool; that no other
+ * has it is the caller's business. */
 int cosmos_domain_rename(struct cosmos_ctx *ctx, uint32_t domid,
                          const char *name, struct cosmos_error *err);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What can be done to a domain that exists, and what is known of it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,13 +159,41 @@ out:
     return rc;
 }
 
+struct rename {
+    uint32_t domid;
+    const char *name;
+};
+
+/* The two places where a name stands. */
+static bool write_name(struct xs_handle *xs, xs_transaction_t tx, void *arg)
+{
+    const struct rename *rename = arg;
+    char path[PATH_BYTES];
+    unsigned length;
+    char *vm;
+    bool done;
+
+    snprintf(path, sizeof(path), "/local/domain/%u", rename->domid);
+    if (!cosmos_put(xs, tx, path, "name", "%s", rename->name))
+        return false;
+    snprintf(path, sizeof(path), "/local/domain/%u/vm", rename->domid);
+    vm = xs_read(xs, tx, path, &length);
+    if (!vm)
+        return false;
+    done = cosmos_put(xs, tx, vm, "name", "%s", rename->name);
+    free(vm);
+    return done;
+}
+
+/* libxl's own compares the name with those of all domains, one by one. */
 int cosmos_domain_rename(struct cosmos_ctx *ctx, uint32_t domid,
                          const char *name, struct cosmos_error *err)
 {
+    struct rename rename = { .domid = domid, .name = name };
     int rc = begin(ctx, domid, err);
 
-    return rc ? rc : result(ctx, err, libxl_domain_rename(ctx->xl, domid,
-                            NULL, name), "rename", domid);
+    return rc ? rc : cosmos_transact(ctx->xs, write_name, &rename, "rename",
+                                     err);
 }
 
 int cosmos_domain_pin(struct cosmos_ctx *ctx, uint32_t domid, int cpu,

@@ -72,7 +72,9 @@ impl<'a> Session<'a> {
         };
         let request = self.creation(args, file)?;
         let answer = self.call_for("create", request.clone(), args.timeout.timeout)?;
-        let created = json!({"uuid": request["uuid"], "domid": answer["domid"]});
+        let created = json!({
+            "uuid": request["uuid"], "domid": answer["domid"], "steps_ms": answer["steps_ms"],
+        });
         self.print(&created, || fields(&created))
     }
 

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use control_socket::Roles;
 use serde::Deserialize;
 
+use crate::pool::Shelf;
+
 /// The last domain id a toolstack may give: Xen reserves those from 0x7ff0 on
 /// (DOMID_FIRST_RESERVED in xen/xen.h).
 pub const MAX_DOMID: u16 = 0x7fef;
@@ -75,6 +77,9 @@ pub struct XenConfig {
     pub max_image_mib: u64,
     /// The hotplug script of vifs of netback; the host's default if missing.
     pub vif_script: Option<PathBuf>,
+    /// Guests to keep booted.
+    #[serde(default)]
+    pub pool: Vec<Shelf>,
 }
 
 /// How Xen runs a domain.
@@ -118,6 +123,15 @@ impl Config {
         self.check_host()
     }
 
+    /// The guests to keep booted.
+    pub fn shelves(&self) -> Vec<Shelf> {
+        let xen = self
+            .xen
+            .as_ref()
+            .filter(|_| self.host_kind == HostKind::Xen);
+        xen.map(|xen| xen.pool.clone()).unwrap_or_default()
+    }
+
     fn check_host(&self) -> Result<(), String> {
         match (self.host_kind, &self.process, &self.xen) {
             (HostKind::Process, Some(process), _) => {
@@ -151,6 +165,10 @@ impl XenConfig {
         }
         range("xen.max_images", self.max_images as u64, 1..=1024)?;
         range("xen.max_image_mib", self.max_image_mib, 1..=1024)?;
+        for shelf in &self.pool {
+            range("xen.pool.memory_mib", shelf.memory_mib.into(), 4..=65536)?;
+            range("xen.pool.guests", shelf.guests as u64, 0..=MAX_DOMID.into())?;
+        }
         for (key, path) in [
             ("xen.image", &self.image),
             ("xen.vif_script", &self.vif_script),

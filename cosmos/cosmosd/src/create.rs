@@ -9,9 +9,11 @@ use log::{error, info};
 use crate::control;
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
-use crate::host::escape;
+use crate::host::{Domain, escape};
 use crate::record::Phase;
 use crate::spec::{Spec, Vif, check_timeout};
+use crate::steps::Steps;
+use crate::switch::PortFds;
 use crate::toolstack::{Toolstack, now_s};
 
 /// Bytes of the console of a guest that died at its start, for the error message.
@@ -36,67 +38,145 @@ impl Made {
     }
 }
 
+/// A guest that forwards.
+pub struct Created {
+    pub domid: u16,
+    pub steps: Steps,
+}
+
 impl Toolstack {
     /// Creates a guest; when this returns its router runs, every write is applied and its ports
     /// are up, or nothing of it is left.
-    pub fn create(&self, spec: &Spec) -> Result<u16> {
-        let begun = Instant::now();
+    pub fn create(&self, spec: &Spec) -> Result<Created> {
         spec.check()?;
-        let deadline = begun + check_timeout(spec.timeout_ms)?;
-        let guest = self.table.admit(spec, now_s())?;
+        let deadline = Instant::now() + check_timeout(spec.timeout_ms)?;
+        let _creating = self.pool.note_creation();
+        let (guest, pooled) = self.admit(spec)?;
         let _owner = guest.own();
-        let mut made = Made::default();
-        match self.build(&guest, spec, deadline, &mut made) {
+        let (mut made, mut steps) = (Made::default(), Steps::begin());
+        let result = self
+            .build(&guest, pooled.as_deref(), &mut made, &mut steps)
+            .and_then(|()| self.bring_up(&guest, spec, deadline, &mut steps));
+        match result {
             Ok(()) => {
                 guest.set_state(State::Running, "");
-                let (domid, ms) = (guest.domain.domid, begun.elapsed().as_millis());
-                info!("guest {} created as domain {domid} in {ms} ms", spec.uuid);
-                Ok(domid)
+                let (domid, ms) = (guest.domain.domid, steps.total_ms());
+                let kind = pooled.map_or("new", |_| "pooled");
+                info!(
+                    "guest {} created as {kind} domain {domid} in {ms:.1} ms",
+                    spec.uuid
+                );
+                Ok(Created { domid, steps })
             }
             Err(cause) => Err(self.abandon(&guest, &made, cause)),
         }
     }
 
+    /// A guest of the pool if there is one like this, else a new one; others of the pool make
+    /// room for it.
+    fn admit(&self, spec: &Spec) -> Result<(Arc<Guest>, Option<Arc<Guest>>)> {
+        loop {
+            if let Some((guest, pooled)) = self.table.take(spec, now_s())? {
+                return Ok((guest, Some(pooled)));
+            }
+            match self.table.admit(spec, now_s()) {
+                Err(e) if matches!(e.code, Code::NoMemory | Code::TooMany) && self.make_room() => {}
+                admitted => return admitted.map(|guest| (guest, None)),
+            }
+        }
+    }
+
+    /// Makes the domain of a guest, or gives it one of the pool, and lets it run.
     fn build(
         &self,
         guest: &Arc<Guest>,
-        spec: &Spec,
-        deadline: Instant,
+        pooled: Option<&Guest>,
         made: &mut Made,
+        steps: &mut Steps,
     ) -> Result<()> {
+        match pooled {
+            Some(pooled) => self.claim(guest, pooled, made, steps),
+            None => {
+                self.host.check(&guest.domain)?;
+                self.check_ports(&guest.domain.vifs)?;
+                self.spawn(guest, made, steps)
+            }
+        }
+    }
+
+    /// Makes a domain and lets it run.
+    pub fn spawn(&self, guest: &Arc<Guest>, made: &mut Made, steps: &mut Steps) -> Result<()> {
         let domain = &guest.domain;
-        self.host.check(domain)?;
-        self.check_ports(&domain.vifs)?;
         self.records.save(&guest.record(Phase::Partial))?;
         self.watchers
             .insert(domain.domid, Arc::clone(&guest.signals));
-
+        steps.end("record");
         made.prepared = true; // It has several parts: undone as far as they are there.
         self.host.prepare(domain)?;
+        let fds = self.add_ports(domain, made)?;
+        steps.end("switch port");
+        made.spawned = true; // So has this.
+        let instance = self.host.spawn(domain, fds, steps)?;
+        // On disk before the guest runs: a cosmosd that is killed here finds it again.
+        guest.set_instance(instance);
+        self.records.save(&guest.record(Phase::Partial))?;
+        steps.end("record");
+        self.host.start(domain.domid)
+    }
+
+    /// Turns a paused domain of the pool into this guest's and lets it run.
+    fn claim(
+        &self,
+        guest: &Arc<Guest>,
+        pooled: &Guest,
+        made: &mut Made,
+        steps: &mut Steps,
+    ) -> Result<()> {
+        let domain = &guest.domain;
+        (made.prepared, made.spawned) = (true, true);
+        // In this order: a cosmosd that is killed in between finds it as this guest's.
+        self.records.save(&guest.record(Phase::Partial))?;
+        self.records.remove(&pooled.domain.uuid)?;
+        self.watchers
+            .insert(domain.domid, Arc::clone(&guest.signals));
+        pooled.signals.check()?;
+        steps.end("record");
+        self.check_ports(&domain.vifs)?;
+        self.add_ports(domain, made)?;
+        steps.end("switch port");
+        self.host.claim(domain, steps)?;
+        self.host.start(domain.domid)
+    }
+
+    fn add_ports(&self, domain: &Domain, made: &mut Made) -> Result<Vec<PortFds>> {
         let mut fds = Vec::new();
         for vif in &domain.vifs {
             fds.extend(self.switch.add(domain.domid, vif)?);
             made.ports.push(vif.clone());
         }
-        let instance = self.host.spawn(domain, fds)?;
-        made.spawned = true;
-        // On disk before the guest runs: a cosmosd that is killed here finds it again.
-        guest.set_instance(instance);
-        self.records.save(&guest.record(Phase::Partial))?;
-        self.host.start(domain.domid)?;
-        self.configure(guest, spec, deadline)?;
-        domain
-            .vifs
-            .iter()
-            .try_for_each(|vif| self.switch.set_link(vif, true))?;
-        guest.signals.check()?;
-        self.records.save(&guest.record(Phase::Complete))
+        Ok(fds)
     }
 
-    fn configure(&self, guest: &Guest, spec: &Spec, deadline: Instant) -> Result<()> {
+    /// From a running domain to a guest that forwards.
+    fn bring_up(
+        &self,
+        guest: &Guest,
+        spec: &Spec,
+        deadline: Instant,
+        steps: &mut Steps,
+    ) -> Result<()> {
+        steps.end("start");
         let router = self.router_of(guest, 0, deadline);
         control::install(router, &spec.config, &spec.config_name)?;
-        control::write(router, &spec.writes)
+        control::write(router, &spec.writes)?;
+        steps.end("configuration");
+        let mut vifs = guest.domain.vifs.iter();
+        vifs.try_for_each(|vif| self.switch.set_link(vif, true))?;
+        steps.end("switch port");
+        guest.signals.check()?;
+        self.records.save(&guest.record(Phase::Complete))?;
+        steps.end("record");
+        Ok(())
     }
 
     /// Ports that exist belong to somebody else, who would lose them when this guest is undone.
@@ -111,7 +191,7 @@ impl Toolstack {
     }
 
     /// Undoes what was made; returns what the client is told.
-    fn abandon(&self, guest: &Guest, made: &Made, cause: Error) -> Error {
+    pub fn abandon(&self, guest: &Guest, made: &Made, cause: Error) -> Error {
         let uuid = &guest.domain.uuid;
         let cause = self.with_last_words(guest, made, cause);
         let words = escape(cause.message.as_bytes()).replace('\n', "; ");
@@ -132,7 +212,7 @@ impl Toolstack {
             return cause;
         }
         let panic = control::panic_message(&*self.store, guest.domain.domid);
-        let console = || self.host.console(&guest.domain.uuid, LAST_WORDS).ok();
+        let console = || self.host.console(&guest.domain, LAST_WORDS).ok();
         let words = panic
             .or_else(|| console().map(|tail| escape(&tail)))
             .unwrap_or_default();
@@ -165,7 +245,7 @@ mod tests {
     #[test]
     fn a_created_guest_forwards_with_its_writes() {
         let world = World::new();
-        assert_eq!(world.toolstack.create(&spec(1)), Ok(1));
+        assert_eq!(world.toolstack.create(&spec(1)).unwrap().domid, 1);
         assert!(world.switch.all_up());
         assert_eq!(world.store.rule(1).unwrap(), "deny all");
         let info = world.toolstack.info(&uuid(1)).unwrap();
@@ -182,7 +262,7 @@ mod tests {
         for step in STEPS {
             let world = World::new();
             world.faults.fail(step);
-            let error = world.toolstack.create(&spec(1)).unwrap_err();
+            let error = world.toolstack.create(&spec(1)).err().unwrap();
             assert!(error.message.contains("injected"), "{step}: {error}");
             assert_eq!(world.remains(), Vec::<String>::new(), "{step}");
             world.faults.mend();
@@ -194,7 +274,7 @@ mod tests {
     fn undoing_goes_backwards() {
         let world = World::new();
         world.faults.fail("switch.set_link vale0:g1-1");
-        world.toolstack.create(&spec(1)).unwrap_err();
+        world.toolstack.create(&spec(1)).err().unwrap();
         let calls = world.faults.take();
         let failed = calls
             .iter()
@@ -244,7 +324,7 @@ mod tests {
             let world = World::new();
             let mut bad = spec(1);
             change(&mut bad);
-            let error = world.toolstack.create(&bad).unwrap_err();
+            let error = world.toolstack.create(&bad).err().unwrap();
             assert_eq!(error.code, code);
             assert!(error.message.contains(words), "{error}");
             assert_eq!(world.remains(), Vec::<String>::new());
@@ -255,7 +335,7 @@ mod tests {
     fn a_port_of_somebody_else_is_not_touched() {
         let world = World::new();
         world.switch.put("vale0:g1-1");
-        let error = world.toolstack.create(&spec(1)).unwrap_err();
+        let error = world.toolstack.create(&spec(1)).err().unwrap();
         assert_eq!(error.code, Code::Exists);
         assert_eq!(world.remains(), ["vale0:g1-1"]);
     }
@@ -265,7 +345,7 @@ mod tests {
         let world = World::new();
         world.faults.fail("host.start");
         world.faults.fail("host.stop");
-        let error = world.toolstack.create(&spec(1)).unwrap_err();
+        let error = world.toolstack.create(&spec(1)).err().unwrap();
         assert!(
             error.message.contains("undoing it failed: host.stop"),
             "{error}"
@@ -273,7 +353,7 @@ mod tests {
         let info = world.toolstack.info(&uuid(1)).unwrap();
         assert_eq!(info["state"], "error");
         assert_eq!(
-            world.toolstack.create(&spec(1)).unwrap_err().code,
+            world.toolstack.create(&spec(1)).err().unwrap().code,
             Code::Exists
         );
         world.faults.mend();
@@ -294,7 +374,7 @@ mod tests {
                 std::thread::yield_now();
             }
             world.host.kill(1, true);
-            let error = created.join().unwrap().unwrap_err();
+            let error = created.join().unwrap().err().unwrap();
             assert_eq!(error.code, Code::DeadGuest);
             assert!(error.message.contains("signal 9"), "{error}");
             assert!(error.message.contains("\\x1b[31mdone"), "{error}");
@@ -314,7 +394,7 @@ mod tests {
                 std::thread::yield_now();
             }
             world.toolstack.destroy(&uuid(1)).unwrap();
-            let error = created.join().unwrap().unwrap_err();
+            let error = created.join().unwrap().err().unwrap();
             assert!(error.message.contains("being destroyed"), "{error}");
         });
         assert_eq!(world.remains(), Vec::<String>::new());

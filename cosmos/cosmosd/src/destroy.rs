@@ -47,7 +47,7 @@ impl Toolstack {
     pub fn remove(&self, guest: &Guest, made: &Made) -> Result<()> {
         let uuid = &guest.domain.uuid;
         let undone = self.undo(guest, made).and_then(|()| {
-            self.host.remove_console(uuid)?;
+            self.host.remove_console(&guest.domain)?;
             self.records.remove(uuid)
         });
         self.watchers.remove(guest.domain.domid);
@@ -96,6 +96,9 @@ impl Toolstack {
 
     /// Notes the death of a guest that ran, and releases what it used.
     pub fn bury(&self, guest: &Guest, reason: &str) {
+        if guest.state() == State::Pooled {
+            return self.evict(guest).unwrap_or_else(|e| warn!("pool: {e}"));
+        }
         let _owner = guest.own();
         if !matches!(guest.state(), State::Running | State::Paused) {
             return; // Whoever was creating or destroying it has seen to it.

@@ -16,6 +16,8 @@ use crate::store::Signals;
 pub enum State {
     /// Being created or destroyed: not listed.
     Partial,
+    /// Booted and paused, for whoever creates a guest like it: not listed.
+    Pooled,
     Running,
     Paused,
     /// It died; what it used was released.
@@ -28,7 +30,7 @@ impl State {
     /// As it is listed; what is being created or destroyed is not.
     fn name(self) -> Option<&'static str> {
         match self {
-            Self::Partial => None,
+            Self::Partial | Self::Pooled => None,
             Self::Running => Some("running"),
             Self::Paused => Some("paused"),
             Self::Crashed => Some("crashed"),
@@ -80,7 +82,7 @@ impl Guest {
     /// A guest as an earlier cosmosd left it.
     pub fn from_record(record: Record) -> Self {
         let state = match record.phase {
-            Phase::Partial => State::Partial,
+            Phase::Partial | Phase::Pooled => State::Partial,
             Phase::Complete => State::Running,
             Phase::Crashed => State::Crashed,
         };
@@ -92,6 +94,7 @@ impl Guest {
         };
         let domain = Domain {
             domid: record.domid,
+            handle: record.handle.unwrap_or_else(|| record.uuid.clone()),
             uuid: record.uuid,
             name: record.name,
             memory_mib: record.memory_mib,
@@ -107,6 +110,7 @@ impl Guest {
         let status = self.status();
         Record {
             uuid: self.domain.uuid.clone(),
+            handle: Some(self.domain.handle.clone()),
             name: self.domain.name.clone(),
             domid: self.domain.domid,
             memory_mib: self.domain.memory_mib,
@@ -156,7 +160,7 @@ impl Guest {
         let words = match status.state {
             State::Running => return self.signals.check(),
             State::Paused => "is paused".to_owned(),
-            State::Partial => "is being created or destroyed".to_owned(),
+            State::Partial | State::Pooled => "is being created or destroyed".to_owned(),
             State::Crashed => format!("has crashed: {}", status.reason),
             State::Error => format!("is in error: {}", status.reason),
         };

@@ -11,10 +11,12 @@ mod error;
 mod guest;
 mod host;
 mod images;
+mod pool;
 mod record;
 mod recover;
 mod service;
 mod spec;
+mod steps;
 mod store;
 mod switch;
 mod table;
@@ -36,6 +38,7 @@ use vale_proto::Kind;
 
 use crate::config::{Config, HostKind};
 use crate::host::{Death, Host, Links, ProcessHost};
+use crate::pool::Pool;
 use crate::record::{Records, make_private_dir};
 use crate::service::CosmosService;
 use crate::store::{Store, Watchers, XenStore};
@@ -122,6 +125,7 @@ fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
         table,
         watchers: Arc::new(Watchers::new(Box::new(announce))),
         events,
+        pool: Pool::new(config.shelves()),
         started: Instant::now(),
     };
     Ok((Arc::new(toolstack), deaths))
@@ -164,6 +168,10 @@ fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &C
     let watchers = Arc::clone(&toolstack.watchers);
     let socket = config.xenstore_dir.join("socket");
     spawn("store", move || store::watch(&socket, &watchers));
+    if toolstack.pool.is_wanted() || !toolstack.table.pooled().is_empty() {
+        let toolstack = Arc::clone(toolstack);
+        spawn("pool", move || toolstack.keep_pool());
+    }
     let toolstack = Arc::clone(toolstack);
     spawn("deaths", move || toolstack.watch_deaths(deaths));
 }

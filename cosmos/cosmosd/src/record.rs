@@ -20,6 +20,8 @@ pub enum Phase {
     Partial,
     /// Complete.
     Complete,
+    /// Booted and paused in the pool.
+    Pooled,
     /// It died; what it used is released, or will be.
     Crashed,
 }
@@ -28,6 +30,9 @@ pub enum Phase {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     pub uuid: Uuid,
+    /// What the hypervisor's domain carries, if that is not the UUID.
+    #[serde(default)]
+    pub handle: Option<Uuid>,
     pub name: String,
     pub domid: u16,
     pub memory_mib: u32,

@@ -22,7 +22,10 @@ impl Toolstack {
     /// # Errors
     /// A state file that cannot be read. Trouble with one guest puts that guest in error.
     pub fn recover(&self) -> Result<()> {
-        for record in self.records.load_all()? {
+        let mut records = self.records.load_all()?;
+        // Those of the pool last: one may have been taken by a half-made guest, and goes with it.
+        records.sort_by_key(|record| record.phase == Phase::Pooled);
+        for record in records {
             let guest = Arc::new(Guest::from_record(record.clone()));
             self.table.restore(Arc::clone(&guest));
             let uuid = &record.uuid;
@@ -47,6 +50,7 @@ impl Toolstack {
                 warn!("guest {}: half made or half destroyed: undone", record.uuid);
                 self.remove(guest, &Made::all(guest))
             }
+            (Phase::Pooled, found) => self.recover_pooled(guest, found == Found::Paused),
             (Phase::Crashed, _) => self.release(guest),
             (Phase::Complete, Found::Gone) => {
                 self.bury(guest, DIED_UNSEEN);
@@ -106,7 +110,7 @@ mod tests {
                 .unwrap(),
             "deny all"
         );
-        assert_eq!(world.toolstack.create(&spec(3)), Ok(3));
+        assert_eq!(world.toolstack.create(&spec(3)).unwrap().domid, 3);
         for n in 1..=3 {
             world.toolstack.destroy(&uuid(n)).unwrap();
         }

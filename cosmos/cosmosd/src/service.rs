@@ -161,7 +161,8 @@ impl CosmosService {
             "list" => parse::<Nothing>(verb, args).map(|_| json!({"guests": self.0.list()})),
             "create" => {
                 let spec: Spec = parse(verb, args)?;
-                self.0.create(&spec).map(|domid| json!({"domid": domid}))
+                let created = self.0.create(&spec)?;
+                Ok(json!({"domid": created.domid, "steps_ms": created.steps.answer()}))
             }
             "info" => self.0.info(&parse::<OfGuest>(verb, args)?.uuid),
             "destroy" => done(self.0.destroy(&parse::<OfGuest>(verb, args)?.uuid)),
@@ -302,9 +303,10 @@ mod tests {
                 .extend(extra.as_object().unwrap().clone());
             args
         };
+        let created = bench.call("create", create_args()).unwrap();
         assert_eq!(
-            bench.call("create", create_args()).unwrap(),
-            json!({"domid": 1})
+            (&created["domid"], &created["steps_ms"][0][0]),
+            (&json!(1), &json!("record"))
         );
         assert_eq!(
             bench.call("list", Value::Null).unwrap()["guests"][0]["name"],

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use vale_proto::{Allowed, GuestVif, Kind, Mac, PortAdd, PortName, SwitchName};
 
 use crate::error::{Error, Result};
+use crate::host::hex;
 
 /// The longest configuration, in bytes.
 pub const MAX_CONFIG: usize = 1 << 20;
@@ -31,6 +32,18 @@ pub struct Uuid(String);
 impl Uuid {
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// A new one, of random bits (version 4 of RFC 9562).
+    pub fn random() -> Result<Self> {
+        let mut bytes = [0; 16];
+        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+            .map_err(|e| Error::internal("getrandom", e))?;
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        let mut text = hex(&bytes);
+        [20, 16, 12, 8].iter().for_each(|at| text.insert(*at, '-'));
+        Ok(Self(text))
     }
 }
 
@@ -308,6 +321,14 @@ mod tests {
         }
         assert!(Uuid::try_from(good.to_uppercase()).is_err());
         assert!(Uuid::try_from(good.replace('-', "a")).is_err());
+    }
+
+    #[test]
+    fn random_uuids_are_uuids() {
+        let (one, two) = (Uuid::random().unwrap(), Uuid::random().unwrap());
+        assert_ne!(one, two);
+        assert_eq!(Uuid::try_from(one.as_str().to_owned()), Ok(one.clone()));
+        assert_eq!(&one.as_str()[14..15], "4");
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::config::MAX_DOMID;
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State, Status};
-use crate::host::Domain;
+use crate::host::{Domain, Instance};
+use crate::pool::Shape;
 use crate::spec::{Spec, Uuid};
 
 /// What guests may use together.
@@ -50,25 +51,83 @@ impl Table {
     pub fn admit(&self, spec: &Spec, created_s: u64) -> Result<Arc<Guest>> {
         let mut inner = self.lock();
         inner.check_new(spec)?;
-        inner.check_capacity(spec, self.capacity)?;
+        inner.check_room(spec.memory_mib, self.capacity)?;
+        let domain = domain_of(spec, inner.next_domid()?, spec.uuid.clone());
+        Ok(inner.enter(domain, &spec.config_name, created_s, None))
+    }
+
+    /// Enters a guest for the pool in state `Partial`.
+    pub fn admit_to_pool(&self, shape: &Shape, created_s: u64) -> Result<Arc<Guest>> {
+        let mut inner = self.lock();
+        inner.check_room(shape.memory_mib, self.capacity)?;
+        let uuid = Uuid::random()?;
         let domain = Domain {
             domid: inner.next_domid()?,
-            uuid: spec.uuid.clone(),
-            name: spec.name.clone(),
-            memory_mib: spec.memory_mib,
-            image_sha256: spec.image_sha256.clone(),
-            vifs: spec.vifs.clone(),
-            nics: spec.nics.clone(),
+            handle: uuid.clone(),
+            name: format!("pool {uuid}"),
+            uuid,
+            memory_mib: shape.memory_mib,
+            image_sha256: shape.image_sha256.clone(),
+            vifs: Vec::new(),
+            nics: Vec::new(),
         };
-        let status = Status {
-            state: State::Partial,
-            reason: String::new(),
-            config_name: spec.config_name.clone(),
-            instance: None,
+        Ok(inner.enter(domain, "", created_s, None))
+    }
+
+    /// Turns a guest of the pool that is as asked for into a new guest in state `Partial`; the
+    /// other one is forgotten.
+    pub fn take(&self, spec: &Spec, created_s: u64) -> Result<Option<(Arc<Guest>, Arc<Guest>)>> {
+        let mut inner = self.lock();
+        inner.check_new(spec)?;
+        let Some(pooled) = inner.pooled_like(&Shape::of(spec)) else {
+            return Ok(None);
         };
-        let guest = Arc::new(Guest::new(domain, created_s, status));
-        inner.guests.insert(spec.uuid.clone(), Arc::clone(&guest));
-        Ok(guest)
+        inner.guests.remove(&pooled.domain.uuid);
+        pooled.set_state(State::Partial, "");
+        let (domid, handle) = (pooled.domain.domid, pooled.domain.handle.clone());
+        let domain = domain_of(spec, domid, handle);
+        let guest = inner.enter(
+            domain,
+            &spec.config_name,
+            created_s,
+            pooled.status().instance,
+        );
+        Ok(Some((guest, pooled)))
+    }
+
+    /// Takes a guest out of the pool to be destroyed; false if it is not in it any more.
+    pub fn withdraw(&self, guest: &Guest) -> bool {
+        let _inner = self.lock();
+        let is_pooled = guest.state() == State::Pooled;
+        if is_pooled {
+            guest.set_state(State::Partial, "");
+        }
+        is_pooled
+    }
+
+    /// The guests of the pool that nobody has taken.
+    pub fn pooled(&self) -> Vec<Arc<Guest>> {
+        let mut all = self.all();
+        all.retain(|guest| guest.state() == State::Pooled);
+        all
+    }
+
+    /// A guest of the pool that is beyond what is wanted.
+    pub fn surplus(&self, wanted: &[(Shape, usize)]) -> Option<Arc<Guest>> {
+        let pooled = self.pooled();
+        let is_surplus = |guest: &&Arc<Guest>| {
+            let shape = Shape::of_domain(&guest.domain);
+            count(&pooled, &shape) > wanted_of(wanted, &shape)
+        };
+        pooled.iter().find(is_surplus).cloned()
+    }
+
+    /// What the pool has too few guests of.
+    pub fn missing(&self, wanted: &[(Shape, usize)]) -> Option<Shape> {
+        let pooled = self.pooled();
+        let mut shapes = wanted.iter().map(|(shape, _)| shape);
+        let is_missing = |shape: &&Shape| count(&pooled, shape) < wanted_of(wanted, shape);
+        shapes.find(is_missing).cloned()
     }
 
     /// Enters a guest of an earlier cosmosd; it is not refused for lack of room.
@@ -82,7 +141,7 @@ impl Table {
     /// `no-such-guest`; also while it is being created.
     pub fn get(&self, uuid: &Uuid) -> Result<Arc<Guest>> {
         self.find(uuid)
-            .filter(|guest| guest.state() != State::Partial)
+            .filter(|guest| !matches!(guest.state(), State::Partial | State::Pooled))
             .ok_or_else(|| Error::new(Code::NoSuchGuest, format!("no guest {uuid} on this host")))
     }
 
@@ -107,14 +166,40 @@ impl Table {
         self.lock().guests.values().cloned().collect()
     }
 
-    /// Memory in use, in MiB.
+    /// Memory in use, in MiB; the pool's is not, because it makes room.
     pub fn memory_used_mib(&self) -> u64 {
-        self.lock().memory_used_mib()
+        let pooled = self.pooled();
+        let pool: u64 = pooled.iter().map(|g| u64::from(g.domain.memory_mib)).sum();
+        self.lock().memory_used_mib().saturating_sub(pool)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn domain_of(spec: &Spec, domid: u16, handle: Uuid) -> Domain {
+    Domain {
+        domid,
+        uuid: spec.uuid.clone(),
+        handle,
+        name: spec.name.clone(),
+        memory_mib: spec.memory_mib,
+        image_sha256: spec.image_sha256.clone(),
+        vifs: spec.vifs.clone(),
+        nics: spec.nics.clone(),
+    }
+}
+
+fn count(guests: &[Arc<Guest>], shape: &Shape) -> usize {
+    let shapes = guests.iter().map(|guest| Shape::of_domain(&guest.domain));
+    shapes.filter(|of| of == shape).count()
+}
+
+/// The sum over all entries of this shape.
+fn wanted_of(wanted: &[(Shape, usize)], shape: &Shape) -> usize {
+    let same = wanted.iter().filter(|(of, _)| of == shape);
+    same.map(|(_, guests)| guests).sum()
 }
 
 impl Inner {
@@ -143,16 +228,43 @@ impl Inner {
         Ok(())
     }
 
-    fn check_capacity(&self, spec: &Spec, capacity: Capacity) -> Result<()> {
+    /// Enters a new guest.
+    fn enter(
+        &mut self,
+        domain: Domain,
+        config_name: &str,
+        created_s: u64,
+        instance: Option<Instance>,
+    ) -> Arc<Guest> {
+        let status = Status {
+            state: State::Partial,
+            reason: String::new(),
+            config_name: config_name.to_owned(),
+            instance,
+        };
+        let uuid = domain.uuid.clone();
+        let guest = Arc::new(Guest::new(domain, created_s, status));
+        self.guests.insert(uuid, Arc::clone(&guest));
+        guest
+    }
+
+    fn pooled_like(&self, shape: &Shape) -> Option<Arc<Guest>> {
+        let is_like = |guest: &&Arc<Guest>| {
+            guest.state() == State::Pooled && Shape::of_domain(&guest.domain) == *shape
+        };
+        self.guests.values().find(is_like).cloned()
+    }
+
+    fn check_room(&self, memory_mib: u32, capacity: Capacity) -> Result<()> {
         let (guests, used) = (self.guests.len(), self.memory_used_mib());
         if guests >= capacity.guests {
             let message = format!("{guests} of {} guests are there already", capacity.guests);
             return Err(Error::new(Code::TooMany, message));
         }
-        if used + u64::from(spec.memory_mib) > u64::from(capacity.memory_mib) {
+        if used + u64::from(memory_mib) > u64::from(capacity.memory_mib) {
             let message = format!(
-                "{} MiB asked, {used} of {} MiB are in use",
-                spec.memory_mib, capacity.memory_mib
+                "{memory_mib} MiB asked, {used} of {} MiB are in use",
+                capacity.memory_mib
             );
             return Err(Error::new(Code::NoMemory, message));
         }

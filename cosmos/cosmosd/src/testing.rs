@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use crate::error::{Code, Error, Result};
 use crate::host::sim::SimHost;
 use crate::host::{Death, Domain, Instance};
+use crate::pool::{Pool, Shelf};
 use crate::record::{Phase, Record, Records};
 use crate::spec::{Nic, Spec, Uuid, Vif};
 use crate::store::sim::SimStore;
@@ -93,6 +94,7 @@ pub fn domain(domid: u16) -> Domain {
     let spec = spec(domid);
     Domain {
         domid,
+        handle: spec.uuid.clone(),
         uuid: spec.uuid,
         name: spec.name,
         memory_mib: spec.memory_mib,
@@ -106,6 +108,7 @@ pub fn record(domid: u16) -> Record {
     let domain = domain(domid);
     Record {
         uuid: domain.uuid,
+        handle: Some(domain.handle),
         name: domain.name,
         domid,
         memory_mib: domain.memory_mib,
@@ -204,6 +207,11 @@ fn toolstack(
         })),
         watchers: Arc::new(Watchers::new(Box::new(|_, _| {}))),
         events: Arc::new(EventHub::default()),
+        pool: Pool::new(vec![Shelf {
+            image: None,
+            memory_mib: 8,
+            guests: 2,
+        }]),
         started: Instant::now(),
     };
     (Arc::new(toolstack), deaths)

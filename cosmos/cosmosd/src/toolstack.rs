@@ -12,6 +12,7 @@ use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::host::{Host, escape};
 use crate::images::Images;
+use crate::pool::Pool;
 use crate::record::{Phase, Records};
 use crate::spec::{Uuid, Write};
 use crate::store::{Store, Watchers};
@@ -30,6 +31,7 @@ pub struct Toolstack {
     pub table: Arc<Table>,
     pub watchers: Arc<Watchers>,
     pub events: Arc<EventHub>,
+    pub pool: Pool,
     pub started: Instant,
 }
 
@@ -138,7 +140,7 @@ impl Toolstack {
         let guest = self.table.get(uuid)?;
         let tail = self
             .host
-            .console(&guest.domain.uuid, max_bytes.min(MAX_CONSOLE))?;
+            .console(&guest.domain, max_bytes.min(MAX_CONSOLE))?;
         Ok(escape(&tail))
     }
 
@@ -188,6 +190,7 @@ impl Toolstack {
             "memory_used_mib": self.table.memory_used_mib(),
             "cpus": std::thread::available_parallelism().map_or(1, usize::from),
             "guests": self.list().len(),
+            "pooled": self.table.pooled().len(),
             "max_guests": capacity.guests,
             "uptime_s": self.started.elapsed().as_secs(),
             "version": env!("CARGO_PKG_VERSION"),

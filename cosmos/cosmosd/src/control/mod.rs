@@ -83,6 +83,17 @@ pub fn panic_message(store: &dyn Store, domid: u16) -> Option<String> {
     (!words.is_empty()).then(|| escape(&words))
 }
 
+/// Waits until a guest has booted: it then has told its version, and waits for a wish.
+pub fn wait_boot(
+    store: &dyn Store,
+    signals: &Signals,
+    domid: u16,
+    deadline: Instant,
+) -> Result<()> {
+    let version = format!("{}/version", root(domid));
+    signals.wait("boot", deadline, || Ok(store.read(&version)?.map(drop)))
+}
+
 /// Removes the requests an earlier cosmosd left, and their answers.
 pub fn forget_requests(store: &dyn Store, domid: u16) -> Result<()> {
     let root = root(domid);

@@ -19,7 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::images::Images;
+use crate::pool::unsupported;
 use crate::spec::{Nic, Uuid, Vif};
+use crate::steps::Steps;
 use crate::switch::PortFds;
 
 pub use console::escape;
@@ -34,6 +36,8 @@ pub use xen::XenHost;
 pub struct Domain {
     pub domid: u16,
     pub uuid: Uuid,
+    /// The UUID that the host knows it by: that of its time in the pool, if it had one.
+    pub handle: Uuid,
     pub name: String,
     pub memory_mib: u32,
     /// SHA-256 of what it runs.
@@ -97,7 +101,12 @@ pub trait Host: Send + Sync {
 
     /// Makes the domain with these ports, one for each vif. It does not run yet. If this daemon
     /// ends before `start` it ends by itself, or `stop` finds it by its guest's UUID.
-    fn spawn(&self, domain: &Domain, ports: Vec<PortFds>) -> Result<Instance>;
+    fn spawn(&self, domain: &Domain, ports: Vec<PortFds>, steps: &mut Steps) -> Result<Instance>;
+
+    /// Makes a paused domain of the pool this guest's: its name, and its devices.
+    fn claim(&self, _domain: &Domain, _steps: &mut Steps) -> Result<()> {
+        Err(unsupported())
+    }
 
     /// Lets a spawned domain run.
     fn start(&self, domid: u16) -> Result<()>;
@@ -121,8 +130,8 @@ pub trait Host: Send + Sync {
     fn cpu_time_ns(&self, domid: u16) -> Option<u64>;
 
     /// At most `max_bytes` of the end of a guest's console log, unescaped.
-    fn console(&self, uuid: &Uuid, max_bytes: usize) -> Result<Vec<u8>>;
+    fn console(&self, domain: &Domain, max_bytes: usize) -> Result<Vec<u8>>;
 
     /// Removes a guest's console log.
-    fn remove_console(&self, uuid: &Uuid) -> Result<()>;
+    fn remove_console(&self, domain: &Domain) -> Result<()>;
 }

@@ -24,7 +24,7 @@ use super::pidfd::Watched;
 use super::{Death, Domain, Found, Host, Instance, procfs};
 use crate::config::ProcessConfig;
 use crate::error::{Code, Error, Result};
-use crate::spec::Uuid;
+use crate::steps::Steps;
 use crate::switch::PortFds;
 
 /// The guest's descriptor for the argument line.
@@ -259,10 +259,11 @@ impl Host for ProcessHost {
         self.links.make(domain)
     }
 
-    fn spawn(&self, domain: &Domain, ports: Vec<PortFds>) -> Result<Instance> {
+    fn spawn(&self, domain: &Domain, ports: Vec<PortFds>, steps: &mut Steps) -> Result<Instance> {
         let (inherited, pipe, line) = self.inheritance(domain, ports)?;
         let mut child = self.run(domain, inherited)?;
         self.hold(domain.domid, &child, pipe, line)
+            .inspect(|_| steps.end("domain"))
             .inspect_err(|_| {
                 // Not yet watched, so it is reaped here; both fail only if it is gone already.
                 let _ = child.kill();
@@ -363,11 +364,11 @@ impl Host for ProcessHost {
         (stat.start_ticks == guest.start_ticks).then(|| procfs::ticks_to_ns(stat.cpu_ticks))
     }
 
-    fn console(&self, uuid: &Uuid, max_bytes: usize) -> Result<Vec<u8>> {
-        self.consoles.tail(uuid, max_bytes)
+    fn console(&self, domain: &Domain, max_bytes: usize) -> Result<Vec<u8>> {
+        self.consoles.tail(&domain.handle, max_bytes)
     }
 
-    fn remove_console(&self, uuid: &Uuid) -> Result<()> {
-        self.consoles.remove(uuid)
+    fn remove_console(&self, domain: &Domain) -> Result<()> {
+        self.consoles.remove(&domain.handle)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use super::{Death, Domain, Found, Host, Instance};
 use crate::error::{Code, Error, Result};
 use crate::images::{Images, Limits};
-use crate::spec::Uuid;
+use crate::steps::Steps;
 use crate::store::sim::SimStore;
 use crate::store::{Change, Store};
 use crate::switch::PortFds;
@@ -105,20 +105,29 @@ impl Host for Arc<SimHost> {
         self.faults.call("host.prepare")
     }
 
-    fn spawn(&self, domain: &Domain, ports: Vec<PortFds>) -> Result<Instance> {
+    fn spawn(&self, domain: &Domain, ports: Vec<PortFds>, _steps: &mut Steps) -> Result<Instance> {
         assert_eq!(ports.len(), domain.vifs.len());
-        self.faults.call("host.spawn")?;
         self.domains
             .lock()
             .unwrap()
             .insert(domain.domid, Found::Running);
+        self.faults.call("host.spawn")?; // Half of it is there.
         Ok(Instance::Sim {
             domid: domain.domid,
         })
     }
 
-    fn start(&self, _domid: u16) -> Result<()> {
-        self.faults.call("host.start")
+    fn claim(&self, domain: &Domain, _steps: &mut Steps) -> Result<()> {
+        assert_ne!(domain.handle, domain.uuid);
+        self.faults.call("host.claim")
+    }
+
+    fn start(&self, domid: u16) -> Result<()> {
+        self.faults.call("host.start")?;
+        let version = format!("/local/domain/{domid}/data/clickos/version");
+        self.store.put(&version, "clickos 0 protocol 1");
+        self.domains.lock().unwrap().insert(domid, Found::Running);
+        Ok(())
     }
 
     fn pause(&self, domid: u16) -> Result<()> {
@@ -155,12 +164,12 @@ impl Host for Arc<SimHost> {
         self.found(domid).map(|_| 7)
     }
 
-    fn console(&self, _uuid: &Uuid, max_bytes: usize) -> Result<Vec<u8>> {
+    fn console(&self, _domain: &Domain, max_bytes: usize) -> Result<Vec<u8>> {
         let log = b"booting\n\x1b[31mdone\n";
         Ok(log[log.len().saturating_sub(max_bytes)..].to_vec())
     }
 
-    fn remove_console(&self, _uuid: &Uuid) -> Result<()> {
+    fn remove_console(&self, _domain: &Domain) -> Result<()> {
         self.faults.call("host.remove_console")
     }
 }

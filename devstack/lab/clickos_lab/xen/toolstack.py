@@ -30,9 +30,10 @@ host_kind = "xen"
 memory_mib = 512
 
 [xen]
-image = "{image}"
 type = "{kind}"
+{installed}
 vif_script = "/etc/xen/scripts/vif-lab"
+pool = [{{ memory_mib = 8, guests = {pool} }}]
 [roles]
 nova = [{nova}]
 agent = [{agent}]
@@ -84,14 +85,16 @@ def _built(state, program):
     return state.target / 'xen/release' / program
 
 
-def start(host, daemon, kind='pvh'):
+def start(host, daemon, kind='pvh', installed=True, pool=0):
     """Start a daemon and wait for its socket.
 
     :param kind: how domains are run, ``pv`` or ``pvh``
+    :param installed: guests may be made of the image in dom0, too
+    :param pool: guests of that image, with 8 MiB, that are kept booted
     """
+    line = f'image = "{image.FOLDER}/{image.CLICKOS}"' if installed else ''
     host.dom0.put_text(_CONFIGS[daemon].format(
-        folder=FOLDER, kind=kind, image=f'{image.FOLDER}/{image.CLICKOS}',
-        **keys.USERS),
+        folder=FOLDER, kind=kind, installed=line, pool=pool, **keys.USERS),
         f'{FOLDER}/{daemon}.toml')
     host.dom0.check(
         f'cd {FOLDER}; rm -f {daemon}.sock; '

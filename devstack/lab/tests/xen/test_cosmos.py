@@ -22,6 +22,8 @@ kinds[1] -> Strip(14) -> CheckIPHeader -> ICMPPingResponder
 _VIFS = '--vif port=a,segment=1 --vif port=b,segment=2'
 #: Moments of a creation at which cosmosd is killed, in seconds.
 _KILLS_S = (0.05, 0.3, 0.6, 1.0, 1.5, 2.5)
+#: The same with a guest of the pool.
+_POOL_KILLS_S = (0.02, 0.1, 0.2, 0.3)
 #: A domain that has been killed exists until its pages are free.
 _LEFT = "xl list | awk 'NR > 2'; " \
     'xenstore-ls -f /local/domain/0/backend/vale | grep /vale/; ' \
@@ -129,6 +131,31 @@ class CosmosdTest(base.XenTest):
         self.assertRegex(result.err, r'bad\.click:1:6: .*Nonesuch')
         self._assert_nothing_left()
 
+    def _pooled(self):
+        return json.loads(self._done('host -o json'))['pooled']
+
+    def test_guests_of_the_pool(self):
+        toolstack.kill(self.host, 'cosmosd')
+        toolstack.start(self.host, 'cosmosd', pool=2)
+        self.addCleanup(self._without_pool)
+        self.wait_for(lambda: self._pooled() == 2, 60)
+        made = json.loads(self._done(
+            self._create('taken', _WIRE, _VIFS) + ' -o json'))
+        self.assertIn('name', dict(made['steps_ms']))
+        self.assertNotIn('domain', dict(made['steps_ms']))
+        self.assertEqual('0', self._done('read taken c.count').strip())
+        self._done('destroy taken')
+        self.wait_for(lambda: self._pooled() == 2, 60)
+        for moment_s in _POOL_KILLS_S:
+            with self.subTest(moment_s=moment_s):
+                self._kill_while_creating('torn', moment_s, pool=2)
+        self._without_pool()
+        self._assert_nothing_left()
+
+    def _without_pool(self):
+        toolstack.kill(self.host, 'cosmosd')
+        toolstack.start(self.host, 'cosmosd')
+
     def test_a_domain_that_is_gone_is_noticed(self):
         self._done(self._create('gone', _COUNT))
         self.addCleanup(self._assert_nothing_left)
@@ -148,15 +175,18 @@ class CosmosdTest(base.XenTest):
         self.assertIn('clickos', self._done('console stays'))
 
     def test_nothing_is_left_of_a_creation_cut_short(self):
-        command = self._create('half', _COUNT)
         for moment_s in _KILLS_S:
             with self.subTest(moment_s=moment_s):
-                folder = toolstack.FOLDER
-                self.dom0.check(
-                    f'COSMOSD_SOCKET={folder}/cosmosd.sock {folder}/cosmos '
-                    f'{command} >/dev/null 2>&1 & sleep {moment_s}; '
-                    'kill -9 $(pidof cosmosd); wait')
-                toolstack.start(self.host, 'cosmosd')
-                if re.search('half', self._done('list')):
-                    self._done('destroy half')
+                self._kill_while_creating('half', moment_s)
                 self._assert_nothing_left()
+
+    def _kill_while_creating(self, name, moment_s, pool=0):
+        command = self._create(name, _COUNT)
+        folder = toolstack.FOLDER
+        self.dom0.check(
+            f'COSMOSD_SOCKET={folder}/cosmosd.sock {folder}/cosmos '
+            f'{command} >/dev/null 2>&1 & sleep {moment_s}; '
+            'kill -9 $(pidof cosmosd); wait')
+        toolstack.start(self.host, 'cosmosd', pool=pool)
+        if re.search(name, self._done('list')):
+            self._done(f'destroy {name}')

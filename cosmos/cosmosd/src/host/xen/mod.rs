@@ -22,6 +22,7 @@ use crate::config::{XenConfig, XenType};
 use crate::error::{Code, Error, Result};
 use crate::images::{Images, Limits, check_kernel};
 use crate::spec::{Uuid, Vif};
+use crate::steps::Steps;
 use crate::switch::PortFds;
 use pump::Pump;
 
@@ -101,22 +102,18 @@ impl XenHost {
         Ok(())
     }
 
-    fn build(&self, domain: &Domain) -> Result<()> {
-        let image = self.image(&domain.image_sha256)?;
+    fn build(&self, domain: &Domain, image: &[u8]) -> Result<()> {
         let spec = xen::Spec {
             domid: Some(domain.domid.into()),
             name: domain.uuid.as_str(),
-            uuid: bytes(&domain.uuid),
+            uuid: bytes(&domain.handle),
             kind: self.kind,
-            image: &image,
+            image,
             cmdline: "",
             memory_kib: domain.memory_mib * 1024,
         };
-        self.host
-            .create(&spec)
-            .map_err(failed(&place(domain.domid)))?;
-        self.add_devices(domain)
-            .map_err(failed(&place(domain.domid)))
+        let made = self.host.create(&spec).map(drop);
+        made.map_err(failed(&place(domain.domid)))
     }
 
     fn add_devices(&self, domain: &Domain) -> xen::Result<()> {
@@ -292,13 +289,31 @@ impl Host for XenHost {
     }
 
     fn prepare(&self, domain: &Domain) -> Result<()> {
-        self.consoles.create(&domain.uuid).map(drop)
+        self.consoles.create(&domain.handle).map(drop)
     }
 
-    fn spawn(&self, domain: &Domain, _ports: Vec<PortFds>) -> Result<Instance> {
-        self.build(domain)?;
-        self.attend(domain.domid, &domain.uuid)?;
+    fn spawn(&self, domain: &Domain, _ports: Vec<PortFds>, steps: &mut Steps) -> Result<Instance> {
+        let image = self.image(&domain.image_sha256)?;
+        steps.end("image");
+        self.build(domain, &image)?;
+        steps.end("domain");
+        self.add_devices(domain)
+            .map_err(failed(&place(domain.domid)))?;
+        steps.end("devices");
+        self.attend(domain.domid, &domain.handle)?;
+        steps.end("console");
         Ok(Instance::Xen)
+    }
+
+    fn claim(&self, domain: &Domain, steps: &mut Steps) -> Result<()> {
+        let domid = domain.domid;
+        self.host
+            .rename(domid.into(), domain.uuid.as_str())
+            .map_err(failed(&place(domid)))?;
+        steps.end("name");
+        self.add_devices(domain).map_err(failed(&place(domid)))?;
+        steps.end("devices");
+        Ok(())
     }
 
     fn start(&self, domid: u16) -> Result<()> {
@@ -318,10 +333,10 @@ impl Host for XenHost {
     fn stop(&self, domain: &Domain) -> Result<()> {
         let domid = domain.domid;
         lock(&self.domains).remove(&domid);
-        if self.find(domid, &domain.uuid)?.is_some() {
+        if self.find(domid, &domain.handle)?.is_some() {
             match self.host.destroy(domid.into()) {
                 Err(e) if e.code != xen::Code::NotFound => return Err(failed(&place(domid))(e)),
-                _ => self.wait_gone(domid, &domain.uuid)?,
+                _ => self.wait_gone(domid, &domain.handle)?,
             }
         }
         lock(&self.pumps).remove(&domid);
@@ -333,7 +348,7 @@ impl Host for XenHost {
     }
 
     fn adopt(&self, domain: &Domain, _instance: &Instance) -> Result<Found> {
-        let (domid, uuid) = (domain.domid, &domain.uuid);
+        let (domid, uuid) = (domain.domid, &domain.handle);
         let Some(info) = self.find(domid, uuid)? else {
             return Ok(Found::Gone);
         };
@@ -352,12 +367,12 @@ impl Host for XenHost {
         Some(info.cpu_time_ns)
     }
 
-    fn console(&self, uuid: &Uuid, max_bytes: usize) -> Result<Vec<u8>> {
-        self.consoles.tail(uuid, max_bytes)
+    fn console(&self, domain: &Domain, max_bytes: usize) -> Result<Vec<u8>> {
+        self.consoles.tail(&domain.handle, max_bytes)
     }
 
-    fn remove_console(&self, uuid: &Uuid) -> Result<()> {
-        self.consoles.remove(uuid)
+    fn remove_console(&self, domain: &Domain) -> Result<()> {
+        self.consoles.remove(&domain.handle)
     }
 }
 
