@@ -81,16 +81,20 @@ struct CheckTransport {
     drops: Drops,
 }
 
-impl Element for CheckTransport {
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
-        match (self.check)(&packet) {
-            Ok(()) => Out::Port(0, packet),
+impl InPlace for CheckTransport {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        match (self.check)(packet) {
+            Ok(()) => 0,
             Err(reason) => {
                 self.drops.note(ctx, reason);
-                Out::Port(1, packet)
+                1
             }
         }
     }
+}
+
+impl Element for CheckTransport {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         self.drops.read(handler)

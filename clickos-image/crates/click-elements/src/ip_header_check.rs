@@ -2,7 +2,7 @@
 //! The checks of IP headers, for the classes that do them with and without the checksum.
 use click_core::text::split_words;
 use click_wire::ipv4::View as Header;
-use click_wire::{Error, ipv4};
+use click_wire::{Error, checksum, ipv4};
 
 use crate::header_check::Drops;
 use crate::prelude::*;
@@ -146,28 +146,62 @@ struct Found {
     destination: Ipv4Addr,
 }
 
+/// The first byte of a header of version 4 without options.
+const PLAIN: u8 = 0x45;
+
 impl Checker {
     /// What the header says, or the index of the reason why it is wrong.
+    #[inline]
     fn check(&self, bytes: &[u8]) -> Result<Found, usize> {
+        match bytes.first_chunk() {
+            Some(header) if header[0] == PLAIN => self.check_plain(header, bytes.len()),
+            _ => self.check_any(bytes),
+        }
+    }
+
+    /// Like `check` for a header without options, in front of so many bytes.
+    #[inline]
+    fn check_plain(&self, header: &[u8; ipv4::HEADER], available: usize) -> Result<Found, usize> {
+        let view = Header::new_unchecked(header);
+        let total_len = view.total_len();
+        if total_len < ipv4::HEADER || total_len > available {
+            return Err(3);
+        }
+        if self.checksum && !checksum::is_right_header(header) {
+            return Err(4);
+        }
+        self.check_source(&view)?;
+        Ok(Found {
+            header_len: ipv4::HEADER,
+            total_len,
+            destination: view.destination(),
+        })
+    }
+
+    fn check_any(&self, bytes: &[u8]) -> Result<Found, usize> {
         let header = Header::new_checked(bytes).map_err(|error| reason(bytes, error))?;
         if self.checksum && !header.checksum_is_right() {
             return Err(4);
         }
-        let destination = header.destination();
-        if self.sources.refuse(header.source(), destination) {
-            return Err(5);
-        }
+        self.check_source(&header)?;
         Ok(Found {
             header_len: header.header_len(),
             total_len: header.total_len(),
-            destination,
+            destination: header.destination(),
         })
+    }
+
+    #[inline]
+    fn check_source<T: AsRef<[u8]>>(&self, header: &Header<T>) -> Result<(), usize> {
+        let refused = self.sources.refuse(header.source(), header.destination());
+        if refused { Err(5) } else { Ok(()) }
     }
 
     /// Checks a packet, marks its header, sets its destination annotation, and cuts off what is behind it.
     ///
     /// # Errors
     /// The index of the reason why it is wrong.
+    #[inline]
     pub fn run(&self, packet: &mut Packet) -> Result<(), usize> {
         let found = self.check(packet.data().get(self.offset..).unwrap_or_default())?;
         packet.take(packet.len() - self.offset - found.total_len);
@@ -182,16 +216,20 @@ struct CheckIp {
     drops: Drops,
 }
 
-impl Element for CheckIp {
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        match self.checker.run(&mut packet) {
-            Ok(()) => Out::Port(0, packet),
+impl InPlace for CheckIp {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        match self.checker.run(packet) {
+            Ok(()) => 0,
             Err(reason) => {
                 self.drops.note(ctx, reason);
-                Out::Port(1, packet)
+                1
             }
         }
     }
+}
+
+impl Element for CheckIp {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         self.drops.read(handler)

@@ -13,6 +13,9 @@ pub use click_core::{
     Args, Batch, Built, Change, Class, Context, Element, HandlerError, Out, Packet, Signal, View,
 };
 
+mod in_place;
+pub(crate) use in_place::{DROPPED, InPlace, in_place, pull_in_place, push_in_place};
+
 /// What `Element::read` returns.
 pub type Text = Result<String, HandlerError>;
 

@@ -20,6 +20,7 @@ pub const SIZE: usize = 48;
 
 /// What kind of link-level destination a packet came in for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
 pub enum PacketType {
     /// To this host.
     #[default]
@@ -38,6 +39,7 @@ pub enum PacketType {
 
 /// Annotations of one packet.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Annotations {
     bytes: [u8; SIZE],
     /// For whom the packet came in.

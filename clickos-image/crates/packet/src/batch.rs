@@ -269,10 +269,11 @@ impl Batch {
             }
             return;
         }
-        // SAFETY: these slots held packets; from here on none does.
+        // SAFETY: these slots held packets; from here on none does, and what was in them goes home.
         unsafe {
             self.set_range(0, 0);
-            ptr::drop_in_place(ptr::slice_from_raw_parts_mut(self.slot(head), tail - head));
+            let packets = slice::from_raw_parts(self.slot(head), tail - head);
+            Packet::drop_all(packets);
         }
     }
 }
@@ -376,11 +377,57 @@ impl IntoIterator for Batch {
     }
 }
 
+/// Appends packets and says so at its end, so that the batch need not be looked at for each.
+struct Appender<'a> {
+    batch: &'a mut Batch,
+    tail: usize,
+    capacity: usize,
+}
+
+impl<'a> Appender<'a> {
+    #[inline]
+    fn new(batch: &'a mut Batch) -> Self {
+        let (tail, capacity) = (batch.s().tail, batch.s().capacity);
+        Self {
+            batch,
+            tail,
+            capacity,
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, packet: Packet) {
+        if self.tail == self.capacity {
+            self.commit();
+            self.batch.make_room(0, 1);
+            (self.tail, self.capacity) = (self.batch.s().tail, self.batch.s().capacity);
+        }
+        // SAFETY: there is a free slot at the tail.
+        unsafe { self.batch.slot(self.tail).write(packet) };
+        self.tail += 1;
+    }
+
+    #[inline]
+    fn commit(&mut self) {
+        let (head, tail) = self.batch.range();
+        if self.tail > tail {
+            // SAFETY: packets were written to the slots from the old tail on, so there is memory.
+            unsafe { self.batch.set_range(head, self.tail) };
+        }
+    }
+}
+
+impl Drop for Appender<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.commit();
+    }
+}
+
 impl Extend<Packet> for Batch {
     #[inline]
     fn extend<I: IntoIterator<Item = Packet>>(&mut self, packets: I) {
-        packets
-            .into_iter()
-            .for_each(|packet| self.push_back(packet));
+        let mut appender = Appender::new(self);
+        packets.into_iter().for_each(|packet| appender.push(packet));
     }
 }

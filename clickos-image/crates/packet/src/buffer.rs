@@ -10,72 +10,37 @@ use crate::home::Home;
 /// Two cache lines, which processors fetch as a pair.
 pub const ALIGN: usize = 128;
 
-/// No such header offset.
-pub const NONE: u32 = u32::MAX;
-
-/// What is known of a packet. Offsets count from the first byte of the buffer.
-#[derive(Clone, Copy)]
-pub struct Meta {
-    pub start: u32,
-    pub end: u32,
-    /// Where the data began when it began earliest: bytes from here on may be headers that were stripped.
-    pub first: u32,
-    pub mac: u32,
-    pub network: u32,
-    pub transport: u32,
-    pub timestamp_ns: u64,
-    /// Whether annotations were set; if not, `Header::annotations` is what an earlier packet left.
-    pub annotated: bool,
-}
-
-impl Meta {
-    /// What is known of a fresh packet.
-    #[inline]
-    pub fn fresh(start: u32, end: u32) -> Self {
-        Self {
-            start,
-            end,
-            first: start,
-            mac: NONE,
-            network: NONE,
-            transport: NONE,
-            timestamp_ns: 0,
-            annotated: false,
-        }
-    }
-
-    /// The same in a buffer where everything lies `by` bytes further.
-    pub fn shifted(self, by: u32) -> Self {
-        let move_offset = |at| if at == NONE { NONE } else { at + by };
-        Self {
-            start: self.start + by,
-            end: self.end + by,
-            first: self.first + by,
-            mac: move_offset(self.mac),
-            network: move_offset(self.network),
-            transport: move_offset(self.transport),
-            ..self
-        }
-    }
-}
-
-/// Begins every buffer; `capacity` initialized bytes follow.
+/// Begins every buffer; `capacity` initialized bytes follow. Of what is known of the packet only that counts
+/// which the flags of its `Place` name.
+///
+/// The line that packets on their way through a router need is the second one: so it is an odd number of lines
+/// away from the data, as buffers are from each other an even one, and no store to it looks to the processor as if
+/// it were one to another packet's data 4 KiB further.
 #[repr(C, align(128))]
 pub struct Header {
+    pub rare: Rare,
+    pub annotations: Annotations,
+    /// The size it is kept with, or none.
+    pub class: u8,
+    /// From the network header to the transport header.
+    pub transport: u16,
+    /// Offset of the network header, counted from the first byte of the buffer.
+    pub network: u32,
     pub home: NonNull<Home>,
-    pub capacity: u32,
-    /// Invariant: `meta.start <= meta.end <= capacity`.
-    pub meta: Meta,
-    /// In the second cache line, which packets without annotations never touch.
-    pub annotations: SecondLine,
 }
 
-#[repr(align(64))]
-pub struct SecondLine(pub Annotations);
+/// A cache line of what is rarely needed.
+#[repr(C, align(64))]
+pub struct Rare {
+    pub timestamp_ns: u64,
+    pub mac: u32,
+    pub capacity: u32,
+}
 
 /// Bytes from the header to the packet's bytes.
 pub const BYTES_AT: usize = size_of::<Header>();
 const _: () = assert!(BYTES_AT == ALIGN);
+const _: () = assert!(core::mem::offset_of!(Header, annotations) == ALIGN / 2);
 
 /// The memory of a buffer with room for `capacity` bytes.
 pub fn layout(capacity: usize) -> Layout {
@@ -88,28 +53,38 @@ pub fn layout(capacity: usize) -> Layout {
 ///
 /// # Safety
 /// `layout(capacity)` bytes at `at` are allocated, zeroed or initialized, and used by nobody else.
-pub unsafe fn place(at: NonNull<u8>, capacity: usize, home: NonNull<Home>) -> NonNull<Header> {
+pub unsafe fn place(
+    at: NonNull<u8>,
+    capacity: usize,
+    class: u8,
+    home: NonNull<Home>,
+) -> NonNull<Header> {
     let header = at.cast::<Header>();
-    let capacity = u32::try_from(capacity).expect("no buffer is longer than 2 * MAX_PACKET");
-    let meta = Meta::fresh(0, 0);
+    let rare = Rare {
+        timestamp_ns: 0,
+        mac: 0,
+        capacity: u32::try_from(capacity).expect("no buffer is longer than 2 * MAX_PACKET"),
+    };
     // SAFETY: the caller gives this memory to the header; layout() is aligned for it.
     unsafe {
         header.write(Header {
+            rare,
+            annotations: Annotations::NONE,
+            class,
+            transport: 0,
+            network: 0,
             home,
-            capacity,
-            meta,
-            annotations: SecondLine(Annotations::NONE),
         });
     }
     header
 }
 
 /// Memory for a single buffer, all zeros; `None` when there is none.
-pub fn allocate(capacity: usize, home: NonNull<Home>) -> Option<NonNull<Header>> {
+pub fn allocate(capacity: usize, class: u8, home: NonNull<Home>) -> Option<NonNull<Header>> {
     // SAFETY: the layout is not empty.
     let at = NonNull::new(unsafe { alloc_zeroed(layout(capacity)) })?;
     // SAFETY: just allocated with this layout, and zeroed.
-    Some(unsafe { place(at, capacity, home) })
+    Some(unsafe { place(at, capacity, class, home) })
 }
 
 /// Gives back what `allocate` returned.
@@ -119,7 +94,7 @@ pub fn allocate(capacity: usize, home: NonNull<Home>) -> Option<NonNull<Header>>
 pub unsafe fn release(header: NonNull<Header>) {
     // SAFETY: the caller says that it is alive, and that `allocate` made it with this layout.
     unsafe {
-        let capacity = header.as_ref().capacity as usize;
+        let capacity = header.as_ref().rare.capacity as usize;
         dealloc(header.as_ptr().cast(), layout(capacity));
     }
 }

@@ -12,7 +12,7 @@ use crate::packet::HEADROOM;
 
 /// Bytes of the buffers that are kept. With their headers odd multiples of 128: not all in the same cache sets.
 const SIZES: [usize; 2] = [HEADROOM + 384, HEADROOM + 2048 + 128];
-/// A block has an eighth of the buffers there are, but not fewer than these,
+/// A block has half as many buffers as there are, but not fewer than these,
 const BLOCK_BUFFERS: usize = 32;
 /// nor more bytes than these, a large page.
 const BLOCK_BYTES: usize = 2 << 20;
@@ -27,16 +27,15 @@ pub struct Home {
     open: bool,
 }
 
-/// The kept size with room for `bytes`.
+/// The class of buffers that are not kept.
+const SINGLE: u8 = SIZES.len() as u8;
+
+/// The class of the smallest size with room for `bytes`.
 #[inline]
-fn class_for(bytes: usize) -> Option<usize> {
-    if bytes <= SIZES[0] {
-        Some(0)
-    } else if bytes <= SIZES[1] {
-        Some(1)
-    } else {
-        None
-    }
+fn class_for(bytes: usize) -> u8 {
+    SIZES
+        .iter()
+        .fold(0, |class, size| class + u8::from(bytes > *size))
 }
 
 impl Home {
@@ -64,10 +63,11 @@ impl Home {
     pub unsafe fn take(home: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
         // SAFETY: as the caller says; the reference ends with this function.
         let me = unsafe { &mut *home.as_ptr() };
-        let free = class_for(bytes).and_then(|class| me.free[class].pop());
+        let class = class_for(bytes);
+        let free = me.free.get_mut(usize::from(class)).and_then(Vec::pop);
         let buffer = match free {
             Some(buffer) => buffer,
-            None => me.make(home, bytes)?,
+            None => me.make(home, bytes, class)?,
         };
         me.in_use += 1;
         Some(buffer)
@@ -80,20 +80,21 @@ impl Home {
         bytes: usize,
         n: usize,
     ) -> impl Iterator<Item = NonNull<Header>> + '_ {
-        let class = class_for(bytes);
-        let n = class.map_or(0, |class| n.min(self.free[class].len()));
+        let class = usize::from(class_for(bytes));
+        let n = self.free.get(class).map_or(0, |free| n.min(free.len()));
         self.in_use += n;
-        let free = &mut self.free[class.unwrap_or(0)];
+        let free = &mut self.free[class.min(SIZES.len() - 1)];
         free.drain(free.len() - n..)
     }
 
     #[cold]
-    fn make(&mut self, home: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
-        let Some(class) = class_for(bytes) else {
-            return buffer::allocate(bytes, home);
-        };
+    fn make(&mut self, home: NonNull<Self>, bytes: usize, kind: u8) -> Option<NonNull<Header>> {
+        if kind == SINGLE {
+            return buffer::allocate(bytes, kind, home);
+        }
+        let class = usize::from(kind);
         let one = buffer::layout(SIZES[class]).size();
-        let count = (self.made[class] / 8).clamp(BLOCK_BUFFERS, BLOCK_BYTES / one);
+        let count = (self.made[class] / 2).clamp(BLOCK_BUFFERS, BLOCK_BYTES / one);
         let layout = Layout::from_size_align(one * count, buffer::ALIGN).ok()?;
         // SAFETY: the layout is not empty.
         let block = NonNull::new(unsafe { alloc_zeroed(layout) })?;
@@ -102,7 +103,7 @@ impl Home {
         self.free[class].reserve(self.made[class]);
         for n in (0..count).rev() {
             // SAFETY: within the block; the n-th piece of it is this buffer's alone, and zeroed.
-            let buffer = unsafe { buffer::place(block.add(n * one), SIZES[class], home) };
+            let buffer = unsafe { buffer::place(block.add(n * one), SIZES[class], kind, home) };
             self.free[class].push(buffer);
         }
         self.free[class].pop()
@@ -115,16 +116,56 @@ impl Home {
     #[inline]
     pub unsafe fn put_back(buffer: NonNull<Header>) {
         // SAFETY: the buffer is alive.
-        let home = unsafe { buffer.as_ref() }.home;
+        let (home, class) = unsafe { (buffer.as_ref().home, buffer.as_ref().class) };
         // SAFETY: a buffer's home lives while the buffer is in use; this is the only reference.
         let me = unsafe { &mut *home.as_ptr() };
-        me.in_use -= 1;
-        // SAFETY: alive as before.
-        match class_for(unsafe { buffer.as_ref() }.capacity as usize) {
-            Some(class) => me.free[class].push(buffer),
+        match me.free.get_mut(usize::from(class)) {
+            Some(free) => free.push(buffer),
             // SAFETY: not of a kept size, so `make` allocated it alone.
             None => unsafe { buffer::release(buffer) },
         }
+        // SAFETY: one that was in use is not any more.
+        unsafe { Self::returned(home, 1) };
+    }
+
+    /// Takes buffers back: the first one, and those behind it that are alike. Returns how many.
+    ///
+    /// # Safety
+    /// They came from `take` and are used by nobody; no reference to their homes exists.
+    #[inline]
+    pub unsafe fn put_back_alike(
+        first: NonNull<Header>,
+        others: impl ExactSizeIterator<Item = NonNull<Header>> + Clone,
+    ) -> usize {
+        // SAFETY: the buffers are alive.
+        let kind =
+            |buffer: NonNull<Header>| unsafe { (buffer.as_ref().home, buffer.as_ref().class) };
+        let (home, class) = kind(first);
+        if class == SINGLE {
+            // SAFETY: as the caller says.
+            unsafe { Self::put_back(first) };
+            return 1;
+        }
+        let alike = |other: &NonNull<Header>| kind(*other) == (home, class);
+        let more = others.clone().take_while(alike).count();
+        // SAFETY: a buffer's home lives while the buffer is in use; this is the only reference.
+        let free = unsafe { &mut (&mut *home.as_ptr()).free[usize::from(class)] };
+        free.push(first);
+        free.extend(others.take(more));
+        // SAFETY: so many were in use and are not any more.
+        unsafe { Self::returned(home, more + 1) };
+        more + 1
+    }
+
+    /// Buffers are in use no longer; the last one that is ends a home whose pool is gone.
+    ///
+    /// # Safety
+    /// So many were in use, and no reference to the home exists.
+    #[inline]
+    unsafe fn returned(home: NonNull<Self>, count: usize) {
+        // SAFETY: it lives until `end`.
+        let me = unsafe { &mut *home.as_ptr() };
+        me.in_use -= count;
         if me.in_use == 0 && !me.open {
             // SAFETY: closed, and this was the last buffer in use.
             unsafe { Self::end(home) };

@@ -2,7 +2,8 @@
 //! Packets, batches of them, and the pool they come from.
 //!
 //! This is an unsafe island: a packet is one pointer to one allocation, which
-//! holds what is known of the packet and, right behind, its bytes. The safe
+//! holds what is known of the packet and, right behind, its bytes; beside the
+//! pointer it says where among those its data lies. The safe
 //! interface upholds these rules:
 //! * a [`Packet`] is the only pointer to its buffer; dropping it puts the buffer
 //!   back into the pool it came from;
@@ -19,7 +20,9 @@ pub mod anno;
 mod batch;
 mod buffer;
 mod home;
+mod known;
 mod packet;
+mod place;
 mod pool;
 mod sweep;
 

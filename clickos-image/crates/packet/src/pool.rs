@@ -87,19 +87,18 @@ impl PacketPool {
         into: &mut Batch,
     ) -> usize {
         let n = n.min(self.limit.saturating_sub(self.in_use()));
-        let mut count = 0;
+        let before = into.len();
         // SAFETY: the home lives as long as the pool; the reference is not used by what the loop calls.
         let home = unsafe { self.home.as_mut() };
-        into.reserve(n);
-        for buffer in home.take_ready(HEADROOM + data.len(), n) {
+        let buffers = home.take_ready(HEADROOM + data.len(), n);
+        into.extend(buffers.map(|buffer| {
             // SAFETY: just taken with this size.
             let mut packet = unsafe { Packet::fresh(buffer, HEADROOM, data.len()) };
             packet.fill(data);
             packet.set_timestamp_ns(timestamp_ns);
-            into.push_back(packet);
-            count += 1;
-        }
-        count
+            packet
+        }));
+        into.len() - before
     }
 
     /// A copy of `packet` with its annotations, headers in front of the data included.

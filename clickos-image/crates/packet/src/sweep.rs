@@ -53,6 +53,21 @@ impl Sweep<'_> {
         Some(packet)
     }
 
+    /// Passes `n` packets (at most all), which are kept or dropped, most quickly at its beginning.
+    pub fn skip(&mut self, n: usize, keep: bool) {
+        let n = n.min(self.tail - self.next);
+        if keep && self.kept == self.next {
+            self.kept += n;
+            self.next += n;
+            return;
+        }
+        for _ in 0..n {
+            if let (Some(packet), true) = (self.next(), keep) {
+                self.keep(packet);
+            }
+        }
+    }
+
     /// Puts a packet back, behind those that were kept before.
     ///
     /// # Panics
@@ -72,6 +87,7 @@ impl Sweep<'_> {
     }
 
     /// Moves the packets that are kept now to the end of another batch.
+    #[inline]
     pub fn give_kept(&mut self, to: &mut Batch) {
         let count = self.kept();
         to.reserve(count);

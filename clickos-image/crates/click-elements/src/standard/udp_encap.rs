@@ -87,13 +87,17 @@ impl UDPIPEncap {
     }
 }
 
-impl Element for UDPIPEncap {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        match self.encapsulate(&mut packet) {
-            true => Out::Port(0, packet),
-            false => Out::Drop,
+impl InPlace for UDPIPEncap {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        match self.encapsulate(packet) {
+            true => 0,
+            false => DROPPED,
         }
     }
+}
+
+impl Element for UDPIPEncap {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -38,10 +38,10 @@ struct EtherEncap {
     dst: EtherAddr,
 }
 
-impl Element for EtherEncap {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for EtherEncap {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if !packet.push(ether::HEADER) {
-            return Out::Drop;
+            return DROPPED;
         }
         packet.set_mac_offset(0);
         let header = ether::Repr {
@@ -50,8 +50,12 @@ impl Element for EtherEncap {
             ethertype: self.ethertype,
         };
         header.emit(packet.data_mut());
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for EtherEncap {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -19,13 +19,17 @@ pub static ELEMENT: Class = Class {
 
 struct EtherMirror;
 
-impl Element for EtherMirror {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for EtherMirror {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(addresses) = packet.data_mut().first_chunk_mut::<12>() else {
-            return Out::Drop;
+            return DROPPED;
         };
         let (to, from) = addresses.split_at_mut(6);
         to.swap_with_slice(from);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for EtherMirror {
+    in_place!();
 }

@@ -32,10 +32,10 @@ struct EtherRewrite {
     dst: EtherAddr,
 }
 
-impl Element for EtherRewrite {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for EtherRewrite {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Ok(header) = ether::Repr::parse(packet.data()) else {
-            return Out::Drop;
+            return DROPPED;
         };
         ether::Repr {
             destination: self.dst.0,
@@ -43,8 +43,12 @@ impl Element for EtherRewrite {
             ..header
         }
         .emit(packet.data_mut());
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for EtherRewrite {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

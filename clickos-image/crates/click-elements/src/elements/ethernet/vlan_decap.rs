@@ -31,8 +31,8 @@ struct VLANDecap {
     ethertype: u16,
 }
 
-impl Element for VLANDecap {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for VLANDecap {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let kind = self.ethertype.to_be_bytes();
         let mut tci = 0;
         let bytes = packet.data_mut();
@@ -43,8 +43,12 @@ impl Element for VLANDecap {
         }
         packet.set_mac_offset(0);
         if self.annotate {
-            vlan::annotate(&mut packet, tci);
+            vlan::annotate(packet, tci);
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for VLANDecap {
+    in_place!();
 }

@@ -52,12 +52,12 @@ struct VLANEncap {
     ethertype: u16,
 }
 
-impl Element for VLANEncap {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let tci = self.tag.of_packet(&packet);
+impl InPlace for VLANEncap {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let tci = self.tag.of_packet(packet);
         if !vlan::is_native(tci, self.native) {
             if packet.len() < ADDRESSES || !packet.push(4) {
-                return Out::Drop;
+                return DROPPED;
             }
             let bytes = packet.data_mut();
             bytes.copy_within(4..4 + ADDRESSES, 0);
@@ -65,8 +65,12 @@ impl Element for VLANEncap {
             bytes[14..16].copy_from_slice(&tci.to_be_bytes());
         }
         packet.set_mac_offset(0);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for VLANEncap {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

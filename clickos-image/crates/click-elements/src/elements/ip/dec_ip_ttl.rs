@@ -38,26 +38,30 @@ struct DecIPTTL {
     drops: u64,
 }
 
-impl Element for DecIPTTL {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for DecIPTTL {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(bytes) = packet.network_mut().filter(|b| b.len() >= HEADER) else {
-            return Out::Drop;
+            return DROPPED;
         };
         let mut header = Header::new_unchecked(bytes);
         if !self.active || (!self.multicast && header.destination().is_multicast()) {
-            return Out::Port(0, packet);
+            return 0;
         }
         match header.ttl() {
             0 | 1 => {
                 self.drops += 1;
-                Out::Port(1, packet)
+                1
             }
             ttl => {
                 header.set_ttl(ttl - 1);
-                Out::Port(0, packet)
+                0
             }
         }
     }
+}
+
+impl Element for DecIPTTL {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

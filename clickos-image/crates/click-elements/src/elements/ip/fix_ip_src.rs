@@ -41,9 +41,13 @@ fn fix(packet: &mut Packet, address: Ipv4Addr) {
     }
 }
 
-impl Element for FixIPSrc {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        fix(&mut packet, self.address);
-        Out::Port(0, packet)
+impl InPlace for FixIPSrc {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        fix(packet, self.address);
+        0
     }
+}
+
+impl Element for FixIPSrc {
+    in_place!();
 }

@@ -71,13 +71,17 @@ struct IPClassifier {
     program: Program,
 }
 
-impl Element for IPClassifier {
-    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
-        match self.program.classify(&packet) {
-            Some(output) => Out::Port(output, packet),
-            None => Out::Drop,
+impl InPlace for IPClassifier {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        match self.program.classify(packet) {
+            Some(output) => output,
+            None => DROPPED,
         }
     }
+}
+
+impl Element for IPClassifier {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -84,16 +84,20 @@ struct IPEncap {
     destination: Destination,
 }
 
-impl Element for IPEncap {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for IPEncap {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let mut header = self.header;
-        header.destination = self.destination.of(&packet);
-        if !encapsulate(&mut packet, header) {
-            return Out::Drop;
+        header.destination = self.destination.of(packet);
+        if !encapsulate(packet, header) {
+            return DROPPED;
         }
         self.header.id = self.header.id.wrapping_add(1);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for IPEncap {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -51,18 +51,22 @@ struct IPInputCombo {
     drops: Drops,
 }
 
-impl Element for IPInputCombo {
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for IPInputCombo {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         packet.anno_mut().set_u8(anno::PAINT, self.color);
         packet.pull(ether::HEADER);
-        match self.checker.run(&mut packet) {
-            Ok(()) => Out::Port(0, packet),
+        match self.checker.run(packet) {
+            Ok(()) => 0,
             Err(reason) => {
                 self.drops.note(ctx, reason);
-                Out::Drop
+                DROPPED
             }
         }
     }
+}
+
+impl Element for IPInputCombo {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         self.drops.read(handler)

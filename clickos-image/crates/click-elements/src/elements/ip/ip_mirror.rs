@@ -30,10 +30,10 @@ struct IPMirror {
     annotate: bool,
 }
 
-impl Element for IPMirror {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let Some(mut header) = header_mut(&mut packet) else {
-            return Out::Drop;
+impl InPlace for IPMirror {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let Some(mut header) = header_mut(packet) else {
+            return DROPPED;
         };
         // no checksum changes: sums do not know the order of what they add
         let (source, destination) = (header.source(), header.destination());
@@ -51,6 +51,10 @@ impl Element for IPMirror {
                 bytes[4..12].rotate_left(4);
             }
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for IPMirror {
+    in_place!();
 }

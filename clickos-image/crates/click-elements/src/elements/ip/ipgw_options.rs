@@ -43,22 +43,26 @@ struct IPGWOptions {
     drops: u64,
 }
 
-impl Element for IPGWOptions {
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for IPGWOptions {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let writer = Writer {
             address: self.address,
             others: &self.others,
             now_ns: ctx.now_ns(),
         };
-        match writer.run(&mut packet) {
-            Ok(()) => Out::Port(0, packet),
+        match writer.run(packet) {
+            Ok(()) => 0,
             Err(wrong) => {
                 self.drops += 1;
                 packet.anno_mut().set_u8(anno::ICMP_PARAMPROB, wrong);
-                Out::Port(1, packet)
+                1
             }
         }
     }
+}
+
+impl Element for IPGWOptions {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

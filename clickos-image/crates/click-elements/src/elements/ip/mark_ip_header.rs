@@ -28,8 +28,8 @@ struct MarkIPHeader {
     offset: usize,
 }
 
-impl Element for MarkIPHeader {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for MarkIPHeader {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let header_len = packet
             .data()
             .get(self.offset..)
@@ -38,6 +38,10 @@ impl Element for MarkIPHeader {
             Some(len) => packet.set_network(self.offset, len),
             None => packet.clear_network(),
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for MarkIPHeader {
+    in_place!();
 }

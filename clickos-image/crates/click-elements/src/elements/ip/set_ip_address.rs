@@ -27,11 +27,15 @@ struct SetIPAddress {
     address: Ipv4Addr,
 }
 
-impl Element for SetIPAddress {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for SetIPAddress {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         packet.anno_mut().set_dst_ip(self.address.octets());
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for SetIPAddress {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

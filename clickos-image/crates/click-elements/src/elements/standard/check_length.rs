@@ -29,10 +29,14 @@ struct CheckLength {
     length: usize,
 }
 
-impl Element for CheckLength {
-    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
-        Out::Port(usize::from(packet.len() > self.length), packet)
+impl InPlace for CheckLength {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        usize::from(packet.len() > self.length)
     }
+}
+
+impl Element for CheckLength {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

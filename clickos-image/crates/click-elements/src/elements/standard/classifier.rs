@@ -188,18 +188,22 @@ struct Classifier {
     patterns: Vec<Pattern>,
 }
 
-impl Element for Classifier {
-    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
+impl InPlace for Classifier {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let data = packet.data();
         match self
             .patterns
             .iter()
             .position(|p| p.iter().all(|c| c.holds(data)))
         {
-            Some(output) => Out::Port(output, packet),
-            None => Out::Drop,
+            Some(output) => output,
+            None => DROPPED,
         }
     }
+}
+
+impl Element for Classifier {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -26,16 +26,20 @@ struct DropBroadcasts {
     drops: u64,
 }
 
-impl Element for DropBroadcasts {
-    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
+impl InPlace for DropBroadcasts {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         match packet.anno().packet_type {
             PacketType::Broadcast | PacketType::Multicast => {
                 self.drops += 1;
-                Out::Port(1, packet)
+                1
             }
-            _ => Out::Port(0, packet),
+            _ => 0,
         }
     }
+}
+
+impl Element for DropBroadcasts {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

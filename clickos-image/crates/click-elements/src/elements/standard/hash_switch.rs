@@ -45,10 +45,13 @@ fn output(bytes: &[u8], outputs: usize) -> usize {
     }
 }
 
-impl Element for HashSwitch {
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+impl InPlace for HashSwitch {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let bytes = packet.data().get(self.offset..self.end);
-        let port = bytes.map_or(0, |bytes| output(bytes, ctx.outputs()));
-        Out::Port(port, packet)
+        bytes.map_or(0, |bytes| output(bytes, ctx.outputs()))
     }
+}
+
+impl Element for HashSwitch {
+    in_place!();
 }

@@ -30,8 +30,8 @@ struct MarkMACHeader {
     length: u16,
 }
 
-impl Element for MarkMACHeader {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for MarkMACHeader {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let begin = usize::from(self.offset);
         if let Ok(begin) = begin.try_into() {
             packet.set_mac_offset(begin);
@@ -39,6 +39,10 @@ impl Element for MarkMACHeader {
         if self.length > 0 {
             packet.set_network(begin + usize::from(self.length), 0);
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for MarkMACHeader {
+    in_place!();
 }

@@ -35,11 +35,15 @@ struct Paint {
     anno: usize,
 }
 
-impl Element for Paint {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for Paint {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         packet.anno_mut().set_u8(self.anno, self.color);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for Paint {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

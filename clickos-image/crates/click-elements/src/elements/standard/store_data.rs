@@ -30,12 +30,16 @@ struct StoreData {
     data: Vec<u8>,
 }
 
-impl Element for StoreData {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for StoreData {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let place = packet.data_mut().get_mut(self.offset..).unwrap_or_default();
         for (byte, new) in place.iter_mut().zip(&self.data) {
             *byte = *new;
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for StoreData {
+    in_place!();
 }

@@ -27,11 +27,15 @@ struct Strip {
     length: usize,
 }
 
-impl Element for Strip {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for Strip {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         packet.pull(self.length);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for Strip {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -35,12 +35,12 @@ struct Unstrip {
     length: usize,
 }
 
-impl Element for Unstrip {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        if packet.push(self.length) {
-            Out::Port(0, packet)
-        } else {
-            Out::Drop
-        }
+impl InPlace for Unstrip {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        if packet.push(self.length) { 0 } else { DROPPED }
     }
+}
+
+impl Element for Unstrip {
+    in_place!();
 }
