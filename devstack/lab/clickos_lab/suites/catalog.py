@@ -32,6 +32,10 @@ def suites(state):
         _cargo('clippy', 'clippy', '--workspace', '--all-targets', '--locked',
                '--', '-D', 'warnings'),
         _rust_tests(state),
+        _cargo('fuzz', 'test', '--manifest-path',
+               'clickos-image/fuzz/Cargo.toml', '--locked',
+               '--target-dir', 'target',
+               proof=r'^test result: ok. [1-9]'),
         runner.Suite(
             'xen', [sys.executable, '-m', 'clickos_lab.suites.xen'],
             show=r'^\[|\.\.\. (ok|FAIL|ERROR)$|^(Ran|OK|FAILED) ',
