@@ -12,11 +12,11 @@ help:
 	@echo '                  HOST=xen runs the VNF on a Xen host in QEMU'
 	@echo 'make test         everything a change must pass; SUITES="a b" runs only those'
 	@echo 'make bench        time of a packet per configuration; ENGINE="name=path ..." compares, ONLY=30,41 restricts'
-	@echo 'make build        install what is needed and build everything'
+	@echo 'make build        install what is needed and build what make demo starts'
 	@echo 'make image        build the guests of Xen; sizes by part'
 	@echo 'make lab          a shell on a Xen host in QEMU, which ends with it'
 	@echo 'make soak         400 guests at once, 10,048 routers in one guest; an hour or two'
-	@echo 'make lab-up       start the services; make lab-down stops them'
+	@echo 'make lab-up       start the services (HOST=xen as above); make lab-down stops them'
 	@echo 'make clean-demo   remove the services, the environment and all data'
 
 demo:

@@ -39,6 +39,15 @@ Command on the compute host whose verbs attach network namespaces to the
 switch and kill guests and daemons; docs/interfaces.md describes them. Tests
 that need the host are skipped without it.
 """),
+    cfg.StrOpt('xen_image', default='clickos-xen', help="""
+Name of the operator's image for Xen hosts, which a VNFD may name instead of
+``image``.
+"""),
+    cfg.StrOpt('xen_host_command', help="""
+The same command as ``host_command`` for a Xen host of the cloud; machines are
+attached with ``host_command`` in any case. Tests of guests on Xen are skipped
+without it.
+"""),
     cfg.IntOpt('lcm_timeout', default=90, min=1, help="""
 Seconds to wait for a life cycle operation of Tacker, or for a package.
 """),

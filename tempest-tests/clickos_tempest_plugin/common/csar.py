@@ -14,6 +14,7 @@ CONF = config.CONF
 META = 'TOSCA-Metadata/TOSCA.meta'
 VNFD = 'Definitions/firewall.yaml'
 CLICK = 'Files/firewall.click'
+_IMAGE = re.compile(r'(sw_image_data:\n\s*name: )\S+')
 _ID = re.compile(r'(descriptor_id: )\S+')
 _HASH = r'(Name: {}\n(?:[^\n]+\n)*?Hash: )[0-9a-f]+'
 
@@ -39,6 +40,11 @@ def firewall(click=None, vnfd=None, without=()):
             files[META])
     return _zip({name: text for name, text in files.items()
                  if name not in without})
+
+
+def with_image(text, name):
+    """Return a VNFD's text with another name of the guests' image."""
+    return _IMAGE.sub(rf'\g<1>{name}', text)
 
 
 def _changed(change, text):

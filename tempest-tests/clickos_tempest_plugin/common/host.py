@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compute host, through the command the operator configured."""
+"""Compute hosts, through the commands the operator configured."""
 
 import json
 import shlex
@@ -11,36 +11,46 @@ from tempest.lib import exceptions
 CONF = config.CONF
 
 
-def command(*arguments):
-    """Return the command line of one of the host's verbs."""
-    return [*shlex.split(CONF.clickos.host_command), *arguments]
+class Host:
+    """A compute host.
 
-
-def run(*arguments, check=True, timeout_s=60):
-    """Run a verb and return its result.
-
-    :param check: raise if it fails
+    :param option: of group ``[clickos]``, with the host's command
     """
-    done = subprocess.run(command(*arguments), stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, timeout=timeout_s)
-    if check and done.returncode:
-        raise exceptions.TempestException(
-            f'host: {shlex.join(arguments)}: exit status {done.returncode}:'
-            f' {done.stderr or done.stdout}')
-    return done
 
+    def __init__(self, option='host_command'):
+        self.option = option
 
-def kill_guest(server_id):
-    """Kill a guest's process, as a crash would."""
-    run('kill-guest', server_id)
+    def available(self):
+        """Tell whether the operator has given the command."""
+        return bool(CONF.clickos[self.option])
 
+    def command(self, *arguments):
+        """Return the command line of one of the host's verbs."""
+        return [*shlex.split(CONF.clickos[self.option]), *arguments]
 
-def restart(service):
-    """Kill a service of the host and start it again."""
-    run('restart', service)
+    def run(self, *arguments, check=True, timeout_s=60):
+        """Run a verb and return its result.
 
+        :param check: raise if it fails
+        """
+        done = subprocess.run(
+            self.command(*arguments), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            timeout=timeout_s)
+        if check and done.returncode:
+            raise exceptions.TempestException(
+                f'host: {shlex.join(arguments)}: exit status '
+                f'{done.returncode}: {done.stderr or done.stdout}')
+        return done
 
-def leftovers(server_id):
-    """List what of a server is on the host: process, store keys, ports."""
-    return json.loads(run('leftovers', server_id).stdout)
+    def kill_guest(self, server_id):
+        """Kill a guest, as a crash would."""
+        self.run('kill-guest', server_id)
+
+    def restart(self, service):
+        """Kill a service of the host and start it again."""
+        self.run('restart', service)
+
+    def leftovers(self, server_id):
+        """List what of a server is on the host: guest, store keys, ports."""
+        return json.loads(self.run('leftovers', server_id).stdout)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic from network namespaces that are attached to the switch."""
 
+import json
 import re
 import signal
 import subprocess
@@ -11,6 +12,8 @@ from clickos_tempest_plugin.common import host
 from clickos_tempest_plugin.common import tenant as clickos_tenant
 from clickos_tempest_plugin.common import waiters
 
+#: The machines outside of Nova are there, wherever the guest is.
+_HOST = host.Host()
 PING_INTERVAL_S = 0.05
 HTTP_PORT = 80
 #: sends as many bytes as asked for in the path, http://server/1000
@@ -44,20 +47,20 @@ class Endpoint:
         segment = admin_networks.show_network(
             port['network_id'])['network']['provider:segmentation_id']
         self.name = data_utils.rand_name('e', prefix='')[:15].lower()
-        cleanup(host.run, 'endpoint-remove', self.name)
-        host.run('endpoint-add', self.name, '--segment', str(segment),
-                 '--mac', self.mac, '--address', f'{self.ip}/24',
-                 '--gateway', self.gateway)
+        cleanup(_HOST.run, 'endpoint-remove', self.name)
+        _HOST.run('endpoint-add', self.name, '--segment', str(segment),
+                  '--mac', self.mac, '--address', f'{self.ip}/24',
+                  '--gateway', self.gateway)
         self._cleanup = cleanup
 
     def run(self, *command, **kwargs):
         """Run a command in the namespace."""
-        return host.run('endpoint-exec', self.name, *command, **kwargs)
+        return _HOST.run('endpoint-exec', self.name, *command, **kwargs)
 
     def start(self, *command):
         """Start a command in the namespace; it ends with the test."""
         process = subprocess.Popen(
-            host.command('endpoint-exec', self.name, *command),
+            _HOST.command('endpoint-exec', self.name, *command),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True)
         self._cleanup(_stop, process)
@@ -65,8 +68,8 @@ class Endpoint:
 
     def counters(self):
         """Return the counters of the switch port."""
-        return host.json.loads(
-            host.run('endpoint-counters', self.name).stdout)
+        return json.loads(
+            _HOST.run('endpoint-counters', self.name).stdout)
 
     def can_ping(self, other):
         """Tell whether echo requests are answered."""

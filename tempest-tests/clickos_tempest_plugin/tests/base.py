@@ -4,6 +4,7 @@
 from tempest import config
 from tempest import test
 
+from clickos_tempest_plugin.common import host
 from clickos_tempest_plugin.common import tenant
 
 CONF = config.CONF
@@ -41,8 +42,11 @@ class ClickOSTest(test.BaseTestCase):
 class OnHostTest(ClickOSTest):
     """Tests that need the compute host itself."""
 
+    host = host.Host()
+
     @classmethod
     def skip_checks(cls):
         super().skip_checks()
-        if not CONF.clickos.host_command:
-            raise cls.skipException('[clickos] host_command is not set')
+        if not cls.host.available():
+            raise cls.skipException(
+                f'[clickos] {cls.host.option} is not set')

@@ -10,7 +10,6 @@ import hashlib
 from clickos_lab.config import hosts
 from clickos_lab.xen import image as _guest
 
-NAME, XEN_NAME = 'clickos', 'clickos-xen'
 _CHECKSUM = 'clickos_sha256'
 
 
@@ -18,9 +17,10 @@ def ensure(state, admin, host):
     """Upload the image of a host; older images of its name are removed."""
     if host is hosts.XEN:
         path = _guest.folder(state) / _guest.CLICKOS
-        _ensure(admin, XEN_NAME, path, 'XEN')
+        _ensure(admin, host.image, path, 'XEN')
     else:
-        _ensure(admin, NAME, state.binary('clickos-process'), 'PROCESS')
+        path = state.binary('clickos-process')
+        _ensure(admin, host.image, path, 'PROCESS')
 
 
 def _ensure(admin, name, path, kind):

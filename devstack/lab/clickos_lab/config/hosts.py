@@ -17,13 +17,15 @@ class ComputeHost:
     suffix: str
     nova_socket: str
     agent_socket: str
+    #: its name in Glance: the image the host runs
+    image: str
     #: of [clickos] in nova.conf
     options: dict
 
 
 PROCESS = ComputeHost('clickos-lab', '', 'cosmosd.sock', 'cosmosd.sock',
-                      {'allow_process_host': True})
+                      'clickos', {'allow_process_host': True})
 #: Emulated: all takes longer, and a guest of 8 MiB has to have room.
 XEN = ComputeHost('clickos-xen', '-xen', 'xen-nova.sock', 'xen-agent.sock',
-                  {'create_timeout': 60, 'ring_slots': 128})
+                  'clickos-xen', {'create_timeout': 60, 'ring_slots': 128})
 ALL = (PROCESS, XEN)

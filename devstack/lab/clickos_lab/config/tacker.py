@@ -27,6 +27,8 @@ def write(site):
         'tacker': {'infra_driver': 'clickos',
                    'vnflcm_infra_driver': 'clickos',
                    'vnflcm_mgmt_driver': 'vnflcm_noop,clickos_mgmt'},
+        # Seconds; who shows a dead guest waits for it.
+        'clickos': {'watch_interval': 2},
         'vim_keys': {'openstack': site.folder('tacker', 'vim-keys'),
                      'use_barbican': False},
         'glance_store': {

@@ -3,7 +3,7 @@
 
 import shlex
 
-from clickos_lab.cloud import image
+from clickos_lab.config import hosts
 from clickos_lab.config import site as _site
 from clickos_lab import paths
 
@@ -14,10 +14,10 @@ def write(site, folder, csar, references):
     :param csar: path of the firewall's package
     :param references: ids: ``image``, ``flavor``
     """
-    host_command = shlex.join([
+    host_command = [
         'env', f'CLICKOS_STATE={site.state.root}',
         f'PYTHONPATH={paths.REPO}/devstack/lab',
-        str(site.state.tool('python')), '-m', 'clickos_lab', 'host'])
+        str(site.state.tool('python')), '-m', 'clickos_lab', 'host']
     site.write_ini(folder / 'etc/tempest.conf', {
         'DEFAULT': {'log_file': site.state.log / 'tempest.log'},
         'oslo_concurrency': site.lock('tempest'),
@@ -40,5 +40,8 @@ def write(site, folder, csar, references):
         'service_available': {
             'cinder': False, 'swift': False, 'horizon': False,
             'neutron': True, 'glance': True, 'nova': True, 'clickos': True},
-        'clickos': {'csar_path': csar, 'image': image.NAME,
-                    'host_command': host_command}})
+        'clickos': {
+            'csar_path': csar, 'image': hosts.PROCESS.image,
+            'host_command': shlex.join(host_command),
+            'xen_image': hosts.XEN.image,
+            'xen_host_command': shlex.join([*host_command, '--on', 'xen'])}})

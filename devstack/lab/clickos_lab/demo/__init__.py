@@ -2,9 +2,12 @@
 """``make demo``: the main job on real services, from VNFD to packets."""
 
 from clickos_lab.demo import story
-from clickos_lab.demo import target
+from clickos_lab.host import target
 from clickos_lab import lab as _lab
+from clickos_lab import paths
 from clickos_lab import say
+from clickos_lab.xen import compute
+from clickos_lab.xen import toolstack
 
 
 def run(state, host, keep):
@@ -14,7 +17,7 @@ def run(state, host, keep):
     :param keep: leave everything running, and say how to use it
     :returns: 0, or 1 if an expectation was not met
     """
-    lab = _lab.Lab(state, with_xen=host == 'xen')
+    lab = _lab.Lab(state, with_xen=host == target.XEN)
     lab.up()
     tale = story.Story(state, target.of(host, state))
     done = False
@@ -26,7 +29,7 @@ def run(state, host, keep):
             _clean_up(tale, lab)
     tale.figures.print()
     if keep:
-        _print_usage(state, tale)
+        _print_usage(state, host, tale)
     failed = tale.figures.failed
     say.say(f'{failed} expectations were NOT met' if failed
             else 'all expectations were met')
@@ -51,14 +54,27 @@ Everything is still running. As the tenant:
 From the client's and the server's namespaces:
   ip netns exec {client} ping {server_ip}
   ip netns exec {client} curl -sI http://{server_ip}/
-On the host (dom0 of a Xen host):
-  {release}/cosmos --socket {root}/run/cosmosd.sock list
-  {release}/vale-ctl --socket {root}/run/valed.sock ports
+On the host:
+{host}
 make lab-down stops everything; make clean-demo removes it too.
 """
 
 
-def _print_usage(state, tale):
+_ON_PROCESS_HOST = """\
+  {release}/cosmos --socket {run}/cosmosd.sock list
+  {release}/vale-ctl --socket {run}/valed.sock ports"""
+_ON_XEN_HOST = """\
+  CLICKOS_STATE={root} PYTHONPATH={repo}/devstack/lab \\
+      python3 -m clickos_lab xen shell --host {name}
+  in it: cd {folder}; xl list; xenstore-ls /local/domain
+         ./cosmos --socket ./cosmosd.sock list
+         ./vale-ctl --socket ./valed.sock ports"""
+
+
+def _print_usage(state, host, tale):
+    text = (_ON_XEN_HOST if host == target.XEN else _ON_PROCESS_HOST).format(
+        root=state.root, run=state.run, release=state.target / 'release',
+        repo=paths.REPO, name=compute.NAME, folder=toolstack.FOLDER)
     print(_USAGE.format(
-        root=state.root, release=state.target / 'release', vnf=tale.vnf_id,
-        client=tale.client.name, server_ip=tale.server_port.ip))
+        root=state.root, vnf=tale.vnf_id, client=tale.client.name,
+        server_ip=tale.server_port.ip, host=text))

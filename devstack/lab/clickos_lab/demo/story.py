@@ -30,7 +30,7 @@ REPLAYED = 300
 class Story:
     """One run of the demonstration, as the tenant ``demo``.
 
-    :param target: the host of the VNF, a :class:`target.Target`
+    :param target: the host of the VNF, a :class:`host.target.Target`
     """
 
     def __init__(self, state, target):
@@ -79,7 +79,7 @@ class Story:
         shell.output([sys.executable,
                       paths.REPO / 'vnfd-templates/build_csar.py',
                       'firewall', csar, '--fresh-id',
-                      '--image', self._target.image])
+                      '--image', self._target.host.image])
         package = self._openstack.json(
             'vnf', 'package', 'create', '--user-data', f'{tacker.MARK}=1')
         self._openstack('vnf', 'package', 'upload', '--path', csar,
@@ -112,6 +112,7 @@ class Story:
         guest = self._guests.find(self._server_id)
         say.say(f'  guest: domain {guest["domid"]}, '
                 f'{guest["memory_mib"]} MiB, server {self._server_id}')
+        say.say(f'  {self._guests.seen(guest["domid"])}')
         host = self._admin.compute.get_server(self._server_id).compute_host
         self.figures.expect('compute host Nova chose for the image', host,
                             host == self._target.host.name)

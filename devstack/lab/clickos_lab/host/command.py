@@ -8,12 +8,15 @@ import signal
 
 from clickos_lab import errors
 from clickos_lab.host import endpoint
-from clickos_lab.host import guests
+from clickos_lab.host import target
 from clickos_lab import lab
+from clickos_lab.xen import compute
 
 
 def add_arguments(parser):
     """Declare the verbs."""
+    parser.add_argument('--on', default=target.PROCESS, choices=target.NAMES,
+                        help='the host whose guests and daemons are meant')
     verbs = parser.add_subparsers(required=True, metavar='VERB')
     for name, run, arguments in _VERBS:
         verb = verbs.add_parser(name)
@@ -53,15 +56,19 @@ def _endpoint_counters(state, arguments):
 
 
 def _kill_guest(state, arguments):
-    guests.Guests(state).kill(arguments.server)
+    target.of(arguments.on, state).guests.kill(arguments.server)
 
 
 def _restart(state, arguments):
-    lab.Lab(state).restart(arguments.service)
+    if arguments.on == target.XEN:
+        compute.XenCompute(state).restart_cosmosd()
+    else:
+        lab.Lab(state).restart(arguments.service)
 
 
 def _leftovers(state, arguments):
-    print(json.dumps(guests.Guests(state).leftovers(arguments.server)))
+    known = target.of(arguments.on, state).guests
+    print(json.dumps(known.leftovers(arguments.server)))
 
 
 _NAME = ('name', {})

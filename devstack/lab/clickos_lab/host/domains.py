@@ -43,6 +43,11 @@ class Domains:
         guest = self.find(server_id)
         return guest['domid'], guest['created_s']
 
+    def seen(self, domid):
+        """Tell how Xen, not cosmosd, sees a domain: a line of xl."""
+        line = self._xen.dom0.check(f'xl list {domid} | tail -n 1')
+        return f'xl list: {" ".join(line.split())}'
+
     def kill(self, server_id):
         """Destroy a guest's domain behind cosmosd's back."""
         domid = self.find(server_id)['domid']

@@ -52,6 +52,11 @@ class Guests:
         guest = self.find(server_id)
         return guest['domid'], guest['created_s'], self.pids(guest['domid'])
 
+    def seen(self, domid):
+        """Tell how the system, not cosmosd, sees a domain."""
+        pids = ' '.join(map(str, self.pids(domid)))
+        return f'process {pids} of uid {self._first_uid + domid}'
+
     def kill(self, server_id):
         """Kill a guest's process, as a crash would.
 

@@ -8,13 +8,14 @@ import subprocess
 import sys
 
 from clickos_lab.cloud import compute
-from clickos_lab.cloud import image
 from clickos_lab.cloud import sessions
+from clickos_lab.config import hosts
 from clickos_lab.config import site as _site
 from clickos_lab.config import tempest as tempest_conf
 from clickos_lab import errors
 from clickos_lab import lab as _lab
 from clickos_lab import paths
+from clickos_lab import prepare
 from clickos_lab import say
 from clickos_lab import settings as _settings
 from clickos_lab import shell
@@ -29,10 +30,11 @@ def main():
     expression that selects all our tests.
     """
     state = paths.State()
-    lab = _lab.Lab(state)
+    lab = _lab.Lab(state, with_xen=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         lab.down()
+        prepare.xen(state)
         lab.up()
         return _tempest(state, sys.argv[1:] or ['--regex', _REGEX])
     except errors.LabError as e:
@@ -69,7 +71,7 @@ def _configure(state, workspace):
                   'firewall', csar])
     tempest_conf.write(
         _site.Site(state, settings), workspace, csar,
-        {'image': next(admin.image.images(name=image.NAME)).id,
+        {'image': next(admin.image.images(name=hosts.PROCESS.image)).id,
          'flavor': admin.compute.find_flavor(compute.FLAVOR['name']).id})
 
 

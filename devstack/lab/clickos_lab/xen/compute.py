@@ -11,7 +11,6 @@ import hashlib
 from clickos_lab import shell
 from clickos_lab.xen import files
 from clickos_lab.xen import host as _host
-from clickos_lab.xen import image
 from clickos_lab.xen import places as _places
 from clickos_lab.xen import qemu
 from clickos_lab.xen import snapshot
@@ -44,7 +43,6 @@ class XenCompute:
     def start(self):
         """Start the machine and its daemons: a few seconds."""
         contents = files.Files()
-        image.add(self._state, contents)
         toolstack.add(self._state, contents)
         saved = snapshot.ensure(self._places)
         self._host.restore(saved, contents, self.taps())
@@ -52,12 +50,16 @@ class XenCompute:
             shell.output(['ip', 'link', 'set', tap, 'addrgenmode', 'none'])
             shell.output(['ip', 'link', 'set', tap, 'up'])
         toolstack.start(self._host, 'valed')
-        toolstack.start(self._host, 'cosmosd')
+        self._start_cosmosd()
 
-    def restart(self, daemon):
-        """Kill a daemon and start it again."""
-        toolstack.kill(self._host, daemon)
-        toolstack.start(self._host, daemon)
+    def _start_cosmosd(self):
+        """Images come from Glance, none is installed."""
+        toolstack.start(self._host, 'cosmosd', installed=False)
+
+    def restart_cosmosd(self):
+        """Kill the daemon and start it again."""
+        toolstack.kill(self._host, 'cosmosd')
+        self._start_cosmosd()
 
     def stop(self):
         """End the machine; its logs go to ``log/xen-compute``."""

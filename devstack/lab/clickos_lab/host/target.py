@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between the hosts on which the VNF of a demonstration runs."""
+"""The hosts on which a VNF can run, by the name a person gives them."""
 
 import dataclasses
 
-from clickos_lab.cloud import image
 from clickos_lab.config import hosts
 from clickos_lab.host import domains
 from clickos_lab.host import guests
 
-NAMES = ('process', 'xen')
+NAMES = PROCESS, XEN = 'process', 'xen'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,12 +19,11 @@ class Target:
     """
 
     host: hosts.ComputeHost
-    image: str
     guests: object
 
 
 def of(name, state):
     """Return the target of a name."""
-    if name == 'xen':
-        return Target(hosts.XEN, image.XEN_NAME, domains.Domains(state))
-    return Target(hosts.PROCESS, image.NAME, guests.Guests(state))
+    if name == XEN:
+        return Target(hosts.XEN, domains.Domains(state))
+    return Target(hosts.PROCESS, guests.Guests(state))

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A firewall between two networks, and the main job of it."""
+
+import json
+
+from clickos_tempest_plugin.common import csar
+from clickos_tempest_plugin.common import traffic
+from clickos_tempest_plugin.common import waiters
+from clickos_tempest_plugin.tests import base
+
+OPEN = ['allow icmp', 'allow tcp', 'deny all']
+NO_HTTP = ['deny tcp dst port 80', 'allow icmp', 'allow tcp', 'deny all']
+DOWNLOAD_BYTES = 10 * 1024 * 1024
+
+
+class FirewallCase(base.OnHostTest):
+    """A client on the left, a server on the right, a firewall between."""
+
+    #: from the VNFD's text to another one; None for the package's own
+    vnfd = None
+
+    def setUp(self):
+        super().setUp()
+        self.vnf_id = self.tenant.firewall(csar.firewall(vnfd=self.vnfd),
+                                           OPEN, self.addCleanup)
+        self.server_id = self.tenant.server_id(self.vnf_id)
+        self.clickos = self.tenant.clickos
+        self.left = self.make_endpoint('left')
+        self.right = self.make_endpoint('right')
+
+    def make_endpoint(self, network):
+        """Attach a namespace to one of the tenant's networks."""
+        return traffic.Endpoint(self.tenant, self.os_admin.networks_client,
+                                network, self.addCleanup)
+
+    def metadata(self, name):
+        """Return an entry of the VNF's metadata, decoded.
+
+        :param name: as Tacker 16 shows it, which writes the names of entries
+            in camel case
+        """
+        vnf = self.tenant.tacker.show_vnf(self.vnf_id)
+        return json.loads(vnf.get('metadata', {}).get(name, 'null'))
+
+    def update(self, rules):
+        """Update the rules through Tacker; return the verdict."""
+        self.tenant.tacker.update_vnf(
+            self.vnf_id,
+            metadata={'clickos_properties': {'rules': rules}})
+        return waiters.until(
+            lambda: self.metadata('clickosUpdate'),
+            lambda seen: seen and seen['request'] == {'rules': rules},
+            f'verdict on {rules}')
+
+    def rules(self):
+        """Return the rules the guest has, one a list element."""
+        text = self.clickos.read_handler(self.server_id, 'fw.config')
+        return [rule.strip() for rule in text.split(',')]
+
+    def count(self, element):
+        """Return an element's packet counter."""
+        return int(self.clickos.read_handler(self.vnf_id, f'{element}.count',
+                                             'vnfs'))
+
+    def hits(self, rule):
+        """Return how many packets a rule has decided."""
+        lines = self.clickos.read_handler(self.vnf_id, 'fw.hits', 'vnfs')
+        return sum(int(line.split()[0]) for line in lines.splitlines()
+                   if line.endswith(rule))
+
+    def wait_server(self, status):
+        """Wait until Nova shows the server in a state."""
+        waiters.until(
+            lambda: self.tenant.servers.show_server(
+                self.server_id)['server']['status'],
+            lambda seen: seen in status, f'server {self.server_id} {status}')
+
+    def change_a_rule_while_packets_flow(self):
+        """The main job: traffic, a rule changed under it, nothing left."""
+        self.right.serve_http()
+        self.assertTrue(self.left.can_ping(self.right))
+        self.assertEqual(DOWNLOAD_BYTES,
+                         self.left.download(self.right, DOWNLOAD_BYTES))
+        self.assertGreater(self.count('passed'), DOWNLOAD_BYTES // 65536)
+        before = self.tenant.servers.show_server(self.server_id)['server']
+        ping = self.left.ping(self.right)
+        verdict = self.update(NO_HTTP)
+        self.assertEqual('accepted', verdict['verdict'])
+        self.assertEqual(NO_HTTP, self.rules())
+        self.assertEqual(NO_HTTP, self.metadata('clickosProperties')[
+            'rules'])
+        self.assertEqual(0, self.hits(NO_HTTP[0]))
+        self.assertEqual(0, self.left.download(self.right, 1, timeout_s=3))
+        self.assertGreater(self.hits(NO_HTTP[0]), 0)
+        sent, received = ping.result()
+        self.assertGreater(sent, 20)
+        self.assertEqual(sent, received)
+        after = self.tenant.servers.show_server(self.server_id)['server']
+        self.assertEqual(self.server_id, self.tenant.server_id(self.vnf_id))
+        for unchanged in ('OS-SRV-USG:launched_at', 'status'):
+            self.assertEqual(before[unchanged], after[unchanged])
+        self.assertNotEqual([], self.host.leftovers(self.server_id))
+        self.tenant.terminate(self.vnf_id)
+        self.assertNothingLeft(self.vnf_id)
+        self.assertEqual([], self.host.leftovers(self.server_id))
