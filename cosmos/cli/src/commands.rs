@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One method for each command.
 
-use std::io::{ErrorKind, IsTerminal, Read, Write as _};
+use std::io::{ErrorKind, IsTerminal, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
 use control_socket::{Client, ClientError};
 use serde_json::{Value, json};
 
-use crate::guestfile::{self, GuestFile};
-use crate::image::Image;
+use crate::doctor::{Check, Machine};
 use crate::output::{fields, printable, table, text};
-use crate::{Create, Format, Install, Write, vif};
+use crate::{Cpu, Format, Write, doctor};
 
-/// Memory of a guest that says nothing about it, in MiB.
-const DEFAULT_MEMORY_MIB: u32 = 8;
 /// Time for the daemon itself, beside that of the guest.
 const MARGIN: Duration = Duration::from_secs(30);
+
+/// Seconds that saving or restoring may take.
+const LONG_S: u64 = 120;
 
 /// Why a command failed, and the program's exit status.
 #[derive(Debug)]
@@ -25,16 +25,16 @@ pub struct Failure {
     pub message: String,
 }
 
-type Result<T> = std::result::Result<T, Failure>;
+pub type Result<T> = std::result::Result<T, Failure>;
 
-fn failed(message: impl Into<String>) -> Failure {
+pub fn failed(message: impl Into<String>) -> Failure {
     Failure {
         status: 1,
         message: message.into(),
     }
 }
 
-fn usage(message: impl Into<String>) -> Failure {
+pub fn usage(message: impl Into<String>) -> Failure {
     Failure {
         status: 2,
         message: message.into(),
@@ -65,81 +65,42 @@ impl<'a> Session<'a> {
         Self { socket, format }
     }
 
-    pub fn create(&self, args: &Create) -> Result<()> {
-        let file = match &args.file {
-            Some(path) => guestfile::load(path).map_err(usage)?,
-            None => GuestFile::default(),
-        };
-        let request = self.creation(args, file)?;
-        let answer = self.call_for("create", request.clone(), args.timeout.timeout)?;
-        let created = json!({
-            "uuid": request["uuid"], "domid": answer["domid"], "steps_ms": answer["steps_ms"],
-        });
-        self.print(&created, || fields(&created))
+    pub fn cpu(&self, args: &Cpu) -> Result<()> {
+        let cpu = json!({"pin": args.pin, "weight": args.weight, "cap_percent": args.cap});
+        let request = json!({"uuid": self.resolve(&args.guest)?, "cpu": cpu});
+        self.call("cpu", request).map(drop)
     }
 
-    /// The arguments of `create`: the flags', then the file's, then the defaults.
-    fn creation(&self, args: &Create, file: GuestFile) -> Result<Value> {
-        let uuid = match args.uuid.clone().or(file.uuid) {
-            Some(uuid) => uuid.to_lowercase(),
-            None => random_uuid()?,
-        };
-        let config = args.config.clone().or(file.config);
-        let config = config
-            .ok_or_else(|| usage("create: --config, or config in a guest file, is missing"))?;
-        let vifs = if args.vifs.is_empty() {
-            &file.vif
-        } else {
-            &args.vifs
-        };
-        let vifs = vif::parse_all(vifs, &uuid).map_err(usage)?;
-        let mut writes = file.write;
-        for write in &args.writes {
-            let (name, value) = write
-                .split_once('=')
-                .ok_or_else(|| usage(format!("--write {write:?}: expected HANDLER=VALUE")))?;
-            writes.push((name.to_owned(), value.to_owned()));
-        }
-        let image_sha256 = match args.image.as_ref().or(file.image.as_ref()) {
-            Some(path) if args.image_sha256.is_none() => self.give(path)?,
-            _ => self.named_image(args.image_sha256.clone().or(file.image_sha256))?,
-        };
-        Ok(json!({
-            "uuid": uuid,
-            "name": args.name.clone().or(file.name).unwrap_or_else(|| stem(&config)),
-            "image_sha256": image_sha256,
-            "memory_mib": args.memory.or(file.memory).unwrap_or(DEFAULT_MEMORY_MIB),
-            "vifs": vifs.ports,
-            "nics": vifs.nics,
-            "config": read_text(&config)?,
-            "config_name": file_name(&config),
-            "writes": writes,
-            "timeout_ms": args.timeout.timeout * 1000,
-        }))
+    /// Saving and restoring take as long as the guest's memory is large.
+    pub fn long(&self, verb: &str, guest: &str) -> Result<()> {
+        let request = json!({"uuid": self.resolve(guest)?});
+        let answer = self.call_for(verb, request, LONG_S)?;
+        self.print(&answer, || fields(&answer))
     }
 
-    /// The image's checksum, or that of the installed one.
-    fn named_image(&self, sha256: Option<String>) -> Result<String> {
-        if let Some(sha256) = sha256 {
-            return Ok(sha256);
+    /// Tells what the host lacks; fails if it is anything.
+    pub fn doctor(&self, valed: &Path) -> Result<()> {
+        let mut checks = vec![doctor::listening("cosmosd", self.socket)];
+        checks.push(doctor::listening("valed", valed));
+        let host = self.call("host", json!({})).unwrap_or_default();
+        if host["host_kind"] != json!("process") {
+            checks.extend(Machine::new("/").xen());
         }
-        match &self.call("host", json!({}))?["engine_sha256"] {
-            Value::Null => Err(usage(
-                "create: no image is installed on this host; name one with --image",
-            )),
-            installed => Ok(text(installed)),
+        if host.is_object() {
+            let images = self.call("image-list", json!({})).unwrap_or_default();
+            let known = images["images"].as_array().map_or(0, Vec::len);
+            checks.extend(doctor::host(&host, known));
         }
-    }
-
-    /// Gives the host an image, unless it has it; returns its checksum.
-    fn give(&self, path: &Path) -> Result<String> {
-        let image = Image::load(path).map_err(usage)?;
-        for piece in image.pieces() {
-            if self.call("image-add", piece)?["complete"] == json!(true) {
-                return Ok(image.sha256.clone());
-            }
+        let lacking = checks.iter().filter(|c| c.advice.is_some()).count();
+        let all: Value = checks.iter().map(Check::json).collect();
+        self.print(&all, || {
+            let rows: Vec<_> = checks.iter().map(Check::row).collect();
+            table(&["", "Check", "What to do"], &rows)
+        })?;
+        match lacking {
+            0 => Ok(()),
+            n => Err(failed(format!("this host lacks {n} of {}", checks.len()))),
         }
-        Err(failed("the host did not take the whole image"))
     }
 
     pub fn add_image(&self, path: &Path) -> Result<()> {
@@ -189,16 +150,6 @@ impl<'a> Session<'a> {
     pub fn host(&self) -> Result<()> {
         let host = self.call("host", json!({}))?;
         self.print(&host, || fields(&host))
-    }
-
-    pub fn install(&self, args: &Install) -> Result<()> {
-        let request = json!({
-            "uuid": self.resolve(&args.guest)?, "rid": args.router.rid,
-            "config": read_text(&args.config)?, "config_name": file_name(&args.config),
-            "timeout_ms": args.timeout.timeout * 1000,
-        });
-        let answer = self.call_for("router-install", request, args.timeout.timeout)?;
-        self.print(&answer, || fields(&answer))
     }
 
     pub fn read(&self, guest: &str, rid: u8, handler: &str) -> Result<()> {
@@ -254,7 +205,7 @@ impl<'a> Session<'a> {
     }
 
     /// The UUID of a guest that is named by it, or by its name.
-    fn resolve(&self, guest: &str) -> Result<String> {
+    pub fn resolve(&self, guest: &str) -> Result<String> {
         let is_uuid = guest.len() == 36 && guest.matches('-').count() == 4;
         if is_uuid {
             return Ok(guest.to_lowercase());
@@ -277,17 +228,17 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn call(&self, verb: &str, args: Value) -> Result<Value> {
+    pub fn call(&self, verb: &str, args: Value) -> Result<Value> {
         self.call_for(verb, args, 0)
     }
 
-    fn call_for(&self, verb: &str, args: Value, seconds: u64) -> Result<Value> {
+    pub fn call_for(&self, verb: &str, args: Value, seconds: u64) -> Result<Value> {
         let mut client = Client::connect(self.socket)?;
         client.set_timeout(MARGIN + Duration::from_secs(seconds));
         Ok(client.call(verb, args)?)
     }
 
-    fn print(&self, value: &Value, for_people: impl FnOnce() -> String) -> Result<()> {
+    pub fn print(&self, value: &Value, for_people: impl FnOnce() -> String) -> Result<()> {
         match self.format {
             Format::Json => emit(&format!("{value:#}\n")),
             Format::Table => emit(&for_people()),
@@ -369,35 +320,4 @@ fn for_reader(value: &str) -> String {
     } else {
         text + "\n"
     }
-}
-
-fn read_text(path: &Path) -> Result<String> {
-    let mut text = String::new();
-    let read = match path.to_str() {
-        Some("-") => std::io::stdin().read_to_string(&mut text),
-        _ => std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text)),
-    };
-    read.map(|_| text)
-        .map_err(|e| usage(format!("{}: {e}", path.display())))
-}
-
-/// The name that errors in the configuration are told with.
-fn file_name(path: &Path) -> String {
-    match path.to_str() {
-        Some("-") => "stdin".into(),
-        _ => path
-            .file_name()
-            .map_or("config".into(), |name| name.to_string_lossy().into_owned()),
-    }
-}
-
-fn stem(path: &Path) -> String {
-    path.file_stem()
-        .map_or("guest".into(), |stem| stem.to_string_lossy().into_owned())
-}
-
-fn random_uuid() -> Result<String> {
-    let path = "/proc/sys/kernel/random/uuid";
-    let uuid = std::fs::read_to_string(path).map_err(|e| failed(format!("{path}: {e}")))?;
-    Ok(uuid.trim().to_owned())
 }

@@ -20,21 +20,85 @@ allowed address), mtu, slots, security (on or off; on if an ip is given). With t
 bridge of dom0 it is a vif of stock netback, with the keys mac, bridge and mtu. What is missing
 is chosen.
 
+Of xl's keys it has name, uuid, memory, kernel (the image), vif, cpus (one processor, or \"all\"),
+cpu_weight and cap; vcpus is 1, disk is empty; type, on_poweroff, on_reboot and on_crash are the
+host's, whatever the file says.
+
 Example:
   cosmos create --name wire --config wire.click --vif port=a,segment=1 --vif port=b,segment=2";
 
 /// The contents of a guest file.
-#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GuestFile {
     pub name: Option<String>,
     pub uuid: Option<String>,
     pub memory: Option<u32>,
     pub config: Option<PathBuf>,
+    #[serde(alias = "kernel")]
     pub image: Option<PathBuf>,
     pub image_sha256: Option<String>,
     pub vif: Vec<String>,
     pub write: Vec<(String, String)>,
+    /// The processor to run on, as xl writes it: a number, or "all".
+    cpus: Option<toml::Value>,
+    cpu_weight: Option<u16>,
+    cap: Option<u16>,
+    // Keys of xl's files that a guest of Click has only one value for.
+    vcpus: Option<u32>,
+    maxmem: Option<u32>,
+    disk: Vec<String>,
+    // What is decided by the host, for all guests alike.
+    #[serde(rename = "type")]
+    _kind: Option<String>,
+    #[serde(rename = "on_poweroff")]
+    _on_poweroff: Option<String>,
+    #[serde(rename = "on_reboot")]
+    _on_reboot: Option<String>,
+    #[serde(rename = "on_crash")]
+    _on_crash: Option<String>,
+}
+
+impl GuestFile {
+    /// Refuses what xl could do and a guest of Click cannot.
+    fn check(&self) -> Result<(), String> {
+        if let Some(vcpus) = self.vcpus.filter(|n| *n != 1) {
+            return Err(format!("vcpus: a guest has 1, got {vcpus}"));
+        }
+        if !self.disk.is_empty() {
+            return Err("disk: a guest has none".into());
+        }
+        match (self.memory, self.maxmem) {
+            (memory, Some(most)) if memory != Some(most) => {
+                Err(format!("maxmem: expected that of memory, got {most}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The argument `cpu` of the verb of this name, if the file has anything of it.
+    pub fn cpu(&self) -> Result<Option<serde_json::Value>, String> {
+        let pin = self.cpus.as_ref().map(pin).transpose()?.flatten();
+        let (weight, cap) = (self.cpu_weight, self.cap);
+        if pin.is_none() && weight.is_none() && cap.is_none() {
+            return Ok(None);
+        }
+        let cpu = serde_json::json!({
+            "pin": pin, "weight": weight.unwrap_or(256), "cap_percent": cap.unwrap_or(0),
+        });
+        Ok(Some(cpu))
+    }
+}
+
+fn pin(cpus: &toml::Value) -> Result<Option<u16>, String> {
+    let text = cpus
+        .as_str()
+        .map_or_else(|| cpus.to_string(), str::to_owned);
+    if text == "all" {
+        return Ok(None);
+    }
+    let number = text.parse().map(Some);
+    number.map_err(|_| format!("cpus: expected one processor or \"all\", got {text:?}"))
 }
 
 /// Reads a guest file; the path of its configuration is relative to it.
@@ -42,6 +106,7 @@ pub fn load(path: &Path) -> Result<GuestFile, String> {
     let named = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
     let text = std::fs::read_to_string(path).map_err(|e| named(&e))?;
     let mut file: GuestFile = toml::from_str(&text).map_err(|e| named(&e))?;
+    file.check().map_err(|e| named(&e))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     file.config = file.config.map(|config| folder.join(config));
     file.image = file.image.map(|image| folder.join(image));
@@ -71,6 +136,31 @@ mod tests {
             file.write,
             [("fw.config".to_owned(), "allow icmp, deny all".to_owned())]
         );
+    }
+
+    #[test]
+    fn a_file_of_xl_is_understood() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("g.cfg");
+        let text = "name = 'g'\ntype = 'pvh'\nkernel = 'clickos'\nmemory = 8\nvcpus = 1\n\
+                    vif = ['bridge=br0']\ndisk = []\ncpus = '1'\ncap = 50\n\
+                    on_crash = 'preserve'\nconfig = 'g.click'\n";
+        std::fs::write(&path, text).unwrap();
+        let file = load(&path).unwrap();
+        assert_eq!(file.image, Some(dir.path().join("clickos")));
+        let cpu = file.cpu().unwrap().unwrap();
+        assert_eq!((&cpu["pin"], &cpu["cap_percent"]), (&1.into(), &50.into()));
+        for (line, words) in [
+            ("vcpus = 2", "vcpus: a guest has 1, got 2"),
+            ("disk = ['phy:/dev/sda,xvda,w']", "disk: a guest has none"),
+            ("memory = 8\nmaxmem = 16", "maxmem: expected that of memory"),
+            ("pci = ['01:00.0']", "pci"),
+        ] {
+            std::fs::write(&path, line).unwrap();
+            assert!(load(&path).unwrap_err().contains(words), "{line}");
+        }
+        std::fs::write(&path, "cpus = '0-3'").unwrap();
+        assert!(load(&path).unwrap().cpu().unwrap_err().contains("0-3"));
     }
 
     #[test]

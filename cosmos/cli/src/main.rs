@@ -3,9 +3,12 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+mod create;
+mod doctor;
 mod guestfile;
 mod image;
 mod output;
+mod routers;
 mod vif;
 
 use std::path::PathBuf;
@@ -23,6 +26,9 @@ Examples:
   cosmos read fw counter.count
   cosmos write fw fw.config 'allow icmp, deny all'
   cosmos install fw firewall.click
+  cosmos load fw other.click --rid 1 && cosmos start fw --rid 1
+  cosmos save fw && cosmos restore fw
+  cosmos doctor
   cosmos -o json list
 
 A guest is named by its UUID or by its name.
@@ -65,6 +71,26 @@ enum Command {
     List,
     /// Show a guest
     Info { guest: String },
+    /// Install a router without running it; `start` lets it run
+    Load(Install),
+    /// Let a halted router run
+    Start(OfRouter),
+    /// Halt a router; its handlers go on working
+    Stop(OfRouter),
+    /// Remove a router
+    Remove(OfRouter),
+    /// Write a guest's memory to a file of the host and end its domain
+    Save { guest: String },
+    /// Let a saved guest go on
+    Restore { guest: String },
+    /// Set a guest's share of processor time
+    Cpu(Cpu),
+    /// Tell what this host lacks to run guests
+    Doctor {
+        /// The switch's socket
+        #[arg(long, env = "VALED_SOCKET", default_value = "/run/valed.sock")]
+        valed: PathBuf,
+    },
     /// Replace a guest's router; the old one keeps running if the new one does not start
     Install(Install),
     /// Read a handler
@@ -164,6 +190,30 @@ pub struct Install {
     timeout: Timeout,
 }
 
+/// One router of a guest.
+#[derive(Args)]
+pub struct OfRouter {
+    guest: String,
+    #[command(flatten)]
+    router: Router,
+    #[command(flatten)]
+    timeout: Timeout,
+}
+
+#[derive(Args)]
+pub struct Cpu {
+    guest: String,
+    /// The only processor it runs on; any if missing
+    #[arg(long)]
+    pin: Option<u16>,
+    /// Its share when processors are short; 256 is usual
+    #[arg(long, default_value_t = 256)]
+    weight: u16,
+    /// At most so many percent of one processor; 0 is no limit
+    #[arg(long, default_value_t = 0)]
+    cap: u16,
+}
+
 #[derive(Args)]
 pub struct Write {
     guest: String,
@@ -195,6 +245,14 @@ fn run(options: &Options) -> Result<(), Failure> {
         Command::List => session.list(),
         Command::Info { guest } => session.info(guest),
         Command::Install(args) => session.install(args),
+        Command::Load(args) => session.load(args),
+        Command::Start(args) => session.run_router(args, true),
+        Command::Stop(args) => session.run_router(args, false),
+        Command::Remove(args) => session.remove_router(args),
+        Command::Save { guest } => session.long("save", guest),
+        Command::Restore { guest } => session.long("restore", guest),
+        Command::Cpu(args) => session.cpu(args),
+        Command::Doctor { valed } => session.doctor(valed),
         Command::Read {
             guest,
             handler,

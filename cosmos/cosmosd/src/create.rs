@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use log::{error, info};
 
-use crate::control;
+use crate::control::{self, Wish};
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::host::{Domain, escape};
@@ -148,7 +148,7 @@ impl Toolstack {
         self.host.start(domain.domid)
     }
 
-    fn add_ports(&self, domain: &Domain, made: &mut Made) -> Result<Vec<PortFds>> {
+    pub fn add_ports(&self, domain: &Domain, made: &mut Made) -> Result<Vec<PortFds>> {
         let mut fds = Vec::new();
         for vif in &domain.vifs {
             fds.extend(self.switch.add(domain.domid, vif)?);
@@ -167,7 +167,12 @@ impl Toolstack {
     ) -> Result<()> {
         steps.end("start");
         let router = self.router_of(guest, 0, deadline);
-        control::install(router, &spec.config, &spec.config_name)?;
+        let wish = Wish {
+            config: &spec.config,
+            config_name: &spec.config_name,
+            halted: false,
+        };
+        control::install(router, &wish)?;
         control::write(router, &spec.writes)?;
         steps.end("configuration");
         let mut vifs = guest.domain.vifs.iter();
@@ -180,7 +185,7 @@ impl Toolstack {
     }
 
     /// Ports that exist belong to somebody else, who would lose them when this guest is undone.
-    fn check_ports(&self, vifs: &[Vif]) -> Result<()> {
+    pub fn check_ports(&self, vifs: &[Vif]) -> Result<()> {
         match self.switch.existing(vifs)?.first() {
             None => Ok(()),
             Some(vif) => {

@@ -21,23 +21,29 @@ impl Toolstack {
     /// Destroys a guest; one that does not exist is no error. One that is being created is
     /// given up.
     pub fn destroy(&self, uuid: &Uuid) -> Result<()> {
-        let Some(guest) = self.table.find(uuid) else {
-            return Ok(());
-        };
-        guest.signals.cancel();
-        let _owner = guest.own();
-        if !self
-            .table
-            .find(uuid)
-            .is_some_and(|now| Arc::ptr_eq(&now, &guest))
-        {
-            return Ok(()); // Whoever owned it until now has removed it.
+        while let Some(guest) = self.table.find(uuid) {
+            guest.signals.cancel();
+            let _owner = guest.own();
+            // Whoever owned it until now may have removed it, or put another in its place.
+            if self.is_current(&guest) {
+                return self.destroy_owned(&guest);
+            }
         }
+        Ok(())
+    }
+
+    fn is_current(&self, guest: &Arc<Guest>) -> bool {
+        let now = self.table.find(&guest.domain.uuid);
+        now.is_some_and(|now| Arc::ptr_eq(&now, guest))
+    }
+
+    fn destroy_owned(&self, guest: &Guest) -> Result<()> {
+        let uuid = &guest.domain.uuid;
         guest.set_state(State::Partial, "");
         if let Err(e) = self.records.save(&guest.record(Phase::Partial)) {
             warn!("guest {uuid}: {e}; destroying it all the same");
         }
-        self.remove(&guest, &Made::all(&guest))?;
+        self.remove(guest, &Made::all(guest))?;
         info!("guest {uuid} destroyed");
         Ok(())
     }
@@ -48,6 +54,7 @@ impl Toolstack {
         let uuid = &guest.domain.uuid;
         let undone = self.undo(guest, made).and_then(|()| {
             self.host.remove_console(&guest.domain)?;
+            self.saved.remove(uuid)?;
             self.records.remove(uuid)
         });
         self.watchers.remove(guest.domain.domid);

@@ -20,6 +20,8 @@ pub enum State {
     Pooled,
     Running,
     Paused,
+    /// Its memory lies in a file.
+    Saved,
     /// It died; what it used was released.
     Crashed,
     /// It cannot be used, but something of it is left: destroy it.
@@ -33,6 +35,7 @@ impl State {
             Self::Partial | Self::Pooled => None,
             Self::Running => Some("running"),
             Self::Paused => Some("paused"),
+            Self::Saved => Some("saved"),
             Self::Crashed => Some("crashed"),
             Self::Error => Some("error"),
         }
@@ -40,7 +43,7 @@ impl State {
 
     /// Whether its memory is in use.
     pub fn holds_memory(self) -> bool {
-        self != Self::Crashed
+        !matches!(self, Self::Crashed | Self::Saved)
     }
 }
 
@@ -84,6 +87,7 @@ impl Guest {
         let state = match record.phase {
             Phase::Partial | Phase::Pooled => State::Partial,
             Phase::Complete => State::Running,
+            Phase::Saved => State::Saved,
             Phase::Crashed => State::Crashed,
         };
         let status = Status {
@@ -161,6 +165,7 @@ impl Guest {
             State::Running => return self.signals.check(),
             State::Paused => "is paused".to_owned(),
             State::Partial | State::Pooled => "is being created or destroyed".to_owned(),
+            State::Saved => "is saved; restore it first".to_owned(),
             State::Crashed => format!("has crashed: {}", status.reason),
             State::Error => format!("is in error: {}", status.reason),
         };

@@ -14,6 +14,7 @@ mod images;
 mod pool;
 mod record;
 mod recover;
+mod saved;
 mod service;
 mod spec;
 mod steps;
@@ -40,6 +41,7 @@ use crate::config::{Config, HostKind};
 use crate::host::{Death, Host, Links, ProcessHost};
 use crate::pool::Pool;
 use crate::record::{Records, make_private_dir};
+use crate::saved::Saved;
 use crate::service::CosmosService;
 use crate::store::{Store, Watchers, XenStore};
 use crate::switch::Valed;
@@ -126,6 +128,7 @@ fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
         watchers: Arc::new(Watchers::new(Box::new(announce))),
         events,
         pool: Pool::new(config.shelves()),
+        saved: Saved::open(&config.state_dir)?,
         started: Instant::now(),
     };
     Ok((Arc::new(toolstack), deaths))

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::control;
 use crate::create::Made;
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
 use crate::guest::{Guest, State};
 use crate::host::Domain;
 use crate::record::Phase;
@@ -230,14 +230,10 @@ impl Toolstack {
     }
 }
 
-/// What a host kind without a pool answers.
-pub fn unsupported() -> Error {
-    Error::new(Code::Unsupported, "this host kind has no pool of guests")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Code;
     use crate::testing::{World, spec, uuid};
 
     /// A world whose pool has its two guests, domains 1 and 2.

@@ -37,7 +37,12 @@ impl Toolstack {
                 }
             }
         }
-        Ok(())
+        let saved = self.table.all();
+        let is_saved = |uuid: &str| {
+            let mut saved = saved.iter().filter(|g| g.state() == State::Saved);
+            saved.any(|guest| guest.domain.uuid.as_str() == uuid)
+        };
+        self.saved.sweep(is_saved)
     }
 
     fn recover_one(&self, guest: &Arc<Guest>, record: &Record) -> Result<()> {
@@ -51,6 +56,7 @@ impl Toolstack {
                 self.remove(guest, &Made::all(guest))
             }
             (Phase::Pooled, found) => self.recover_pooled(guest, found == Found::Paused),
+            (Phase::Saved, _) => self.undo(guest, &Made::all(guest)),
             (Phase::Crashed, _) => self.release(guest),
             (Phase::Complete, Found::Gone) => {
                 self.bury(guest, DIED_UNSEEN);

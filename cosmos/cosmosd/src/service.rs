@@ -12,10 +12,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::control::Wish;
 use crate::error::{Error, Result};
 use crate::images::Piece;
 use crate::spec::{
-    Sha256Text, Spec, Uuid, Write, check_config, check_handler, check_timeout, check_writes,
+    Cpu, Sha256Text, Spec, Uuid, Write, check_config, check_handler, check_timeout, check_writes,
 };
 use crate::toolstack::Toolstack;
 
@@ -52,7 +53,25 @@ struct Install {
     rid: u8,
     config: String,
     config_name: String,
+    #[serde(default)]
+    halted: bool,
     timeout_ms: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Run {
+    uuid: Uuid,
+    rid: u8,
+    run: bool,
+    timeout_ms: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Share {
+    uuid: Uuid,
+    cpu: Cpu,
 }
 
 #[derive(Deserialize)]
@@ -130,7 +149,11 @@ impl Service for CosmosService {
             ("image-add", NOVA),
             ("image-list", Access::Any),
             ("image-remove", NOVA),
+            ("cpu", NOVA),
+            ("save", NOVA),
+            ("restore", NOVA),
             ("router-install", AGENT),
+            ("router-run", AGENT),
             ("handler-list", AGENT),
             ("handler-read", AGENT),
             ("handler-write", AGENT),
@@ -169,6 +192,15 @@ impl CosmosService {
             "pause" => done(self.0.pause(&parse::<OfGuest>(verb, args)?.uuid)),
             "unpause" => done(self.0.unpause(&parse::<OfGuest>(verb, args)?.uuid)),
             "console" => self.console(parse(verb, args)?),
+            "cpu" => {
+                let Share { uuid, cpu } = parse(verb, args)?;
+                done(self.0.set_cpu(&uuid, &cpu))
+            }
+            "save" => done(self.0.save(&parse::<OfGuest>(verb, args)?.uuid)),
+            "restore" => {
+                let steps = self.0.restore(&parse::<OfGuest>(verb, args)?.uuid)?;
+                Ok(json!({"steps_ms": steps.answer()}))
+            }
             "image-add" => self.add_image(&parse(verb, args)?),
             "image-list" => parse::<Nothing>(verb, args).and_then(|_| self.list_images()),
             "image-remove" => {
@@ -176,6 +208,11 @@ impl CosmosService {
                 done(self.0.images()?.remove(&sha256))
             }
             "router-install" => self.install(&parse(verb, args)?),
+            "router-run" => {
+                let run: Run = parse(verb, args)?;
+                let timeout = check_timeout(run.timeout_ms)?;
+                done(self.0.run(&run.uuid, run.rid, run.run, timeout))
+            }
             "handler-list" => self.handlers(&parse(verb, args)?),
             "handler-read" => self.read(&parse(verb, args)?),
             "handler-write" => done(self.write(&parse(verb, args)?)),
@@ -218,8 +255,12 @@ impl CosmosService {
     fn install(&self, args: &Install) -> Result<Value> {
         check_config(&args.config, &args.config_name)?;
         let timeout = check_timeout(args.timeout_ms)?;
-        let config = (args.config.as_str(), args.config_name.as_str());
-        let generation = self.0.install(&args.uuid, args.rid, config, timeout)?;
+        let wish = Wish {
+            config: &args.config,
+            config_name: &args.config_name,
+            halted: args.halted,
+        };
+        let generation = self.0.install(&args.uuid, args.rid, &wish, timeout)?;
         Ok(json!({"generation": generation}))
     }
 

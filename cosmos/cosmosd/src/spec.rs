@@ -36,15 +36,39 @@ impl Uuid {
 
     /// A new one, of random bits (version 4 of RFC 9562).
     pub fn random() -> Result<Self> {
-        let mut bytes = [0; 16];
-        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-            .map_err(|e| Error::internal("getrandom", e))?;
+        let mut bytes = random_bytes::<16>()?;
         bytes[6] = bytes[6] & 0x0f | 0x40;
         bytes[8] = bytes[8] & 0x3f | 0x80;
         let mut text = hex(&bytes);
         [20, 16, 12, 8].iter().for_each(|at| text.insert(*at, '-'));
         Ok(Self(text))
     }
+}
+
+/// Bytes of the kernel's random numbers.
+pub fn random_bytes<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|e| Error::internal("getrandom", e))?;
+    Ok(bytes)
+}
+
+/// A guest's share of processor time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cpu {
+    /// The only processor it runs on; any if missing.
+    pub pin: Option<u16>,
+    #[serde(default = "usual_weight")]
+    pub weight: u16,
+    /// Percent of one processor; 0 is no limit.
+    #[serde(default)]
+    pub cap_percent: u16,
+}
+
+/// Of Xen's schedulers.
+fn usual_weight() -> u16 {
+    256
 }
 
 impl TryFrom<String> for Uuid {

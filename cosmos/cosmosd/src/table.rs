@@ -95,6 +95,19 @@ impl Table {
         Ok(Some((guest, pooled)))
     }
 
+    /// Puts a guest in state `Partial` in a saved one's place, with a domain id of its own: libxl
+    /// gives none again that was used lately.
+    pub fn readmit(&self, saved: &Guest, created_s: u64) -> Result<Arc<Guest>> {
+        let mut inner = self.lock();
+        inner.check_memory(saved.domain.memory_mib, self.capacity)?;
+        let domain = Domain {
+            domid: inner.next_domid()?,
+            ..saved.domain.clone()
+        };
+        let config_name = saved.status().config_name;
+        Ok(inner.enter(domain, &config_name, created_s, None))
+    }
+
     /// Takes a guest out of the pool to be destroyed; false if it is not in it any more.
     pub fn withdraw(&self, guest: &Guest) -> bool {
         let _inner = self.lock();
@@ -256,11 +269,16 @@ impl Inner {
     }
 
     fn check_room(&self, memory_mib: u32, capacity: Capacity) -> Result<()> {
-        let (guests, used) = (self.guests.len(), self.memory_used_mib());
+        let guests = self.guests.len();
         if guests >= capacity.guests {
             let message = format!("{guests} of {} guests are there already", capacity.guests);
             return Err(Error::new(Code::TooMany, message));
         }
+        self.check_memory(memory_mib, capacity)
+    }
+
+    fn check_memory(&self, memory_mib: u32, capacity: Capacity) -> Result<()> {
+        let used = self.memory_used_mib();
         if used + u64::from(memory_mib) > u64::from(capacity.memory_mib) {
             let message = format!(
                 "{memory_mib} MiB asked, {used} of {} MiB are in use",

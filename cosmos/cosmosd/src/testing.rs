@@ -14,6 +14,7 @@ use crate::host::sim::SimHost;
 use crate::host::{Death, Domain, Instance};
 use crate::pool::{Pool, Shelf};
 use crate::record::{Phase, Record, Records};
+use crate::saved::Saved;
 use crate::spec::{Nic, Spec, Uuid, Vif};
 use crate::store::sim::SimStore;
 use crate::store::{Store, Watchers};
@@ -212,6 +213,7 @@ fn toolstack(
             memory_mib: 8,
             guests: 2,
         }]),
+        saved: Saved::open(dir.path()).unwrap(),
         started: Instant::now(),
     };
     (Arc::new(toolstack), deaths)

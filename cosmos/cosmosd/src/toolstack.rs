@@ -7,14 +7,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use control_socket::EventHub;
 use serde_json::{Value, json};
 
-use crate::control::{self, Handler, Router};
+use crate::control::{self, Handler, Router, Wish};
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::host::{Host, escape};
 use crate::images::Images;
 use crate::pool::Pool;
 use crate::record::{Phase, Records};
-use crate::spec::{Uuid, Write};
+use crate::saved::Saved;
+use crate::spec::{Cpu, Uuid, Write};
 use crate::store::{Store, Watchers};
 use crate::switch::Switch;
 use crate::table::Table;
@@ -32,6 +33,7 @@ pub struct Toolstack {
     pub watchers: Arc<Watchers>,
     pub events: Arc<EventHub>,
     pub pool: Pool,
+    pub saved: Saved,
     pub started: Instant,
 }
 
@@ -62,20 +64,29 @@ impl Toolstack {
         }
     }
 
-    pub fn install(
-        &self,
-        uuid: &Uuid,
-        rid: u8,
-        (config, config_name): (&str, &str),
-        timeout: Duration,
-    ) -> Result<u64> {
+    pub fn install(&self, uuid: &Uuid, rid: u8, wish: &Wish<'_>, timeout: Duration) -> Result<u64> {
         let guest = self.table.get(uuid)?;
         let router = self.router(&guest, rid, timeout)?;
-        let generation = control::install(router, config, config_name)?;
+        let generation = control::install(router, wish)?;
         if rid == 0 {
-            self.rename_config(&guest, config_name)?;
+            self.rename_config(&guest, wish.config_name)?;
         }
         Ok(generation)
+    }
+
+    /// Halts a router or lets it run again.
+    pub fn run(&self, uuid: &Uuid, rid: u8, run: bool, timeout: Duration) -> Result<()> {
+        let guest = self.table.get(uuid)?;
+        control::run(self.router(&guest, rid, timeout)?, run)
+    }
+
+    pub fn set_cpu(&self, uuid: &Uuid, cpu: &Cpu) -> Result<()> {
+        let guest = self.table.get(uuid)?;
+        let _owner = guest.own();
+        match guest.state() {
+            State::Running | State::Paused => self.host.set_cpu(guest.domain.domid, cpu),
+            _ => guest.check_answers(),
+        }
     }
 
     fn rename_config(&self, guest: &Guest, config_name: &str) -> Result<()> {

@@ -100,6 +100,23 @@ unsafe extern "C" {
         domid: *mut u32,
         err: *mut Error,
     ) -> c_int;
+    pub fn cosmos_domain_restore(
+        ctx: *mut Context,
+        spec: *const Spec,
+        fd: c_int,
+        domid: *mut u32,
+        err: *mut Error,
+    ) -> c_int;
+    pub fn cosmos_domain_save(ctx: *mut Context, domid: u32, fd: c_int, err: *mut Error) -> c_int;
+    pub fn cosmos_domain_resume(ctx: *mut Context, domid: u32, err: *mut Error) -> c_int;
+    pub fn cosmos_domain_pin(ctx: *mut Context, domid: u32, cpu: c_int, err: *mut Error) -> c_int;
+    pub fn cosmos_domain_share(
+        ctx: *mut Context,
+        domid: u32,
+        weight: c_uint,
+        cap_percent: c_uint,
+        err: *mut Error,
+    ) -> c_int;
     pub fn cosmos_domain_unpause(ctx: *mut Context, domid: u32, err: *mut Error) -> c_int;
     pub fn cosmos_domain_pause(ctx: *mut Context, domid: u32, err: *mut Error) -> c_int;
     pub fn cosmos_domain_destroy(ctx: *mut Context, domid: u32, err: *mut Error) -> c_int;

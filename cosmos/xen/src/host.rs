@@ -2,7 +2,7 @@
 //! A Xen host: its domains and their vifs.
 
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::{self, NonNull};
 
 use crate::error::{Error, Result, call};
@@ -36,26 +36,50 @@ impl Host {
 
     /// Creates a domain, paused; an error leaves nothing behind.
     pub fn create(&self, spec: &Spec<'_>) -> Result<u32> {
-        let (name, cmdline) = (c_text("name", spec.name)?, c_text("cmdline", spec.cmdline)?);
-        let raw = ffi::Spec {
-            domid: spec.domid.unwrap_or(u32::MAX),
-            kind: match spec.kind {
-                Type::Pv => 0,
-                Type::Pvh => 1,
-            },
-            name: name.as_ptr(),
-            uuid: spec.uuid,
-            image: spec.image.as_ptr().cast(),
-            image_bytes: spec.image.len(),
-            cmdline: or_null(&cmdline),
-            memory_kib: spec.memory_kib,
-        };
-        let mut domid = 0;
-        // SAFETY: the spec's pointers live until the call returns, which copies what it keeps.
-        call(|e| unsafe {
-            ffi::cosmos_domain_create(self.context(), &raw const raw, &raw mut domid, e)
-        })?;
-        Ok(domid)
+        with_spec(spec, |raw| {
+            let mut domid = 0;
+            // SAFETY: the spec's pointers live until the call returns, which copies what it keeps.
+            call(|e| unsafe { ffi::cosmos_domain_create(self.context(), raw, &raw mut domid, e) })?;
+            Ok(domid)
+        })
+    }
+
+    /// Creates a domain, paused, from what `save` wrote; the spec's image is not used.
+    pub fn restore(&self, spec: &Spec<'_>, from: BorrowedFd<'_>) -> Result<u32> {
+        with_spec(spec, |raw| {
+            let (mut domid, fd) = (0, from.as_raw_fd());
+            // SAFETY: as in `create`; the descriptor is open as long as it is borrowed.
+            call(|e| unsafe {
+                ffi::cosmos_domain_restore(self.context(), raw, fd, &raw mut domid, e)
+            })?;
+            Ok(domid)
+        })
+    }
+
+    /// Lets the guest suspend itself and writes its memory; the domain stays, shut down.
+    pub fn save(&self, domid: u32, to: BorrowedFd<'_>) -> Result<()> {
+        // SAFETY: the descriptor is open as long as it is borrowed.
+        call(|e| unsafe { ffi::cosmos_domain_save(self.context(), domid, to.as_raw_fd(), e) })
+    }
+
+    /// Lets a suspended domain go on.
+    pub fn resume(&self, domid: u32) -> Result<()> {
+        // SAFETY: the context lives as long as `self`.
+        call(|e| unsafe { ffi::cosmos_domain_resume(self.context(), domid, e) })
+    }
+
+    /// Runs a domain on this processor only, or on any.
+    pub fn pin(&self, domid: u32, cpu: Option<u16>) -> Result<()> {
+        let cpu = cpu.map_or(-1, c_int::from);
+        // SAFETY: the context lives as long as `self`.
+        call(|e| unsafe { ffi::cosmos_domain_pin(self.context(), domid, cpu, e) })
+    }
+
+    /// A domain's share of processor time, and its limit in percent of one processor (0: none).
+    pub fn share(&self, domid: u32, weight: u16, cap_percent: u16) -> Result<()> {
+        let (weight, cap) = (weight.into(), cap_percent.into());
+        // SAFETY: the context lives as long as `self`.
+        call(|e| unsafe { ffi::cosmos_domain_share(self.context(), domid, weight, cap, e) })
     }
 
     /// Lets a paused domain run.
@@ -170,6 +194,25 @@ impl Drop for Host {
         // SAFETY: opened by `open`, closed once.
         unsafe { ffi::cosmos_close(self.context()) };
     }
+}
+
+/// Calls with a spec as C has it, which lives as long as the call.
+fn with_spec<T>(spec: &Spec<'_>, body: impl FnOnce(*const ffi::Spec) -> Result<T>) -> Result<T> {
+    let (name, cmdline) = (c_text("name", spec.name)?, c_text("cmdline", spec.cmdline)?);
+    let raw = ffi::Spec {
+        domid: spec.domid.unwrap_or(u32::MAX),
+        kind: match spec.kind {
+            Type::Pv => 0,
+            Type::Pvh => 1,
+        },
+        name: name.as_ptr(),
+        uuid: spec.uuid,
+        image: spec.image.as_ptr().cast(),
+        image_bytes: spec.image.len(),
+        cmdline: or_null(&cmdline),
+        memory_kib: spec.memory_kib,
+    };
+    body(&raw const raw)
 }
 
 fn c_text(key: &str, value: &str) -> Result<CString> {

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::host::escape;
 use crate::store::{Change, Signals, Store};
 
-pub use install::{install, router_state};
+pub use install::{Wish, install, router_state, run};
 pub use request::{Handler, handlers, read, write};
 use slots::Slots;
 
@@ -63,13 +63,21 @@ impl Router<'_> {
         format!("{}/{}/{key}", root(self.domid), self.rid)
     }
 
-    /// A node that the guest reads and cannot change.
+    fn seed_path(&self) -> String {
+        format!("{}/seed", root(self.domid))
+    }
+
+    /// A node of this router that the guest reads and cannot change.
     fn node(&self, key: &str, value: impl Into<Vec<u8>>) -> Change {
+        self.node_at(self.path(key), value)
+    }
+
+    fn node_at(&self, path: String, value: impl Into<Vec<u8>>) -> Change {
         let perms = [
             Perm::new(Access::None, 0),
             Perm::new(Access::Read, self.domid),
         ];
-        Change::write_as(self.path(key), value, &perms)
+        Change::write_as(path, value, &perms)
     }
 }
 

@@ -15,12 +15,13 @@ pub mod sim;
 #[cfg(feature = "xen")]
 mod xen;
 
+use std::fs::File;
+
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 use crate::images::Images;
-use crate::pool::unsupported;
-use crate::spec::{Nic, Uuid, Vif};
+use crate::spec::{Cpu, Nic, Uuid, Vif};
 use crate::steps::Steps;
 use crate::switch::PortFds;
 
@@ -105,7 +106,7 @@ pub trait Host: Send + Sync {
 
     /// Makes a paused domain of the pool this guest's: its name, and its devices.
     fn claim(&self, _domain: &Domain, _steps: &mut Steps) -> Result<()> {
-        Err(unsupported())
+        Err(unsupported("a pool of guests"))
     }
 
     /// Lets a spawned domain run.
@@ -116,6 +117,22 @@ pub trait Host: Send + Sync {
 
     /// Lets a paused domain go on.
     fn unpause(&self, domid: u16) -> Result<()>;
+
+    /// Sets a domain's share of processor time.
+    fn set_cpu(&self, _domid: u16, _cpu: &Cpu) -> Result<()> {
+        Err(unsupported("shares of processor time"))
+    }
+
+    /// Suspends the domain and writes its memory to a file; it is to be stopped then. After an
+    /// error it goes on.
+    fn save(&self, _domain: &Domain, _to: &File) -> Result<()> {
+        Err(unsupported("saving a guest"))
+    }
+
+    /// Makes the domain anew, held, from what `save` wrote.
+    fn restore(&self, _domain: &Domain, _from: &File) -> Result<Instance> {
+        Err(unsupported("restoring a guest"))
+    }
 
     /// Ends the domain and waits until it is gone.
     fn stop(&self, domain: &Domain) -> Result<()>;
@@ -134,4 +151,9 @@ pub trait Host: Send + Sync {
 
     /// Removes a guest's console log.
     fn remove_console(&self, domain: &Domain) -> Result<()>;
+}
+
+fn unsupported(what: &str) -> Error {
+    let message = format!("{what}: guests of this host kind have it not");
+    Error::new(Code::Unsupported, message)
 }

@@ -2,6 +2,8 @@
 //! A host in memory, for unit tests.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
@@ -139,6 +141,22 @@ impl Host for Arc<SimHost> {
     fn unpause(&self, domid: u16) -> Result<()> {
         self.domains.lock().unwrap().insert(domid, Found::Running);
         Ok(())
+    }
+
+    fn save(&self, domain: &Domain, mut to: &File) -> Result<()> {
+        self.faults.call("host.save")?;
+        writeln!(to, "memory of {}", domain.uuid).unwrap();
+        Ok(())
+    }
+
+    fn restore(&self, domain: &Domain, mut from: &File) -> Result<Instance> {
+        let mut memory = String::new();
+        from.read_to_string(&mut memory).unwrap();
+        assert_eq!(memory.trim(), format!("memory of {}", domain.uuid));
+        let domid = domain.domid;
+        self.domains.lock().unwrap().insert(domid, Found::Paused);
+        self.faults.call("host.restore")?;
+        Ok(Instance::Sim { domid })
     }
 
     fn stop(&self, domain: &Domain) -> Result<()> {

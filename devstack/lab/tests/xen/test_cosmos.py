@@ -9,6 +9,7 @@ from clickos_lab.xen import toolstack
 from tests.xen import base
 
 _COUNT = 'Idle -> c :: Counter -> Discard;'
+_SEVEN = 'InfiniteSource(LIMIT 7) -> c :: Counter -> Discard;'
 _WIRE = 'FromDevice(0) -> c :: Counter -> ToDevice(1);\n' \
     'FromDevice(1) -> ToDevice(0);\n'
 #: Answers ARP requests for its address and echo requests.
@@ -130,6 +131,56 @@ class CosmosdTest(base.XenTest):
         self.assertEqual(1, result.status)
         self.assertRegex(result.err, r'bad\.click:1:6: .*Nonesuch')
         self._assert_nothing_left()
+
+    def test_a_second_router(self):
+        self._done(self._create('two', _COUNT))
+        self.addCleanup(self._assert_nothing_left)
+        self.addCleanup(self._done, 'destroy two')
+        self._done('load two /root/two.click --rid 1')
+        self.assertEqual('0', self._done('read two c.count --rid 1').strip())
+        for verb in ('start', 'stop', 'start'):
+            self._done(f'{verb} two --rid 1')
+        self._done('remove two --rid 1')
+        for command in ('read two c.count --rid 1', 'stop two --rid 2'):
+            result = self._cosmos(command)
+            self.assertEqual(1, result.status)
+            self.assertRegex(result.err, 'router [12] is not installed')
+        self.assertEqual('0', self._done('read two c.count').strip())
+
+    def test_saved_and_restored_with_its_counters(self):
+        self._done(self._create('keeps', _SEVEN, '--vif port=k,segment=3'))
+        self.addCleanup(self._assert_nothing_left)
+        self.addCleanup(self._done, 'destroy keeps')
+        self.wait_for(lambda: self._done('read keeps c.count') == '7')
+        self._done('save keeps')
+        self.assertNotIn('running', self._done('list'))
+        self.assertEqual('', self.dom0.check("xl list | awk 'NR > 2'"))
+        toolstack.kill(self.host, 'cosmosd')
+        toolstack.start(self.host, 'cosmosd')
+        self._done('restore keeps')
+        self.assertEqual('7', self._done('read keeps c.count').strip())
+        self._done('stop keeps')
+        self._done('install keeps /root/keeps.click')
+
+    def test_the_doctor(self):
+        healthy = f'doctor --valed {toolstack.FOLDER}/valed.sock'
+        self.assertNotIn('LACKS', self._done(healthy))
+        result = self._cosmos('doctor --valed /nonexistent')
+        self.assertEqual(1, result.status)
+        self.assertIn('start valed', result.out)
+
+    def test_a_file_of_xl(self):
+        self.dom0.put_text(_COUNT, '/root/x.click')
+        self.dom0.put_text(
+            f'name = "x"\ntype = "pvh"\nkernel = "{image.FOLDER}/'
+            f'{image.CLICKOS}"\nmemory = 8\nvcpus = 1\ncpus = "0"\n'
+            'cap = 50\nconfig = "x.click"\n', '/root/x.cfg')
+        made = json.loads(self._done('create /root/x.cfg --timeout 60 '
+                                     '-o json'))
+        self.addCleanup(self._assert_nothing_left)
+        self.addCleanup(self._done, 'destroy x')
+        self.assertRegex(self.dom0.check('xl sched-credit2'),
+                         rf'{made["domid"]} +256 +50')
 
     def _pooled(self):
         return json.loads(self._done('host -o json'))['pooled']

@@ -7,6 +7,8 @@
 mod pump;
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +23,7 @@ use super::{Death, Domain, Found, Host, Instance};
 use crate::config::{XenConfig, XenType};
 use crate::error::{Code, Error, Result};
 use crate::images::{Images, Limits, check_kernel};
-use crate::spec::{Uuid, Vif};
+use crate::spec::{Cpu, Uuid, Vif};
 use crate::steps::Steps;
 use crate::switch::PortFds;
 use pump::Pump;
@@ -102,8 +104,8 @@ impl XenHost {
         Ok(())
     }
 
-    fn build(&self, domain: &Domain, image: &[u8]) -> Result<()> {
-        let spec = xen::Spec {
+    fn spec<'a>(&self, domain: &'a Domain, image: &'a [u8]) -> xen::Spec<'a> {
+        xen::Spec {
             domid: Some(domain.domid.into()),
             name: domain.uuid.as_str(),
             uuid: bytes(&domain.handle),
@@ -111,9 +113,7 @@ impl XenHost {
             image,
             cmdline: "",
             memory_kib: domain.memory_mib * 1024,
-        };
-        let made = self.host.create(&spec).map(drop);
-        made.map_err(failed(&place(domain.domid)))
+        }
     }
 
     fn add_devices(&self, domain: &Domain) -> xen::Result<()> {
@@ -295,7 +295,9 @@ impl Host for XenHost {
     fn spawn(&self, domain: &Domain, _ports: Vec<PortFds>, steps: &mut Steps) -> Result<Instance> {
         let image = self.image(&domain.image_sha256)?;
         steps.end("image");
-        self.build(domain, &image)?;
+        self.host
+            .create(&self.spec(domain, &image))
+            .map_err(failed(&place(domain.domid)))?;
         steps.end("domain");
         self.add_devices(domain)
             .map_err(failed(&place(domain.domid)))?;
@@ -328,6 +330,45 @@ impl Host for XenHost {
 
     fn unpause(&self, domid: u16) -> Result<()> {
         self.start(domid)
+    }
+
+    fn set_cpu(&self, domid: u16, cpu: &Cpu) -> Result<()> {
+        let cpus = self.host.host_info().map_err(failed("host"))?.cpus;
+        if cpu.pin.is_some_and(|pin| u32::from(pin) >= cpus) {
+            let last = cpus.saturating_sub(1);
+            return Err(Error::bad_request(format!(
+                "cpu: pin: expected 0 to {last}"
+            )));
+        }
+        let set = self.host.pin(domid.into(), cpu.pin);
+        set.and_then(|()| self.host.share(domid.into(), cpu.weight, cpu.cap_percent))
+            .map_err(failed(&place(domid)))
+    }
+
+    fn save(&self, domain: &Domain, to: &File) -> Result<()> {
+        let domid = domain.domid;
+        if self.kind == xen::Type::Pv {
+            let message = "saving a guest: only guests of type pvh can be saved";
+            return Err(Error::new(Code::Unsupported, message));
+        }
+        // Its shutdown is no death.
+        let known = lock(&self.domains).remove(&domid);
+        let saved = self.host.save(domid.into(), to.as_fd());
+        saved.map_err(failed(&place(domid))).inspect_err(|_| {
+            self.host
+                .resume(domid.into())
+                .unwrap_or_else(|e| warn!("{}: {e}", place(domid)));
+            lock(&self.domains).extend(known.map(|uuid| (domid, uuid)));
+        })
+    }
+
+    fn restore(&self, domain: &Domain, from: &File) -> Result<Instance> {
+        let spec = self.spec(domain, &[]);
+        let made = self.host.restore(&spec, from.as_fd()).map(drop);
+        made.and_then(|()| self.add_devices(domain))
+            .map_err(failed(&place(domain.domid)))?;
+        self.attend(domain.domid, &domain.handle)?;
+        Ok(Instance::Xen)
     }
 
     fn stop(&self, domain: &Domain) -> Result<()> {

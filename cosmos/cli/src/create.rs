@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The command `create`: flags, a guest file and what is chosen become one request.
+
+use std::io::Read;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::commands::{Result, Session, failed, usage};
+use crate::guestfile::{self, GuestFile};
+use crate::image::Image;
+use crate::output::{fields, text};
+use crate::{Create, vif};
+
+/// Memory of a guest that says nothing about it, in MiB.
+const DEFAULT_MEMORY_MIB: u32 = 8;
+
+impl Session<'_> {
+    pub fn create(&self, args: &Create) -> Result<()> {
+        let file = match &args.file {
+            Some(path) => guestfile::load(path).map_err(usage)?,
+            None => GuestFile::default(),
+        };
+        let cpu = file.cpu().map_err(usage)?;
+        let request = self.creation(args, file)?;
+        let answer = self.call_for("create", request.clone(), args.timeout.timeout)?;
+        if let Some(cpu) = cpu {
+            self.share(&request["uuid"], cpu)?;
+        }
+        let created = json!({
+            "uuid": request["uuid"], "domid": answer["domid"], "steps_ms": answer["steps_ms"],
+        });
+        self.print(&created, || fields(&created))
+    }
+
+    /// After a creation: the share of processor time a guest file asks for.
+    fn share(&self, uuid: &Value, cpu: Value) -> Result<()> {
+        let set = self.call("cpu", json!({"uuid": uuid, "cpu": cpu}));
+        set.map(drop).inspect_err(|_| {
+            // The first error is told; a guest that is not as asked for is none.
+            let _ = self.call("destroy", json!({"uuid": uuid}));
+        })
+    }
+
+    /// The arguments of `create`: the flags', then the file's, then the defaults.
+    fn creation(&self, args: &Create, file: GuestFile) -> Result<Value> {
+        let uuid = match args.uuid.clone().or(file.uuid) {
+            Some(uuid) => uuid.to_lowercase(),
+            None => random_uuid()?,
+        };
+        let config = args.config.clone().or(file.config);
+        let config = config
+            .ok_or_else(|| usage("create: --config, or config in a guest file, is missing"))?;
+        let vifs = if args.vifs.is_empty() {
+            &file.vif
+        } else {
+            &args.vifs
+        };
+        let vifs = vif::parse_all(vifs, &uuid).map_err(usage)?;
+        let mut writes = file.write;
+        for write in &args.writes {
+            let (name, value) = write
+                .split_once('=')
+                .ok_or_else(|| usage(format!("--write {write:?}: expected HANDLER=VALUE")))?;
+            writes.push((name.to_owned(), value.to_owned()));
+        }
+        let image_sha256 = match args.image.as_ref().or(file.image.as_ref()) {
+            Some(path) if args.image_sha256.is_none() => self.give(path)?,
+            _ => self.named_image(args.image_sha256.clone().or(file.image_sha256))?,
+        };
+        Ok(json!({
+            "uuid": uuid,
+            "name": args.name.clone().or(file.name).unwrap_or_else(|| stem(&config)),
+            "image_sha256": image_sha256,
+            "memory_mib": args.memory.or(file.memory).unwrap_or(DEFAULT_MEMORY_MIB),
+            "vifs": vifs.ports,
+            "nics": vifs.nics,
+            "config": read_text(&config)?,
+            "config_name": file_name(&config),
+            "writes": writes,
+            "timeout_ms": args.timeout.timeout * 1000,
+        }))
+    }
+
+    /// The image's checksum, or that of the installed one.
+    fn named_image(&self, sha256: Option<String>) -> Result<String> {
+        if let Some(sha256) = sha256 {
+            return Ok(sha256);
+        }
+        match &self.call("host", json!({}))?["engine_sha256"] {
+            Value::Null => Err(usage(
+                "create: no image is installed on this host; name one with --image",
+            )),
+            installed => Ok(text(installed)),
+        }
+    }
+
+    /// Gives the host an image, unless it has it; returns its checksum.
+    pub fn give(&self, path: &Path) -> Result<String> {
+        let image = Image::load(path).map_err(usage)?;
+        for piece in image.pieces() {
+            if self.call("image-add", piece)?["complete"] == json!(true) {
+                return Ok(image.sha256.clone());
+            }
+        }
+        Err(failed("the host did not take the whole image"))
+    }
+}
+
+pub fn read_text(path: &Path) -> Result<String> {
+    let mut text = String::new();
+    let read = match path.to_str() {
+        Some("-") => std::io::stdin().read_to_string(&mut text),
+        _ => std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text)),
+    };
+    read.map(|_| text)
+        .map_err(|e| usage(format!("{}: {e}", path.display())))
+}
+
+/// The name that errors in the configuration are told with.
+pub fn file_name(path: &Path) -> String {
+    match path.to_str() {
+        Some("-") => "stdin".into(),
+        _ => path
+            .file_name()
+            .map_or("config".into(), |name| name.to_string_lossy().into_owned()),
+    }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .map_or("guest".into(), |stem| stem.to_string_lossy().into_owned())
+}
+
+fn random_uuid() -> Result<String> {
+    let path = "/proc/sys/kernel/random/uuid";
+    let uuid = std::fs::read_to_string(path).map_err(|e| failed(format!("{path}: {e}")))?;
+    Ok(uuid.trim().to_owned())
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a host lacks to run guests: one line a check, each with what to do.
+
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    pub name: String,
+    /// What is wrong, and what to do; nothing if it is fine.
+    pub advice: Option<String>,
+}
+
+impl Check {
+    pub fn new(name: impl Into<String>, good: bool, advice: &str) -> Self {
+        Self {
+            name: name.into(),
+            advice: (!good).then(|| advice.to_owned()),
+        }
+    }
+
+    pub fn json(&self) -> Value {
+        json!({"check": self.name, "ok": self.advice.is_none(), "advice": self.advice})
+    }
+
+    pub fn row(&self) -> Vec<String> {
+        let mark = if self.advice.is_none() { "ok" } else { "LACKS" };
+        let advice = self.advice.clone().unwrap_or_default();
+        vec![mark.into(), self.name.clone(), advice]
+    }
+}
+
+/// A machine, as its files show it.
+pub struct Machine {
+    root: PathBuf,
+}
+
+impl Machine {
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.root.join(path).exists()
+    }
+
+    fn says(&self, path: &str, words: &str) -> bool {
+        let text = std::fs::read_to_string(self.root.join(path));
+        text.is_ok_and(|text| text.contains(words))
+    }
+
+    /// What a host of Xen has to have, below its daemons.
+    pub fn xen(&self) -> Vec<Check> {
+        let mut checks = vec![Check::new(
+            "this is dom0",
+            self.says("proc/xen/capabilities", "control_d"),
+            "boot Xen with this system as dom0, and mount xenfs on /proc/xen",
+        )];
+        for device in ["privcmd", "evtchn", "gntdev"] {
+            let advice = format!("modprobe xen-{device}");
+            let found = self.has(&format!("dev/xen/{device}"));
+            checks.push(Check::new(format!("/dev/xen/{device}"), found, &advice));
+        }
+        checks.push(self.running(
+            "xenstored",
+            "the Xen store; start it: systemctl start xenstored",
+        ));
+        checks.push(self.running("xenconsoled", "consoles of guests; start it: xenconsoled"));
+        checks.push(Check::new(
+            "xen-netback (vifs on bridges)",
+            self.has("sys/module/xen_netback"),
+            "modprobe xen-netback; not needed if all vifs are on the switch",
+        ));
+        checks
+    }
+
+    fn running(&self, program: &str, advice: &str) -> Check {
+        let processes = std::fs::read_dir(self.root.join("proc"));
+        let mut names = processes
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| std::fs::read_to_string(entry.path().join("comm")).ok());
+        Check::new(program, names.any(|name| name.trim() == program), advice)
+    }
+}
+
+/// Whether somebody listens at a socket.
+pub fn listening(name: &str, socket: &Path) -> Check {
+    let advice = format!("start {name}; nobody listens at {}", socket.display());
+    Check::new(name, UnixStream::connect(socket).is_ok(), &advice)
+}
+
+/// What the daemon says of its host.
+pub fn host(host: &Value, images: usize) -> Vec<Check> {
+    let number = |key: &str| host[key].as_u64().unwrap_or(0);
+    let free_mib = number("memory_mib").saturating_sub(number("memory_used_mib"));
+    vec![
+        Check::new(
+            "an image to run",
+            host["engine_sha256"].is_string() || images > 0,
+            "give one with: cosmos image-add FILE",
+        ),
+        Check::new(
+            "memory for a guest of 8 MiB",
+            free_mib >= 8,
+            "destroy guests, or raise memory_mib in cosmosd's configuration",
+        ),
+        Check::new(
+            "room for one more guest",
+            number("guests") < number("max_guests"),
+            "destroy guests, or raise max_guests in cosmosd's configuration",
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lacking(checks: &[Check]) -> Vec<&str> {
+        let bad = checks.iter().filter(|check| check.advice.is_some());
+        bad.map(|check| check.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_machine_without_xen_lacks_all_of_it() {
+        let root = tempfile::tempdir().unwrap();
+        let checks = Machine::new(root.path()).xen();
+        assert_eq!(lacking(&checks).len(), checks.len());
+    }
+
+    #[test]
+    fn what_is_there_is_seen() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("proc/xen/capabilities", "control_d\n");
+        put("dev/xen/privcmd", "");
+        put("dev/xen/evtchn", "");
+        put("dev/xen/gntdev", "");
+        put("proc/7/comm", "xenstored\n");
+        put("sys/module/xen_netback/x", "");
+        let checks = Machine::new(root.path()).xen();
+        assert_eq!(lacking(&checks), ["xenconsoled"]);
+    }
+
+    #[test]
+    fn a_full_host_is_told() {
+        let empty = json!({"memory_mib": 64, "memory_used_mib": 0, "guests": 0, "max_guests": 4,
+                           "engine_sha256": "e5"});
+        assert!(lacking(&host(&empty, 0)).is_empty());
+        let full = json!({"memory_mib": 64, "memory_used_mib": 60, "guests": 4, "max_guests": 4,
+                          "engine_sha256": null});
+        assert_eq!(lacking(&host(&full, 0)).len(), 3);
+        assert_eq!(lacking(&host(&full, 1)).len(), 2);
+    }
+
+    #[test]
+    fn a_socket_without_a_daemon_is_told() {
+        let check = listening("valed", Path::new("/nonexistent/valed.sock"));
+        assert!(check.advice.unwrap().contains("start valed"));
+    }
+}

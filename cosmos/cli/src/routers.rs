@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Commands about a guest's routers: installed, halted, let run again, removed.
+
+use serde_json::{Value, json};
+
+use crate::commands::{Result, Session};
+use crate::create::{file_name, read_text};
+use crate::output::fields;
+use crate::{Install, OfRouter};
+
+impl Session<'_> {
+    pub fn install(&self, args: &Install) -> Result<()> {
+        self.put_router(args, false)
+    }
+
+    /// Installs without running.
+    pub fn load(&self, args: &Install) -> Result<()> {
+        self.put_router(args, true)
+    }
+
+    fn put_router(&self, args: &Install, halted: bool) -> Result<()> {
+        let request = json!({
+            "uuid": self.resolve(&args.guest)?, "rid": args.router.rid, "halted": halted,
+            "config": read_text(&args.config)?, "config_name": file_name(&args.config),
+            "timeout_ms": args.timeout.timeout * 1000,
+        });
+        self.print_install(request, args.timeout.timeout)
+    }
+
+    /// An empty configuration removes a router.
+    pub fn remove_router(&self, args: &OfRouter) -> Result<()> {
+        let request = json!({
+            "uuid": self.resolve(&args.guest)?, "rid": args.router.rid,
+            "config": "", "config_name": "none", "timeout_ms": args.timeout.timeout * 1000,
+        });
+        self.print_install(request, args.timeout.timeout)
+    }
+
+    fn print_install(&self, request: Value, seconds: u64) -> Result<()> {
+        let answer = self.call_for("router-install", request, seconds)?;
+        self.print(&answer, || fields(&answer))
+    }
+
+    pub fn run_router(&self, args: &OfRouter, run: bool) -> Result<()> {
+        let request = json!({
+            "uuid": self.resolve(&args.guest)?, "rid": args.router.rid, "run": run,
+            "timeout_ms": args.timeout.timeout * 1000,
+        });
+        self.call_for("router-run", request, args.timeout.timeout)
+            .map(drop)
+    }
+}

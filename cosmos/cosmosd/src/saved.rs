@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Guests whose memory lies in a file: saved, and restored with all they knew.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use log::{info, warn};
+
+use crate::create::Made;
+use crate::error::{Code, Error, Result};
+use crate::guest::{Guest, State};
+use crate::record::{Phase, make_private_dir, remove_file};
+use crate::spec::Uuid;
+use crate::steps::Steps;
+use crate::toolstack::Toolstack;
+
+/// The directory of saved guests' memory.
+pub struct Saved {
+    dir: PathBuf,
+}
+
+impl Saved {
+    pub fn open(state_dir: &Path) -> Result<Self> {
+        let dir = state_dir.join("saved");
+        make_private_dir(&dir)?;
+        Ok(Self { dir })
+    }
+
+    fn create(&self, uuid: &Uuid) -> Result<File> {
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        at(&self.path(uuid), |path| options.open(path))
+    }
+
+    fn read(&self, uuid: &Uuid) -> Result<File> {
+        at(&self.path(uuid), |path| File::open(path))
+    }
+
+    /// Removes a guest's memory; none is no error.
+    pub fn remove(&self, uuid: &Uuid) -> Result<()> {
+        at(&self.path(uuid), remove_file)
+    }
+
+    /// Removes what belongs to no saved guest: a save was cut short.
+    pub fn sweep(&self, is_saved: impl Fn(&str) -> bool) -> Result<()> {
+        let entries = at(&self.dir, |dir| fs::read_dir(dir))?;
+        for entry in entries {
+            let path = at(&self.dir, |_| entry)?.path();
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            if !is_saved(&stem) {
+                at(&path, remove_file)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn path(&self, uuid: &Uuid) -> PathBuf {
+        self.dir.join(format!("{uuid}.memory"))
+    }
+}
+
+fn at<T>(path: &Path, body: impl FnOnce(&Path) -> io::Result<T>) -> Result<T> {
+    body(path).map_err(|e| Error::internal(path.display(), e))
+}
+
+impl Toolstack {
+    /// Writes a running guest's memory to a file and ends its domain; it stays listed as `saved`.
+    pub fn save(&self, uuid: &Uuid) -> Result<()> {
+        let guest = self.table.get(uuid)?;
+        let _owner = guest.own();
+        match guest.state() {
+            State::Saved => return Ok(()),
+            _ => guest.check_answers()?,
+        }
+        self.write_memory(&guest).inspect_err(|_| {
+            // It goes on; what was written is of no use.
+            self.saved
+                .remove(uuid)
+                .unwrap_or_else(|e| warn!("guest {uuid}: {e}"));
+        })?;
+        self.records.save(&guest.record(Phase::Saved))?;
+        guest.set_state(State::Saved, "");
+        self.watchers.remove(guest.domain.domid);
+        self.undo(&guest, &Made::all(&guest))?;
+        info!("guest {uuid} saved");
+        Ok(())
+    }
+
+    fn write_memory(&self, guest: &Guest) -> Result<()> {
+        let file = self.saved.create(&guest.domain.uuid)?;
+        self.host.save(&guest.domain, &file)?;
+        file.sync_all()
+            .map_err(|e| Error::internal(format!("guest {}", guest.domain.uuid), e))
+    }
+
+    /// Makes a saved guest run again, as it was.
+    pub fn restore(&self, uuid: &Uuid) -> Result<Steps> {
+        let saved = self.table.get(uuid)?;
+        let _owner = saved.own();
+        if saved.state() != State::Saved {
+            let message = format!("guest {uuid} is not saved");
+            return Err(Error::new(Code::Exists, message));
+        }
+        let guest = self.readmit(&saved)?;
+        let _new_owner = guest.own();
+        let (mut made, mut steps) = (Made::default(), Steps::begin());
+        match self.rebuild(&guest, &mut made, &mut steps) {
+            Ok(()) => {
+                guest.set_state(State::Running, "");
+                info!("guest {uuid} restored in {:.1} ms", steps.total_ms());
+                Ok(steps)
+            }
+            Err(cause) => {
+                self.give_back(&saved, &guest, &made);
+                Err(cause)
+            }
+        }
+    }
+
+    /// The pool makes room for a guest that had some before.
+    fn readmit(&self, saved: &Guest) -> Result<Arc<Guest>> {
+        loop {
+            match self.table.readmit(saved, saved.created_s) {
+                Err(e) if e.code == Code::NoMemory && self.make_room() => {}
+                admitted => return admitted,
+            }
+        }
+    }
+
+    /// After a failed restore it is as before, or something of it is left.
+    fn give_back(&self, saved: &Arc<Guest>, guest: &Guest, made: &Made) {
+        self.watchers.remove(guest.domain.domid);
+        match self.undo(guest, made) {
+            Ok(()) => self.table.restore(Arc::clone(saved)),
+            Err(left) => guest.set_state(State::Error, left.message),
+        }
+    }
+
+    /// Until all is done the record says that it is saved: a crash costs nothing.
+    fn rebuild(&self, guest: &Arc<Guest>, made: &mut Made, steps: &mut Steps) -> Result<()> {
+        let (domain, uuid) = (&guest.domain, &guest.domain.uuid);
+        self.check_ports(&domain.vifs)?;
+        self.watchers
+            .insert(domain.domid, Arc::clone(&guest.signals));
+        made.prepared = true;
+        self.add_ports(domain, made)?;
+        steps.end("switch port");
+        made.spawned = true;
+        let instance = self.host.restore(domain, &self.saved.read(uuid)?)?;
+        guest.set_instance(instance);
+        steps.end("domain");
+        self.host.start(domain.domid)?;
+        let mut vifs = domain.vifs.iter();
+        vifs.try_for_each(|vif| self.switch.set_link(vif, true))?;
+        steps.end("start");
+        self.records.save(&guest.record(Phase::Complete))?;
+        self.saved.remove(uuid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, spec, uuid};
+    use std::time::Duration;
+
+    fn saved() -> World {
+        let world = World::new();
+        world.toolstack.create(&spec(1)).unwrap();
+        world.toolstack.save(&uuid(1)).unwrap();
+        world
+    }
+
+    fn state(world: &World) -> serde_json::Value {
+        world.toolstack.info(&uuid(1)).unwrap()["state"].clone()
+    }
+
+    #[test]
+    fn a_guest_is_saved_and_restored() {
+        let world = saved();
+        assert_eq!(state(&world), "saved");
+        assert!(world.switch.ports().is_empty());
+        assert_eq!(world.toolstack.table.memory_used_mib(), 0);
+        world.toolstack.save(&uuid(1)).unwrap();
+        let read = world
+            .toolstack
+            .read(&uuid(1), 0, "fw.config", Duration::ZERO);
+        assert!(read.unwrap_err().message.contains("is saved"));
+        world.toolstack.restore(&uuid(1)).unwrap();
+        assert_eq!(state(&world), "running");
+        assert!(world.switch.all_up());
+        assert_eq!(
+            world.toolstack.restore(&uuid(1)).err().unwrap().code,
+            Code::Exists
+        );
+        world.toolstack.destroy(&uuid(1)).unwrap();
+        assert_eq!(world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_saved_guest_survives_a_restart_and_is_destroyed() {
+        let world = saved().restart();
+        assert_eq!(state(&world), "saved");
+        world.toolstack.restore(&uuid(1)).unwrap();
+        world.toolstack.save(&uuid(1)).unwrap();
+        world.toolstack.destroy(&uuid(1)).unwrap();
+        assert_eq!(world.remains(), Vec::<String>::new());
+        let left = fs::read_dir(world.dir.path().join("saved")).unwrap();
+        assert_eq!(left.count(), 0);
+    }
+
+    #[test]
+    fn a_failed_save_leaves_the_guest_running() {
+        let world = World::new();
+        world.toolstack.create(&spec(1)).unwrap();
+        world.faults.fail("host.save");
+        world.toolstack.save(&uuid(1)).unwrap_err();
+        assert_eq!(state(&world), "running");
+        let left = fs::read_dir(world.dir.path().join("saved")).unwrap();
+        assert_eq!(left.count(), 0);
+    }
+
+    #[test]
+    fn a_failed_restore_keeps_what_was_saved() {
+        for step in ["host.restore", "host.start", "switch.set_link vale0:g1-1"] {
+            let world = saved();
+            world.faults.fail(step);
+            let error = world.toolstack.restore(&uuid(1)).err().unwrap();
+            assert!(error.message.contains("injected"), "{step}: {error}");
+            assert_eq!(state(&world), "saved");
+            assert!(world.switch.ports().is_empty(), "{step}");
+            world.faults.mend();
+            world.toolstack.restore(&uuid(1)).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_restored_guest_needs_room() {
+        let world = saved();
+        let mut large = spec(2);
+        large.memory_mib = 60;
+        world.toolstack.create(&large).unwrap();
+        let error = world.toolstack.restore(&uuid(1)).err().unwrap();
+        assert_eq!(error.code, Code::NoMemory);
+        assert_eq!(state(&world), "saved");
+    }
+}
