@@ -21,6 +21,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ELEMENTS = ROOT / 'clickos-image/crates/click-elements/src/elements'
 TARGET = 'x86_64-unknown-linux-gnu'
 PROGRAMS = ('clickos', 'pkt-gen')
+#: Built only when named: the conformance corpus as a guest, and one that does
+#: nothing, for measuring.
+TESTS = ('conformance', 'empty')
 PARTS = {
     'language': ('click_lang',),
     'engine': ('click_core', 'click_packet', 'click_wire'),
@@ -50,9 +53,10 @@ def parse_arguments():
     parser.add_argument('--groups', help='groups of elements, commas between')
     parser.add_argument('--quiet', action='store_true', help='no sizes')
     parser.add_argument('programs', nargs='*', metavar='PROGRAM',
-                        help=f'of {", ".join(PROGRAMS)}; all if none given')
+                        help=f'{", ".join(PROGRAMS)} (if none is named), '
+                             f'{", ".join(TESTS)}')
     args = parser.parse_args()
-    check_names(parser, 'program', args.programs, PROGRAMS)
+    check_names(parser, 'program', args.programs, PROGRAMS + TESTS)
     groups = [group.name for group in ELEMENTS.iterdir()]
     asked = args.groups.split(',') if args.groups else []
     check_names(parser, 'group', asked, groups)
@@ -74,8 +78,9 @@ def build(program, args):
     if args.groups:
         env['CLICKOS_GROUPS'] = args.groups
     run('cargo', 'build', '--quiet', '--locked', '-p', 'clickos-guest',
-        '--features', 'guest', '--bin', program, '--profile', 'guest',
-        '--target', TARGET, cwd=ROOT, env=env)
+        '--features', 'corpus' if program == 'conformance' else 'guest',
+        '--bin', program, '--profile', 'guest', '--target', TARGET,
+        cwd=ROOT, env=env)
     target_dir = os.environ.get('CARGO_TARGET_DIR', ROOT / 'target')
     return pathlib.Path(target_dir) / TARGET / 'guest' / program
 

@@ -5,5 +5,7 @@
 extern crate alloc;
 
 pub mod domain;
+#[cfg(feature = "corpus")]
+pub mod files;
 pub mod generator;
 pub mod vifs;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Lines for the console. Nobody waits for it: what the ring does not take is kept, up to a limit.
+use crate::clock::deadline_ns;
 use alloc::collections::VecDeque;
 use alloc::format;
 use core::cell::RefCell;
+use xen_sys::events::wait;
 
 /// Bytes kept for when the ring has room again.
 const BACKLOG: usize = 16 << 10;
+/// The longest wait for the console.
+const FLUSH_MS: u32 = 5000;
 
 #[derive(Debug, Default)]
 struct State {
@@ -34,6 +38,17 @@ impl Console {
         }
         state.say(text);
         state.pump();
+    }
+
+    /// Waits until everything is in the ring, but not for ever.
+    pub fn flush(&self) {
+        for _ in 0..FLUSH_MS {
+            self.pump();
+            if self.state.borrow().backlog.is_empty() {
+                return;
+            }
+            wait(&[], Some(deadline_ns(1_000_000)));
+        }
     }
 
     /// Moves what is kept into the ring; to be called now and then.

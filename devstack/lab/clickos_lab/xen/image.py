@@ -34,12 +34,16 @@ def folder(state):
     return state.root / 'image'
 
 
-def build(state):
-    """Build the images, if their sources changed; return their sizes."""
+def build(state, programs=()):
+    """Build the images, if their sources changed; return their sizes.
+
+    :param programs: instead of those that users need
+    """
     log = state.log / 'image.log'
     with say.step('guest images'):
         log.unlink(missing_ok=True)
-        shell.run([sys.executable, _PROGRAM, '--out', folder(state)], log,
+        shell.run([sys.executable, _PROGRAM, '--out', folder(state),
+                   *programs], log,
                   env=rust.environment(state), timeout_s=2400)
     return log.read_text()
 

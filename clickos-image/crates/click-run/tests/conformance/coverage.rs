@@ -3,7 +3,7 @@
 use click_core::Entry;
 use click_core::class::ArgKind;
 
-use crate::case::Case;
+use click_conformance::Case;
 
 /// Sections of an element's documentation.
 const SECTIONS: [&str; 4] = ["# Synopsis", "# Ports", "# Handlers", "# Example"];

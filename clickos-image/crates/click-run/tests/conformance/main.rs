@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Runs the conformance corpus with batches of 1 and of 32 packets, and checks that it covers the registry.
 #![allow(clippy::unwrap_used, reason = "a test")]
-mod bench;
-mod case;
 mod coverage;
-mod packet;
+mod folder;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use case::Case;
+use click_conformance::{Case, Place, run};
+use folder::Folder;
 
 /// The corpus.
 fn corpus() -> Vec<Case> {
@@ -24,7 +24,14 @@ fn corpus() -> Vec<Case> {
     files.retain(|p| p.extension().is_some_and(|e| e == "clicktest"));
     files.sort();
     assert!(!files.is_empty(), "no cases under {}", root.display());
-    files.iter().map(|file| Case::load(file)).collect()
+    files.iter().map(|file| load(file)).collect()
+}
+
+fn load(file: &Path) -> Case {
+    let group = file.parent().and_then(Path::file_name).unwrap();
+    let stem = file.file_stem().unwrap();
+    let name = format!("{}/{}", group.to_string_lossy(), stem.to_string_lossy());
+    Case::parse(&name, &std::fs::read_to_string(file).unwrap())
 }
 
 #[test]
@@ -33,7 +40,8 @@ fn every_case_passes_with_every_batch_size() {
     let cases = corpus();
     for case in &cases {
         for batch in [1, 32] {
-            if let Err(message) = bench::run(case, batch) {
+            let place: Rc<dyn Place> = Rc::new(Folder::new());
+            if let Err(message) = run(case, &click_elements::registry(), batch, &place) {
                 failures.push(format!("{} (batch {batch}): {message}", case.name));
             }
         }

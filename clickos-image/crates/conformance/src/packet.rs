@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packets from text: `ether DST SRC / ip SRC DST ttl 9 / udp 1 53 / text hello`.
-use std::net::Ipv4Addr;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
 
 use click_wire::{arp, ether, icmp, ipv4, tcp, udp};
 
@@ -69,7 +73,7 @@ fn option<T: TryFrom<u64>>(words: &[&str], name: &str, default: T) -> Result<T, 
 
 fn hex(text: &str) -> Result<Vec<u8>, String> {
     let digits: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let byte = |pair: &[u8]| u8::from_str_radix(core::str::from_utf8(pair).ok()?, 16).ok();
     digits
         .chunks(2)
         .map(byte)

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One run of a case.
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::rc::Rc;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::cell::RefCell;
 
 use click_core::{
-    ConfigError, ControlSocket, Device, Environment, Host, Limits, MemoryDevice, Progress, Router,
+    ConfigError, ControlSocket, Device, Environment, Host, Limits, MemoryDevice, Progress,
+    Registry, Router,
 };
-
-use click_run::control::Listeners;
-use click_run::signals::kill;
 
 use crate::case::{Case, Step};
 use crate::packet;
@@ -22,57 +21,44 @@ const START_NS: u64 = 1_000_000 * 1_000_000_000;
 /// A case that has not come to rest by then never will.
 const MAX_SLICES: usize = 10_000;
 
-struct Bench {
+struct Bench<'a> {
     router: Router,
     devices: Vec<Rc<RefCell<MemoryDevice>>>,
     console: Rc<RefCell<Vec<String>>>,
     now: u64,
-    folder: Folder,
+    place: Rc<dyn Place>,
+    registry: &'a Registry,
 }
 
-/// A folder that goes with the run.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!(
-            "clicktest-{}-{}",
-            std::process::id(),
-            NEXT.fetch_add(1, Ordering::Relaxed)
-        );
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// Where a case runs: its files and what else it reaches of an operating system.
+pub trait Place: Host {
+    /// The folder that `$DIR` in a case stands for.
+    fn folder(&self) -> String;
 }
 
 /// Runs a case with batches of at most `batch` packets.
-pub fn run(case: &Case, batch: usize) -> Result<(), String> {
-    let folder = Folder::new();
+///
+/// # Errors
+/// What is not as the case expects.
+pub fn run(
+    case: &Case,
+    registry: &Registry,
+    batch: usize,
+    place: &Rc<dyn Place>,
+) -> Result<(), String> {
+    let folder = place.folder();
     for step in case.steps.iter().filter(|s| s.arg(0) == "file") {
-        std::fs::write(
-            folder.0.join(step.arg(1)),
-            packet::build(&format!("hex {}", step.text()))?,
-        )
-        .unwrap();
+        let bytes = packet::build(&format!("hex {}", step.text()))?;
+        place.write_file(&format!("{folder}/{}", step.arg(1)), false, &bytes)?;
     }
     let console = Rc::new(RefCell::new(Vec::new()));
     let devices: Vec<_> = (1..=DEVICES)
         .map(|n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n]))))
         .collect();
-    let built = build(
-        &in_folder(&case.config, &folder.0),
-        &devices,
-        &console,
-        batch,
-    );
+    let host = TestHost(Rc::clone(&console), Rc::clone(place));
+    let environment = environment(&devices, host, batch);
+    let config = expand(&case.config, &**place);
+    let built = Router::build("t", &config, registry, environment, START_NS);
     let expected = case.steps.iter().find(|s| s.arg(0) == "error");
     let router = match (built, expected) {
         (Ok(router), None) => router,
@@ -87,7 +73,8 @@ pub fn run(case: &Case, batch: usize) -> Result<(), String> {
         devices,
         console,
         now: START_NS,
-        folder,
+        place: Rc::clone(place),
+        registry,
     };
     bench.settle()?;
     case.steps.iter().try_for_each(|step| {
@@ -97,9 +84,8 @@ pub fn run(case: &Case, batch: usize) -> Result<(), String> {
     })
 }
 
-/// Standard output is the console; files, sockets and processes are real, and files in the case's
-/// folder if it says so.
-struct TestHost(Rc<RefCell<Vec<String>>>, RefCell<Listeners>);
+/// Standard output is the console; everything else is the place's.
+struct TestHost(Rc<RefCell<Vec<String>>>, Rc<dyn Place>);
 
 impl Host for TestHost {
     fn print(&self, text: &str) {
@@ -107,64 +93,46 @@ impl Host for TestHost {
     }
 
     fn listen(&self, socket: &ControlSocket) -> Result<String, String> {
-        self.1.borrow_mut().listen(socket)
+        self.1.listen(socket)
     }
 
     fn kill(&self, signal: &str, process: &str) -> Result<(), String> {
-        kill(signal, process)
+        self.1.kill(signal, process)
     }
 
     fn process(&self) -> u32 {
-        std::process::id()
+        self.1.process()
     }
 
     fn read_file(&self, path: &str) -> Result<Vec<u8>, String> {
-        std::fs::read(path).map_err(|e| e.to_string())
+        self.1.read_file(path)
     }
 
     fn write_file(&self, path: &str, append: bool, data: &[u8]) -> Result<(), String> {
-        let old = if append {
-            self.read_file(path).unwrap_or_default()
-        } else {
-            Vec::new()
-        };
-        std::fs::write(path, [&old, data].concat()).map_err(|e| e.to_string())
+        self.1.write_file(path, append, data)
     }
 }
 
-fn in_folder(config: &str, folder: &Path) -> String {
-    let pid = std::process::id().to_string();
-    let config = config.replace("$PID", &pid);
-    config.replace("$DIR", &folder.display().to_string())
+fn expand(text: &str, place: &dyn Place) -> String {
+    let text = text.replace("$PID", &place.process().to_string());
+    text.replace("$DIR", &place.folder())
 }
 
-fn build(
-    config: &str,
-    devices: &[Rc<RefCell<MemoryDevice>>],
-    console: &Rc<RefCell<Vec<String>>>,
-    batch: usize,
-) -> Result<Router, Vec<ConfigError>> {
+fn environment(devices: &[Rc<RefCell<MemoryDevice>>], host: TestHost, batch: usize) -> Environment {
     let dynamic = |d: &Rc<RefCell<MemoryDevice>>| -> Rc<RefCell<dyn Device>> { d.clone() };
-    let lines = Rc::clone(console);
-    let environment = Environment {
+    let lines = Rc::clone(&host.0);
+    Environment {
         devices: (0..)
             .zip(devices.iter().map(dynamic))
             .collect::<BTreeMap<_, _>>(),
-        console: Rc::new(move |line| lines.borrow_mut().push(line.to_string())),
-        host: Some(Rc::new(TestHost(Rc::clone(console), RefCell::default()))),
+        console: Rc::new(move |line: &str| lines.borrow_mut().push(line.to_string())),
+        host: Some(Rc::new(host)),
         limits: Limits {
             batch,
             ..Limits::default()
         },
         ..Environment::new()
-    };
-    Router::build(
-        "t",
-        config,
-        &click_elements::registry(),
-        environment,
-        START_NS,
-    )
+    }
 }
 
 fn texts(errors: &[ConfigError]) -> Vec<String> {
@@ -200,7 +168,11 @@ fn compare(got: &[String], want: &[String]) -> Result<(), String> {
     }
 }
 
-impl Bench {
+impl Bench<'_> {
+    fn expand(&self, text: &str) -> String {
+        expand(text, &*self.place)
+    }
+
     /// Runs until there is nothing left to do at this time.
     fn settle(&mut self) -> Result<(), String> {
         let busy = |progress| progress == Progress::Worked;
@@ -229,7 +201,7 @@ impl Bench {
                 self.settle()
             }
             "output" => {
-                let got = std::mem::take(&mut self.device(step)?.borrow_mut().output);
+                let got = core::mem::take(&mut self.device(step)?.borrow_mut().output);
                 let want: Vec<_> = step
                     .lines
                     .iter()
@@ -243,20 +215,18 @@ impl Bench {
             "read" => {
                 let value = self.router.read_handler(
                     step.arg(1),
-                    &in_folder(&step.words[2..].join(" "), &self.folder.0),
+                    &self.expand(&step.words[2..].join(" ")),
                     self.now,
                 );
-                let value = String::from_utf8(value.map_err(|e| e.to_string())?).unwrap();
+                let value = String::from_utf8(value.map_err(|e| e.to_string())?)
+                    .map_err(|e| e.to_string())?;
                 let lines = |s: &str| {
                     s.trim()
                         .lines()
                         .map(|l| l.trim_end().to_string())
                         .collect::<Vec<_>>()
                 };
-                compare(
-                    &lines(&value),
-                    &lines(&in_folder(&step.text(), &self.folder.0)),
-                )
+                compare(&lines(&value), &lines(&self.expand(&step.text())))
             }
             "write" => {
                 let text = step.text();
@@ -268,15 +238,13 @@ impl Bench {
             }
             "refuse" => self.refuse(step),
             "swap" => {
-                let config = in_folder(&step.text(), &self.folder.0);
-                let swapped =
-                    self.router
-                        .hotswap("t", &config, &click_elements::registry(), self.now);
+                let config = self.expand(&step.text());
+                let swapped = self.router.hotswap("t", &config, self.registry, self.now);
                 swapped.map_err(|errors| texts(&errors).join("\n"))?;
                 self.settle()
             }
             "console" => {
-                let got = std::mem::take(&mut *self.console.borrow_mut());
+                let got = core::mem::take(&mut *self.console.borrow_mut());
                 compare(&got, &step.lines)
             }
             "wait" => {
@@ -292,9 +260,8 @@ impl Bench {
                 self.settle()
             }
             "same" => {
-                let bytes = |n: usize| {
-                    std::fs::read(self.folder.0.join(step.arg(n))).map_err(|e| e.to_string())
-                };
+                let folder = self.place.folder();
+                let bytes = |n| self.place.read_file(&format!("{folder}/{}", step.arg(n)));
                 compare(&[hex(&bytes(1)?)], &[hex(&bytes(2)?)])
             }
             "file" => Ok(()),

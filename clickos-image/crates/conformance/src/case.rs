@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A case file in memory.
-use std::path::Path;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 /// A case.
 pub struct Case {
@@ -35,16 +36,10 @@ impl Step {
 }
 
 impl Case {
-    /// Reads a case; a malformed file is a panic, because it is a mistake of the corpus.
-    pub fn load(file: &Path) -> Self {
-        let text = std::fs::read_to_string(file).unwrap();
-        let group = file
-            .parent()
-            .unwrap()
-            .file_name()
-            .unwrap()
-            .to_string_lossy();
-        let name = format!("{group}/{}", file.file_stem().unwrap().to_string_lossy());
+    /// Reads a case; `name` is its group and the file's name without the ending. A malformed case
+    /// is a panic, because it is a mistake of the corpus.
+    pub fn parse(name: &str, text: &str) -> Self {
+        let name = name.to_string();
         let mut steps: Vec<Step> = Vec::new();
         for (index, line) in text.lines().enumerate() {
             if let Some(header) = line.strip_prefix('%') {

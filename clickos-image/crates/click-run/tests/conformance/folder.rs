@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A folder of real files, and real sockets and processes, for one run of a case.
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use click_conformance::Place;
+use click_core::{ControlSocket, Host};
+use click_run::control::Listeners;
+use click_run::signals::kill;
+
+/// A folder that goes with the run.
+pub struct Folder {
+    path: PathBuf,
+    listeners: RefCell<Listeners>,
+}
+
+impl Folder {
+    /// A new one below the system's folder for such things.
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "clicktest-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).unwrap();
+        Self {
+            path,
+            listeners: RefCell::default(),
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+impl Place for Folder {
+    fn folder(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+impl Host for Folder {
+    fn print(&self, text: &str) {
+        print!("{text}");
+    }
+
+    fn listen(&self, socket: &ControlSocket) -> Result<String, String> {
+        self.listeners.borrow_mut().listen(socket)
+    }
+
+    fn kill(&self, signal: &str, process: &str) -> Result<(), String> {
+        kill(signal, process)
+    }
+
+    fn process(&self) -> u32 {
+        std::process::id()
+    }
+
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, String> {
+        std::fs::read(path).map_err(|e| e.to_string())
+    }
+
+    fn write_file(&self, path: &str, append: bool, data: &[u8]) -> Result<(), String> {
+        let old = self.read_file(path).ok().filter(|_| append);
+        let all = [&old.unwrap_or_default(), data].concat();
+        std::fs::write(path, all).map_err(|e| e.to_string())
+    }
+}
