@@ -25,6 +25,7 @@ mod outputs;
 mod prelude;
 mod print_line;
 mod rewrite;
+mod rfc2507;
 mod routes;
 mod standard;
 mod steps;

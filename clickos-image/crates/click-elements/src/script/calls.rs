@@ -46,15 +46,20 @@ impl Script {
         format!("{} :: {}: {message}", ctx.name(), self.class)
     }
 
-    /// The text of an instruction `print`.
-    pub(super) fn printed(&mut self, ctx: &mut Context<'_>, text: &str, unquote: bool) -> String {
+    /// The text of an instruction `print`; none if the handler it names cannot be read.
+    pub(super) fn printed(
+        &mut self,
+        ctx: &mut Context<'_>,
+        text: &str,
+        unquote: bool,
+    ) -> Option<String> {
         let is_call = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '@' || c == '_');
         let value = self.text(ctx, text, false);
         if !is_call {
-            return unquoted(&value);
+            return Some(unquoted(&value));
         }
         let (name, param) = parts(&value, unquote);
-        self.value(ctx, name, &param).unwrap_or_default()
+        self.value(ctx, name, &param)
     }
 
     /// The value of a handler as the script sees it: its own ones need no element in front.

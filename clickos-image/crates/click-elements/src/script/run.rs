@@ -97,11 +97,12 @@ impl Script {
                 unquote,
                 newline,
             } => {
-                let mut line = self.printed(ctx, text, *unquote);
-                if *newline && !line.ends_with('\n') {
-                    line.push('\n');
+                if let Some(mut line) = self.printed(ctx, text, *unquote) {
+                    if *newline && !line.ends_with('\n') {
+                        line.push('\n');
+                    }
+                    self.print(ctx, to.as_ref(), &line);
                 }
-                self.print(ctx, to.as_ref(), &line);
             }
             Instruction::Read { call, unquote } => self.read_and_show(ctx, call, *unquote),
             Instruction::Write { call, unquote } => self.write_call(ctx, call, *unquote),

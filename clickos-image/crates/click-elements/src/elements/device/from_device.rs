@@ -6,7 +6,7 @@
 //! of a network interface; at most BURST packets at a time (default 32). Keywords: ACTIVE (default true). For a
 //! network interface: PROMISC (default false: frames for other addresses, too), OUTBOUND (default false: what this
 //! machine sends, too), SNAPLEN (octets of a frame at most, default 65535), SNIFFER (default true; false, which would
-//! keep frames from the machine, is refused), METHOD (LINUX, the default, is the only one).
+//! keep frames from the machine, is refused), METHOD (LINUX or PCAP: frames are read in the same way).
 //! # Ports
 //! 0/1, push. Packets begin with the Ethernet header; timestamp and packet type annotations are set.
 //! # Handlers
@@ -73,9 +73,9 @@ fn check_method(a: &mut Args<'_>) -> Option<()> {
     if !sniffer {
         a.error("SNIFFER", "frames cannot be kept from the machine");
     }
-    if !method.eq_ignore_ascii_case("LINUX") {
+    if !["LINUX", "PCAP"].contains(&method.to_ascii_uppercase().as_str()) {
         let method = method.escape_debug();
-        a.error("METHOD", format!("expected LINUX, got \"{method}\""));
+        a.error("METHOD", format!("expected LINUX or PCAP, got \"{method}\""));
     }
     Some(())
 }

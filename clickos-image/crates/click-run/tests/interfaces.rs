@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//! FromDevice and ToDevice on real interfaces: a wire of the `click` program between two hosts, each in a
+//! network namespace of its own. Needs root, and fails without it.
+#![allow(clippy::unwrap_used, reason = "a test")]
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+
+fn run(program: &str, arguments: &[&str]) -> Output {
+    let output = Command::new(program).args(arguments).output();
+    output.unwrap_or_else(|e| panic!("{program}: {e}"))
+}
+
+fn ok(program: &str, arguments: &[&str]) {
+    let output = run(program, arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{program} {arguments:?}: {stderr}");
+}
+
+/// A network namespace, removed with its interfaces when dropped.
+struct Namespace(String);
+
+impl Namespace {
+    fn new(role: &str) -> Self {
+        let name = format!("click{}-{role}", std::process::id());
+        ok("ip", &["netns", "add", &name]);
+        Self(name)
+    }
+
+    fn ip(&self, arguments: &str) {
+        let words = ["-n", &self.0].into_iter().chain(arguments.split(' '));
+        ok("ip", &words.collect::<Vec<_>>());
+    }
+
+    fn exec(&self, command: &[&str]) -> Output {
+        run("ip", &[&["netns", "exec", &self.0], command].concat())
+    }
+
+    /// A host with one address, on a link to interface `far` of `to`.
+    fn host(role: &str, address: &str, to: &Self, far: &str) -> Self {
+        let host = Self::new(role);
+        let pair = format!("link add eth0 type veth peer name {far} netns {}", to.0);
+        host.ip(&pair);
+        host.ip(&format!("addr add {address}/24 dev eth0"));
+        host.ip("link set dev eth0 up");
+        to.ip(&format!("link set dev {far} up"));
+        host
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        run("ip", &["netns", "del", &self.0]);
+    }
+}
+
+/// A running `click`, killed when dropped.
+struct Click(Child);
+
+impl Click {
+    /// Starts it; it runs once it has printed `ready`.
+    fn start(namespace: &Namespace, config: &str) -> Self {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &namespace.0]);
+        command.args([env!("CARGO_BIN_EXE_click"), "-e", config]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        Self(child)
+    }
+}
+
+impl Drop for Click {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+const WIRE: &str = "
+FromDevice(one, PROMISC true, SNAPLEN 2000) -> there :: Counter -> Queue -> ToDevice(two);
+FromDevice(two, PROMISC true, METHOD PCAP, OUTBOUND false) -> back :: Counter -> ToDevice(one);
+Script(print 'ready')
+";
+
+/// Hosts on both sides of a wire.
+fn world() -> [Namespace; 3] {
+    let middle = Namespace::new("mid");
+    let left = Namespace::host("left", "192.0.2.1", &middle, "one");
+    let right = Namespace::host("right", "192.0.2.2", &middle, "two");
+    [left, middle, right]
+}
+
+#[test]
+fn a_wire_between_two_interfaces_carries_every_ping() {
+    let [left, middle, _right] = world();
+    let ping = |count: &str| {
+        let count = [
+            "ping", "-n", "-i", "0.01", "-s", "1400", "-W", "1", "-c", count,
+        ];
+        let output = left.exec(&[&count[..], &["192.0.2.2"]].concat());
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let click = Click::start(&middle, WIRE);
+    let report = ping("50");
+    assert!(report.contains(" 50 received"), "{report}");
+    drop(click);
+    let report = ping("1");
+    assert!(report.contains(" 0 received"), "{report}");
+}
+
+#[test]
+fn an_interface_that_is_missing_is_an_error() {
+    let namespace = Namespace::new("none");
+    let config = "FromDevice(nowhere) -> Discard;";
+    let output = namespace.exec(&[env!("CARGO_BIN_EXE_click"), "-e", config]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success());
+    assert!(errors.contains("nowhere: No such device"), "{errors}");
+}
