@@ -111,16 +111,16 @@ fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
         memory_mib: config.memory_mib,
         guests: config.max_guests,
     };
-    let (table, events) = (
-        Arc::new(Table::new(capacity)),
-        Arc::new(EventHub::default()),
-    );
+    let host = host(config, &store, death_sender)?;
+    let (last_domid, is_used) = host.domids();
+    let table = Arc::new(Table::new(capacity, last_domid, is_used));
+    let events = Arc::new(EventHub::default());
     let announce = {
         let (table, store, events) = (Arc::clone(&table), Arc::clone(&store), Arc::clone(&events));
         move |domid, routers| announce_states(&table, &*store, &events, domid, routers)
     };
     let toolstack = Toolstack {
-        host: host(config, &store, death_sender)?,
+        host,
         store,
         switch: Box::new(Valed::new(config.valed_socket.clone(), port_kind(config))),
         records: Records::open(&config.state_dir)?,

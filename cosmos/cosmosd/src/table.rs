@@ -18,9 +18,13 @@ pub struct Capacity {
     pub guests: usize,
 }
 
+/// Whether a domain id is in use by a domain that is no guest of this table.
+pub type IsUsed = Box<dyn Fn(u16) -> bool + Send + Sync>;
+
 /// See the module.
 pub struct Table {
     capacity: Capacity,
+    is_used: IsUsed,
     inner: Mutex<Inner>,
 }
 
@@ -30,12 +34,14 @@ struct Inner {
 }
 
 impl Table {
-    pub fn new(capacity: Capacity) -> Self {
+    /// Domain ids begin after `last_domid`.
+    pub fn new(capacity: Capacity, last_domid: u16, is_used: IsUsed) -> Self {
         Self {
             capacity,
+            is_used,
             inner: Mutex::new(Inner {
                 guests: BTreeMap::new(),
-                last_domid: 0,
+                last_domid,
             }),
         }
     }
@@ -52,7 +58,7 @@ impl Table {
         let mut inner = self.lock();
         inner.check_new(spec)?;
         inner.check_room(spec.memory_mib, self.capacity)?;
-        let domain = domain_of(spec, inner.next_domid()?, spec.uuid.clone());
+        let domain = domain_of(spec, inner.next_domid(&self.is_used)?, spec.uuid.clone());
         Ok(inner.enter(domain, &spec.config_name, created_s, None))
     }
 
@@ -62,7 +68,7 @@ impl Table {
         inner.check_room(shape.memory_mib, self.capacity)?;
         let uuid = Uuid::random()?;
         let domain = Domain {
-            domid: inner.next_domid()?,
+            domid: inner.next_domid(&self.is_used)?,
             handle: uuid.clone(),
             name: format!("pool {uuid}"),
             uuid,
@@ -101,7 +107,7 @@ impl Table {
         let mut inner = self.lock();
         inner.check_memory(saved.domain.memory_mib, self.capacity)?;
         let domain = Domain {
-            domid: inner.next_domid()?,
+            domid: inner.next_domid(&self.is_used)?,
             ..saved.domain.clone()
         };
         let config_name = saved.status().config_name;
@@ -146,7 +152,6 @@ impl Table {
     /// Enters a guest of an earlier cosmosd; it is not refused for lack of room.
     pub fn restore(&self, guest: Arc<Guest>) {
         let mut inner = self.lock();
-        inner.last_domid = inner.last_domid.max(guest.domain.domid);
         inner.guests.insert(guest.domain.uuid.clone(), guest);
     }
 
@@ -295,19 +300,17 @@ impl Inner {
     }
 
     /// The next number that is free, upwards, so that one is not used again soon.
-    fn next_domid(&mut self) -> Result<u16> {
+    fn next_domid(&mut self, is_used: &IsUsed) -> Result<u16> {
         for _ in 0..MAX_DOMID {
             self.last_domid = if self.last_domid >= MAX_DOMID {
                 1
             } else {
                 self.last_domid + 1
             };
-            if self
-                .guests
-                .values()
-                .all(|g| g.domain.domid != self.last_domid)
-            {
-                return Ok(self.last_domid);
+            let domid = self.last_domid;
+            let is_guests = self.guests.values().any(|g| g.domain.domid == domid);
+            if !is_guests && !is_used(domid) {
+                return Ok(domid);
             }
         }
         Err(Error::new(
@@ -323,10 +326,11 @@ mod tests {
     use crate::testing::spec;
 
     fn table() -> Table {
-        Table::new(Capacity {
+        let capacity = Capacity {
             memory_mib: 20,
             guests: 3,
-        })
+        };
+        Table::new(capacity, 0, Box::new(|domid| domid == 7))
     }
 
     fn refused(table: &Table, spec: &Spec) -> Error {
@@ -375,6 +379,10 @@ mod tests {
         assert_eq!(table.admit(&spec(1), 0).unwrap().domain.domid, 1);
         table.remove(&spec(1).uuid);
         assert_eq!(table.admit(&spec(1), 0).unwrap().domain.domid, 2);
+        // Somebody else's.
+        table.lock().last_domid = 6;
+        assert_eq!(table.admit(&spec(3), 0).unwrap().domain.domid, 8);
+        table.remove(&spec(3).uuid);
         table.lock().last_domid = MAX_DOMID;
         assert_eq!(table.admit(&spec(2), 0).unwrap().domain.domid, 1);
         table.remove(&spec(2).uuid);

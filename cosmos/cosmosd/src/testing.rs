@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::error::{Code, Error, Result};
 use crate::host::sim::SimHost;
-use crate::host::{Death, Domain, Instance};
+use crate::host::{Death, Domain, Host, Instance};
 use crate::pool::{Pool, Shelf};
 use crate::record::{Phase, Record, Records};
 use crate::saved::Saved;
@@ -202,10 +202,14 @@ fn toolstack(
         store: store.clone() as Arc<dyn Store>,
         switch: Box::new(switch.clone()),
         records: Records::open(dir.path()).unwrap(),
-        table: Arc::new(Table::new(Capacity {
-            memory_mib: 64,
-            guests: 4,
-        })),
+        table: Arc::new(Table::new(
+            Capacity {
+                memory_mib: 64,
+                guests: 4,
+            },
+            0,
+            host.domids().1,
+        )),
         watchers: Arc::new(Watchers::new(Box::new(|_, _| {}))),
         events: Arc::new(EventHub::default()),
         pool: Pool::new(vec![Shelf {

@@ -10,6 +10,8 @@ mod link;
 mod pidfd;
 mod process;
 mod procfs;
+#[cfg(any(feature = "xen", test))]
+mod room;
 #[cfg(test)]
 pub mod sim;
 #[cfg(feature = "xen")]
@@ -24,6 +26,7 @@ use crate::images::Images;
 use crate::spec::{Cpu, Nic, Uuid, Vif};
 use crate::steps::Steps;
 use crate::switch::PortFds;
+use crate::table::IsUsed;
 
 pub use console::escape;
 pub use image::hex;
@@ -87,6 +90,11 @@ pub trait Host: Send + Sync {
 
     /// SHA-256 of the installed engine or image, in lower-case hexadecimal.
     fn engine_sha256(&self) -> Result<Option<String>>;
+
+    /// The domain id to begin after, and whether another's domain has one.
+    fn domids(&self) -> (u16, IsUsed) {
+        (0, Box::new(|_| false))
+    }
 
     /// Refuses, before anything is built, what this host cannot run: an image, a device, more
     /// memory than is free.

@@ -27,7 +27,7 @@ state_dir = "{folder}/state"
 valed_socket = "{folder}/valed.sock"
 xenstore_dir = "/run/xenstored"
 host_kind = "xen"
-memory_mib = 512
+memory_mib = 1400
 
 [xen]
 type = "{kind}"

@@ -4,6 +4,7 @@
 //! A domain carries its guest's UUID, so no number is ever taken for another guest's: what a
 //! crash of this daemon left half made is found by it and destroyed.
 
+mod convert;
 mod pump;
 
 use std::collections::HashMap;
@@ -19,13 +20,17 @@ use log::{error, warn};
 
 use super::console::Consoles;
 use super::image::Engine;
+use super::room::{Room, channels, check_devices, check_room, first_domid};
 use super::{Death, Domain, Found, Host, Instance};
-use crate::config::{XenConfig, XenType};
+use crate::config::XenConfig;
 use crate::error::{Code, Error, Result};
-use crate::images::{Images, Limits, check_kernel};
-use crate::spec::{Cpu, Uuid, Vif};
+use crate::images::{Images, check_kernel};
+use crate::spec::{Cpu, Uuid};
 use crate::steps::Steps;
 use crate::switch::PortFds;
+use crate::table::IsUsed;
+use crate::toolstack::now_s;
+use convert::{bytes, failed, kind, limits, path_text, place, vale};
 use pump::Pump;
 
 /// How long a destroyed domain may take to be gone: others have to let go of its pages.
@@ -42,8 +47,9 @@ pub struct XenHost {
     vif_script: String,
     kind: xen::Type,
     consoles: Consoles,
-    /// What runs, by number; the watching thread looks after them.
-    domains: Arc<Mutex<HashMap<u16, Uuid>>>,
+    /// What runs, by number, and how many event channels to it; the watching thread looks after
+    /// them.
+    domains: Arc<Mutex<HashMap<u16, u64>>>,
     pumps: Mutex<HashMap<u16, Pump>>,
 }
 
@@ -134,6 +140,14 @@ impl XenHost {
         Ok(())
     }
 
+    fn room(&self) -> Result<Room> {
+        let host = self.host.host_info().map_err(failed("host"))?;
+        Ok(Room {
+            free_kib: host.free_kib,
+            channels: lock(&self.domains).values().sum(),
+        })
+    }
+
     /// The bytes of an image: the installed one's, or from the cache.
     fn image(&self, sha256: &str) -> Result<Vec<u8>> {
         match &self.installed {
@@ -144,20 +158,21 @@ impl XenHost {
     }
 
     /// From here on its console is kept and its end is reported.
-    fn attend(&self, domid: u16, uuid: &Uuid) -> Result<()> {
+    fn attend(&self, domain: &Domain) -> Result<()> {
+        let domid = domain.domid;
         let console = self.host.console(domid.into());
-        let log = self.consoles.append(uuid)?;
+        let log = self.consoles.append(&domain.handle)?;
         let pump = console
             .map_err(failed(&place(domid)))
             .and_then(|fd| Pump::start(domid, fd, log))?;
         lock(&self.pumps).insert(domid, pump);
-        lock(&self.domains).insert(domid, uuid.clone());
+        lock(&self.domains).insert(domid, channels(domain));
         Ok(())
     }
 }
 
 /// Tells of every domain that has shut down or is gone, once.
-fn report_ended(host: &xen::Host, domains: &Mutex<HashMap<u16, Uuid>>, deaths: &Sender<Death>) {
+fn report_ended(host: &xen::Host, domains: &Mutex<HashMap<u16, u64>>, deaths: &Sender<Death>) {
     let known: Vec<u16> = lock(domains).keys().copied().collect();
     for domid in known {
         let Some(reason) = ended(host, domid) else {
@@ -196,64 +211,6 @@ fn ended(host: &xen::Host, domid: u16) -> Option<String> {
     }
 }
 
-fn limits(config: &XenConfig) -> Limits {
-    Limits {
-        images: config.max_images,
-        image_bytes: config.max_image_mib << 20,
-    }
-}
-
-fn path_text(path: Option<&Path>) -> String {
-    path.unwrap_or(Path::new("")).display().to_string()
-}
-
-fn kind(config: XenType) -> xen::Type {
-    match config {
-        XenType::Pv => xen::Type::Pv,
-        XenType::Pvh => xen::Type::Pvh,
-    }
-}
-
-fn vale(vif: &Vif) -> xen::Vale {
-    xen::Vale {
-        devid: vif.devid,
-        mac: vif.mac.0,
-        mtu: vif.mtu,
-        slots: vif.slots,
-    }
-}
-
-/// The 16 bytes a UUID's text stands for.
-fn bytes(uuid: &Uuid) -> [u8; 16] {
-    let digits: Vec<u8> = uuid.as_str().bytes().filter(|b| *b != b'-').collect();
-    let mut bytes = [0; 16];
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
-        let text = std::str::from_utf8(pair).expect("a uuid is ASCII");
-        *byte = u8::from_str_radix(text, 16).expect("a uuid has hexadecimal digits");
-    }
-    bytes
-}
-
-fn place(domid: u16) -> String {
-    format!("domain {domid}")
-}
-
-fn failed(place: &str) -> impl Fn(xen::Error) -> Error {
-    move |e| {
-        let code = match e.code {
-            xen::Code::NoMemory => Code::NoMemory,
-            xen::Code::BadImage => Code::BadImage,
-            xen::Code::Exists => Code::Exists,
-            xen::Code::Store => Code::Store,
-            xen::Code::Dead | xen::Code::NotFound => Code::DeadGuest,
-            xen::Code::Timeout => Code::Timeout,
-            xen::Code::Invalid => Code::BadRequest,
-            xen::Code::Host | xen::Code::Refused => Code::Internal,
-        };
-        Error::new(code, format!("{place}: {e}"))
-    }
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -265,6 +222,12 @@ impl Host for XenHost {
 
     fn engine_sha256(&self) -> Result<Option<String>> {
         self.installed.as_ref().map(Engine::sha256).transpose()
+    }
+
+    fn domids(&self) -> (u16, IsUsed) {
+        let host = Arc::clone(&self.host);
+        let is_used = move |domid: u16| host.info(domid.into()).is_ok();
+        (first_domid(now_s()), Box::new(is_used))
     }
 
     fn check(&self, domain: &Domain) -> Result<()> {
@@ -281,7 +244,8 @@ impl Host for XenHost {
             );
             return Err(Error::new(Code::BadImage, message));
         }
-        Ok(())
+        check_devices(domain)?;
+        check_room(domain, self.room()?)
     }
 
     fn images(&self) -> Option<&Images> {
@@ -302,18 +266,22 @@ impl Host for XenHost {
         self.add_devices(domain)
             .map_err(failed(&place(domain.domid)))?;
         steps.end("devices");
-        self.attend(domain.domid, &domain.handle)?;
+        self.attend(domain)?;
         steps.end("console");
         Ok(Instance::Xen)
     }
 
     fn claim(&self, domain: &Domain, steps: &mut Steps) -> Result<()> {
+        check_devices(domain)?;
         let domid = domain.domid;
         self.host
             .rename(domid.into(), domain.uuid.as_str())
             .map_err(failed(&place(domid)))?;
         steps.end("name");
         self.add_devices(domain).map_err(failed(&place(domid)))?;
+        lock(&self.domains)
+            .entry(domid)
+            .and_modify(|known| *known = channels(domain));
         steps.end("devices");
         Ok(())
     }
@@ -358,7 +326,7 @@ impl Host for XenHost {
             self.host
                 .resume(domid.into())
                 .unwrap_or_else(|e| warn!("{}: {e}", place(domid)));
-            lock(&self.domains).extend(known.map(|uuid| (domid, uuid)));
+            lock(&self.domains).extend(known.map(|channels| (domid, channels)));
         })
     }
 
@@ -367,7 +335,7 @@ impl Host for XenHost {
         let made = self.host.restore(&spec, from.as_fd()).map(drop);
         made.and_then(|()| self.add_devices(domain))
             .map_err(failed(&place(domain.domid)))?;
-        self.attend(domain.domid, &domain.handle)?;
+        self.attend(domain)?;
         Ok(Instance::Xen)
     }
 
@@ -398,7 +366,7 @@ impl Host for XenHost {
             xen::State::Paused => Found::Paused,
             xen::State::ShutDown | xen::State::Dying => return Ok(Found::Gone),
         };
-        self.attend(domid, uuid)?;
+        self.attend(domain)?;
         Ok(found)
     }
 
@@ -414,17 +382,5 @@ impl Host for XenHost {
 
     fn remove_console(&self, domain: &Domain) -> Result<()> {
         self.consoles.remove(&domain.handle)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_uuid_as_bytes() {
-        let uuid = Uuid::try_from("00112233-4455-6677-8899-aabbccddeeff".to_owned()).unwrap();
-        assert_eq!(bytes(&uuid)[..3], [0, 0x11, 0x22]);
-        assert_eq!(bytes(&uuid)[15], 0xff);
     }
 }
