@@ -3,12 +3,15 @@
 
 import io
 
+from tempest import config
 from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
 
 from clickos_tempest_plugin.common import csar
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests import base
+
+CONF = config.CONF
 
 
 def _add(line):
@@ -105,17 +108,32 @@ class BadPackageTest(base.ClickOSTest):
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0b')
     def test_tenants_own_image(self):
         """A process host never runs bytes from Glance."""
+        self.assertIn('is not the ClickOS engine',
+                      self.instantiate_own_image('PROCESS'))
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0f')
+    def test_tenants_own_image_for_xen(self):
+        """A Xen host runs them, if they are a guest's."""
+        if not CONF.clickos.xen_host_command:
+            raise self.skipException('[clickos] xen_host_command is not set')
+        self.assertIn('it is no ELF file', self.instantiate_own_image('XEN'))
+
+    def instantiate_own_image(self, kind):
+        """Instantiate with a tenant's image; return why it is refused.
+
+        :param kind: of the hosts the image asks for
+        """
         name = data_utils.rand_name('mine')
         images = self.os_primary.image_client_v2
-        image = images.create_image(name=name, disk_format='raw',
-                                    container_format='bare',
-                                    visibility='private')
+        image = images.create_image(
+            name=name, disk_format='raw', container_format='bare',
+            visibility='private',
+            **{f'trait:CUSTOM_CLICKOS_{kind}': 'required'})
         self.addCleanup(images.delete_image, image['id'])
         images.store_image_file(image['id'],
                                 io.BytesIO(b'#!/bin/sh\nexec id\n'))
-        detail = self.instantiate(vnfd=lambda text: text.replace(
-            'name: clickos', f'name: {name}'))
-        self.assertIn('is not the ClickOS engine', detail)
+        return self.instantiate(
+            vnfd=lambda text: csar.with_image(text, name))
 
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0c')
     def test_the_good_package_still_works_after_all_that(self):
