@@ -28,13 +28,21 @@ def address_of(number):
     return f'10.1.{number >> 8}.{number & 0xff}'
 
 
+def mac_of(number):
+    """Return the Ethernet address of a guest of a number."""
+    return f'00:16:3e:01:{number >> 8:02x}:{number & 0xff:02x}'
+
+
+def answers(number):
+    """Return the configuration with which a guest of a number answers."""
+    return _ANSWERER.format(address=address_of(number), mac=mac_of(number))
+
+
 def answerer(dom0, name, kind, bridge, number):
     """Make a guest and the configuration with which it answers."""
-    mac = f'00:16:3e:01:{number >> 8:02x}:{number & 0xff:02x}'
     made = guest.Guest(dom0, name, kind,
-                       f'vif = ["bridge={bridge},mac={mac}"]')
-    text = _ANSWERER.format(address=address_of(number), mac=mac)
-    return made.create(watched=False), text
+                       f'vif = ["bridge={bridge},mac={mac_of(number)}"]')
+    return made.create(watched=False), answers(number)
 
 
 class NetbackTests:

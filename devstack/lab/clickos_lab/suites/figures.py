@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m clickos_lab.suites.figures [boot|store|memory|net ...]``.
+
+Measures guests on a Xen host of its own and prints a table. Emulated without
+hardware virtualization: the ratios of one run tell, the values do not.
+"""
+
+import importlib
+import os
+import sys
+
+from clickos_lab import errors
+from clickos_lab import paths
+from clickos_lab import shell
+from clickos_lab.xen import command
+from clickos_lab.xen import files
+from clickos_lab.xen import host as _host
+from clickos_lab.xen import image
+from clickos_lab.xen import libraries
+from clickos_lab.xen import modules
+from clickos_lab.xen import places as _places
+from clickos_lab.xen import toolstack
+
+_TOP = paths.REPO / 'devstack/lab'
+_PARTS = ('boot', 'store', 'memory', 'net')
+
+
+def main(names):
+    """Measure the parts named, or all; return the exit status."""
+    sys.path.insert(0, str(_TOP))
+    table = importlib.import_module('tests.figures.table').Table()
+    try:
+        host = _start(names)
+    except errors.LabError as e:
+        print(f'error: {e}')
+        return 1
+    try:
+        for name in names or _PARTS:
+            part = importlib.import_module(f'tests.figures.{name}')
+            part.measure(host, table)
+    finally:
+        host.remove()
+        print(table)
+    return 0
+
+
+def _start(names):
+    """Build what is needed and start the host."""
+    state = paths.State()
+    places = _places.Places(state)
+    snapshot = command.prepare(state)
+    contents = files.Files()
+    image.add(state, contents)
+    image.build(state, ['empty'])
+    contents.add(image.folder(state) / 'empty', f'{image.FOLDER}/empty')
+    contents.add(_timing(state, places), '/root/timing', 0o755)
+    pktgen, = modules.closure(places, ['pktgen'])
+    contents.add(pktgen, '/root/pktgen.ko')
+    host = _host.Host(places, f'f{os.getpid()}')
+    host.restore(snapshot, contents)
+    if not names or 'net' in names:
+        toolstack.build(state, places)
+        toolstack.put(state, host)
+    return host
+
+
+def _timing(state, places):
+    """Build the stopwatch that runs in dom0; return its path."""
+    usr = places.packages / 'usr'
+    program = places.build / 'timing'
+    shell.run(['cc', '-std=gnu11', '-O1', '-Wall', '-Wextra',
+               '-isystem', usr / 'include',
+               _TOP / 'tests/figures/timing.c', '-o', program,
+               '-L', usr / f'lib/{libraries.TRIPLE}',
+               '-Wl,--allow-shlib-undefined', '-lxenctrl', '-lxenstore'],
+              state.log / 'timing.log')
+    return program
+
+
+if __name__ == '__main__':
+    os.umask(0o077)
+    sys.exit(main(sys.argv[1:]))

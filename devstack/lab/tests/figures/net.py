@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""netfront's rates, each improvement on and off; the switch against netback.
+
+All on one emulated processor: a rate tells what a frame costs guest,
+hypervisor and backend together.
+"""
+
+import re
+import time
+
+from clickos_lab.xen import image
+from clickos_lab.xen import toolstack
+from tests.figures import table as _table
+from tests.xen import guest
+
+_WARM_S, _SECONDS = 3, 5
+_IMPROVEMENTS = ('poll', 'keep_grants', 'fast_refill')
+_MAC = '00:16:3e:01:00:{:02x}'
+#: Linux's generator puts frames straight into the backend's interface.
+_PKTGEN = """
+insmod /root/pktgen.ko 2>/dev/null || true
+cd /proc/net/pktgen
+echo rem_device_all >kpktgend_0
+echo add_device {vif} >kpktgend_0
+for line in 'count 0' 'pkt_size 60' 'dst_mac {mac}' 'dst 10.0.0.2' \
+        'clone_skb 0'; do
+    echo "$line" >{vif}
+done
+(echo start >pgctrl &)
+sleep {seconds}
+echo stop >pgctrl
+"""
+
+
+def measure(host, table):
+    """Fill the table's part."""
+    host.dom0.run('lab-net bridge br0')
+    on = _rates(host, [])
+    for direction, rate in zip(('sends', 'receives'), on):
+        table.add(f'netfront {direction}, all improvements', rate,
+                  'frames/s', rate)
+    for off in ([name] for name in _IMPROVEMENTS):
+        _add(table, f'{off[0]} off', _rates(host, off), on)
+    _add(table, 'all off', _rates(host, _IMPROVEMENTS), on)
+    _switches(host, table)
+
+
+def _add(table, what, rates, on):
+    for direction, rate, best in zip(('sends', 'receives'), rates, on):
+        table.add(f'netfront {direction}, {what}', rate, 'frames/s', best)
+
+
+def _rates(host, off):
+    words = ' '.join(f'netfront.{name}=off' for name in off)
+    return (_table.middle(lambda: _sent(host, words), 3),
+            _table.middle(lambda: _received(host, words), 3))
+
+
+def _generator(host, name, number, words, vif='vif = ["bridge=br0,mac={}"]'):
+    """Create a pkt-gen guest; return it."""
+    options = f'extra = "{words}"\n' + vif.format(_MAC.format(number))
+    text = image.config('pvh', name, image.PKT_GEN) + options + '\n'
+    host.dom0.put_text(text, f'/root/{name}.cfg')
+    made = guest.Guest(host.dom0, name, 'pvh')
+    host.dom0.check(f'rm -f /var/log/xen/guest-{name}.log; '
+                    f'xl create -q -e /root/{name}.cfg', timeout_s=120)
+    made.domid = int(host.dom0.check(f'xl domid {name}'))
+    return made
+
+
+def _average(made, what):
+    """Return the average of the last lines of its console."""
+    rates = [int(r) for r in re.findall(rf'{what} (\d+)/s', made.console())]
+    used = rates[-_SECONDS:]
+    return sum(used) / max(len(used), 1)
+
+
+def _sent(host, words):
+    made = _generator(host, 'tx', 1, f'pkt-gen.function=tx {words}')
+    time.sleep(_WARM_S + _SECONDS)
+    rate = _average(made, 'tx')
+    made.destroy()
+    return rate
+
+
+def _received(host, words):
+    made = _generator(host, 'rx', 2, words)
+    state = f'/local/domain/{made.domid}/device/vif/0/state'
+    host.dom0.check(f'lab-wait 30 {state} 4')
+    host.dom0.check(_PKTGEN.format(
+        vif=f'vif{made.domid}.0', mac=_MAC.format(2),
+        seconds=_WARM_S + _SECONDS), timeout_s=60)
+    rate = _average(made, 'rx')
+    made.destroy()
+    return rate
+
+
+def _switches(host, table):
+    """Guest to guest, over a Linux bridge and over the switch."""
+    words = f'pkt-gen.function=tx pkt-gen.dst={_MAC.format(2)}'
+    bridge = _table.middle(lambda: _pair(host, words), 3)
+    table.add('guest to guest, netback and Linux bridge', bridge, 'frames/s',
+              bridge)
+    toolstack.start(host, 'valed')
+    table.add('guest to guest, vale ports and valed', _table.middle(
+        lambda: _pair(host, words, ''), 3), 'frames/s', bridge)
+
+
+def _pair(host, words, *vif):
+    """Return what arrives at a guest from another that sends at will."""
+    to = _generator(host, 'rx', 2, '', *vif)
+    source = _generator(host, 'tx', 1, words, *vif)
+    ports = [] if not vif else [(to, 2), (source, 1)]
+    for made, number in ports:
+        _vale(host, f'attach vale0:{made.name} --segment 5 --kind xen '
+              f'--domid {made.domid} --devid 0 --mac {_MAC.format(number)}')
+    time.sleep(_WARM_S + _SECONDS)
+    rate = _average(to, 'rx')
+    for made in (source, to):
+        made.destroy()
+    for made, _ in ports:
+        _vale(host, f'detach vale0:{made.name}')
+    return rate
+
+
+def _vale(host, arguments):
+    folder = toolstack.FOLDER
+    host.dom0.check(f'{folder}/vale-ctl --socket {folder}/valed.sock '
+                    f'{arguments}')
