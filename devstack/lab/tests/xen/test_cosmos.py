@@ -4,6 +4,7 @@
 import json
 import re
 
+from clickos_lab.xen import bindings
 from clickos_lab.xen import image
 from clickos_lab.xen import toolstack
 from tests.xen import base
@@ -38,6 +39,17 @@ class LibcosmosTest(base.XenTest):
         super().setUpClass()
         program = toolstack.build_c_test(cls.state, cls.places)
         cls.dom0.put(program, '/root/test_domain', 0o755)
+
+    @classmethod
+    def add_files(cls, contents):
+        super().add_files(contents)
+        bindings.add(cls.state, cls.places, contents)
+
+    def test_python(self):
+        out = self.dom0.check(
+            bindings.command(f'{image.FOLDER}/{image.CLICKOS}'),
+            timeout_s=120)
+        self.assertEqual('ok', out.strip())
 
     def _run(self, kind):
         done = self.dom0.run(
