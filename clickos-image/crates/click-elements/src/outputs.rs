@@ -24,21 +24,45 @@ impl Outputs {
         mut batch: Batch,
         mut choose: impl FnMut(&mut Context<'_>, &mut Packet) -> Option<usize>,
     ) {
-        let mut first = None;
-        let mut sweep = batch.sweep();
-        while let Some(mut packet) = sweep.next() {
-            match choose(ctx, &mut packet) {
-                Some(port) if *first.get_or_insert(port) == port => sweep.keep(packet),
-                Some(port) => self.put(port, packet),
-                None => {}
+        let mut packets = batch.iter_mut();
+        let Some(first) = packets.next() else {
+            return ctx.recycle(batch);
+        };
+        let most = choose(ctx, first);
+        for (alike, packet) in (1..).zip(packets) {
+            let next = choose(ctx, packet);
+            if next != most {
+                self.take_out(ctx, &mut batch, (most, alike), next, choose);
+                break;
             }
         }
-        drop(sweep);
-        match first {
+        match most {
             Some(port) => ctx.push(port, batch),
             None => ctx.recycle(batch),
         }
         self.flush(ctx);
+    }
+
+    /// Leaves in a batch what goes where the first packets go, of which so many were looked at; of the one behind
+    /// them it is known where it goes.
+    fn take_out(
+        &mut self,
+        ctx: &mut Context<'_>,
+        batch: &mut Batch,
+        (most, alike): (Option<usize>, usize),
+        next: Option<usize>,
+        mut choose: impl FnMut(&mut Context<'_>, &mut Packet) -> Option<usize>,
+    ) {
+        let mut known = Some(next);
+        let mut sweep = batch.sweep();
+        sweep.skip(alike, true);
+        while let Some(mut packet) = sweep.next() {
+            match known.take().unwrap_or_else(|| choose(ctx, &mut packet)) {
+                port if port == most => sweep.keep(packet),
+                Some(port) => self.put(port, packet),
+                None => {}
+            }
+        }
     }
 
     /// Appends a packet for an output; without that output it is dropped.

@@ -76,7 +76,8 @@ fn environment(options: &Options, machine: &Rc<Machine>) -> Environment {
             connections: limits.connections,
             ports: limits.ports,
             console_lines_per_s: u32::MAX,
-            packet_buffers: 1 << 20,
+            packet_buffers: 1 << 21,
+            flows: 1 << 23,
             ..Limits::default()
         },
         seed: options.random_seed,

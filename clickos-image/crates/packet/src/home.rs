@@ -10,8 +10,10 @@ use core::ptr::NonNull;
 use crate::buffer::{self, Header};
 use crate::packet::HEADROOM;
 
+/// Bytes of the buffers that most packets fit.
+pub const SMALL: usize = HEADROOM + 384;
 /// Bytes of the buffers that are kept. With their headers odd multiples of 128: not all in the same cache sets.
-const SIZES: [usize; 2] = [HEADROOM + 384, HEADROOM + 2048 + 128];
+const SIZES: [usize; 2] = [SMALL, HEADROOM + 2048 + 128];
 /// A block has half as many buffers as there are, but not fewer than these,
 const BLOCK_BUFFERS: usize = 32;
 /// nor more bytes than these, a large page.

@@ -4,7 +4,7 @@ use core::ptr::NonNull;
 
 use crate::batch::Batch;
 use crate::buffer::Header;
-use crate::home::Home;
+use crate::home::{Home, SMALL};
 use crate::packet::{HEADROOM, MAX_PACKET, Packet};
 
 /// Hands out packets, at most `limit` at a time.
@@ -114,7 +114,23 @@ impl PacketPool {
 
     /// Appends a copy of each packet for which the pool has room.
     pub fn duplicate_all(&mut self, packets: &Batch, into: &mut Batch) {
-        into.extend(packets.iter().filter_map(|packet| self.duplicate(packet)));
+        let done = self.duplicate_small(packets, into);
+        let rest = packets.iter().skip(done);
+        into.extend(rest.filter_map(|packet| self.duplicate(packet)));
+    }
+
+    /// Like `duplicate_all` for the first packets, as far as they fit small buffers that are free; returns how many.
+    fn duplicate_small(&mut self, packets: &Batch, into: &mut Batch) -> usize {
+        let room = self.limit.saturating_sub(self.in_use());
+        let fit = |packet: &&Packet| packet.headroom() + packet.len() <= SMALL;
+        let n = packets.iter().take(room).take_while(fit).count();
+        let before = into.len();
+        // SAFETY: the home lives as long as the pool; the reference is not used by what the loop calls.
+        let buffers = unsafe { self.home.as_mut() }.take_ready(SMALL, n);
+        let pairs = buffers.zip(packets.iter());
+        // SAFETY: just taken with room for so much headroom and data.
+        into.extend(pairs.map(|(buffer, packet)| unsafe { Packet::like(buffer, packet) }));
+        into.len() - before
     }
 
     /// How many packets are out at the moment.

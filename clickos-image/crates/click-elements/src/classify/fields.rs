@@ -61,6 +61,7 @@ impl<'a> Headers<'a> {
     }
 
     /// The value of a field, if it is there.
+    #[inline]
     pub fn value(&self, axis: Axis) -> Option<u32> {
         let header = if axis.transport {
             self.transport
@@ -68,10 +69,19 @@ impl<'a> Headers<'a> {
             self.network
         };
         let bytes = header.get(usize::from(axis.at)..)?;
-        match axis.bytes {
+        match bytes.first_chunk() {
+            Some(word) => Some(u32::from_be_bytes(*word) >> (32 - axis.bits())),
+            None => Self::last_value(bytes, axis.bytes),
+        }
+    }
+
+    /// The value of the first bytes of a header's last three.
+    #[cold]
+    fn last_value(bytes: &[u8], count: u8) -> Option<u32> {
+        match count {
             1 => bytes.first().map(|b| u32::from(*b)),
             2 => bytes.first_chunk().map(|b| u16::from_be_bytes(*b).into()),
-            _ => bytes.first_chunk().map(|b| u32::from_be_bytes(*b)),
+            _ => None,
         }
     }
 

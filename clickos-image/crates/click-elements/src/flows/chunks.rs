@@ -4,26 +4,50 @@ use core::ops::{Index, IndexMut};
 
 use crate::prelude::*;
 
-/// Items of a chunk.
+/// Items of a chunk, up to the first long one.
 const CHUNK: usize = 1024;
+/// Items of a long chunk, and of all the others before: of large items it fills large pages, so that the processor
+/// finds its way to a million of them.
+const LONG: usize = 32 * CHUNK;
 
 /// An array in chunks.
 pub struct Chunks<T> {
     chunks: Vec<Box<[T]>>,
+    long: Vec<Box<[T]>>,
+}
+
+fn chunk<T: Clone>(blank: &T, len: usize) -> Box<[T]> {
+    vec![blank.clone(); len].into_boxed_slice()
 }
 
 impl<T: Clone> Chunks<T> {
     /// No items.
     pub fn new() -> Self {
-        Self { chunks: Vec::new() }
+        Self {
+            chunks: Vec::new(),
+            long: Vec::new(),
+        }
     }
 
     /// Makes sure that there is an item at `index`; new ones are `blank`.
     pub fn reach(&mut self, index: u32, blank: &T) {
-        while self.chunks.len() <= index as usize / CHUNK {
-            self.chunks
-                .push(vec![blank.clone(); CHUNK].into_boxed_slice());
+        let index = index as usize;
+        while self.chunks.len() < (index / CHUNK + 1).min(LONG / CHUNK) {
+            self.chunks.push(chunk(blank, CHUNK));
         }
+        while self.long.len() < index / LONG {
+            self.long.push(chunk(blank, LONG));
+        }
+    }
+}
+
+/// Whether an index is in a long chunk, in which one, and where.
+#[inline]
+fn place(index: u32) -> (bool, usize, usize) {
+    let index = index as usize;
+    match (index / LONG).checked_sub(1) {
+        Some(chunk) => (true, chunk, index % LONG),
+        None => (false, index / CHUNK, index % CHUNK),
     }
 }
 
@@ -31,13 +55,19 @@ impl<T> Index<u32> for Chunks<T> {
     type Output = T;
     #[inline]
     fn index(&self, index: u32) -> &T {
-        &self.chunks[index as usize / CHUNK][index as usize % CHUNK]
+        match place(index) {
+            (true, chunk, at) => &self.long[chunk][at],
+            (false, chunk, at) => &self.chunks[chunk][at],
+        }
     }
 }
 
 impl<T> IndexMut<u32> for Chunks<T> {
     #[inline]
     fn index_mut(&mut self, index: u32) -> &mut T {
-        &mut self.chunks[index as usize / CHUNK][index as usize % CHUNK]
+        match place(index) {
+            (true, chunk, at) => &mut self.long[chunk][at],
+            (false, chunk, at) => &mut self.chunks[chunk][at],
+        }
     }
 }

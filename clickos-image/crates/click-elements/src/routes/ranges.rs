@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The structure that packets are looked up in: the address space in equal parts, and for each part how the hop
 //! depends on the address. A change of a network makes the parts that it reaches into anew. A thousand
-//! routes are some 50 KB, a million some 60 MB.
+//! routes are some 60 KB, a million some 60 MB.
 use alloc::collections::BTreeMap;
 
 use super::route::{Hop, Network, Route};
@@ -37,7 +37,7 @@ impl Ranges {
             .len()
             .max(1)
             .ilog2()
-            .saturating_add(2)
+            .saturating_add(3)
             .clamp(1, MOST_BITS);
         let mut ranges = Self {
             parts: Vec::new(),
