@@ -46,9 +46,21 @@ for verb in sys.argv[2:]:
 #[test]
 fn each_role_has_its_verbs() {
     let bed = Testbed::start();
-    let nova = ["create", "destroy", "pause", "unpause", "console"];
+    let nova = [
+        "create",
+        "destroy",
+        "pause",
+        "unpause",
+        "console",
+        "cpu",
+        "save",
+        "restore",
+        "image-add",
+        "image-remove",
+    ];
     let agent = [
         "router-install",
+        "router-run",
         "handler-list",
         "handler-read",
         "handler-write",
@@ -154,13 +166,27 @@ vif = {'devid': 0, 'mac': '02:00:00:00:00:01', 'switch': 'vale0', 'port': 'a',
        'mtu': 1500, 'slots': 256}
 config = 'c :: Counter; d :: Discard; Idle -> c -> d;'
 assert c.create(uuid, 'g', engine, 8, [vif], config, 'g.click',
-                [('d.active', 'false')]) == {'domid': 1}
+                [('d.active', 'false')])['domid'] == 1
 assert c.info(uuid)['state'] == 'running'
 assert [g['uuid'] for g in c.list()['guests']] == [uuid]
 assert c.handler_read(uuid, 'd.active')['value'].strip() == 'false'
 assert c.handler_write(uuid, [('d.active', 'true')]) == {}
 assert {'name': 'c.count', 'read': True, 'write': False} in c.handler_list(uuid)['handlers']
 assert c.router_install(uuid, config, 'h.click') == {'generation': 2}
+assert c.router_install(uuid, config, 'i.click', rid=1, halted=True) == {'generation': 1}
+assert c.router_run(uuid, True, rid=1) == c.router_run(uuid, False, rid=1) == {}
+for call in (c.image_list, lambda: c.image_remove('ab' * 32), lambda: c.cpu(uuid, weight=512),
+             lambda: c.save(uuid)):
+    try:
+        call()
+        raise AssertionError
+    except CosmosError as e:
+        assert e.code == 'unsupported', e
+try:
+    c.restore(uuid)
+    raise AssertionError
+except CosmosError as e:
+    assert e.code == 'exists', e
 while events.next_event(10)['event'] != 'state':
     pass
 c.pause(uuid)

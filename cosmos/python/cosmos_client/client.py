@@ -11,6 +11,8 @@ from cosmos_client.events import EventStream
 FIRST_ROUTER = 0
 #: Bytes of an image in one request; a line has at most 4 MiB.
 _PIECE = 1 << 20
+#: What saving or restoring a guest may take.
+_LONG_MS = 120000
 
 
 class CosmosClient:
@@ -109,15 +111,43 @@ class CosmosClient:
         """Remove an image from the host; one it has not is no error."""
         return self._call('image-remove', sha256=sha256)
 
+    def cpu(self, uuid, pin=None, weight=256, cap_percent=0):
+        """Set a guest's share of processor time.
+
+        :param pin: the only processor it runs on; None for any.
+        :param weight: its share when processors are short; 256 is usual.
+        :param cap_percent: its limit in percent of one; 0 for none.
+        """
+        return self._call('cpu', uuid=uuid, cpu={
+            'pin': pin, 'weight': weight, 'cap_percent': cap_percent})
+
+    def save(self, uuid):
+        """Write a guest's memory to a file of the host; end its domain."""
+        return self._call('save', _LONG_MS, uuid=uuid)
+
+    def restore(self, uuid):
+        """Let a saved guest go on.
+
+        :returns: ``steps_ms``
+        """
+        return self._call('restore', _LONG_MS, uuid=uuid)
+
     def router_install(self, uuid, config, config_name, rid=FIRST_ROUTER,
-                       timeout_ms=10000):
+                       timeout_ms=10000, halted=False):
         """Replace a guest's router; the old one runs on if this fails.
 
+        :param halted: install it without running it.
         :returns: ``generation``
         """
+        more = {'halted': True} if halted else {}
         return self._call('router-install', timeout_ms, uuid=uuid, rid=rid,
                           config=config, config_name=config_name,
-                          timeout_ms=timeout_ms)
+                          timeout_ms=timeout_ms, **more)
+
+    def router_run(self, uuid, run, rid=FIRST_ROUTER, timeout_ms=10000):
+        """Let a router run, or halt it."""
+        return self._call('router-run', timeout_ms, uuid=uuid, rid=rid,
+                          run=run, timeout_ms=timeout_ms)
 
     def handler_list(self, uuid, rid=FIRST_ROUTER):
         """:returns: ``handlers``, a list of name, read, write."""

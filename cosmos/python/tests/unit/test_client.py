@@ -112,6 +112,22 @@ class TestVerbs(ClientCase):
                             'Idle;', 'fw.click', nics=(nic,))
         self.assertEqual(([], [nic]), (args['vifs'], args['nics']))
 
+    def test_what_only_a_xen_host_does(self):
+        cpu = {'pin': 1, 'weight': 256, 'cap_percent': 50}
+        self.assertEqual(('cpu', {'uuid': UUID, 'cpu': cpu}),
+                         self.sent(self.client.cpu, UUID, 1, cap_percent=50))
+        for verb in ('save', 'restore'):
+            self.assertEqual((verb, {'uuid': UUID}),
+                             self.sent(getattr(self.client, verb), UUID))
+
+    def test_routers_run_and_halt(self):
+        args = {'uuid': UUID, 'rid': 2, 'run': False, 'timeout_ms': 10000}
+        self.assertEqual(('router-run', args), self.sent(
+            self.client.router_run, UUID, False, rid=2))
+        _, args = self.sent(self.client.router_install, UUID, 'Idle;', 'x',
+                            halted=True)
+        self.assertTrue(args['halted'])
+
     def test_images(self):
         self.assertEqual(('image-list', {}),
                          self.sent(self.client.image_list))

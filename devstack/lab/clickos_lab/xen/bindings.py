@@ -31,7 +31,8 @@ def build(state, places):
         _unpack(swig, log)
     shell.run([_SOURCE / 'build.sh', out], log, timeout_s=300, env={
         **os.environ, 'PYTHON': sys.executable,
-        'XEN_ROOT': str(places.packages), 'SWIG': str(swig / 'usr/bin/swig4.0'),
+        'XEN_ROOT': str(places.packages),
+        'SWIG': str(swig / 'usr/bin/swig4.0'),
         'SWIG_LIB': str(swig / 'usr/share/swig4.0')})
     return out
 
