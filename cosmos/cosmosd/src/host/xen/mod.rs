@@ -98,6 +98,19 @@ impl XenHost {
         }
     }
 
+    /// Removes the device nodes of a domain that ended by itself, unless its number is
+    /// another's by now.
+    fn sweep(&self, domain: &Domain) -> Result<()> {
+        let domid = domain.domid.into();
+        match self.host.info(domid) {
+            Err(e) if e.code == xen::Code::NotFound => {}
+            _ => return Ok(()),
+        }
+        let mut vifs = domain.vifs.iter();
+        vifs.try_for_each(|vif| self.host.remove_vale(domid, vif.devid))
+            .map_err(failed(&place(domain.domid)))
+    }
+
     fn wait_gone(&self, domid: u16, uuid: &Uuid) -> Result<()> {
         let deadline = Instant::now() + GONE;
         while self.find(domid, uuid)?.is_some() {
@@ -342,11 +355,12 @@ impl Host for XenHost {
     fn stop(&self, domain: &Domain) -> Result<()> {
         let domid = domain.domid;
         lock(&self.domains).remove(&domid);
-        if self.find(domid, &domain.handle)?.is_some() {
-            match self.host.destroy(domid.into()) {
+        match self.find(domid, &domain.handle)? {
+            None => self.sweep(domain)?,
+            Some(_) => match self.host.destroy(domid.into()) {
                 Err(e) if e.code != xen::Code::NotFound => return Err(failed(&place(domid))(e)),
                 _ => self.wait_gone(domid, &domain.handle)?,
-            }
+            },
         }
         lock(&self.pumps).remove(&domid);
         Ok(())
