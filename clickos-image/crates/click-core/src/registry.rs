@@ -25,6 +25,8 @@ pub struct Registry {
 
 /// Why elements of group `os` are not in a guest.
 const REACHES_OS: &str = "reaches the operating system and is not available in a guest";
+/// What is said of those that the program does not have, either.
+const NOT_BUILT: &str = "reaches the operating system and is not part of this program";
 
 impl Registry {
     /// A registry of these classes; `os_names` are known by name only, unless they are among the classes.
@@ -36,7 +38,9 @@ impl Registry {
             }
         }
         let missing = os_names.iter().filter(|n| !classes.contains_key(*n));
-        let unavailable = missing.map(|n| (*n, REACHES_OS)).collect();
+        let is_program = entries.iter().any(|e| e.group == "os");
+        let why = if is_program { NOT_BUILT } else { REACHES_OS };
+        let unavailable = missing.map(|n| (*n, why)).collect();
         Self {
             classes,
             unavailable,
@@ -56,6 +60,9 @@ impl Registry {
             self.classes.remove(name);
             self.unavailable.insert(name, REACHES_OS);
         }
+        self.unavailable
+            .values_mut()
+            .for_each(|why| *why = REACHES_OS);
         self
     }
 

@@ -25,7 +25,13 @@ impl Drops {
     pub fn note(&mut self, ctx: &mut Context<'_>, reason: usize) {
         if self.verbose || self.total() == 0 {
             let (name, what, why) = (ctx.name(), self.what, self.reasons[reason]);
-            let line = format!("{name}: {what} header check failed: {why}");
+            // as Click names the one that complains
+            let who = match what {
+                "IP" => format!("{name}: "),
+                "TCP" | "ICMP" => format!("{name} :: Check{what}Header: "),
+                _ => String::new(),
+            };
+            let line = format!("{who}{what} header check failed: {why}");
             ctx.print(&line);
         }
         self.counts[reason] += 1;

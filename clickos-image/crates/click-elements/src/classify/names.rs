@@ -11,13 +11,15 @@ pub enum Kind {
     IcmpType,
 }
 
-const PROTOCOLS: [(&str, u32); 8] = [
+const PROTOCOLS: [(&str, u32); 10] = [
     ("icmp", 1),
     ("igmp", 2),
     ("ipip", 4),
     ("tcp", 6),
     ("udp", 17),
     ("dccp", 33),
+    ("gre", 47),
+    ("sctp", 132),
     ("tcpudp", TCP_OR_UDP),
     ("transp", ANY_TRANSPORT),
 ];
@@ -27,41 +29,42 @@ pub const TCP_OR_UDP: u32 = 256;
 /// Any protocol with a transport header.
 pub const ANY_TRANSPORT: u32 = 257;
 
-/// Port names: for TCP, for UDP.
-const PORTS: [(&str, u32, bool, bool); 33] = [
-    ("echo", 7, true, true),
-    ("discard", 9, true, true),
-    ("daytime", 13, true, true),
-    ("chargen", 19, true, true),
-    ("ftp-data", 20, true, false),
-    ("ftp", 21, true, false),
-    ("ssh", 22, true, true),
-    ("telnet", 23, true, false),
-    ("smtp", 25, true, false),
-    ("domain", 53, true, true),
-    ("dns", 53, true, true),
-    ("bootps", 67, false, true),
-    ("bootpc", 68, false, true),
-    ("tftp", 69, false, true),
-    ("finger", 79, true, false),
-    ("www", 80, true, false),
-    ("pop3", 110, true, false),
-    ("sunrpc", 111, true, true),
-    ("auth", 113, true, false),
-    ("nntp", 119, true, false),
-    ("ntp", 123, false, true),
-    ("netbios-ns", 137, false, true),
-    ("netbios-dgm", 138, false, true),
-    ("netbios-ssn", 139, true, false),
-    ("snmp", 161, false, true),
-    ("snmp-trap", 162, false, true),
-    ("irc", 194, true, false),
-    ("imap3", 220, true, false),
-    ("https", 443, true, false),
-    ("rip", 520, false, true),
-    ("route", 520, false, true),
-    ("imaps", 993, true, false),
-    ("pop3s", 995, true, false),
+/// Names of ports, the same for TCP and UDP.
+const PORTS: [(&str, u32); 34] = [
+    ("echo", 7),
+    ("discard", 9),
+    ("daytime", 13),
+    ("chargen", 19),
+    ("ftp-data", 20),
+    ("ftp", 21),
+    ("ssh", 22),
+    ("telnet", 23),
+    ("smtp", 25),
+    ("domain", 53),
+    ("dns", 53),
+    ("bootps", 67),
+    ("bootpc", 68),
+    ("tftp", 69),
+    ("finger", 79),
+    ("www", 80),
+    ("pop3", 110),
+    ("sunrpc", 111),
+    ("auth", 113),
+    ("nntp", 119),
+    ("ntp", 123),
+    ("netbios-ns", 137),
+    ("netbios-dgm", 138),
+    ("netbios-ssn", 139),
+    ("snmp", 161),
+    ("snmp-trap", 162),
+    ("irc", 194),
+    ("imap3", 220),
+    ("https", 443),
+    ("rip", 520),
+    ("route", 520),
+    ("imaps", 993),
+    ("pop3s", 995),
+    ("pptp", 1723),
 ];
 
 fn flag(name: &str) -> Option<u32> {
@@ -93,18 +96,12 @@ pub enum Lookup {
 
 /// Looks a name up; `wanted` and `protocol` narrow it down.
 pub fn lookup(name: &str, wanted: Option<Kind>, protocol: Option<u32>) -> Lookup {
-    let port = PORTS.iter().find(|p| p.0 == name);
+    let port = PORTS.iter().find(|p| p.0 == name).map(|p| p.1);
     let for_protocol = |one: u32| protocol.is_none_or(|p| p == one || p == TCP_OR_UDP);
-    let fits_port =
-        |p: &&(&str, u32, bool, bool)| (p.2 && for_protocol(6)) || (p.3 && for_protocol(17));
     let protocol_number = PROTOCOLS.iter().find(|p| p.0 == name).map(|p| p.1);
     let all = [
         (Kind::Protocol, protocol_number, true),
-        (
-            Kind::Port,
-            port.map(|p| p.1),
-            port.as_ref().is_some_and(fits_port),
-        ),
+        (Kind::Port, port, for_protocol(6) || for_protocol(17)),
         (Kind::TcpFlag, flag(name), for_protocol(6)),
         (
             Kind::IcmpType,
@@ -145,7 +142,8 @@ mod tests {
             lookup("echo", Some(Kind::Port), Some(17)),
             Lookup::Value(Kind::Port, 7)
         );
-        assert_eq!(lookup("www", None, Some(17)), Lookup::Unclear);
+        assert_eq!(lookup("www", None, Some(17)), Lookup::Value(Kind::Port, 80));
+        assert_eq!(lookup("www", None, Some(1)), Lookup::Unclear);
         assert_eq!(lookup("10.0.0.1", None, None), Lookup::Unknown);
     }
 }

@@ -16,6 +16,17 @@ pub enum Full {
     Mixed,
 }
 
+impl Full {
+    fn class(self) -> &'static str {
+        match self {
+            Self::TellAndDropNew => "Queue",
+            Self::DropNew => "SimpleQueue",
+            Self::DropOldest => "FrontDropQueue",
+            Self::Mixed => "MixedQueue",
+        }
+    }
+}
+
 /// Default capacity in packets.
 const CAPACITY: usize = 1000;
 
@@ -58,6 +69,16 @@ struct Queue {
 }
 
 impl Queue {
+    /// Counts what had no room; the first time with a message.
+    #[cold]
+    fn count_drops(&mut self, ctx: &mut Context<'_>, packets: usize) {
+        if self.drops == 0 && self.capacity > 0 {
+            let line = format!("{} :: {}: overflow", ctx.name(), self.full.class());
+            ctx.print(&line);
+        }
+        self.drops += packets as u64;
+    }
+
     fn signal_state(&self, ctx: &mut Context<'_>) {
         ctx.set_readable(!self.stored.is_empty());
         let room = self.stored.len() < self.capacity;
@@ -119,7 +140,9 @@ impl Element for Queue {
             self.prepend(ctx, batch)
         };
         self.highwater = self.highwater.max(self.stored.len());
-        self.drops += rest.len() as u64;
+        if !rest.is_empty() {
+            self.count_drops(ctx, rest.len());
+        }
         self.signal_state(ctx);
         ctx.push(1, rest);
     }

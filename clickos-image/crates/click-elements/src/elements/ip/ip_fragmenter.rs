@@ -16,7 +16,6 @@
 //! `fr :: IPFragmenter(1500) -> arp; fr[1] -> ICMPError(10.0.0.1, unreachable, needfrag, PMTU 1500) -> ...`
 use click_wire::ipv4::{self, View as Header};
 
-use crate::outputs::Outputs;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -55,7 +54,6 @@ fn build(a: &mut Args<'_>) -> Built {
         honor_df: honor_df?,
         verbose: verbose?,
         headroom,
-        outputs: Outputs::new(a.outputs()),
         fragments: 0,
         drops: 0,
     }))
@@ -74,7 +72,6 @@ struct IPFragmenter {
     honor_df: bool,
     verbose: bool,
     headroom: usize,
-    outputs: Outputs,
     fragments: u64,
     drops: u64,
 }
@@ -129,7 +126,7 @@ impl IPFragmenter {
         let (length, total, field) = (header.header_len(), header.total_len(), header.fragment());
         packet.take(available - total);
         if total <= self.mtu {
-            self.outputs.put(0, packet);
+            ctx.push_one(0, packet);
             return Ok(());
         }
         let unwanted = field & ipv4::DONT_FRAGMENT != 0;
@@ -162,9 +159,9 @@ impl IPFragmenter {
         let bytes = packet.network_mut().unwrap_or_default();
         finish(&mut bytes[..length], piece, field | ipv4::MORE_FRAGMENTS);
         self.fragments += 1 + rest.len() as u64;
-        self.outputs.put(0, packet);
+        ctx.push_one(0, packet);
         for fragment in rest.drain_front(usize::MAX) {
-            self.outputs.put(0, fragment);
+            ctx.push_one(0, fragment);
         }
         ctx.recycle(rest);
     }
@@ -215,12 +212,12 @@ impl IPFragmenter {
             let addresses = crate::ip_packet::header(&packet)
                 .map(|h| format!("{} {}", h.source(), h.destination()))
                 .unwrap_or_default();
-            let (name, mtu, length) = (ctx.name(), self.mtu, packet.len());
-            let line = format!("{name}: cannot fragment for MTU {mtu}: {addresses} len={length}");
+            let (mtu, length) = (self.mtu, packet.len());
+            let line = format!("IPFragmenter({mtu}) DF {addresses} len={length}");
             ctx.print(&line);
         }
         self.drops += 1;
-        self.outputs.put(1, packet);
+        ctx.push_one(1, packet);
     }
 }
 
@@ -238,7 +235,6 @@ impl Element for IPFragmenter {
             if let Err(packet) = self.send(ctx, packet) {
                 self.refuse(ctx, packet);
             }
-            self.outputs.flush(ctx);
         }
         drop(sweep);
         ctx.push(0, batch);

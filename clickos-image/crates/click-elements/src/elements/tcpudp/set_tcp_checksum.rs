@@ -5,8 +5,8 @@
 //! `SetTCPChecksum([FIXOFF])`: with FIXOFF (default false) a data offset that is too small or beyond the packet is
 //! corrected first.
 //! # Ports
-//! 1/1, agnostic. The header annotation must be set. Packets whose lengths are wrong are dropped, the first with a
-//! message.
+//! 1/1, agnostic. The header annotation must be set. Packets whose lengths are wrong are dropped
+//! with a message. The checksum covers the protocol the header names.
 //! # Handlers
 //! None of its own.
 //! # Example
@@ -22,7 +22,6 @@ pub static ELEMENT: Class = Class {
     build: |a| {
         Some(Box::new(SetTCPChecksum {
             fix_offset: a.or("FIXOFF", false)?,
-            complained: false,
         }))
     },
     ..Class::DEFAULT
@@ -30,7 +29,6 @@ pub static ELEMENT: Class = Class {
 
 struct SetTCPChecksum {
     fix_offset: bool,
-    complained: bool,
 }
 
 impl SetTCPChecksum {
@@ -42,7 +40,7 @@ impl SetTCPChecksum {
         let pseudo = checksum::pseudo(
             ip.source(),
             ip.destination(),
-            ipv4::TCP,
+            ip.protocol(),
             u16::try_from(length).ok()?,
         );
         let bytes = packet.transport_mut()?.get_mut(..length)?;
@@ -69,11 +67,7 @@ impl Element for SetTCPChecksum {
         if self.fill(&mut packet).is_some() {
             return Out::Port(0, packet);
         }
-        if !self.complained {
-            self.complained = true;
-            let line = format!("{}: bad lengths", ctx.name());
-            ctx.print(&line);
-        }
+        ctx.print("SetTCPChecksum: bad lengths");
         Out::Drop
     }
 }

@@ -52,7 +52,7 @@ impl Element for SetUDPChecksum {
         }
         if ctx.outputs() == 1 && !self.complained {
             self.complained = true;
-            let line = format!("{}: fragment or short packet", ctx.name());
+            let line = format!("{} :: SetUDPChecksum: fragment or short packet", ctx.name());
             ctx.print(&line);
         }
         Out::Port(1, packet)

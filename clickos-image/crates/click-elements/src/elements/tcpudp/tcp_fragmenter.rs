@@ -117,37 +117,35 @@ impl TCPFragmenter {
             .filter(|room| *room > 0)
     }
 
-    fn send(&mut self, ctx: &mut Context<'_>, out: &mut Batch, packet: Packet) {
+    fn send(&mut self, ctx: &mut Context<'_>, packet: Packet) {
         self.count += 1;
         let found = segment(&packet);
         let cut = found.and_then(|s| Some((self.room(&packet, s.text)?, s)));
         let Some((room, segment)) = cut.filter(|(room, s)| s.end - s.text >= *room) else {
-            return out.push_back(packet);
+            return ctx.push_one(0, packet);
         };
         self.cut += 1;
         let length = segment.end - segment.text;
         for from in (room..length).step_by(room).map(|end| end - room) {
             if let Some(mut part) = ctx.pool().duplicate(&packet) {
                 keep(&mut part, &segment, from, room, false);
-                out.push_back(part);
+                ctx.push_one(0, part);
                 self.fragments += 1;
             }
         }
         let from = (length - 1) / room * room;
         let mut last = packet;
         keep(&mut last, &segment, from, length - from, true);
-        out.push_back(last);
+        ctx.push_one(0, last);
         self.fragments += 1;
     }
 }
 
 impl Element for TCPFragmenter {
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
-        let mut out = ctx.batch();
         for packet in batch.drain_front(usize::MAX) {
-            self.send(ctx, &mut out, packet);
+            self.send(ctx, packet);
         }
-        ctx.push(0, out);
         ctx.recycle(batch);
     }
 
