@@ -34,7 +34,14 @@ pub const COMMON: [Handler; 5] = [
 ];
 
 /// What elements with a task have.
-pub const OF_TASKS: [Handler; 2] = [read("scheduled"), read_write("tickets")];
+pub const OF_TASKS: [Handler; 3] = [
+    read("scheduled"),
+    read_write("tickets"),
+    read("home_thread"),
+];
+
+/// The number of the one thread a router runs on.
+const HOME_THREAD: &str = "0";
 
 /// Where a name leads.
 enum Target {
@@ -283,6 +290,9 @@ impl Engine {
             }
             "tickets" if self.is_of_task(index, handler) => {
                 return Ok(self.tasks.tickets(index).to_string());
+            }
+            "home_thread" if self.is_of_task(index, handler) => {
+                return Ok(HOME_THREAD.to_string());
             }
             _ => {}
         }

@@ -68,7 +68,8 @@ fn environment(options: &Options, machine: &Rc<Machine>) -> Environment {
         host: (!options.guest).then(|| -> Rc<dyn click_core::Host> { machine.clone() }),
         console: Rc::new(|line| {
             // nobody is left to be told when standard error is closed
-            let _ = writeln!(stderr(), "{line}");
+            // at once, so that lines of several programs do not mix
+            let _ = stderr().write_all(format!("{line}\n").as_bytes());
         }),
         limits: Limits {
             config_bytes: limits.config_bytes,

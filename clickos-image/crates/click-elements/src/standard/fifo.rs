@@ -8,6 +8,8 @@ use click_core::class::{Arg, Handler};
 pub enum Full {
     /// The one that came; who pushes is told that there is no room, and may rest.
     TellAndDropNew,
+    /// The same; and who pulls is told at once when the last packet goes.
+    QuickAndDropNew,
     /// The one that came.
     DropNew,
     /// The one that waited longest.
@@ -17,9 +19,15 @@ pub enum Full {
 }
 
 impl Full {
+    /// Whether those who push are told.
+    fn is_told(self) -> bool {
+        matches!(self, Self::TellAndDropNew | Self::QuickAndDropNew)
+    }
+
     fn class(self) -> &'static str {
         match self {
             Self::TellAndDropNew => "Queue",
+            Self::QuickAndDropNew => "QuickNoteQueue",
             Self::DropNew => "SimpleQueue",
             Self::DropOldest => "FrontDropQueue",
             Self::Mixed => "MixedQueue",
@@ -81,8 +89,12 @@ impl Queue {
 
     fn signal_state(&self, ctx: &mut Context<'_>) {
         ctx.set_readable(!self.stored.is_empty());
+        self.tell_room(ctx);
+    }
+
+    fn tell_room(&self, ctx: &mut Context<'_>) {
         let room = self.stored.len() < self.capacity;
-        ctx.set_writable(room || self.full != Full::TellAndDropNew);
+        ctx.set_writable(room || !self.full.is_told());
     }
 
     /// Stores at the end; gives back what has no room.
@@ -147,12 +159,18 @@ impl Element for Queue {
         ctx.push(1, rest);
     }
 
+    /// As in Click, only a pull in vain tells that there is nothing, unless the queue is a quick one: who pulls soon
+    /// again is not put to sleep.
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let mut batch = ctx.batch();
         batch.append_front(&mut self.stored, max);
         // those that go next time are fetched while these are worked on
         self.stored.iter().take(max).for_each(Packet::prefetch);
-        self.signal_state(ctx);
+        let quick = self.full == Full::QuickAndDropNew && self.stored.is_empty();
+        if quick || batch.is_empty() {
+            ctx.set_readable(false);
+        }
+        self.tell_room(ctx);
         batch
     }
 

@@ -3,8 +3,8 @@
 //!
 //! # Synopsis
 //! `Queue([CAPACITY])`: default 1000 packets. It tells those that pull when it has packets and those that push
-//! when it has room. `FullNoteQueue`, `QuickNoteQueue` and `ThreadSafeQueue` are the same class, since a
-//! router runs on one thread; `SimpleQueue` does not tell when it is full.
+//! when it has room. `FullNoteQueue` and `ThreadSafeQueue` are the same class, since a router runs on
+//! one thread; `QuickNoteQueue` tells at once that it is empty, `SimpleQueue` does not tell when it is full.
 //! # Ports
 //! 1/1-2, push to pull. Output 1 (push) gets what does not fit; it is dropped if it is not connected.
 //! # Handlers
@@ -20,7 +20,7 @@ use crate::standard::fifo::{self, Full};
 
 pub static ELEMENT: Class = Class {
     name: "Queue",
-    aliases: &["FullNoteQueue", "QuickNoteQueue", "ThreadSafeQueue"],
+    aliases: &["FullNoteQueue", "ThreadSafeQueue"],
     build: |a| fifo::build(a, Full::TellAndDropNew),
     ..fifo::CLASS
 };
