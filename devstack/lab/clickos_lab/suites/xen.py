@@ -5,6 +5,7 @@
 ``tests.xen.test_host`` or ``tests.xen.test_host.BootTest``.
 """
 
+import contextlib
 import os
 import signal
 import sys
@@ -13,6 +14,7 @@ import unittest
 
 from clickos_lab import errors
 from clickos_lab import paths
+from clickos_lab.suites import ahead
 from clickos_lab.xen import command
 
 _TOP = paths.REPO / 'devstack/lab'
@@ -25,13 +27,15 @@ def main(names):
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        command.prepare(paths.State())
+        state = paths.State()
+        command.prepare(state)
     except errors.LabError as e:
         print(f'error: {e}')
         return 1
-    result = unittest.TextTestRunner(
-        stream=sys.stdout, verbosity=2,
-        resultclass=TimedResult).run(_tests(names))
+    runner = unittest.TextTestRunner(
+        stream=sys.stdout, verbosity=2, resultclass=TimedResult)
+    with contextlib.nullcontext() if names else ahead.started(state):
+        result = runner.run(_tests(names))
     print(result.table(), flush=True)
     return 0 if result.wasSuccessful() else 1
 

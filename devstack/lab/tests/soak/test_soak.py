@@ -16,8 +16,8 @@ set -e
 wish() {{
     pairs=()
     for rid in $(seq 0 {last}); do
-        pairs+=({root}/$rid/config/0 "$2" {root}/$rid/generation $1
-                {root}/$rid/status Running)
+        pairs+=({root}/$rid/config/0 "$2" {root}/$rid/status Running
+                {root}/$rid/generation $1)
         states+=({root}/$rid/state)
     done
     xenstore-write "${{pairs[@]}}"

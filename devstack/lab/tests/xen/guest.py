@@ -85,9 +85,10 @@ class Guest:
         generation = next(self._generations)
         pieces = {f'{rid}/config/{n}': text[at:at + _PIECE_BYTES]
                   for n, at in enumerate(range(0, len(text), _PIECE_BYTES))}
+        # In this order the guest looks at it once.
         wish = {**pieces, f'{rid}/config_name': name,
-                f'{rid}/generation': str(generation),
-                f'{rid}/status': status}
+                f'{rid}/status': status,
+                f'{rid}/generation': str(generation)}
         out = self._script(
             f'xenstore-rm {self.path(f"{rid}/config")} 2>/dev/null || true',
             self._put(wish),

@@ -201,6 +201,16 @@ class ValeTest(NetTest):
         self._vale_port_again(one, 1)
         self.ping('c', _ip(1))
 
+    def test_a_restored_guest_finds_its_new_port(self):
+        one = self._responder(1)
+        self.ping('c', _ip(1))
+        self.dom0.check(f'xl save {one.name} /run/saved', timeout_s=300)
+        self._vale(f'detach vale0:{one.name}')
+        self.dom0.check('xl restore -e /run/saved', timeout_s=300)
+        one.domid = int(self.dom0.check(f'xl domid {one.name}'))
+        self._vale_port_again(one, 1)
+        self.ping('c', _ip(1))
+
     def _vale_port_again(self, one, number):
         """Add the port as a toolstack does, whose nodes are still there."""
         self._attach_guest(one, number, 256)
