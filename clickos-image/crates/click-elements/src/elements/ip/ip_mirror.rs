@@ -10,7 +10,7 @@
 //! None of its own.
 //! # Example
 //! `... -> CheckIPHeader -> IPMirror -> ...`
-use click_wire::{ipv4, tcp};
+use click_wire::ipv4;
 
 use crate::ip_packet::header_mut;
 use crate::prelude::*;
@@ -47,8 +47,9 @@ impl InPlace for IPMirror {
         let bytes = packet.transport_mut().filter(|b| has_ports && b.len() >= 8);
         if let Some(bytes) = bytes {
             bytes[..4].rotate_left(2);
-            if protocol == ipv4::TCP && bytes.len() >= tcp::HEADER {
-                bytes[4..12].rotate_left(4);
+            let numbers = bytes.get_mut(4..12).filter(|_| protocol == ipv4::TCP);
+            if let Some(numbers) = numbers {
+                numbers.rotate_left(4);
             }
         }
         0
