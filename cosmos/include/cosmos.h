@@ -131,6 +131,11 @@ struct cosmos_info {
 int cosmos_domain_info(struct cosmos_ctx *ctx, uint32_t domid,
                        struct cosmos_info *info, struct cosmos_error *err);
 
+/* The same without the name, which takes a request to the Xen store: one
+ * hypercall. For whoever looks at many domains often. */
+int cosmos_domain_peek(struct cosmos_ctx *ctx, uint32_t domid,
+                       struct cosmos_info *info, struct cosmos_error *err);
+
 /* All domains but dom0; *list is freed with free(). */
 int cosmos_domain_list(struct cosmos_ctx *ctx, struct cosmos_info **list,
                        size_t *count, struct cosmos_error *err);

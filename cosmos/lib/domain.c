@@ -97,11 +97,8 @@ static enum cosmos_reason reason_of(const libxl_dominfo *xl)
            ? COSMOS_UNKNOWN : (enum cosmos_reason)reason;
 }
 
-static void fill_info(struct cosmos_ctx *ctx, struct cosmos_info *info,
-                      libxl_dominfo *xl)
+static void fill_info(struct cosmos_info *info, libxl_dominfo *xl)
 {
-    char *name = libxl_domid_to_name(ctx->xl, xl->domid);
-
     memset(info, 0, sizeof(*info));
     info->domid = xl->domid;
     memcpy(info->uuid, libxl_uuid_bytearray(&xl->uuid), sizeof(info->uuid));
@@ -110,12 +107,18 @@ static void fill_info(struct cosmos_ctx *ctx, struct cosmos_info *info,
     info->memory_kib = xl->current_memkb;
     info->memory_max_kib = xl->max_memkb;
     info->cpu_time_ns = xl->cpu_time;
+}
+
+static void fill_name(struct cosmos_ctx *ctx, struct cosmos_info *info)
+{
+    char *name = libxl_domid_to_name(ctx->xl, info->domid);
+
     if (name)
         strncpy(info->name, name, sizeof(info->name) - 1);
     free(name);
 }
 
-int cosmos_domain_info(struct cosmos_ctx *ctx, uint32_t domid,
+int cosmos_domain_peek(struct cosmos_ctx *ctx, uint32_t domid,
                        struct cosmos_info *info, struct cosmos_error *err)
 {
     libxl_dominfo xl;
@@ -127,8 +130,18 @@ int cosmos_domain_info(struct cosmos_ctx *ctx, uint32_t domid,
     if (rc)
         rc = cosmos_fail_xl(ctx, err, rc, "info", domid);
     else
-        fill_info(ctx, info, &xl);
+        fill_info(info, &xl);
     libxl_dominfo_dispose(&xl);
+    return rc;
+}
+
+int cosmos_domain_info(struct cosmos_ctx *ctx, uint32_t domid,
+                       struct cosmos_info *info, struct cosmos_error *err)
+{
+    int rc = cosmos_domain_peek(ctx, domid, info, err);
+
+    if (!rc)
+        fill_name(ctx, info);
     return rc;
 }
 
@@ -150,8 +163,10 @@ int cosmos_domain_list(struct cosmos_ctx *ctx, struct cosmos_info **list,
     }
     *count = 0;
     for (i = 0; i < n; i++)
-        if (domains[i].domid)
-            fill_info(ctx, &infos[(*count)++], &domains[i]);
+        if (domains[i].domid) {
+            fill_info(&infos[*count], &domains[i]);
+            fill_name(ctx, &infos[(*count)++]);
+        }
     *list = infos;
 
 out:

@@ -126,6 +126,12 @@ unsafe extern "C" {
         name: *const c_char,
         err: *mut Error,
     ) -> c_int;
+    pub fn cosmos_domain_peek(
+        ctx: *mut Context,
+        domid: u32,
+        info: *mut Info,
+        err: *mut Error,
+    ) -> c_int;
     pub fn cosmos_domain_info(
         ctx: *mut Context,
         domid: u32,

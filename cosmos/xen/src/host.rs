@@ -116,6 +116,15 @@ impl Host {
         Ok(Info::from(unsafe { info.assume_init_ref() }))
     }
 
+    /// The same without its name, by one hypercall.
+    pub fn peek(&self, domid: u32) -> Result<Info> {
+        let mut info = std::mem::MaybeUninit::uninit();
+        // SAFETY: the call writes all of it when it succeeds.
+        call(|e| unsafe { ffi::cosmos_domain_peek(self.context(), domid, info.as_mut_ptr(), e) })?;
+        // SAFETY: it succeeded.
+        Ok(Info::from(unsafe { info.assume_init_ref() }))
+    }
+
     /// All domains but dom0.
     pub fn list(&self) -> Result<Vec<Info>> {
         let (mut list, mut count) = (ptr::null_mut(), 0);

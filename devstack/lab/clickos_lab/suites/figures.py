@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m clickos_lab.suites.figures [boot|store|memory|net ...]``.
+"""``python -m clickos_lab.suites.figures [boot|store|memory|net|create ...]``.
 
 Measures guests on a Xen host of its own and prints a table. Emulated without
 hardware virtualization: the ratios of one run tell, the values do not.
@@ -22,7 +22,9 @@ from clickos_lab.xen import places as _places
 from clickos_lab.xen import toolstack
 
 _TOP = paths.REPO / 'devstack/lab'
-_PARTS = ('boot', 'store', 'memory', 'net')
+_PARTS = ('boot', 'store', 'memory', 'net', 'create')
+#: Those that need cosmosd and valed.
+_OF_TOOLSTACK = {'net', 'create'}
 
 
 def main(names):
@@ -58,7 +60,7 @@ def _start(names):
     contents.add(pktgen, '/root/pktgen.ko')
     host = _host.Host(places, f'f{os.getpid()}')
     host.restore(snapshot, contents)
-    if not names or 'net' in names:
+    if _OF_TOOLSTACK & set(names or _PARTS):
         toolstack.build(state, places)
         toolstack.put(state, host)
     return host

@@ -9,7 +9,7 @@ from clickos_lab import paths
 from clickos_lab import shell
 from clickos_lab.suites import xen
 
-_TESTS = ['tests.soak.test_soak']
+_TESTS = ['tests.soak.test_soak', 'tests.soak.test_cosmos']
 
 
 def main():

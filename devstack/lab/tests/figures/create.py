@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Creations until ``Running``: by cosmosd, new and from the pool, and by xl.
 
-All of the same image, 8 MiB, type pvh, with a configuration of a counter.
+All of the same image, type pvh, with a counter as configuration. xl's and
+those of the pool have 8 MiB, new ones of cosmosd 9: the pool has none of that
+size.
 """
 
 import itertools
 import json
+import statistics
 
 from clickos_lab.xen import image
 from clickos_lab.xen import toolstack
-from tests.figures import table as _table
 
 _ROUNDS = 5
-_POOL = 8
+_POOL = 2
+#: A size of which the pool has none.
+_NEW_MIB = 9
 #: Of the pool whose guests are taken one after the other.
 _MANY = 100
 _CONFIG = 'Idle -> c :: Counter -> Discard;'
@@ -26,17 +30,32 @@ def measure(host, table):
     host.dom0.put_text(_CONFIG, '/root/fig.click')
     host.dom0.run('lab-net bridge br0')
     toolstack.start(host, 'valed')
-    xl = {name: _table.middle(lambda: _xl_ms(host, stock), _ROUNDS)
-          for name, stock in (('no vif', False), ('one stock vif', True))}
-    for name, took in xl.items():
-        table.add(f'xl create until Running, {name}', took, 'ms')
-    xl['one vale vif'] = xl['no vif']       # xl knows no vale vif
-    for kind, pool in (('new', 0), ('of the pool', _POOL)):
-        _restart(host, pool)
-        for name, vif in _VIFS.items():
-            made = [_create(host, vif, pool) for _ in range(_ROUNDS)]
-            _add(table, f'cosmosd, {kind}, {name}', made, xl[name])
+    toolstack.start(host, 'cosmosd', pool=_POOL)
+    # In turn, so that a busy machine slows all of them.
+    rounds = [_round(host) for _ in range(_ROUNDS)]
+    xl = {vif: statistics.median(made['xl', vif] for made in rounds)
+          for vif in ('no vif', 'one stock vif')}
+    for vif, took in xl.items():
+        table.add(f'xl create until Running, {vif}', took, 'ms')
+    for kind in ('new', 'of the pool'):
+        for vif in _VIFS:
+            # xl knows no vale vif
+            _add(table, f'cosmosd, {kind}, {vif}',
+                 [made[kind, vif] for made in rounds],
+                 xl.get(vif, xl['no vif']))
     _many(host, table)
+
+
+def _round(host):
+    """Create one of each kind; return the milliseconds."""
+    made = {}
+    for vif, options in _VIFS.items():
+        if vif != 'one vale vif':
+            _wait_pool(host, _POOL)
+            made['xl', vif] = _xl_ms(host, vif == 'one stock vif')
+        made['new', vif] = _create(host, f'{options} --memory {_NEW_MIB}')
+        made['of the pool', vif] = _create(host, options)
+    return made
 
 
 def _restart(host, pool):
@@ -51,13 +70,12 @@ def _wait_pool(host, pool):
         f'grep -qx "pooled *{pool}"; do sleep 1; done', timeout_s=1200)
 
 
-def _create(host, vif, pool=0):
+def _create(host, options):
     """Return the milliseconds of the steps of a creation."""
+    _wait_pool(host, _POOL)
     name = f'fig{next(_numbers)}'
-    made = _take(host, name, vif)
+    made = _take(host, name, options)
     host.dom0.check(toolstack.command('cosmos', 'destroy', name))
-    if pool:
-        _wait_pool(host, pool)
     return made
 
 
@@ -97,13 +115,25 @@ def _many(host, table):
     free_kib = _free_kib(host)
     _restart(host, _MANY)
     used_kib = (free_kib - _free_kib(host)) / (_MANY - _POOL)
-    took = [sum(_take(host, f'many{n}').values()) for n in range(_MANY)]
+    took = _take_all(host, _MANY)
     first = _middle_of(took, 0)
     table.add('of the pool, the 1st to 5th', first, 'ms')
     for number in (_MANY // 2, _MANY - 5):
         table.add(f'of the pool, the {number + 1}th to {number + 5}th',
                   _middle_of(took, number), 'ms', first)
     table.add("dom0's memory for one guest", used_kib, 'KiB')
+
+
+def _take_all(host, count):
+    """Create guests without a rest: else the pool would be filled between."""
+    command = toolstack.command(
+        'cosmos', '-o', 'json', 'create', '--config', '/root/fig.click',
+        '--timeout', 60)
+    out = host.dom0.check(
+        f'for i in $(seq {count}); do {command} --name many$i | '
+        "tr -d '\\n'; echo; done", timeout_s=count * 20)
+    return [sum(dict(json.loads(line)['steps_ms']).values())
+            for line in out.splitlines()]
 
 
 def _middle_of(took, start):

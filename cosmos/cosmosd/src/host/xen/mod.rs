@@ -91,7 +91,7 @@ impl XenHost {
 
     /// The domain of this number, if it is this guest's.
     fn find(&self, domid: u16, uuid: &Uuid) -> Result<Option<xen::Info>> {
-        match self.host.info(domid.into()) {
+        match self.host.peek(domid.into()) {
             Ok(info) => Ok(Some(info).filter(|info| info.uuid == bytes(uuid))),
             Err(e) if e.code == xen::Code::NotFound => Ok(None),
             Err(e) => Err(failed(&place(domid))(e)),
@@ -200,7 +200,7 @@ fn report_ended(host: &xen::Host, domains: &Mutex<HashMap<u16, u64>>, deaths: &S
 
 /// Why a domain does not run any more, if it does not.
 fn ended(host: &xen::Host, domid: u16) -> Option<String> {
-    let info = match host.info(domid.into()) {
+    let info = match host.peek(domid.into()) {
         Ok(info) => info,
         Err(e) if e.code == xen::Code::NotFound => return Some("destroyed by somebody".into()),
         Err(e) => {
@@ -239,7 +239,7 @@ impl Host for XenHost {
 
     fn domids(&self) -> (u16, IsUsed) {
         let host = Arc::clone(&self.host);
-        let is_used = move |domid: u16| host.info(domid.into()).is_ok();
+        let is_used = move |domid: u16| host.peek(domid.into()).is_ok();
         (first_domid(now_s()), Box::new(is_used))
     }
 
@@ -386,7 +386,7 @@ impl Host for XenHost {
 
     fn cpu_time_ns(&self, domid: u16) -> Option<u64> {
         let known = lock(&self.domains).contains_key(&domid);
-        let info = known.then(|| self.host.info(domid.into()).ok())??;
+        let info = known.then(|| self.host.peek(domid.into()).ok())??;
         Some(info.cpu_time_ns)
     }
 
