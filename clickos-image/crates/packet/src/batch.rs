@@ -109,9 +109,15 @@ impl Batch {
         self.s().capacity > 0
     }
 
+    /// How many slots it has.
+    #[inline]
+    pub(crate) fn capacity(&self) -> usize {
+        self.s().capacity
+    }
+
     /// Makes `front` and `back` free slots before and behind the packets.
     #[cold]
-    fn make_room(&mut self, front: usize, back: usize) {
+    pub(crate) fn make_room(&mut self, front: usize, back: usize) {
         let (old, len) = (self.slots, self.len());
         let (head, capacity) = (self.s().head, self.s().capacity);
         let needed = front + len + back;
@@ -239,15 +245,6 @@ impl Batch {
         self.append_front(other, usize::MAX);
     }
 
-    /// Takes the oldest `n` packets (at most all); those not taken from the iterator are dropped.
-    #[inline]
-    pub fn drain_front(&mut self, n: usize) -> Drain<'_> {
-        Drain {
-            left: n.min(self.len()),
-            batch: self,
-        }
-    }
-
     /// Keeps the packets for which `keep` is true.
     pub fn retain_mut(&mut self, mut keep: impl FnMut(&mut Packet) -> bool) {
         let mut sweep = self.sweep();
@@ -327,107 +324,5 @@ impl Drop for Batch {
 impl core::fmt::Debug for Batch {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_list().entries(self.iter()).finish()
-    }
-}
-
-/// The oldest packets of a batch, taken one by one.
-pub struct Drain<'a> {
-    batch: &'a mut Batch,
-    left: usize,
-}
-
-impl Iterator for Drain<'_> {
-    type Item = Packet;
-
-    #[inline]
-    fn next(&mut self) -> Option<Packet> {
-        self.left = self.left.checked_sub(1)?;
-        self.batch.pop_front()
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
-    }
-}
-
-impl Drop for Drain<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.for_each(drop);
-    }
-}
-
-/// The packets of a batch that is used up.
-pub struct IntoIter(Batch);
-
-impl Iterator for IntoIter {
-    type Item = Packet;
-
-    #[inline]
-    fn next(&mut self) -> Option<Packet> {
-        self.0.pop_front()
-    }
-}
-
-impl IntoIterator for Batch {
-    type Item = Packet;
-    type IntoIter = IntoIter;
-    fn into_iter(self) -> IntoIter {
-        IntoIter(self)
-    }
-}
-
-/// Appends packets and says so at its end, so that the batch need not be looked at for each.
-struct Appender<'a> {
-    batch: &'a mut Batch,
-    tail: usize,
-    capacity: usize,
-}
-
-impl<'a> Appender<'a> {
-    #[inline]
-    fn new(batch: &'a mut Batch) -> Self {
-        let (tail, capacity) = (batch.s().tail, batch.s().capacity);
-        Self {
-            batch,
-            tail,
-            capacity,
-        }
-    }
-
-    #[inline]
-    fn push(&mut self, packet: Packet) {
-        if self.tail == self.capacity {
-            self.commit();
-            self.batch.make_room(0, 1);
-            (self.tail, self.capacity) = (self.batch.s().tail, self.batch.s().capacity);
-        }
-        // SAFETY: there is a free slot at the tail.
-        unsafe { self.batch.slot(self.tail).write(packet) };
-        self.tail += 1;
-    }
-
-    #[inline]
-    fn commit(&mut self) {
-        let (head, tail) = self.batch.range();
-        if self.tail > tail {
-            // SAFETY: packets were written to the slots from the old tail on, so there is memory.
-            unsafe { self.batch.set_range(head, self.tail) };
-        }
-    }
-}
-
-impl Drop for Appender<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.commit();
-    }
-}
-
-impl Extend<Packet> for Batch {
-    #[inline]
-    fn extend<I: IntoIterator<Item = Packet>>(&mut self, packets: I) {
-        let mut appender = Appender::new(self);
-        packets.into_iter().for_each(|packet| appender.push(packet));
     }
 }

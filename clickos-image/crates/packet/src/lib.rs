@@ -20,13 +20,15 @@ pub mod anno;
 mod batch;
 mod buffer;
 mod home;
+mod iter;
 mod known;
 mod packet;
 mod place;
 mod pool;
 mod sweep;
 
-pub use batch::{Batch, Drain, IntoIter};
+pub use batch::Batch;
+pub use iter::{Drain, IntoIter};
 pub use packet::{HEADROOM, MAX_PACKET, Packet};
 pub use pool::PacketPool;
 pub use sweep::Sweep;
