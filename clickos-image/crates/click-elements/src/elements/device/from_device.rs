@@ -75,7 +75,10 @@ fn check_method(a: &mut Args<'_>) -> Option<()> {
     }
     if !["LINUX", "PCAP"].contains(&method.to_ascii_uppercase().as_str()) {
         let method = method.escape_debug();
-        a.error("METHOD", format!("expected LINUX or PCAP, got \"{method}\""));
+        a.error(
+            "METHOD",
+            format!("expected LINUX or PCAP, got \"{method}\""),
+        );
     }
     Some(())
 }
