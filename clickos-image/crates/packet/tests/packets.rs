@@ -110,3 +110,57 @@ fn many_packets_of_one_content_end_at_the_limit() {
     drop(batch);
     assert_eq!(pool.in_use(), 0);
 }
+
+#[test]
+fn copies_of_a_batch_keep_its_order_whatever_their_sizes() {
+    for limit in [12, 9] {
+        let (mut pool, mut batch, mut copies) =
+            (PacketPool::new(limit), Batch::new(), Batch::new());
+        for (n, len) in [4, 60, 400, 1500, 64, 9000].into_iter().enumerate() {
+            let mut packet = pool.alloc(len).unwrap();
+            packet.data_mut().fill(n as u8);
+            packet.set_timestamp_ns(n as u64);
+            batch.push_back(packet);
+        }
+        pool.duplicate_all(&batch, &mut copies);
+        let same = copies.iter().zip(batch.iter());
+        assert!(
+            same.clone()
+                .all(|(copy, packet)| copy.data() == packet.data())
+        );
+        assert!({ same }.all(|(copy, packet)| copy.timestamp_ns() == packet.timestamp_ns()));
+        assert_eq!((copies.len(), pool.in_use()), (limit - 6, limit));
+        drop((batch, copies));
+        assert_eq!(pool.in_use(), 0);
+    }
+}
+
+#[test]
+fn packets_of_several_pools_go_home_from_one_batch() {
+    let (mut one, mut other, mut batch) = (PacketPool::new(9), PacketPool::new(9), Batch::new());
+    for len in [10, 20, 3000, 30, 600] {
+        batch.extend(one.alloc(len));
+        batch.extend(other.alloc(len));
+    }
+    assert_eq!((one.in_use(), other.in_use()), (5, 5));
+    batch.extend(other.alloc(60_000));
+    drop(one);
+    batch.clear();
+    assert_eq!(other.in_use(), 0);
+}
+
+#[test]
+fn a_sweep_passes_packets_that_were_looked_at() {
+    for (keep, left) in [(true, [0, 1, 2, 4]), (false, [2, 4, 5, 6])] {
+        let (mut pool, mut batch) = (PacketPool::new(9), Batch::new());
+        (0..7).for_each(|n| batch.extend(pool.packet_from(&[n])));
+        let mut sweep = batch.sweep();
+        sweep.skip(2, keep);
+        let (kept, _dropped) = (sweep.next().unwrap(), sweep.next());
+        sweep.keep(kept);
+        sweep.skip(1, true);
+        drop(sweep);
+        let data: Vec<u8> = batch.iter().map(|p| p.data()[0]).collect();
+        assert_eq!(data[..4], left);
+    }
+}
