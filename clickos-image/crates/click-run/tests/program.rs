@@ -84,6 +84,23 @@ fn checks_the_configuration_of_a_guest() {
 }
 
 #[test]
+fn a_million_flows_may_be_asked_for() {
+    let config = |flows: u32| {
+        format!(
+            "Idle -> rw :: IPRewriter(pattern 10.0.0.1 1024-65535 - - 0 0, \
+             MAPPING_CAPACITY {flows}) -> Discard"
+        )
+    };
+    assert_eq!(
+        click(&["-q", "-e", &config(1_000_000)], ""),
+        (0, String::new(), String::new())
+    );
+    let (code, _, error) = click(&["-q", "-e", &config(10_000_000)], "");
+    assert_eq!(code, 1);
+    assert!(error.contains("MAPPING_CAPACITY"), "{error}");
+}
+
+#[test]
 fn simulated_time_takes_none() {
     let config = "RatedSource(RATE 1, LIMIT 100, STOP true) -> c :: Counter -> Print(x, CONTENTS NONE) -> Discard";
     let (code, output, console) = click(&["--simtime", "-e", config, "-h", "c.count"], "");
