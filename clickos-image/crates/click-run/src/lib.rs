@@ -2,7 +2,7 @@
 //! What the programs `click`, `click-flatten`, `click-check` and `click-pretty` share.
 #![forbid(unsafe_code)]
 
-pub mod any_class;
+mod any_class;
 mod archive;
 mod clock;
 pub mod control;
@@ -15,4 +15,5 @@ pub mod report;
 mod service;
 pub mod session;
 pub mod signals;
+pub mod tool;
 mod vif;

@@ -13,11 +13,7 @@
 //! None of its own.
 //! # Example
 //! `rt[1] -> IPsecESPEncap -> IPsecAuthHMACSHA1(0) -> IPsecAES(1) -> IPsecEncap(50) -> ...`
-use aes::Aes128;
-use aes::cipher::generic_array::GenericArray;
-use aes::cipher::{BlockDecrypt, BlockEncrypt};
-
-use crate::ipsec::{User, first, payload, xor};
+use crate::ipsec::chained::Chained;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -25,72 +21,17 @@ pub static ELEMENT: Class = Class {
     args: &[mandatory("ENCRYPT")],
     build: |a| {
         let encrypt = a.need("ENCRYPT")?;
-        Some(Box::new(IPsecAES {
-            encrypt,
-            user: User::default(),
-        }))
+        let complaint = "wrong length for AES";
+        Some(Box::new(Chained::new(encrypt, complaint, |a| &a.aes)))
     },
     ..Class::DEFAULT
 };
 
-/// Bytes of a block.
-const BLOCK: usize = 16;
-
-struct IPsecAES {
-    encrypt: bool,
-    user: User,
-}
-
-fn encrypt(aes: &Aes128, data: &mut [u8]) -> Option<()> {
-    let (vector, data) = payload(data, BLOCK)?;
-    let mut before = *vector;
-    for block in data.chunks_exact_mut(BLOCK) {
-        xor(block, &before);
-        aes.encrypt_block(GenericArray::from_mut_slice(block));
-        before = first(block);
-    }
-    Some(())
-}
-
-fn decrypt(aes: &Aes128, data: &mut [u8]) -> Option<()> {
-    let (vector, data) = payload(data, BLOCK)?;
-    let mut before = *vector;
-    for block in data.chunks_exact_mut(BLOCK) {
-        let next = first(block);
-        aes.decrypt_block(GenericArray::from_mut_slice(block));
-        xor(block, &before);
-        before = next;
-    }
-    Some(())
-}
-
-impl Element for IPsecAES {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.user.connect(ctx);
-        Ok(())
-    }
-
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let Some(association) = self.user.association(ctx, &packet) else {
-            return Out::Drop;
-        };
-        let done = if self.encrypt {
-            encrypt(&association.aes, packet.data_mut())
-        } else {
-            decrypt(&association.aes, packet.data_mut())
-        };
-        drop(association);
-        if done.is_none() {
-            self.user.complain(ctx, "wrong length for AES");
-            return Out::Drop;
-        }
-        Out::Port(0, packet)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::ipsec::chained::{decrypt, encrypt};
+    use crate::prelude::*;
+    use aes::Aes128;
     use aes::cipher::KeyInit;
 
     fn cipher() -> Aes128 {

@@ -12,11 +12,7 @@
 //! None of its own.
 //! # Example
 //! `rt[1] -> IPsecESPEncap -> IPsecAuthHMACSHA1(0) -> IPsecDES(1) -> IPsecEncap(50) -> ...`
-use des::Des;
-use des::cipher::generic_array::GenericArray;
-use des::cipher::{BlockDecrypt, BlockEncrypt};
-
-use crate::ipsec::{User, first, payload, xor};
+use crate::ipsec::chained::Chained;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -24,72 +20,16 @@ pub static ELEMENT: Class = Class {
     args: &[mandatory("ENCRYPT")],
     build: |a| {
         let encrypt = a.need("ENCRYPT")?;
-        Some(Box::new(IPsecDES {
-            encrypt,
-            user: User::default(),
-        }))
+        let complaint = "wrong length for DES";
+        Some(Box::new(Chained::new(encrypt, complaint, |a| &a.des)))
     },
     ..Class::DEFAULT
 };
 
-/// Bytes of a block.
-const BLOCK: usize = 8;
-
-struct IPsecDES {
-    encrypt: bool,
-    user: User,
-}
-
-fn encrypt(des: &Des, data: &mut [u8]) -> Option<()> {
-    let (vector, data) = payload(data, BLOCK)?;
-    let mut before = *vector;
-    for block in data.chunks_exact_mut(BLOCK) {
-        xor(block, &before);
-        des.encrypt_block(GenericArray::from_mut_slice(block));
-        before = first(block);
-    }
-    Some(())
-}
-
-fn decrypt(des: &Des, data: &mut [u8]) -> Option<()> {
-    let (vector, data) = payload(data, BLOCK)?;
-    let mut before = *vector;
-    for block in data.chunks_exact_mut(BLOCK) {
-        let next = first(block);
-        des.decrypt_block(GenericArray::from_mut_slice(block));
-        xor(block, &before);
-        before = next;
-    }
-    Some(())
-}
-
-impl Element for IPsecDES {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.user.connect(ctx);
-        Ok(())
-    }
-
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let Some(association) = self.user.association(ctx, &packet) else {
-            return Out::Drop;
-        };
-        let done = if self.encrypt {
-            encrypt(&association.des, packet.data_mut())
-        } else {
-            decrypt(&association.des, packet.data_mut())
-        };
-        drop(association);
-        if done.is_none() {
-            self.user.complain(ctx, "wrong length for DES");
-            return Out::Drop;
-        }
-        Out::Port(0, packet)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::ipsec::chained::{decrypt, encrypt};
+    use des::Des;
     use des::cipher::KeyInit;
 
     /// The example of FIPS 81, table C1.
