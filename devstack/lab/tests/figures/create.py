@@ -117,9 +117,9 @@ def _many(host, table):
     used_kib = (free_kib - _free_kib(host)) / (_MANY - _POOL)
     took = _take_all(host, _MANY)
     first = _middle_of(took, 0)
-    table.add('of the pool, the 1st to 5th', first, 'ms')
+    table.add('of the pool, guests 1 to 5', first, 'ms')
     for number in (_MANY // 2, _MANY - 5):
-        table.add(f'of the pool, the {number + 1}th to {number + 5}th',
+        table.add(f'of the pool, guests {number + 1} to {number + 5}',
                   _middle_of(took, number), 'ms', first)
     table.add("dom0's memory for one guest", used_kib, 'KiB')
 
