@@ -3,7 +3,7 @@
 
 import json
 
-from clickos_lab import errors
+from clickos_lab.host import listed
 from clickos_lab.xen import compute
 
 #: What there is of domains besides dom0, a line each: kind and number. A
@@ -16,27 +16,14 @@ done
 """
 
 
-class Domains:
+class Domains(listed.Listed):
     """What cosmosd, valed and Xen know of guests."""
 
     def __init__(self, state):
         self._xen = compute.XenCompute(state)
 
-    def listed(self):
-        """Return cosmosd's guests by UUID."""
-        answer = json.loads(self._xen.run('cosmos', 'list', '-o', 'json'))
-        guests = answer['guests'] if isinstance(answer, dict) else answer
-        return {guest['uuid']: guest for guest in guests}
-
-    def find(self, server_id):
-        """Return the guest of a server.
-
-        :raises LabError: if there is none
-        """
-        guest = self.listed().get(server_id)
-        if guest is None:
-            raise errors.LabError(f'{server_id}: no such guest on this host')
-        return guest
+    def cosmos(self, *arguments):
+        return self._xen.run('cosmos', *arguments)
 
     def identity(self, server_id):
         """Return what no two boots of a guest have in common."""
@@ -69,5 +56,5 @@ class Domains:
                         if port not in ports]
 
     def _guest_ports(self):
-        listed = json.loads(self._xen.run('vale-ctl', '-o', 'json', 'ports'))
-        return [port['port'] for port in listed if port['kind'] == 'xen']
+        ports = json.loads(self._xen.run('vale-ctl', '-o', 'json', 'ports'))
+        return [port['port'] for port in ports if port['kind'] == 'xen']

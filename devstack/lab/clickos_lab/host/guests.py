@@ -7,40 +7,24 @@ import pathlib
 import signal
 
 from clickos_lab import errors
+from clickos_lab.host import listed
 from clickos_lab import settings as _settings
 from clickos_lab import shell
 
 DOM0 = '0'
 
 
-class Guests:
+class Guests(listed.Listed):
     """What cosmosd, valed, xenstored and the kernel know of guests."""
 
     def __init__(self, state):
         self._state = state
         self._first_uid = _settings.Settings.load(state).guest_uid
 
-    def listed(self):
-        """Return cosmosd's guests by UUID."""
-        answer = json.loads(self.cosmos('list', '-o', 'json'))
-        guests = answer['guests'] if isinstance(answer, dict) else answer
-        return {guest['uuid']: guest for guest in guests}
-
     def cosmos(self, *arguments):
-        """Run the toolstack's command line; return its output."""
         return shell.output([
             self._state.binary('cosmos'),
             f'--socket={self._state.run}/cosmosd.sock', *arguments])
-
-    def find(self, server_id):
-        """Return the guest of a server.
-
-        :raises LabError: if there is none
-        """
-        guest = self.listed().get(server_id)
-        if guest is None:
-            raise errors.LabError(f'{server_id}: no such guest on this host')
-        return guest
 
     def pids(self, domid):
         """Return the processes of a domain: its user id tells them."""
@@ -116,8 +100,8 @@ class Guests:
             raise
 
     def _guest_ports(self):
-        listed = json.loads(shell.output([
+        ports = json.loads(shell.output([
             self._state.binary('vale-ctl'), '-o', 'json',
             f'--socket={self._state.run}/valed.sock', 'ports']))
-        return [(port['switch'], port['port']) for port in listed
+        return [(port['switch'], port['port']) for port in ports
                 if port['kind'] == 'process']

@@ -39,11 +39,12 @@ def suites(state):
         runner.Suite(
             'xen', [sys.executable, '-m', 'clickos_lab.suites.xen'],
             show=r'^\[|\.\.\. (ok|FAIL|ERROR)$|^(Ran|OK|FAILED) ',
-            proof=r'^Ran [1-9]', timeout_s=1500),
+            proof=r'^Ran [1-9]', fault=r'\(skipped=', timeout_s=900),
         runner.Suite(
             'tempest', [sys.executable, '-m', 'clickos_lab.suites.tempest'],
             show=r'^\[|\.\.\. (ok|FAILED|SKIPPED)| - (Passed|Failed|Skipped)',
-            proof=r' - Passed: [1-9]', timeout_s=1200)]
+            proof=r' - Passed: [1-9]', fault=r' - Skipped: [1-9]',
+            timeout_s=1200)]
 
 
 def _rust(name):

@@ -33,6 +33,8 @@ class Suite:
     #: with which a passing run must have printed a line, so that a suite
     #: that found no test does not pass
     proof: str | None = None
+    #: with which no line may be printed: a skipped test is none that passed
+    fault: str | None = None
     timeout_s: int = 900
 
 
@@ -92,16 +94,18 @@ def _execute(suite, log, env):
         return f'exit status {status}; see {log}\n{_last(log)}'
     if suite.proof and not any(re.search(suite.proof, n) for n in lines):
         return f'ran no tests (no line like {suite.proof!r}); see {log}'
+    faults = [n for n in lines if suite.fault and re.search(suite.fault, n)]
+    return f'{faults[0].strip()}; see {log}' if faults else None
 
 
 def _follow(process, suite, output):
-    """Copy the output to the log, show what is worth it, keep proofs."""
+    """Log the output, show what is worth it, keep proofs and faults."""
     deadline_s = time.monotonic() + suite.timeout_s
     silent_since_s = time.monotonic()
     lines = queue.SimpleQueue()
     threading.Thread(target=_read, args=(process.stdout, lines),
                      daemon=True).start()
-    proofs = []
+    kept = []
     while (now_s := time.monotonic()) < deadline_s:
         if now_s - silent_since_s > _SIGN_OF_LIFE_S:
             silent_since_s = now_s
@@ -111,17 +115,17 @@ def _follow(process, suite, output):
         except queue.Empty:
             # A process left behind could hold the pipe open for ever.
             if process.poll() is not None:
-                return proofs
+                return kept
             continue
         if line is None:
-            return proofs
+            return kept
         output.write(line)
         text = line.decode(errors='replace').rstrip()
         if re.search(suite.show, text):
             silent_since_s = now_s
             say.say(f'  {_LEAD.sub("", text)[:110]}')
-        if suite.proof and re.search(suite.proof, text):
-            proofs.append(text)
+        if any(p and re.search(p, text) for p in (suite.proof, suite.fault)):
+            kept.append(text)
     raise errors.LabError(f'not done after {suite.timeout_s} s')
 
 

@@ -18,7 +18,7 @@ _IMPROVEMENTS = ('poll', 'keep_grants', 'fast_refill')
 _MAC = '00:16:3e:01:00:{:02x}'
 #: Linux's generator puts frames straight into the backend's interface.
 _PKTGEN = """
-insmod /root/pktgen.ko 2>/dev/null || true
+grep -q '^pktgen ' /proc/modules || insmod /root/pktgen.ko
 cd /proc/net/pktgen
 echo rem_device_all >kpktgend_0
 echo add_device {vif} >kpktgend_0

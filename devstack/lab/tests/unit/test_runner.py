@@ -25,8 +25,9 @@ class RunnerTest(base.TestCase):
         return runner.Suite('one', ['sh', '-c', script], **more)
 
     def test_passed(self):
-        status, text = self.run_suites(self.suite('echo ran 3 tests',
-                                                  proof='ran [1-9]'))
+        status, text = self.run_suites(self.suite(
+            'echo ran 3 tests, skipped 0', proof='ran [1-9]',
+            fault='skipped [1-9]'))
         self.assertEqual(0, status)
         self.assertEqual('1 passed, 0 failed', text.splitlines()[-1])
 
@@ -36,6 +37,8 @@ class RunnerTest(base.TestCase):
                 (self.suite('kill -9 $$'), 'exit status -9'),
                 (self.suite('echo ran 0 tests', proof='ran [1-9]'),
                  'ran no tests'),
+                (self.suite('echo ran 3 tests, skipped 1', proof='ran [1-9]',
+                            fault='skipped [1-9]'), 'skipped 1; see'),
                 (self.suite('sleep 1000', timeout_s=1), 'not done after'),
                 (runner.Suite('one', ['/no/such/tool']), 'No such file')):
             status, text = self.run_suites(suite)
