@@ -1,25 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``make soak``: an hour on a Xen host, and the line for the record."""
+"""``make soak``: hours on a Xen host, and the rows for the record.
+
+``python -m clickos_lab.suites.soak [PART ...]``, the parts as below.
+"""
 
 import datetime
+import os
 import sys
 import time
 
 from clickos_lab import paths
 from clickos_lab import shell
+from clickos_lab.suites import progress
 from clickos_lab.suites import xen
 
-_TESTS = ['tests.soak.test_soak', 'tests.soak.test_cosmos']
+_PARTS = {
+    'routers': 'tests.soak.test_routers',
+    'many': 'tests.soak.test_many',
+    'cycles': 'tests.soak.test_cycles',
+    'thousand': 'tests.soak.test_thousand'}
 
 
-def main():
-    """Run the tests; print what goes into docs/specification.md."""
+def main(names):
+    """Run the parts named, or all; print what goes into the record."""
+    unknown = set(names) - set(_PARTS)
+    if unknown:
+        print(f'error: {", ".join(sorted(unknown))}: no such part; there are '
+              f'{", ".join(_PARTS)}')
+        return 2
+    rows = [_run(name) for name in names or _PARTS]
+    print('| part | result | minutes | seen | date, commit |')
+    print('|---|---|---|---|---|')
+    for row in rows:
+        print(f'| {" | ".join(row)} |')
+    return 0 if all(row[1] == 'passed' for row in rows) else 1
+
+
+def _run(name):
+    """Run a part; return its row."""
+    commit = _commit()
+    progress.notes.clear()
     began_s = time.monotonic()
-    status = xen.main(_TESTS)
+    status = xen.main([_PARTS[name]])
     minutes = (time.monotonic() - began_s) / 60
-    print(f'| `make soak` | {"passed" if status == 0 else "FAILED"} in '
-          f'{minutes:.0f} min, {datetime.date.today()}, at {_commit()} |')
-    return status
+    return (f'`{name}`', 'FAILED' if status else 'passed', f'{minutes:.0f}',
+            '; '.join(progress.notes), f'{datetime.date.today()}, {commit}')
 
 
 def _commit():
@@ -31,4 +56,5 @@ def _commit():
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    os.umask(0o077)
+    sys.exit(main(sys.argv[1:]))

@@ -16,6 +16,8 @@ from clickos_lab import errors
 from clickos_lab import paths
 from clickos_lab.suites import ahead
 from clickos_lab.xen import command
+from clickos_lab.xen import host
+from clickos_lab.xen import places
 
 _TOP = paths.REPO / 'devstack/lab'
 
@@ -34,8 +36,11 @@ def main(names):
         return 1
     runner = unittest.TextTestRunner(
         stream=sys.stdout, verbosity=2, resultclass=TimedResult)
-    with contextlib.nullcontext() if names else ahead.started(state):
-        result = runner.run(_tests(names))
+    try:
+        with contextlib.nullcontext() if names else ahead.started(state):
+            result = runner.run(_tests(names))
+    finally:
+        _remove_hosts(places.Places(state))
     print(result.table(), flush=True)
     return 0 if result.wasSuccessful() else 1
 
@@ -65,6 +70,13 @@ class TimedResult(unittest.TextTestResult):
         total_s = sum(self._seconds.values())
         lines = [f'{s:8.1f} s  {name}' for name, s in longest]
         return '\n'.join([*lines, f'{total_s:8.1f} s  all'])
+
+
+def _remove_hosts(of):
+    """End the hosts of this run: a test that is interrupted leaves them."""
+    for name in of.names():
+        if name.rstrip('b') == f't{os.getpid()}':
+            host.Host(of, name).remove()
 
 
 def _tests(names):

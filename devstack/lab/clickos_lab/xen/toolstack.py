@@ -27,7 +27,7 @@ state_dir = "{folder}/state"
 valed_socket = "{folder}/valed.sock"
 xenstore_dir = "/run/xenstored"
 host_kind = "xen"
-memory_mib = 1400
+memory_mib = {memory_mib}
 
 [xen]
 type = "{kind}"
@@ -85,16 +85,19 @@ def _built(state, program):
     return state.target / 'xen/release' / program
 
 
-def start(host, daemon, kind='pvh', installed=True, pool=0):
+def start(host, daemon, kind='pvh', installed=True, pool=0,
+          memory_mib=1400):
     """Start a daemon and wait for its socket.
 
     :param kind: how domains are run, ``pv`` or ``pvh``
     :param installed: guests may be made of the image in dom0, too
     :param pool: guests of that image, with 8 MiB, that are kept booted
+    :param memory_mib: what guests may use together
     """
     line = f'image = "{image.FOLDER}/{image.CLICKOS}"' if installed else ''
     host.dom0.put_text(_CONFIGS[daemon].format(
-        folder=FOLDER, kind=kind, installed=line, pool=pool, **keys.USERS),
+        folder=FOLDER, kind=kind, installed=line, pool=pool,
+        memory_mib=memory_mib, **keys.USERS),
         f'{FOLDER}/{daemon}.toml')
     host.dom0.check(
         f'cd {FOLDER}; rm -f {daemon}.sock; '
