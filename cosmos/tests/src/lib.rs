@@ -107,6 +107,16 @@ impl Testbed {
         self.cosmosd = start(self.dir.path(), "cosmosd");
     }
 
+    /// Ends the store at once; it keeps everything in memory.
+    pub fn kill_store(&mut self) {
+        self.xenstored.kill();
+    }
+
+    /// Starts an empty store after it ended.
+    pub fn restart_store(&mut self) {
+        self.xenstored = start_xenstored(self.dir.path());
+    }
+
     pub fn vale(&self) -> ValeClient {
         ValeClient::connect(self.path("valed.sock")).expect("valed listens")
     }

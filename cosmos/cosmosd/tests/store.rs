@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The store is full, or gone. Needs root and NOXEN_PREFIX.
+
+use cosmos_testbed::{GuestSpec, Testbed, eventually, uuid};
+use serde_json::{Value, json};
+use xenstore::{Access, Perm, Tx};
+
+/// More than the nodes that xenstored grants a guest, which are 1,000.
+const NODES: u32 = 1_100;
+
+fn idle(bed: &Testbed, n: u16) -> Value {
+    let config = "c :: Counter; Idle -> c -> Discard;";
+    let spec = GuestSpec::new(n, &bed.engine_sha256(), config);
+    spec.vif(1).args()
+}
+
+fn of_guest(n: u16) -> Value {
+    json!({"uuid": uuid(n)})
+}
+
+fn read_count() -> Value {
+    json!({"uuid": uuid(1), "rid": 0, "name": "c.count"})
+}
+
+#[test]
+fn a_store_that_is_gone_is_told_and_nothing_is_left_when_it_is_back() {
+    let mut bed = Testbed::start();
+    bed.call("create", idle(&bed, 1)).unwrap();
+    bed.kill_store();
+    for (verb, args) in [
+        ("handler-read", read_count()),
+        ("create", idle(&bed, 2)),
+        ("destroy", of_guest(1)),
+    ] {
+        let error = bed.refused(verb, args);
+        assert!(error.starts_with("store: "), "{verb}: {error}");
+        assert!(error.contains("/xenstore/socket"), "{verb}: {error}");
+    }
+    // What was half done is told of, and no process runs.
+    for n in 1..=2 {
+        let info = bed.call("info", of_guest(n)).unwrap();
+        assert_eq!(info["state"], "error", "{info}");
+    }
+    assert_eq!(bed.guest_processes(), Vec::<i32>::new());
+
+    bed.restart_store();
+    for n in 1..=2 {
+        bed.call("destroy", of_guest(n)).unwrap();
+    }
+    assert_eq!(bed.remains(), Vec::<String>::new());
+    bed.call("create", idle(&bed, 1)).unwrap();
+    bed.call("handler-read", read_count()).unwrap();
+}
+
+#[test]
+fn a_guest_whose_quota_is_used_up_is_told_of_and_goes_on() {
+    let bed = Testbed::start();
+    let domid = bed.call("create", idle(&bed, 1)).unwrap()["domid"].clone();
+    let domid = u16::try_from(domid.as_u64().unwrap()).unwrap();
+    let folder = format!("/local/domain/{domid}/data/full");
+    let mut store = bed.store();
+    for n in 0..NODES {
+        let path = format!("{folder}/{}/{n}", n / 100);
+        store.write(Tx::NONE, &path, b"").unwrap();
+        let owner = [Perm::new(Access::None, domid)];
+        store.set_perms(Tx::NONE, &path, &owner).unwrap();
+    }
+    let error = bed.refused("handler-read", read_count());
+    assert!(error.starts_with("timeout: "), "{error}");
+    let console = json!({"uuid": uuid(1), "max_bytes": 1000});
+    let console = bed.call("console", console).unwrap().to_string();
+    assert!(console.contains("ENOSPC"), "{console}");
+    // Others do not suffer.
+    bed.call("create", idle(&bed, 2)).unwrap();
+    store.rm(Tx::NONE, &folder).unwrap();
+    eventually("it answers again", || {
+        bed.call("handler-read", read_count()).ok()
+    });
+    for n in 1..=2 {
+        bed.call("destroy", of_guest(n)).unwrap();
+    }
+    assert_eq!(bed.remains(), Vec::<String>::new());
+}
