@@ -16,6 +16,7 @@ mod flows;
 mod header_check;
 mod icmp_encap;
 mod interface;
+mod ip6;
 mod ip_header_check;
 mod ip_options;
 mod ip_packet;

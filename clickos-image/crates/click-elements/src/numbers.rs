@@ -14,6 +14,10 @@ pub struct Protocol(pub u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IcmpType(pub u8);
 
+/// A differentiated services code point, 0 to 63.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dscp(pub u8);
+
 /// A UDP port such as `dns` or `53`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpPort(pub u16);
@@ -46,6 +50,15 @@ fn named<T: TryFrom<u64>>(
 impl FromArg for Protocol {
     fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
         named(text, "an IP protocol", Kind::Protocol, None).map(Self)
+    }
+}
+
+impl FromArg for Dscp {
+    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        match u8::from_arg(text, at)? {
+            dscp @ 0..=63 => Ok(Self(dscp)),
+            dscp => Err(format!("{dscp} is out of range, the most is 63")),
+        }
     }
 }
 

@@ -7,7 +7,6 @@ pub mod delay;
 pub mod fifo;
 pub mod input_choice;
 pub mod interval;
-pub mod ip6;
 pub mod meter;
 pub mod probability;
 pub mod rate_anno;

@@ -14,10 +14,9 @@ use click_core::Surroundings;
 use click_core::text::split_words;
 use click_wire::ether;
 
+use crate::ip6::neighbor::{ADVERTISEMENT, FRAME, Neighbor, ROUTER_SOLICITED, SOLICITATION};
+use crate::ip6::{Address, Prefix6};
 use crate::prelude::*;
-use crate::standard::ip6::{
-    ADVERTISEMENT, Address, FRAME, Neighbor, Prefix6, ROUTER_SOLICITED, SOLICITATION,
-};
 
 pub static ELEMENT: Class = Class {
     name: "IP6NDAdvertiser",

@@ -17,8 +17,9 @@ use core::net::Ipv6Addr;
 
 use click_wire::ether;
 
+use crate::ip6::neighbor::{ADVERTISEMENT, FRAME, Neighbor, SOLICITATION};
+use crate::ip6::{Address, ETHERTYPE};
 use crate::prelude::*;
-use crate::standard::ip6::{ADVERTISEMENT, Address, ETHERTYPE, FRAME, Neighbor, SOLICITATION};
 
 pub static ELEMENT: Class = Class {
     name: "IP6NDSolicitor",

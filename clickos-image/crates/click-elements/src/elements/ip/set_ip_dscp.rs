@@ -10,6 +10,7 @@
 //! # Example
 //! `... -> CheckIPHeader -> SetIPDSCP(46) -> ...`
 use crate::ip_packet::header_mut;
+use crate::numbers::Dscp;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -17,27 +18,15 @@ pub static ELEMENT: Class = Class {
     args: &[mandatory("DSCP")],
     handlers: &[read_write("dscp")],
     build: |a| {
-        let dscp = a.need("DSCP")?;
-        match in_range(dscp) {
-            Ok(()) => Some(Box::new(SetIPDSCP { dscp })),
-            Err(message) => {
-                a.error("DSCP", message);
-                None
-            }
-        }
+        Some(Box::new(SetIPDSCP {
+            dscp: a.need("DSCP")?,
+        }))
     },
     ..Class::DEFAULT
 };
 
-fn in_range(dscp: u8) -> Result<(), String> {
-    match dscp {
-        0..=63 => Ok(()),
-        _ => Err(format!("{dscp} is out of range, the most is 63")),
-    }
-}
-
 struct SetIPDSCP {
-    dscp: u8,
+    dscp: Dscp,
 }
 
 impl Element for SetIPDSCP {
@@ -45,23 +34,20 @@ impl Element for SetIPDSCP {
         let Some(mut header) = header_mut(&mut packet) else {
             return Out::Drop;
         };
-        header.set_tos(header.tos() & 3 | self.dscp << 2);
+        header.set_tos(header.tos() & 3 | self.dscp.0 << 2);
         Out::Port(0, packet)
     }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
-            "dscp" => text(self.dscp),
+            "dscp" => text(self.dscp.0),
             _ => undeclared(handler),
         }
     }
 
     fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
         match handler {
-            "dscp" => {
-                in_range(view.parse(value)?).map_err(HandlerError::rejected)?;
-                on_value(view, value, |me: &mut Self, dscp, _| me.dscp = dscp)
-            }
+            "dscp" => on_value(view, value, |me: &mut Self, dscp, _| me.dscp = dscp),
             _ => undeclared(handler),
         }
     }

@@ -12,9 +12,9 @@
 //! `RatedSource -> UDPIP6Encap(2001:db8::1, 1234, 2001:db8::2, 5678) -> EtherEncap(0x86dd, vif0, 2:0:0:0:0:1) -> ToDevice(0);`
 use click_wire::{ipv4, udp};
 
+use crate::ip6::{self, Address, Destination, HEADER};
 use crate::numbers::UdpPort;
 use crate::prelude::*;
-use crate::standard::ip6::{self, Address, Destination, HEADER};
 
 pub static ELEMENT: Class = Class {
     name: "UDPIP6Encap",
@@ -55,10 +55,7 @@ impl UDPIP6Encap {
         let Ok(length) = u16::try_from(packet.len() + udp::HEADER) else {
             return false;
         };
-        let destination = match self.destination {
-            Destination::Fixed(address) => address,
-            Destination::Annotation => Address::of(packet),
-        };
+        let destination = self.destination.of(packet);
         if !packet.push(HEADER + udp::HEADER) {
             return false;
         }
@@ -67,12 +64,7 @@ impl UDPIP6Encap {
         for (at, value) in [(0, self.sport), (2, self.dport), (4, length), (6, 0)] {
             bytes[HEADER + at..HEADER + at + 2].copy_from_slice(&value.to_be_bytes());
         }
-        // 0 would mean that there is no checksum
-        let sum = match ip6::transport_checksum(bytes) {
-            0 => 0xffff,
-            sum => sum,
-        };
-        bytes[HEADER + 6..HEADER + udp::HEADER].copy_from_slice(&sum.to_be_bytes());
+        ip6::fill_checksum(bytes, 6);
         packet.set_network(0, HEADER);
         destination.put(packet);
         true

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Checks IPv6 headers.
+//!
+//! # Synopsis
+//! `CheckIP6Header([BADADDRS, OFFSET])`: the header begins at byte OFFSET (default 0). Version, length and source address
+//! must be right; no host sends from one of BADADDRS, nor from `ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff`. Bytes behind
+//! the packet are cut off, and the header annotation is set.
+//! # Ports
+//! 1/1-2, agnostic. Wrong packets leave by output 1 (push), or are dropped if it is not connected; the first one gets a
+//! message.
+//! # Handlers
+//! * `drops` (read): how many were wrong.
+//! # Example
+//! `... -> Strip(14) -> CheckIP6Header -> GetIP6Address(24) -> routes;`
+use click_core::text::split_words;
+
+use crate::ip6::{Address, HEADER, View as Header};
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "CheckIP6Header",
+    ports: "1/1-2",
+    processing: "a/ah",
+    args: &[optional("BADADDRS"), optional("OFFSET")],
+    handlers: &[read("drops")],
+    build: |a| {
+        let (words, offset) = (a.or("BADADDRS", String::new()), a.or("OFFSET", 0usize));
+        let words = split_words(&words?);
+        let bad = words.iter().filter_map(|word| a.parse("BADADDRS", word));
+        let bad = bad.chain([Address(NOBODY.into())]).collect();
+        Some(Box::new(CheckIP6Header {
+            bad,
+            offset: offset?,
+            drops: 0,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+const NOBODY: [u8; 16] = [0xff; 16];
+
+struct CheckIP6Header {
+    bad: Vec<Address>,
+    offset: usize,
+    drops: u64,
+}
+
+impl CheckIP6Header {
+    /// How many bytes follow the packet, if it is right.
+    fn surplus(&self, packet: &Packet) -> Option<usize> {
+        let bytes = packet.data().get(self.offset..)?;
+        let header = Header::of(bytes).filter(|h| h.version() == 6)?;
+        let surplus = bytes.len().checked_sub(HEADER + header.payload_len())?;
+        (!self.bad.contains(&header.source())).then_some(surplus)
+    }
+}
+
+impl InPlace for CheckIP6Header {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        if let Some(surplus) = self.surplus(packet) {
+            packet.take(surplus);
+            packet.set_network(self.offset, HEADER);
+            return 0;
+        }
+        if self.drops == 0 {
+            ctx.print("IP6 header check failed");
+        }
+        self.drops += 1;
+        1
+    }
+}
+
+impl Element for CheckIP6Header {
+    in_place!();
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "drops" => text(self.drops),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+            self.drops = old.drops;
+        }
+    }
+}

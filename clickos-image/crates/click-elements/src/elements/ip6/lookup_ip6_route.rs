@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Looks up the way of IPv6 packets.
+//!
+//! # Synopsis
+//! `LookupIP6Route(ROUTE, ...)`: each ROUTE is `PREFIX [GATEWAY] OUTPUT`. The one with the longest PREFIX that the
+//! destination annotation has decides the output; its GATEWAY, unless it is `::`, becomes the annotation. A lone address
+//! is a prefix of 128 bits.
+//! # Ports
+//! 1/any, push. Packets without a route are dropped.
+//! # Handlers
+//! * `table` (read): the routes, a line each. `add` (write): a route; it replaces the one of its prefix. `remove` (write):
+//!   a prefix. `ctrl` (write): `add` or `remove` and the rest.
+//! # Example
+//! `... -> GetIP6Address(24) -> rt :: LookupIP6Route(2001:db8:1::/48 0, ::/0 2001:db8::1 1); rt[0] -> ...`
+use crate::ip6::Address;
+use crate::ip6::table::{Command, Table};
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "LookupIP6Route",
+    ports: "1/-",
+    processing: "h/h",
+    args: &[rest("ROUTE")],
+    handlers: &[read("table"), write("add"), write("remove"), write("ctrl")],
+    build,
+    ..Class::DEFAULT
+};
+
+fn build(a: &mut Args<'_>) -> Built {
+    let (ports, at) = (a.outputs(), a.surroundings());
+    let most = a.environment().limits.table_entries;
+    let mut table = Table::default();
+    for (index, text) in a.rest().to_vec().iter().enumerate() {
+        let command = Command::parse("add", text, ports, at);
+        match command.and_then(|command| room(&table, command, most)) {
+            Ok(command) => table.run(command),
+            Err(message) => a.error("ROUTE", format!("argument {}: {message}", index + 1)),
+        }
+    }
+    Some(Box::new(LookupIP6Route { table }))
+}
+
+/// Gives the command back unless the table would become too large.
+fn room(table: &Table, command: Command, most: usize) -> Result<Command, String> {
+    match &command {
+        Command::Add(prefix, _) if table.len() >= most && !table.has(*prefix) => {
+            Err(format!("the table is full, it holds {most} routes"))
+        }
+        _ => Ok(command),
+    }
+}
+
+struct LookupIP6Route {
+    table: Table,
+}
+
+impl InPlace for LookupIP6Route {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let Some(hop) = self.table.lookup(Address::of(packet)) else {
+            return DROPPED;
+        };
+        if let Some(gateway) = hop.gateway {
+            gateway.put(packet);
+        }
+        hop.port
+    }
+}
+
+impl Element for LookupIP6Route {
+    in_place!();
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "table" => Ok(self.table.show()),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        let at = view.surroundings;
+        let most = at.environment.limits.table_entries;
+        let command = Command::parse(handler, value, view.ports.1, at);
+        let command = command.and_then(|command| room(&self.table, command, most));
+        let command = command.map_err(HandlerError::rejected)?;
+        Ok(Change::of(move |me: &mut Self, _| me.table.run(command)))
+    }
+}

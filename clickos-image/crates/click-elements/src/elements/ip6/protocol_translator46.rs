@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Turns IPv4 packets into IPv6 packets.
+//!
+//! # Synopsis
+//! `ProtocolTranslator46()`: address 1.2.3.4 becomes `::ffff:1.2.3.4`. ICMP messages become ICMPv6 messages, with the
+//! header of a packet they quote. Time to live and type of service go on; checksums are computed anew; IP options go.
+//! # Ports
+//! 1/1, push. Takes packets that begin with their header. Dropped: fragments, wrong headers, ICMP messages that have no
+//! counterpart. The header annotation is set.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `... -> CheckIPHeader -> ProtocolTranslator46 -> GetIP6Address(24) -> rt6;`
+use crate::ip6::translate::{Version, translate};
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "ProtocolTranslator46",
+    processing: "h/h",
+    build: |_| Some(Box::new(ProtocolTranslator46)),
+    ..Class::DEFAULT
+};
+
+struct ProtocolTranslator46;
+
+impl InPlace for ProtocolTranslator46 {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        if translate(packet, Version::Six) {
+            0
+        } else {
+            DROPPED
+        }
+    }
+}
+
+impl Element for ProtocolTranslator46 {
+    in_place!();
+}
