@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What can be done to a domain that exists, and what is known of it. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,28 +175,22 @@ out:
     return rc;
 }
 
-struct rename {
-    uint32_t domid;
-    const char *name;
-};
-
-/* The two places where a name stands. */
-static bool write_name(struct xs_handle *xs, xs_transaction_t tx, void *arg)
+/* The two places where a name stands; neither is of use to the other. */
+static bool write_name(struct xs_handle *xs, uint32_t domid,
+                       const char *name)
 {
-    const struct rename *rename = arg;
     char path[PATH_BYTES];
     unsigned length;
     char *vm;
     bool done;
 
-    snprintf(path, sizeof(path), "/local/domain/%u", rename->domid);
-    if (!cosmos_put(xs, tx, path, "name", "%s", rename->name))
-        return false;
-    snprintf(path, sizeof(path), "/local/domain/%u/vm", rename->domid);
-    vm = xs_read(xs, tx, path, &length);
+    snprintf(path, sizeof(path), "/local/domain/%u/vm", domid);
+    vm = xs_read(xs, XBT_NULL, path, &length);
     if (!vm)
         return false;
-    done = cosmos_put(xs, tx, vm, "name", "%s", rename->name);
+    snprintf(path, sizeof(path), "/local/domain/%u", domid);
+    done = cosmos_put(xs, XBT_NULL, vm, "name", "%s", name) &&
+           cosmos_put(xs, XBT_NULL, path, "name", "%s", name);
     free(vm);
     return done;
 }
@@ -204,11 +199,12 @@ static bool write_name(struct xs_handle *xs, xs_transaction_t tx, void *arg)
 int cosmos_domain_rename(struct cosmos_ctx *ctx, uint32_t domid,
                          const char *name, struct cosmos_error *err)
 {
-    struct rename rename = { .domid = domid, .name = name };
     int rc = begin(ctx, domid, err);
 
-    return rc ? rc : cosmos_transact(ctx->xs, write_name, &rename, "rename",
-                                     err);
+    if (rc || write_name(ctx->xs, domid, name))
+        return rc;
+    return cosmos_fail(err, COSMOS_STORE, "rename: xen store: %s",
+                       strerror(errno));
 }
 
 int cosmos_domain_pin(struct cosmos_ctx *ctx, uint32_t domid, int cpu,

@@ -92,7 +92,7 @@ pub enum XenType {
 }
 
 fn default_max_guests() -> usize {
-    256
+    1024
 }
 
 fn default_max_images() -> usize {
@@ -232,7 +232,7 @@ nova = [64001]
 
     #[test]
     fn good_file() {
-        assert_eq!(parse(GOOD).unwrap().max_guests, 256);
+        assert_eq!(parse(GOOD).unwrap().max_guests, 1024);
     }
 
     #[test]

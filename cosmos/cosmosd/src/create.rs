@@ -56,6 +56,7 @@ impl Toolstack {
         let (mut made, mut steps) = (Made::default(), Steps::begin());
         let result = self
             .build(&guest, pooled.as_deref(), &mut made, &mut steps)
+            .and_then(|()| self.start(&guest, spec, deadline, &mut steps))
             .and_then(|()| self.bring_up(&guest, spec, deadline, &mut steps));
         match result {
             Ok(()) => {
@@ -86,7 +87,7 @@ impl Toolstack {
         }
     }
 
-    /// Makes the domain of a guest, or gives it one of the pool, and lets it run.
+    /// Makes the domain of a guest, or gives it one of the pool. It does not run yet.
     fn build(
         &self,
         guest: &Arc<Guest>,
@@ -104,7 +105,7 @@ impl Toolstack {
         }
     }
 
-    /// Makes a domain and lets it run.
+    /// Makes a domain.
     pub fn spawn(&self, guest: &Arc<Guest>, made: &mut Made, steps: &mut Steps) -> Result<()> {
         let domain = &guest.domain;
         self.records.save(&guest.record(Phase::Partial))?;
@@ -121,10 +122,10 @@ impl Toolstack {
         guest.set_instance(instance);
         self.records.save(&guest.record(Phase::Partial))?;
         steps.end("record");
-        self.host.start(domain.domid)
+        Ok(())
     }
 
-    /// Turns a paused domain of the pool into this guest's and lets it run.
+    /// Turns a paused domain of the pool into this guest's.
     fn claim(
         &self,
         guest: &Arc<Guest>,
@@ -144,8 +145,7 @@ impl Toolstack {
         self.check_ports(&domain.vifs)?;
         self.add_ports(domain, made)?;
         steps.end("switch port");
-        self.host.claim(domain, steps)?;
-        self.host.start(domain.domid)
+        self.host.claim(domain, steps)
     }
 
     pub fn add_ports(&self, domain: &Domain, made: &mut Made) -> Result<Vec<PortFds>> {
@@ -157,7 +157,29 @@ impl Toolstack {
         Ok(fds)
     }
 
-    /// From a running domain to a guest that forwards.
+    /// Lets a domain run, with its configuration, which is there before: its first look finds it.
+    fn start(
+        &self,
+        guest: &Guest,
+        spec: &Spec,
+        deadline: Instant,
+        steps: &mut Steps,
+    ) -> Result<()> {
+        let wish = Wish {
+            config: &spec.config,
+            config_name: &spec.config_name,
+            halted: false,
+        };
+        let proposal = control::propose(self.router_of(guest, 0, deadline), &wish)?;
+        steps.end("configuration");
+        self.host.start(guest.domain.domid)?;
+        steps.end("start");
+        proposal.settle()?;
+        steps.end("configuration");
+        Ok(())
+    }
+
+    /// From a router that runs to a guest that forwards.
     fn bring_up(
         &self,
         guest: &Guest,
@@ -165,15 +187,7 @@ impl Toolstack {
         deadline: Instant,
         steps: &mut Steps,
     ) -> Result<()> {
-        steps.end("start");
-        let router = self.router_of(guest, 0, deadline);
-        let wish = Wish {
-            config: &spec.config,
-            config_name: &spec.config_name,
-            halted: false,
-        };
-        control::install(router, &wish)?;
-        control::write(router, &spec.writes)?;
+        control::write(self.router_of(guest, 0, deadline), &spec.writes)?;
         steps.end("configuration");
         let mut vifs = guest.domain.vifs.iter();
         vifs.try_for_each(|vif| self.switch.set_link(vif, true))?;
@@ -240,8 +254,8 @@ mod tests {
         "switch.add vale0:g1-0",
         "switch.add vale0:g1-1",
         "host.spawn",
-        "host.start",
         "store.wish",
+        "host.start",
         "store.request",
         "switch.set_link vale0:g1-0",
         "switch.set_link vale0:g1-1",

@@ -86,7 +86,7 @@ impl Guest {
     pub fn from_record(record: Record) -> Self {
         let state = match record.phase {
             Phase::Partial | Phase::Pooled => State::Partial,
-            Phase::Complete => State::Running,
+            Phase::Complete | Phase::Saving => State::Running,
             Phase::Saved => State::Saved,
             Phase::Crashed => State::Crashed,
         };

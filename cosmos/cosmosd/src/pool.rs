@@ -192,8 +192,10 @@ impl Toolstack {
         let (domain, mut steps) = (&guest.domain, Steps::begin());
         self.host.check(domain)?;
         self.spawn(guest, made, &mut steps)?;
-        let deadline = Instant::now() + BOOT;
-        control::wait_boot(&*self.store, &guest.signals, domain.domid, deadline)?;
+        let (signals, deadline) = (&guest.signals, Instant::now() + BOOT);
+        let seen = signals.seen();
+        self.host.start(domain.domid)?;
+        control::wait_boot(&*self.store, signals, seen, domain.domid, deadline)?;
         self.host.pause(domain.domid)?;
         self.records.save(&guest.record(Phase::Pooled))
     }

@@ -22,6 +22,8 @@ pub enum Phase {
     Complete,
     /// Booted and paused in the pool.
     Pooled,
+    /// Its memory is being written to a file; found at a start, it goes on without that.
+    Saving,
     /// Its memory lies in a file; found at a start, everything else is undone.
     Saved,
     /// It died; what it used is released, or will be.

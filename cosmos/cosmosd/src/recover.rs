@@ -46,6 +46,9 @@ impl Toolstack {
     }
 
     fn recover_one(&self, guest: &Arc<Guest>, record: &Record) -> Result<()> {
+        if record.phase == Phase::Saving {
+            self.cancel_save(guest)?;
+        }
         let found = match &record.instance {
             Some(instance) => self.host.adopt(&guest.domain, instance)?,
             None => Found::Gone,
@@ -58,12 +61,20 @@ impl Toolstack {
             (Phase::Pooled, found) => self.recover_pooled(guest, found == Found::Paused),
             (Phase::Saved, _) => self.undo(guest, &Made::all(guest)),
             (Phase::Crashed, _) => self.release(guest),
-            (Phase::Complete, Found::Gone) => {
+            (Phase::Complete | Phase::Saving, Found::Gone) => {
                 self.bury(guest, DIED_UNSEEN);
                 Ok(())
             }
-            (Phase::Complete, found) => self.resume(guest, found),
+            (Phase::Complete | Phase::Saving, found) => self.resume(guest, found),
         }
+    }
+
+    /// A cosmosd was killed while it saved this guest, which goes on as if nobody had.
+    fn cancel_save(&self, guest: &Guest) -> Result<()> {
+        warn!("guest {}: half saved: it goes on", guest.domain.uuid);
+        control::withdraw_suspend(&*self.store, guest.domain.domid)?;
+        self.host.cancel_save(&guest.domain)?;
+        self.records.save(&guest.record(Phase::Complete))
     }
 
     fn resume(&self, guest: &Arc<Guest>, found: Found) -> Result<()> {

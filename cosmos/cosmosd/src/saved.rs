@@ -75,12 +75,9 @@ impl Toolstack {
             State::Saved => return Ok(()),
             _ => guest.check_answers()?,
         }
-        self.write_memory(&guest).inspect_err(|_| {
-            // It goes on; what was written is of no use.
-            self.saved
-                .remove(uuid)
-                .unwrap_or_else(|e| warn!("guest {uuid}: {e}"));
-        })?;
+        self.records.save(&guest.record(Phase::Saving))?;
+        self.write_memory(&guest)
+            .inspect_err(|_| self.go_on(&guest))?;
         self.records.save(&guest.record(Phase::Saved))?;
         guest.set_state(State::Saved, "");
         self.watchers.remove(guest.domain.domid);
@@ -94,6 +91,15 @@ impl Toolstack {
         self.host.save(&guest.domain, &file)?;
         file.sync_all()
             .map_err(|e| Error::internal(format!("guest {}", guest.domain.uuid), e))
+    }
+
+    /// After a failed save: what was written is of no use.
+    fn go_on(&self, guest: &Guest) {
+        let uuid = &guest.domain.uuid;
+        let removed = self.saved.remove(uuid);
+        removed
+            .and_then(|()| self.records.save(&guest.record(Phase::Complete)))
+            .unwrap_or_else(|e| warn!("guest {uuid}: {e}"));
     }
 
     /// Makes a saved guest run again, as it was.
@@ -164,6 +170,7 @@ impl Toolstack {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Store;
     use crate::testing::{World, spec, uuid};
     use std::time::Duration;
 
@@ -221,6 +228,28 @@ mod tests {
         assert_eq!(state(&world), "running");
         let left = fs::read_dir(world.dir.path().join("saved")).unwrap();
         assert_eq!(left.count(), 0);
+    }
+
+    #[test]
+    fn a_save_cut_short_leaves_the_guest_running() {
+        let world = World::new();
+        world.toolstack.create(&spec(1)).unwrap();
+        let guest = world.toolstack.table.get(&uuid(1)).unwrap();
+        let records = &world.toolstack.records;
+        records.save(&guest.record(Phase::Saving)).unwrap();
+        world.toolstack.write_memory(&guest).unwrap();
+        let wish = "/local/domain/1/control/shutdown";
+        world.store.put(wish, "suspend");
+        drop(guest);
+        let world = world.restart();
+        assert_eq!(state(&world), "running");
+        assert_eq!(world.store.read(wish), Ok(Some(Vec::new())));
+        let left = fs::read_dir(world.dir.path().join("saved")).unwrap();
+        assert_eq!(left.count(), 0);
+        let phases = world.toolstack.records.load_all().unwrap();
+        assert_eq!(phases[0].phase, Phase::Complete);
+        world.toolstack.destroy(&uuid(1)).unwrap();
+        assert_eq!(world.remains(), Vec::<String>::new());
     }
 
     #[test]

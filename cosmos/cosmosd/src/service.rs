@@ -154,6 +154,7 @@ impl Service for CosmosService {
             ("restore", NOVA),
             ("router-install", AGENT),
             ("router-run", AGENT),
+            ("router-list", AGENT),
             ("handler-list", AGENT),
             ("handler-read", AGENT),
             ("handler-write", AGENT),
@@ -213,6 +214,7 @@ impl CosmosService {
                 let timeout = check_timeout(run.timeout_ms)?;
                 done(self.0.run(&run.uuid, run.rid, run.run, timeout))
             }
+            "router-list" => self.routers(&parse(verb, args)?),
             "handler-list" => self.handlers(&parse(verb, args)?),
             "handler-read" => self.read(&parse(verb, args)?),
             "handler-write" => done(self.write(&parse(verb, args)?)),
@@ -262,6 +264,11 @@ impl CosmosService {
         };
         let generation = self.0.install(&args.uuid, args.rid, &wish, timeout)?;
         Ok(json!({"generation": generation}))
+    }
+
+    fn routers(&self, args: &OfGuest) -> Result<Value> {
+        let routers = self.0.routers(&args.uuid, HANDLER_TIMEOUT)?;
+        Ok(json!({"routers": routers}))
     }
 
     fn handlers(&self, args: &OfRouter) -> Result<Value> {
@@ -362,6 +369,13 @@ mod tests {
             bench.call("handler-read", of(read)).unwrap(),
             json!({"value": "x"})
         );
+        for (rid, word) in [(0, "Halted"), (1, "Halted"), (64, "Running")] {
+            let state = format!("/local/domain/1/data/clickos/{rid}/state");
+            bench.world.store.put(&state, &format!("{word} 1"));
+        }
+        let routers = bench.call("router-list", of(json!({}))).unwrap();
+        let only = json!({"rid": 0, "state": "Halted", "config_name": "g.click"});
+        assert_eq!(routers, json!({"routers": [only]}));
         let handlers = bench.call("handler-list", of(json!({"rid": 0}))).unwrap();
         assert_eq!(
             handlers["handlers"][1],

@@ -197,6 +197,8 @@ fn toolstack(
 ) -> (Arc<Toolstack>, Receiver<Death>) {
     let (sender, deaths) = channel();
     host.report_to(sender);
+    let watchers = Arc::new(Watchers::new(Box::new(|_, _| {})));
+    store.report_to(&watchers);
     let toolstack = Toolstack {
         host: Box::new(host.clone()),
         store: store.clone() as Arc<dyn Store>,
@@ -210,7 +212,7 @@ fn toolstack(
             0,
             host.domids().1,
         )),
-        watchers: Arc::new(Watchers::new(Box::new(|_, _| {}))),
+        watchers,
         events: Arc::new(EventHub::default()),
         pool: Pool::new(vec![Shelf {
             image: None,

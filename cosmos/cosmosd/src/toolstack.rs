@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use control_socket::EventHub;
 use serde_json::{Value, json};
 
-use crate::control::{self, Handler, Router, Wish};
+use crate::control::{self, Handler, Installed, Router, Wish};
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::host::{Host, escape};
@@ -96,6 +96,11 @@ impl Toolstack {
             State::Running | State::Paused => self.records.save(&guest.record(Phase::Complete)),
             _ => Ok(()),
         }
+    }
+
+    pub fn routers(&self, uuid: &Uuid, timeout: Duration) -> Result<Vec<Installed>> {
+        let guest = self.table.get(uuid)?;
+        control::routers(self.router(&guest, 0, timeout)?)
     }
 
     pub fn handlers(&self, uuid: &Uuid, rid: u8, timeout: Duration) -> Result<Vec<Handler>> {

@@ -34,15 +34,6 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// How many bytes are missing to the end of the message that has begun (or of its header).
-    pub fn missing(&self) -> usize {
-        let Some(header) = self.header() else {
-            return HEADER_LEN - self.bytes.len();
-        };
-        let whole = HEADER_LEN + (header.len as usize).min(PAYLOAD_MAX);
-        whole.saturating_sub(self.bytes.len())
-    }
-
     /// Adds received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
@@ -118,17 +109,15 @@ mod tests {
         let mut decoder = Decoder::default();
         for byte in bytes(2, b"value") {
             assert_eq!(decoder.take().unwrap(), None);
-            assert!(decoder.missing() > 0);
             decoder.push(&[byte]);
         }
-        assert_eq!(decoder.missing(), 0);
         let reply = Message::Reply {
             req_id: 7,
             kind: 2,
             result: Ok(b"value".to_vec()),
         };
         assert_eq!(decoder.take().unwrap(), Some(reply));
-        assert_eq!(decoder.missing(), HEADER_LEN);
+        assert_eq!(decoder.take().unwrap(), None);
     }
 
     #[test]
@@ -161,7 +150,6 @@ mod tests {
             }
             .to_bytes(),
         );
-        assert!(decoder.missing() <= PAYLOAD_MAX);
         assert!(matches!(decoder.take(), Err(Error::Protocol(_))));
     }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Blocking client over xenstored's UNIX socket. Every client of that socket acts as dom0.
+mod batch;
+mod transaction;
+
 use crate::error::{Code, Error};
 use crate::events::Events;
 use crate::framing::{Decoder, Message, WatchEvent};
@@ -11,14 +14,17 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+pub use transaction::Transaction;
+
 /// How long one answer may take; xenstored answers in well under a millisecond.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Tries of a transaction that other writers get in the way of.
-const TRANSACTION_TRIES: u32 = 100;
+/// Most requests that are sent before their answers are read. The store reads and answers them one by
+/// one, so that neither side's socket fills up while both write.
+const WINDOW: usize = 32;
 /// Watch events kept until somebody takes them.
 const EVENTS_MAX: usize = 8192;
 
-/// A connection to the store: requests one at a time, and watch events.
+/// A connection to the store: requests, one at a time or several at once, and watch events.
 ///
 /// Events that come in while an answer is awaited are kept for [`Client::wait_event`]; a program
 /// that waits for events in one thread and sends requests in another opens two connections.
@@ -125,31 +131,6 @@ impl Client {
         self.call(&Request::release(domid)).map(drop)
     }
 
-    /// Runs `body` in a transaction and commits it; runs it again while others get in the way.
-    ///
-    /// # Errors
-    /// The first error of `body` (nothing is written then), or `EAGAIN` after 100 tries.
-    pub fn transaction<T>(
-        &mut self,
-        mut body: impl FnMut(&mut Transaction<'_>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        for _ in 0..TRANSACTION_TRIES {
-            let tx = Tx::from_reply(&self.call(&Request::transaction_start())?)?;
-            let result = body(&mut Transaction { client: self, tx });
-            let ended = self.call(&Request::transaction_end(tx, result.is_ok()));
-            match (result, ended) {
-                (Err(error), _) => return Err(error),
-                (Ok(_), Err(error)) if error.is(Code::Again) => {}
-                (Ok(_), Err(error)) => return Err(error),
-                (Ok(value), Ok(_)) => return Ok(value),
-            }
-        }
-        Err(Error::Store {
-            code: Code::Again,
-            path: "transaction".into(),
-        })
-    }
-
     /// Waits for a watch event; `None` when `timeout` is over.
     ///
     /// # Errors
@@ -174,14 +155,25 @@ impl Client {
     /// # Errors
     /// The store's, or a broken connection.
     pub fn call(&mut self, request: &Request) -> Result<Vec<u8>, Error> {
-        self.usable()?;
-        self.last_id = self.last_id.wrapping_add(1);
-        let bytes = request.encode(self.last_id);
-        self.stream.write_all(&bytes).map_err(|e| self.lost(&e))?;
-        self.answer(request)
+        let req_id = self.send(std::slice::from_ref(request))?;
+        self.answer(request, req_id)
     }
 
-    fn answer(&mut self, request: &Request) -> Result<Vec<u8>, Error> {
+    /// Sends requests with consecutive numbers; returns the first one's.
+    fn send(&mut self, requests: &[Request]) -> Result<u32, Error> {
+        self.usable()?;
+        if self.last_id > u32::MAX - WINDOW as u32 {
+            self.last_id = 0;
+        }
+        let first = self.last_id + 1;
+        let numbered = requests.iter().zip(first..);
+        let bytes: Vec<u8> = numbered.flat_map(|(r, id)| r.encode(id)).collect();
+        self.last_id += requests.len() as u32; // At most a window.
+        self.stream.write_all(&bytes).map_err(|e| self.lost(&e))?;
+        Ok(first)
+    }
+
+    fn answer(&mut self, request: &Request, expected_id: u32) -> Result<Vec<u8>, Error> {
         let deadline = Instant::now() + ANSWER_TIMEOUT;
         loop {
             match self.receive(deadline)? {
@@ -193,7 +185,7 @@ impl Client {
                     result,
                 }) => {
                     let wanted = result.is_err() || kind == request.kind as u32;
-                    if req_id != self.last_id || !wanted {
+                    if req_id != expected_id || !wanted {
                         return Err(self.fail("answer to another request"));
                     }
                     let path = request.path.clone();
@@ -224,8 +216,7 @@ impl Client {
 
     fn fill(&mut self) -> Result<(), Error> {
         let mut buffer = [0; 4096 + 16];
-        let wanted = self.decoder.missing().min(buffer.len());
-        match self.stream.read(&mut buffer[..wanted]) {
+        match self.stream.read(&mut buffer) {
             Ok(0) => Err(self.lost(&ErrorKind::UnexpectedEof.into())),
             Ok(n) => {
                 self.decoder.push(&buffer[..n]);
@@ -310,48 +301,5 @@ fn none_if_missing<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Err(error) if error.is(Code::NoEntry) => Ok(None),
         result => result.map(Some),
-    }
-}
-
-/// The requests of [`Client`] within one transaction.
-pub struct Transaction<'a> {
-    client: &'a mut Client,
-    tx: Tx,
-}
-
-impl Transaction<'_> {
-    /// As [`Client::read`].
-    pub fn read(&mut self, path: &str) -> Result<Vec<u8>, Error> {
-        self.client.read(self.tx, path)
-    }
-
-    /// As [`Client::read_opt`].
-    pub fn read_opt(&mut self, path: &str) -> Result<Option<Vec<u8>>, Error> {
-        self.client.read_opt(self.tx, path)
-    }
-
-    /// As [`Client::write`].
-    pub fn write(&mut self, path: &str, value: &[u8]) -> Result<(), Error> {
-        self.client.write(self.tx, path, value)
-    }
-
-    /// As [`Client::mkdir`].
-    pub fn mkdir(&mut self, path: &str) -> Result<(), Error> {
-        self.client.mkdir(self.tx, path)
-    }
-
-    /// As [`Client::rm`].
-    pub fn rm(&mut self, path: &str) -> Result<(), Error> {
-        self.client.rm(self.tx, path)
-    }
-
-    /// As [`Client::directory`].
-    pub fn directory(&mut self, path: &str) -> Result<Vec<String>, Error> {
-        self.client.directory(self.tx, path)
-    }
-
-    /// As [`Client::set_perms`].
-    pub fn set_perms(&mut self, path: &str, perms: &[Perm]) -> Result<(), Error> {
-        self.client.set_perms(self.tx, path, perms)
     }
 }

@@ -4,11 +4,11 @@
 use clickos_protocol::config_pieces;
 
 use super::Router;
-use super::slots::Kind;
+use super::slots::{Kind, Slot};
 use crate::error::{Code, Error, Result};
 use crate::host::escape;
 use crate::spec::random_bytes;
-use crate::store::{Change, Store};
+use crate::store::{Change, Seen, Store};
 
 /// Random bytes that a guest is given with each wish.
 const SEED_BYTES: usize = 32;
@@ -39,27 +39,67 @@ pub struct Wish<'a> {
 /// # Errors
 /// `bad-config` with the guest's own words; `timeout`, `dead-guest`, `store`.
 pub fn install(router: Router<'_>, asked: &Wish<'_>) -> Result<u64> {
-    let _turn = router
+    propose(router, asked)?.settle()
+}
+
+/// A configuration that is written, and not answered yet.
+pub struct Proposal<'a> {
+    router: Router<'a>,
+    generation: u64,
+    what: String,
+    seen: Seen,
+    _turn: Slot<'a>,
+}
+
+/// Writes a configuration. The guest need not run yet: it finds it when it does.
+///
+/// # Errors
+/// `store`; `timeout` if earlier ones take that long.
+pub fn propose<'a>(router: Router<'a>, asked: &Wish<'_>) -> Result<Proposal<'a>> {
+    let turn = router
         .requests
         .slots
         .enter(router.rid, Kind::Install, router.deadline)?;
     let generation = next_generation(&router)?;
+    let seen = router.signals.seen();
     router.store.commit(&wish(&router, asked, generation)?)?;
-    let what = format!("router {}: configuration {}", router.rid, asked.config_name);
-    let answer = router.signals.wait(&what, router.deadline, || {
-        let state = router_state(router.store, router.domid, router.rid)?;
-        Ok(state.filter(|state| state.generation == generation))
-    });
-    // The guest has read them, or nobody wants it to any more.
-    let forgotten = router.store.commit(&[
-        Change::remove(router.path("config")),
-        Change::remove(router.seed_path()),
-    ]);
-    let answer = answer?;
-    forgotten?;
-    match answer.word.as_str() {
-        "Error" => Err(Error::new(Code::BadConfig, answer.error)),
-        _ => Ok(generation),
+    Ok(Proposal {
+        router,
+        generation,
+        what: format!("router {}: configuration {}", router.rid, asked.config_name),
+        seen,
+        _turn: turn,
+    })
+}
+
+impl Proposal<'_> {
+    /// Waits for the guest's answer.
+    ///
+    /// # Errors
+    /// As those of [`install`].
+    pub fn settle(self) -> Result<u64> {
+        let answer = self.wait();
+        // The guest has read them, or nobody wants it to any more.
+        let router = &self.router;
+        let forgotten = router
+            .store
+            .remove_all(&[&router.path("config"), &router.seed_path()]);
+        let answer = answer?;
+        forgotten?;
+        match answer.word.as_str() {
+            "Error" => Err(Error::new(Code::BadConfig, answer.error)),
+            _ => Ok(self.generation),
+        }
+    }
+
+    fn wait(&self) -> Result<RouterState> {
+        let router = &self.router;
+        let look = || {
+            let state = router_state(router.store, router.domid, router.rid)?;
+            Ok(state.filter(|state| state.generation == self.generation))
+        };
+        let signals = router.signals;
+        signals.wait_since(self.seen, &self.what, router.deadline, look)
     }
 }
 
@@ -78,13 +118,15 @@ pub fn run(router: Router<'_>, run: bool) -> Result<()> {
         return Err(Error::new(Code::NoSuchElement, message));
     };
     let word = if run { "Running" } else { "Halted" };
+    let seen = router.signals.seen();
     // With its generation, so that it is no new wish, in a restored guest's store neither.
     router.store.commit(&[
         router.node("status", word),
         router.node("generation", state.generation.to_string()),
     ])?;
     let what = format!("router {}: {word}", router.rid);
-    router.signals.wait(&what, router.deadline, || {
+    let signals = router.signals;
+    signals.wait_since(seen, &what, router.deadline, || {
         let now = router_state(router.store, router.domid, router.rid)?;
         Ok(now.filter(|now| now.word == word).map(drop))
     })
@@ -92,21 +134,22 @@ pub fn run(router: Router<'_>, run: bool) -> Result<()> {
 
 /// The last answer of a router, if it gave one that can be understood.
 pub fn router_state(store: &dyn Store, domid: u16, rid: u8) -> Result<Option<RouterState>> {
-    let root = super::root(domid);
-    let Some(text) = store.read(&format!("{root}/{rid}/state"))? else {
+    let path = |key: &str| format!("{}/{rid}/{key}", super::root(domid));
+    // The guest writes the state last.
+    let read = store.read_all(&[&path("state"), &path("error")])?;
+    let [Some(state), error] = &read[..] else {
         return Ok(None);
     };
-    let Some((word, generation)) = parse_state(&text) else {
-        return Ok(None);
-    };
-    let error = store
-        .read(&format!("{root}/{rid}/error"))?
-        .unwrap_or_default();
-    Ok(Some(RouterState {
+    Ok(state_of(state, error.as_deref().unwrap_or_default()))
+}
+
+fn state_of(state: &[u8], error: &[u8]) -> Option<RouterState> {
+    let (word, generation) = parse_state(state)?;
+    Some(RouterState {
         word,
         generation,
-        error: escape(&error),
-    }))
+        error: escape(error),
+    })
 }
 
 fn parse_state(text: &[u8]) -> Option<(String, u64)> {
@@ -118,11 +161,15 @@ fn parse_state(text: &[u8]) -> Option<(String, u64)> {
 /// One above the last wish, which the store remembers across restarts of this daemon; in the
 /// store of a restored guest only the guest does.
 fn next_generation(router: &Router<'_>) -> Result<u64> {
-    let last = router.store.read(&router.path("generation"))?;
-    let last = match last.and_then(|text| std::str::from_utf8(&text).ok()?.parse::<u64>().ok()) {
-        None => router_state(router.store, router.domid, router.rid)?.map(|s| s.generation),
-        wished => wished,
-    };
+    let paths = [router.path("generation"), router.path("state")];
+    let read = router.store.read_all(&[&paths[0], &paths[1]])?;
+    let mut read = read.into_iter().map(Option::unwrap_or_default);
+    let (wished, state) = (read.next().unwrap_or_default(), read.next());
+    let wished = std::str::from_utf8(&wished)
+        .ok()
+        .and_then(|n| n.parse().ok());
+    let answered = || Some(parse_state(&state?)?.1);
+    let last: Option<u64> = wished.or_else(answered);
     Ok(last.filter(|last| *last < MAX_GENERATION).unwrap_or(0) + 1)
 }
 

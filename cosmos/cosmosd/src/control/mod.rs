@@ -2,19 +2,21 @@
 //! The toolstack's side of the control protocol (docs/control-protocol.md).
 
 mod install;
+mod list;
 mod request;
 mod slots;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use xenstore::{Access, Perm};
 
 use crate::error::Result;
 use crate::host::escape;
-use crate::store::{Change, Signals, Store};
+use crate::store::{Change, Seen, Signals, Store};
 
-pub use install::{Wish, install, router_state, run};
+pub use install::{Wish, install, propose, router_state, run};
+pub use list::{Installed, routers};
 pub use request::{Handler, handlers, read, write};
 use slots::Slots;
 
@@ -25,6 +27,8 @@ pub const MAX_RID: u8 = clickos_protocol::ROUTERS - 1;
 pub struct Requests {
     slots: Slots,
     next_seq: AtomicU32,
+    /// The routers (one bit each) that have a node for requests.
+    open: AtomicU64,
 }
 
 impl Default for Requests {
@@ -37,6 +41,7 @@ impl Default for Requests {
         Self {
             slots: Slots::default(),
             next_seq: AtomicU32::new(since.as_millis() as u32),
+            open: AtomicU64::default(),
         }
     }
 }
@@ -44,6 +49,14 @@ impl Default for Requests {
 impl Requests {
     fn seq(&self) -> u32 {
         self.next_seq.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn is_open(&self, rid: u8) -> bool {
+        self.open.load(Ordering::Relaxed) & (1 << rid) != 0
+    }
+
+    fn set_open(&self, rid: u8) {
+        self.open.fetch_or(1 << rid, Ordering::Relaxed);
     }
 }
 
@@ -95,11 +108,23 @@ pub fn panic_message(store: &dyn Store, domid: u16) -> Option<String> {
 pub fn wait_boot(
     store: &dyn Store,
     signals: &Signals,
+    seen: Seen,
     domid: u16,
     deadline: Instant,
 ) -> Result<()> {
     let version = format!("{}/version", root(domid));
-    signals.wait("boot", deadline, || Ok(store.read(&version)?.map(drop)))
+    signals.wait_since(seen, "boot", deadline, || {
+        Ok(store.read(&version)?.map(drop))
+    })
+}
+
+/// Takes back that a guest is to suspend itself, unless it has read that already.
+pub fn withdraw_suspend(store: &dyn Store, domid: u16) -> Result<()> {
+    let path = format!("/local/domain/{domid}/control/shutdown");
+    match store.read(&path)?.as_deref() {
+        Some(b"suspend") => store.commit(&[Change::write(path, "")]),
+        _ => Ok(()),
+    }
 }
 
 /// Removes the requests an earlier cosmosd left, and their answers.
@@ -109,8 +134,8 @@ pub fn forget_requests(store: &dyn Store, domid: u16) -> Result<()> {
     let rids = names
         .iter()
         .filter(|name| name.parse().is_ok_and(|rid: u8| rid <= MAX_RID));
-    let changes = rids.flat_map(|rid| {
-        ["request", "response"].map(|key| Change::remove(format!("{root}/{rid}/{key}")))
-    });
-    store.commit(&changes.collect::<Vec<_>>())
+    let paths: Vec<String> = rids
+        .flat_map(|rid| ["response", "request"].map(|key| format!("{root}/{rid}/{key}")))
+        .collect();
+    store.remove_all(&paths.iter().map(String::as_str).collect::<Vec<_>>())
 }

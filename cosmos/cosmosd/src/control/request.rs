@@ -84,23 +84,40 @@ fn ask(router: Router<'_>, command: &Command<'_>) -> Result<Vec<u8>> {
         .enter(router.rid, Kind::Request, router.deadline)?;
     let seq = router.requests.seq();
     let response = exchange(&router, seq, &request);
-    let forgotten = router.store.commit(&[
-        Change::remove(router.path(&format!("request/{seq}"))),
-        Change::remove(router.path(&format!("response/{seq}"))),
+    // In this order the guest need not look whether its answer was taken.
+    let forgotten = router.store.remove_all(&[
+        &router.path(&format!("response/{seq}")),
+        &router.path(&format!("request/{seq}")),
     ]);
     let response = response?;
     forgotten?;
     outcome(response)
 }
 
-fn exchange(router: &Router<'_>, seq: u32, request: &[u8]) -> Result<Answer> {
+/// The pieces get the permissions of the node that all requests are below, which is made before
+/// the first of them: so a request of one piece is one write.
+fn send(router: &Router<'_>, seq: u32, request: &[u8]) -> Result<()> {
+    let is_open = router.requests.is_open(router.rid);
+    let folder = (!is_open).then(|| router.node("request", ""));
     let pieces = split(request, TOOLSTACK_PIECE).into_iter().enumerate();
-    let nodes = pieces.map(|(n, piece)| router.node(&format!("request/{seq}/{n}"), piece));
-    router.store.commit(&nodes.collect::<Vec<_>>())?;
+    let pieces = pieces.map(|(n, piece)| {
+        let path = router.path(&format!("request/{seq}/{n}"));
+        Change::write(path, piece)
+    });
+    let changes: Vec<_> = folder.into_iter().chain(pieces).collect();
+    router.store.commit(&changes)?;
+    router.requests.set_open(router.rid);
+    Ok(())
+}
+
+fn exchange(router: &Router<'_>, seq: u32, request: &[u8]) -> Result<Answer> {
+    let seen = router.signals.seen();
+    send(router, seq, request)?;
     let mut answer = Joiner::new(Answer::MAX);
     let mut next = 0;
     let what = format!("router {}: handler request", router.rid);
-    router.signals.wait(&what, router.deadline, || {
+    let signals = router.signals;
+    signals.wait_since(seen, &what, router.deadline, || {
         loop {
             let path = router.path(&format!("response/{seq}/{next}"));
             let Some(piece) = router.store.read(&path)? else {
@@ -150,8 +167,9 @@ fn outcome(response: Answer) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::control::Requests;
-    use crate::store::Signals;
     use crate::store::sim::SimStore;
+    use crate::store::{Signals, Watchers};
+    use std::sync::Arc;
     use std::time::{Duration, Instant};
 
     const PATIENCE: Duration = Duration::from_secs(5);
@@ -187,7 +205,10 @@ mod tests {
 
     #[test]
     fn an_answer_in_too_many_pieces_is_refused() {
-        let (store, signals) = (SimStore::default(), Signals::default());
+        let (store, signals) = (SimStore::default(), Arc::new(Signals::default()));
+        let watchers = Arc::new(Watchers::new(Box::new(|_, _| {})));
+        watchers.insert(1, Arc::clone(&signals));
+        store.report_to(&watchers);
         let (requests, deadline) = (Requests::default(), Instant::now() + PATIENCE);
         let router = Router {
             store: &store,
@@ -197,15 +218,17 @@ mod tests {
             rid: 0,
             deadline,
         };
-        store.put(&router.path("response/7/0"), "+200 ");
-        for n in 1..ANSWER_NODES {
-            store.put(&router.path(&format!("response/7/{n}")), "+x");
-        }
-        let last = router.path(&format!("response/7/{ANSWER_NODES}"));
-        store.put(&last, ".x");
-        // The simulated guest leaves this handler unanswered.
-        let error = exchange(&router, 7, b"read c.count").unwrap_err();
-        assert_eq!(error, malformed());
+        let answer = |n: usize, piece| store.put(&router.path(&format!("response/7/{n}")), piece);
+        std::thread::scope(|scope| {
+            // The simulated guest leaves this handler unanswered.
+            let asked = scope.spawn(|| exchange(&router, 7, b"read c.count"));
+            answer(0, "+200 ");
+            (1..ANSWER_NODES).for_each(|n| answer(n, "+x"));
+            while !asked.is_finished() {
+                answer(ANSWER_NODES, ".x");
+            }
+            assert_eq!(asked.join().unwrap().unwrap_err(), malformed());
+        });
     }
 
     #[test]

@@ -137,6 +137,11 @@ pub trait Host: Send + Sync {
         Err(unsupported("saving a guest"))
     }
 
+    /// Lets a domain go on whose `save` an earlier cosmosd did not bring to its end.
+    fn cancel_save(&self, _domain: &Domain) -> Result<()> {
+        Err(unsupported("saving a guest"))
+    }
+
     /// Makes the domain anew, held, from what `save` wrote.
     fn restore(&self, _domain: &Domain, _from: &File) -> Result<Instance> {
         Err(unsupported("restoring a guest"))

@@ -146,7 +146,17 @@ impl Host for Arc<SimHost> {
     fn save(&self, domain: &Domain, mut to: &File) -> Result<()> {
         self.faults.call("host.save")?;
         writeln!(to, "memory of {}", domain.uuid).unwrap();
+        // Suspended: it does not run until that is taken back.
+        self.domains
+            .lock()
+            .unwrap()
+            .insert(domain.domid, Found::Gone);
         Ok(())
+    }
+
+    fn cancel_save(&self, domain: &Domain) -> Result<()> {
+        self.faults.call("host.cancel_save")?;
+        self.unpause(domain.domid)
     }
 
     fn restore(&self, domain: &Domain, mut from: &File) -> Result<Instance> {

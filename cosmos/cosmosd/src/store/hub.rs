@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Who is woken by what happens to a guest: changes of its keys, its end.
 //!
-//! However many events a guest causes, each waiter looks at most once per `PAUSE`, and one event
-//! per router and `ANNOUNCE` goes to the subscribers.
+//! However many events a guest causes, a waiter that has looked often in vain looks at most once
+//! per `PAUSE`, and one event per router and `ANNOUNCE` goes to the subscribers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use crate::control::MAX_RID;
 use crate::error::{Code, Error, Result};
 
-/// Rest between two looks of a waiter whose first look was in vain.
+/// Looks of a waiter without a rest between them: more than an answer in many pieces needs.
+const LOOKS: u32 = 400;
+/// Rest between two looks of one that looked that often in vain: its guest writes for nothing.
 const PAUSE: Duration = Duration::from_millis(2);
 /// Shortest time between two announcements of one guest.
 const ANNOUNCE: Duration = Duration::from_millis(200);
@@ -24,6 +26,10 @@ pub struct Signals {
     state: Mutex<State>,
     changed: Condvar,
 }
+
+/// What a waiter has taken into account: changes from then on are looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen(u64);
 
 #[derive(Default)]
 struct State {
@@ -58,31 +64,42 @@ impl Signals {
         }
     }
 
-    /// Waits until `look` finds something; looks again whenever the guest's keys have changed.
+    /// To be taken before whatever causes the change that is to be waited for.
+    pub fn seen(&self) -> Seen {
+        Seen(self.lock().changes)
+    }
+
+    /// Waits until `look` finds something; looks whenever the guest's keys have changed.
     ///
     /// # Errors
     /// Those of `look`; `dead-guest` at once when the guest dies; `timeout` naming `what`.
-    pub fn wait<T>(
+    pub fn wait_since<T>(
         &self,
+        seen: Seen,
         what: &str,
         deadline: Instant,
         mut look: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
+        let (mut seen, mut looks) = (seen.0, LOOKS);
         loop {
-            let seen = self.lock().changes;
+            let in_time = self.sleep(seen, deadline);
+            seen = self.lock().changes;
             let ended = self.check();
             // Looked at after the check: what a guest answered before it died still counts.
             if let Some(found) = look()? {
                 return Ok(found);
             }
             ended?;
-            if !self.sleep(seen, deadline) {
+            if !in_time {
                 return Err(Error::new(
                     Code::Timeout,
-                    format!("{what}: no answer in time"),
+                    format!("{what}: no answer in time; the guest's console may tell why"),
                 ));
             }
-            std::thread::sleep(PAUSE);
+            match looks {
+                0 => std::thread::sleep(PAUSE),
+                _ => looks -= 1,
+            }
         }
     }
 
@@ -154,7 +171,7 @@ impl Watchers {
         if let Some(rid) = state_of(key) {
             watcher.changed_routers |= 1 << rid;
         }
-        if !written_here(key) {
+        if is_awaited(key) {
             watcher.signals.wake();
         }
     }
@@ -217,16 +234,10 @@ fn state_of(key: &str) -> Option<u8> {
     rid.parse().ok().filter(|rid| *rid <= MAX_RID)
 }
 
-/// Keys that only the toolstack writes: its own writes need not wake its waiters.
-fn written_here(key: &str) -> bool {
-    let mut parts = key.split('/');
-    matches!(
-        (parts.next(), parts.next()),
-        (
-            Some(_),
-            Some("config" | "config_name" | "status" | "generation" | "request")
-        )
-    )
+/// What somebody may wait for: a guest's boot, the answer to a wish, that to a request.
+fn is_awaited(key: &str) -> bool {
+    let mut parts = key.split('/').skip(1);
+    key == "version" || matches!(parts.next(), Some("state" | "response"))
 }
 
 #[cfg(test)]
@@ -247,7 +258,8 @@ mod tests {
                 *found.lock().unwrap() = Some(7);
                 signals.wake();
             });
-            let got = signals.wait("x", soon(), || Ok(*found.lock().unwrap()));
+            let got =
+                signals.wait_since(signals.seen(), "x", soon(), || Ok(*found.lock().unwrap()));
             assert_eq!(got, Ok(7));
         });
     }
@@ -256,17 +268,24 @@ mod tests {
     fn death_and_destruction_end_the_wait_at_once() {
         let signals = Arc::new(Signals::default());
         let other = Arc::clone(&signals);
-        let waiter = std::thread::spawn(move || other.wait("x", soon(), || Ok(None::<()>)));
+        let waiter = std::thread::spawn(move || {
+            other.wait_since(other.seen(), "x", soon(), || Ok(None::<()>))
+        });
         std::thread::sleep(Duration::from_millis(20));
         signals.die("killed by signal 9");
         let error = waiter.join().unwrap().unwrap_err();
         assert_eq!(error.code, Code::DeadGuest);
         assert!(error.message.contains("signal 9"), "{error}");
         // What it answered before counts.
-        assert_eq!(signals.wait("x", soon(), || Ok(Some(1))), Ok(1));
+        assert_eq!(
+            signals.wait_since(signals.seen(), "x", soon(), || Ok(Some(1))),
+            Ok(1)
+        );
         let signals = Signals::default();
         signals.cancel();
-        let error = signals.wait("x", soon(), || Ok(None::<()>)).unwrap_err();
+        let error = signals
+            .wait_since(signals.seen(), "x", soon(), || Ok(None::<()>))
+            .unwrap_err();
         assert!(error.message.contains("destroyed"), "{error}");
     }
 
@@ -275,11 +294,14 @@ mod tests {
         let signals = Signals::default();
         let deadline = Instant::now() + Duration::from_millis(20);
         let error = signals
-            .wait("router 0", deadline, || Ok(None::<()>))
+            .wait_since(signals.seen(), "router 0", deadline, || Ok(None::<()>))
             .unwrap_err();
         assert_eq!(
             error,
-            Error::new(Code::Timeout, "router 0: no answer in time")
+            Error::new(
+                Code::Timeout,
+                "router 0: no answer in time; the guest's console may tell why"
+            )
         );
     }
 
@@ -318,13 +340,16 @@ mod tests {
     }
 
     #[test]
-    fn only_a_guests_own_keys_wake() {
+    fn only_what_is_awaited_wakes() {
         let watchers = Watchers::new(Box::new(|_, _| {}));
         let signals = Arc::new(Signals::default());
         watchers.insert(5, Arc::clone(&signals));
         for path in [
             "/local/domain/5/data/clickos/0/config/3",
             "/local/domain/5/data/clickos/0/request/1/0",
+            "/local/domain/5/data/clickos/0/error",
+            "/local/domain/5/data/clickos/memory",
+            "/local/domain/5/data/clickos",
             "/local/domain/6/data/clickos/0/state",
             "/local/domain/5/data/other",
             "/local/domain/x/data/clickos",
@@ -333,10 +358,10 @@ mod tests {
             watchers.changed(path);
         }
         assert_eq!(signals.lock().changes, 0);
-        for path in ["", "/version", "/0/state", "/0/response/1/0", "/99/state"] {
+        for path in ["/version", "/0/state", "/0/response/1/0", "/99/state"] {
             watchers.changed(&format!("/local/domain/5/data/clickos{path}"));
         }
-        assert_eq!(signals.lock().changes, 5);
+        assert_eq!(signals.lock().changes, 4);
         assert_eq!(watchers.lock()[&5].changed_routers, 1);
     }
 }

@@ -10,7 +10,7 @@ use xenstore::Perm;
 
 use crate::error::Result;
 
-pub use hub::{Signals, Watchers};
+pub use hub::{Seen, Signals, Watchers};
 pub use xen::{XenStore, watch};
 
 /// One change of a batch that is committed in a single transaction.
@@ -35,6 +35,15 @@ impl Change {
         }
     }
 
+    /// Writes a node that has its permissions.
+    pub fn write(path: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
+        Self::Write {
+            path: path.into(),
+            value: value.into(),
+            perms: None,
+        }
+    }
+
     pub fn remove(path: impl Into<String>) -> Self {
         Self::Remove { path: path.into() }
     }
@@ -47,6 +56,12 @@ pub trait Store: Send + Sync {
 
     /// The names of a node's children, none when there is no such node.
     fn list(&self, path: &str) -> Result<Vec<String>>;
+
+    /// The same of several nodes, in the time of one.
+    fn read_all(&self, paths: &[&str]) -> Result<Vec<Option<Vec<u8>>>>;
+
+    /// Removes nodes and all below them, one after the other; a missing one is no error.
+    fn remove_all(&self, paths: &[&str]) -> Result<()>;
 
     /// Makes all changes, in order, or none.
     fn commit(&self, changes: &[Change]) -> Result<()>;

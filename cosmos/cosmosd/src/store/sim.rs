@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use xenstore::Perm;
 
-use super::{Change, Store};
+use super::{Change, Store, Watchers};
 use crate::error::Result;
 use crate::testing::Faults;
 
@@ -21,6 +21,7 @@ pub struct SimStore {
     nodes: Mutex<BTreeMap<String, Node>>,
     introduced: Mutex<BTreeSet<u16>>,
     handlers: Mutex<BTreeMap<u16, String>>,
+    watchers: Mutex<Option<Arc<Watchers>>>,
 }
 
 impl SimStore {
@@ -29,6 +30,11 @@ impl SimStore {
             faults,
             ..Self::default()
         }
+    }
+
+    /// Who is told of what is [put](Self::put) from now on.
+    pub fn report_to(&self, watchers: &Arc<Watchers>) {
+        *self.watchers.lock().unwrap() = Some(Arc::clone(watchers));
     }
 
     pub fn introduced(&self) -> Vec<u16> {
@@ -50,11 +56,13 @@ impl SimStore {
         self.handlers.lock().unwrap().get(&domid).cloned()
     }
 
+    /// A write of a guest, or of somebody else.
     pub fn put(&self, path: &str, value: &str) {
-        self.nodes
-            .lock()
-            .unwrap()
-            .insert(path.into(), (value.into(), Vec::new()));
+        let entry = (value.into(), Vec::new());
+        self.nodes.lock().unwrap().insert(path.into(), entry);
+        if let Some(watchers) = &*self.watchers.lock().unwrap() {
+            watchers.changed(path);
+        }
     }
 
     fn text(&self, path: &str) -> Option<String> {
@@ -112,6 +120,8 @@ impl SimStore {
             "handlers" => "200 fw.config rw\nc.count r\n".to_owned(),
             "read fw.config" => format!("200 {rule}"),
             "read c.count" => return,
+            "read version" if root.ends_with("/0") => "200 0".to_owned(),
+            "read version" => "540 router is not installed".to_owned(),
             read if read.starts_with("read ") => "510 no such element".to_owned(),
             writes if writes.contains("\nbad\n") => "520 fw.config: bad rule".to_owned(),
             writes if writes.starts_with("writes ") => {
@@ -144,6 +154,16 @@ impl Store for SimStore {
             .unwrap()
             .get(path)
             .map(|(value, _)| value.clone()))
+    }
+
+    fn read_all(&self, paths: &[&str]) -> Result<Vec<Option<Vec<u8>>>> {
+        paths.iter().map(|path| self.read(path)).collect()
+    }
+
+    fn remove_all(&self, paths: &[&str]) -> Result<()> {
+        self.faults.call("store.commit")?;
+        paths.iter().for_each(|path| self.remove(path));
+        Ok(())
     }
 
     fn list(&self, path: &str) -> Result<Vec<String>> {

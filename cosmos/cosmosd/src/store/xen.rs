@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use log::warn;
-use xenstore::{Client, Code as XsCode, Error as XsError, Tx};
+use xenstore::{Client, Code as XsCode, Error as XsError, Request, Tx};
 
 use super::{Change, Store, Watchers};
 use crate::error::{Code, Error, Result};
@@ -64,6 +64,22 @@ fn store_error(error: XsError) -> Error {
     Error::new(Code::Store, error.to_string())
 }
 
+fn requests(changes: &[Change], tx: Tx) -> std::result::Result<Vec<Request>, XsError> {
+    let mut requests = Vec::with_capacity(changes.len());
+    for change in changes {
+        match change {
+            Change::Write { path, value, perms } => {
+                requests.push(Request::write(tx, path, value)?);
+                if let Some(perms) = perms {
+                    requests.push(Request::set_perms(tx, path, perms)?);
+                }
+            }
+            Change::Remove { path } => requests.push(Request::rm(tx, path)?),
+        }
+    }
+    Ok(requests)
+}
+
 impl Store for XenStore {
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
         self.with(|client| client.read_opt(Tx::NONE, path))
@@ -73,22 +89,25 @@ impl Store for XenStore {
         self.with(|client| client.directory_opt(Tx::NONE, path))
     }
 
+    fn read_all(&self, paths: &[&str]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.with(|client| client.read_all(Tx::NONE, paths))
+    }
+
+    fn remove_all(&self, paths: &[&str]) -> Result<()> {
+        self.with(|client| client.rm_all(Tx::NONE, paths))
+    }
+
     fn commit(&self, changes: &[Change]) -> Result<()> {
-        self.with(|client| {
-            client.transaction(|tx| {
-                for change in changes {
-                    match change {
-                        Change::Write { path, value, perms } => {
-                            tx.write(path, value)?;
-                            perms
-                                .iter()
-                                .try_for_each(|perms| tx.set_perms(path, perms))?;
-                        }
-                        Change::Remove { path } => tx.rm(path)?,
-                    }
-                }
-                Ok(())
-            })
+        self.with(|client| match changes {
+            // One request is done or not by itself.
+            [
+                Change::Write {
+                    path,
+                    value,
+                    perms: None,
+                },
+            ] => client.write(Tx::NONE, path, value),
+            changes => client.transaction(|tx| tx.all(&requests(changes, tx.tx())?)),
         })
     }
 

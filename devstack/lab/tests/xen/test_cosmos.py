@@ -26,6 +26,8 @@ _VIFS = '--vif port=a,segment=1 --vif port=b,segment=2'
 _KILLS_S = (0.05, 0.3, 0.6, 1.0, 1.5, 2.5)
 #: The same with a guest of the pool.
 _POOL_KILLS_S = (0.02, 0.1, 0.2, 0.3)
+#: Moments of a save.
+_SAVE_KILLS_S = (0.05, 0.2, 0.4)
 #: A domain that has been killed exists until its pages are free.
 _LEFT = "xl list | awk 'NR > 2'; " \
     'xenstore-ls -f /local/domain/0/backend/vale | grep /vale/; ' \
@@ -174,6 +176,20 @@ class CosmosdTest(base.XenTest):
         self._done('stop keeps')
         self._done('install keeps /root/keeps.click')
 
+    def test_a_guest_whose_save_was_cut_short_goes_on(self):
+        self._done(self._create('whole', _SEVEN, '--vif port=w,segment=4'))
+        self.addCleanup(self._assert_nothing_left)
+        self.addCleanup(self._done, 'destroy whole')
+        self.wait_for(lambda: self._done('read whole c.count') == '7')
+        for moment_s in _SAVE_KILLS_S:
+            with self.subTest(moment_s=moment_s):
+                self._kill_while('save whole', moment_s)
+                if 'saved' in self._done('list'):
+                    self._done('restore whole')
+                self.assertIn('running', self._done('list'))
+                self.assertEqual('7', self._done('read whole c.count'))
+                self.dom0.check(f'! ls {toolstack.FOLDER}/state/saved/*')
+
     def test_what_does_not_fit_is_refused_with_numbers(self):
         for more, words in (
                 ('--memory 9999', '9999 MiB asked, 0 of 1400 MiB'),
@@ -257,12 +273,15 @@ class CosmosdTest(base.XenTest):
                 self._assert_nothing_left()
 
     def _kill_while_creating(self, name, moment_s, pool=0):
-        command = self._create(name, _COUNT)
+        self._kill_while(self._create(name, _COUNT), moment_s, pool)
+        if re.search(name, self._done('list')):
+            self._done(f'destroy {name}')
+
+    def _kill_while(self, command, moment_s, pool=0):
+        """Kill cosmosd so many seconds after a command; start it again."""
         folder = toolstack.FOLDER
         self.dom0.check(
             f'COSMOSD_SOCKET={folder}/cosmosd.sock {folder}/cosmos '
             f'{command} >/dev/null 2>&1 & sleep {moment_s}; '
             'kill -9 $(pidof cosmosd); wait')
         toolstack.start(self.host, 'cosmosd', pool=pool)
-        if re.search(name, self._done('list')):
-            self._done(f'destroy {name}')

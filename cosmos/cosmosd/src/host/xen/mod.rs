@@ -36,6 +36,8 @@ use pump::Pump;
 /// How long a destroyed domain may take to be gone: others have to let go of its pages.
 const GONE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(5);
+/// How long a guest that has read that it is to suspend itself may take to do so.
+const SUSPEND: Duration = Duration::from_secs(1);
 /// How long the watching thread waits for an event before it looks all the same.
 const IDLE: Duration = Duration::from_secs(10);
 
@@ -121,6 +123,19 @@ impl XenHost {
             std::thread::sleep(LOOK);
         }
         Ok(())
+    }
+
+    /// Whether a domain is suspended, or is about to be.
+    fn wait_suspended(&self, domain: &Domain) -> Result<bool> {
+        let deadline = Instant::now() + SUSPEND;
+        while let Some(info) = self.find(domain.domid, &domain.handle)? {
+            match (info.state, info.reason) {
+                (xen::State::ShutDown, xen::Reason::Suspend) => return Ok(true),
+                (xen::State::Running, _) if Instant::now() < deadline => std::thread::sleep(LOOK),
+                _ => break,
+            }
+        }
+        Ok(false)
     }
 
     fn spec<'a>(&self, domain: &'a Domain, image: &'a [u8]) -> xen::Spec<'a> {
@@ -341,6 +356,16 @@ impl Host for XenHost {
                 .unwrap_or_else(|e| warn!("{}: {e}", place(domid)));
             lock(&self.domains).extend(known.map(|channels| (domid, channels)));
         })
+    }
+
+    fn cancel_save(&self, domain: &Domain) -> Result<()> {
+        if !self.wait_suspended(domain)? {
+            return Ok(());
+        }
+        let domid = domain.domid;
+        self.host
+            .resume(domid.into())
+            .map_err(failed(&place(domid)))
     }
 
     fn restore(&self, domain: &Domain, from: &File) -> Result<Instance> {
