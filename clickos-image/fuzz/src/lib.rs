@@ -15,12 +15,12 @@ pub use ring::rings;
 pub use router::{arguments, expressions, handlers};
 pub use store::{messages, protocol};
 
-/// Knows classes that begin with a capital letter, but for the names that elements without one get.
+/// Knows classes that begin with a capital letter, but for names that only elements can have.
 struct Capitals;
 
 impl Classes for Capitals {
     fn knows(&self, name: &str) -> bool {
-        name.starts_with(|c: char| c.is_ascii_uppercase()) && !name.contains('@')
+        name.starts_with(|c: char| c.is_ascii_uppercase()) && !name.contains(['@', '/'])
     }
 
     fn unavailable(&self, _name: &str) -> Option<&str> {

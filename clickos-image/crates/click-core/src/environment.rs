@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a router lives in: devices, console, limits.
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
+use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
@@ -11,6 +13,7 @@ use click_lang::ConfigError;
 
 use crate::class::Handler;
 use crate::device::Device;
+use crate::files::{ReadFile, WriteFile};
 
 /// A socket on which the ControlSocket protocol is to be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,20 +59,44 @@ pub struct DeviceRequest {
     pub snaplen: usize,
 }
 
+/// Octets of a whole file that are read at a time.
+const PIECE: usize = 1 << 14;
+
 /// What a router can reach of an operating system.
 pub trait Host {
     /// Writes to standard output.
     fn print(&self, text: &str);
-    /// Reads a file.
+    /// Opens a file to read it; `-` is standard input.
+    ///
+    /// # Errors
+    /// Why that is not possible, with its path.
+    fn open_file(&self, path: &str) -> Result<Box<dyn ReadFile>, String>;
+    /// Makes a file anew, or opens it to append to it; `-` is standard output.
+    ///
+    /// # Errors
+    /// Why that is not possible, with its path.
+    fn create_file(&self, path: &str, append: bool) -> Result<Box<dyn WriteFile>, String>;
+    /// Reads a whole file.
     ///
     /// # Errors
     /// Why it cannot be read.
-    fn read_file(&self, path: &str) -> Result<Vec<u8>, String>;
-    /// Writes a file anew, or appends to it.
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, String> {
+        let mut file = self.open_file(path)?;
+        let (mut all, mut piece) = (Vec::new(), vec![0; PIECE]);
+        loop {
+            match file.read(&mut piece)? {
+                0 => return Ok(all),
+                read => all.extend_from_slice(&piece[..read]),
+            }
+        }
+    }
+    /// Writes a whole file anew, or appends to it.
     ///
     /// # Errors
     /// Why it cannot be written.
-    fn write_file(&self, path: &str, append: bool, data: &[u8]) -> Result<(), String>;
+    fn write_file(&self, path: &str, append: bool, data: &[u8]) -> Result<(), String> {
+        self.create_file(path, append)?.write(data)
+    }
     /// Tells of something about the configuration that is no error; false leaves it to the console.
     fn notice(&self, _notice: &ConfigError) -> bool {
         false
@@ -135,7 +162,7 @@ pub trait Host {
 pub struct Environment {
     /// Devices by vif number.
     pub devices: BTreeMap<u32, Rc<RefCell<dyn Device>>>,
-    /// Files and standard output, where there are any; never in a guest.
+    /// Files and standard output, where there are any.
     pub host: Option<Rc<dyn Host>>,
     /// Where Print and its like write, a line at a time without its line end.
     pub console: Rc<dyn Fn(&str)>,

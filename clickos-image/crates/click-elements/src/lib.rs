@@ -11,6 +11,8 @@ extern crate std;
 
 mod arp_table;
 mod classify;
+mod dump;
+mod files;
 mod flow_key;
 mod flows;
 mod header_check;
@@ -43,36 +45,28 @@ mod elements {
 
 /// Classes that reach an operating system; known by name even where they are not built in,
 /// so that the error says why they are missing.
-const OS_NAMES: [&str; 23] = [
+const OS_NAMES: [&str; 18] = [
     "ChangeUID",
     "ChatterSocket",
     "ControlSocket",
     "FromDAGDump",
-    "FromDump",
     "FromFile",
     "FromHost",
-    "FromIPSummaryDump",
     "FromNetFlowSummaryDump",
     "FromNLANRDump",
     "FromRawSocket",
-    "FromTcpdump",
     "FromTun",
     "KernelFilter",
     "KernelTap",
     "KernelTun",
     "RawSocket",
     "Socket",
-    "ToDump",
     "ToHost",
-    "ToIPSummaryDump",
     "ToRawSocket",
     "ToSocket",
 ];
 
-#[cfg(feature = "os")]
-mod dump;
 mod handler_call;
-#[cfg(feature = "os")]
 mod ip_summary;
 mod script;
 

@@ -7,9 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use click_conformance::{Case, Step};
 use click_core::class::ArgKind;
 use click_core::text::{shift_word, split_args};
-use click_core::{Class, Device, Entry, Environment, MemoryDevice, Router};
+use click_core::{
+    Class, ControlSocket, Device, Entry, Environment, Host, MemoryDevice, ReadFile, Router,
+    WriteFile,
+};
 
 /// An element of a case.
 struct Instance {
@@ -19,31 +23,82 @@ struct Instance {
     ports: [usize; 2],
 }
 
-/// The configurations of the corpus; the first section of a case is one.
-fn configurations() -> Vec<String> {
+/// What a case says is in files, by name, and a configuration of it.
+struct Bench {
+    files: BTreeMap<String, Vec<u8>>,
+    config: String,
+}
+
+/// The configurations of the corpus, with the files of their cases.
+fn benches() -> Vec<Bench> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../conformance");
     let children = |dir: &Path| std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
     let groups: Vec<PathBuf> = children(&root).filter(|p| p.is_dir()).collect();
-    let cases = groups.iter().flat_map(|group| children(group));
-    let text = |case: PathBuf| std::fs::read_to_string(case).unwrap();
-    cases.map(text).flat_map(|case| sections(&case)).collect()
+    let paths = groups.iter().flat_map(|group| children(group));
+    let cases = paths.map(|p| Case::parse("", &std::fs::read_to_string(p).unwrap()));
+    cases.flat_map(|case| benches_of(&case)).collect()
 }
 
-/// The configurations of a case: the first, and those of hot swaps.
-fn sections(case: &str) -> Vec<String> {
-    let is_config = |s: &&str| s.starts_with("config\n") || s.starts_with("swap\n");
-    let sections = case.split("\n%").filter(is_config);
-    let text = |s: &str| {
-        s.lines()
-            .skip(1)
-            .filter(|l| !l.starts_with('#'))
-            .collect::<Vec<_>>()
-            .join("\n")
+/// The configuration a case begins with, and those of hot swaps.
+fn benches_of(case: &Case) -> Vec<Bench> {
+    let steps = |what| case.steps.iter().filter(move |step| step.arg(0) == what);
+    let content = |step: &Step| bytes(&step.text());
+    let files = steps("file").map(|step| (format!("/{}", step.arg(1)), content(step)));
+    let files: BTreeMap<_, _> = files.collect();
+    let swapped = steps("swap").map(Step::text);
+    let configs = std::iter::once(case.config.clone()).chain(swapped);
+    let bench = |config: String| Bench {
+        files: files.clone(),
+        config: config.replace("$DIR", ""),
     };
-    sections.map(text).collect()
+    configs.map(bench).collect()
 }
 
-fn environment() -> Environment {
+/// The bytes of hexadecimal text.
+fn bytes(text: &str) -> Vec<u8> {
+    let digits: String = text.split_whitespace().collect();
+    let pairs = digits.as_bytes().chunks(2);
+    let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    pairs.map(byte).collect()
+}
+
+/// The files of a case, in memory; what is written is not kept, and nobody connects.
+struct Files(BTreeMap<String, Vec<u8>>);
+
+struct Reader(std::io::Cursor<Vec<u8>>);
+
+impl ReadFile for Reader {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, String> {
+        std::io::Read::read(&mut self.0, into).map_err(|e| e.to_string())
+    }
+}
+
+struct Forgets;
+
+impl WriteFile for Forgets {
+    fn write(&mut self, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl Host for Files {
+    fn print(&self, _: &str) {}
+
+    fn open_file(&self, path: &str) -> Result<Box<dyn ReadFile>, String> {
+        let content = self.0.get(path).cloned().ok_or("no such file")?;
+        Ok(Box::new(Reader(std::io::Cursor::new(content))))
+    }
+
+    fn create_file(&self, _: &str, _: bool) -> Result<Box<dyn WriteFile>, String> {
+        Ok(Box::new(Forgets))
+    }
+
+    fn listen(&self, _: &ControlSocket) -> Result<String, String> {
+        Ok(String::new())
+    }
+}
+
+fn environment(files: BTreeMap<String, Vec<u8>>) -> Environment {
     let device = |n: u8| -> Rc<RefCell<dyn Device>> {
         Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n])))
     };
@@ -51,6 +106,7 @@ fn environment() -> Environment {
         devices: (0..4u8)
             .map(|n| (u32::from(n), device(n)))
             .collect::<BTreeMap<_, _>>(),
+        host: Some(Rc::new(Files(files))),
         ..Environment::new()
     }
 }
@@ -58,8 +114,11 @@ fn environment() -> Environment {
 /// The elements of all configurations that can be built.
 fn instances() -> Vec<Instance> {
     let registry = click_elements::registry();
-    let build = |config: String| Router::build("t", &config, &registry, environment(), 1).ok();
-    configurations()
+    let build = |bench: Bench| {
+        let environment = environment(bench.files);
+        Router::build("t", &bench.config, &registry, environment, 1).ok()
+    };
+    benches()
         .into_iter()
         .filter_map(build)
         .flat_map(elements)
@@ -161,8 +220,6 @@ fn gaps(entry: &Entry, instances: &[Instance]) -> Vec<String> {
 
 /// A class whose elements are always wrong.
 const NEVER_BUILT: &str = "ErrorElement";
-/// A group whose elements need the program's files and sockets; the corpus runs its cases there.
-const PROGRAM_GROUP: &str = "os";
 
 #[test]
 fn cases_give_each_argument_and_use_each_port() {
@@ -170,7 +227,7 @@ fn cases_give_each_argument_and_use_each_port() {
     assert!(instances.len() > 1000, "{} elements", instances.len());
     let entries = click_elements::entries().iter();
     let lines = entries
-        .filter(|e| e.class.name != NEVER_BUILT && e.group != PROGRAM_GROUP)
+        .filter(|e| e.class.name != NEVER_BUILT)
         .flat_map(|entry| {
             let name = entry.class.name;
             let gaps = gaps(entry, &instances).into_iter();

@@ -33,6 +33,16 @@ pub(crate) fn skip_piece(s: &[u8], at: usize) -> usize {
     }
 }
 
+/// Whether `s` ends within a `//` comment, so that what is put behind it would be part of that.
+pub(crate) fn ends_in_comment(s: &str) -> bool {
+    let (b, mut i, mut open) = (s.as_bytes(), 0, false);
+    while i < b.len() {
+        open = b[i..].starts_with(b"//");
+        i = skip_piece(b, i);
+    }
+    open && !s.ends_with(['\n', '\r'])
+}
+
 /// Whether a line directive begins at `at`.
 pub(crate) fn at_directive(s: &[u8], at: usize) -> bool {
     s[at] == b'#' && (at == 0 || matches!(s[at - 1], b'\n' | b'\r'))

@@ -264,6 +264,15 @@ a -> b\n    -> c;\na [1] -> c;\nx -> x;\n";
     assert_eq!(run(text, &Limits::default()).0.to_string(), want);
 }
 
+#[test]
+fn comments_at_the_end_of_a_configuration_string_stay_closed() {
+    for text in ["a :: Null(x // y\n);", "a :: Null(\"//\" /* // */);"] {
+        let once = flat(text);
+        assert_eq!(flat(&once), once, "{text}");
+    }
+    assert_eq!(flat("a :: Null(x // y\n);"), "a :: Null(x // y\n);\n");
+}
+
 fn library(name: &str, from: &str) -> Result<(String, String), String> {
     let text = match name {
         "lib" => "require(library inner)\nelementclass A { b :: B }",

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a router reaches of this machine: files, standard output, sockets, signals, time.
 use std::cell::{Cell, RefCell};
-use std::fs::{self, OpenOptions};
-use std::io::{Read, Write, stderr, stdin, stdout};
+use std::io::{Write, stderr, stdout};
 use std::rc::{Rc, Weak};
 
 use click_core::class::{Handler, read_write, write};
-use click_core::{ConfigError, ControlSocket, Device, DeviceRequest, Host};
+use click_core::{ConfigError, ControlSocket, Device, DeviceRequest, Host, ReadFile, WriteFile};
 
 use crate::clock::Clock;
 use crate::control::Listeners;
+use crate::files;
 use crate::packet_socket::PacketSocket;
 use crate::report::report_notice;
 use crate::signals::{Signals, kill};
@@ -84,28 +84,12 @@ impl Host for Machine {
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 
-    fn read_file(&self, path: &str) -> Result<Vec<u8>, String> {
-        if path == "-" {
-            let mut bytes = Vec::new();
-            stdin()
-                .read_to_end(&mut bytes)
-                .map_err(|e| format!("standard input: {e}"))?;
-            return Ok(bytes);
-        }
-        fs::read(path).map_err(|e| format!("{path}: {e}"))
+    fn open_file(&self, path: &str) -> Result<Box<dyn ReadFile>, String> {
+        files::open(path)
     }
 
-    fn write_file(&self, path: &str, append: bool, data: &[u8]) -> Result<(), String> {
-        let mut options = OpenOptions::new();
-        let opened = options
-            .create(true)
-            .write(true)
-            .append(append)
-            .truncate(!append)
-            .open(path);
-        opened
-            .and_then(|mut file| file.write_all(data))
-            .map_err(|e| format!("{path}: {e}"))
+    fn create_file(&self, path: &str, append: bool) -> Result<Box<dyn WriteFile>, String> {
+        files::create(path, append)
     }
 
     fn notice(&self, notice: &ConfigError) -> bool {

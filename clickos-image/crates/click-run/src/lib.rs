@@ -6,6 +6,7 @@ mod any_class;
 mod archive;
 mod clock;
 pub mod control;
+pub mod files;
 mod host;
 pub mod library;
 pub mod options;

@@ -74,12 +74,12 @@ fn checks_the_configuration_of_a_guest() {
         "config:1:18: Strip@2 :: Strip: LENGTH: expected a number, got \"$N\"\n\
          config:1:40: ToDevice@4 :: ToDevice: DEVID: no device 1; there are 0\n"
     );
-    let (code, _, error) = click(&["--check", "--guest"], "\nIdle ->\n ToDump(x);");
+    let (code, _, error) = click(&["--check", "--guest"], "\nIdle ->\n RawSocket(x);");
     assert_eq!(code, 1);
     let reason = "reaches the operating system and is not available in a guest";
     assert_eq!(
         error,
-        format!("<stdin>:3:2: ToDump@2 :: ToDump: {reason}\n")
+        format!("<stdin>:3:2: RawSocket@2 :: RawSocket: {reason}\n")
     );
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One run of a case.
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::rc::Rc;
@@ -9,7 +10,7 @@ use core::cell::RefCell;
 
 use click_core::{
     ConfigError, ControlSocket, Device, Environment, Host, Limits, MemoryDevice, Progress,
-    Registry, Router,
+    ReadFile, Registry, Router, WriteFile,
 };
 
 use crate::case::{Case, Step};
@@ -104,12 +105,12 @@ impl Host for TestHost {
         self.1.process()
     }
 
-    fn read_file(&self, path: &str) -> Result<Vec<u8>, String> {
-        self.1.read_file(path)
+    fn open_file(&self, path: &str) -> Result<Box<dyn ReadFile>, String> {
+        self.1.open_file(path)
     }
 
-    fn write_file(&self, path: &str, append: bool, data: &[u8]) -> Result<(), String> {
-        self.1.write_file(path, append, data)
+    fn create_file(&self, path: &str, append: bool) -> Result<Box<dyn WriteFile>, String> {
+        self.1.create_file(path, append)
     }
 }
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Records of pcap files, read one after the other.
-use std::fs::File;
-use std::io::{self, BufReader, Read, stdin};
-
 use click_core::MAX_PACKET;
 use click_core::anno::EXTRA_LENGTH;
 
 use super::link::Link;
+use crate::files::Source;
 use crate::prelude::*;
 
 const FILE_HEADER: usize = 24;
@@ -14,46 +12,37 @@ const RECORD_HEADER: usize = 16;
 
 /// A file that is being read.
 pub struct Pcap {
-    reader: Box<dyn Read>,
+    pub source: Source,
     swapped: bool,
     ns_per_unit: u64,
     /// Bytes of each record's header that only a modified version of the format has.
     more_header: u64,
     pub link: Link,
-    /// Bytes read so far.
-    pub at: u64,
 }
 
 /// What the header of a record says.
 pub struct Record {
     pub time_ns: u64,
     /// Bytes that follow.
-    stored: usize,
+    pub stored: usize,
     /// Bytes the packet had.
     length: usize,
 }
 
-/// A file, or standard input for `-`.
-pub fn open(filename: &str) -> io::Result<Box<dyn Read>> {
-    Ok(match filename {
-        "-" => Box::new(BufReader::new(stdin())),
-        _ => Box::new(BufReader::new(File::open(filename)?)),
-    })
-}
-
 impl Pcap {
     /// Reads the header.
-    pub fn new(mut reader: Box<dyn Read>) -> Result<Self, String> {
+    pub fn new(mut source: Source) -> Result<Self, String> {
         let mut header = [0; FILE_HEADER];
-        let read = reader.read_exact(&mut header);
-        read.map_err(|e| format!("no pcap header: {e}"))?;
+        if !source.read_exact(&mut header) {
+            let why = source.take_failure();
+            return Err(why.unwrap_or_else(|| "too short for a pcap file".to_string()));
+        }
         let mut pcap = Self {
-            reader,
+            source,
             swapped: false,
             ns_per_unit: 1000,
             more_header: 0,
             link: Link::default(),
-            at: FILE_HEADER as u64,
         };
         pcap.understand(&header)?;
         Ok(pcap)
@@ -86,20 +75,16 @@ impl Pcap {
 
     /// Goes on at a place of the file; nothing happens if it is behind that.
     pub fn skip_to(&mut self, at: u64) {
-        self.skip(at.saturating_sub(self.at));
-    }
-
-    fn skip(&mut self, bytes: u64) {
-        let skipped = io::copy(&mut self.reader.by_ref().take(bytes), &mut io::sink());
-        self.at += skipped.unwrap_or(0);
+        self.source.skip(at.saturating_sub(self.source.at()));
     }
 
     /// The next record; `None` at the end of the file, or where it is damaged.
     pub fn record(&mut self) -> Option<Record> {
         let mut header = [0; RECORD_HEADER];
-        self.reader.read_exact(&mut header).ok()?;
-        self.at += RECORD_HEADER as u64;
-        self.skip(self.more_header);
+        if !self.source.read_exact(&mut header) {
+            return None;
+        }
+        self.source.skip(self.more_header);
         let [seconds, fraction, stored, length] = [0, 4, 8, 12].map(|at| self.number(&header, at));
         let stored = usize::try_from(stored).ok().filter(|n| *n <= MAX_PACKET)?;
         Some(Record {
@@ -111,15 +96,16 @@ impl Pcap {
 
     /// Leaves out what follows a record's header.
     pub fn pass_over(&mut self, record: &Record) {
-        self.skip(record.stored as u64);
+        self.source.skip(record.stored as u64);
     }
 
-    /// The packet behind a record's header. What the packet lost when it was stored is in its
-    /// extra length annotation; what the file has beyond the packet's length is left out.
-    pub fn packet(&mut self, record: &Record, ctx: &mut Context<'_>) -> Option<Packet> {
-        let mut packet = ctx.pool().alloc(record.stored)?;
-        self.reader.read_exact(packet.data_mut()).ok()?;
-        self.at += record.stored as u64;
+    /// Fills `packet`, which has the length that is stored, with what is behind a record's header;
+    /// nothing where the file ends. What the packet lost when it was stored is in its extra length
+    /// annotation; what the file has beyond the packet's length is left out.
+    pub fn packet(&mut self, record: &Record, mut packet: Packet) -> Option<Packet> {
+        if !self.source.read_exact(packet.data_mut()) {
+            return None;
+        }
         packet.take(record.stored.saturating_sub(record.length));
         let lost = u32::try_from(record.length.saturating_sub(record.stored)).unwrap_or(u32::MAX);
         if lost > 0 {

@@ -7,17 +7,20 @@ use crate::prelude::*;
 /// What stands for six bits.
 const LETTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@";
 
-/// The sum with six bits a letter, the lowest bits first.
-pub fn md5(bytes: &[u8]) -> String {
-    let sum: [u8; 16] = Md5::digest(bytes).into();
+/// The sum.
+pub fn md5(bytes: &[u8]) -> [u8; 16] {
+    Md5::digest(bytes).into()
+}
+
+/// A sum with six bits a letter, the lowest bits first.
+pub fn letters(sum: [u8; 16]) -> String {
     let bits = u128::from_le_bytes(sum);
     let letter = |n: u32| char::from(LETTERS[usize::from((bits >> (6 * n)) as u8 & 63)]);
     (0..22).map(letter).collect()
 }
 
-/// The sum in hexadecimal digits.
-pub fn md5_hex(bytes: &[u8]) -> String {
-    let sum = Md5::digest(bytes);
+/// A sum in hexadecimal digits.
+pub fn hex(sum: [u8; 16]) -> String {
     sum.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -27,9 +30,9 @@ mod tests {
 
     #[test]
     fn sums_are_those_of_the_algorithm_in_both_forms() {
-        assert_eq!(md5_hex(b"abc"), "900150983cd24fb0d6963f7d28e17f72");
+        assert_eq!(hex(md5(b"abc")), "900150983cd24fb0d6963f7d28e17f72");
         // 90 01 50: 010000, 0001 10 (1 and the upper bits of 90), 0000 0000 ...: q, g, a, u
-        assert!(md5(b"abc").starts_with("qgau"), "{}", md5(b"abc"));
-        assert_eq!(md5(b"abc").len(), 22);
+        let text = letters(md5(b"abc"));
+        assert!(text.starts_with("qgau") && text.len() == 22, "{text}");
     }
 }

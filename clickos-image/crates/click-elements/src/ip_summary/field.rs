@@ -51,6 +51,8 @@ fields! {
     TcpWindow "tcp_window" or "tcp_win",
     TcpUrp "tcp_urp",
     TcpOpt "tcp_opt",
+    TcpNtopt "tcp_ntopt",
+    TcpSack "tcp_sack",
     UdpLen "udp_len",
     IcmpType "icmp_type",
     IcmpCode "icmp_code",
@@ -69,6 +71,7 @@ fields! {
     Aggregate "aggregate",
     EthSrc "eth_src",
     EthDst "eth_dst",
+    EthType "eth_type",
     WireLen "wire_len",
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! IP and TCP options as text: options with `;` between them, `.` for none, `?` for damaged ones.
+use super::times;
 use crate::prelude::*;
 
 const EOL: u8 = 0;
 const NOP: u8 = 1;
 const RECORD_ROUTE: u8 = 7;
+const IP_TIMES: u8 = 68;
 const LOOSE_ROUTE: u8 = 131;
 const STRICT_ROUTE: u8 = 137;
 const MSS: u8 = 2;
@@ -13,42 +15,82 @@ const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMP: u8 = 8;
 /// Octets of options a header can have.
-const MAX: usize = 40;
+pub const MAX: usize = 40;
+
+/// Which TCP options are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Only {
+    All,
+    NotTimes,
+    Sack,
+}
+
+impl Only {
+    fn has(self, kind: u8) -> bool {
+        match self {
+            Self::All => true,
+            Self::NotTimes => kind != TIMESTAMP,
+            Self::Sack => matches!(kind, SACK | SACK_PERMITTED),
+        }
+    }
+}
 
 /// The options of an IP header.
 pub fn show_ip(bytes: &[u8]) -> String {
-    show(bytes, ip_option)
+    show(bytes, Only::All, ip_option)
 }
 
 /// The options of a TCP header.
-pub fn show_tcp(bytes: &[u8]) -> String {
-    show(bytes, tcp_option)
+pub fn show_tcp(bytes: &[u8], only: Only) -> String {
+    show(bytes, only, tcp_option)
 }
 
-fn show(bytes: &[u8], one: fn(u8, &[u8]) -> Option<String>) -> String {
-    let (mut texts, mut rest) = (Vec::new(), bytes);
-    loop {
-        match rest {
-            [] | [EOL, ..] => break,
-            [NOP, behind @ ..] => rest = behind,
-            [kind, length, ..] => {
-                let length = usize::from(*length);
-                let Some(data) = rest.get(2..length) else {
-                    return "?".to_string();
-                };
-                let Some(text) = one(*kind, data) else {
-                    return "?".to_string();
-                };
-                texts.push(text);
-                rest = &rest[length..];
-            }
-            [_] => return "?".to_string(),
-        }
+/// The octets of some options of a TCP header: all as they are, or without what is between them.
+pub fn pick_tcp(bytes: &[u8], only: Only) -> Vec<u8> {
+    if only == Only::All {
+        return bytes.to_vec();
     }
-    if texts.is_empty() {
-        ".".to_string()
-    } else {
-        texts.join(";")
+    let each = each(bytes).map_while(Result::ok);
+    let picked = each.filter(|option| only.has(option[0]));
+    picked.collect::<Vec<_>>().concat()
+}
+
+/// Each option with its kind and length in front; an error where they are damaged.
+fn each(bytes: &[u8]) -> impl Iterator<Item = Result<&[u8], ()>> {
+    let mut rest = bytes;
+    core::iter::from_fn(move || {
+        while let [NOP, behind @ ..] = rest {
+            rest = behind;
+        }
+        let length = match rest {
+            [] | [EOL, ..] => return None,
+            [_, length, ..] => usize::from(*length),
+            [_] => 0,
+        };
+        let Some((option, behind)) = rest.split_at_checked(length).filter(|(o, _)| o.len() > 1)
+        else {
+            rest = &[];
+            return Some(Err(()));
+        };
+        rest = behind;
+        Some(Ok(option))
+    })
+}
+
+fn show(bytes: &[u8], only: Only, one: fn(u8, &[u8]) -> Option<String>) -> String {
+    let text = |option: Result<&[u8], ()>| match option.ok()? {
+        option if only.has(option[0]) => one(option[0], &option[2..]).map(Some),
+        _ => Some(None),
+    };
+    match each(bytes).map(text).collect::<Option<Vec<_>>>() {
+        Some(texts) => {
+            let texts: Vec<String> = texts.into_iter().flatten().collect();
+            match texts.is_empty() {
+                true => ".".to_string(),
+                false => texts.join(";"),
+            }
+        }
+        None => "?".to_string(),
     }
 }
 
@@ -66,6 +108,7 @@ fn ip_option(kind: u8, data: &[u8]) -> Option<String> {
         RECORD_ROUTE => route("rr", data, true),
         LOOSE_ROUTE => route("lsrr", data, false),
         STRICT_ROUTE => route("ssrr", data, false),
+        IP_TIMES => times::show(data),
         _ => Some(other(kind, data)),
     }
 }
@@ -109,8 +152,8 @@ fn tcp_option(kind: u8, data: &[u8]) -> Option<String> {
         (SACK_PERMITTED, []) => "sackok".to_string(),
         (SACK, d) if !d.is_empty() && d.len() % 8 == 0 => {
             let edge = |at: usize| Some(format!("{}-{}", number(at)?, number(at + 4)?));
-            let blocks: Option<Vec<_>> = (0..d.len()).step_by(8).map(edge).collect();
-            format!("sack{}", blocks?.join(":"))
+            let blocks: Option<Vec<String>> = (0..d.len()).step_by(8).map(edge).collect();
+            format!("sack{}", blocks?.join(";sack"))
         }
         (TIMESTAMP, d) if d.len() == 8 => format!("ts{}:{}", number(0)?, number(4)?),
         _ => other(kind, data),
@@ -119,7 +162,7 @@ fn tcp_option(kind: u8, data: &[u8]) -> Option<String> {
 
 /// IP options from their text, filled up to a multiple of four octets.
 pub fn parse_ip(text: &str) -> Option<Vec<u8>> {
-    parse(text, &[';'], |word, out| {
+    parse(text, |word, out| {
         for (name, kind) in [
             ("rr{", RECORD_ROUTE),
             ("lsrr{", LOOSE_ROUTE),
@@ -129,25 +172,46 @@ pub fn parse_ip(text: &str) -> Option<Vec<u8>> {
                 return parse_route(kind, rest, out);
             }
         }
-        parse_other(word, out)
+        match word.strip_prefix("ts") {
+            Some(rest) => push(out, IP_TIMES, &times::parse(rest)?),
+            None => parse_other(word, out),
+        }
     })
 }
 
 /// TCP options from their text, filled up to a multiple of four octets.
 pub fn parse_tcp(text: &str) -> Option<Vec<u8>> {
-    parse(text, &[';', ','], parse_tcp_option)
+    parse(&joined_sacks(text), parse_tcp_option)
 }
 
-fn parse(
-    text: &str,
-    separators: &[char],
-    one: impl Fn(&str, &mut Vec<u8>) -> Option<()>,
-) -> Option<Vec<u8>> {
+/// Blocks of `sack` that follow one another are one option.
+fn joined_sacks(text: &str) -> String {
+    let mut joined = String::new();
+    let mut in_sack = false;
+    for word in text.split([';', ',']) {
+        let blocks = word.strip_prefix("sack").filter(|rest| *rest != "ok");
+        match blocks.filter(|_| in_sack) {
+            Some(blocks) => joined.extend([":", blocks]),
+            None if joined.is_empty() => joined.push_str(word),
+            None => joined.extend([";", word]),
+        }
+        in_sack = blocks.is_some();
+    }
+    joined
+}
+
+fn parse(text: &str, one: impl Fn(&str, &mut Vec<u8>) -> Option<()>) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     if text == "." {
         return Some(out);
     }
-    for word in text.split(separators) {
+    // commas may stand between options, and stand within braces
+    let mut depth = 0i32;
+    let between = |c: char| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        depth == 0 && matches!(c, ';' | ',')
+    };
+    for word in text.split(between) {
         match word {
             "eol" => out.push(EOL),
             "nop" => out.push(NOP),
@@ -235,15 +299,22 @@ mod tests {
         for text in [
             "mss1400;wscale10",
             "sackok",
-            "sack1-2:3-4",
+            "sackok;sack1-2;sack3-4",
             "ts5:6",
             "99=0:5:10",
             "98",
             ".",
         ] {
-            assert_eq!(show_tcp(&parse_tcp(text).unwrap()), text);
+            assert_eq!(show_tcp(&parse_tcp(text).unwrap(), Only::All), text);
         }
-        assert_eq!(show_tcp(&parse_tcp("nop,wscale3,eol").unwrap()), "wscale3");
+        let bytes = parse_tcp("nop,wscale3,sack1-2:3-4,ts5:6").unwrap();
+        for (only, shown) in [
+            (Only::NotTimes, "wscale3;sack1-2;sack3-4"),
+            (Only::Sack, "sack1-2;sack3-4"),
+        ] {
+            assert_eq!(show_tcp(&bytes, only), shown);
+            assert_eq!(show_tcp(&pick_tcp(&bytes, only), Only::All), shown);
+        }
     }
 
     #[test]
@@ -253,18 +324,19 @@ mod tests {
             "rr{}+1",
             "ssrr{128.4.45.60^1.1.1.1,2.2.2.2}",
             "lsrr{1.2.3.4^}",
-            "7=1",
+            "ts{1}+1;rr{}+1",
+            "99=1:2",
         ] {
-            let bytes = parse_ip(text).unwrap();
-            let shown = show_ip(&bytes);
-            assert!(shown == text || shown == "?", "{shown}");
+            assert_eq!(show_ip(&parse_ip(text).unwrap()), text);
         }
+        // a pointer to nowhere
+        assert_eq!(show_ip(&parse_ip("7=1").unwrap()), "?");
     }
 
     #[test]
     fn damaged_options() {
         for bytes in [&[2u8][..], &[2, 0], &[2, 9, 1], &[7, 3, 5], &[131, 2]] {
-            let _ = show_tcp(bytes);
+            let _ = show_tcp(bytes, Only::All);
             assert_eq!(show_ip(bytes), "?", "{bytes:?}");
         }
         for text in [

@@ -3,6 +3,7 @@
 use click_core::anno;
 use click_wire::icmp;
 
+use super::binary::{Form, Value, form, put};
 use super::digest;
 use super::field::{FLAGS, Field, PROTOCOLS};
 use super::options;
@@ -28,6 +29,22 @@ pub fn show(packet: &Packet, fields: &[Field]) -> String {
         line.push_str(&parts.field(*field).unwrap_or_else(|| "-".to_string()));
     }
     line
+}
+
+/// The packet's binary record.
+pub fn store(packet: &Packet, fields: &[Field]) -> Vec<u8> {
+    let parts = Parts::of(packet);
+    let mut record = Vec::new();
+    for field in fields {
+        let octets = parts.octets(*field);
+        let value = match form(*field) {
+            Form::Octets(_) | Form::Options => octets.as_deref().map(Value::Octets),
+            Form::Time => Some(Value::Time(parts.time(*field))),
+            _ => parts.number(*field).map(Value::Number),
+        };
+        put(*field, value, &mut record);
+    }
+    record
 }
 
 fn be16(b: &[u8], at: usize) -> Option<u16> {
@@ -113,19 +130,64 @@ impl<'a> Parts<'a> {
         self.packet.len() as u64 + u64::from(self.packet.anno().u32(anno::EXTRA_LENGTH))
     }
 
+    /// The time a field is about, in nanoseconds.
+    fn time(&self, field: Field) -> u64 {
+        let anno = self.packet.anno();
+        if field != Field::FirstTimestamp {
+            return self.packet.timestamp_ns();
+        }
+        let halves = [anno.u32(FIRST_TIMESTAMP), anno.u32(FIRST_TIMESTAMP + 4)];
+        u64::from(halves[0]) | u64::from(halves[1]) << 32
+    }
+
+    /// A field that is a number.
+    fn number(&self, field: Field) -> Option<u64> {
+        Some(match field {
+            Field::IpProto => u64::from(self.ip?[9]),
+            Field::IpEcn => u64::from(self.ip?[1] & 3),
+            Field::IpFrag => u64::from(*self.field(field)?.as_bytes().first()?),
+            Field::IpFragoff => u64::from(self.fragment()?),
+            Field::TcpFlags => u64::from(be16(self.tcp()?, 12)? & 0x1ff),
+            Field::EthType => u64::from(be16(self.packet.mac()?, 12)?),
+            Field::Direction => u64::from(self.packet.anno().u8(anno::PAINT)),
+            Field::IcmpTypeName => u64::from(*self.icmp()?.first()?),
+            Field::IcmpCodeName => u64::from(*self.icmp()?.get(1)?),
+            _ => self.field(field)?.parse().ok()?,
+        })
+    }
+
+    /// A field that is some octets of the packet.
+    fn octets(&self, field: Field) -> Option<Vec<u8>> {
+        let only = |only| Some(options::pick_tcp(self.tcp_options()?, only));
+        match field {
+            Field::IpSrc => Some(self.ip?.get(12..16)?.to_vec()),
+            Field::IpDst => Some(self.ip?.get(16..20)?.to_vec()),
+            Field::EthDst => Some(self.packet.mac()?.get(..6)?.to_vec()),
+            Field::EthSrc => Some(self.packet.mac()?.get(6..12)?.to_vec()),
+            Field::PayloadMd5 | Field::PayloadMd5Hex => Some(digest::md5(self.payload()?).to_vec()),
+            Field::IpOpt => Some(self.ip?.get(20..self.header_len)?.to_vec()),
+            Field::TcpOpt => only(options::Only::All),
+            Field::TcpNtopt => only(options::Only::NotTimes),
+            Field::TcpSack => only(options::Only::Sack),
+            _ => None,
+        }
+    }
+
+    fn tcp_options(&self) -> Option<&'a [u8]> {
+        let tcp = self.tcp()?;
+        let end = usize::from(*tcp.get(12)? >> 4) * 4;
+        tcp.get(20..end)
+    }
+
     fn field(&self, field: Field) -> Option<String> {
-        let ns = self.packet.timestamp_ns();
+        let ns = self.time(field);
         let (seconds, fraction) = (ns / 1_000_000_000, ns % 1_000_000_000);
         let anno = self.packet.anno();
         Some(match field {
-            Field::Timestamp => time(ns),
+            Field::Timestamp | Field::FirstTimestamp => time(ns),
             Field::TsSec => seconds.to_string(),
             Field::TsUsec => (fraction / 1000).to_string(),
             Field::TsUsec1 => (ns / 1000).to_string(),
-            Field::FirstTimestamp => {
-                let halves = [anno.u32(FIRST_TIMESTAMP), anno.u32(FIRST_TIMESTAMP + 4)];
-                time(u64::from(halves[0]) | u64::from(halves[1]) << 32)
-            }
             Field::Count => (u64::from(anno.u32(EXTRA_PACKETS)) + 1).to_string(),
             Field::Direction => match anno.u8(anno::PAINT) {
                 0 => ">".to_string(),
@@ -136,6 +198,7 @@ impl<'a> Parts<'a> {
             Field::Aggregate => anno.u32(anno::AGGREGATE).to_string(),
             Field::EthDst => ether(self.packet.mac()?, 0)?,
             Field::EthSrc => ether(self.packet.mac()?, 6)?,
+            Field::EthType => format!("{:04x}", be16(self.packet.mac()?, 12)?),
             Field::WireLen => self.whole_len().to_string(),
             _ => return self.of_ip(field).or_else(|| self.of_transport(field)),
         })
@@ -175,8 +238,8 @@ impl<'a> Parts<'a> {
             Field::IpCaptureLen => self.total_len.min(ip.len()).to_string(),
             Field::PayloadLen => self.total_len.saturating_sub(self.headers()?).to_string(),
             Field::Payload => quoted(self.payload()?),
-            Field::PayloadMd5 => digest::md5(self.payload()?),
-            Field::PayloadMd5Hex => digest::md5_hex(self.payload()?),
+            Field::PayloadMd5 => digest::letters(digest::md5(self.payload()?)),
+            Field::PayloadMd5Hex => digest::hex(digest::md5(self.payload()?)),
             _ => return None,
         })
     }
@@ -192,11 +255,9 @@ impl<'a> Parts<'a> {
             Field::TcpFlags => flags(be16(self.tcp()?, 12)? & 0x1ff),
             Field::TcpWindow => be16(self.tcp()?, 14)?.to_string(),
             Field::TcpUrp => be16(self.tcp()?, 18)?.to_string(),
-            Field::TcpOpt => {
-                let tcp = self.tcp()?;
-                let end = usize::from(*tcp.get(12)? >> 4) * 4;
-                options::show_tcp(tcp.get(20..end)?)
-            }
+            Field::TcpOpt => options::show_tcp(self.tcp_options()?, options::Only::All),
+            Field::TcpNtopt => options::show_tcp(self.tcp_options()?, options::Only::NotTimes),
+            Field::TcpSack => options::show_tcp(self.tcp_options()?, options::Only::Sack),
             Field::UdpLen => be16(self.of_protocol(&[17])?, 4)?.to_string(),
             Field::IcmpType => self.icmp()?.first()?.to_string(),
             Field::IcmpCode => self.icmp()?.get(1)?.to_string(),

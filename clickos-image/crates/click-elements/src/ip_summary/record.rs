@@ -3,6 +3,7 @@
 use click_core::{MAX_PACKET, PacketPool, anno, text};
 use click_wire::{checksum, icmp};
 
+use super::binary::{Value, take};
 use super::field::{FLAGS, Field, PROTOCOLS};
 use super::options;
 use super::packet::EXTRA_PACKETS;
@@ -107,6 +108,41 @@ impl Record {
         any.then_some(record)
     }
 
+    /// Takes a binary record; what is missing at its end counts as missing.
+    pub fn of_binary(mut bytes: &[u8], fields: &[Field], defaults: &Defaults) -> Self {
+        let mut record = Self::new(defaults);
+        for field in fields {
+            let Some(value) = take(*field, &mut bytes) else {
+                break;
+            };
+            // a value out of range counts as missing
+            let _ = record.set_value(*field, &value);
+        }
+        record
+    }
+
+    fn set_value(&mut self, field: Field, value: &Value<'_>) -> Option<()> {
+        match (field, value) {
+            (_, Value::Time(ns)) => self.timestamp_ns = Some(*ns),
+            (Field::IpSrc | Field::IpDst, Value::Octets(octets)) => {
+                let octets: [u8; 4] = (*octets).try_into().ok()?;
+                return self.set(field, &Ipv4Addr::from(octets).to_string());
+            }
+            (Field::IpOpt, Value::Octets(octets)) => self.ip_options = fitting(octets)?,
+            (Field::TcpOpt | Field::TcpNtopt | Field::TcpSack, Value::Octets(octets)) => {
+                self.tcp_options = fitting(octets)?;
+            }
+            (_, Value::Octets(_)) => {}
+            (Field::IpFragoff, Value::Number(raw)) => self.fragment = u16::try_from(*raw).ok()?,
+            (Field::IpFrag, Value::Number(letter)) => {
+                let letter = char::from(u8::try_from(*letter).ok()?);
+                return self.set(field, &letter.to_string());
+            }
+            (_, Value::Number(number)) => return self.set(field, &number.to_string()),
+        }
+        Some(())
+    }
+
     fn set(&mut self, field: Field, word: &str) -> Option<()> {
         match field {
             Field::Timestamp | Field::FirstTimestamp => self.timestamp_ns = Some(time(word)?),
@@ -198,7 +234,9 @@ impl Record {
             Field::TcpOff => self.tcp_off = Some(word.parse().ok()?),
             Field::TcpWindow => self.window = word.parse().ok()?,
             Field::TcpUrp => self.urgent = word.parse().ok()?,
-            Field::TcpOpt => self.tcp_options = options::parse_tcp(word)?,
+            Field::TcpOpt | Field::TcpNtopt | Field::TcpSack => {
+                self.tcp_options = options::parse_tcp(word)?;
+            }
             Field::UdpLen => self.udp_len = Some(word.parse().ok()?),
             Field::IcmpType | Field::IcmpTypeName => {
                 let named = (0..=u8::MAX).find(|k| icmp::type_name(*k) == Some(word));
@@ -341,6 +379,13 @@ impl Record {
     }
 }
 
+/// Options of a header, filled up to a multiple of four octets.
+fn fitting(octets: &[u8]) -> Option<Vec<u8>> {
+    let mut options = octets.to_vec();
+    options.resize(options.len().next_multiple_of(4), 0);
+    (options.len() <= options::MAX).then_some(options)
+}
+
 /// Parses a protocol: a number, or the letter of one.
 pub fn protocol(word: &str) -> Option<u8> {
     let letter = PROTOCOLS
@@ -391,7 +436,7 @@ fn flags(word: &str) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{fields, show};
+    use super::super::{fields, show, store};
     use super::*;
 
     fn defaults() -> Defaults {
@@ -433,6 +478,26 @@ mod tests {
             };
             let packet = record.packet(&mut PacketPool::new(4), &defaults()).unwrap();
             assert_eq!(show(&packet, &fields), line, "{names}");
+        }
+    }
+
+    #[test]
+    fn binary_records_say_what_lines_say() {
+        let names = "timestamp ip_src ip_dst proto sport dport ip_id ip_tos ttl ip_fragoff ip_frag ip_opt \
+            tcp_seq tcp_ack tcp_flags tcp_window tcp_opt payload_len count link aggregate";
+        let line =
+            "1.000005 1.0.0.1 2.0.0.2 T 1 2 3 4 5 0! ! rr{1.2.3.4}+1 6 7 SA 8 mss5;wscale1 9 3 4 5";
+        let fields = fields(names).unwrap();
+        let record = Record::parse(line, &fields, &defaults()).unwrap();
+        let mut pool = PacketPool::new(4);
+        let packet = record.packet(&mut pool, &defaults()).unwrap();
+        let bytes = store(&packet, &fields);
+        let again = Record::of_binary(&bytes, &fields, &defaults());
+        let again = again.packet(&mut pool, &defaults()).unwrap();
+        assert_eq!(show(&again, &fields), line);
+        for end in 0..bytes.len() {
+            let cut = Record::of_binary(&bytes[..end], &fields, &defaults());
+            assert!(cut.packet(&mut pool, &defaults()).is_some(), "{end}");
         }
     }
 

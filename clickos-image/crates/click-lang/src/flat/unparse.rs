@@ -13,7 +13,14 @@ impl Display for Flat {
         for e in &self.elements {
             match e.config.trim() {
                 "" => writeln!(f, "{} :: {};", e.name, e.class)?,
-                config => writeln!(f, "{} :: {}({config});", e.name, e.class)?,
+                config => {
+                    let end = if text::ends_in_comment(config) {
+                        "\n"
+                    } else {
+                        ""
+                    };
+                    writeln!(f, "{} :: {}({config}{end});", e.name, e.class)?;
+                }
             }
         }
         if !self.elements.is_empty() {

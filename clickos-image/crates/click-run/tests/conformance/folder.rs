@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use click_conformance::Place;
-use click_core::{ControlSocket, Host};
+use click_core::{ControlSocket, Host, ReadFile, WriteFile};
 use click_run::control::Listeners;
+use click_run::files;
 use click_run::signals::kill;
 
 /// A folder that goes with the run.
@@ -62,13 +63,11 @@ impl Host for Folder {
         std::process::id()
     }
 
-    fn read_file(&self, path: &str) -> Result<Vec<u8>, String> {
-        std::fs::read(path).map_err(|e| e.to_string())
+    fn open_file(&self, path: &str) -> Result<Box<dyn ReadFile>, String> {
+        files::open(path)
     }
 
-    fn write_file(&self, path: &str, append: bool, data: &[u8]) -> Result<(), String> {
-        let old = self.read_file(path).ok().filter(|_| append);
-        let all = [&old.unwrap_or_default(), data].concat();
-        std::fs::write(path, all).map_err(|e| e.to_string())
+    fn create_file(&self, path: &str, append: bool) -> Result<Box<dyn WriteFile>, String> {
+        files::create(path, append)
     }
 }

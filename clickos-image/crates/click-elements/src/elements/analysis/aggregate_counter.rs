@@ -268,7 +268,7 @@ impl AggregateCounter {
     fn write_file(&self, ctx: &mut Context<'_>, path: &str, format: Format) {
         let (file, host) = (self.file(format), ctx.host());
         let written = match host {
-            None => Err("there are no files".to_string()),
+            None => Err(format!("{path}: there are no files here")),
             Some(host) if path == "-" && format != Format::Binary => {
                 host.print(&String::from_utf8_lossy(&file));
                 Ok(())
@@ -276,7 +276,7 @@ impl AggregateCounter {
             Some(host) => host.write_file(path, false, &file),
         };
         if let Err(message) = written {
-            let line = format!("{}: {path}: {message}", ctx.name());
+            let line = format!("{}: {message}", ctx.name());
             ctx.print(&line);
         }
     }

@@ -14,13 +14,12 @@
 //! * `count` (read): packets written; `reset_counts` (write) sets it to 0. `filename` (read).
 //! # Example
 //! `FromDump(in.pcap, STOP true) -> CheckIPHeader(14) -> ToDump(ok.pcap);`
-use std::fs::File;
-use std::io::{self, BufWriter, Write, stdout};
-
 use click_core::anno::EXTRA_LENGTH;
 use click_core::text::split_words;
 
 use crate::dump::link::Link;
+use crate::dump::recorder::Recorder;
+use crate::files::Sink;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -63,7 +62,7 @@ fn build(a: &mut Args<'_>) -> Built {
         extra_length: extra?,
         unbuffered: unbuffered?,
         nano: nano?,
-        file: None,
+        sink: None,
         count: 0,
     }))
 }
@@ -77,7 +76,7 @@ struct ToDump {
     extra_length: bool,
     unbuffered: bool,
     nano: bool,
-    file: Option<BufWriter<Box<dyn Write>>>,
+    sink: Option<Sink>,
     count: u64,
 }
 
@@ -85,23 +84,15 @@ struct ToDump {
 const VERSION: [u8; 12] = [2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 impl ToDump {
-    fn open(&self) -> io::Result<BufWriter<Box<dyn Write>>> {
-        let file: Box<dyn Write> = match self.filename.as_str() {
-            "-" => Box::new(stdout()),
-            filename => Box::new(File::create(filename)?),
+    /// What the file begins with.
+    fn header(&self) -> Vec<u8> {
+        let magic = match self.nano {
+            true => 0xa1b2_3c4du32,
+            false => 0xa1b2_c3d4,
         };
-        let mut file = BufWriter::new(file);
-        let magic = if self.nano {
-            0xa1b2_3c4du32
-        } else {
-            0xa1b2_c3d4
-        };
-        file.write_all(&magic.to_le_bytes())?;
-        file.write_all(&VERSION)?;
-        file.write_all(&low(self.snap as u64).to_le_bytes())?;
-        file.write_all(&self.link.0.to_le_bytes())?;
-        file.flush()?;
-        Ok(file)
+        let snap = low(self.snap as u64);
+        let words = [snap, self.link.0].map(u32::to_le_bytes).concat();
+        [&magic.to_le_bytes()[..], &VERSION, &words].concat()
     }
 
     /// What the elements of USE_ENCAP_FROM agree on.
@@ -121,11 +112,8 @@ impl ToDump {
         Ok(())
     }
 
-    fn write_packet(&mut self, packet: &Packet) -> io::Result<()> {
-        let Some(file) = &mut self.file else {
-            return Ok(());
-        };
-        let data = &packet.data()[..packet.len().min(self.snap)];
+    /// What a packet's record begins with, if so many of its octets are written.
+    fn record_header(&self, packet: &Packet, written: usize) -> [u8; 16] {
         let ns = packet.timestamp_ns();
         let unit = if self.nano { 1 } else { 1000 };
         let lost = match self.extra_length {
@@ -135,34 +123,35 @@ impl ToDump {
         let fields = [
             ns / 1_000_000_000,
             ns % 1_000_000_000 / unit,
-            data.len() as u64,
+            written as u64,
             packet.len() as u64 + u64::from(lost),
         ];
-        for field in fields {
-            file.write_all(&low(field).to_le_bytes())?;
+        let mut header = [0; 16];
+        for (place, field) in header.chunks_exact_mut(4).zip(fields) {
+            place.copy_from_slice(&low(field).to_le_bytes());
         }
-        file.write_all(data)?;
-        if self.unbuffered {
-            file.flush()
-        } else {
-            Ok(())
-        }
+        header
+    }
+}
+
+impl Recorder for ToDump {
+    fn sink(&mut self) -> &mut Option<Sink> {
+        &mut self.sink
     }
 
-    /// Writes all packets; a file that cannot be written is closed with a message.
-    fn write_batch(&mut self, ctx: &mut Context<'_>, batch: &Batch) {
-        for packet in batch.iter() {
-            if self.file.is_none() {
-                return;
-            }
-            match self.write_packet(packet) {
-                Ok(()) => self.count += 1,
-                Err(error) => {
-                    ctx.print(&format!("{}: {error}", self.filename));
-                    self.file = None;
-                }
-            }
+    fn record(&mut self, packet: &Packet) -> Result<(), String> {
+        let data = &packet.data()[..packet.len().min(self.snap)];
+        let header = self.record_header(packet, data.len());
+        let Some(sink) = &mut self.sink else {
+            return Ok(());
+        };
+        sink.write(&header)?;
+        sink.write(data)?;
+        if self.unbuffered {
+            sink.flush()?;
         }
+        self.count += 1;
+        Ok(())
     }
 }
 
@@ -174,33 +163,23 @@ fn low(value: u64) -> u32 {
 impl Element for ToDump {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.learn_encap(ctx)?;
-        self.file = Some(self.open().map_err(|e| format!("{}: {e}", self.filename))?);
-        if ctx.outputs() == 0 && ctx.input_is_pull(0) {
-            ctx.schedule();
-        }
+        let mut sink = Sink::create(ctx.host().as_ref(), &self.filename)?;
+        sink.write(&self.header())?;
+        sink.flush()?;
+        self.start(ctx, sink);
         Ok(())
     }
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
-        self.write_batch(ctx, &batch);
-        ctx.push(0, batch);
+        self.record_pushed(ctx, batch);
     }
 
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
-        let batch = ctx.pull(0, max);
-        self.write_batch(ctx, &batch);
-        batch
+        self.record_pulled(ctx, max)
     }
 
     fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
-        let batch = ctx.pull(0, 1);
-        let worked = !batch.is_empty();
-        self.write_batch(ctx, &batch);
-        ctx.recycle(batch);
-        if worked || ctx.readable(0) {
-            ctx.schedule();
-        }
-        worked
+        self.record_one(ctx)
     }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {

@@ -14,8 +14,9 @@
 //! 0/1-2, agnostic. The timestamp is the file's, the extra length annotation what was cut off when the file was written;
 //! link headers are marked. Output 1 (push) gets what FORCE_IP does not let pass; it is dropped if it is not connected.
 //! # Handlers
-//! * `count` (read): packets sent; `reset_counts` (write) sets it to 0. `filename`, `filepos` (read): file and place in
-//!   it; `packet_filepos` (read): where the last packet was. `encap` (read): what packets begin with.
+//! * `count` (read): packets sent; `reset_counts` (write) sets it to 0. `filename`, `filesize`, `filepos` (read): the
+//!   file, its size (`-`: unknown) and the place in it; `packet_filepos` (read): where the last packet was. `encap`
+//!   (read): what packets begin with.
 //! * `active` (read, write): ACTIVE. `sampling_prob` (read): SAMPLE. `stop` (write): ends reading and stops the router.
 //! * `extend_interval` (write): moves the end by a time. `reset_timing` (write): TIMING counts from the next packet.
 //! # Example
@@ -23,8 +24,10 @@
 use click_core::class::Arg;
 
 use crate::dump::link::Link;
-use crate::dump::pcap::{Pcap, open};
+use crate::dump::pcap::{Pcap, Record};
+use crate::dump::playback::{self, Playback, Player, say_failure, size_text};
 use crate::dump::window::{ARGS, Verdict, Window};
+use crate::files::Source;
 use crate::handler_call::HandlerCall;
 use crate::prelude::*;
 
@@ -38,6 +41,7 @@ pub static ELEMENT: Class = Class {
         read("count"),
         write("reset_counts"),
         read("filename"),
+        read("filesize"),
         read("filepos"),
         read("packet_filepos"),
         read("encap"),
@@ -60,48 +64,46 @@ const OWN_ARGS: [Arg; 14] = [
     ARGS[3],
     ARGS[4],
     ARGS[5],
-    keyword("STOP"),
-    keyword("TIMING"),
+    playback::ARGS[0],
+    playback::ARGS[1],
+    playback::ARGS[2],
     keyword("FORCE_IP"),
     keyword("END_CALL"),
-    keyword("ACTIVE"),
     keyword("FILEPOS"),
     keyword("MMAP"),
 ];
 
 fn build(a: &mut Args<'_>) -> Built {
     let (filename, window) = (a.need::<String>("FILENAME"), Window::of(a));
-    let (stop, timing) = (a.or("STOP", false), a.or("TIMING", false));
-    let (force_ip, active) = (a.or("FORCE_IP", false), a.or("ACTIVE", true));
+    let (play, force_ip) = (Playback::of(a), a.or("FORCE_IP", false));
     let (end_call, filepos) = (a.opt("END_CALL"), a.or("FILEPOS", 0u64));
     a.or("MMAP", false)?;
-    let (stop, end_call) = (stop?, end_call?);
-    if stop && end_call.is_some() {
+    let (play, end_call) = (play?, end_call?);
+    if play.stop && end_call.is_some() {
         a.error("END_CALL", "give one of END_CALL and STOP");
         return None;
     }
     let (filename, filepos) = (filename?, filepos?);
-    let file = start(&filename, filepos).map_err(|e| a.error("FILENAME", e));
+    let file = start(a, &filename, filepos).map_err(|e| a.error("FILENAME", e));
     let file = file.ok()?;
     Some(Box::new(FromDump {
         filename,
         link: file.link,
+        size: file.source.size(),
         file: Some(file),
         window: window?,
-        stop,
-        timing: timing?,
+        play,
         force_ip: force_ip?,
-        active: active?,
         end_call,
         packet_filepos: filepos,
-        ..FromDump::default()
+        pending: None,
     }))
 }
 
 /// The file, open and at its place; those that ask for its link type can do so from the start.
-fn start(filename: &str, at: u64) -> Result<Pcap, String> {
-    let reader = open(filename).map_err(|e| format!("{filename}: {e}"))?;
-    let mut file = Pcap::new(reader).map_err(|e| format!("{filename}: {e}"))?;
+fn start(a: &Args<'_>, filename: &str, at: u64) -> Result<Pcap, String> {
+    let source = Source::open(a.environment().host.as_ref(), filename)?;
+    let mut file = Pcap::new(source).map_err(|e| format!("{filename}: {e}"))?;
     file.skip_to(at);
     Ok(file)
 }
@@ -109,127 +111,109 @@ fn start(filename: &str, at: u64) -> Result<Pcap, String> {
 #[derive(Default)]
 struct FromDump {
     filename: String,
+    size: Option<u64>,
     file: Option<Pcap>,
     link: Link,
     window: Window,
-    stop: bool,
-    timing: bool,
+    play: Playback,
     force_ip: bool,
-    active: bool,
     end_call: Option<HandlerCall>,
-    /// A packet that is not due yet.
-    waiting: Option<Packet>,
-    /// From a packet's timestamp to the time it is due, for TIMING.
-    offset_ns: Option<i128>,
     packet_filepos: u64,
-    count: u64,
+    /// A packet for which there was no buffer.
+    pending: Option<Record>,
 }
 
 impl FromDump {
-    /// The next packet of the window; `None` at its end.
-    fn fetch(&mut self, ctx: &mut Context<'_>) -> Option<Packet> {
-        while self.active {
+    /// What the header of the window's next packet says; `None` at its end.
+    fn record(&mut self, ctx: &mut Context<'_>) -> Option<Record> {
+        while self.play.active {
             let file = self.file.as_mut()?;
-            self.packet_filepos = file.at;
+            self.packet_filepos = file.source.at();
             let Some(record) = file.record() else {
-                self.file = None;
-                self.end(ctx);
+                self.end_of_file(ctx);
                 return None;
             };
             let mut verdict = self.window.judge(record.time_ns, ctx);
             if verdict == Verdict::End {
                 self.end(ctx);
-                verdict = match self.active {
+                verdict = match self.play.active {
                     true => self.window.judge(record.time_ns, ctx),
                     false => Verdict::Skip,
                 };
             }
-            let file = self.file.as_mut()?;
             match verdict {
-                Verdict::Take => return file.packet(&record, ctx),
-                _ => file.pass_over(&record),
+                Verdict::Take => return Some(record),
+                _ => self.file.as_mut()?.pass_over(&record),
             }
         }
         None
+    }
+
+    fn end_of_file(&mut self, ctx: &mut Context<'_>) {
+        if let Some(mut file) = self.file.take() {
+            say_failure(ctx, &mut file.source);
+        }
+        self.end(ctx);
     }
 
     /// The file, or the window, is at its end.
     fn end(&mut self, ctx: &mut Context<'_>) {
         match self.end_call.clone() {
             Some(call) => call.make_from(ctx, self),
-            None => self.active = false,
+            None => self.play.active = false,
         }
-        if self.stop {
+        if self.play.stop {
             ctx.stop();
         }
     }
+}
 
-    /// The next packet, if it is due; sets the timer if it is not.
-    fn next(&mut self, ctx: &mut Context<'_>) -> Option<Packet> {
-        loop {
-            if !self.active {
-                return None;
-            }
-            let waiting = self.waiting.take();
-            let mut packet = waiting.or_else(|| self.fetch(ctx))?;
-            let due = self.due_ns(packet.timestamp_ns(), ctx.now_ns());
-            if due > ctx.now_ns() {
-                ctx.set_timer(due);
-                self.waiting = Some(packet);
-                return None;
-            }
-            if !self.force_ip || self.link.mark_ip(&mut packet) {
-                self.count += 1;
-                return Some(packet);
-            }
-            ctx.push_one(1, packet);
-        }
+impl Player for FromDump {
+    fn playback(&mut self) -> &mut Playback {
+        &mut self.play
     }
 
-    fn due_ns(&mut self, time_ns: u64, now_ns: u64) -> u64 {
-        if !self.timing {
-            return now_ns;
+    fn fetch(&mut self, ctx: &mut Context<'_>) -> Option<Packet> {
+        let pending = self.pending.take();
+        let record = pending.or_else(|| self.record(ctx))?;
+        let Some(buffer) = ctx.pool().alloc(record.stored) else {
+            ctx.set_timer(ctx.now_ns() + playback::RETRY_NS);
+            self.pending = Some(record);
+            return None;
+        };
+        let packet = self.file.as_mut()?.packet(&record, buffer);
+        if packet.is_none() {
+            self.end_of_file(ctx);
         }
-        let time = i128::from(time_ns);
-        let offset = *self.offset_ns.get_or_insert(i128::from(now_ns) - time);
-        u64::try_from((time + offset).max(0)).unwrap_or(u64::MAX)
+        packet
+    }
+
+    fn admit(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Option<Packet> {
+        if !self.force_ip || self.link.mark_ip(&mut packet) {
+            return Some(packet);
+        }
+        ctx.push_one(1, packet);
+        None
     }
 }
 
 impl Element for FromDump {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.end_call.iter().try_for_each(|c| c.check(ctx))?;
-        self.run_timer(ctx);
+        self.wake(ctx);
         Ok(())
     }
 
     fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
-        let Some(packet) = self.next(ctx) else {
-            return false;
-        };
-        ctx.push_one(0, packet);
-        ctx.schedule();
-        true
+        self.play_one(ctx)
     }
 
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
-        if ctx.output_is_push(0) {
-            ctx.schedule();
-        } else {
-            ctx.set_readable(true);
-        }
+        self.wake(ctx);
     }
 
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
-        let mut batch = ctx.batch();
-        while batch.len() < max {
-            let Some(packet) = self.next(ctx) else {
-                ctx.set_readable(false);
-                break;
-            };
-            batch.push_back(packet);
-        }
-        batch
+        self.play_pulled(ctx, max)
     }
 
     fn signal(&self) -> Signal {
@@ -238,16 +222,16 @@ impl Element for FromDump {
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
-            "count" => text(self.count),
+            "count" => text(self.play.count),
             "filename" => text(&self.filename),
-            "filepos" => text(
-                self.file
-                    .as_ref()
-                    .map_or(self.packet_filepos, |file| file.at),
-            ),
+            "filesize" => size_text(self.size),
+            "filepos" => {
+                let file = self.file.as_ref();
+                text(file.map_or(self.packet_filepos, |file| file.source.at()))
+            }
             "packet_filepos" => text(self.packet_filepos),
             "encap" => text(self.link),
-            "active" => text(self.active),
+            "active" => text(self.play.active),
             "sampling_prob" => text(self.window.sample()),
             _ => undeclared(handler),
         }
@@ -255,20 +239,14 @@ impl Element for FromDump {
 
     fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
         match handler {
-            "active" => on_value(view, value, |me: &mut Self, active, ctx| {
-                me.active = active;
-                me.run_timer(ctx);
-            }),
+            "active" => Self::set_active(view, value),
             "extend_interval" => on_value(view, value, |me: &mut Self, span, _| {
                 me.window.extend(span);
-                me.active = true;
+                me.play.active = true;
             }),
-            "reset_timing" => on_write(|me: &mut Self, _| me.offset_ns = None),
-            "reset_counts" => on_write(|me: &mut Self, _| me.count = 0),
-            "stop" => on_write(|me: &mut Self, ctx| {
-                me.active = false;
-                ctx.stop();
-            }),
+            "reset_timing" => on_write(|me: &mut Self, _| me.play.reset_timing()),
+            "reset_counts" => on_write(|me: &mut Self, _| me.play.count = 0),
+            "stop" => Self::stop_all(),
             _ => undeclared(handler),
         }
     }

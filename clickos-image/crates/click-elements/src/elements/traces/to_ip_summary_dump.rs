@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Writes a line of text, or a binary record, about each packet.
+//!
+//! # Synopsis
+//! `ToIPSummaryDump(FILENAME [, FIELDS, HEADER, VERBOSE, BANNER, BINARY, MULTIPACKET, BAD_PACKETS, CAREFUL_TRUNC,
+//! EXTRA_LENGTH])`:
+//! FIELDS is a list of field names (default `ip_src ip_dst`) for each packet's line in FILENAME (`-` is standard
+//! output). HEADER (default true) puts lines with `!` in front: the format, with BANNER who wrote it, with VERBOSE
+//! when. BINARY writes binary records, without `payload`, instead of lines. MULTIPACKET repeats the line of a packet that stands for several, unless `count` is a field. With
+//! BAD_PACKETS a line `!bad` tells of a damaged header. CAREFUL_TRUNC and EXTRA_LENGTH are understood.
+//! # Ports
+//! 1/0-1, agnostic. Output 0, if it is connected, gets the packets.
+//! # Handlers
+//! * `count` (read): lines written. `filename` (read). `flush` (write): writes what is buffered.
+//! # Example
+//! `FromDump(in.pcap, STOP true) -> CheckIPHeader(14) -> ToIPSummaryDump(-, FIELDS src dst ip_len);`
+use click_core::value::Verbatim;
+
+use crate::dump::recorder::Recorder;
+use crate::files::Sink;
+use crate::ip_summary::{EXTRA_PACKETS, Field, binary, fields, show, store};
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "ToIPSummaryDump",
+    ports: "1/0-1",
+    args: &[
+        mandatory("FILENAME"),
+        keyword("FIELDS"),
+        keyword("HEADER"),
+        keyword("VERBOSE"),
+        keyword("BANNER"),
+        keyword("BINARY"),
+        keyword("MULTIPACKET"),
+        keyword("BAD_PACKETS"),
+        keyword("CAREFUL_TRUNC"),
+        keyword("EXTRA_LENGTH"),
+    ],
+    handlers: &[read("count"), read("filename"), write("flush")],
+    build,
+    task: true,
+    ..Class::DEFAULT
+};
+
+fn build(a: &mut Args<'_>) -> Built {
+    let (filename, fields) = (a.need::<String>("FILENAME"), wanted_fields(a));
+    let (header, verbose) = (a.or("HEADER", true), a.or("VERBOSE", false));
+    let (banner, multipacket) = (a.or("BANNER", String::new()), a.or("MULTIPACKET", false));
+    let (binary, bad_packets) = (a.or("BINARY", false), a.or("BAD_PACKETS", false));
+    let (careful, extra) = (a.or("CAREFUL_TRUNC", true), a.or("EXTRA_LENGTH", true));
+    let (fields, binary) = (fields?, binary?);
+    if let Some(unfit) = binary::unfit(&fields).filter(|_| binary) {
+        a.error("FIELDS", format!("{} has no binary form", unfit.name()));
+        return None;
+    }
+    careful?;
+    extra?;
+    Some(Box::new(ToIPSummaryDump {
+        filename: filename?,
+        multipacket: multipacket? && !fields.contains(&Field::Count),
+        fields,
+        header: header?,
+        verbose: verbose?,
+        banner: banner?,
+        binary,
+        bad_packets: bad_packets?,
+        sink: None,
+        count: 0,
+    }))
+}
+
+fn wanted_fields(a: &mut Args<'_>) -> Option<Vec<Field>> {
+    let usual = Verbatim("ip_src ip_dst".to_string());
+    let list = a.or("FIELDS", usual)?;
+    fields(&list.0).map_err(|e| a.error("FIELDS", e)).ok()
+}
+
+struct ToIPSummaryDump {
+    filename: String,
+    fields: Vec<Field>,
+    header: bool,
+    verbose: bool,
+    banner: String,
+    binary: bool,
+    multipacket: bool,
+    bad_packets: bool,
+    sink: Option<Sink>,
+    count: u64,
+}
+
+impl ToIPSummaryDump {
+    /// The lines in front.
+    fn header(&self, now_ns: u64) -> String {
+        let mut lines = String::new();
+        if !self.header {
+            return lines;
+        }
+        lines += "!IPSummaryDump 1.3\n";
+        if !self.banner.is_empty() {
+            lines += &format!("!creator \"{}\"\n", self.banner.escape_debug());
+        }
+        if self.verbose {
+            let (seconds, us) = (now_ns / 1_000_000_000, now_ns % 1_000_000_000 / 1000);
+            lines += &format!("!runtime {seconds}.{us:06}\n");
+        }
+        let names: Vec<_> = self.fields.iter().map(|f| f.name()).collect();
+        lines += &format!("!data {}\n", names.join(" "));
+        if self.binary {
+            lines += "!binary\n";
+        }
+        lines
+    }
+
+    /// A line between the packets.
+    fn note(&self, line: &str) -> Vec<u8> {
+        match self.binary {
+            true => binary::framed_line(line),
+            false => format!("{line}\n").into_bytes(),
+        }
+    }
+
+    /// What is written about a packet.
+    fn entry(&self, packet: &Packet) -> Vec<u8> {
+        match self.binary {
+            true => binary::framed(&store(packet, &self.fields)),
+            false => format!("{}\n", show(packet, &self.fields)).into_bytes(),
+        }
+    }
+}
+
+impl Recorder for ToIPSummaryDump {
+    fn sink(&mut self) -> &mut Option<Sink> {
+        &mut self.sink
+    }
+
+    fn record(&mut self, packet: &Packet) -> Result<(), String> {
+        let is_bad = packet.network().is_none_or(|b| b.len() < 20);
+        let bad = (self.bad_packets && is_bad).then(|| self.note("!bad no IP header"));
+        let entry = self.entry(packet);
+        let Some(sink) = &mut self.sink else {
+            return Ok(());
+        };
+        bad.iter().try_for_each(|note| sink.write(note))?;
+        let times = match self.multipacket {
+            true => u64::from(packet.anno().u32(EXTRA_PACKETS)) + 1,
+            false => 1,
+        };
+        for _ in 0..times.min(MAX_REPEATS) {
+            sink.write(&entry)?;
+            self.count += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Lines one packet may give: its annotation is not to be trusted.
+const MAX_REPEATS: u64 = 65_536;
+
+impl Element for ToIPSummaryDump {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        let mut sink = Sink::create(ctx.host().as_ref(), &self.filename)?;
+        sink.write(self.header(ctx.now_ns()).as_bytes())?;
+        self.start(ctx, sink);
+        Ok(())
+    }
+
+    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
+        self.record_pushed(ctx, batch);
+    }
+
+    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
+        self.record_pulled(ctx, max)
+    }
+
+    fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
+        self.record_one(ctx)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "count" => text(self.count),
+            "filename" => text(&self.filename),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, _view: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "flush" => on_write(|me: &mut Self, ctx| Recorder::flush(me, ctx)),
+            _ => undeclared(handler),
+        }
+    }
+}
