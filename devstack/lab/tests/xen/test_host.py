@@ -14,6 +14,11 @@ from tests.xen import base
 
 class HostTest(base.XenTest):
 
+    @classmethod
+    def setUpClass(cls):
+        cls.began_s = time.time()
+        super().setUpClass()
+
     def test_dom0_runs_on_xen(self):
         info = self.dom0.check('xl info')
         self.assertIn('xen_major              : 4', info)
@@ -21,8 +26,9 @@ class HostTest(base.XenTest):
         self.assertEqual('Domain-0', self.dom0.check('xl domname 0').strip())
 
     def test_clock_is_right_after_restore(self):
-        inside = int(self.dom0.check('date +%s'))
-        self.assertAlmostEqual(time.time(), inside, delta=5)
+        inside_s = int(self.dom0.check('date +%s'))
+        self.assertLess(self.began_s - 1, inside_s)
+        self.assertLess(inside_s, time.time() + 1)
 
     def test_status_and_both_outputs_come_back(self):
         result = self.dom0.run('echo out; echo err >&2; exit 7')
@@ -95,6 +101,7 @@ class NetworkTest(base.XenTest):
         self._ping('ovs', 'ovs0', '10.2.0')
 
     def test_throughput_tool(self):
-        self.dom0.check('iperf3 -s -D -1 --pidfile /run/iperf3.pid; sleep 0.5')
+        self.dom0.check('iperf3 -s -D -1; until netstat -ltn | '
+                        'grep -q ":5201 "; do sleep 0.1; done')
         text = self.dom0.check('iperf3 -c 127.0.0.1 -t 1 -J')
         self.assertIn('bits_per_second', text)

@@ -73,7 +73,9 @@ class NetbackTests:
         self.addCleanup(made.destroy)
         self.assertEqual(('Running', ''), made.install(_WIRE))
         self._ping('10.1.0.2')
-        self.dom0.check('ip netns exec far iperf3 -s -1 -D && sleep 1')
+        self.dom0.check(
+            'ip netns exec far iperf3 -s -1 -D; until ip netns exec far '
+            'netstat -ltn | grep -q ":5201 "; do sleep 0.1; done')
         text = self.dom0.check(
             'ip netns exec near iperf3 -c 10.1.0.2 -t 3 -J', timeout_s=60)
         rate = json.loads(text)['end']['sum_received']['bits_per_second']

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cosmosd and its clients on a Xen host: many, rude, without rights."""
+
+import concurrent.futures
+import json
+import socket
+import subprocess
+
+from clickos_lab.xen import toolstack
+from tests.xen import base
+
+_CONFIG = 'Idle -> c :: Counter -> Discard;'
+_CLIENTS = 200
+#: Nodes of a guest, more than the 1,000 that xenstored grants it.
+_NODES = 1100
+_SOCKET = f'{toolstack.FOLDER}/cosmosd.sock'
+#: Runs requests and prints after each how many processes cosmosd has made
+#: since the start; a thread is none (CLONE_THREAD, linux/sched.h).
+_COUNT_PROCESSES = f"""
+mount -t tracefs tracefs /sys/kernel/tracing
+cd /sys/kernel/tracing
+echo 1 >options/record-tgid
+echo '!(clone_flags & 0x10000)' >events/task/task_newtask/filter
+echo 1 >events/task/task_newtask/enable
+while read -r request; do
+    {toolstack.command('cosmos')} $request >/dev/null </dev/null || exit 1
+    echo "$request:" $(grep -c "( *$(pidof cosmosd)) " trace)
+done <<'END'
+{{requests}}
+END
+"""
+_REQUESTS = (
+    'create --name two --config /root/idle.click --vif port=two', 'list',
+    'host', 'info two', 'console two', 'handlers two', 'read two c.count',
+    'write two c.reset 1', 'install two /root/idle.click', 'stop two',
+    'start two', 'pause two', 'unpause two')
+#: Gives a guest nodes that it does not have, in folders of a hundred.
+_FILL = """
+for folder in $(seq {last}); do
+    nodes=()
+    for node in $(seq 100); do
+        nodes+=({folder}/$folder/$node "")
+    done
+    xenstore-write "${{nodes[@]}}"
+done
+xenstore-chmod -r {folder} n{domid}
+"""
+
+
+class ToolstackTest(base.XenTest):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        toolstack.start(cls.host, 'valed')
+        toolstack.start(cls.host, 'cosmosd')
+        cls.dom0.put_text(_CONFIG, '/root/idle.click')
+        cls.socket = cls._forwarded()
+        cls._cosmos('create --name one --config /root/idle.click '
+                    '--vif port=one')
+
+    @classmethod
+    def add_files(cls, contents):
+        super().add_files(contents)
+        toolstack.build(cls.state, cls.places)
+        toolstack.add(cls.state, contents)
+
+    @classmethod
+    def _forwarded(cls):
+        """Bring cosmosd's socket here, over the connection to dom0."""
+        here = cls.host.places.root / 'c'
+        subprocess.run([*cls.dom0.command('-O', 'forward'),
+                        '-L', f'{here}:{_SOCKET}'],
+                       cwd=cls.host.places.root, check=True, timeout=30)
+        return here
+
+    @classmethod
+    def _run(cls, arguments):
+        return cls.dom0.run(f'COSMOSD_SOCKET={_SOCKET} '
+                            f'{toolstack.FOLDER}/cosmos {arguments}')
+
+    @classmethod
+    def _cosmos(cls, arguments):
+        done = cls._run(arguments)
+        if done.status != 0:
+            raise AssertionError(f'{arguments}: {done.err}')
+        return done.out
+
+    def test_many_clients_at_once(self):
+        line = json.dumps({'v': 1, 'id': 1, 'verb': 'handler-write', 'args': {
+            'uuid': self._info('one')['uuid'], 'rid': 0,
+            'writes': [['c.reset', '']], 'timeout_ms': 50000}}) + '\n'
+        lines = [line.encode()] * _CLIENTS
+        # Every eighth client hangs up in mid-request.
+        lines[::8] = [line[:40].encode()] * len(lines[::8])
+        with concurrent.futures.ThreadPoolExecutor(_CLIENTS) as clients:
+            answers = list(clients.map(self._answer, lines))
+        self.assertEqual([''] * len(lines[::8]), answers[::8])
+        del answers[::8]
+        done = {'v': 1, 'id': 1, 'ok': {}}
+        self.assertEqual([done] * len(answers),
+                         [json.loads(answer) for answer in answers])
+        self.assertEqual('0', self._cosmos('read one c.count').strip())
+
+    def _answer(self, line):
+        """Send a line and what there is no more of; return what comes."""
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(self.socket))
+            client.settimeout(60)
+            client.sendall(line)
+            client.shutdown(socket.SHUT_WR)
+            return client.makefile().readline()
+
+    def test_who_has_no_role_gets_nothing(self):
+        for program, verbs in (('cosmos', ('list', 'info one', 'destroy one')),
+                               ('vale-ctl', ('list', 'ports'))):
+            for verb in verbs:
+                command = toolstack.command(program, *verb.split())
+                done = self.dom0.run(f"su -s /bin/ash sshd -c '{command}'")
+                self.assertEqual((1, ''), (done.status, done.out))
+                self.assertIn('uid 100 has no role', done.err)
+        self.assertEqual('0', self._cosmos('read one c.count').strip())
+
+    def test_only_libxl_makes_processes(self):
+        out = self.dom0.check(_COUNT_PROCESSES.format(
+            requests='\n'.join([*_REQUESTS, 'destroy two'])))
+        # libxl destroys a domain in a process of its own.
+        self.assertEqual([*(f'{r}: 0' for r in _REQUESTS), 'destroy two: 1'],
+                         out.splitlines())
+
+    def test_a_dead_guest(self):
+        self._cosmos('create --name dead --config /root/idle.click '
+                     '--vif port=dead')
+        self.addCleanup(self._cosmos, 'destroy dead')
+        domid = self._info('dead')['domid']
+        self.dom0.check(f'xl trigger {domid} nmi')
+        self.wait_for(lambda: self._info('dead')['state'] == 'crashed')
+        for arguments in ('read dead c.count', 'install dead /root/idle.click',
+                          'stop dead', 'pause dead'):
+            done = self._run(arguments)
+            self.assertEqual(1, done.status, arguments)
+            self.assertIn('dead-guest: ', done.err)
+        self.assertIn('exception 2', self._cosmos('console dead'))
+
+    def test_a_guest_that_has_used_up_its_quota(self):
+        folder = f'/local/domain/{self._info("one")["domid"]}/data/full'
+        self.dom0.check(_FILL.format(folder=folder, last=_NODES // 100,
+                                     domid=self._info('one')['domid']))
+        done = self._run('read one c.count')
+        self.assertEqual(1, done.status)
+        self.assertIn('timeout: ', done.err)
+        self.assertIn('ENOSPC', self._cosmos('console one'))
+        self.dom0.check(f'xenstore-rm {folder}')
+        self.assertEqual('0', self._cosmos('read one c.count').strip())
+
+    def _info(self, name):
+        return json.loads(self._cosmos(f'info {name} -o json'))
