@@ -5,8 +5,8 @@
 Needs cargo and binutils. ``image.py --out DIR`` writes DIR/clickos and
 DIR/pkt-gen, each one ELF that boots as PV and as PVH; none may be larger than
 2 MiB. With ``--groups standard,ip,device,control`` only those groups of
-elements are built in; ``--twice`` builds all again, from nothing, and fails if
-a byte differs.
+elements are built in, group ``regex`` only if it is named; ``--twice`` builds
+all again, from nothing, and fails if a byte differs.
 """
 import argparse
 import collections
@@ -27,6 +27,9 @@ MAX_BYTES = 2 << 20
 #: Built only when named: the conformance corpus as a guest, and one that does
 #: nothing, for measuring.
 TESTS = ('conformance', 'empty')
+#: A group of elements that is in an image only if it is named: it takes a
+#: third of a MiB.
+REGEX = 'regex'
 PARTS = {
     'language': ('click_lang',),
     'engine': ('click_core', 'click_packet', 'click_wire'),
@@ -106,11 +109,19 @@ def build(program, args, target_dir=None):
     if args.groups:
         env['CLICKOS_GROUPS'] = args.groups
     run('cargo', 'build', '--quiet', '--locked', '-p', 'clickos-guest',
-        '--features', 'corpus' if program == 'conformance' else 'guest',
+        '--features', features(program, args.groups or ''),
         '--bin', program, '--profile', 'guest', '--target', TARGET,
         cwd=ROOT, env=env)
     target_dir = env.get('CARGO_TARGET_DIR', ROOT / 'target')
     return pathlib.Path(target_dir) / TARGET / 'guest' / program
+
+
+def features(program, groups):
+    """Return the features of clickos-guest a program is built with."""
+    names = ['corpus' if program == 'conformance' else 'guest']
+    if REGEX in groups.split(','):
+        names.append(REGEX)
+    return ','.join(names)
 
 
 def rust_flags():

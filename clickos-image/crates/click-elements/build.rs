@@ -30,18 +30,23 @@ fn docs(source: &str) -> String {
         .collect()
 }
 
+/// Groups that are built only where a feature asks for them, and what cargo calls it then.
+const FEATURES: [(&str, &str); 2] = [("os", "CARGO_FEATURE_OS"), ("regex", "CARGO_FEATURE_REGEX")];
+
 fn main() {
     println!("cargo::rerun-if-changed=src/elements");
     let root =
         PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("set by cargo")).join("src/elements");
     println!("cargo::rerun-if-env-changed=CLICKOS_GROUPS");
-    let with_os = env::var_os("CARGO_FEATURE_OS").is_some();
+    // groups that are features of the crate
+    let missing = |(group, feature)| env::var_os(feature).is_none().then_some(group);
+    let missing: Vec<&str> = FEATURES.into_iter().filter_map(missing).collect();
     let asked = env::var("CLICKOS_GROUPS").ok();
     let (mut modules, mut entries) = (String::new(), String::new());
     for group_dir in sorted(&root).into_iter().filter(|p| p.is_dir()) {
         let group = stem(&group_dir);
         let left_out = |asked: &String| asked.split(',').all(|name| name != group);
-        if group == "os" && !with_os || asked.as_ref().is_some_and(left_out) {
+        if missing.contains(&group.as_str()) || asked.as_ref().is_some_and(left_out) {
             continue;
         }
         for file in sorted(&group_dir)

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Classifies packets by regular expressions.
+//!
+//! # Synopsis
+//! `RegexClassifier(PATTERN, ... [, PAYLOAD_ONLY, MAX_REGEX_MEMORY])`: a packet leaves by the output of the first PATTERN
+//! found anywhere in its bytes; one for each output. A byte is a character, `.` is any but a line feed. With PAYLOAD_ONLY
+//! (default false) bytes are looked at from the marked transport header on. A pattern, and what is remembered of its
+//! searches, take at most MAX_REGEX_MEMORY bytes each (default 8388608).
+//! # Ports
+//! 1/any, push. Packets without a pattern are dropped.
+//! # Handlers
+//! * `pattern0` ... (read, write): the pattern of that output. `payload_only` (read, write): PAYLOAD_ONLY.
+//! # Example
+//! `... -> ids :: RegexClassifier("attack[0-9]+", "."); ids[0] -> Print(ALERT) -> Discard; ids[1] -> ...`
+use click_core::text::unquote;
+use regex_automata::meta::{BuildError, Cache, Regex};
+use regex_automata::util::syntax;
+use regex_automata::{Input, MatchKind, PatternSet};
+
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "RegexClassifier",
+    ports: "1/-",
+    processing: "h/h",
+    args: &[
+        rest("PATTERN"),
+        keyword("PAYLOAD_ONLY"),
+        keyword("MAX_REGEX_MEMORY"),
+    ],
+    handlers: &[read_write("payload_only")],
+    port_handlers: &[read_write("pattern")],
+    build,
+    ..Class::DEFAULT
+};
+
+fn build(a: &mut Args<'_>) -> Built {
+    let (payload_only, memory) = (
+        a.or("PAYLOAD_ONLY", false),
+        a.or("MAX_REGEX_MEMORY", 8 << 20),
+    );
+    let texts: Vec<String> = a.rest().iter().map(|text| unquote(text)).collect();
+    if texts.len() != a.outputs() {
+        let (given, outputs) = (texts.len(), a.outputs());
+        let message = format!("{given} patterns for {outputs} outputs");
+        a.error("PATTERN", message);
+    }
+    let (payload_only, memory) = (payload_only?, memory?);
+    match Search::of(&texts, memory) {
+        Ok(search) => Some(Box::new(RegexClassifier {
+            texts,
+            memory,
+            payload_only,
+            search,
+        })),
+        Err(message) => {
+            a.error("PATTERN", message);
+            None
+        }
+    }
+}
+
+/// Up to so many patterns are looked for one after the other, each in its fastest way.
+const FEW: usize = 8;
+
+/// How patterns are looked for.
+enum Search {
+    InTurn(Vec<(Regex, Cache)>),
+    /// All of them in one pass.
+    AtOnce(Box<(Regex, Cache, PatternSet)>),
+}
+
+fn compile(texts: &[String], memory: usize) -> Result<(Regex, Cache), Box<BuildError>> {
+    let config = Regex::config()
+        .match_kind(if texts.len() > 1 {
+            MatchKind::All
+        } else {
+            MatchKind::LeftmostFirst
+        })
+        .utf8_empty(false)
+        .nfa_size_limit(Some(memory))
+        .hybrid_cache_capacity(memory);
+    let syntax = syntax::Config::new().unicode(false).utf8(false);
+    let regex = Regex::builder()
+        .configure(config)
+        .syntax(syntax)
+        .build_many(texts)?;
+    let cache = regex.create_cache();
+    Ok((regex, cache))
+}
+
+impl Search {
+    /// # Errors
+    /// Which pattern is wrong, and why.
+    fn of(texts: &[String], memory: usize) -> Result<Self, String> {
+        let one = |(index, text): (usize, &String)| {
+            compile(core::slice::from_ref(text), memory).map_err(|e| told(index, &e))
+        };
+        let each = texts
+            .iter()
+            .enumerate()
+            .map(one)
+            .collect::<Result<Vec<_>, _>>()?;
+        if texts.len() <= FEW {
+            return Ok(Self::InTurn(each));
+        }
+        let (regex, cache) = compile(texts, memory).map_err(|e| told(texts.len() - 1, &e))?;
+        let found = PatternSet::new(regex.pattern_len());
+        Ok(Self::AtOnce(Box::new((regex, cache, found))))
+    }
+
+    /// The first pattern that is found.
+    fn first(&mut self, bytes: &[u8]) -> Option<usize> {
+        let input = Input::new(bytes).earliest(true);
+        match self {
+            Self::InTurn(each) => each
+                .iter_mut()
+                .position(|(regex, cache)| regex.search_half_with(cache, &input).is_some()),
+            Self::AtOnce(all) => {
+                let (regex, cache, found) = &mut **all;
+                found.clear();
+                regex.which_overlapping_matches_with(cache, &Input::new(bytes), found);
+                found.iter().next().map(|pattern| pattern.as_usize())
+            }
+        }
+    }
+}
+
+fn told(index: usize, error: &BuildError) -> String {
+    match (error.syntax_error(), error.size_limit()) {
+        (Some(syntax), _) => {
+            let lines = syntax.to_string();
+            let reason = lines.lines().last().unwrap_or_default();
+            format!("pattern {index}: {}", reason.trim_start_matches("error: "))
+        }
+        (_, Some(limit)) => format!("pattern {index} needs more than {limit} bytes"),
+        _ => format!("pattern {index}: {error}"),
+    }
+}
+
+struct RegexClassifier {
+    texts: Vec<String>,
+    memory: usize,
+    payload_only: bool,
+    search: Search,
+}
+
+impl InPlace for RegexClassifier {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let payload = packet.transport().filter(|_| self.payload_only);
+        let bytes = payload.unwrap_or(packet.data());
+        self.search.first(bytes).unwrap_or(DROPPED)
+    }
+}
+
+/// Which pattern `pattern3` is about.
+fn index(handler: &str) -> Option<usize> {
+    handler.strip_prefix("pattern")?.parse().ok()
+}
+
+impl Element for RegexClassifier {
+    in_place!();
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match (handler, index(handler).and_then(|n| self.texts.get(n))) {
+            ("payload_only", _) => text(self.payload_only),
+            (_, Some(pattern)) => text(pattern),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        let mut texts = self.texts.clone();
+        match index(handler).and_then(|n| texts.get_mut(n)) {
+            Some(text) => *text = unquote(value),
+            None => {
+                return on_value(view, value, |me: &mut Self, only, _| me.payload_only = only);
+            }
+        }
+        let search = Search::of(&texts, self.memory).map_err(HandlerError::rejected)?;
+        Ok(Change::of(move |me: &mut Self, _| {
+            (me.texts, me.search) = (texts, search);
+        }))
+    }
+}
