@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::doctor::{Check, Machine};
 use crate::output::{fields, printable, table, text};
+use crate::progress::Progress;
 use crate::{Cpu, Format, Write, doctor};
 
 /// Time for the daemon itself, beside that of the guest.
@@ -17,6 +18,13 @@ const MARGIN: Duration = Duration::from_secs(30);
 
 /// Seconds that saving or restoring may take.
 const LONG_S: u64 = 120;
+
+/// Exit statuses: the daemon or the guest refused or failed; the command line is wrong; there is
+/// no such guest; the daemon cannot be reached or did not answer.
+pub const REFUSED: u8 = 1;
+pub const USAGE: u8 = 2;
+pub const NO_GUEST: u8 = 3;
+pub const UNREACHABLE: u8 = 4;
 
 /// Why a command failed, and the program's exit status.
 #[derive(Debug)]
@@ -29,14 +37,14 @@ pub type Result<T> = std::result::Result<T, Failure>;
 
 pub fn failed(message: impl Into<String>) -> Failure {
     Failure {
-        status: 1,
+        status: REFUSED,
         message: message.into(),
     }
 }
 
 pub fn usage(message: impl Into<String>) -> Failure {
     Failure {
-        status: 2,
+        status: USAGE,
         message: message.into(),
     }
 }
@@ -44,9 +52,12 @@ pub fn usage(message: impl Into<String>) -> Failure {
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         match error {
-            ClientError::Connection(message) => failed(message),
+            ClientError::Connection(message) => Self {
+                status: UNREACHABLE,
+                message,
+            },
             ClientError::Api(e) if e.code == "no-such-guest" => Self {
-                status: 3,
+                status: NO_GUEST,
                 message: e.message,
             },
             ClientError::Api(e) => failed(format!("{}: {}", e.code, e.message)),
@@ -65,6 +76,10 @@ impl<'a> Session<'a> {
         Self { socket, format }
     }
 
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
     pub fn cpu(&self, args: &Cpu) -> Result<()> {
         let cpu = json!({"pin": args.pin, "weight": args.weight, "cap_percent": args.cap});
         let request = json!({"uuid": self.resolve(&args.guest)?, "cpu": cpu});
@@ -74,7 +89,9 @@ impl<'a> Session<'a> {
     /// Saving and restoring take as long as the guest's memory is large.
     pub fn long(&self, verb: &str, guest: &str) -> Result<()> {
         let request = json!({"uuid": self.resolve(guest)?});
+        let progress = Progress::begin(&format!("{verb} {guest}"));
         let answer = self.call_for(verb, request, LONG_S)?;
+        drop(progress);
         self.print(&answer, || fields(&answer))
     }
 
@@ -123,7 +140,7 @@ impl<'a> Session<'a> {
 
     pub fn destroy(&self, guest: &str) -> Result<()> {
         let uuid = match self.resolve(guest) {
-            Err(failure) if failure.status == 3 => return Ok(()),
+            Err(failure) if failure.status == NO_GUEST => return Ok(()),
             other => other?,
         };
         self.call("destroy", json!({"uuid": uuid})).map(drop)
@@ -222,7 +239,7 @@ impl<'a> Session<'a> {
                 "{guest}: several guests have this name; use the UUID"
             ))),
             _ => Err(Failure {
-                status: 3,
+                status: NO_GUEST,
                 message: format!("no guest {guest:?} on this host"),
             }),
         }

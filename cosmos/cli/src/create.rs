@@ -10,6 +10,7 @@ use crate::commands::{Result, Session, failed, usage};
 use crate::guestfile::{self, GuestFile};
 use crate::image::Image;
 use crate::output::{fields, text};
+use crate::progress::Progress;
 use crate::{Create, vif};
 
 /// Memory of a guest that says nothing about it, in MiB.
@@ -23,7 +24,9 @@ impl Session<'_> {
         };
         let cpu = file.cpu().map_err(usage)?;
         let request = self.creation(args, file)?;
+        let progress = Progress::begin(&format!("creating {}", text(&request["name"])));
         let answer = self.call_for("create", request.clone(), args.timeout.timeout)?;
+        drop(progress);
         if let Some(cpu) = cpu {
             self.share(&request["uuid"], cpu)?;
         }
@@ -98,7 +101,9 @@ impl Session<'_> {
     /// Gives the host an image, unless it has it; returns its checksum.
     pub fn give(&self, path: &Path) -> Result<String> {
         let image = Image::load(path).map_err(usage)?;
-        for piece in image.pieces() {
+        let mut progress = Progress::begin("giving the host the image");
+        for (number, piece) in image.pieces().enumerate() {
+            progress.step(&format!("giving the host the image: {number} MiB"));
             if self.call("image-add", piece)?["complete"] == json!(true) {
                 return Ok(image.sha256.clone());
             }

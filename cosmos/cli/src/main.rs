@@ -2,12 +2,16 @@
 //! `cosmos`: creates guests and talks to them, through cosmosd's socket.
 #![forbid(unsafe_code)]
 
+mod carried;
 mod commands;
 mod create;
 mod doctor;
+mod examples;
 mod guestfile;
 mod image;
 mod output;
+mod progress;
+mod relocate;
 mod routers;
 mod vif;
 
@@ -18,25 +22,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{Failure, Session};
 
-const EXAMPLES: &str = "\
-Examples:
-  cosmos create fw.cfg
-  cosmos create --name wire --config wire.click \\
-      --vif bridge=vale0,port=a,segment=1 --vif bridge=vale0,port=b,segment=2
-  cosmos read fw counter.count
-  cosmos write fw fw.config 'allow icmp, deny all'
-  cosmos install fw firewall.click
-  cosmos load fw other.click --rid 1 && cosmos start fw --rid 1
-  cosmos save fw && cosmos restore fw
-  cosmos doctor
-  cosmos -o json list
-
-A guest is named by its UUID or by its name.
-Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no such guest.";
-
 /// Creates ClickOS guests and talks to their elements.
 #[derive(Parser)]
-#[command(version, after_help = EXAMPLES)]
+#[command(version, after_help = examples::ALL)]
 struct Options {
     /// cosmosd's socket
     #[arg(
@@ -66,34 +54,53 @@ enum Command {
     #[command(after_help = guestfile::HELP)]
     Create(Create),
     /// Destroy a guest; one that does not exist is no error
+    #[command(after_help = examples::DESTROY)]
     Destroy { guest: String },
     /// List the guests of this host
+    #[command(after_help = examples::LIST)]
     List,
     /// Show a guest
+    #[command(after_help = examples::INFO)]
     Info { guest: String },
     /// Install a router without running it; `start` lets it run
+    #[command(after_help = examples::LOAD)]
     Load(Install),
     /// Let a halted router run
+    #[command(after_help = examples::START)]
     Start(OfRouter),
     /// Halt a router; its handlers go on working
+    #[command(after_help = examples::STOP)]
     Stop(OfRouter),
     /// Remove a router
+    #[command(after_help = examples::REMOVE)]
     Remove(OfRouter),
     /// Write a guest's memory to a file of the host and end its domain
+    #[command(after_help = examples::SAVE)]
     Save { guest: String },
     /// Let a saved guest go on
+    #[command(after_help = examples::RESTORE)]
     Restore { guest: String },
+    /// Move a running guest to another host
+    #[command(after_help = examples::MOVE)]
+    Move(Move),
+    /// List a guest's routers
+    #[command(after_help = examples::ROUTERS)]
+    Routers { guest: String },
     /// Set a guest's share of processor time
+    #[command(after_help = examples::CPU)]
     Cpu(Cpu),
     /// Tell what this host lacks to run guests
+    #[command(after_help = examples::DOCTOR)]
     Doctor {
         /// The switch's socket
         #[arg(long, env = "VALED_SOCKET", default_value = "/run/valed.sock")]
         valed: PathBuf,
     },
     /// Replace a guest's router; the old one keeps running if the new one does not start
+    #[command(after_help = examples::INSTALL)]
     Install(Install),
     /// Read a handler
+    #[command(after_help = examples::READ)]
     Read {
         guest: String,
         /// For example counter.count
@@ -102,14 +109,17 @@ enum Command {
         router: Router,
     },
     /// Write handlers: all of them, or none
+    #[command(after_help = examples::WRITE)]
     Write(Write),
     /// List a guest's handlers
+    #[command(after_help = examples::HANDLERS)]
     Handlers {
         guest: String,
         #[command(flatten)]
         router: Router,
     },
     /// Print the end of a guest's console log
+    #[command(after_help = examples::CONSOLE)]
     Console {
         guest: String,
         /// At most so many bytes of the log
@@ -117,18 +127,25 @@ enum Command {
         max_bytes: u64,
     },
     /// Stop a guest's processor time
+    #[command(after_help = examples::PAUSE)]
     Pause { guest: String },
     /// Let a paused guest go on
+    #[command(after_help = examples::UNPAUSE)]
     Unpause { guest: String },
     /// Give the host an image (a Xen host: any kernel that Xen can start)
+    #[command(after_help = examples::IMAGE_ADD)]
     ImageAdd { file: PathBuf },
     /// List the images of the host, the one used last first
+    #[command(after_help = examples::IMAGE_LIST)]
     ImageList,
     /// Remove an image; guests made of it run on
+    #[command(after_help = examples::IMAGE_REMOVE)]
     ImageRemove { sha256: String },
     /// Print what happens to guests until interrupted
+    #[command(after_help = examples::EVENTS)]
     Events,
     /// Show the host
+    #[command(after_help = examples::HOST)]
     Host,
 }
 
@@ -201,6 +218,16 @@ pub struct OfRouter {
 }
 
 #[derive(Args)]
+pub struct Move {
+    guest: String,
+    /// The other host's cosmosd: its socket, brought here by SSH for example
+    #[arg(long)]
+    to: PathBuf,
+    #[command(flatten)]
+    timeout: Timeout,
+}
+
+#[derive(Args)]
 pub struct Cpu {
     guest: String,
     /// The only processor it runs on; any if missing
@@ -251,6 +278,8 @@ fn run(options: &Options) -> Result<(), Failure> {
         Command::Remove(args) => session.remove_router(args),
         Command::Save { guest } => session.long("save", guest),
         Command::Restore { guest } => session.long("restore", guest),
+        Command::Move(args) => session.relocate(args),
+        Command::Routers { guest } => session.routers(guest),
         Command::Cpu(args) => session.cpu(args),
         Command::Doctor { valed } => session.doctor(valed),
         Command::Read {
@@ -279,5 +308,15 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Options::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        for command in Options::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string);
+            let call = format!("\n  cosmos {} ", command.get_name());
+            let help = help.unwrap_or_default().replace('\n', " \n");
+            assert!(format!("{help} ").contains(&call), "{}", command.get_name());
+        }
     }
 }

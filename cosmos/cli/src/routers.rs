@@ -5,12 +5,19 @@ use serde_json::{Value, json};
 
 use crate::commands::{Result, Session};
 use crate::create::{file_name, read_text};
-use crate::output::fields;
+use crate::output::{fields, table, text};
 use crate::{Install, OfRouter};
 
 impl Session<'_> {
     pub fn install(&self, args: &Install) -> Result<()> {
         self.put_router(args, false)
+    }
+
+    /// Lists the routers.
+    pub fn routers(&self, guest: &str) -> Result<()> {
+        let answer = self.call("router-list", json!({"uuid": self.resolve(guest)?}))?;
+        let routers = &answer["routers"];
+        self.print(routers, || routers_table(routers))
     }
 
     /// Installs without running.
@@ -49,4 +56,14 @@ impl Session<'_> {
         self.call_for("router-run", request, args.timeout.timeout)
             .map(drop)
     }
+}
+
+fn routers_table(routers: &Value) -> String {
+    let keys = ["rid", "state", "config_name"];
+    let routers = routers.as_array().into_iter().flatten();
+    let rows = routers.map(|router| keys.map(|key| text(&router[key])).to_vec());
+    table(
+        &["Rid", "State", "Configuration"],
+        &rows.collect::<Vec<_>>(),
+    )
 }

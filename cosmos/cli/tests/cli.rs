@@ -97,7 +97,93 @@ fn the_exit_status_says_what_went_wrong() {
         assert_eq!(failed(&bed, args).0, Some(2), "{args:?}");
     }
     let (status, words) = failed(&bed, &["--socket", "/nonexistent", "list"]);
-    assert_eq!(status, Some(1));
+    assert_eq!(status, Some(4));
     assert!(words.contains("/nonexistent"), "{words}");
     assert_eq!(bed.remains(), Vec::<String>::new());
+}
+
+const SEVEN: &str = "s :: InfiniteSource(LIMIT 7) -> c :: Counter -> d :: Discard;\n";
+
+/// A guest whose source has sent 7 packets and is off.
+fn create_seven(bed: &Testbed, memory: &str) {
+    let path = bed.path("seven.click");
+    std::fs::write(&path, SEVEN).expect("the directory is ours");
+    let config = path.to_str().expect("an ASCII path");
+    let more = ["--memory", memory, "--vif", "port=a,segment=1"];
+    done(bed, &[&["create", "--config", config][..], &more].concat());
+    cosmos_testbed::eventually("seven packets", || {
+        (done(bed, &["read", "seven", "c.count"]).trim() == "7").then_some(())
+    });
+    done(bed, &["write", "seven", "s.active", "false"]);
+    done(bed, &["load", "seven", config, "--rid", "5"]);
+}
+
+#[test]
+fn a_guest_moves_with_its_routers_values_and_counters() {
+    let (here, there) = (Testbed::start(), Testbed::start());
+    create_seven(&here, "16");
+    let to = there.socket();
+    let moved = done(
+        &here,
+        &["-o", "json", "move", "seven", "--to", to.to_str().unwrap()],
+    );
+    let moved: serde_json::Value = serde_json::from_str(&moved).unwrap();
+    assert_eq!(moved["not_carried"], serde_json::json!([]));
+    assert_eq!(failed(&here, &["info", "seven"]).0, Some(3));
+    assert_eq!(here.remains(), Vec::<String>::new());
+    let read = |handler: &str| done(&there, &["read", "seven", handler]).trim().to_owned();
+    assert_eq!(read("s.active"), "false");
+    assert_eq!(
+        (read("c.count"), read("config")),
+        ("7".into(), SEVEN.trim().into())
+    );
+    let routers = done(&there, &["routers", "seven"]);
+    let rows: Vec<_> = routers.lines().skip(1).collect();
+    let row = |rid, state| format!("{rid:3}  {state:7}  seven.click");
+    assert_eq!(rows, [row("0", "Running"), row("5", "Halted")]);
+    done(&there, &["destroy", "seven"]);
+}
+
+#[test]
+fn a_guest_that_cannot_move_goes_on_where_it_is() {
+    let (here, there) = (Testbed::start(), Testbed::start());
+    create_seven(&here, "200");
+    std::fs::write(there.path("idle.click"), CONFIG).unwrap();
+    let idle = there.path("idle.click");
+    let idle = [
+        "create",
+        "--config",
+        idle.to_str().unwrap(),
+        "--memory",
+        "100",
+    ];
+    done(&there, &idle);
+    let to = there.socket();
+    let to = to.to_str().unwrap();
+    let (status, words) = failed(&here, &["move", "seven", "--to", to]);
+    assert_eq!(status, Some(1));
+    assert!(words.contains("no-memory: 200 MiB asked"), "{words}");
+    assert!(words.contains("it goes on where it was"), "{words}");
+    let (status, words) = failed(
+        &here,
+        &["move", "seven", "--to", here.socket().to_str().unwrap()],
+    );
+    assert_eq!(status, Some(1));
+    assert!(words.contains("has seven already"), "{words}");
+    assert_eq!(
+        failed(&here, &["move", "seven", "--to", "/nonexistent"]).0,
+        Some(4)
+    );
+    assert!(done(&here, &["routers", "seven"]).contains("0    Running"));
+    assert_eq!(done(&here, &["read", "seven", "c.count"]).trim(), "7");
+    assert_eq!(failed(&there, &["info", "seven"]).0, Some(3));
+    done(&here, &["remove", "seven"]);
+    done(&there, &["destroy", "idle"]);
+    done(&here, &["move", "seven", "--to", to]);
+    let routers = done(&there, &["routers", "seven"]);
+    assert_eq!(
+        routers.lines().skip(1).collect::<Vec<_>>(),
+        ["5    Halted  seven.click"]
+    );
+    done(&there, &["destroy", "seven"]);
 }

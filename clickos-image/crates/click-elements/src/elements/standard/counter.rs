@@ -7,7 +7,8 @@
 //! # Ports
 //! 1/1, agnostic.
 //! # Handlers
-//! * `count`, `byte_count` (read): packets and bytes since the last reset.
+//! * `count`, `byte_count` (read, write): packets and bytes since the last reset; a guest that moves to another host
+//!   goes on counting where it was.
 //! * `count_call`, `byte_count_call` (read, write): the arguments; the call is made when the count gets there again.
 //! * `rate`, `byte_rate`, `bit_rate` (read): a second, averaged over about two seconds.
 //! * `reset`, `reset_counts` (write): set everything to 0.
@@ -21,8 +22,8 @@ pub static ELEMENT: Class = Class {
     name: "Counter",
     args: &[keyword("COUNT_CALL"), keyword("BYTE_COUNT_CALL")],
     handlers: &[
-        read("count"),
-        read("byte_count"),
+        read_write("count"),
+        read_write("byte_count"),
         read("rate"),
         read("byte_rate"),
         read("bit_rate"),
@@ -131,6 +132,8 @@ impl Element for Counter {
     fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
         match handler {
             "reset" | "reset_counts" => on_write(|me: &mut Self, _| me.reset()),
+            "count" => on_value(view, value, |me: &mut Self, count, _| me.count = count),
+            "byte_count" => on_value(view, value, |me: &mut Self, bytes, _| me.bytes = bytes),
             "count_call" => on_value(view, value, |me: &mut Self, call, _| {
                 me.count_call = Some(call);
             }),

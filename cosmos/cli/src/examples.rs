@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Examples for `--help`, of the program and of each command.
+
+/// Of the program.
+pub const ALL: &str = "\
+Examples:
+  cosmos create fw.cfg
+  cosmos create --name wire --config wire.click \\
+      --vif bridge=vale0,port=a,segment=1 --vif bridge=vale0,port=b,segment=2
+  cosmos read fw counter.count
+  cosmos write fw fw.config 'allow icmp, deny all'
+  cosmos install fw firewall.click
+  cosmos load fw other.click --rid 1 && cosmos start fw --rid 1
+  cosmos save fw && cosmos restore fw
+  cosmos move fw --to /run/host-b/cosmosd.sock
+  cosmos doctor
+  cosmos -o json list
+
+A guest is named by its UUID or by its name.
+Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no such guest,
+4 the daemon cannot be reached or did not answer.";
+
+pub const DESTROY: &str = "\
+Example:
+  cosmos destroy fw";
+
+pub const LIST: &str = "\
+Example, the names of all that run:
+  cosmos list -o json | jq -r '.[] | select(.state == \"running\").name'";
+
+pub const INFO: &str = "\
+Example, the guest's domain:
+  cosmos info fw -o json | jq .domid";
+
+pub const LOAD: &str = "\
+Example:
+  cosmos load fw second.click --rid 1
+  cosmos start fw --rid 1";
+
+pub const START: &str = "\
+Example:
+  cosmos start fw --rid 1";
+
+pub const STOP: &str = "\
+Example:
+  cosmos stop fw";
+
+pub const REMOVE: &str = "\
+Example:
+  cosmos remove fw --rid 1";
+
+pub const SAVE: &str = "\
+Example:
+  cosmos save fw
+  cosmos restore fw
+
+Guests of hosts of kind xen, type pvh, can be saved.";
+
+pub const RESTORE: &str = "\
+Example:
+  cosmos restore fw";
+
+pub const MOVE: &str = "\
+Example, with the other host's socket brought here by SSH:
+  ssh -N -L /run/host-b.sock:/run/cosmosd.sock root@host-b &
+  cosmos move fw --to /run/host-b.sock
+
+The guest is halted; its configurations and the value of every handler that can be read and
+written, counters too, are copied; it is started on the other host and destroyed on this one.
+If anything fails before that, it goes on here. A move that was interrupted (the command was
+killed) leaves the guest halted here: destroy it there, and start it here.
+Not copied: packets in queues, tables that elements have learned, a share of processor time.";
+
+pub const ROUTERS: &str = "\
+Example:
+  cosmos routers fw";
+
+pub const CPU: &str = "\
+Example, on processor 1 only, and at most half of it:
+  cosmos cpu fw --pin 1 --cap 50";
+
+pub const DOCTOR: &str = "\
+Example, in a script:
+  cosmos doctor --valed /run/valed.sock || exit";
+
+pub const INSTALL: &str = "\
+Example, from a file and from standard input:
+  cosmos install fw firewall.click
+  sed s/80/443/ firewall.click | cosmos install fw -";
+
+pub const READ: &str = "\
+Example:
+  cosmos read fw counter.count";
+
+pub const WRITE: &str = "\
+Example, two handlers or none:
+  cosmos write fw fw.config 'allow icmp, deny all' counter.reset ''";
+
+pub const HANDLERS: &str = "\
+Example:
+  cosmos handlers fw";
+
+pub const CONSOLE: &str = "\
+Example, the last kilobyte:
+  cosmos console fw --max-bytes 1024";
+
+pub const PAUSE: &str = "\
+Example:
+  cosmos pause fw
+  cosmos unpause fw";
+
+pub const UNPAUSE: &str = "\
+Example:
+  cosmos unpause fw";
+
+pub const IMAGE_ADD: &str = "\
+Example:
+  cosmos image-add clickos
+  cosmos create --name fw --config fw.click --image-sha256 $(sha256sum <clickos | cut -c-64)";
+
+pub const IMAGE_LIST: &str = "\
+Example:
+  cosmos image-list -o json";
+
+pub const IMAGE_REMOVE: &str = "\
+Example:
+  cosmos image-remove $(sha256sum <clickos | cut -c-64)";
+
+pub const EVENTS: &str = "\
+Example, one object a line:
+  cosmos events -o json";
+
+pub const HOST: &str = "\
+Example, how much memory is left for guests:
+  cosmos host -o json | jq '.memory_mib - .memory_used_mib'";

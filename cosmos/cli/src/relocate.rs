@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The command `move`: a guest is halted, its configurations, handlers' values and counters are
+//! copied to a guest of another host, and that one runs on (docs/adr/0015-move.md).
+//!
+//! The two never run at once: routers run on the target only after they were halted on the
+//! source, and again on the source only after the target's guest is known to be gone.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::Move;
+use crate::carried::{self, Skipped};
+use crate::commands::{Failure, NO_GUEST, Result, Session, failed};
+use crate::output::{fields, text};
+use crate::progress::Progress;
+
+/// What the target's guest is created with, in the place of its router 0, which comes halted.
+const PLACEHOLDER: &str = "Idle -> Discard;";
+
+impl Session<'_> {
+    pub fn relocate(&self, args: &Move) -> Result<()> {
+        let target = Session::new(&args.to, self.format());
+        let uuid = self.resolve(&args.guest)?;
+        let mut journey = Journey {
+            source: self,
+            target: &target,
+            guest: json!({"uuid": uuid}),
+            seconds: args.timeout.timeout,
+            steps: Vec::new(),
+            begun: Instant::now(),
+            progress: Progress::begin("looking at both hosts"),
+        };
+        let moved = journey.travel();
+        drop(journey);
+        let moved = moved?;
+        self.print(&moved, || fields(&moved))
+    }
+}
+
+/// A router that moves.
+struct Routed {
+    rid: u8,
+    config_name: String,
+    runs: bool,
+}
+
+impl Routed {
+    fn of(listed: &Value) -> Self {
+        Self {
+            rid: listed["rid"].as_u64().unwrap_or(0) as u8, // The daemon gives 0 to 63.
+            config_name: text(&listed["config_name"]),
+            runs: listed["state"] != json!("Halted"),
+        }
+    }
+}
+
+struct Journey<'a> {
+    source: &'a Session<'a>,
+    target: &'a Session<'a>,
+    /// The guest's `uuid`, as arguments of a verb.
+    guest: Value,
+    seconds: u64,
+    steps: Vec<(&'static str, f64)>,
+    begun: Instant,
+    progress: Progress,
+}
+
+impl Journey<'_> {
+    fn travel(&mut self) -> Result<Value> {
+        let info = self.describe()?;
+        let routers = self.routers()?;
+        self.end("describe", "halting it");
+        let halted = self.run(self.source, &routers, false);
+        let arrived = halted.and_then(|()| self.arrive(&info, &routers));
+        let (domid, skipped) = arrived.map_err(|why| self.go_back(&routers, why))?;
+        // From here on the target's guest is the only one that runs.
+        self.run(self.target, &routers, true)
+            .map_err(|why| self.stranded(why))?;
+        self.end("start", "destroying the old guest");
+        self.source
+            .call("destroy", self.guest.clone())
+            .map_err(|why| self.duplicate(why))?;
+        self.end("destroy", "done");
+        Ok(json!({
+            "uuid": self.guest["uuid"], "domid": domid, "steps_ms": self.steps,
+            "not_carried": skipped,
+        }))
+    }
+
+    /// Whatever can be known before the guest is halted is looked at before.
+    fn describe(&self) -> Result<Value> {
+        let info = self.source.call("info", self.guest.clone())?;
+        let name = text(&info["name"]);
+        if info["state"] != json!("running") {
+            let state = text(&info["state"]);
+            return Err(failed(format!(
+                "{name} is {state}; only a running guest moves"
+            )));
+        }
+        match self.target.call("info", self.guest.clone()) {
+            Err(Failure {
+                status: NO_GUEST, ..
+            }) => {}
+            Err(other) => return Err(other),
+            Ok(_) => {
+                let message = format!("the target has {name} already; destroy it there first");
+                return Err(failed(message));
+            }
+        }
+        self.check_image(&info["image_sha256"])?;
+        Ok(info)
+    }
+
+    fn check_image(&self, sha256: &Value) -> Result<()> {
+        let host = self.target.call("host", json!({}))?;
+        if host["engine_sha256"] == *sha256 {
+            return Ok(());
+        }
+        let known = self.target.call("image-list", json!({}))?;
+        let mut images = known["images"].as_array().into_iter().flatten();
+        if images.any(|image| image["sha256"] == *sha256) {
+            return Ok(());
+        }
+        let message = format!(
+            "the target has not the image {}; give it with image-add",
+            text(sha256)
+        );
+        Err(failed(message))
+    }
+
+    fn routers(&self) -> Result<Vec<Routed>> {
+        let listed = self.source.call("router-list", self.guest.clone())?;
+        let listed = listed["routers"].as_array().into_iter().flatten();
+        Ok(listed.map(Routed::of).collect())
+    }
+
+    /// Halts the routers that ran, or lets them run.
+    fn run(&self, host: &Session<'_>, routers: &[Routed], run: bool) -> Result<()> {
+        let mut ran = routers.iter().filter(|router| router.runs);
+        ran.try_for_each(|router| {
+            let args = self.with(json!({
+                "rid": router.rid, "run": run, "timeout_ms": self.seconds * 1000,
+            }));
+            host.call_for("router-run", args, self.seconds).map(drop)
+        })
+    }
+
+    /// Makes the guest on the target, with halted routers in the source's state.
+    fn arrive(&mut self, info: &Value, routers: &[Routed]) -> Result<(Value, Vec<Skipped>)> {
+        self.end("halt", "copying its state");
+        let mut skipped = Vec::new();
+        let mut carried = Vec::new();
+        for router in routers {
+            let (state, left) = carried::read(self.source, &self.of_router(router.rid))?;
+            carried.push(state);
+            skipped.extend(left);
+        }
+        self.end("copy", "creating it on the target");
+        let domid = self.create(info)?;
+        self.end("create", "giving it its state");
+        if routers.iter().all(|router| router.rid != 0) {
+            self.install(0, "", "none")?;
+        }
+        for (router, state) in routers.iter().zip(&carried) {
+            self.install(router.rid, &state.config, &router.config_name)?;
+            state.write(self.target, &self.of_router(router.rid), self.seconds)?;
+        }
+        self.end("restore", "starting it");
+        Ok((domid, skipped))
+    }
+
+    fn create(&self, info: &Value) -> Result<Value> {
+        let args = json!({
+            "uuid": info["uuid"], "name": info["name"], "image_sha256": info["image_sha256"],
+            "memory_mib": info["memory_mib"], "vifs": info["vifs"], "nics": info["nics"],
+            "config": PLACEHOLDER, "config_name": info["config_name"], "writes": [],
+            "timeout_ms": self.seconds * 1000,
+        });
+        let created = self.target.call_for("create", args, self.seconds)?;
+        Ok(created["domid"].clone())
+    }
+
+    /// Installs a halted router on the target; an empty configuration removes it.
+    fn install(&self, rid: u8, config: &str, config_name: &str) -> Result<()> {
+        let args = self.with(json!({
+            "rid": rid, "config": config, "config_name": config_name, "halted": true, "timeout_ms": self.seconds * 1000,
+        }));
+        let installed = self.target.call_for("router-install", args, self.seconds);
+        installed.map(drop)
+    }
+
+    /// Undoes a move whose target has not run: the source goes on.
+    fn go_back(&mut self, routers: &[Routed], why: Failure) -> Failure {
+        self.progress.step("undoing it");
+        if let Err(left) = self.target.call("destroy", self.guest.clone()) {
+            let also = format!(
+                "the target's guest could not be destroyed: {}",
+                left.message
+            );
+            return because(
+                &why,
+                &format!("{also}; destroy it there, then start it here"),
+            );
+        }
+        match self.run(self.source, routers, true) {
+            Ok(()) => because(&why, "it goes on where it was"),
+            Err(e) => because(&why, &format!("it is halted here: {}", e.message)),
+        }
+    }
+
+    /// Nobody knows whether the target's routers run, so the source's must not.
+    fn stranded(&self, why: Failure) -> Failure {
+        because(
+            &why,
+            "it is halted here, and whole on the target: start it there, or destroy it there \
+             and start it here",
+        )
+    }
+
+    fn duplicate(&self, why: Failure) -> Failure {
+        because(&why, "it has moved, and is halted here: destroy it here")
+    }
+
+    fn of_router(&self, rid: u8) -> Value {
+        self.with(json!({"rid": rid}))
+    }
+
+    fn with(&self, mut args: Value) -> Value {
+        args["uuid"] = self.guest["uuid"].clone();
+        args
+    }
+
+    fn end(&mut self, step: &'static str, next: &str) {
+        let ms = self.begun.elapsed().as_secs_f64() * 1000.0;
+        self.steps.push((step, (ms * 1000.0).round() / 1000.0));
+        self.begun = Instant::now();
+        self.progress.step(next);
+    }
+}
+
+fn because(why: &Failure, now: &str) -> Failure {
+    Failure {
+        status: why.status,
+        message: format!("{}; {now}", why.message),
+    }
+}
