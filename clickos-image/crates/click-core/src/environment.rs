@@ -8,6 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::RefCell;
+use core::net::Ipv4Addr;
 
 use click_lang::ConfigError;
 
@@ -61,6 +62,31 @@ pub struct DeviceRequest {
 
 /// Octets of a whole file that are read at a time.
 const PIECE: usize = 1 << 14;
+
+/// An interface by which the machine itself sends and receives, made for an element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TunRequest {
+    /// Its name; the machine chooses one if there is none.
+    pub name: Option<String>,
+    /// Whether it carries Ethernet frames; else IP packets.
+    pub ethernet: bool,
+    /// The machine's address on it, and the length of the network's prefix.
+    pub address: (Ipv4Addr, u8),
+    /// Where the machine is to send what is for no other network.
+    pub gateway: Option<Ipv4Addr>,
+    /// Its Ethernet address.
+    pub mac: Option<[u8; 6]>,
+    /// Largest packet, without an Ethernet header.
+    pub mtu: u16,
+}
+
+/// Such an interface; it goes when the device goes.
+pub struct Tun {
+    /// Its name.
+    pub name: String,
+    /// What the machine sends is received, and what is transmitted the machine receives.
+    pub device: Rc<RefCell<dyn Device>>,
+}
 
 /// What a router can reach of an operating system.
 pub trait Host {
@@ -117,6 +143,13 @@ pub trait Host {
             "{}: there are no network interfaces here",
             request.name
         ))
+    }
+    /// Makes an interface of the machine.
+    ///
+    /// # Errors
+    /// Why that is not possible.
+    fn open_tun(&self, _request: &TunRequest) -> Result<Tun, String> {
+        Err("there are no network interfaces here".to_string())
     }
     /// Writes the handler `run` of `element` whenever a signal arrives (`INT`, `USR1`, `10` ...).
     ///

@@ -45,7 +45,9 @@ pub use device::Device;
 #[cfg(any(test, feature = "test-device"))]
 pub use device::MemoryDevice;
 pub use element::{AsAny, Change, Element, Out, Signal, View};
-pub use environment::{ControlAddress, ControlSocket, DeviceRequest, Environment, Host, Limits};
+pub use environment::{
+    ControlAddress, ControlSocket, DeviceRequest, Environment, Host, Limits, Tun, TunRequest,
+};
 pub use error::HandlerError;
 pub use files::{ReadFile, WriteFile};
 pub use handlers::{COMMON, HandlerInfo};

@@ -23,6 +23,8 @@ mod ip_header_check;
 mod ip_options;
 mod ip_packet;
 mod ipsec;
+#[cfg(feature = "os")]
+mod kernel_interface;
 mod numbers;
 mod outputs;
 mod prelude;

@@ -11,8 +11,8 @@ use click_conformance::{Case, Step};
 use click_core::class::ArgKind;
 use click_core::text::{shift_word, split_args};
 use click_core::{
-    Class, ControlSocket, Device, Entry, Environment, Host, MemoryDevice, ReadFile, Router,
-    WriteFile,
+    Class, ControlSocket, Device, Entry, Environment, Host, MemoryDevice, ReadFile, Router, Tun,
+    TunRequest, WriteFile,
 };
 
 /// An element of a case.
@@ -91,6 +91,13 @@ impl Host for Files {
 
     fn create_file(&self, _: &str, _: bool) -> Result<Box<dyn WriteFile>, String> {
         Ok(Box::new(Forgets))
+    }
+
+    fn open_tun(&self, _: &TunRequest) -> Result<Tun, String> {
+        Ok(Tun {
+            name: String::new(),
+            device: Rc::new(RefCell::new(MemoryDevice::new([0; 6]))),
+        })
     }
 
     fn listen(&self, _: &ControlSocket) -> Result<String, String> {

@@ -2,17 +2,27 @@
 //! What a router reaches of this machine: files, standard output, sockets, signals, time.
 use std::cell::{Cell, RefCell};
 use std::io::{Write, stderr, stdout};
+use std::os::fd::BorrowedFd;
 use std::rc::{Rc, Weak};
 
 use click_core::class::{Handler, read_write, write};
-use click_core::{ConfigError, ControlSocket, Device, DeviceRequest, Host, ReadFile, WriteFile};
+use click_core::{
+    ConfigError, ControlSocket, Device, DeviceRequest, Host, ReadFile, Tun, TunRequest, WriteFile,
+};
 
 use crate::clock::Clock;
 use crate::control::Listeners;
 use crate::files;
+use crate::kernel_tun::KernelTun;
 use crate::packet_socket::PacketSocket;
 use crate::report::report_notice;
 use crate::signals::{Signals, kill};
+
+/// Something that is open and may have news.
+pub trait Watched {
+    /// Where they come in.
+    fn file(&self) -> BorrowedFd<'_>;
+}
 
 /// This machine, and the program around the router.
 pub struct Machine {
@@ -23,7 +33,7 @@ pub struct Machine {
     /// The signals its elements wait for.
     pub signals: RefCell<Signals>,
     /// The network interfaces they opened.
-    devices: RefCell<Vec<Weak<RefCell<PacketSocket>>>>,
+    devices: RefCell<Vec<Weak<RefCell<dyn Watched>>>>,
     /// A configuration that a handler asks for.
     pub wanted: RefCell<Option<String>>,
     /// Whether a handler may ask for one.
@@ -47,13 +57,19 @@ impl Machine {
     }
 
     /// The network interfaces that are open.
-    pub fn devices(&self) -> Vec<Rc<RefCell<PacketSocket>>> {
+    pub fn devices(&self) -> Vec<Rc<RefCell<dyn Watched>>> {
         self.devices.borrow_mut().retain(|d| d.strong_count() > 0);
         self.devices
             .borrow()
             .iter()
             .filter_map(Weak::upgrade)
             .collect()
+    }
+
+    /// Wakes the router when something comes in.
+    fn watch<T: Watched + 'static>(&self, device: &Rc<RefCell<T>>) {
+        let device: Rc<RefCell<dyn Watched>> = device.clone();
+        self.devices.borrow_mut().push(Rc::downgrade(&device));
     }
 
     /// Forgets what elements asked for that are not there any more.
@@ -107,9 +123,17 @@ impl Host for Machine {
     fn open_device(&self, request: &DeviceRequest) -> Result<Rc<RefCell<dyn Device>>, String> {
         let device = Rc::new(RefCell::new(PacketSocket::open(request)?));
         if request.receives {
-            self.devices.borrow_mut().push(Rc::downgrade(&device));
+            self.watch(&device);
         }
         Ok(device)
+    }
+
+    fn open_tun(&self, request: &TunRequest) -> Result<Tun, String> {
+        let opened = KernelTun::open(request)?;
+        let name = opened.name.clone();
+        let device = Rc::new(RefCell::new(opened));
+        self.watch(&device);
+        Ok(Tun { name, device })
     }
 
     fn watch_signal(&self, element: &str, signal: &str) -> Result<(), String> {

@@ -8,6 +8,7 @@ mod clock;
 pub mod control;
 pub mod files;
 mod host;
+mod kernel_tun;
 pub mod library;
 pub mod options;
 mod packet_socket;

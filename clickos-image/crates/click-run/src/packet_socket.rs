@@ -11,6 +11,8 @@ use nix::sys::socket::{
     socket,
 };
 
+use crate::host::Watched;
+
 /// linux/if_packet.h: what this machine itself sent.
 const OUTGOING: u8 = 4;
 /// Longest frame received.
@@ -66,11 +68,6 @@ impl PacketSocket {
         Ok(opened)
     }
 
-    /// Where frames come in.
-    pub fn file(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-
     /// Receives a frame: its length in the buffer, and whether this machine sent it.
     fn receive_one(&mut self) -> Option<(usize, bool)> {
         let mut parts = [IoSliceMut::new(&mut self.buffer)];
@@ -93,6 +90,12 @@ fn mtu(name: &str) -> u16 {
     let text = std::fs::read_to_string(format!("/sys/class/net/{name}/mtu"));
     let number = text.ok().and_then(|t| t.trim().parse().ok());
     number.unwrap_or(1500)
+}
+
+impl Watched for PacketSocket {
+    fn file(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
 }
 
 impl Device for PacketSocket {

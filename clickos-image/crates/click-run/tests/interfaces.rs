@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! FromDevice and ToDevice on real interfaces: a wire of the `click` program between two hosts, each in a
-//! network namespace of its own. Needs root, and fails without it.
+//! Elements on real interfaces: a wire of the `click` program between two hosts, and interfaces that it
+//! makes, each in a network namespace of its own. Needs root, and fails without it.
 #![allow(clippy::unwrap_used, reason = "a test")]
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
@@ -118,4 +118,38 @@ fn an_interface_that_is_missing_is_an_error() {
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success());
     assert!(errors.contains("nowhere: No such device"), "{errors}");
+}
+
+/// Sends pings from where `click` with this configuration has made an interface.
+fn ping_through(config: &str, to: &str) -> String {
+    let namespace = Namespace::new("tun");
+    let _click = Click::start(&namespace, config);
+    let command = [
+        "ping", "-n", "-i", "0.01", "-s", "1400", "-W", "1", "-c", "50", to,
+    ];
+    let output = namespace.exec(&command);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn the_machine_pings_through_a_tunnel_interface() {
+    let config = "
+        t :: KernelTun(10.9.0.1/24, 10.9.0.3, DEVNAME click0) -> ICMPPingResponder -> t;
+        Script(print 'ready')";
+    let near = ping_through(config, "10.9.0.2");
+    assert!(near.contains(" 50 received"), "{near}");
+    // by the default route
+    let far = ping_through(config, "192.0.2.7");
+    assert!(far.contains(" 50 received"), "{far}");
+}
+
+#[test]
+fn the_machine_pings_through_an_ethernet_interface() {
+    let config = "
+        t :: KernelTap(10.9.0.1/24, BURST 8) -> c :: Classifier(12/0806, 12/0800);
+        c[0] -> ARPResponder(10.9.0.2 02:00:00:00:00:02) -> out :: Queue -> t;
+        c[1] -> CheckIPHeader(14) -> ICMPPingResponder -> EtherMirror -> out;
+        Script(print 'ready')";
+    let report = ping_through(config, "10.9.0.2");
+    assert!(report.contains(" 50 received"), "{report}");
 }

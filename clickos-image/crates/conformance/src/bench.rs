@@ -10,7 +10,7 @@ use core::cell::RefCell;
 
 use click_core::{
     ConfigError, ControlSocket, Device, Environment, Host, Limits, MemoryDevice, Progress,
-    ReadFile, Registry, Router, WriteFile,
+    ReadFile, Registry, Router, Tun, TunRequest, WriteFile,
 };
 
 use crate::case::{Case, Step};
@@ -56,7 +56,8 @@ pub fn run(
     let devices: Vec<_> = (1..=DEVICES)
         .map(|n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n]))))
         .collect();
-    let host = TestHost(Rc::clone(&console), Rc::clone(place));
+    let last = Rc::clone(&devices[devices.len() - 1]);
+    let host = TestHost(Rc::clone(&console), Rc::clone(place), last);
     let environment = environment(&devices, host, batch);
     let config = expand(&case.config, &**place);
     let built = Router::build("t", &config, registry, environment, START_NS);
@@ -85,8 +86,13 @@ pub fn run(
     })
 }
 
-/// Standard output is the console; everything else is the place's.
-struct TestHost(Rc<RefCell<Vec<String>>>, Rc<dyn Place>);
+/// Standard output is the console, the machine's end of an interface is the last device; everything
+/// else is the place's.
+struct TestHost(
+    Rc<RefCell<Vec<String>>>,
+    Rc<dyn Place>,
+    Rc<RefCell<MemoryDevice>>,
+);
 
 impl Host for TestHost {
     fn print(&self, text: &str) {
@@ -103,6 +109,14 @@ impl Host for TestHost {
 
     fn process(&self) -> u32 {
         self.1.process()
+    }
+
+    fn open_tun(&self, request: &TunRequest) -> Result<Tun, String> {
+        let name = request.name.clone();
+        Ok(Tun {
+            name: name.unwrap_or_else(|| "tun0".to_string()),
+            device: self.2.clone(),
+        })
     }
 
     fn open_file(&self, path: &str) -> Result<Box<dyn ReadFile>, String> {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Exchanges IP packets with the machine's own network through an interface made for it.
+//!
+//! # Synopsis
+//! `KernelTun(ADDR [, GATEWAY, keywords])`: ADDR is the machine's address on the interface, with the length of its network's
+//! prefix; packets of the machine to other addresses of that network arrive here. GATEWAY, which must be in the network,
+//! becomes the machine's default route. Keywords: BURST (packets received at a time, default 1), MTU (largest packet
+//! without an Ethernet header, default 1500), ETHER (Ethernet address, default 00:01:02:03:04:05; without effect),
+//! DEVNAME (the interface's name; the machine chooses one by default), HEADROOM (octets in front of packets; all packets
+//! have 128 at least), IGNORE_QUEUE_OVERFLOWS (without effect).
+//! # Ports
+//! 0-1/1-2, input agnostic, outputs push. What the machine sends leaves by output 0, its IP header marked, or if it is no
+//! right IP packet by output 1. Packets at the input the machine receives, from their marked IP header on.
+//! # Handlers
+//! * `dev_name` (read): the interface's name. `packets` (read): packets received. `selected_calls` (read): how often there
+//!   was something to receive. `drops` (read): packets at the input that did not fit or could not be written.
+//! # Example
+//! `tun :: KernelTun(10.1.0.1/24) -> ICMPPingResponder -> tun;`
+use crate::kernel_interface::{ARGS, HANDLERS, build};
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "KernelTun",
+    ports: "0-1/1-2",
+    processing: "a/h",
+    flow: "x/y",
+    args: &ARGS,
+    handlers: &HANDLERS,
+    build: |a| build(a, false),
+    task: true,
+    ..Class::DEFAULT
+};
