@@ -128,8 +128,8 @@ def rust_flags():
     """Return flags for code at a fixed address that names no path."""
     cargo = os.environ.get('CARGO_HOME', pathlib.Path.home() / '.cargo')
     return ' '.join(['-C relocation-model=static',
-                     # A tenth smaller than with 225, which opt-level 2 has.
-                     '-C llvm-args=-inline-threshold=100',
+                     # An eighth smaller than with 225, which opt-level 2 has.
+                     '-C llvm-args=-inline-threshold=50',
                      f'--remap-path-prefix={ROOT}=clickos',
                      f'--remap-path-prefix={cargo}=cargo'])
 

@@ -165,6 +165,13 @@ impl<'a> Context<'a> {
         self.engine.console.print(now, line);
     }
 
+    /// Writes text to standard output or, where there is none, to the console.
+    pub fn print_out(&mut self, text: &str) {
+        if !self.host().is_some_and(|host| host.print(text)) {
+            text.lines().for_each(|line| self.print(line));
+        }
+    }
+
     /// A random number for keys and the like, which nothing in a configuration leads to.
     pub fn random(&mut self) -> u64 {
         self.engine.random.bits()

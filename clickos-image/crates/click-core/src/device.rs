@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a router sends to and receives from.
+use alloc::vec::Vec;
+
 use crate::{Batch, PacketPool};
 
 /// A network device: one vif of a guest, or a test's.
@@ -14,6 +16,10 @@ pub trait Device {
     fn mac(&self) -> [u8; 6];
     /// Largest network packet in bytes, without the Ethernet header.
     fn mtu(&self) -> u16;
+    /// What happened so far, by name.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }
 
 /// A device whose wire is two queues in memory: what a test puts in, and what the router sent.

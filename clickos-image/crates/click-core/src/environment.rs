@@ -90,8 +90,8 @@ pub struct Tun {
 
 /// What a router can reach of an operating system.
 pub trait Host {
-    /// Writes to standard output.
-    fn print(&self, text: &str);
+    /// Writes to standard output; false leaves it to the console, a line at a time.
+    fn print(&self, text: &str) -> bool;
     /// Opens a file to read it; `-` is standard input.
     ///
     /// # Errors
@@ -195,7 +195,7 @@ pub trait Host {
 pub struct Environment {
     /// Devices by vif number.
     pub devices: BTreeMap<u32, Rc<RefCell<dyn Device>>>,
-    /// Files and standard output, where there are any.
+    /// Files and standard output, where there are any; in a guest, files in its memory.
     pub host: Option<Rc<dyn Host>>,
     /// Where Print and its like write, a line at a time without its line end.
     pub console: Rc<dyn Fn(&str)>,
@@ -246,6 +246,8 @@ pub struct Limits {
     pub flows: usize,
     /// Bytes of a value given to a handler.
     pub handler_bytes: usize,
+    /// Bytes of all files of a guest, which are in its memory.
+    pub file_bytes: usize,
     /// Packets that travel together at most; 1 gives Click's order packet by packet.
     pub batch: usize,
     /// Console lines a second; more are counted, not written.
@@ -263,6 +265,7 @@ impl Default for Limits {
             table_entries: 65_536,
             flows: 65_536,
             handler_bytes: 1 << 20,
+            file_bytes: 16 << 20,
             batch: 32,
             console_lines_per_s: 1000,
         }

@@ -23,4 +23,9 @@ pub trait WriteFile {
     /// # Errors
     /// Why it cannot be written.
     fn write(&mut self, data: &[u8]) -> Result<(), String>;
+
+    /// Whether a write costs next to nothing, so that nothing need be held back.
+    fn is_memory(&self) -> bool {
+        false
+    }
 }

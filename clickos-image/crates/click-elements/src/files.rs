@@ -143,25 +143,30 @@ impl Source {
 pub struct Sink {
     file: Box<dyn WriteFile>,
     buffer: Vec<u8>,
+    /// What is held back at most.
+    room: usize,
 }
 
 impl Sink {
     /// Makes a file.
     pub fn create(host: Option<&Rc<dyn Host>>, path: &str) -> Result<Self, String> {
         let host = host.ok_or_else(|| format!("{path}: {NO_FILES}"))?;
+        let file = host.create_file(path, false)?;
+        let room = if file.is_memory() { 0 } else { BUFFER };
         Ok(Self {
-            file: host.create_file(path, false)?,
-            buffer: Vec::with_capacity(BUFFER),
+            file,
+            buffer: Vec::with_capacity(room),
+            room,
         })
     }
 
     /// Writes, now or later.
     #[inline]
     pub fn write(&mut self, data: &[u8]) -> Result<(), String> {
-        if self.buffer.len() + data.len() > BUFFER {
+        if self.buffer.len() + data.len() > self.room {
             self.flush()?;
         }
-        if data.len() > BUFFER {
+        if data.len() > self.room {
             return self.file.write(data);
         }
         self.buffer.extend_from_slice(data);
@@ -221,7 +226,9 @@ mod tests {
     }
 
     impl Host for Memory {
-        fn print(&self, _: &str) {}
+        fn print(&self, _: &str) -> bool {
+            true
+        }
         fn open_file(&self, path: &str) -> Result<Box<dyn ReadFile>, String> {
             Ok(Box::new(Pieces {
                 rest: path.as_bytes().to_vec(),

@@ -11,6 +11,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod archive;
 pub mod ast;
 mod body;
 mod error;

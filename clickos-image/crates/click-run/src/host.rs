@@ -94,10 +94,11 @@ fn warp(value: &str) -> Option<f64> {
 }
 
 impl Host for Machine {
-    fn print(&self, text: &str) {
+    fn print(&self, text: &str) -> bool {
         let mut out = stdout();
         // nobody is left to be told when standard output is closed
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        true
     }
 
     fn open_file(&self, path: &str) -> Result<Box<dyn ReadFile>, String> {

@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod any_class;
-mod archive;
 mod clock;
 pub mod control;
 pub mod files;

@@ -6,9 +6,7 @@ use std::fs;
 use std::io::{Read, stdin};
 use std::path::{Path, PathBuf};
 
-use click_lang::{Limits, Sources};
-
-use crate::archive;
+use click_lang::{Limits, Sources, archive};
 
 /// What a configuration given as text is called in errors.
 const EXPRESSION_NAME: &str = "config";
@@ -44,7 +42,7 @@ impl Reader {
             None => ("<stdin>".to_string(), all_of_stdin()),
         };
         let bytes = bytes.map_err(|e| format!("{name}: {e}"))?;
-        let text = archive::configuration(bytes).map_err(|e| format!("{name}: {e}"))?;
+        let text = archive::configuration(&bytes).map_err(|e| format!("{name}: {e}"))?;
         Ok(self.complete(&name, text))
     }
 
@@ -70,7 +68,7 @@ impl Reader {
         let path = path.ok_or_else(|| format!("library '{name}' not found in CLICKPATH/conf"))?;
         let shown = path.display().to_string();
         let bytes = fs::read(&path).map_err(|e| format!("{shown}: {e}"))?;
-        let text = archive::configuration(bytes).map_err(|e| format!("{shown}: {e}"))?;
+        let text = archive::configuration(&bytes).map_err(|e| format!("{shown}: {e}"))?;
         Ok((shown, text))
     }
 

@@ -8,6 +8,7 @@ use crate::wish::Handled;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::rc::Rc;
+use alloc::string::ToString;
 use clickos_protocol::{ROOT, ROUTERS};
 use core::cell::{Cell, RefCell};
 use core::convert::Infallible;
@@ -97,8 +98,11 @@ impl<S: Store> Control<S> {
 
     async fn announce(&self) -> Result<(), Error> {
         let version = format!("clickos {} protocol 1", env!("CARGO_PKG_VERSION"));
-        self.link.write(ROOT, b"").await?;
-        self.link.write(&node::version(), version.as_bytes()).await
+        let values = [
+            (ROOT.to_string(), &b""[..]),
+            (node::version(), version.as_bytes()),
+        ];
+        self.link.write_all(&values).await
     }
 
     /// Tells the store of a new domain what the guest is and what runs.

@@ -12,6 +12,7 @@ extern crate alloc;
 extern crate std;
 
 mod control;
+pub mod files;
 mod guest;
 mod limits;
 mod looper;

@@ -14,6 +14,7 @@ pub fn limits(heap_bytes: u64) -> Limits {
         packet_buffers: per(4 * PACKET_BYTES, usual.packet_buffers),
         // The text as it arrived, what it expands to, and the elements' share, twice in a swap.
         config_bytes: per(16, usual.config_bytes),
+        file_bytes: per(8, usual.file_bytes),
         handler_bytes: per(64, usual.handler_bytes),
         elements: per(16 << 10, usual.elements),
         connections: per(4 << 10, usual.connections),

@@ -14,6 +14,8 @@ use xenstore::Store;
 const OPEN_MAX: usize = 16;
 /// Requests that wait; more are not seen until the toolstack touches them again.
 const WAITING_MAX: usize = 1024;
+/// Pieces of an answer that are written at once.
+const AT_ONCE: usize = 32;
 /// What a request may have beside the handlers' values.
 const OVERHEAD_MAX: usize = 64 << 10;
 
@@ -145,8 +147,12 @@ impl<S: Store> Control<S> {
 
     async fn write_answer(&self, rid: u8, seq: u32, pieces: &[Vec<u8>]) -> Result<(), Error> {
         let root = node::response(rid, seq);
-        for (number, piece) in pieces.iter().enumerate() {
-            if let Err(error) = self.link.write(&format!("{root}/{number}"), piece).await {
+        let numbered = pieces.iter().enumerate();
+        let values: Vec<_> = numbered
+            .map(|(number, piece)| (format!("{root}/{number}"), piece.as_slice()))
+            .collect();
+        for some in values.chunks(AT_ONCE) {
+            if let Err(error) = self.link.write_all(some).await {
                 self.link.remove(&root).await?;
                 return Err(error);
             }

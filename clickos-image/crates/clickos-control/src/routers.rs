@@ -5,13 +5,37 @@ use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use click_core::{ConfigError, Device, Environment, HandlerError, Progress, Registry, Router};
+use click_core::{Device, Environment, HandlerError, Progress, Registry, Router};
+use click_lang::archive::Archive;
 use clickos_protocol::Command;
 use core::cell::RefCell;
 
+use crate::files::{Quota, RamFiles};
+use crate::report;
+
+/// Handlers of a router's files.
+const FILES: &str = "files";
+const FILE: &str = "file";
+/// Handler of the guest's devices.
+const VIFS: &str = "vifs";
+
 struct Slot {
     router: Router,
+    files: Rc<RamFiles>,
     halted: bool,
+}
+
+impl Slot {
+    fn read(&mut self, name: &str, param: &str, now_ns: u64) -> Result<Vec<u8>, HandlerError> {
+        match name {
+            FILES => Ok(self.files.list().into_bytes()),
+            FILE => self.files.piece(param).map_err(|message| {
+                let name = FILE.to_string();
+                HandlerError::Rejected { name, message }
+            }),
+            _ => self.router.read_handler(name, param, now_ns),
+        }
+    }
 }
 
 /// All routers, the halted ones too.
@@ -19,14 +43,17 @@ pub(crate) struct Routers {
     registry: Registry,
     environment: Environment,
     slots: BTreeMap<u8, Slot>,
+    quota: Rc<Quota>,
 }
 
 impl Routers {
     pub(crate) fn new(registry: Registry, environment: Environment) -> Self {
+        let quota = Quota::new(environment.limits.file_bytes);
         Self {
             registry,
             environment,
             slots: BTreeMap::new(),
+            quota,
         }
     }
 
@@ -53,26 +80,52 @@ impl Routers {
         self.slots.contains_key(&rid)
     }
 
-    /// Starts a router, or swaps the one that runs; on an error nothing changes.
+    /// Starts a router with the files of its archive, or swaps the one that runs; on an error
+    /// nothing changes.
     pub(crate) fn install(
         &mut self,
         rid: u8,
         name: &str,
         text: &str,
+        archive: Option<&Archive<'_>>,
         now_ns: u64,
-    ) -> Result<(), Vec<ConfigError>> {
-        if let Some(slot) = self.slots.get_mut(&rid) {
-            return slot.router.hotswap(name, text, &self.registry, now_ns);
+    ) -> Result<(), String> {
+        let files = match self.slots.get(&rid) {
+            Some(slot) => Rc::clone(&slot.files),
+            None => Rc::new(RamFiles::new(Rc::clone(&self.quota))),
+        };
+        let before = files.keep();
+        let filled = files.fill(archive.into_iter().flat_map(Archive::files));
+        let started = filled
+            .map_err(|error| format!("{name}: archive: {error}"))
+            .and_then(|()| self.start(rid, name, text, &files, now_ns));
+        if started.is_err() {
+            files.restore(before);
         }
-        let environment = self.environment.clone();
-        let router = Router::build(name, text, &self.registry, environment, now_ns)?;
-        self.slots.insert(
-            rid,
-            Slot {
-                router,
-                halted: false,
-            },
-        );
+        started
+    }
+
+    fn start(
+        &mut self,
+        rid: u8,
+        name: &str,
+        text: &str,
+        files: &Rc<RamFiles>,
+        now_ns: u64,
+    ) -> Result<(), String> {
+        if let Some(slot) = self.slots.get_mut(&rid) {
+            let swapped = slot.router.hotswap(name, text, &self.registry, now_ns);
+            return swapped.map_err(|errors| report::lines(&errors));
+        }
+        let mut environment = self.environment.clone();
+        environment.host = Some(Rc::<RamFiles>::clone(files));
+        let router = Router::build(name, text, &self.registry, environment, now_ns);
+        let slot = Slot {
+            router: router.map_err(|errors| report::lines(&errors))?,
+            files: Rc::clone(files),
+            halted: false,
+        };
+        self.slots.insert(rid, slot);
         Ok(())
     }
 
@@ -116,8 +169,9 @@ impl Routers {
             return (540, no_router(rid).into_bytes());
         };
         let result = match command {
+            Command::Read { name: VIFS, .. } => Ok(counters(&self.environment)),
             Command::Handlers => Ok(list(&slot.router)),
-            Command::Read { name, param } => slot.router.read_handler(name, param, now_ns),
+            Command::Read { name, param } => slot.read(name, param, now_ns),
             Command::Write(writes) => slot
                 .router
                 .write_handlers(writes, now_ns)
@@ -173,7 +227,19 @@ fn list(router: &Router) -> Vec<u8> {
         };
         format!("{} {mode}\n", handler.name)
     });
-    lines.collect::<String>().into_bytes()
+    let own = [FILE, FILES, VIFS].map(|name| format!("{name} r\n"));
+    lines.chain(own).collect::<String>().into_bytes()
+}
+
+/// A line for each counter of each device: vif, name, value.
+fn counters(environment: &Environment) -> Vec<u8> {
+    let of = |(vif, device): (&u32, &Rc<RefCell<dyn Device>>)| {
+        let lines = device.borrow().counters().into_iter();
+        let lines = lines.map(|(name, value)| format!("{vif} {name} {value}\n"));
+        lines.collect::<String>()
+    };
+    let texts = environment.devices.iter().map(of);
+    texts.collect::<String>().into_bytes()
 }
 
 fn both(a: Progress, b: Progress) -> Progress {

@@ -6,6 +6,7 @@ use crate::report;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use click_lang::archive::Archive;
 use xenstore::Error;
 use xenstore::Store;
 
@@ -13,6 +14,9 @@ use xenstore::Store;
 const TRIES: u32 = 8;
 const NAME_MAX: usize = 255;
 const DEFAULT_NAME: &str = "config";
+const GENERATION: &str = "generation";
+/// Pieces of a configuration that are read at once.
+const AT_ONCE: usize = 32;
 
 /// What was done about a router's wishes so far.
 #[derive(Default)]
@@ -30,6 +34,17 @@ struct Wish {
     text: Text,
 }
 
+/// The nodes of a wish, as they were read one after the other.
+struct Nodes {
+    generation: Option<Vec<u8>>,
+    status: Option<Vec<u8>>,
+    name: Option<Vec<u8>>,
+    first: Option<Vec<u8>>,
+    generation_after: Option<Vec<u8>>,
+    seed: Option<Vec<u8>>,
+    pieces: usize,
+}
+
 enum Text {
     /// No pieces: the toolstack has taken them away, or there never were any.
     None,
@@ -41,26 +56,16 @@ impl<S: Store> Control<S> {
     /// Looks at the wish for a router. `by_hand`: its `status` was written, which is what a person
     /// does; without that only a new generation counts.
     pub(crate) async fn wish(&mut self, rid: u8, by_hand: bool) -> Result<(), Error> {
-        for _ in 0..TRIES {
-            let generation = self.generation(rid).await?;
-            if !by_hand && !self.is_new(rid, generation) {
-                return Ok(());
-            }
-            let wish = self.read_wish(rid, generation).await?;
-            // Reading takes several requests: a wish that changed meanwhile is read again.
-            if self.generation(rid).await? == generation {
-                self.take_seed().await?;
-                return self.fulfil(rid, wish).await;
-            }
+        if !by_hand && !self.is_new(rid, self.generation(rid).await?) {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// The toolstack may give random bits with a wish: they are new to a guest that was booted long
-    /// before, and a processor may have none.
-    async fn take_seed(&self) -> Result<(), Error> {
-        if let Some(given) = self.link.read(&node::seed()).await? {
-            self.routers.borrow_mut().mix_seed(&given);
+        for _ in 0..TRIES {
+            if let Some(wish) = self.read_wish(rid).await? {
+                return match by_hand || self.is_new(rid, wish.generation) {
+                    true => self.fulfil(rid, wish).await,
+                    false => Ok(()),
+                };
+            }
         }
         Ok(())
     }
@@ -74,45 +79,87 @@ impl<S: Store> Control<S> {
     }
 
     async fn generation(&self, rid: u8) -> Result<Option<u64>, Error> {
-        let value = self.link.read(&node::of_router(rid, "generation")).await?;
-        Ok(value.and_then(|v| core::str::from_utf8(&v).ok()?.parse().ok()))
+        let value = self.link.read(&node::of_router(rid, GENERATION)).await?;
+        Ok(value.and_then(decimal))
     }
 
-    async fn read_wish(&self, rid: u8, generation: Option<u64>) -> Result<Wish, Error> {
-        let status = self.link.read(&node::of_router(rid, "status")).await?;
-        let name = self.link.read(&node::of_router(rid, "config_name")).await?;
-        let name = name
-            .and_then(good_name)
-            .unwrap_or_else(|| DEFAULT_NAME.to_string());
-        let text = self.read_text(rid, &name).await?;
-        Ok(Wish {
+    /// Reads a wish; none if it changed meanwhile.
+    ///
+    /// The toolstack may give random bits with it: they are new to a guest that was booted long
+    /// before, and a processor may have none.
+    async fn read_wish(&self, rid: u8) -> Result<Option<Wish>, Error> {
+        let nodes = self.look_at_wish(rid).await?;
+        let name = nodes.name.and_then(good_name);
+        let name = name.unwrap_or_else(|| DEFAULT_NAME.to_string());
+        let text = self
+            .read_text(rid, &name, nodes.first, nodes.pieces)
+            .await?;
+        let generation = nodes.generation.and_then(decimal);
+        let now = match nodes.pieces {
+            0 | 1 => nodes.generation_after.and_then(decimal),
+            _ => self.generation(rid).await?,
+        };
+        if now != generation {
+            return Ok(None);
+        }
+        if let Some(given) = nodes.seed {
+            self.routers.borrow_mut().mix_seed(&given);
+        }
+        Ok(Some(Wish {
             generation,
-            status,
+            status: nodes.status,
             name,
             text,
+        }))
+    }
+
+    /// Reads a wish's nodes, of the pieces the first, which mostly is the only one: all at once.
+    async fn look_at_wish(&self, rid: u8) -> Result<Nodes, Error> {
+        let keys = [GENERATION, "status", "config_name", "config/0", GENERATION];
+        let mut paths = Vec::from(keys.map(|key| node::of_router(rid, key)));
+        paths.push(node::seed());
+        let folder = node::of_router(rid, "config");
+        let (values, names) = self.link.read_and_list(&paths, &folder).await?;
+        let mut values = values.into_iter();
+        let mut next = || values.next().flatten();
+        Ok(Nodes {
+            generation: next(),
+            status: next(),
+            name: next(),
+            first: next(),
+            generation_after: next(),
+            seed: next(),
+            pieces: names.iter().filter_map(|n| node::number(n)).count(),
         })
     }
 
-    async fn read_text(&self, rid: u8, name: &str) -> Result<Text, Error> {
-        let root = node::of_router(rid, "config");
-        let limit = self.routers.borrow().environment().limits.config_bytes;
-        let names = self.link.list(&root).await?;
-        let count = names.iter().filter_map(|name| node::number(name)).count();
-        let mut text = Vec::new();
-        for piece in 0..count {
-            let Some(value) = self.link.read(&format!("{root}/{piece}")).await? else {
-                return Ok(Text::Bad(format!("{name}: config/{piece} is missing")));
-            };
-            text.extend_from_slice(&value);
-            if text.len() > limit {
-                let error = "configuration is longer than the limit of";
-                return Ok(Text::Bad(format!("{name}: {error} {limit} bytes")));
-            }
+    /// The configuration of so many pieces, of which the first was read.
+    async fn read_text(
+        &self,
+        rid: u8,
+        name: &str,
+        first: Option<Vec<u8>>,
+        pieces: usize,
+    ) -> Result<Text, Error> {
+        if pieces == 0 {
+            return Ok(Text::None);
         }
-        Ok(if count == 0 {
-            Text::None
-        } else {
-            Text::Whole(text)
+        let limit = self.routers.borrow().environment().limits.config_bytes;
+        let mut config = Config::new(name, limit);
+        let mut added = config.add(first);
+        for start in (1..pieces).step_by(AT_ONCE) {
+            if added.is_err() {
+                break;
+            }
+            let numbers = start..pieces.min(start + AT_ONCE);
+            let path = |n| node::of_router(rid, &format!("config/{n}"));
+            let paths: Vec<String> = numbers.map(path).collect();
+            let mut values = self.link.read_all(&paths).await?.into_iter();
+            added = values.try_for_each(|value| config.add(value));
+        }
+        Ok(match added {
+            Ok(()) => Text::Whole(config.text),
+            Err(error) => Text::Bad(error),
         })
     }
 
@@ -158,9 +205,17 @@ impl<S: Store> Control<S> {
         if !new && handled.text == Some(hash) {
             return Ok(());
         }
-        let text = core::str::from_utf8(text).map_err(|e| not_utf8(name, text, e.valid_up_to()))?;
-        let result = self.routers.borrow_mut().install(rid, name, text, now_ns);
-        result.map_err(|errors| report::lines(&errors))?;
+        let archive = Archive::of(text).map_err(|error| format!("{name}: {error}"))?;
+        let config = match &archive {
+            Some(archive) => archive
+                .config()
+                .map_err(|error| format!("{name}: {error}"))?,
+            None => text,
+        };
+        let config =
+            core::str::from_utf8(config).map_err(|e| not_utf8(name, config, e.valid_up_to()))?;
+        let mut routers = self.routers.borrow_mut();
+        routers.install(rid, name, config, archive.as_ref(), now_ns)?;
         handled.text = Some(hash);
         Ok(())
     }
@@ -175,21 +230,15 @@ impl<S: Store> Control<S> {
             Ok(word) => (*word, ""),
             Err(error) => ("Error", error.as_str()),
         };
-        self.tell(rid, error).await?;
-        self.tell_memory().await?;
+        let error = report::clip(error, report::REPORT_MAX);
         let state = format!("{word} {generation}");
-        self.link
-            .write(&node::of_router(rid, "state"), state.as_bytes())
-            .await
-    }
-
-    /// Writes what the guest's memory has left, for whoever waits for the answer.
-    async fn tell_memory(&self) -> Result<(), Error> {
-        let Some(free_bytes) = self.free_bytes else {
-            return Ok(());
-        };
-        let free_kib = (free_bytes() >> 10).to_string();
-        self.link.write(&node::memory(), free_kib.as_bytes()).await
+        let free = self
+            .free_bytes
+            .map(|free_bytes| (free_bytes() >> 10).to_string());
+        let mut values = Vec::from([(node::of_router(rid, "error"), error.as_bytes())]);
+        values.extend(free.iter().map(|kib| (node::memory(), kib.as_bytes())));
+        values.push((node::of_router(rid, "state"), state.as_bytes()));
+        self.link.write_all(&values).await
     }
 
     /// Writes a router's `error` node.
@@ -199,6 +248,41 @@ impl<S: Store> Control<S> {
             .write(&node::of_router(rid, "error"), error.as_bytes())
             .await
     }
+}
+
+/// Pieces of a configuration, joined.
+struct Config<'a> {
+    name: &'a str,
+    limit: usize,
+    pieces: usize,
+    text: Vec<u8>,
+}
+
+impl<'a> Config<'a> {
+    fn new(name: &'a str, limit: usize) -> Self {
+        Self {
+            name,
+            limit,
+            pieces: 0,
+            text: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, piece: Option<Vec<u8>>) -> Result<(), String> {
+        let (name, number, limit) = (self.name, self.pieces, self.limit);
+        let piece = piece.ok_or_else(|| format!("{name}: config/{number} is missing"))?;
+        self.pieces += 1;
+        self.text.extend_from_slice(&piece);
+        if self.text.len() > limit {
+            let error = "configuration is longer than the limit of";
+            return Err(format!("{name}: {error} {limit} bytes"));
+        }
+        Ok(())
+    }
+}
+
+fn decimal(value: Vec<u8>) -> Option<u64> {
+    core::str::from_utf8(&value).ok()?.parse().ok()
 }
 
 fn good_name(value: Vec<u8>) -> Option<String> {

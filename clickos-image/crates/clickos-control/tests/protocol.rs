@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test.
 
 mod bed;
+mod files;
 
 use bed::{Bed, DOMID};
 use clickos_control::simulator::Quota;

@@ -2,6 +2,7 @@
 //! The guest's network devices as the engine's.
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
+use alloc::vec::Vec;
 use click_core::{Batch, Device, PacketPool};
 use core::cell::RefCell;
 use ring::{BUFFER_SIZE, PushError};
@@ -62,5 +63,9 @@ impl Device for VifDevice {
 
     fn mtu(&self) -> u16 {
         self.0.borrow().mtu()
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.0.borrow().counters().list().into()
     }
 }

@@ -95,8 +95,9 @@ struct TestHost(
 );
 
 impl Host for TestHost {
-    fn print(&self, text: &str) {
+    fn print(&self, text: &str) -> bool {
         self.0.borrow_mut().extend(text.lines().map(String::from));
+        true
     }
 
     fn listen(&self, socket: &ControlSocket) -> Result<String, String> {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the guest sees of a network device, whichever its class is.
+use crate::metered::Costs;
 use crate::platform::EvtchnPort;
 use alloc::vec::Vec;
 use ring::PushError;
@@ -31,12 +32,22 @@ pub trait NetDevice {
     fn counters(&self) -> Counters;
 }
 
-/// What a device did not pass on.
+/// What a device has passed on, and what not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
+    /// Frames received, and their bytes.
+    pub rx_packets: u64,
+    pub rx_bytes: u64,
+    /// Frames put into the ring, and their bytes.
+    pub tx_packets: u64,
+    pub tx_bytes: u64,
+    /// How often a frame found the ring full, or the link down.
+    pub tx_full: u64,
+    /// Frames that no ring takes: too short or too long.
+    pub tx_bad_length: u64,
     /// Frames the backend could not deliver to us.
     pub rx_errors: u64,
-    /// Received frames or descriptors that make no sense.
+    /// Frames or descriptors of the backend that make no sense.
     pub malformed: u64,
     /// Received frames longer than a buffer.
     pub too_long: u64,
@@ -44,4 +55,46 @@ pub struct Counters {
     pub tx_errors: u64,
     /// How often the backend broke the protocol, which closes the device.
     pub faults: u64,
+    /// Events and grants.
+    pub costs: Costs,
+}
+
+impl Counters {
+    pub(crate) fn received(&mut self, length: usize) {
+        self.rx_packets += 1;
+        self.rx_bytes += length as u64;
+    }
+
+    pub(crate) fn sent(&mut self, length: usize, result: &Result<(), PushError>) {
+        match result {
+            Ok(()) => {
+                self.tx_packets += 1;
+                self.tx_bytes += length as u64;
+            }
+            Err(PushError::Full) => self.tx_full += 1,
+            Err(PushError::BadLength(_)) => self.tx_bad_length += 1,
+            Err(PushError::BadBuffer) => {} // The ring counts it as malformed.
+        }
+    }
+
+    /// All of them by name.
+    pub fn list(&self) -> [(&'static str, u64); 15] {
+        [
+            ("rx_packets", self.rx_packets),
+            ("rx_bytes", self.rx_bytes),
+            ("rx_errors", self.rx_errors),
+            ("rx_too_long", self.too_long),
+            ("tx_packets", self.tx_packets),
+            ("tx_bytes", self.tx_bytes),
+            ("tx_errors", self.tx_errors),
+            ("tx_full", self.tx_full),
+            ("tx_bad_length", self.tx_bad_length),
+            ("malformed", self.malformed),
+            ("faults", self.faults),
+            ("events_sent", self.costs.events_sent),
+            ("events_taken", self.costs.events_taken),
+            ("grants_made", self.costs.grants_made),
+            ("grants_ended", self.costs.grants_ended),
+        ]
+    }
 }

@@ -11,6 +11,7 @@ extern crate alloc;
 mod checksum;
 mod device;
 mod frontend;
+mod metered;
 pub mod netif;
 mod options;
 mod platform;
@@ -20,6 +21,7 @@ mod vale;
 mod vifs;
 
 pub use device::{Counters, NetDevice};
+pub use metered::Costs;
 pub use options::Options;
 pub use platform::{Access, DomId, EvtchnPort, GrantRef, Platform};
 pub use vifs::{Vif, Vifs};

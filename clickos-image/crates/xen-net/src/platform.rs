@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the devices need of the guest's operating system.
+use crate::metered::Costs;
 use core::fmt;
 
 /// A domain.
@@ -60,6 +61,11 @@ pub trait Platform {
 
     /// Writes a line to the console; called at most once per device and cause.
     fn say(&self, line: &str);
+
+    /// What all this has cost so far, where somebody counts.
+    fn costs(&self) -> Costs {
+        Costs::default()
+    }
 }
 
 impl fmt::Display for GrantRef {

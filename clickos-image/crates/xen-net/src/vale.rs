@@ -23,7 +23,7 @@ pub struct ValePort<P: Platform> {
     link: Option<Link<P>>,
     up: bool,
     old: Vec<Shared<P>>,
-    malformed: u64,
+    counters: Counters,
 }
 
 struct Link<P: Platform> {
@@ -41,7 +41,7 @@ impl<P: Platform> ValePort<P> {
             link: None,
             up: false,
             old: Vec::new(),
-            malformed: 0,
+            counters: Counters::default(),
         }
     }
 
@@ -50,7 +50,7 @@ impl<P: Platform> ValePort<P> {
     }
 
     fn take_link(&mut self) -> Option<Link<P>> {
-        self.malformed += self.malformed_now();
+        self.counters.malformed += self.malformed_now();
         self.up = false;
         self.link.take()
     }
@@ -169,12 +169,16 @@ impl<P: Platform> NetDevice for ValePort<P> {
     }
 
     fn pop(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        self.link.as_mut()?.port.pop(buffer)
+        let length = self.link.as_mut()?.port.pop(buffer)?;
+        self.counters.received(length);
+        Some(length)
     }
 
     fn push(&mut self, frame: &[u8]) -> Result<(), PushError> {
         let link = self.link.as_mut().filter(|_| self.up);
-        link.map_or(Err(PushError::Full), |link| link.port.push(frame))
+        let result = link.map_or(Err(PushError::Full), |link| link.port.push(frame));
+        self.counters.sent(frame.len(), &result);
+        result
     }
 
     fn publish(&mut self) {
@@ -205,8 +209,9 @@ impl<P: Platform> NetDevice for ValePort<P> {
 
     fn counters(&self) -> Counters {
         Counters {
-            malformed: self.malformed + self.malformed_now(),
-            ..Counters::default()
+            malformed: self.counters.malformed + self.malformed_now(),
+            costs: self.platform.costs(),
+            ..self.counters
         }
     }
 }

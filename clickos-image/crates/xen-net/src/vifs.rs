@@ -2,6 +2,7 @@
 //! All network devices of a guest.
 use crate::device::NetDevice;
 use crate::frontend::{Frontend, Handshake, Signals};
+use crate::metered::Metered;
 use crate::netif::Netfront;
 use crate::options::Options;
 use crate::platform::{EvtchnPort, Platform};
@@ -92,7 +93,7 @@ impl<P: Platform + 'static, S: Store + 'static> Vifs<P, S> {
     }
 
     fn start(&self, found: &Found, now_ns: u64) -> Vif {
-        let (platform, identity) = (Rc::clone(&self.platform), found.identity);
+        let (platform, identity) = (Metered::new(&self.platform), found.identity);
         match found.class {
             Class::Vif => {
                 let device = Netfront::new(platform, identity, self.options);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One connection to the store for several threads of a guest.
 //!
-//! Each user has one request at a time, as if the connection were its own; watch events go to the
-//! user whose token they bear. After a resume the toolstack has made a new connection, of which
-//! the store knows nothing: [`Mux::reconnect`] sets all watches again and repeats the request
-//! under way, so the users only see that everything they watch may have changed.
+//! Each user gets the answers to its own requests, in their order, as if the connection were its
+//! own; watch events go to the user whose token they bear. After a resume the toolstack has made a
+//! new connection, of which the store knows nothing: [`Mux::reconnect`] sets all watches again and
+//! repeats the requests under way, so the users only see that everything they watch may have
+//! changed.
 use crate::events::Events;
 use crate::{Error, Link, Request, Store, WatchEvent};
 use alloc::collections::VecDeque;
@@ -20,17 +21,14 @@ const EVENTS_MAX: usize = 1024;
 pub struct Mux<S> {
     store: S,
     users: Vec<User>,
-    /// Who waits for the answer under way.
-    turn: Option<Turn>,
-    /// Whose request went last; the next users come first.
-    last: usize,
-    /// Watches to be set again after a reconnect.
-    again: VecDeque<Request>,
+    /// Requests without an answer, in their order.
+    under_way: VecDeque<(Asker, Request)>,
     broken: Option<Error>,
 }
 
+/// Who waits for an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum Asker {
     User(usize),
     /// A watch that is set again; nobody waits for the answer.
     Own,
@@ -38,8 +36,9 @@ enum Turn {
 
 struct User {
     token: String,
-    request: Option<Request>,
-    reply: Option<Result<Vec<u8>, Error>>,
+    /// Requests without an answer.
+    waiting: usize,
+    replies: VecDeque<Result<Vec<u8>, Error>>,
     events: Events<EVENTS_MAX>,
     watches: Vec<Request>,
 }
@@ -50,9 +49,7 @@ impl<S: Store> Mux<S> {
         Rc::new(RefCell::new(Self {
             store,
             users: Vec::new(),
-            turn: None,
-            last: 0,
-            again: VecDeque::new(),
+            under_way: VecDeque::new(),
             broken: None,
         }))
     }
@@ -62,8 +59,8 @@ impl<S: Store> Mux<S> {
         let mut shared = mux.borrow_mut();
         shared.users.push(User {
             token: token.into(),
-            request: None,
-            reply: None,
+            waiting: 0,
+            replies: VecDeque::new(),
             events: Events::default(),
             watches: Vec::new(),
         });
@@ -81,15 +78,14 @@ impl<S: Store> Mux<S> {
     /// Whether an answer or an event waits for its user: then nobody should sleep. A user that
     /// waits for an answer takes no events, and users of a broken connection may be gone.
     pub fn has_news(&self) -> bool {
-        let listens = |user: &User| user.request.is_none() && !user.events.is_empty();
-        let has = |user: &User| user.reply.is_some() || listens(user);
+        let listens = |user: &User| user.waiting == 0 && !user.events.is_empty();
+        let has = |user: &User| !user.replies.is_empty() || listens(user);
         self.broken.is_none() && self.users.iter().any(has)
     }
 
-    /// Whether no request is under way or waits for its turn: nothing is lost if the connection
-    /// is replaced now.
+    /// Whether no request is under way: nothing is lost if the connection is replaced now.
     pub fn is_quiet(&self) -> bool {
-        self.turn.is_none() && self.users.iter().all(|user| user.request.is_none())
+        self.under_way.is_empty()
     }
 
     /// The connection itself, for last words.
@@ -100,65 +96,47 @@ impl<S: Store> Mux<S> {
     /// Goes on with a new connection after a resume.
     pub fn reconnect(&mut self, store: S) {
         self.store = store;
-        self.turn = None;
         self.broken = None;
-        self.again = self
-            .users
-            .iter()
-            .flat_map(|u| &u.watches)
-            .cloned()
-            .collect();
+        let watches = self.users.iter().flat_map(|user| &user.watches).cloned();
+        let mut again: VecDeque<_> = watches.map(|watch| (Asker::Own, watch)).collect();
+        let lost = core::mem::take(&mut self.under_way).into_iter();
+        again.extend(lost.filter(|(asker, _)| *asker != Asker::Own));
+        for (asker, request) in again {
+            self.send(asker, request);
+        }
         self.pump();
+    }
+
+    fn send(&mut self, asker: Asker, request: Request) {
+        let sent = self.store.submit(&request);
+        self.under_way.push_back((asker, request));
+        if let Err(error) = sent {
+            self.fail(&error);
+        }
     }
 
     fn pump(&mut self) {
         self.store.pump();
-        while self.take_reply() && self.send_next() {}
+        while !self.under_way.is_empty() {
+            let Some(reply) = self.store.poll_reply() else {
+                break;
+            };
+            self.answered(reply);
+        }
         self.take_events();
     }
 
-    /// True if no answer is awaited any more.
-    fn take_reply(&mut self) -> bool {
-        let Some(turn) = self.turn else { return true };
-        let Some(reply) = self.store.poll_reply() else {
-            return false;
-        };
-        self.turn = None;
-        if let Turn::User(user) = turn {
-            self.users[user].answered(reply);
+    fn answered(&mut self, reply: Result<Vec<u8>, Error>) {
+        if let Some((Asker::User(user), request)) = self.under_way.pop_front() {
+            self.users[user].answered(request, reply);
         }
-        true
     }
 
-    /// True if something was sent.
-    fn send_next(&mut self) -> bool {
-        let own = self.again.pop_front().map(|request| (Turn::Own, request));
-        let Some((turn, request)) = own.or_else(|| self.next_user()) else {
-            return false;
-        };
-        match self.store.submit(&request) {
-            Ok(()) => self.turn = Some(turn),
-            Err(error) => self.fail(error),
+    fn fail(&mut self, error: &Error) {
+        while !self.under_way.is_empty() {
+            self.answered(Err(error.clone()));
         }
-        self.turn.is_some()
-    }
-
-    /// The next user in turn that has a request.
-    fn next_user(&mut self) -> Option<(Turn, Request)> {
-        let count = self.users.len();
-        let mut order = (1..=count).map(|step| (self.last + step) % count);
-        let user = order.find(|u| self.users[*u].request.is_some())?;
-        self.last = user;
-        let request = self.users[user].request.clone()?;
-        Some((Turn::User(user), request))
-    }
-
-    fn fail(&mut self, error: Error) {
-        for user in &mut self.users {
-            let waiting = user.request.take();
-            user.reply = waiting.map(|_| Err(error.clone())).or(user.reply.take());
-        }
-        self.broken = Some(error);
+        self.broken = Some(error.clone());
     }
 
     fn take_events(&mut self) {
@@ -180,13 +158,12 @@ impl<S: Store> Mux<S> {
 }
 
 impl User {
-    fn answered(&mut self, reply: Result<Vec<u8>, Error>) {
-        if let Some(request) = self.request.take() {
-            if request.is_watch() && reply.is_ok() && !self.watches.contains(&request) {
-                self.watches.push(request);
-            }
+    fn answered(&mut self, request: Request, reply: Result<Vec<u8>, Error>) {
+        self.waiting -= 1;
+        if request.is_watch() && reply.is_ok() && !self.watches.contains(&request) {
+            self.watches.push(request);
         }
-        self.reply = Some(reply);
+        self.replies.push_back(reply);
     }
 }
 
@@ -206,17 +183,13 @@ impl<S: Store> Store for Handle<S> {
         if let Some(error) = &mux.broken {
             return Err(error.clone());
         }
-        let user = &mut mux.users[self.user];
-        if user.request.is_some() || user.reply.is_some() {
-            return Err(Error::Protocol("a request is under way"));
-        }
-        user.request = Some(request.clone());
-        mux.pump();
+        mux.users[self.user].waiting += 1;
+        mux.send(Asker::User(self.user), request.clone());
         Ok(())
     }
 
     fn poll_reply(&mut self) -> Option<Result<Vec<u8>, Error>> {
-        self.mux.borrow_mut().users[self.user].reply.take()
+        self.mux.borrow_mut().users[self.user].replies.pop_front()
     }
 
     fn poll_event(&mut self) -> Result<Option<WatchEvent>, Error> {
@@ -240,7 +213,7 @@ mod tests {
     #[derive(Default)]
     struct Echo {
         sent: Rc<RefCell<Vec<String>>>,
-        reply: Option<Vec<u8>>,
+        replies: VecDeque<Vec<u8>>,
         answers: bool,
         events: VecDeque<Result<WatchEvent, Error>>,
     }
@@ -249,11 +222,12 @@ mod tests {
         fn pump(&mut self) {}
         fn submit(&mut self, request: &Request) -> Result<(), Error> {
             self.sent.borrow_mut().push(request.path().to_string());
-            self.reply = Some(request.path().into());
+            self.replies.push_back(request.path().into());
             Ok(())
         }
         fn poll_reply(&mut self) -> Option<Result<Vec<u8>, Error>> {
-            self.reply.take_if(|_| self.answers).map(Ok)
+            let ready = self.answers.then(|| self.replies.pop_front());
+            ready.flatten().map(Ok)
         }
         fn poll_event(&mut self) -> Result<Option<WatchEvent>, Error> {
             self.events.pop_front().transpose()
@@ -279,35 +253,21 @@ mod tests {
     }
 
     #[test]
-    fn users_take_turns_and_get_their_own_answers() {
+    fn users_get_their_own_answers_in_their_order() {
         let (store, sent) = echo(false);
         let mux = Mux::new(store);
-        let mut users: Vec<_> = ["a", "b", "c"].map(|t| Mux::handle(&mux, t)).into();
-        for (user, path) in users.iter_mut().zip(["x", "y", "z"]) {
-            user.submit(&read(path)).unwrap();
+        let mut users: Vec<_> = ["a", "b"].map(|t| Mux::handle(&mux, t)).into();
+        for (user, path) in [(0, "x"), (1, "y"), (0, "z")] {
+            users[user].submit(&read(path)).unwrap();
         }
-        assert!(users[0].submit(&read("again")).is_err());
-        assert_eq!(*sent.borrow(), ["x"]);
+        assert_eq!(*sent.borrow(), ["x", "y", "z"]);
         mux.borrow_mut().store_mut().answers = true;
-        users[2].pump();
-        let answers: Vec<_> = users.iter_mut().map(Store::poll_reply).collect();
-        assert_eq!(answers, ["x", "y", "z"].map(|p| Some(Ok(p.into()))));
+        users[1].pump();
+        let answer = |path: &str| Some(Ok(path.into()));
+        assert_eq!(users[0].poll_reply(), answer("x"));
+        assert_eq!(users[0].poll_reply(), answer("z"));
         assert_eq!(users[0].poll_reply(), None);
-    }
-
-    #[test]
-    fn one_busy_user_does_not_starve_another() {
-        let (store, sent) = echo(true);
-        let mux = Mux::new(store);
-        let (mut busy, mut other) = (Mux::handle(&mux, "a"), Mux::handle(&mux, "b"));
-        mux.borrow_mut().store_mut().answers = false;
-        busy.submit(&read("busy")).unwrap();
-        other.submit(&read("other")).unwrap();
-        mux.borrow_mut().store_mut().answers = true;
-        busy.pump();
-        busy.poll_reply().unwrap().unwrap();
-        busy.submit(&read("busy2")).unwrap();
-        assert_eq!(*sent.borrow(), ["busy", "other", "busy2"]);
+        assert_eq!(users[1].poll_reply(), answer("y"));
     }
 
     #[test]
@@ -332,6 +292,7 @@ mod tests {
         let mux = Mux::new(echo(true).0);
         let mut user = Mux::handle(&mux, "a");
         user.submit(&Request::watch("w", "a").unwrap()).unwrap();
+        user.pump();
         user.poll_reply().unwrap().unwrap();
         mux.borrow_mut().store_mut().answers = false;
         user.submit(&read("x")).unwrap();

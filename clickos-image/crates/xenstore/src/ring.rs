@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Non-blocking client over a domain's store ring (`xenstore_domain_interface`).
 //!
-//! One request is under way at a time; watch events come in between. Nothing here waits: the caller
+//! The store answers requests in their order; watch events come in between. Nothing here waits: the caller
 //! calls [`RingClient::pump`] when the store's event came, so packets go on while the store works.
 use crate::error::{Code, Error};
 use crate::events::Events;
@@ -60,8 +60,10 @@ pub struct RingClient<P, N> {
     out: VecDeque<u8>,
     decoder: Decoder,
     last_id: u32,
-    pending: Option<Pending>,
-    reply: Option<Result<Vec<u8>, Error>>,
+    /// Requests without an answer.
+    pending: VecDeque<Pending>,
+    /// Answers that nobody has taken.
+    replies: VecDeque<Result<Vec<u8>, Error>>,
     events: Events<EVENTS_MAX>,
     broken: Option<Error>,
 }
@@ -77,42 +79,39 @@ impl<P: Page, N: Notify> RingClient<P, N> {
             out: VecDeque::new(),
             decoder: Decoder::default(),
             last_id: 0,
-            pending: None,
-            reply: None,
+            pending: VecDeque::new(),
+            replies: VecDeque::new(),
             events: Events::default(),
             broken: None,
         }
     }
 
-    /// Sends a request; its answer comes by [`RingClient::poll_reply`].
+    /// Takes a request, which [`RingClient::pump`] sends; its answer comes by
+    /// [`RingClient::poll_reply`]. Others may be under way.
     ///
     /// # Errors
-    /// [`Error::Protocol`] if a request is under way, or what broke the connection.
+    /// What broke the connection.
     pub fn submit(&mut self, request: &Request) -> Result<(), Error> {
         if let Some(error) = &self.broken {
             return Err(error.clone());
         }
-        if self.pending.is_some() || self.reply.is_some() {
-            return Err(Error::Protocol("a request is under way"));
-        }
         self.last_id = self.last_id.wrapping_add(1);
         self.out.extend(request.encode(self.last_id));
-        self.pending = Some(Pending {
+        self.pending.push_back(Pending {
             req_id: self.last_id,
             kind: request.kind,
             path: request.path.clone(),
         });
-        self.pump();
         Ok(())
     }
 
-    /// The answer to the request under way, once it is there.
+    /// The answer to the first request whose answer was not taken, once it is there.
     pub fn poll_reply(&mut self) -> Option<Result<Vec<u8>, Error>> {
-        if let (Some(error), Some(_)) = (&self.broken, &self.pending) {
-            self.pending = None;
-            return Some(Err(error.clone()));
-        }
-        self.reply.take()
+        let reply = self.replies.pop_front();
+        reply.or_else(|| {
+            let error = self.broken.clone()?;
+            self.pending.pop_front().map(|_| Err(error))
+        })
     }
 
     /// The next watch event.
@@ -127,8 +126,8 @@ impl<P: Page, N: Notify> RingClient<P, N> {
         }
     }
 
-    /// Sends a last message when the answer to the one under way will never be looked at: for
-    /// a guest that is about to end. The answers are of no use afterwards.
+    /// Sends a last message when no answer will be looked at any more: for a guest that is about
+    /// to end.
     pub fn submit_last(&mut self, request: &Request) {
         self.out
             .extend(request.encode(self.last_id.wrapping_add(1)));
@@ -217,13 +216,14 @@ impl<P: Page, N: Notify> RingClient<P, N> {
         };
         let pending = self
             .pending
-            .take()
+            .pop_front()
             .ok_or(Error::Protocol("answer without a request"))?;
         if id != pending.req_id || (result.is_ok() && of != pending.kind as u32) {
             return Err(Error::Protocol("answer to another request"));
         }
         let path = pending.path;
-        self.reply = Some(result.map_err(|code: Code| Error::Store { code, path }));
+        let reply = result.map_err(|code: Code| Error::Store { code, path });
+        self.replies.push_back(reply);
         Ok(())
     }
 }

@@ -92,19 +92,44 @@ fn message(kind: u32, req_id: u32, payload: &[u8]) -> Vec<u8> {
     [&header.to_bytes()[..], payload].concat()
 }
 
+fn ask<P: Page, N: Notify>(client: &mut RingClient<P, N>, path: &str) {
+    client
+        .submit(&Request::read(Tx::NONE, path).unwrap())
+        .unwrap();
+    client.pump();
+}
+
 #[test]
 fn request_and_answer() {
     let (mut client, page, count) = client();
     let request = Request::read(Tx::NONE, "domid").unwrap();
     client.submit(&request).unwrap();
+    client.pump();
     assert_eq!(page.taken(), request.encode(1));
     assert_eq!(count.0.get(), 1);
     assert_eq!(client.poll_reply(), None);
-    assert!(client.submit(&request).is_err());
     page.put(&message(2, 1, b"5"));
     client.pump();
     assert_eq!(client.poll_reply(), Some(Ok(b"5".to_vec())));
-    client.submit(&request).unwrap();
+}
+
+#[test]
+fn several_requests_cost_one_event_and_are_answered_in_their_order() {
+    let (mut client, page, count) = client();
+    let requests = ["a", "b", "c"].map(|path| Request::read(Tx::NONE, path).unwrap());
+    requests.iter().for_each(|r| client.submit(r).unwrap());
+    client.pump();
+    assert_eq!(count.0.get(), 1);
+    let sent = (1..).zip(&requests).flat_map(|(id, r)| r.encode(id));
+    assert_eq!(page.taken(), sent.collect::<Vec<u8>>());
+    for (id, payload) in [(1, b"1"), (2, b"2"), (3, b"3")] {
+        page.put(&message(2, id, payload));
+    }
+    client.pump();
+    for payload in [b"1", b"2", b"3"] {
+        assert_eq!(client.poll_reply(), Some(Ok(payload.to_vec())));
+    }
+    assert_eq!(client.poll_reply(), None);
 }
 
 #[test]
@@ -116,6 +141,7 @@ fn message_longer_than_the_ring_goes_in_parts_and_indices_wrap() {
         let value = [7; 3000];
         let request = Request::write(Tx::NONE, "a", &value).unwrap();
         client.submit(&request).unwrap();
+        client.pump();
         let mut seen = Vec::new();
         for _ in 0..4 {
             seen.extend(page.taken());
@@ -132,9 +158,7 @@ fn message_longer_than_the_ring_goes_in_parts_and_indices_wrap() {
 #[test]
 fn a_full_response_ring_is_reported_back() {
     let (mut client, page, count) = client();
-    client
-        .submit(&Request::read(Tx::NONE, "a").unwrap())
-        .unwrap();
+    ask(&mut client, "a");
     let before = count.0.get();
     let reply = message(2, 1, &[1; 3000]);
     let mut rest = &reply[..];
@@ -149,9 +173,7 @@ fn a_full_response_ring_is_reported_back() {
 #[test]
 fn store_error_names_the_path() {
     let (mut client, page, _) = client();
-    client
-        .submit(&Request::read(Tx::NONE, "/x").unwrap())
-        .unwrap();
+    ask(&mut client, "/x");
     page.put(&message(16, 1, b"EACCES\0"));
     client.pump();
     let error = client.poll_reply().unwrap().unwrap_err();
@@ -189,9 +211,7 @@ fn a_lying_store_breaks_the_connection_only() {
     .to_bytes();
     for bytes in [&wrong_id[..], &wrong_kind, &too_long] {
         let (mut client, page, _) = client();
-        client
-            .submit(&Request::read(Tx::NONE, "a").unwrap())
-            .unwrap();
+        ask(&mut client, "a");
         page.put(bytes);
         client.pump();
         assert!(client.broken().is_some());
@@ -212,9 +232,7 @@ fn a_lying_store_breaks_the_connection_only() {
 #[test]
 fn last_words_go_out_while_a_request_is_under_way() {
     let (mut client, page, _) = client();
-    client
-        .submit(&Request::read(Tx::NONE, "a").unwrap())
-        .unwrap();
+    ask(&mut client, "a");
     let last = Request::write(Tx::NONE, "panic", b"why").unwrap();
     client.submit_last(&last);
     assert!(client.is_sent());
@@ -255,9 +273,7 @@ fn mapped_file() {
     file.set_len(4096).unwrap();
     let page = crate::page::MappedPage::map(&file).unwrap();
     let mut client = RingClient::new(page, Count::default());
-    client
-        .submit(&Request::read(Tx::NONE, "a").unwrap())
-        .unwrap();
+    ask(&mut client, "a");
     let mut all = [0; 4096];
     file.rewind().unwrap();
     file.read_exact(&mut all).unwrap();

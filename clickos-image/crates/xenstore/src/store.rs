@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The store as a guest's threads see it: one request at a time, waited for without blocking.
+//! The store as a guest's threads see it: requests are waited for without blocking.
 use crate::{Code, Error, Notify, Page, Request, RingClient, Tx, WatchEvent, names};
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -12,12 +12,12 @@ use core::task::Poll;
 pub trait Store {
     /// Moves data in both directions; called often.
     fn pump(&mut self);
-    /// Sends a request, at most one at a time.
+    /// Takes a request, which the next [`Store::pump`] sends; others may be under way.
     ///
     /// # Errors
     /// What broke the connection.
     fn submit(&mut self, request: &Request) -> Result<(), Error>;
-    /// The answer, once it is there.
+    /// The next answer, in the order of the requests, once it is there.
     fn poll_reply(&mut self) -> Option<Result<Vec<u8>, Error>>;
     /// The next watch event.
     ///
@@ -55,13 +55,28 @@ impl<S: Store> Link<S> {
         Self { store, token }
     }
 
-    async fn call(&self, request: Request) -> Result<Vec<u8>, Error> {
-        self.store.borrow_mut().submit(&request)?;
-        poll_fn(|_| match self.store.borrow_mut().poll_reply() {
-            Some(reply) => Poll::Ready(reply),
-            None => Poll::Pending,
+    /// Sends requests at once and waits for all their answers.
+    async fn call_all(&self, requests: Vec<Request>) -> Result<Vec<Result<Vec<u8>, Error>>, Error> {
+        for request in &requests {
+            self.store.borrow_mut().submit(request)?;
+        }
+        self.store.borrow_mut().pump();
+        let mut replies = Vec::new();
+        poll_fn(|_| {
+            let mut store = self.store.borrow_mut();
+            replies.extend(core::iter::from_fn(|| store.poll_reply()));
+            match replies.len() < requests.len() {
+                true => Poll::Pending,
+                false => Poll::Ready(()),
+            }
         })
-        .await
+        .await;
+        Ok(replies)
+    }
+
+    async fn call(&self, request: Request) -> Result<Vec<u8>, Error> {
+        let replies = self.call_all([request].into()).await?;
+        replies.into_iter().next().expect("one for each request")
     }
 
     /// The next watch event, `None` when some were lost.
@@ -87,10 +102,30 @@ impl<S: Store> Link<S> {
         none_if_missing(self.call(Request::read(Tx::NONE, path)?).await)
     }
 
+    /// Reads values, all at once.
+    pub async fn read_all(&self, paths: &[String]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let requests = paths.iter().map(|path| Request::read(Tx::NONE, path));
+        let replies = self.call_all(requests.collect::<Result<_, _>>()?).await?;
+        replies.into_iter().map(none_if_missing).collect()
+    }
+
+    /// Reads values and then the names of a node's children, all at once.
+    pub async fn read_and_list(
+        &self,
+        paths: &[String],
+        folder: &str,
+    ) -> Result<(Vec<Option<Vec<u8>>>, Vec<String>), Error> {
+        let requests = paths.iter().map(|path| Request::read(Tx::NONE, path));
+        let requests = requests.chain([Request::directory(Tx::NONE, folder)]);
+        let mut replies = self.call_all(requests.collect::<Result<_, _>>()?).await?;
+        let children = replies.pop().expect("one for each request");
+        let values: Result<_, _> = replies.into_iter().map(none_if_missing).collect();
+        Ok((values?, names_of(children)?))
+    }
+
     /// The children's names.
     pub async fn list(&self, path: &str) -> Result<Vec<String>, Error> {
-        let reply = self.call(Request::directory(Tx::NONE, path)?).await;
-        none_if_missing(reply)?.map_or_else(|| Ok(Vec::new()), |bytes| names(&bytes))
+        names_of(self.call(Request::directory(Tx::NONE, path)?).await)
     }
 
     /// Writes a value.
@@ -100,10 +135,24 @@ impl<S: Store> Link<S> {
             .map(drop)
     }
 
+    /// Writes values in their order, all at once; one that the store refuses keeps none of the
+    /// others from being written.
+    pub async fn write_all(&self, values: &[(String, &[u8])]) -> Result<(), Error> {
+        let request = |(path, value): &(String, &[u8])| Request::write(Tx::NONE, path, value);
+        let requests = values.iter().map(request).collect::<Result<_, _>>()?;
+        let replies = self.call_all(requests).await?;
+        replies.into_iter().try_for_each(|reply| reply.map(drop))
+    }
+
     /// Removes a node and all below it.
     pub async fn remove(&self, path: &str) -> Result<(), Error> {
         none_if_missing(self.call(Request::rm(Tx::NONE, path)?).await).map(drop)
     }
+}
+
+/// A node that is missing has no children.
+fn names_of(reply: Result<Vec<u8>, Error>) -> Result<Vec<String>, Error> {
+    none_if_missing(reply)?.map_or_else(|| Ok(Vec::new()), |bytes| names(&bytes))
 }
 
 /// A node that is missing or that the toolstack keeps from us is no value.

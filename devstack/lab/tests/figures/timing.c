@@ -41,15 +41,20 @@ static struct xs_handle *open_store(void)
     return store;
 }
 
-/* Waits for the next event; says nothing about what changed. */
-static void await_event(struct xs_handle *store)
+/* Waits for the next event; returns whether it is of this path. */
+static int await_event(struct xs_handle *store, const char *path)
 {
     struct pollfd ready = { .fd = xs_fileno(store), .events = POLLIN };
     unsigned int count;
+    char **event;
+    int is;
 
     if (poll(&ready, 1, TIMEOUT_MS) != 1)
         fail("no event within a minute");
-    free(xs_read_watch(store, &count));
+    event = xs_read_watch(store, &count);
+    is = event && !strcmp(event[XS_WATCH_PATH], path);
+    free(event);
+    return is;
 }
 
 static int starts(struct xs_handle *store, const char *path, const char *start)
@@ -64,8 +69,10 @@ static int starts(struct xs_handle *store, const char *path, const char *start)
 static void await_value(struct xs_handle *store, const char *path,
                         const char *start)
 {
-    while (!starts(store, path, start))
-        await_event(store);
+    do {
+        while (!await_event(store, path))
+            ;
+    } while (!starts(store, path, start));
 }
 
 static int boot(unsigned int domid, const char *path, const char *start)
@@ -76,7 +83,7 @@ static int boot(unsigned int domid, const char *path, const char *start)
 
     if (!xen || !xs_watch(store, path, "boot"))
         fail("no connection to Xen, or no watch");
-    await_event(store);
+    await_event(store, path);
     since = now_us();
     if (xc_domain_unpause(xen, domid))
         fail("the domain cannot be unpaused");
@@ -125,8 +132,8 @@ static void ask(struct xs_handle *store, const char *router, int seq,
         fail("a request was not taken");
     await_value(store, answered, ".200");
     *strrchr(asked, '/') = *strrchr(answered, '/') = '\0';
-    xs_rm(store, XBT_NULL, asked);
     xs_rm(store, XBT_NULL, answered);
+    xs_rm(store, XBT_NULL, asked);
 }
 
 static int handler(const char *router, int rounds, const char *request)

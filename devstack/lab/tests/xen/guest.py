@@ -10,6 +10,14 @@ from clickos_lab.xen import image
 _PIECE_BYTES = 3900
 _START_S = 60
 _ANSWER_S = 60
+#: Prints an answer, one piece a line, as hexadecimal digits.
+_PIECES = """\
+for n in $(seq 0 1000); do
+  until xenstore-exists {path}/$n; do sleep 0.05; done
+  piece=$(xenstore-read -R {path}/$n | od -An -v -tx1 | tr -d ' \\n')
+  echo $piece
+  case $piece in 2e*) break; esac
+done"""
 
 
 class Guest:
@@ -81,9 +89,11 @@ class Guest:
         return f'lab-wait {_ANSWER_S} {self.path(key)} {shlex.quote(pattern)}'
 
     def install(self, text, rid=0, name='test.click', status='Running'):
-        """Install a configuration; return (state, error)."""
+        """Install a configuration or an archive; return (state, error)."""
         generation = next(self._generations)
-        pieces = {f'{rid}/config/{n}': text[at:at + _PIECE_BYTES]
+        if isinstance(text, str):
+            text = text.encode()
+        pieces = {f'{rid}/config/{n}': _escaped(text[at:at + _PIECE_BYTES])
                   for n, at in enumerate(range(0, len(text), _PIECE_BYTES))}
         # In this order the guest looks at it once.
         wish = {**pieces, f'{rid}/config_name': name,
@@ -116,6 +126,28 @@ class Guest:
             raise AssertionError(f'{name}: {code} {data}')
         return data
 
+    def read_file(self, name, rid=0):
+        """Return the bytes of a file in its memory."""
+        whole = b''
+        while piece := self._read_piece(rid, len(whole), name):
+            whole += piece
+        return whole
+
+    def _read_piece(self, rid, offset, name):
+        seq = next(self._requests)
+        asked, answered = (self.path(f'{rid}/{word}/{seq}')
+                           for word in ('request', 'response'))
+        out = self._script(
+            f'xenstore-write {asked}/0 ".read file {offset} {name}"',
+            _PIECES.format(path=answered),
+            f'xenstore-rm {answered} {asked}')
+        pieces = map(bytes.fromhex, out.split())
+        answer = b''.join(piece[1:].removesuffix(b'\n') for piece in pieces)
+        code, _, data = answer.partition(b' ')
+        if code != b'200':
+            raise AssertionError(f'{name}: {answer}')
+        return data
+
     def console(self):
         """Return what its console has printed."""
         return self._dom0.check(f'cat /var/log/xen/guest-{self.name}.log')
@@ -128,3 +160,9 @@ class Guest:
         if result.status != 0:
             raise AssertionError(f'{self.name}: {result.err or result.out}')
         return result.out
+
+
+def _escaped(data):
+    """Return bytes as xenstore-write wants them."""
+    return ''.join(chr(b) if 32 <= b < 127 and b != ord('\\')
+                   else f'\\x{b:02x}' for b in data)

@@ -135,12 +135,8 @@ impl Script {
 
     fn print(&mut self, ctx: &mut Context<'_>, to: Option<&Target>, text: &str) {
         let result = match (ctx.host(), to) {
-            (Some(host), None) => {
-                host.print(text);
-                Ok(())
-            }
-            (None, None) => {
-                text.lines().for_each(|line| ctx.print(line));
+            (_, None) => {
+                ctx.print_out(text);
                 Ok(())
             }
             (Some(host), Some(to)) => {

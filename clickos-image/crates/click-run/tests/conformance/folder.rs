@@ -47,8 +47,9 @@ impl Place for Folder {
 }
 
 impl Host for Folder {
-    fn print(&self, text: &str) {
+    fn print(&self, text: &str) -> bool {
         print!("{text}");
+        true
     }
 
     fn listen(&self, socket: &ControlSocket) -> Result<String, String> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A domain's connection to the simulated store.
 use super::Simulator;
+use alloc::collections::VecDeque;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use xenstore::Store;
@@ -10,8 +11,8 @@ use xenstore::{Error, Header, Request, WatchEvent};
 pub struct Connection {
     store: Simulator,
     domid: u16,
-    reply: Option<Result<Vec<u8>, Error>>,
-    /// How many pumps an answer takes.
+    replies: VecDeque<Result<Vec<u8>, Error>>,
+    /// How many pumps an answer takes, beside the one that sends the request.
     pub delay: u32,
     due: u32,
 }
@@ -21,7 +22,7 @@ impl Connection {
         Self {
             store,
             domid,
-            reply: None,
+            replies: VecDeque::new(),
             delay: 0,
             due: 0,
         }
@@ -34,7 +35,6 @@ impl Store for Connection {
     }
 
     fn submit(&mut self, request: &Request) -> Result<(), Error> {
-        assert!(self.reply.is_none(), "a request is under way");
         let mut state = self.store.state.borrow_mut();
         if state.faults.broken {
             return Err(broken());
@@ -46,8 +46,8 @@ impl Store for Connection {
             code,
             path: request.path().to_string(),
         };
-        self.reply = Some(result.map_err(failed));
-        self.due = self.delay;
+        self.replies.push_back(result.map_err(failed));
+        self.due = self.delay + 1;
         Ok(())
     }
 
@@ -55,7 +55,7 @@ impl Store for Connection {
         if self.due > 0 {
             None
         } else {
-            self.reply.take()
+            self.replies.pop_front()
         }
     }
 

@@ -92,6 +92,16 @@ impl Bed {
 
     /// A bed whose store is prepared before the guest starts.
     pub fn with(prepare: impl FnOnce(&Simulator)) -> Self {
+        let entry = Entry {
+            class: &CELL,
+            group: "test",
+            docs: "",
+        };
+        Self::of(Registry::new(&[entry], &["ToDump"]), prepare)
+    }
+
+    /// A bed whose guest has these elements.
+    pub fn of(registry: Registry, prepare: impl FnOnce(&Simulator)) -> Self {
         let store = Simulator::new();
         let connection = Rc::new(RefCell::new(store.domain(DOMID)));
         prepare(&store);
@@ -101,12 +111,7 @@ impl Bed {
         environment.console = Rc::new(move |line: &str| lines.borrow_mut().push(line.to_string()));
         environment.limits.config_bytes = 100_000;
         environment.limits.handler_bytes = 100_000;
-        let entry = Entry {
-            class: &CELL,
-            group: "test",
-            docs: "",
-        };
-        let registry = Registry::new(&[entry], &["ToDump"]);
+        environment.limits.file_bytes = 10_000;
         let guest = Guest::new(
             Rc::clone(&connection),
             registry,
@@ -229,6 +234,12 @@ impl Bed {
 
     /// The answer to a request, if it is there as a whole.
     pub fn response(&self, rid: u8, seq: u32) -> Option<(u16, String)> {
+        let (code, data) = self.response_bytes(rid, seq)?;
+        Some((code, String::from_utf8(data).unwrap()))
+    }
+
+    /// The same when it is no text.
+    pub fn response_bytes(&self, rid: u8, seq: u32) -> Option<(u16, Vec<u8>)> {
         let mut joiner = Joiner::new(1 << 20);
         for piece in 0.. {
             let value = self
@@ -241,7 +252,7 @@ impl Bed {
             }
         }
         let answer = Answer::parse(joiner.data()).unwrap();
-        Some((answer.code, String::from_utf8(answer.data).unwrap()))
+        Some((answer.code, answer.data))
     }
 
     pub fn take_away(&mut self, rid: u8, seq: u32) {

@@ -6,10 +6,9 @@
 extern crate alloc;
 
 use alloc::format;
-use alloc::rc::Rc;
 use alloc::string::String;
-use click_conformance::{Case, Place, run};
-use clickos_guest::files::RamFiles;
+use click_conformance::{Case, run};
+use clickos_guest::files::RamPlace;
 use clickos_os::console::Console;
 use clickos_os::power::{Reason, end};
 
@@ -53,7 +52,7 @@ fn check(name: &str, text: &str) -> Option<Result<(), String>> {
 fn run_both(case: &Case) -> Result<(), String> {
     let registry = click_elements::registry().guest();
     [1, 32].into_iter().try_for_each(|batch| {
-        let place: Rc<dyn Place> = Rc::new(RamFiles::default());
-        run(case, &registry, batch, &place).map_err(|message| format!("batch {batch}: {message}"))
+        run(case, &registry, batch, &RamPlace::empty())
+            .map_err(|message| format!("batch {batch}: {message}"))
     })
 }

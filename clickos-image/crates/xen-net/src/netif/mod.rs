@@ -142,15 +142,19 @@ impl<P: Platform> NetDevice for Netfront<P> {
     }
 
     fn pop(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        self.with_link(|link, counters| link.pop(buffer, counters))?
+        let length = self.with_link(|link, counters| link.pop(buffer, counters))??;
+        self.counters.received(length);
+        Some(length)
     }
 
     fn push(&mut self, frame: &[u8]) -> Result<(), PushError> {
-        if !self.up {
-            return Err(PushError::Full);
-        }
-        self.with_link(|link, _| link.push(frame))
-            .unwrap_or(Err(PushError::Full))
+        let pushed = match self.up {
+            true => self.with_link(|link, _| link.push(frame)),
+            false => None,
+        };
+        let result = pushed.unwrap_or(Err(PushError::Full));
+        self.counters.sent(frame.len(), &result);
+        result
     }
 
     fn publish(&mut self) {
@@ -174,6 +178,7 @@ impl<P: Platform> NetDevice for Netfront<P> {
         let tx_errors = self.link.as_ref().map_or(0, Link::tx_errors);
         Counters {
             tx_errors: self.counters.tx_errors + tx_errors,
+            costs: self.platform.costs(),
             ..self.counters
         }
     }

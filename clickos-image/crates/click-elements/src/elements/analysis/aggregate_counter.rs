@@ -269,8 +269,8 @@ impl AggregateCounter {
         let (file, host) = (self.file(format), ctx.host());
         let written = match host {
             None => Err(format!("{path}: there are no files here")),
-            Some(host) if path == "-" && format != Format::Binary => {
-                host.print(&String::from_utf8_lossy(&file));
+            Some(_) if path == "-" && format != Format::Binary => {
+                ctx.print_out(&String::from_utf8_lossy(&file));
                 Ok(())
             }
             Some(host) => host.write_file(path, false, &file),
