@@ -178,6 +178,7 @@ impl Checker {
         })
     }
 
+    #[cold]
     fn check_any(&self, bytes: &[u8]) -> Result<Found, usize> {
         let header = Header::new_checked(bytes).map_err(|error| reason(bytes, error))?;
         if self.checksum && !header.checksum_is_right() {
@@ -229,7 +230,14 @@ impl InPlace for CheckIp {
 }
 
 impl Element for CheckIp {
-    in_place!();
+    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
+        batch.prefetch();
+        push_in_place(self, ctx, batch);
+    }
+
+    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
+        pull_in_place(self, ctx, max)
+    }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         self.drops.read(handler)

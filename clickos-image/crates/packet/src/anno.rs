@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The 48 annotation bytes of a packet; offsets are Click's (click/packet_anno.hh).
+use crate::packet::Packet;
 
 /// Destination IPv4 or IPv6 address.
 pub const DST_IP: usize = 0;
@@ -15,6 +16,8 @@ pub const AGGREGATE: usize = 20;
 pub const VLAN_TCI: usize = 20;
 /// Bytes that were cut off, four bytes.
 pub const EXTRA_LENGTH: usize = 28;
+/// Bytes of a destination IPv4 address.
+pub(crate) const DST_IP_SIZE: usize = 4;
 /// Bytes of annotations of a packet.
 pub const SIZE: usize = 48;
 
@@ -37,81 +40,125 @@ pub enum PacketType {
     Loopback,
 }
 
-/// Annotations of one packet.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Annotations {
-    bytes: [u8; SIZE],
-    /// For whom the packet came in.
-    pub packet_type: PacketType,
+/// A packet as its annotations. The first ones, `DST_IP_SIZE` bytes, travel with the pointer to it; the others lie in
+/// its buffer.
+#[repr(transparent)]
+pub struct Annotations(Packet);
+
+impl Packet {
+    /// Annotations, as Click's 48 bytes.
+    #[inline]
+    pub fn anno(&self) -> &Annotations {
+        // SAFETY: it is a packet and nothing else.
+        unsafe { &*core::ptr::from_ref(self).cast() }
+    }
+
+    /// Annotations, to change.
+    #[inline]
+    pub fn anno_mut(&mut self) -> &mut Annotations {
+        // SAFETY: it is a packet and nothing else.
+        unsafe { &mut *core::ptr::from_mut(self).cast() }
+    }
 }
 
 impl Annotations {
-    /// What a fresh packet has: zeros.
-    pub const NONE: Self = Self {
-        bytes: [0; SIZE],
-        packet_type: PacketType::Host,
-    };
+    #[inline]
+    fn get<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
+        if offset >= DST_IP_SIZE {
+            return self.0.annotations().get(offset..)?.first_chunk().copied();
+        }
+        self.bytes().get(offset..)?.first_chunk().copied()
+    }
 
     /// The byte at `offset`; 0 beyond the end.
     #[inline]
     pub fn u8(&self, offset: usize) -> u8 {
-        self.bytes.get(offset).copied().unwrap_or(0)
-    }
-
-    /// Sets the byte at `offset`; nothing beyond the end.
-    #[inline]
-    pub fn set_u8(&mut self, offset: usize, value: u8) {
-        if let Some(b) = self.bytes.get_mut(offset) {
-            *b = value;
-        }
+        self.get(offset).map_or(0, u8::from_le_bytes)
     }
 
     /// The 16 bits at `offset`, in the byte order of Click's hosts (little-endian); 0 beyond the end.
     #[inline]
     pub fn u16(&self, offset: usize) -> u16 {
-        let b = self.bytes.get(offset..).and_then(|b| b.first_chunk());
-        b.map_or(0, |b| u16::from_le_bytes(*b))
-    }
-
-    /// Sets the 16 bits at `offset`; nothing beyond the end.
-    #[inline]
-    pub fn set_u16(&mut self, offset: usize, value: u16) {
-        if let Some(b) = self.bytes.get_mut(offset..offset + 2) {
-            b.copy_from_slice(&value.to_le_bytes());
-        }
+        self.get(offset).map_or(0, u16::from_le_bytes)
     }
 
     /// The 32 bits at `offset`, little-endian; 0 beyond the end.
     #[inline]
     pub fn u32(&self, offset: usize) -> u32 {
-        let b = self.bytes.get(offset..).and_then(|b| b.first_chunk());
-        b.map_or(0, |b| u32::from_le_bytes(*b))
+        self.get(offset).map_or(0, u32::from_le_bytes)
+    }
+
+    /// The destination address annotation.
+    #[inline]
+    pub fn dst_ip(&self) -> [u8; DST_IP_SIZE] {
+        self.0.dst_ip
+    }
+
+    /// For whom the packet came in.
+    #[inline]
+    pub fn packet_type(&self) -> PacketType {
+        self.0.packet_type()
+    }
+
+    /// All bytes.
+    #[inline]
+    pub fn bytes(&self) -> [u8; SIZE] {
+        let mut bytes = *self.0.annotations();
+        bytes[..DST_IP_SIZE].copy_from_slice(&self.0.dst_ip);
+        bytes
+    }
+
+    #[inline]
+    fn set<const N: usize>(&mut self, offset: usize, value: [u8; N]) {
+        if offset > SIZE - N {
+            return;
+        }
+        if offset >= DST_IP_SIZE {
+            self.0.annotations_mut()[offset..offset + N].copy_from_slice(&value);
+            return;
+        }
+        let mut bytes = self.0.anno().bytes();
+        bytes[offset..offset + N].copy_from_slice(&value);
+        self.0.dst_ip.copy_from_slice(&bytes[..DST_IP_SIZE]);
+        if offset + N > DST_IP_SIZE {
+            *self.0.annotations_mut() = bytes;
+        }
+    }
+
+    /// Sets the byte at `offset`; nothing beyond the end.
+    #[inline]
+    pub fn set_u8(&mut self, offset: usize, value: u8) {
+        self.set(offset, value.to_le_bytes());
+    }
+
+    /// Sets the 16 bits at `offset`; nothing beyond the end.
+    #[inline]
+    pub fn set_u16(&mut self, offset: usize, value: u16) {
+        self.set(offset, value.to_le_bytes());
     }
 
     /// Sets the 32 bits at `offset`; nothing beyond the end.
     #[inline]
     pub fn set_u32(&mut self, offset: usize, value: u32) {
-        if let Some(b) = self.bytes.get_mut(offset..offset + 4) {
-            b.copy_from_slice(&value.to_le_bytes());
-        }
-    }
-
-    /// The destination address annotation.
-    #[inline]
-    pub fn dst_ip(&self) -> [u8; 4] {
-        [self.bytes[0], self.bytes[1], self.bytes[2], self.bytes[3]]
+        self.set(offset, value.to_le_bytes());
     }
 
     /// Sets the destination address annotation.
     #[inline]
-    pub fn set_dst_ip(&mut self, address: [u8; 4]) {
-        self.bytes[DST_IP..DST_IP + 4].copy_from_slice(&address);
+    pub fn set_dst_ip(&mut self, address: [u8; DST_IP_SIZE]) {
+        self.0.dst_ip = address;
     }
 
-    /// All bytes.
+    /// Takes over all of another packet.
+    pub fn copy_from(&mut self, from: &Self) {
+        self.0.dst_ip = from.0.dst_ip;
+        *self.0.annotations_mut() = *from.0.annotations();
+        self.0.set_packet_type(from.0.packet_type());
+    }
+
+    /// Sets for whom the packet came in.
     #[inline]
-    pub fn bytes(&self) -> &[u8; SIZE] {
-        &self.bytes
+    pub fn set_packet_type(&mut self, packet_type: PacketType) {
+        self.0.set_packet_type(packet_type);
     }
 }

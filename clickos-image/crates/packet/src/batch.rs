@@ -199,7 +199,7 @@ impl Batch {
     }
 
     #[inline]
-    fn packets_mut(&mut self) -> &mut [Packet] {
+    pub(crate) fn packets_mut(&mut self) -> &mut [Packet] {
         let (head, tail) = self.range();
         // SAFETY: these slots hold packets, and `&mut self` is the only way to them.
         unsafe { slice::from_raw_parts_mut(self.slot(head), tail - head) }
@@ -220,6 +220,12 @@ impl Batch {
     #[inline]
     pub fn iter_mut(&mut self) -> slice::IterMut<'_, Packet> {
         self.packets_mut().iter_mut()
+    }
+
+    /// Asks the processor to fetch the beginnings of all packets, for who is to read them first.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.iter().for_each(Packet::prefetch);
     }
 
     /// Moves the oldest `n` packets (at most all) of `other` to the end of this batch.

@@ -1,100 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The memory of one packet: a header of two cache lines, its bytes right behind.
-use alloc::alloc::{alloc_zeroed, dealloc};
+//! The memory of packets: blocks of buffers, in each a line of what is known of the packet, its bytes right behind.
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use crate::anno::Annotations;
+use crate::anno;
 use crate::home::Home;
 
-/// Two cache lines, which processors fetch as a pair.
-pub const ALIGN: usize = 128;
+/// Bytes of a cache line.
+pub const LINE: usize = 64;
+/// Bytes of a block; its address is a multiple of them, so that a buffer leads to its block without a look at itself.
+pub const BLOCK: usize = 32 << 10;
+/// No two buffers of a block begin within the same piece of so many bytes.
+const PIECE: usize = 512;
+const PIECES: usize = BLOCK / PIECE;
 
-/// Begins every buffer; `capacity` initialized bytes follow. Of what is known of the packet only that counts
-/// which the flags of its `Place` name.
-///
-/// The line that packets on their way through a router need is the second one: so it is an odd number of lines
-/// away from the data, as buffers are from each other an even one, and no store to it looks to the processor as if
-/// it were one to another packet's data 4 KiB further.
-#[repr(C, align(128))]
-pub struct Header {
-    pub rare: Rare,
-    pub annotations: Annotations,
-    /// The size it is kept with, or none.
-    pub class: u8,
-    /// From the network header to the transport header.
-    pub transport: u16,
-    /// Offset of the network header, counted from the first byte of the buffer.
-    pub network: u32,
+/// Begins every block.
+#[repr(C, align(64))]
+pub struct Block {
     pub home: NonNull<Home>,
+    /// The size its buffers are kept with, or none.
+    pub class: u8,
+    /// How many packets beside one have the buffer that begins in a piece. They lie close together: whoever copies
+    /// or drops stored packets touches no line of the packets themselves.
+    sharers: [u32; PIECES],
 }
 
-/// A cache line of what is rarely needed.
+/// Begins every buffer; `capacity` initialized bytes follow. Of annotations and link header only that counts which
+/// the flags of a packet's `Place` name.
 #[repr(C, align(64))]
-pub struct Rare {
-    pub timestamp_ns: u64,
+pub struct Header {
+    /// All but the destination address.
+    pub annotations: [u8; anno::SIZE],
+    pub packet_type: anno::PacketType,
+    /// Offset of the link header, counted from the first byte of the buffer.
     pub mac: u32,
     pub capacity: u32,
 }
 
 /// Bytes from the header to the packet's bytes.
 pub const BYTES_AT: usize = size_of::<Header>();
-const _: () = assert!(BYTES_AT == ALIGN);
-const _: () = assert!(core::mem::offset_of!(Header, annotations) == ALIGN / 2);
+const _: () = assert!(BYTES_AT == LINE);
 
-/// The memory of a buffer with room for `capacity` bytes.
-pub fn layout(capacity: usize) -> Layout {
-    Layout::from_size_align(BYTES_AT + capacity, ALIGN)
-        .expect("no buffer is longer than 2 * MAX_PACKET")
-        .pad_to_align()
+/// Bytes from the beginning of a block to its first buffer.
+pub const FIRST: usize = size_of::<Block>();
+
+/// Bytes of a buffer with room for `capacity`.
+pub const fn size(capacity: usize) -> usize {
+    (BYTES_AT + capacity).next_multiple_of(LINE)
+}
+
+/// The memory of `bytes`, which blocks begin in.
+pub fn layout(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes, BLOCK).expect("no buffer is longer than 2 * MAX_PACKET")
+}
+
+/// The block a buffer lies in.
+#[inline]
+pub fn block_of(buffer: NonNull<Header>) -> NonNull<Block> {
+    let at = buffer.as_ptr().map_addr(|addr| addr & !(BLOCK - 1));
+    // SAFETY: no block lies at address 0, so no buffer lies below `BLOCK`.
+    unsafe { NonNull::new_unchecked(at.cast()) }
+}
+
+/// The number of packets that have a buffer, beside one.
+#[inline]
+pub fn sharers(buffer: NonNull<Header>) -> *mut u32 {
+    let piece = buffer.addr().get() / PIECE % PIECES;
+    // SAFETY: the block is alive as long as its buffer; the place is within it.
+    unsafe { (&raw mut (*block_of(buffer).as_ptr()).sharers[piece]).cast() }
+}
+
+/// Makes the beginning of a block.
+///
+/// # Safety
+/// `FIRST` bytes at `at` are allocated, aligned for a block, and used by nobody else.
+pub unsafe fn begin_block(at: NonNull<u8>, class: u8, home: NonNull<Home>) {
+    let block = Block {
+        home,
+        class,
+        sharers: [0; PIECES],
+    };
+    // SAFETY: the caller gives this memory to the block.
+    unsafe { at.cast().write(block) };
 }
 
 /// Makes a header at `at`.
 ///
 /// # Safety
-/// `layout(capacity)` bytes at `at` are allocated, zeroed or initialized, and used by nobody else.
-pub unsafe fn place(
-    at: NonNull<u8>,
-    capacity: usize,
-    class: u8,
-    home: NonNull<Home>,
-) -> NonNull<Header> {
+/// `size(capacity)` bytes at `at` lie in a block behind its beginning, aligned to a line, zeroed or initialized, and
+/// used by nobody else.
+pub unsafe fn place(at: NonNull<u8>, capacity: usize) -> NonNull<Header> {
     let header = at.cast::<Header>();
-    let rare = Rare {
-        timestamp_ns: 0,
-        mac: 0,
-        capacity: u32::try_from(capacity).expect("no buffer is longer than 2 * MAX_PACKET"),
-    };
-    // SAFETY: the caller gives this memory to the header; layout() is aligned for it.
+    // SAFETY: the caller gives this memory to the header.
     unsafe {
         header.write(Header {
-            rare,
-            annotations: Annotations::NONE,
-            class,
-            transport: 0,
-            network: 0,
-            home,
+            annotations: [0; anno::SIZE],
+            packet_type: anno::PacketType::Host,
+            mac: 0,
+            capacity: u32::try_from(capacity).expect("no buffer is longer than 2 * MAX_PACKET"),
         });
     }
     header
-}
-
-/// Memory for a single buffer, all zeros; `None` when there is none.
-pub fn allocate(capacity: usize, class: u8, home: NonNull<Home>) -> Option<NonNull<Header>> {
-    // SAFETY: the layout is not empty.
-    let at = NonNull::new(unsafe { alloc_zeroed(layout(capacity)) })?;
-    // SAFETY: just allocated with this layout, and zeroed.
-    Some(unsafe { place(at, capacity, class, home) })
-}
-
-/// Gives back what `allocate` returned.
-///
-/// # Safety
-/// `header` came from `allocate` and is not used any more.
-pub unsafe fn release(header: NonNull<Header>) {
-    // SAFETY: the caller says that it is alive, and that `allocate` made it with this layout.
-    unsafe {
-        let capacity = header.as_ref().rare.capacity as usize;
-        dealloc(header.as_ptr().cast(), layout(capacity));
-    }
 }

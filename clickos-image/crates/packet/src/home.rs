@@ -1,36 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where buffers live: blocks of buffers of two sizes, last in, first out, so that the next packet is
 //! in the cache. It lives as long as its pool or a packet of it.
+//!
+//! Packets may share a buffer. For each of them but one, a free buffer of that size is held back: so a packet that is
+//! to be changed finds one of its own, and as many packets need as much memory as if they shared nothing.
 use alloc::alloc::{alloc_zeroed, dealloc};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use crate::buffer::{self, Header};
-use crate::packet::HEADROOM;
+use crate::buffer::{self, BLOCK, Block, FIRST, Header, LINE, block_of, sharers};
+use crate::packet::{HEADROOM, Packet};
 
-/// Bytes of the buffers that most packets fit.
-pub const SMALL: usize = HEADROOM + 384;
-/// Bytes of the buffers that are kept. With their headers odd multiples of 128: not all in the same cache sets.
-const SIZES: [usize; 2] = [SMALL, HEADROOM + 2048 + 128];
-/// A block has half as many buffers as there are, but not fewer than these,
-const BLOCK_BUFFERS: usize = 32;
-/// nor more bytes than these, a large page.
-const BLOCK_BYTES: usize = 2 << 20;
+/// Bytes of the buffers that are kept; most packets fit the first.
+const SIZES: [usize; 2] = [HEADROOM + 384, HEADROOM + 2048 + 128];
+/// Blocks begin their buffers at so many different lines, or packets would lie in the same sets of the cache.
+const COLORS: usize = 9;
+/// There are half as many new blocks as there are, but no more than fill a large page.
+const MOST_BLOCKS: usize = (2 << 20) / BLOCK;
+/// The class of buffers that are not kept, nor shared.
+const SINGLE: u8 = SIZES.len() as u8;
+
+/// Buffers of a block.
+const fn per_block(class: usize) -> usize {
+    (BLOCK - FIRST - (COLORS - 1) * LINE) / buffer::size(SIZES[class])
+}
+
+/// Buffers of one size.
+#[derive(Default)]
+struct Shelf {
+    free: Vec<NonNull<Header>>,
+    /// How many of those are held back for packets that share one.
+    held: usize,
+    blocks: usize,
+}
+
+impl Shelf {
+    /// How many buffers may be taken.
+    #[inline]
+    fn ready(&self) -> usize {
+        self.free.len() - self.held
+    }
+}
 
 /// Where dropped packets leave their buffers.
 pub struct Home {
-    free: [Vec<NonNull<Header>>; SIZES.len()],
-    made: [usize; SIZES.len()],
-    blocks: Vec<(NonNull<u8>, Layout)>,
+    shelves: [Shelf; SIZES.len()],
+    memory: Vec<(NonNull<u8>, Layout)>,
+    /// Packets, shared or not.
     in_use: usize,
     /// The pool exists.
     open: bool,
 }
 
-/// The class of buffers that are not kept.
-const SINGLE: u8 = SIZES.len() as u8;
+/// Where a buffer belongs.
+pub type Kind = (NonNull<Home>, u8);
+
+/// Where a buffer belongs.
+///
+/// # Safety
+/// It is alive.
+#[inline]
+pub unsafe fn kind(buffer: NonNull<Header>) -> Kind {
+    let block = block_of(buffer).as_ptr();
+    // SAFETY: its block is alive too, and these fields of it never change.
+    unsafe { ((*block).home, (*block).class) }
+}
 
 /// The class of the smallest size with room for `bytes`.
 #[inline]
@@ -44,9 +80,8 @@ impl Home {
     /// A home for a pool, to be closed with `close`.
     pub fn open() -> NonNull<Self> {
         let home = Self {
-            free: [Vec::new(), Vec::new()],
-            made: [0; SIZES.len()],
-            blocks: Vec::new(),
+            shelves: Default::default(),
+            memory: Vec::new(),
             in_use: 0,
             open: true,
         };
@@ -66,112 +101,131 @@ impl Home {
         // SAFETY: as the caller says; the reference ends with this function.
         let me = unsafe { &mut *home.as_ptr() };
         let class = class_for(bytes);
-        let free = me.free.get_mut(usize::from(class)).and_then(Vec::pop);
-        let buffer = match free {
-            Some(buffer) => buffer,
-            None => me.make(home, bytes, class)?,
-        };
+        if class == SINGLE {
+            let buffer = Self::make_single(home, bytes)?;
+            me.in_use += 1;
+            return Some(buffer);
+        }
+        if me.shelves[usize::from(class)].ready() == 0 {
+            me.make(home, class)?;
+        }
+        let buffer = me.shelves[usize::from(class)].free.pop()?;
         me.in_use += 1;
         Some(buffer)
     }
 
-    /// Takes at most `n` buffers with room for `bytes`, of those that are free now.
-    #[inline]
-    pub fn take_ready(
-        &mut self,
-        bytes: usize,
-        n: usize,
-    ) -> impl Iterator<Item = NonNull<Header>> + '_ {
-        let class = usize::from(class_for(bytes));
-        let n = self.free.get(class).map_or(0, |free| n.min(free.len()));
-        self.in_use += n;
-        let free = &mut self.free[class.min(SIZES.len() - 1)];
-        free.drain(free.len() - n..)
-    }
-
     #[cold]
-    fn make(&mut self, home: NonNull<Self>, bytes: usize, kind: u8) -> Option<NonNull<Header>> {
-        if kind == SINGLE {
-            return buffer::allocate(bytes, kind, home);
-        }
-        let class = usize::from(kind);
-        let one = buffer::layout(SIZES[class]).size();
-        let count = (self.made[class] / 2).clamp(BLOCK_BUFFERS, BLOCK_BYTES / one);
-        let layout = Layout::from_size_align(one * count, buffer::ALIGN).ok()?;
+    fn make_single(home: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
+        let layout = buffer::layout(FIRST + buffer::size(bytes));
         // SAFETY: the layout is not empty.
-        let block = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        self.blocks.push((block, layout));
-        self.made[class] += count;
-        self.free[class].reserve(self.made[class]);
+        let at = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        // SAFETY: just allocated with this layout, and zeroed.
+        unsafe {
+            buffer::begin_block(at, SINGLE, home);
+            Some(buffer::place(at.add(FIRST), bytes))
+        }
+    }
+
+    /// Makes more buffers; `None` when there is no memory.
+    #[cold]
+    fn make(&mut self, home: NonNull<Self>, kind: u8) -> Option<()> {
+        let class = usize::from(kind);
+        let before = self.shelves[class].blocks;
+        let count = (before / 2).clamp(1, MOST_BLOCKS);
+        let layout = buffer::layout(count * BLOCK);
+        // SAFETY: the layout is not empty.
+        let memory = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        self.memory.push((memory, layout));
+        let shelf = &mut self.shelves[class];
+        shelf.blocks += count;
+        shelf.free.reserve(shelf.blocks * per_block(class));
         for n in (0..count).rev() {
-            // SAFETY: within the block; the n-th piece of it is this buffer's alone, and zeroed.
-            let buffer = unsafe { buffer::place(block.add(n * one), SIZES[class], kind, home) };
-            self.free[class].push(buffer);
+            // SAFETY: the n-th block of the memory, which is zeroed and nobody else's.
+            unsafe {
+                let block = memory.add(n * BLOCK);
+                buffer::begin_block(block, kind, home);
+                shelf.cut(block.add(FIRST + (before + n) % COLORS * LINE), class);
+            }
         }
-        self.free[class].pop()
+        Some(())
     }
 
-    /// Takes a buffer back.
+    /// Holds back buffers for at most `n` more packets that are to share one of this kind, which count as in use from
+    /// now on. Returns for how many there were; `None` if such buffers are not shared.
     ///
     /// # Safety
-    /// `buffer` came from `take` and is used by nobody; no reference to its home exists.
+    /// The home is alive and no reference to it exists.
     #[inline]
-    pub unsafe fn put_back(buffer: NonNull<Header>) {
-        // SAFETY: the buffer is alive.
-        let (home, class) = unsafe { (buffer.as_ref().home, buffer.as_ref().class) };
-        // SAFETY: a buffer's home lives while the buffer is in use; this is the only reference.
+    pub unsafe fn hold((home, class): Kind, n: usize) -> Option<usize> {
+        // SAFETY: as the caller says; the reference ends with this function.
         let me = unsafe { &mut *home.as_ptr() };
-        match me.free.get_mut(usize::from(class)) {
-            Some(free) => free.push(buffer),
-            // SAFETY: not of a kept size, so `make` allocated it alone.
-            None => unsafe { buffer::release(buffer) },
-        }
-        // SAFETY: one that was in use is not any more.
-        unsafe { Self::returned(home, 1) };
+        let shelf = usize::from(class);
+        while me.shelves.get(shelf)?.ready() < n && me.make(home, class).is_some() {}
+        let n = n.min(me.shelves[shelf].ready());
+        me.shelves[shelf].held += n;
+        me.in_use += n;
+        Some(n)
     }
 
-    /// Takes buffers back: the first one, and those behind it that are alike. Returns how many.
+    /// Ends a packet's share of a buffer, if others still have one; returns a buffer of its own.
     ///
     /// # Safety
-    /// They came from `take` and are used by nobody; no reference to their homes exists.
+    /// The buffer is alive, was shared by a packet that is to have no part in it any more, and no reference to its
+    /// home exists.
+    pub unsafe fn leave(buffer: NonNull<Header>) -> Option<NonNull<Header>> {
+        // SAFETY: the buffer and with it its home are alive; these are the only references.
+        let (others, me, class) = unsafe {
+            let (home, class) = kind(buffer);
+            (&mut *sharers(buffer), &mut *home.as_ptr(), class)
+        };
+        *others = others.checked_sub(1)?;
+        let shelf = &mut me.shelves[usize::from(class)];
+        shelf.held -= 1;
+        let own = shelf.free.pop();
+        Some(own.expect("a free buffer is held back for each sharer"))
+    }
+
+    /// Gives back what was held for packets that were not made after all.
+    ///
+    /// # Safety
+    /// So many were held for that kind by `hold`; no reference to the home exists.
     #[inline]
-    pub unsafe fn put_back_alike(
-        first: NonNull<Header>,
-        others: impl ExactSizeIterator<Item = NonNull<Header>> + Clone,
-    ) -> usize {
-        // SAFETY: the buffers are alive.
-        let kind =
-            |buffer: NonNull<Header>| unsafe { (buffer.as_ref().home, buffer.as_ref().class) };
-        let (home, class) = kind(first);
-        if class == SINGLE {
+    pub unsafe fn give_back((home, class): Kind, n: usize) {
+        // SAFETY: as the caller says; the reference ends with this function.
+        let me = unsafe { &mut *home.as_ptr() };
+        me.shelves[usize::from(class)].held -= n;
+        me.in_use -= n;
+    }
+
+    /// Takes the buffers of packets back: of the first one, and of those behind it that are like it. Returns how many.
+    ///
+    /// # Safety
+    /// The packets are used by nobody any more, and no reference to their homes exists.
+    #[inline]
+    pub unsafe fn put_back(packets: &[Packet]) -> usize {
+        let Some(first) = packets.first() else {
+            return 0;
+        };
+        let ((home, class), shared) = (first.kind(), first.is_shared());
+        let mut like = Alike::new(first);
+        let run = packets.iter();
+        let run = run.take_while(|packet| packet.is_shared() == shared && like.is(packet));
+        let (run, _) = packets.split_at(run.count());
+        // SAFETY: a home lives while a packet of it is in use; this is the only reference.
+        let me = unsafe { &mut *home.as_ptr() };
+        match me.shelves.get_mut(usize::from(class)) {
             // SAFETY: as the caller says.
-            unsafe { Self::put_back(first) };
-            return 1;
+            Some(shelf) if shared => unsafe { shelf.end_shares(run) },
+            Some(shelf) => shelf.free.extend(run.iter().map(|packet| packet.header)),
+            // SAFETY: `make_single` made them.
+            None => (run.iter()).for_each(|packet| unsafe { release_single(packet.header) }),
         }
-        let alike = |other: &NonNull<Header>| kind(*other) == (home, class);
-        let more = others.clone().take_while(alike).count();
-        // SAFETY: a buffer's home lives while the buffer is in use; this is the only reference.
-        let free = unsafe { &mut (&mut *home.as_ptr()).free[usize::from(class)] };
-        free.push(first);
-        free.extend(others.take(more));
-        // SAFETY: so many were in use and are not any more.
-        unsafe { Self::returned(home, more + 1) };
-        more + 1
-    }
-
-    /// Buffers are in use no longer; the last one that is ends a home whose pool is gone.
-    ///
-    /// # Safety
-    /// So many were in use, and no reference to the home exists.
-    #[inline]
-    unsafe fn returned(home: NonNull<Self>, count: usize) {
-        // SAFETY: it lives until `end`.
-        let me = unsafe { &mut *home.as_ptr() };
-        me.in_use -= count;
+        me.in_use -= run.len();
         if me.in_use == 0 && !me.open {
-            // SAFETY: closed, and this was the last buffer in use.
+            // SAFETY: closed, and those were the last packets in use.
             unsafe { Self::end(home) };
         }
+        run.len()
     }
 
     /// The pool is gone; the home goes with the last packet.
@@ -196,9 +250,87 @@ impl Home {
     unsafe fn end(home: NonNull<Self>) {
         // SAFETY: `open` leaked this box, and nobody else points to it.
         let me = unsafe { Box::from_raw(home.as_ptr()) };
-        for (block, layout) in &me.blocks {
+        for (memory, layout) in &me.memory {
             // SAFETY: allocated with this layout in `make`; its buffers are in use by nobody.
-            unsafe { dealloc(block.as_ptr(), *layout) };
+            unsafe { dealloc(memory.as_ptr(), *layout) };
         }
+    }
+}
+
+impl Shelf {
+    /// Cuts a block's memory from `at` on into buffers, the first of which is taken first.
+    ///
+    /// # Safety
+    /// There is room for `per_block` buffers within the block, zeroed and used by nobody.
+    unsafe fn cut(&mut self, at: NonNull<u8>, class: usize) {
+        for n in (0..per_block(class)).rev() {
+            // SAFETY: the n-th piece of what the caller gives away.
+            let buffer =
+                unsafe { buffer::place(at.add(n * buffer::size(SIZES[class])), SIZES[class]) };
+            self.free.push(buffer);
+        }
+    }
+
+    /// Ends packets' shares; a buffer whose last one ends is free.
+    ///
+    /// # Safety
+    /// Their buffers are of this shelf, and they are used by nobody any more.
+    #[inline]
+    unsafe fn end_shares(&mut self, packets: &[Packet]) {
+        let mut freed = 0;
+        // those of one buffer together, so that its number need not be written and read again for each
+        for group in packets.chunk_by(|one, next| one.header == next.header) {
+            let buffer = group[0].header;
+            // SAFETY: the buffer is alive; this is the only reference.
+            let others = unsafe { &mut *sharers(buffer) };
+            let left = (*others as usize).checked_sub(group.len());
+            *others = left.unwrap_or(0) as u32;
+            if left.is_none() {
+                freed += 1;
+                self.free.push(buffer);
+            }
+        }
+        self.held -= packets.len() - freed;
+    }
+}
+
+/// Tells which packets' buffers belong where a first one's does, mostly without a look at their blocks.
+pub struct Alike {
+    block: NonNull<Block>,
+    kind: Kind,
+}
+
+impl Alike {
+    /// Like this one's.
+    #[inline]
+    pub fn new(packet: &Packet) -> Self {
+        Self {
+            block: block_of(packet.header),
+            kind: packet.kind(),
+        }
+    }
+
+    /// Whether another one's does.
+    #[inline]
+    pub fn is(&mut self, packet: &Packet) -> bool {
+        let block = block_of(packet.header);
+        if block != self.block && packet.kind() != self.kind {
+            return false;
+        }
+        self.block = block;
+        true
+    }
+}
+
+/// Frees a buffer that is alone in its block.
+///
+/// # Safety
+/// It came from `make_single` and is not used any more.
+unsafe fn release_single(buffer: NonNull<Header>) {
+    // SAFETY: alive, and made with this layout, as the caller says.
+    unsafe {
+        let capacity = buffer.as_ref().capacity as usize;
+        let layout = buffer::layout(FIRST + buffer::size(capacity));
+        dealloc(block_of(buffer).as_ptr().cast(), layout);
     }
 }

@@ -1,42 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is known of a packet beside its bytes: headers, annotations, the time it came in.
-use crate::anno::Annotations;
+use crate::anno::{self, PacketType};
 use crate::packet::Packet;
-use crate::place::{ANNOTATIONS, MAC, NETWORK, TIMESTAMP};
+use crate::place::{ANNOTATIONS, MAC, NETWORK};
 
-impl Packet {
-    /// Copies header offsets, timestamp and annotations of `from`, whose data begins alike.
-    pub fn copy_meta(&mut self, from: &Self) {
-        let (there, here) = (from.place.start(), self.place.start());
-        self.copy_known(from, |at| (at.checked_add(here)?).checked_sub(there));
-    }
+/// Bits of the offset of the network header; the others are the distance to the transport header.
+const NETWORK_BITS: u32 = 18;
 
-    /// Takes over what `from`'s header tells, and nothing else; `to` says what offsets become.
-    pub(crate) fn copy_known(&mut self, from: &Self, to: impl Fn(u32) -> Option<u32>) {
-        let (known, old) = (from.place, from.h());
-        self.place.copy_flags(known);
-        if known.has(ANNOTATIONS) {
-            self.h_mut().annotations = old.annotations;
+/// Offsets of the network header, counted from the first byte of the buffer, and of the transport header, counted
+/// from there. Four bytes, so that a packet is four words.
+#[derive(Clone, Copy)]
+pub struct Headers(u32);
+
+impl Headers {
+    pub const NONE: Self = Self(0);
+
+    /// `None` if no packet has headers there.
+    #[inline]
+    fn new(network: usize, transport: usize) -> Option<Self> {
+        if network >> NETWORK_BITS > 0 || transport >> (u32::BITS - NETWORK_BITS) > 0 {
+            return None;
         }
-        if known.has(NETWORK) {
-            self.h_mut().transport = old.transport;
-            self.set_network_at(to(old.network));
-        }
-        if known.has(MAC) {
-            self.set_mac_at(to(old.rare.mac));
-        }
-        if known.has(TIMESTAMP) {
-            self.h_mut().rare.timestamp_ns = old.rare.timestamp_ns;
-        }
+        Some(Self((network | transport << NETWORK_BITS) as u32))
     }
 
     #[inline]
-    fn set_network_at(&mut self, at: Option<u32>) {
-        match at {
+    fn network(self) -> u32 {
+        self.0 & ((1 << NETWORK_BITS) - 1)
+    }
+
+    #[inline]
+    fn transport(self) -> u32 {
+        self.network() + (self.0 >> NETWORK_BITS)
+    }
+}
+
+impl Packet {
+    /// Everything lies `by` bytes further back, in a larger buffer.
+    pub(crate) fn move_known(&mut self, by: u32) {
+        let (network, transport) = (self.headers.network(), self.headers.transport());
+        let moved = Headers::new((network + by) as usize, (transport - network) as usize);
+        self.set_headers(moved.filter(|_| self.place.has(NETWORK)));
+        if let Some(mac) = self.mac_at() {
+            self.set_mac_at(mac.checked_add(by));
+        }
+        self.place.shift(by);
+    }
+
+    #[inline]
+    fn set_headers(&mut self, headers: Option<Headers>) {
+        match headers {
             None => self.place.clear(NETWORK),
-            Some(at) => {
+            Some(headers) => {
                 self.place.set(NETWORK);
-                self.h_mut().network = at;
+                self.headers = headers;
             }
         }
     }
@@ -45,50 +62,66 @@ impl Packet {
         match at {
             None => self.place.clear(MAC),
             Some(at) => {
+                self.h_mut().mac = at;
                 self.place.set(MAC);
-                self.h_mut().rare.mac = at;
             }
         }
     }
 
-    /// Annotations, as Click's 48 bytes.
+    /// Annotations, of which the destination address does not count.
     #[inline]
-    pub fn anno(&self) -> &Annotations {
+    pub(crate) fn annotations(&self) -> &[u8; anno::SIZE] {
         if self.place.has(ANNOTATIONS) {
             &self.h().annotations
         } else {
-            &Annotations::NONE
+            &[0; anno::SIZE]
         }
     }
 
-    /// Annotations, to change.
+    /// The same, to change.
     #[inline]
-    pub fn anno_mut(&mut self) -> &mut Annotations {
-        if !self.place.has(ANNOTATIONS) {
-            self.place.set(ANNOTATIONS);
-            self.h_mut().annotations = Annotations::NONE;
-        }
+    pub(crate) fn annotations_mut(&mut self) -> &mut [u8; anno::SIZE] {
+        self.begin_annotations();
         &mut self.h_mut().annotations
+    }
+
+    #[inline]
+    fn begin_annotations(&mut self) {
+        if !self.place.has(ANNOTATIONS) {
+            let header = self.h_mut();
+            header.annotations = [0; anno::SIZE];
+            header.packet_type = PacketType::Host;
+            self.place.set(ANNOTATIONS);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn packet_type(&self) -> PacketType {
+        if self.place.has(ANNOTATIONS) {
+            self.h().packet_type
+        } else {
+            PacketType::Host
+        }
+    }
+
+    #[inline]
+    pub(crate) fn set_packet_type(&mut self, packet_type: PacketType) {
+        if self.packet_type() != packet_type {
+            self.begin_annotations();
+            self.h_mut().packet_type = packet_type;
+        }
     }
 
     /// Nanoseconds since the epoch at which the packet came in; 0 if unknown.
     #[inline]
     pub fn timestamp_ns(&self) -> u64 {
-        if self.place.has(TIMESTAMP) {
-            self.h().rare.timestamp_ns
-        } else {
-            0
-        }
+        self.timestamp_ns
     }
 
     /// Sets the timestamp annotation.
     #[inline]
     pub fn set_timestamp_ns(&mut self, ns: u64) {
-        if ns == 0 {
-            return self.place.clear(TIMESTAMP);
-        }
-        self.place.set(TIMESTAMP);
-        self.h_mut().rare.timestamp_ns = ns;
+        self.timestamp_ns = ns;
     }
 
     /// Where an offset lies relative to the data.
@@ -99,17 +132,17 @@ impl Packet {
 
     #[inline]
     fn network_at(&self) -> Option<u32> {
-        self.place.has(NETWORK).then(|| self.h().network)
+        self.place.has(NETWORK).then(|| self.headers.network())
     }
 
     #[inline]
     fn transport_at(&self) -> Option<u32> {
-        Some(self.network_at()?.wrapping_add(self.h().transport.into()))
+        self.place.has(NETWORK).then(|| self.headers.transport())
     }
 
     #[inline]
     fn mac_at(&self) -> Option<u32> {
-        self.place.has(MAC).then(|| self.h().rare.mac)
+        self.place.has(MAC).then(|| self.h().mac)
     }
 
     /// Where the link header begins, relative to the data; negative if it was stripped.
@@ -139,11 +172,8 @@ impl Packet {
     /// that no packet can have make both unknown.
     #[inline]
     pub fn set_network(&mut self, at: usize, len: usize) {
-        let start = self.place.start();
-        let network = u32::try_from(at).ok().and_then(|at| at.checked_add(start));
-        let transport = u16::try_from(len).ok();
-        self.set_network_at(transport.and(network));
-        self.h_mut().transport = transport.unwrap_or(0);
+        let network = at.saturating_add(self.place.start() as usize);
+        self.set_headers(Headers::new(network, len));
     }
 
     /// Forgets the network and transport header.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packets, batches of them, and the pool they come from.
 //!
-//! This is an unsafe island: a packet is one pointer to one allocation, which
-//! holds what is known of the packet and, right behind, its bytes; beside the
-//! pointer it says where among those its data lies. The safe
-//! interface upholds these rules:
-//! * a [`Packet`] is the only pointer to its buffer; dropping it puts the buffer
-//!   back into the pool it came from;
+//! This is an unsafe island: a packet is a pointer to a buffer, which holds its
+//! bytes and what is rarely known of it; beside the pointer lies what most
+//! elements ask for. The safe interface upholds these rules:
+//! * several [`Packet`]s may point to one buffer; then a number beside the
+//!   buffers says how many, and who is to change it gets one of its own before;
+//! * dropping the last of them puts the buffer back into the pool it came from;
 //! * a pool's memory lives until the pool and all its packets are dropped;
 //! * nothing here is `Send`: a router, its pool and its packets share a thread.
 //!

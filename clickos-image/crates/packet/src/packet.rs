@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A packet: a private buffer with headroom, header offsets and annotations.
-use core::mem::offset_of;
+//! A packet: a buffer with headroom, header offsets and annotations. Copies share the buffer until one is changed.
 use core::ptr::NonNull;
 use core::slice;
 
+use crate::anno::DST_IP_SIZE;
 use crate::buffer::{BYTES_AT, Header};
-use crate::home::Home;
-use crate::place::{ANNOTATIONS, MAC, NETWORK, Place, TIMESTAMP};
+use crate::home::{self, Home, Kind};
+use crate::known::Headers;
+use crate::place::{ANNOTATIONS, MAC, Place, SHARED};
 
 /// Bytes kept free before the data of a fresh packet, for encapsulation.
 pub const HEADROOM: usize = 128;
@@ -21,12 +22,15 @@ fn offset(n: usize) -> u32 {
 
 /// One packet. Dropping it gives its buffer back to the pool it came from.
 ///
-/// Header offsets count from the start of the buffer, so stripping and
-/// encapsulating do not move them.
+/// What most elements ask for lies here, so that batches and queues, which are dense, bring it. Header offsets count
+/// from the start of the buffer, so stripping and encapsulating do not move them.
 pub struct Packet {
     pub(crate) header: NonNull<Header>,
     /// Invariant: it ends within the buffer.
     pub(crate) place: Place,
+    pub(crate) timestamp_ns: u64,
+    pub(crate) headers: Headers,
+    pub(crate) dst_ip: [u8; DST_IP_SIZE],
 }
 
 impl Packet {
@@ -36,19 +40,25 @@ impl Packet {
     /// `header` was just taken from its home, and `headroom + len` is at most its capacity.
     #[inline]
     pub(crate) unsafe fn fresh(header: NonNull<Header>, headroom: usize, len: usize) -> Self {
-        let place = Place::new(headroom, len);
-        Self { header, place }
+        Self {
+            header,
+            place: Place::new(headroom, len),
+            timestamp_ns: 0,
+            headers: Headers::NONE,
+            dst_ip: [0; DST_IP_SIZE],
+        }
     }
 
     #[inline]
     pub(crate) fn h(&self) -> &Header {
-        // SAFETY: a packet is the only pointer to its buffer, which lives as long as the packet.
+        // SAFETY: a buffer lives as long as a packet has it, and who changes it has it alone.
         unsafe { self.header.as_ref() }
     }
 
     #[inline]
     pub(crate) fn h_mut(&mut self) -> &mut Header {
-        // SAFETY: as above, and `&mut self` is the only way there.
+        self.own();
+        // SAFETY: no other packet has this buffer, and `&mut self` is the only way there.
         unsafe { self.header.as_mut() }
     }
 
@@ -65,13 +75,14 @@ impl Packet {
         }
     }
 
-    /// Like `bytes`.
+    /// Like `bytes`; other packets do not see what is changed.
     ///
     /// # Safety
     /// As `bytes`.
     #[inline]
     pub(crate) unsafe fn bytes_mut(&mut self, from: u32, to: u32) -> &mut [u8] {
-        // SAFETY: as in `bytes`, and `&mut self` is the only way there.
+        self.own();
+        // SAFETY: as in `bytes`, no other packet has the buffer, and `&mut self` is the only way there.
         unsafe {
             let at = self.header.cast::<u8>().add(BYTES_AT + from as usize);
             slice::from_raw_parts_mut(at.as_ptr(), (to - from) as usize)
@@ -113,7 +124,7 @@ impl Packet {
     /// Bytes free after the data.
     #[inline]
     pub fn tailroom(&self) -> usize {
-        (self.h().rare.capacity - self.place.end()) as usize
+        (self.h().capacity - self.place.end()) as usize
     }
 
     /// Removes `n` bytes (at most all) from the front.
@@ -135,6 +146,7 @@ impl Packet {
         if self.headroom() < n && !self.grow(n - self.headroom() + HEADROOM, 0) {
             return false;
         }
+        self.own();
         self.place.push(offset(n));
         true
     }
@@ -155,46 +167,53 @@ impl Packet {
     /// Moves the packet into a larger buffer; rare.
     #[cold]
     fn grow(&mut self, front: usize, back: usize) -> bool {
-        let capacity = self.h().rare.capacity as usize;
+        let capacity = self.h().capacity as usize;
         let size = capacity.saturating_add(front.saturating_add(back));
         if size > 2 * MAX_PACKET {
             return false;
         }
-        // SAFETY: a packet's home lives; no reference to it is held here.
-        let Some(header) = (unsafe { Home::take(self.h().home, size) }) else {
+        // SAFETY: a packet's home is alive; no reference to it is held here.
+        let Some(header) = (unsafe { Home::take(self.kind().0, size) }) else {
             return false;
         };
-        let (moved, mut place) = (offset(front), self.place);
-        place.shift(moved);
-        let mut new = Self { header, place };
-        // SAFETY: first <= end <= capacity, in the new buffer `front` further.
-        unsafe {
-            let bytes = self.bytes(self.place.first(), self.place.end());
-            new.bytes_mut(self.place.first() + moved, place.end())
-                .copy_from_slice(bytes);
-        }
-        new.copy_known(self, |at| at.checked_add(moved));
-        *self = new;
+        // SAFETY: just taken, and larger by more than what everything lies further back.
+        *self = unsafe { self.copy_in(header, offset(front)) };
         true
     }
 
-    /// A packet with `from`'s data, what was stripped before it, and everything known of it.
+    /// A packet like this one in a buffer of its own, where everything lies `by` bytes further back.
     ///
     /// # Safety
-    /// `header` was just taken from its home, with room for `from`'s headroom and data.
+    /// The buffer was just taken, and everything fits there.
+    pub(crate) unsafe fn copy_in(&self, header: NonNull<Header>, by: u32) -> Self {
+        // SAFETY: as the caller says.
+        unsafe { self.copy_to(header, by) };
+        let mut copy = Self { header, ..*self };
+        copy.place.clear(SHARED);
+        copy.move_known(by);
+        copy
+    }
+
+    /// Copies data, what was stripped before it, and what is known to another buffer, `by` bytes further back.
+    ///
+    /// # Safety
+    /// Nobody uses that buffer, and everything fits there.
     #[inline]
-    pub(crate) unsafe fn like(header: NonNull<Header>, from: &Self) -> Self {
-        let place = from.place;
-        let mut packet = Self { header, place };
-        // SAFETY: first <= end <= capacity of `from`; the caller says that end fits here.
+    pub(crate) unsafe fn copy_to(&self, header: NonNull<Header>, by: u32) {
+        let (first, end) = (self.place.first(), self.place.end());
+        // SAFETY: first <= end <= capacity; the caller says that it fits there, where nobody else looks.
         unsafe {
-            let bytes = from.bytes(place.first(), place.end());
-            copy(packet.bytes_mut(place.first(), place.end()), bytes);
+            let at = header.cast::<u8>().add(BYTES_AT + (first + by) as usize);
+            let to = slice::from_raw_parts_mut(at.as_ptr(), (end - first) as usize);
+            copy(to, self.bytes(first, end));
         }
-        if place.has_any() {
-            packet.copy_known(from, Some);
+        if self.place.has(ANNOTATIONS | MAC) {
+            // SAFETY: the caller says that it is nobody else's.
+            let (to, from) = (unsafe { &mut *header.as_ptr() }, self.h());
+            to.annotations = from.annotations;
+            to.packet_type = from.packet_type;
+            to.mac = from.mac;
         }
-        packet
     }
 
     /// Sets the data of a packet of this length.
@@ -203,21 +222,54 @@ impl Packet {
         copy(self.data_mut(), data);
     }
 
-    /// Asks the processor to fetch what elements look at first.
+    /// Asks the processor to fetch the data's beginning.
     #[inline]
-    pub fn prefetch(&self) {
-        let header = self.header.as_ptr();
+    pub(crate) fn prefetch(&self) {
         let data = BYTES_AT + self.place.start() as usize;
-        prefetch(header.cast::<u8>().wrapping_add(data));
-        if self.place.has(ANNOTATIONS | NETWORK) {
-            prefetch(
-                header
-                    .cast::<u8>()
-                    .wrapping_add(offset_of!(Header, annotations)),
-            );
+        prefetch(self.header.as_ptr().cast::<u8>().wrapping_add(data));
+    }
+
+    /// Where its buffer belongs.
+    #[inline]
+    pub(crate) fn kind(&self) -> Kind {
+        // SAFETY: a packet's buffer is alive.
+        unsafe { home::kind(self.header) }
+    }
+
+    /// Whether other packets may have the same buffer.
+    #[inline]
+    pub(crate) fn is_shared(&self) -> bool {
+        self.place.has(SHARED)
+    }
+
+    /// Another packet like this one in the same buffer.
+    ///
+    /// # Safety
+    /// It is counted as one of those that share the buffer, and held back for.
+    #[inline]
+    pub(crate) unsafe fn share(&mut self) -> Self {
+        self.place.set(SHARED);
+        Self { ..*self }
+    }
+
+    /// Sees to it that no other packet has this one's buffer.
+    #[inline]
+    fn own(&mut self) {
+        if self.is_shared() {
+            self.end_share();
         }
-        if self.place.has(TIMESTAMP | MAC) {
-            prefetch(header.cast());
+    }
+
+    #[inline(never)]
+    fn end_share(&mut self) {
+        self.place.clear(SHARED);
+        // SAFETY: alive and shared until now; no reference to its home is held. The others keep it, and what is got is
+        // as large and this packet's alone.
+        unsafe {
+            if let Some(own) = Home::leave(self.header) {
+                self.copy_to(own, 0);
+                self.header = own;
+            }
         }
     }
 }
@@ -261,10 +313,9 @@ impl Packet {
     /// Nobody uses them any more, nor drops them again.
     #[inline]
     pub(crate) unsafe fn drop_all(mut packets: &[Self]) {
-        while let Some((first, others)) = packets.split_first() {
-            let headers = others.iter().map(|packet| packet.header);
-            // SAFETY: these were the only pointers to their buffers; no reference to a home is held.
-            let count = unsafe { Home::put_back_alike(first.header, headers) };
+        while !packets.is_empty() {
+            // SAFETY: these packets are gone, as the caller says; no reference to a home is held.
+            let count = unsafe { Home::put_back(packets) };
             packets = &packets[count..];
         }
     }
@@ -273,8 +324,8 @@ impl Packet {
 impl Drop for Packet {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this was the only pointer to the buffer; no reference to its home is held.
-        unsafe { Home::put_back(self.header) };
+        // SAFETY: this is the packet's end; no reference to its home is held.
+        unsafe { Self::drop_all(slice::from_ref(self)) };
     }
 }
 

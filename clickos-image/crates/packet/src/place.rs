@@ -8,12 +8,13 @@ const OFFSET: u32 = (1 << BITS) - 1;
 /// What was stripped is remembered up to this many bytes.
 const MOST_STRIPPED: u32 = u32::MAX >> BITS;
 
-/// What the header of a packet tells; the rest of it is left over from an earlier packet.
+/// The network header is known.
 pub const NETWORK: u64 = 1 << 56;
+/// What the header of a buffer tells; the rest of it is left over from an earlier packet.
 pub const MAC: u64 = 1 << 57;
-pub const TIMESTAMP: u64 = 1 << 58;
-pub const ANNOTATIONS: u64 = 1 << 59;
-const FLAGS: u64 = NETWORK | MAC | TIMESTAMP | ANNOTATIONS;
+pub const ANNOTATIONS: u64 = 1 << 58;
+/// Other packets may have the same buffer.
+pub const SHARED: u64 = 1 << 59;
 /// Where the length begins.
 const LEN: u32 = 32;
 
@@ -98,17 +99,6 @@ impl Place {
     #[inline]
     pub fn has(self, flag: u64) -> bool {
         self.0 & flag != 0
-    }
-
-    /// Whether the header tells anything at all.
-    #[inline]
-    pub fn has_any(self) -> bool {
-        self.has(FLAGS)
-    }
-
-    #[inline]
-    pub fn copy_flags(&mut self, from: Self) {
-        self.0 = self.0 & !FLAGS | from.0 & FLAGS;
     }
 
     #[inline]

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The packet buffers of a router: bounded in number, reused, never shared between threads.
+use core::iter::repeat_with;
 use core::ptr::NonNull;
 
 use crate::batch::Batch;
-use crate::buffer::Header;
-use crate::home::{Home, SMALL};
+use crate::buffer::{Header, sharers};
+use crate::home::{Alike, Home, Kind};
 use crate::packet::{HEADROOM, MAX_PACKET, Packet};
 
 /// Hands out packets, at most `limit` at a time.
@@ -19,7 +20,7 @@ impl PacketPool {
     pub fn new(limit: usize) -> Self {
         Self {
             home: Home::open(),
-            limit,
+            limit: limit.min(u32::MAX as usize),
             refused: 0,
         }
     }
@@ -33,13 +34,6 @@ impl PacketPool {
     /// Like [`PacketPool::alloc`] with `headroom` bytes free in front.
     #[inline]
     pub fn alloc_with(&mut self, headroom: usize, len: usize) -> Option<Packet> {
-        let packet = self.take(headroom, len);
-        self.refused += u64::from(packet.is_none());
-        packet
-    }
-
-    #[inline]
-    fn take(&mut self, headroom: usize, len: usize) -> Option<Packet> {
         let buffer = self.buffer(headroom, len)?;
         // SAFETY: just taken with this size.
         Some(unsafe { Packet::fresh(buffer, headroom, len) })
@@ -47,11 +41,11 @@ impl PacketPool {
 
     #[inline]
     fn buffer(&mut self, headroom: usize, len: usize) -> Option<NonNull<Header>> {
-        if self.in_use() >= self.limit || len > MAX_PACKET || headroom > MAX_PACKET {
-            return None;
-        }
+        let fits = self.in_use() < self.limit && len <= MAX_PACKET && headroom <= MAX_PACKET;
         // SAFETY: the home lives as long as the pool, and no reference to it is held.
-        unsafe { Home::take(self.home, headroom + len) }
+        let buffer = (fits.then(|| unsafe { Home::take(self.home, headroom + len) })).flatten();
+        self.refused += u64::from(buffer.is_none());
+        buffer
     }
 
     /// A packet with this content.
@@ -62,75 +56,82 @@ impl PacketPool {
         Some(packet)
     }
 
-    /// Appends `n` packets with this content and time, or as many as the pool has room for.
-    pub fn packets_from(&mut self, data: &[u8], timestamp_ns: u64, n: usize, into: &mut Batch) {
-        let mut left = n;
-        while left > 0 {
-            // the first may make room for others; those there is room for go without a look at each
-            let Some(mut first) = self.packet_from(data) else {
-                return;
-            };
-            first.set_timestamp_ns(timestamp_ns);
-            into.push_back(first);
-            left -= 1;
-            left -= self.ready_packets(data, timestamp_ns, left, into);
-        }
-    }
-
-    /// Like `packets_from` out of buffers that are free; returns how many.
+    /// A copy of `packet` with its annotations and the headers in front of the data. Both have one buffer until
+    /// either is changed.
     #[inline]
-    fn ready_packets(
-        &mut self,
-        data: &[u8],
-        timestamp_ns: u64,
-        n: usize,
-        into: &mut Batch,
-    ) -> usize {
-        let n = n.min(self.limit.saturating_sub(self.in_use()));
-        let before = into.len();
-        // SAFETY: the home lives as long as the pool; the reference is not used by what the loop calls.
-        let home = unsafe { self.home.as_mut() };
-        let buffers = home.take_ready(HEADROOM + data.len(), n);
-        into.extend(buffers.map(|buffer| {
-            // SAFETY: just taken with this size.
-            let mut packet = unsafe { Packet::fresh(buffer, HEADROOM, data.len()) };
-            packet.fill(data);
-            packet.set_timestamp_ns(timestamp_ns);
-            packet
-        }));
-        into.len() - before
-    }
-
-    /// A copy of `packet` with its annotations, headers in front of the data included.
-    #[inline]
-    pub fn duplicate(&mut self, packet: &Packet) -> Option<Packet> {
-        let Some(buffer) = self.buffer(packet.headroom(), packet.len()) else {
-            self.refused += 1;
-            return None;
+    pub fn duplicate(&mut self, packet: &mut Packet) -> Option<Packet> {
+        let copy = match self.hold(packet.kind(), 1) {
+            None => self.copy(packet),
+            // SAFETY: held back for.
+            Some(room) => (room > 0).then(|| unsafe { share(packet) }),
         };
-        // SAFETY: just taken with room for the same headroom and data.
-        Some(unsafe { Packet::like(buffer, packet) })
+        self.refused += u64::from(copy.is_none());
+        copy
     }
 
     /// Appends a copy of each packet for which the pool has room.
-    pub fn duplicate_all(&mut self, packets: &Batch, into: &mut Batch) {
-        let done = self.duplicate_small(packets, into);
-        let rest = packets.iter().skip(done);
-        into.extend(rest.filter_map(|packet| self.duplicate(packet)));
+    pub fn duplicate_all(&mut self, packets: &mut Batch, into: &mut Batch) {
+        let enough = into.len() + packets.len();
+        let mut packets = packets.packets_mut();
+        while !packets.is_empty() {
+            let done = match self.hold(packets[0].kind(), packets.len()) {
+                Some(0) => break,
+                Some(room) => self.share_alike(&mut packets[..room], into),
+                None => {
+                    into.extend(self.copy(&packets[0]));
+                    1
+                }
+            };
+            packets = &mut packets[done..];
+        }
+        self.refused += (enough - into.len()) as u64;
     }
 
-    /// Like `duplicate_all` for the first packets, as far as they fit small buffers that are free; returns how many.
-    fn duplicate_small(&mut self, packets: &Batch, into: &mut Batch) -> usize {
-        let room = self.limit.saturating_sub(self.in_use());
-        let fit = |packet: &&Packet| packet.headroom() + packet.len() <= SMALL;
-        let n = packets.iter().take(room).take_while(fit).count();
-        let before = into.len();
-        // SAFETY: the home lives as long as the pool; the reference is not used by what the loop calls.
-        let buffers = unsafe { self.home.as_mut() }.take_ready(SMALL, n);
-        let pairs = buffers.zip(packets.iter());
-        // SAFETY: just taken with room for so much headroom and data.
-        into.extend(pairs.map(|(buffer, packet)| unsafe { Packet::like(buffer, packet) }));
-        into.len() - before
+    /// Appends copies of the first packets that are of one kind, and for which all buffers are held back; returns how
+    /// many.
+    #[inline]
+    fn share_alike(&mut self, packets: &mut [Packet], into: &mut Batch) -> usize {
+        let (before, kind) = (into.len(), packets[0].kind());
+        let mut like = Alike::new(&packets[0]);
+        into.extend(packets.iter_mut().map_while(|packet| {
+            // SAFETY: held back for.
+            like.is(packet).then(|| unsafe { share(packet) })
+        }));
+        let done = into.len() - before;
+        // SAFETY: held by our caller; no reference to the home is held.
+        unsafe { Home::give_back(kind, packets.len() - done) };
+        done
+    }
+
+    /// Appends `n` copies of a packet, or as many as the pool has room for.
+    pub fn repeat(&mut self, packet: &mut Packet, n: usize, into: &mut Batch) {
+        let enough = into.len() + n;
+        match self.hold(packet.kind(), n) {
+            Some(room) => {
+                // SAFETY: held back for, and nobody else looks at the number now.
+                unsafe { *sharers(packet.header) += room as u32 };
+                // SAFETY: counted just now.
+                into.extend(repeat_with(|| unsafe { packet.share() }).take(room));
+            }
+            None => into.extend((0..n).map_while(|_| self.copy(packet))),
+        }
+        self.refused += (enough - into.len()) as u64;
+    }
+
+    /// For how many more packets, at most `n`, that share buffers of this kind there is room; they count as in use.
+    /// `None` if such buffers are not shared.
+    #[inline]
+    fn hold(&mut self, kind: Kind, n: usize) -> Option<usize> {
+        let room = n.min(self.limit.saturating_sub(self.in_use()));
+        // SAFETY: the home lives as long as the pool, and no reference to it is held.
+        (kind.0 == self.home).then(|| unsafe { Home::hold(kind, room) })?
+    }
+
+    /// A copy with a buffer of its own.
+    fn copy(&mut self, packet: &Packet) -> Option<Packet> {
+        let buffer = self.buffer(packet.headroom(), packet.len())?;
+        // SAFETY: just taken with room for the same headroom and data.
+        Some(unsafe { packet.copy_in(buffer, 0) })
     }
 
     /// How many packets are out at the moment.
@@ -148,6 +149,19 @@ impl PacketPool {
     /// How many packets were refused because the pool was exhausted or they were too long.
     pub fn refused(&self) -> u64 {
         self.refused
+    }
+}
+
+/// Another packet like this one in the same buffer.
+///
+/// # Safety
+/// A buffer is held back for it.
+#[inline]
+unsafe fn share(packet: &mut Packet) -> Packet {
+    // SAFETY: the buffer is alive, and nobody else looks at its number now.
+    unsafe {
+        *sharers(packet.header) += 1;
+        packet.share()
     }
 }
 

@@ -52,7 +52,7 @@ fn a_copy_has_what_was_stripped_and_what_is_known() {
         packet.anno_mut().set_u32(20, 0x0102_0304);
         packet.set_network(0, 1);
         packet.pull(2);
-        let mut copy = pool.duplicate(&packet).unwrap();
+        let mut copy = pool.duplicate(&mut packet).unwrap();
         packet.data_mut().fill(0xee);
         assert_eq!(copy.data(), &data[2..]);
         assert_eq!((copy.timestamp_ns(), copy.anno().u32(20)), (7, 0x0102_0304));
@@ -72,7 +72,7 @@ fn annotations_of_a_fresh_packet_are_zero() {
     packet.set_network(0, 20);
     drop(packet);
     let packet = pool.alloc(60).unwrap();
-    assert_eq!(packet.anno().bytes(), &[0; 48]);
+    assert_eq!(packet.anno().bytes(), [0; 48]);
     assert_eq!((packet.network(), packet.timestamp_ns()), (None, 0));
 }
 
@@ -101,14 +101,21 @@ fn packets_outlive_their_pool() {
 
 #[test]
 fn many_packets_of_one_content_end_at_the_limit() {
-    let (mut pool, mut batch) = (PacketPool::new(50), Batch::new());
-    pool.packets_from(b"same", 7, 40, &mut batch);
-    assert_eq!((batch.len(), pool.in_use(), pool.refused()), (40, 40, 0));
-    pool.packets_from(b"same", 7, 40, &mut batch);
-    assert_eq!((batch.len(), pool.in_use(), pool.refused()), (50, 50, 1));
-    assert!((batch.iter()).all(|p| p.data() == b"same" && p.timestamp_ns() == 7));
-    drop(batch);
-    assert_eq!(pool.in_use(), 0);
+    for len in [4, 1000, 9000] {
+        let (mut pool, mut batch) = (PacketPool::new(51), Batch::new());
+        let mut packet = pool.packet_from(&vec![7; len]).unwrap();
+        packet.set_timestamp_ns(7);
+        pool.repeat(&mut packet, 40, &mut batch);
+        assert_eq!((batch.len(), pool.in_use(), pool.refused()), (40, 41, 0));
+        pool.repeat(&mut packet, 40, &mut batch);
+        assert_eq!((batch.len(), pool.in_use()), (50, 51));
+        assert!(pool.refused() > 0);
+        assert!((batch.iter()).all(|p| p.data() == vec![7; len] && p.timestamp_ns() == 7));
+        batch.iter_mut().for_each(|p| p.data_mut().fill(9));
+        assert!(batch.iter().all(|p| p.data() == vec![9; len]));
+        drop((packet, batch));
+        assert_eq!(pool.in_use(), 0);
+    }
 }
 
 #[test]
@@ -122,7 +129,7 @@ fn copies_of_a_batch_keep_its_order_whatever_their_sizes() {
             packet.set_timestamp_ns(n as u64);
             batch.push_back(packet);
         }
-        pool.duplicate_all(&batch, &mut copies);
+        pool.duplicate_all(&mut batch, &mut copies);
         let same = copies.iter().zip(batch.iter());
         assert!(
             same.clone()

@@ -164,8 +164,6 @@ impl Element for Queue {
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let mut batch = ctx.batch();
         batch.append_front(&mut self.stored, max);
-        // those that go next time are fetched while these are worked on
-        self.stored.iter().take(max).for_each(Packet::prefetch);
         let quick = self.full == Full::QuickAndDropNew && self.stored.is_empty();
         if quick || batch.is_empty() {
             ctx.set_readable(false);

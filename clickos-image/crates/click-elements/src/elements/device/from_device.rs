@@ -127,7 +127,7 @@ impl Element for FromDevice {
             packet.set_timestamp_ns(now);
             packet.set_mac_offset(0);
             let packet_type = self.packet_type(packet.data());
-            packet.anno_mut().packet_type = packet_type;
+            packet.anno_mut().set_packet_type(packet_type);
         }
         self.count += batch.len() as u64;
         ctx.push(0, batch);

@@ -149,7 +149,7 @@ impl EtherSwitch {
     fn flood(
         &mut self,
         ctx: &mut Context<'_>,
-        packet: Packet,
+        mut packet: Packet,
         from: usize,
         first: Option<usize>,
     ) -> Option<Packet> {
@@ -158,7 +158,7 @@ impl EtherSwitch {
         let kept = first.is_some_and(|port| port != from);
         let last = if kept { None } else { ports.next_back() };
         for port in ports {
-            if let Some(copy) = ctx.pool().duplicate(&packet) {
+            if let Some(copy) = ctx.pool().duplicate(&mut packet) {
                 self.outputs.put(port, copy);
             }
         }

@@ -63,7 +63,7 @@ impl Element for HostEtherFilter {
             to if ether::is_group(to) => PacketType::Multicast,
             _ => PacketType::OtherHost,
         };
-        packet.anno_mut().packet_type = kind;
+        packet.anno_mut().set_packet_type(kind);
         let filtered = kind == PacketType::OtherHost && self.drop_other;
         Out::Port(usize::from(filtered), packet)
     }

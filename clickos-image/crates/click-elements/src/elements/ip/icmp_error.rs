@@ -137,7 +137,7 @@ impl ICMPError {
             && !source.is_loopback()
             && source.octets()[0] < 240;
         let link_group = matches!(
-            packet.anno().packet_type,
+            packet.anno().packet_type(),
             PacketType::Broadcast | PacketType::Multicast
         );
         let is_error = header.protocol() == ipv4::ICMP

@@ -199,7 +199,7 @@ impl IPFragmenter {
                 );
                 fragment.set_network(0, header_len);
                 fragment.set_timestamp_ns(packet.timestamp_ns());
-                *fragment.anno_mut() = *packet.anno();
+                fragment.anno_mut().copy_from(packet.anno());
                 fragments.push_back(fragment);
             }
             at += data.len();

@@ -77,12 +77,12 @@ impl IPOutputCombo {
 impl Element for IPOutputCombo {
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
         for mut packet in batch.drain_front(usize::MAX) {
-            let kind = packet.anno().packet_type;
+            let kind = packet.anno().packet_type();
             if matches!(kind, PacketType::Broadcast | PacketType::Multicast) {
                 continue;
             }
             if packet.anno().u8(anno::PAINT) == self.color {
-                if let Some(copy) = ctx.pool().duplicate(&packet) {
+                if let Some(copy) = ctx.pool().duplicate(&mut packet) {
                     self.outputs.put(SAME_INTERFACE, copy);
                 }
             }

@@ -59,7 +59,7 @@ fn deserves_answer(packet: &Packet, bytes: &[u8], header: Header<'_>) -> bool {
     let kind = bytes.get(HEADER).filter(|_| header.next_header() == ICMP6);
     let is_error = kind.is_some_and(|kind| *kind < 128);
     let by_group = matches!(
-        packet.anno().packet_type,
+        packet.anno().packet_type(),
         PacketType::Broadcast | PacketType::Multicast
     );
     let has_sender = !source.is_multicast() && !source.is_loopback() && !source.is_unspecified();

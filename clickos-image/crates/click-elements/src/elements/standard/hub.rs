@@ -30,9 +30,9 @@ impl Element for Hub {
             ctx.recycle(batch);
             return;
         };
-        for packet in batch.drain_front(usize::MAX) {
+        for mut packet in batch.drain_front(usize::MAX) {
             for output in (0..last).filter(|output| *output != port) {
-                if let Some(copy) = ctx.pool().duplicate(&packet) {
+                if let Some(copy) = ctx.pool().duplicate(&mut packet) {
                     ctx.push_one(output, copy);
                 }
             }

@@ -59,6 +59,7 @@ pub static ELEMENT: Class = Class {
             timestamp: timestamp?,
             end_call: end_call?,
             content: Vec::new(),
+            made: None,
             count: 0,
         };
         source.fill();
@@ -78,11 +79,14 @@ struct InfiniteSource {
     timestamp: bool,
     end_call: Option<HandlerCall>,
     content: Vec<u8>,
+    /// What its packets are copies of.
+    made: Option<Packet>,
     count: u64,
 }
 
 impl InfiniteSource {
     fn fill(&mut self) {
+        self.made = None;
         self.content.clone_from(&self.data);
         if let Ok(length) = usize::try_from(self.length) {
             let length = length.min(click_core::MAX_PACKET);
@@ -121,7 +125,13 @@ impl InfiniteSource {
         let mut batch = ctx.batch();
         let timestamp_ns = if self.timestamp { ctx.now_ns() } else { 0 };
         let pool = ctx.pool();
-        pool.packets_from(&self.content, timestamp_ns, most, &mut batch);
+        if self.made.is_none() {
+            self.made = pool.packet_from(&self.content);
+        }
+        if let Some(made) = &mut self.made {
+            made.set_timestamp_ns(timestamp_ns);
+            pool.repeat(made, most, &mut batch);
+        }
         self.count += batch.len() as u64;
         batch
     }

@@ -35,7 +35,7 @@ struct PaintSwitch {
 
 impl Element for PaintSwitch {
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
-        for packet in batch.drain_front(usize::MAX) {
+        for mut packet in batch.drain_front(usize::MAX) {
             let color = packet.anno().u8(self.anno);
             let (copies, last) = match color {
                 EVERYWHERE => (
@@ -45,7 +45,7 @@ impl Element for PaintSwitch {
                 _ => (0, usize::from(color)),
             };
             for port in 0..copies {
-                if let Some(copy) = ctx.pool().duplicate(&packet) {
+                if let Some(copy) = ctx.pool().duplicate(&mut packet) {
                     ctx.push_one(port, copy);
                 }
             }

@@ -38,7 +38,7 @@ struct PaintTee {
 }
 
 impl PaintTee {
-    fn copy(&self, ctx: &mut Context<'_>, packet: &Packet) {
+    fn copy(&self, ctx: &mut Context<'_>, packet: &mut Packet) {
         if packet.anno().u8(self.anno) != self.color {
             return;
         }
@@ -52,12 +52,12 @@ impl Element for PaintTee {
     /// In runs that end at each copy, so that copies keep the order of arrival where outputs meet again.
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
         let mut sweep = batch.sweep();
-        while let Some(packet) = sweep.next() {
+        while let Some(mut packet) = sweep.next() {
             if packet.anno().u8(self.anno) == self.color {
                 let mut before = ctx.batch();
                 sweep.give_kept(&mut before);
                 ctx.push(0, before);
-                self.copy(ctx, &packet);
+                self.copy(ctx, &mut packet);
             }
             sweep.keep(packet);
         }
@@ -66,8 +66,8 @@ impl Element for PaintTee {
     }
 
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
-        let batch = ctx.pull(0, max);
-        for packet in batch.iter() {
+        let mut batch = ctx.pull(0, max);
+        for packet in batch.iter_mut() {
             self.copy(ctx, packet);
         }
         batch

@@ -72,7 +72,7 @@ impl Print {
         }
         if self.annotations {
             line.push_str(" | ");
-            hex(&mut line, packet.anno().bytes(), usize::MAX);
+            hex(&mut line, &packet.anno().bytes(), usize::MAX);
         }
         let shown = &packet.data()[..packet.len().min(self.max)];
         if self.contents != Contents::None && !shown.is_empty() {

@@ -31,8 +31,8 @@ struct PullTee;
 
 impl Element for PullTee {
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
-        let batch = ctx.pull(0, max);
-        for packet in batch.iter() {
+        let mut batch = ctx.pull(0, max);
+        for packet in batch.iter_mut() {
             for port in 1..ctx.outputs() {
                 if let Some(copy) = ctx.pool().duplicate(packet) {
                     ctx.push_one(port, copy);

@@ -52,7 +52,7 @@ struct SetPacketType {
 
 impl Element for SetPacketType {
     fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        packet.anno_mut().packet_type = self.to;
+        packet.anno_mut().set_packet_type(self.to);
         Out::Port(0, packet)
     }
 }

@@ -37,9 +37,9 @@ impl Tee {
     /// Packet by packet, so that copies keep the order of arrival where outputs meet again.
     fn one_by_one(ctx: &mut Context<'_>, mut batch: Batch) {
         let last = ctx.outputs() - 1;
-        for packet in batch.drain_front(usize::MAX) {
+        for mut packet in batch.drain_front(usize::MAX) {
             for port in 0..last {
-                if let Some(copy) = ctx.pool().duplicate(&packet) {
+                if let Some(copy) = ctx.pool().duplicate(&mut packet) {
                     ctx.push_one(port, copy);
                 }
             }
@@ -55,14 +55,14 @@ impl Element for Tee {
         Ok(())
     }
 
-    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
+    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
         if !self.apart {
             return Self::one_by_one(ctx, batch);
         }
-        // what is stored is not touched, and what goes on is a copy that is in the cache
+        // copies share their buffers: what is stored is not touched
         for port in 1..ctx.outputs() {
             let mut copies = ctx.batch();
-            ctx.pool().duplicate_all(&batch, &mut copies);
+            ctx.pool().duplicate_all(&mut batch, &mut copies);
             ctx.push(port, copies);
         }
         ctx.push(0, batch);

@@ -117,7 +117,7 @@ impl TCPFragmenter {
             .filter(|room| *room > 0)
     }
 
-    fn send(&mut self, ctx: &mut Context<'_>, packet: Packet) {
+    fn send(&mut self, ctx: &mut Context<'_>, mut packet: Packet) {
         self.count += 1;
         let found = segment(&packet);
         let cut = found.and_then(|s| Some((self.room(&packet, s.text)?, s)));
@@ -127,7 +127,7 @@ impl TCPFragmenter {
         self.cut += 1;
         let length = segment.end - segment.text;
         for from in (room..length).step_by(room).map(|end| end - room) {
-            if let Some(mut part) = ctx.pool().duplicate(&packet) {
+            if let Some(mut part) = ctx.pool().duplicate(&mut packet) {
                 keep(&mut part, &segment, from, room, false);
                 ctx.push_one(0, part);
                 self.fragments += 1;
