@@ -179,7 +179,8 @@ def crate_of(symbol):
     path = symbol[found.end():]
     name = path[:int(found[1])]
     inner = re.match(r'_?\$LT\$(?:\$u20\$|[^a-z])*([a-z_]+)\.\.', name)
-    group = re.search(r'8elements\d+([a-z]+)_|\.\.elements\.\.([a-z]+)_', path)
+    group = re.search(
+        r'8elements\d+([a-z0-9]+?)_|\.\.elements\.\.([a-z0-9]+?)_', path)
     return inner[1] if inner else name, group and (group[1] or group[2])
 
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Routes of IPv6: longest prefix match, and what handlers say of them.
-use alloc::collections::BTreeMap;
 use core::fmt::Write as _;
 
 use click_core::Surroundings;
@@ -64,81 +63,78 @@ fn route(text: &str, ports: usize, at: Surroundings<'_>) -> Result<(Prefix6, Hop
     Ok((prefix, Hop { gateway, port }))
 }
 
-/// A route, and which one in the order of their coming it was.
-struct Entry {
-    hop: Hop,
-    number: u64,
-}
-
-/// Routes by the length of their prefix, then by network.
+/// Routes, those with the longest prefixes first, and those of a length by their networks: for each length there is
+/// one search by halves.
 #[derive(Default)]
 pub struct Table {
-    lengths: BTreeMap<u8, BTreeMap<u128, Entry>>,
-    next: u64,
+    routes: Vec<(Prefix6, Hop)>,
+}
+
+/// By what routes are in order.
+fn rank(prefix: Prefix6) -> (u8, u128) {
+    (128 - prefix.length, prefix.network)
 }
 
 impl Table {
     /// How many routes there are.
     pub fn len(&self) -> usize {
-        self.lengths.values().map(BTreeMap::len).sum()
+        self.routes.len()
+    }
+
+    /// Where the route for just this network is, or would be.
+    fn find(&self, prefix: Prefix6) -> Result<usize, usize> {
+        let wanted = rank(prefix);
+        self.routes
+            .binary_search_by(|(other, _)| rank(*other).cmp(&wanted))
     }
 
     /// Whether there is a route for just this network.
     pub fn has(&self, prefix: Prefix6) -> bool {
-        let networks = self.lengths.get(&prefix.length);
-        networks.is_some_and(|n| n.contains_key(&prefix.network))
+        self.find(prefix).is_ok()
     }
 
     /// Does it; a route for a network that has one replaces it.
     pub fn run(&mut self, command: Command) {
         match command {
-            Command::Add(prefix, hop) => {
-                let entry = Entry {
-                    hop,
-                    number: self.next,
-                };
-                self.next += 1;
-                let networks = self.lengths.entry(prefix.length).or_default();
-                networks.insert(prefix.network, entry);
-            }
-            Command::Remove(prefix) => self.remove(prefix),
-        }
-    }
-
-    fn remove(&mut self, prefix: Prefix6) {
-        if let Some(networks) = self.lengths.get_mut(&prefix.length) {
-            networks.remove(&prefix.network);
-            if networks.is_empty() {
-                self.lengths.remove(&prefix.length);
+            Command::Add(prefix, hop) => match self.find(prefix) {
+                Ok(at) => self.routes[at].1 = hop,
+                Err(at) => self.routes.insert(at, (prefix, hop)),
+            },
+            Command::Remove(prefix) => {
+                if let Ok(at) = self.find(prefix) {
+                    self.routes.remove(at);
+                }
             }
         }
     }
 
     /// The route with the longest prefix that an address has.
     pub fn lookup(&self, address: Address) -> Option<Hop> {
-        let address = u128::from(address.0);
-        let mut longest_first = self.lengths.iter().rev();
-        longest_first.find_map(|(length, networks)| {
-            let entry = networks.get(&(address & mask(*length)))?;
-            Some(entry.hop)
-        })
-    }
-
-    /// A line a route, in the order in which they came.
-    pub fn show(&self) -> String {
-        let routes = self.lengths.iter().flat_map(|(length, networks)| {
-            let prefix = |network: &u128| Prefix6 {
-                network: *network,
+        let mut from = 0;
+        while let Some((Prefix6 { length, .. }, _)) = self.routes.get(from) {
+            let network = u128::from(address.0) & mask(*length);
+            let prefix = Prefix6 {
+                network,
                 length: *length,
             };
-            networks
-                .iter()
-                .map(move |(network, entry)| (prefix(network), entry))
-        });
-        let mut routes: Vec<_> = routes.collect();
-        routes.sort_by_key(|(_, entry)| entry.number);
+            if let Ok(at) = self.find(prefix) {
+                return Some(self.routes[at].1);
+            }
+            from = self.behind(*length);
+        }
+        None
+    }
+
+    /// Where shorter prefixes than this begin.
+    fn behind(&self, length: u8) -> usize {
+        self.routes
+            .partition_point(|(prefix, _)| prefix.length >= length)
+    }
+
+    /// A line a route.
+    pub fn show(&self) -> String {
         let mut lines = String::new();
-        for (prefix, Entry { hop, .. }) in routes {
+        for (prefix, hop) in &self.routes {
             let gateway = hop.gateway.map_or("::".into(), |g| g.to_string());
             let _ = writeln!(lines, "{prefix}\t{gateway}\t{}", hop.port);
         }
@@ -173,7 +169,7 @@ mod tests {
             for (prefix, _) in all {
                 table.run(Command::Remove(prefix));
             }
-            prop_assert!(table.lengths.is_empty());
+            prop_assert!(table.routes.is_empty());
         }
     }
 }

@@ -26,26 +26,20 @@ struct DecIP6HLIM {
     drops: u64,
 }
 
-impl InPlace for DecIP6HLIM {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
-        let Some(header) = header_mut(packet) else {
-            return DROPPED;
-        };
-        match &mut header[HOP_LIMIT_AT] {
-            0 | 1 => {
+impl Element for DecIP6HLIM {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        match header_mut(&mut packet).map(|header| &mut header[HOP_LIMIT_AT]) {
+            None => Out::Drop,
+            Some(0 | 1) => {
                 self.drops += 1;
-                1
+                Out::Port(1, packet)
             }
-            hops => {
+            Some(hops) => {
                 *hops -= 1;
-                0
+                Out::Port(0, packet)
             }
         }
     }
-}
-
-impl Element for DecIP6HLIM {
-    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

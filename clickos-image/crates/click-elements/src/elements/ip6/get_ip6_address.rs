@@ -27,16 +27,12 @@ struct GetIP6Address {
     offset: usize,
 }
 
-impl InPlace for GetIP6Address {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+impl Element for GetIP6Address {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
         let bytes = packet.data().get(self.offset..);
         if let Some(address) = bytes.and_then(Address::at) {
-            address.put(packet);
+            address.put(&mut packet);
         }
-        0
+        Out::Port(0, packet)
     }
-}
-
-impl Element for GetIP6Address {
-    in_place!();
 }

@@ -72,14 +72,13 @@ impl IP6Encap {
     }
 }
 
-impl InPlace for IP6Encap {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
-        if self.encapsulate(packet) { 0 } else { DROPPED }
-    }
-}
-
 impl Element for IP6Encap {
-    in_place!();
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        match self.encapsulate(&mut packet) {
+            true => Out::Port(0, packet),
+            false => Out::Drop,
+        }
+    }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

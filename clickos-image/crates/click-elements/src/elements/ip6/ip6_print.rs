@@ -64,18 +64,14 @@ impl IP6Print {
     }
 }
 
-impl InPlace for IP6Print {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
-        if let Some(header) = Header::marked(packet) {
+impl Element for IP6Print {
+    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+        if let Some(header) = Header::marked(&packet) {
             ctx.print(&self.line(header));
             if self.contents {
-                self.print_contents(ctx, packet);
+                self.print_contents(ctx, &packet);
             }
         }
-        0
+        Out::Port(0, packet)
     }
-}
-
-impl Element for IP6Print {
-    in_place!();
 }

@@ -8,7 +8,7 @@
 //! # Ports
 //! 1/any, push. Packets without a route are dropped.
 //! # Handlers
-//! * `table` (read): the routes, a line each. `add` (write): a route; it replaces the one of its prefix. `remove` (write):
+//! * `table` (read): the routes, the longest prefixes first. `add` (write): a route; it replaces the one of its prefix. `remove` (write):
 //!   a prefix. `ctrl` (write): `add` or `remove` and the rest.
 //! # Example
 //! `... -> GetIP6Address(24) -> rt :: LookupIP6Route(2001:db8:1::/48 0, ::/0 2001:db8::1 1); rt[0] -> ...`
@@ -54,20 +54,16 @@ struct LookupIP6Route {
     table: Table,
 }
 
-impl InPlace for LookupIP6Route {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
-        let Some(hop) = self.table.lookup(Address::of(packet)) else {
-            return DROPPED;
+impl Element for LookupIP6Route {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        let Some(hop) = self.table.lookup(Address::of(&packet)) else {
+            return Out::Drop;
         };
         if let Some(gateway) = hop.gateway {
-            gateway.put(packet);
+            gateway.put(&mut packet);
         }
-        hop.port
+        Out::Port(hop.port, packet)
     }
-}
-
-impl Element for LookupIP6Route {
-    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

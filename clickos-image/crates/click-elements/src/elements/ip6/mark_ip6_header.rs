@@ -27,16 +27,12 @@ struct MarkIP6Header {
     offset: usize,
 }
 
-impl InPlace for MarkIP6Header {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+impl Element for MarkIP6Header {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
         match packet.len().checked_sub(self.offset) {
             Some(HEADER..) => packet.set_network(self.offset, HEADER),
             _ => packet.clear_network(),
         }
-        0
+        Out::Port(0, packet)
     }
-}
-
-impl Element for MarkIP6Header {
-    in_place!();
 }

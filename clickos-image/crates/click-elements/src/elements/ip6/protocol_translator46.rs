@@ -23,16 +23,11 @@ pub static ELEMENT: Class = Class {
 
 struct ProtocolTranslator46;
 
-impl InPlace for ProtocolTranslator46 {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
-        if translate(packet, Version::Six) {
-            0
-        } else {
-            DROPPED
+impl Element for ProtocolTranslator46 {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        match translate(&mut packet, Version::Six) {
+            true => Out::Port(0, packet),
+            false => Out::Drop,
         }
     }
-}
-
-impl Element for ProtocolTranslator46 {
-    in_place!();
 }

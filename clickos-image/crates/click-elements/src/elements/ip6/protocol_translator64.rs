@@ -23,16 +23,11 @@ pub static ELEMENT: Class = Class {
 
 struct ProtocolTranslator64;
 
-impl InPlace for ProtocolTranslator64 {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
-        if translate(packet, Version::Four) {
-            0
-        } else {
-            DROPPED
+impl Element for ProtocolTranslator64 {
+    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+        match translate(&mut packet, Version::Four) {
+            true => Out::Port(0, packet),
+            false => Out::Drop,
         }
     }
-}
-
-impl Element for ProtocolTranslator64 {
-    in_place!();
 }
