@@ -32,6 +32,8 @@ mod print_line;
 mod rewrite;
 mod rfc2507;
 mod routes;
+#[cfg(feature = "os")]
+mod socket;
 mod standard;
 mod steps;
 mod vlan;

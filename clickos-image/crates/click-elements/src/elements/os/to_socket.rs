@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sends packets to another program, or another machine, through a socket.
+//!
+//! # Synopsis
+//! `ToSocket(TYPE, ADDR [, PORT, LOCAL_ADDR, LOCAL_PORT, keywords])`: a Socket that connects.
+//! TYPE is TCP or UDP with an address, a port and those of this side (`LOCAL_ADDR`, `LOCAL_PORT`), or UNIX (a stream) or
+//! UNIX_DGRAM with a file (`ADDR`) and a file of this side (in the place of `PORT`). Keywords: CLIENT (whether it connects
+//! to the address, or waits there for one connection at a time; default true), SNAPLEN
+//! (octets of a packet at most, default 2048), TIMESTAMP (default true: packets are stamped), NODELAY (default true: TCP
+//! sends at once), SNDBUF and RCVBUF (octets of the socket's buffers), ALLOW and DENY (tables of routes; a server takes
+//! packets only of machines that ALLOW has, or that DENY has not), VERBOSE (default false: connections are told of),
+//! HEADROOM (octets in front of packets; all packets have 128 at least), PROPER (only false).
+//! # Ports
+//! 1/0, pull. By datagrams to 0.0.0.0 each packet goes to its destination annotation.
+//! # Handlers
+//! * `count` (read): packets received. `drops` (read): packets that could not be sent, or had no buffer.
+//! # Example
+//! `FromDevice(0) -> Queue -> ToSocket(UDP, 192.0.2.9, 4000);`
+use crate::prelude::*;
+use crate::socket::{ARGS, HANDLERS, build};
+
+pub static ELEMENT: Class = Class {
+    name: "ToSocket",
+    ports: "1/0",
+    processing: "l/l",
+    args: &ARGS,
+    handlers: &HANDLERS,
+    build: |a| build(a, Some(true)),
+    task: true,
+    ..Class::DEFAULT
+};
