@@ -65,7 +65,8 @@ enum cosmos_type { COSMOS_PV, COSMOS_PVH };
 struct cosmos_spec {
     uint32_t domid;            /* COSMOS_NO_DOMAIN: any that is free */
     enum cosmos_type type;
-    const char *name;          /* unique on the host */
+    const char *name;          /* unique on the host; with a domid of its own
+                                * that is the caller's business */
     uint8_t uuid[16];
     const void *image;         /* an ELF kernel; copied before the call returns */
     size_t image_bytes;
@@ -247,7 +248,7 @@ int cosmos_handler_list(struct cosmos_ctx *ctx, uint32_t domid, uint32_t rid,
 /*---------- events ----------*/
 
 enum cosmos_event_kind {
-    COSMOS_DOMAINS,      /* a domain was made, shut down or is gone */
+    COSMOS_DOMAINS,      /* a domain shut down or is gone */
     COSMOS_ROUTER,       /* a router of a watched domain changed its state */
 };
 

@@ -59,6 +59,13 @@ static char *copy(const char *text)
     return text ? strdup(text) : NULL;
 }
 
+/* Whoever numbers domains keeps their names apart, too: libxl, given a name,
+ * would compare it with those of all domains, one by one. */
+static bool is_numbered(const struct cosmos_spec *spec)
+{
+    return spec->domid != COSMOS_NO_DOMAIN;
+}
+
 /* One virtual CPU, no devices; kernel may be NULL (restore). */
 static int fill_config(struct cosmos_ctx *ctx, libxl_domain_config *config,
                        const struct cosmos_spec *spec, const char *kernel)
@@ -68,9 +75,8 @@ static int fill_config(struct cosmos_ctx *ctx, libxl_domain_config *config,
 
     create->type = spec->type == COSMOS_PVH ? LIBXL_DOMAIN_TYPE_PVH
                                             : LIBXL_DOMAIN_TYPE_PV;
-    create->name = copy(spec->name);
-    create->domid = spec->domid == COSMOS_NO_DOMAIN ? INVALID_DOMID
-                                                    : spec->domid;
+    create->name = copy(is_numbered(spec) ? "" : spec->name);
+    create->domid = is_numbered(spec) ? spec->domid : INVALID_DOMID;
     create->passthrough = LIBXL_PASSTHROUGH_DISABLED;
     memcpy(libxl_uuid_bytearray(&create->uuid), spec->uuid, sizeof(spec->uuid));
 
@@ -97,7 +103,8 @@ static int fail_create(struct cosmos_ctx *ctx, struct cosmos_error *err,
     const char *said = cosmos_log_text(&ctx->log);
     uint32_t other;
 
-    if (!libxl_name_to_domid(ctx->xl, spec->name, &other))
+    if (!is_numbered(spec) &&
+        !libxl_name_to_domid(ctx->xl, spec->name, &other))
         return cosmos_fail(err, COSMOS_EXISTS,
                            "create %s: domain %u has this name", spec->name,
                            other);
@@ -111,6 +118,20 @@ static int fail_create(struct cosmos_ctx *ctx, struct cosmos_error *err,
                            "create %s: %u KiB: the host has not that much "
                            "free: %s", spec->name, spec->memory_kib, said);
     return cosmos_fail_xl(ctx, err, rc, "create", COSMOS_NO_DOMAIN);
+}
+
+/* Gives a domain that libxl has made to the caller. */
+static int hand_over(struct cosmos_ctx *ctx, const struct cosmos_spec *spec,
+                     uint32_t made, uint32_t *domid, struct cosmos_error *err)
+{
+    if (is_numbered(spec) && !cosmos_put_name(ctx->xs, made, spec->name)) {
+        cosmos_fail(err, COSMOS_STORE, "name of domain %u: xen store: %s",
+                    made, strerror(errno));
+        libxl_domain_destroy(ctx->xl, made, NULL);
+        return COSMOS_STORE;
+    }
+    *domid = made;
+    return COSMOS_OK;
 }
 
 int cosmos_domain_create(struct cosmos_ctx *ctx,
@@ -136,11 +157,10 @@ int cosmos_domain_create(struct cosmos_ctx *ctx,
     rc = fill_config(ctx, &config, spec, kernel);
     if (!rc)
         rc = libxl_domain_create_new(ctx->xl, &config, &made, NULL, NULL);
-    if (rc) {
+    if (rc)
         rc = fail_create(ctx, err, rc, spec);
-        goto out;
-    }
-    *domid = made;
+    else
+        rc = hand_over(ctx, spec, made, domid, err);
 
 out:
     if (fd >= 0)
@@ -169,11 +189,10 @@ int cosmos_domain_restore(struct cosmos_ctx *ctx,
     if (!rc)
         rc = libxl_domain_create_restore(ctx->xl, &config, &made, fd, -1,
                                          &params, NULL, NULL);
-    if (rc) {
+    if (rc)
         rc = cosmos_fail_xl(ctx, err, rc, "restore", COSMOS_NO_DOMAIN);
-        goto out;
-    }
-    *domid = made;
+    else
+        rc = hand_over(ctx, spec, made, domid, err);
 
 out:
     libxl_domain_restore_params_dispose(&params);

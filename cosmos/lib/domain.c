@@ -176,8 +176,7 @@ out:
 }
 
 /* The two places where a name stands; neither is of use to the other. */
-static bool write_name(struct xs_handle *xs, uint32_t domid,
-                       const char *name)
+bool cosmos_put_name(struct xs_handle *xs, uint32_t domid, const char *name)
 {
     char path[PATH_BYTES];
     unsigned length;
@@ -201,7 +200,7 @@ int cosmos_domain_rename(struct cosmos_ctx *ctx, uint32_t domid,
 {
     int rc = begin(ctx, domid, err);
 
-    if (rc || write_name(ctx->xs, domid, name))
+    if (rc || cosmos_put_name(ctx->xs, domid, name))
         return rc;
     return cosmos_fail(err, COSMOS_STORE, "rename: xen store: %s",
                        strerror(errno));

@@ -19,8 +19,7 @@ int cosmos_events_open(struct cosmos_events **out, struct cosmos_error *err)
     if (!events)
         return cosmos_fail(err, COSMOS_NO_MEMORY, "no memory for events");
     events->xs = xs_open(0);
-    if (events->xs && xs_watch(events->xs, "@introduceDomain", "d") &&
-        xs_watch(events->xs, "@releaseDomain", "d")) {
+    if (events->xs && xs_watch(events->xs, "@releaseDomain", "d")) {
         *out = events;
         return COSMOS_OK;
     }

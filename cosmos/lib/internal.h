@@ -63,6 +63,10 @@ bool cosmos_put(struct xs_handle *xs, xs_transaction_t tx,
                 const char *directory, const char *key, const char *format,
                 ...) __attribute__((format(printf, 5, 6)));
 
+/* Names a domain; false with errno set. libxl does not look for another of
+ * that name then, which it would do one by one. */
+bool cosmos_put_name(struct xs_handle *xs, uint32_t domid, const char *name);
+
 /* Owner dom0, readable by domid. */
 bool cosmos_let_read(struct xs_handle *xs, xs_transaction_t tx,
                      const char *path, uint32_t domid);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define MEMORY_KIB (16 << 10)
+#define NUMBER 300      /* and the type: none is given twice in a minute */
 #define GONE_LOOKS 500
 #define GONE_LOOK_US 10000
 
@@ -130,6 +131,24 @@ static void life(struct cosmos_ctx *ctx, const struct cosmos_spec *spec)
     cosmos_events_close(events);
 }
 
+/* libxl is not told the name of a domain whose number is given. */
+static void numbered(struct cosmos_ctx *ctx, const struct cosmos_spec *spec)
+{
+    struct cosmos_error err = { 0 };
+    struct cosmos_spec given = *spec;
+    struct cosmos_info info;
+    uint32_t domid;
+
+    given.domid = NUMBER + spec->type;
+    given.name = "numbered";
+    check("create with a number", !cosmos_domain_create(ctx, &given, &domid,
+          &err) && domid == given.domid, &err);
+    check("it has number and name", !cosmos_domain_info(ctx, domid, &info,
+          &err) && !strcmp(info.name, given.name), &err);
+    check("destroy it", !cosmos_domain_destroy(ctx, domid, &err), &err);
+    check("it is gone", gone(ctx, domid), &err);
+}
+
 int main(int argc, char **argv)
 {
     struct cosmos_spec spec = { .domid = COSMOS_NO_DOMAIN,
@@ -151,6 +170,7 @@ int main(int argc, char **argv)
     before = domains(ctx);
     refusals(ctx, &spec);
     life(ctx, &spec);
+    numbered(ctx, &spec);
     check("nothing is left", domains(ctx) == before, &err);
     cosmos_close(ctx);
     return failed;

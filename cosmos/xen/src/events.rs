@@ -10,7 +10,7 @@ use crate::ffi;
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// A domain was made, has shut down or is gone: look.
+    /// A domain has shut down or is gone: look.
     Domains,
     /// Nothing, in the time that was waited.
     Nothing,

@@ -43,6 +43,12 @@ for i in $(seq {{guests}}); do
     {_COSMOS} destroy many$i || echo many$i
 done
 """
+#: Work that is always the same: how busy the machine is now.
+_YARDSTICK = """
+began=${EPOCHREALTIME/./}
+head -c 4000000 /dev/zero | sha256sum >/dev/null
+echo $(((${EPOCHREALTIME/./} - began) / 1000))
+"""
 _RUNNING = "xenstore-list /local/domain | sed 1d | wc -l"
 _FREE_KIB = "sed -n 's/^MemAvailable: *\\([0-9]*\\).*/\\1/p' /proc/meminfo"
 
@@ -96,6 +102,8 @@ class ThousandTest(base.XenTest):
                 made = pooled, self._created(_NEW)
                 first = first or made
                 self._tell(last, made, first)
+                progress.note(f'{self.dom0.check(_YARDSTICK).strip()} ms for '
+                              'the sum of 4 MB, to tell how busy it is')
 
     def _tell(self, last, made, first):
         for kind, now, then in zip(('of the pool', 'new'), made, first):

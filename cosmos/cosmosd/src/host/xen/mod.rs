@@ -39,11 +39,13 @@ const LOOK: Duration = Duration::from_millis(5);
 /// How long a guest that has read that it is to suspend itself may take to do so.
 const SUSPEND: Duration = Duration::from_secs(1);
 /// How long the watching thread waits for an event before it looks all the same.
-const IDLE: Duration = Duration::from_secs(10);
+const IDLE: Duration = Duration::from_secs(60);
 
 /// See the module.
 pub struct XenHost {
     host: Arc<xen::Host>,
+    /// The same host, for what takes long: libxl's lock is held while a domain is built.
+    builder: xen::Host,
     installed: Option<Engine>,
     images: Images,
     vif_script: String,
@@ -59,6 +61,7 @@ impl XenHost {
     pub fn new(config: &XenConfig, state_dir: &Path, deaths: Sender<Death>) -> Result<Self> {
         let this = Self {
             host: Arc::new(xen::Host::open().map_err(failed("xen"))?),
+            builder: xen::Host::open().map_err(failed("xen"))?,
             installed: config.image.clone().map(Engine::new),
             images: Images::open(state_dir, limits(config))?,
             vif_script: path_text(config.vif_script.as_deref()),
@@ -287,7 +290,7 @@ impl Host for XenHost {
     fn spawn(&self, domain: &Domain, _ports: Vec<PortFds>, steps: &mut Steps) -> Result<Instance> {
         let image = self.image(&domain.image_sha256)?;
         steps.end("image");
-        self.host
+        self.builder
             .create(&self.spec(domain, &image))
             .map_err(failed(&place(domain.domid)))?;
         steps.end("domain");
@@ -370,7 +373,7 @@ impl Host for XenHost {
 
     fn restore(&self, domain: &Domain, from: &File) -> Result<Instance> {
         let spec = self.spec(domain, &[]);
-        let made = self.host.restore(&spec, from.as_fd()).map(drop);
+        let made = self.builder.restore(&spec, from.as_fd()).map(drop);
         made.and_then(|()| self.add_devices(domain))
             .map_err(failed(&place(domain.domid)))?;
         self.attend(domain)?;
