@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One method for each command.
 
+use std::cell::RefCell;
 use std::io::{ErrorKind, IsTerminal, Write as _};
 use std::path::Path;
 use std::time::Duration;
@@ -69,11 +70,17 @@ impl From<ClientError> for Failure {
 pub struct Session<'a> {
     socket: &'a Path,
     format: Format,
+    /// Opened by the first call.
+    client: RefCell<Option<Client>>,
 }
 
 impl<'a> Session<'a> {
     pub fn new(socket: &'a Path, format: Format) -> Self {
-        Self { socket, format }
+        Self {
+            socket,
+            format,
+            client: RefCell::default(),
+        }
     }
 
     pub fn format(&self) -> Format {
@@ -250,9 +257,17 @@ impl<'a> Session<'a> {
     }
 
     pub fn call_for(&self, verb: &str, args: Value, seconds: u64) -> Result<Value> {
-        let mut client = Client::connect(self.socket)?;
+        let mut slot = self.client.borrow_mut();
+        let mut client = match slot.take() {
+            Some(client) => client,
+            None => Client::connect(self.socket)?,
+        };
         client.set_timeout(MARGIN + Duration::from_secs(seconds));
-        Ok(client.call(verb, args)?)
+        let answer = client.call(verb, args);
+        if !matches!(answer, Err(ClientError::Connection(_))) {
+            *slot = Some(client);
+        }
+        Ok(answer?)
     }
 
     pub fn print(&self, value: &Value, for_people: impl FnOnce() -> String) -> Result<()> {

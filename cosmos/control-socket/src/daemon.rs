@@ -4,13 +4,16 @@ use std::io;
 use std::path::Path;
 
 use log::LevelFilter;
-use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::de::DeserializeOwned;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 /// Largest configuration file read, in bytes.
 const MAX_CONFIG: u64 = 1 << 20;
+
+/// Descriptors of a daemon, a few for each guest.
+const DESCRIPTORS: u64 = 1 << 16;
 
 /// Reads a TOML file; the error names the file, and line and column where it is wrong.
 pub fn load_config<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
@@ -33,11 +36,13 @@ pub fn log_to_stderr(level: LevelFilter) {
         .init();
 }
 
-/// Clients, guests and their ports cost descriptors; the hard limit is the administrator's word.
+/// Clients, guests and their ports cost descriptors: the limit becomes what thousands of them
+/// need, or, for a daemon that may not raise the hard limit, as much as that allows.
 pub fn raise_descriptor_limit() {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    if let Err(e) = setrlimit(Resource::Nofile, limit) {
+    let hard = getrlimit(Resource::Nofile).maximum;
+    let wanted = hard.map(|hard| hard.max(DESCRIPTORS));
+    let set = |current, maximum| setrlimit(Resource::Nofile, Rlimit { current, maximum });
+    if let Err(e) = set(wanted, wanted).or_else(|_| set(hard, hard)) {
         log::warn!("descriptor limit stays as it is: {e}");
     }
 }

@@ -72,16 +72,17 @@ def build_c_test(state, places):
 def put(state, host):
     """Copy the programs into dom0 while it runs: 20 seconds."""
     for program in _PROGRAMS:
-        host.dom0.put(_built(state, program), f'{FOLDER}/{program}', 0o755)
+        host.dom0.put(built(state, program), f'{FOLDER}/{program}', 0o755)
 
 
 def add(state, contents):
     """Add the programs to what is in dom0 from the start."""
     for program in _PROGRAMS:
-        contents.add(_built(state, program), f'{FOLDER}/{program}', 0o755)
+        contents.add(built(state, program), f'{FOLDER}/{program}', 0o755)
 
 
-def _built(state, program):
+def built(state, program):
+    """Return where a program is after :func:`build`."""
     return state.target / 'xen/release' / program
 
 
@@ -113,6 +114,14 @@ def command(program, *arguments):
     return shlex.join([f'{FOLDER}/{program}',
                        f'--socket={FOLDER}/{daemon}.sock',
                        *map(str, arguments)])
+
+
+def bring(host, socket):
+    """Bring cosmosd's socket here, over the host's SSH connection."""
+    shell.run(host.dom0.command(
+        '-O', 'forward', '-o', 'StreamLocalBindMask=0177',
+        '-L', f'{socket}:{FOLDER}/cosmosd.sock'),
+        host.places.log / 'forward.log', cwd=host.places.root)
 
 
 def kill(host, daemon):
