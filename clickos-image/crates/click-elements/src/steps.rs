@@ -29,7 +29,14 @@ impl Forest {
     /// Values are smaller than this.
     pub const MOST_VALUES: u32 = NODE;
 
-    /// The value at `key` of the function with this root.
+    /// Whether this is a root, not a value.
+    #[inline]
+    pub fn is_root(n: u32) -> bool {
+        n & NODE != 0
+    }
+
+    /// The value at `key` of the function with this root; of a value, itself.
+    #[inline]
     pub fn get(&self, root: u32, key: u32) -> u32 {
         let mut cell = root;
         while cell & NODE != 0 {

@@ -152,7 +152,7 @@ impl Test {
                 offset,
                 len,
                 compare,
-            } => is_protocol(h, protocol) && compare.holds(bits_at(h.transport, offset, len)),
+            } => is_protocol(h, protocol) && compare.holds(bits_at(h.transport(), offset, len)),
             Self::Ether {
                 side,
                 address,
@@ -175,7 +175,7 @@ fn ports(h: &Headers<'_>, side: Side, compare: &Compare) -> bool {
 
 fn ether(h: &Headers<'_>, side: Side, address: u64, mask: u64, negated: bool) -> bool {
     let number = |b: &[u8]| b.iter().fold(0u64, |v, b| (v << 8) | u64::from(*b));
-    let Some(both) = h.link.first_chunk::<12>() else {
+    let Some(both) = h.packet.and_then(|p| p.mac()?.first_chunk::<12>()) else {
         return false;
     };
     let fits = |b: &[u8]| number(b) & mask == address & mask;

@@ -38,56 +38,93 @@ impl Axis {
 pub struct Headers<'a> {
     /// From the network header on; nothing if it is not whole.
     pub network: &'a [u8],
-    /// From the transport header on; nothing in later fragments.
-    pub transport: &'a [u8],
-    /// From the link header on.
-    pub link: &'a [u8],
+    /// Bytes in front of the transport header; all there are in later fragments.
+    pub behind: u32,
+    /// The packet itself, for what few ask for.
+    pub packet: Option<&'a Packet>,
 }
 
 /// Bytes of an IPv4 header without options.
 const SHORTEST: usize = 20;
 
 impl<'a> Headers<'a> {
+    /// Those of no packet.
+    pub const NONE: Self = Self {
+        network: &[],
+        behind: 0,
+        packet: None,
+    };
+
     /// The headers that the packet's annotations mark.
+    #[inline]
     pub fn of(packet: &'a Packet) -> Self {
-        let network = packet.network().filter(|n| n.len() >= SHORTEST);
-        let first = |n: &&[u8]| u16::from_be_bytes([n[6], n[7]]) & 0x1fff == 0;
-        let transport = network.filter(first).and_then(|_| packet.transport());
+        let whole = packet.network().filter(|n| n.len() >= SHORTEST);
+        let network = whole.unwrap_or_default();
+        let is_first = whole.is_some_and(|n| u16::from_be_bytes([n[6], n[7]]) & 0x1fff == 0);
+        let transport = packet.transport().filter(|_| is_first);
+        let behind = network.len() - transport.map_or(0, <[u8]>::len).min(network.len());
         Self {
-            network: network.unwrap_or_default(),
-            transport: transport.unwrap_or_default(),
-            link: packet.mac().unwrap_or_default(),
+            network,
+            behind: u32::try_from(behind).expect("a packet is shorter than 4 GiB"),
+            packet: Some(packet),
         }
+    }
+
+    /// From the transport header on; nothing in later fragments.
+    pub fn transport(&self) -> &'a [u8] {
+        self.network.get(self.behind as usize..).unwrap_or_default()
     }
 
     /// The value of a field, if it is there.
     #[inline]
     pub fn value(&self, axis: Axis) -> Option<u32> {
-        let header = if axis.transport {
-            self.transport
-        } else {
-            self.network
-        };
-        let bytes = header.get(usize::from(axis.at)..)?;
-        match bytes.first_chunk() {
-            Some(word) => Some(u32::from_be_bytes(*word) >> (32 - axis.bits())),
-            None => Self::last_value(bytes, axis.bytes),
-        }
-    }
-
-    /// The value of the first bytes of a header's last three.
-    #[cold]
-    fn last_value(bytes: &[u8], count: u8) -> Option<u32> {
-        match count {
-            1 => bytes.first().map(|b| u32::from(*b)),
-            2 => bytes.first_chunk().map(|b| u16::from_be_bytes(*b).into()),
-            _ => None,
-        }
+        Place::of(axis).value(self)
     }
 
     /// Protocol of the payload.
     pub fn protocol(&self) -> Option<u32> {
         self.value(Axis::PROTOCOL)
+    }
+}
+
+/// The value of the first bytes of a header's last three.
+#[cold]
+fn last_value(bytes: &[u8], bits: u32) -> Option<u32> {
+    match bits {
+        8 => bytes.first().map(|b| u32::from(*b)),
+        16 => bytes.first_chunk().map(|b| u16::from_be_bytes(*b).into()),
+        _ => None,
+    }
+}
+
+/// Where a field lies, made ready for looking at it in many packets.
+#[derive(Clone, Copy)]
+pub struct Place {
+    at: u32,
+    /// All bits if that counts from the transport header on.
+    transport: u32,
+    shift: u32,
+}
+
+impl Place {
+    /// The place of a field.
+    pub fn of(axis: Axis) -> Self {
+        Self {
+            at: axis.at.into(),
+            transport: if axis.transport { u32::MAX } else { 0 },
+            shift: 32 - axis.bits(),
+        }
+    }
+
+    /// The value of the field, if it is there.
+    #[inline]
+    pub fn value(self, headers: &Headers<'_>) -> Option<u32> {
+        let at = self.at + (headers.behind & self.transport);
+        let bytes = headers.network.get(at as usize..)?;
+        match bytes.first_chunk() {
+            Some(word) => Some(u32::from_be_bytes(*word) >> self.shift),
+            None => last_value(bytes, 32 - self.shift),
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-use super::fields::{Axis, Headers};
+use super::fields::{Axis, Headers, Place};
 use super::region::{Cover, Region};
 use super::sets::changes;
 use super::table::{Table, axes};
@@ -17,36 +17,62 @@ const LEAST_WORK: usize = 1 << 12;
 const WORK_PER_BOX: usize = 32;
 const MOST_WORK: usize = 1 << 20;
 
+/// Where to go on: the number of a node, or one of the kinds below with a number in its lower bits. A root of the
+/// forest leads to the target that its function has for the value looked at last.
+type Target = u32;
+
+const KIND: Target = 7 << 28;
+/// This rule matches.
+const RULE: Target = 1 << 28;
+/// The rules of this list must be evaluated one after the other.
+const LIST: Target = 2 << 28;
+/// There were too many possibilities.
+const TABLE: Target = 3 << 28;
+/// No rule matches.
+const NOTHING: Target = 4 << 28;
+
+/// Values of a field from `first` on, as many as `span` and one, are told from the others.
 #[derive(Clone, Copy)]
-enum Node {
-    /// Values of a field from `first` on, as many as `span` and one, are told from the others.
-    Range {
-        axis: Axis,
-        first: u32,
-        span: u32,
-        inside: u32,
-        outside: u32,
-        missing: u32,
-    },
-    /// The next node is what the function with this root says of a field's value.
-    Field { axis: Axis, root: u32, missing: u32 },
-    /// This rule matches.
-    Rule(u32),
-    /// No rule matches.
-    Nothing,
-    /// Boxes whose rules must be evaluated one after the other.
-    List { first: u32, len: u32 },
-    /// There were too many possibilities.
-    Table,
+struct Node {
+    field: Place,
+    first: u32,
+    span: u32,
+    inside: Target,
+    outside: Target,
+    missing: Target,
+}
+
+impl Node {
+    /// Goes on to `target`, whatever the field's value.
+    fn all(axis: Axis, target: Target) -> Self {
+        Self {
+            field: Place::of(axis),
+            first: 0,
+            span: u32::MAX,
+            inside: target,
+            outside: target,
+            missing: target,
+        }
+    }
+
+    /// The next target, and the value that was looked at.
+    #[inline]
+    fn next(&self, headers: &Headers<'_>) -> (Target, u32) {
+        match self.field.value(headers) {
+            Some(v) if v.wrapping_sub(self.first) <= self.span => (self.inside, v),
+            Some(v) => (self.outside, v),
+            None => (self.missing, 0),
+        }
+    }
 }
 
 /// The decisions.
 pub struct Graph {
     nodes: Vec<Node>,
-    start: u32,
+    start: Target,
     forest: Forest,
     /// The boxes of lists: a rule, and whether the box decides.
-    lists: Vec<(u32, bool)>,
+    lists: Vec<Vec<(u32, bool)>>,
     table: Option<Table>,
 }
 
@@ -61,9 +87,9 @@ impl Graph {
     fn with_work(rules: &[Cover], work: usize) -> Self {
         let axes = axes(rules);
         let mut maker = Maker::new(rules, &axes, work);
-        maker.run();
+        let all = maker.run();
         let mut graph = maker.graph;
-        if graph.nodes.iter().any(|n| matches!(n, Node::Table)) {
+        if !all {
             graph.table = Some(Table::new(rules));
         }
         graph
@@ -75,42 +101,32 @@ impl Graph {
         headers: &Headers<'_>,
         mut check: impl FnMut(usize) -> bool,
     ) -> Option<usize> {
-        let mut at = self.start;
+        let end = self.end(headers);
+        let number = (end & !KIND) as usize;
+        match end & KIND {
+            RULE => Some(number),
+            LIST => {
+                let mut list = self.lists[number].iter();
+                let matches = |(rule, decides): &&(u32, bool)| *decides || check(*rule as usize);
+                list.find(matches).map(|(rule, _)| *rule as usize)
+            }
+            TABLE => self.table.as_ref()?.find(headers, check),
+            _ => None,
+        }
+    }
+
+    /// The target at the end of a packet's decisions.
+    #[inline]
+    fn end(&self, headers: &Headers<'_>) -> Target {
+        let (mut at, mut value) = (self.start, 0);
         loop {
-            at = match self.nodes[at as usize] {
-                Node::Range {
-                    axis,
-                    first,
-                    span,
-                    inside,
-                    outside,
-                    missing,
-                } => match headers.value(axis) {
-                    Some(v) if v.wrapping_sub(first) <= span => inside,
-                    Some(_) => outside,
-                    None => missing,
-                },
-                Node::Field {
-                    axis,
-                    root,
-                    missing,
-                } => match headers.value(axis) {
-                    Some(v) => self.forest.get(root, v),
-                    None => missing,
-                },
-                Node::Rule(rule) => return Some(rule as usize),
-                Node::Nothing => return None,
-                Node::List { first, len } => {
-                    let list = &self.lists[first as usize..(first + len) as usize];
-                    let mut list = list
-                        .iter()
-                        .map(|(rule, decides)| (*rule as usize, *decides));
-                    return list
-                        .find(|(rule, decides)| *decides || check(*rule))
-                        .map(|(rule, _)| rule);
-                }
-                Node::Table => return self.table.as_ref()?.find(headers, check),
-            };
+            while let Some(node) = self.nodes.get(at as usize) {
+                (at, value) = node.next(headers);
+            }
+            if !Forest::is_root(at) {
+                return at;
+            }
+            at = self.forest.get(at, value);
         }
     }
 }
@@ -132,14 +148,11 @@ struct Maker<'a> {
     boxes: Vec<Entry<'a>>,
     axes: &'a [Axis],
     graph: Graph,
-    known: BTreeMap<Left, u32>,
-    rules: BTreeMap<u32, u32>,
-    queue: VecDeque<(u32, Left)>,
+    known: BTreeMap<Left, Target>,
+    queue: VecDeque<(Target, Left, usize)>,
     /// Boxes that may still be put into nodes.
     work: usize,
 }
-
-const NOTHING: u32 = 0;
 
 impl<'a> Maker<'a> {
     fn new(rules: &'a [Cover], axes: &'a [Axis], work: usize) -> Self {
@@ -163,26 +176,29 @@ impl<'a> Maker<'a> {
             boxes,
             axes,
             graph: Graph {
-                nodes: Vec::from([Node::Nothing]),
+                nodes: Vec::new(),
                 start: NOTHING,
                 forest: Forest::default(),
                 lists: Vec::new(),
                 table: None,
             },
             known: BTreeMap::new(),
-            rules: BTreeMap::new(),
             queue: VecDeque::new(),
         }
     }
 
-    fn run(&mut self) {
-        let all = self.useful(0..number(self.boxes.len()), 0);
-        self.graph.start = self.target(all, 0);
-        while let Some((node, (list, tested))) = self.queue.pop_front() {
-            if let Some(made) = self.expanded(&list, tested) {
-                self.graph.nodes[node as usize] = made;
+    /// Makes all nodes; those for which there is too much work lead to the table. Returns whether there are none.
+    fn run(&mut self) -> bool {
+        let boxes = self.useful(0..number(self.boxes.len()), 0);
+        self.graph.start = self.target(boxes, 0);
+        let mut all = true;
+        while let Some((node, (list, tested), place)) = self.queue.pop_front() {
+            match self.expanded(&list, tested, place) {
+                Some(made) => self.graph.nodes[node as usize] = made,
+                None => all = false,
             }
         }
+        all
     }
 
     /// Whether nothing more has to be known for a box to match.
@@ -203,35 +219,36 @@ impl<'a> Maker<'a> {
         list
     }
 
-    /// The node for what is left.
-    fn target(&mut self, list: Vec<u32>, tested: u32) -> u32 {
-        let next = number(self.graph.nodes.len());
+    /// Where to go on with what is left.
+    fn target(&mut self, list: Vec<u32>, tested: u32) -> Target {
         let Some(first) = list.first().copied() else {
             return NOTHING;
         };
         if self.is_decided(first, tested) {
-            let rule = self.boxes[first as usize].rule;
-            let node = *self.rules.entry(rule).or_insert(next);
-            if node == next {
-                self.graph.nodes.push(Node::Rule(rule));
-            }
-            return node;
+            return RULE | self.boxes[first as usize].rule;
         }
         let left = (list, tested);
-        if let Some(node) = self.known.get(&left) {
-            return *node;
+        if let Some(target) = self.known.get(&left) {
+            return *target;
         }
-        self.graph.nodes.push(Node::Table);
-        self.known.insert(left.clone(), next);
-        self.queue.push_back((next, left));
-        next
+        let target = match self.best_field(&left.0, tested) {
+            None => self.list(&left.0),
+            Some(place) => self.planned(left.clone(), place),
+        };
+        self.known.insert(left, target);
+        target
+    }
+
+    /// A node that will look at a field; until it is expanded it leads to the table.
+    fn planned(&mut self, left: Left, place: usize) -> Target {
+        let node = number(self.graph.nodes.len());
+        self.graph.nodes.push(Node::all(self.axes[place], TABLE));
+        self.queue.push_back((node, left, place));
+        node
     }
 
     /// The node that decides what is left; `None` if that is too much work.
-    fn expanded(&mut self, list: &[u32], tested: u32) -> Option<Node> {
-        let Some(place) = self.best_field(list, tested) else {
-            return Some(self.list(list));
-        };
+    fn expanded(&mut self, list: &[u32], tested: u32, place: usize) -> Option<Node> {
         let axis = self.axes[place];
         let tested = tested | 1 << place;
         let values: Vec<Option<&Values>> = list
@@ -286,45 +303,42 @@ impl<'a> Maker<'a> {
         (most.0 > 0).then_some(at.0)
     }
 
-    /// The node for the boxes of a list that are active.
-    fn next(&mut self, list: &[u32], active: &BTreeSet<usize>, tested: u32) -> Option<u32> {
+    /// Where to go on with the boxes of a list that are active.
+    fn next(&mut self, list: &[u32], active: &BTreeSet<usize>, tested: u32) -> Option<Target> {
         let left = self.useful(active.iter().map(|at| list[*at]), tested);
         self.work = self.work.checked_sub(left.len() + 1)?;
         Some(self.target(left, tested))
     }
 
-    fn decision(&mut self, axis: Axis, missing: u32, below: u32, steps: &[(u32, u32)]) -> Node {
-        let range = |first: u32, span: u32, inside: u32| Node::Range {
-            axis,
+    fn decision(
+        &mut self,
+        axis: Axis,
+        missing: Target,
+        below: Target,
+        steps: &[(u32, Target)],
+    ) -> Node {
+        let (first, span, inside) = match *steps {
+            [(first, inside)] => (first, u32::MAX - first, inside),
+            [(first, inside), (end, outside)] if outside == below => {
+                (first, end - first - 1, inside)
+            }
+            _ => (0, u32::MAX, self.graph.forest.plant(below, steps)),
+        };
+        Node {
             first,
             span,
             inside,
             outside: below,
             missing,
-        };
-        match *steps {
-            [] => range(0, u32::MAX, below),
-            [(first, inside)] => range(first, u32::MAX - first, inside),
-            [(first, inside), (end, outside)] if outside == below => {
-                range(first, end - first - 1, inside)
-            }
-            _ => Node::Field {
-                axis,
-                root: self.graph.forest.plant(below, steps),
-                missing,
-            },
+            ..Node::all(axis, below)
         }
     }
 
-    fn list(&mut self, list: &[u32]) -> Node {
-        let first = number(self.graph.lists.len());
+    fn list(&mut self, list: &[u32]) -> Target {
         let boxes = list.iter().map(|index| &self.boxes[*index as usize]);
-        let entries = boxes.map(|b| (b.rule, b.decides));
-        self.graph.lists.extend(entries);
-        Node::List {
-            first,
-            len: number(list.len()),
-        }
+        let entries = boxes.map(|b| (b.rule, b.decides)).collect();
+        self.graph.lists.push(entries);
+        LIST | number(self.graph.lists.len() - 1)
     }
 }
 
@@ -340,6 +354,7 @@ pub fn values(region: &Region, axis: Axis) -> Option<&Values> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::short::Short;
     use super::*;
     use proptest::prelude::*;
 
@@ -386,20 +401,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn graph_and_table_find_the_first_rule(
+        fn all_of_them_find_the_first_rule(
             rules in prop::collection::vec(cover(), 0..40),
             packets in prop::collection::vec((prop::array::uniform5(0u8..8), 0usize..5), 30),
             work in prop_oneof![Just(usize::MAX), 0usize..200],
         ) {
             let graph = Graph::with_work(&rules, work);
-            let table = Table::new(&rules);
+            let (table, short) = (Table::new(&rules), Short::new(&rules));
             for ([protocol, source, destination, sport, dport], transport) in packets {
-                let mut network = [0; 20];
-                (network[9], network[15], network[19]) = (protocol, source, destination);
+                let mut bytes = [0; 24];
+                (bytes[9], bytes[15], bytes[19]) = (protocol, source, destination);
+                (bytes[21], bytes[23]) = (sport, dport);
+                let bytes = &bytes[..20 + transport];
                 let headers = Headers {
-                    network: &network,
-                    transport: &[0, sport, 0, dport][..transport],
-                    link: &[],
+                    network: bytes,
+                    behind: 20,
+                    packet: None,
                 };
                 let holds = |rule: usize| (rule + usize::from(protocol)) % 3 == 0;
                 let naive = rules.iter().enumerate().position(|(rule, c)| {
@@ -407,6 +424,10 @@ mod tests {
                 });
                 prop_assert_eq!(graph.find(&headers, holds), naive);
                 prop_assert_eq!(table.find(&headers, holds), naive);
+                if let Some(short) = &short {
+                    let check = |_: &Headers<'_>, rule: usize| holds(rule);
+                    short.find(&[headers], check, |found| assert_eq!(found, naive));
+                }
             }
         }
     }

@@ -3,8 +3,10 @@
 //!
 //! `word` splits text, `primitive` makes a test of a few words, `parse` combines
 //! tests, `expr` evaluates them, `region` says as boxes of `values` which packets
-//! an expression matches, and `graph` finds the first rule, in difficult cases by the
-//! `sets` of a `table`. `show` and `listing` print what was understood.
+//! an expression matches, `short` finds the first rule of a few for a batch at a time, and
+//! `graph` that of many, in difficult cases by the `sets` of a `table`. `show` and `listing`
+//! print what was understood. `element` is the element.
+pub mod element;
 pub mod expr;
 pub mod fields;
 mod graph;
@@ -15,6 +17,7 @@ mod primitive;
 pub mod program;
 mod region;
 mod sets;
+mod short;
 mod show;
 mod subject;
 mod table;

@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
-use click_core::{Packet, Surroundings, text};
+use click_core::{Batch, Surroundings, text};
 
 use super::expr::Expr;
 use super::fields::Headers;
@@ -15,12 +15,14 @@ use super::graph::Graph;
 use super::listing::{self, Next};
 use super::parse::parse;
 use super::region::{Cover, cover};
+use super::short::{LANES, Short};
 use super::word::split;
+use crate::ways::DROP;
 
 /// One rule.
 struct Rule {
-    /// The output, or `None` to drop.
-    output: Option<usize>,
+    /// The output, or `DROP`.
+    way: u16,
     expr: Expr,
     text: String,
 }
@@ -29,7 +31,38 @@ struct Rule {
 pub struct Program {
     rules: Vec<Rule>,
     hits: Vec<u64>,
-    graph: Graph,
+    finder: Finder,
+}
+
+/// What finds the first rule that matches.
+enum Finder {
+    Short(Short),
+    Graph(Graph),
+}
+
+impl Finder {
+    fn new(rules: &[Cover]) -> Self {
+        match Short::new(rules) {
+            Some(short) => Self::Short(short),
+            None => Self::Graph(Graph::new(rules)),
+        }
+    }
+
+    /// The first rule that matches each of at most `LANES` packets; `check` says whether one does, where that is
+    /// not known of their fields.
+    fn find(
+        &self,
+        packets: &[Headers<'_>],
+        check: impl Fn(&Headers<'_>, usize) -> bool,
+        mut found: impl FnMut(Option<usize>),
+    ) {
+        match self {
+            Self::Short(short) => short.find(packets, check, found),
+            Self::Graph(graph) => packets
+                .iter()
+                .for_each(|packet| found(graph.find(packet, |rule| check(packet, rule)))),
+        }
+    }
 }
 
 /// Boxes that all rules are made of at most; rules for which there are none left are evaluated one by one.
@@ -60,7 +93,8 @@ pub enum Syntax {
 }
 
 impl Program {
-    /// Compiles rules; all errors, each with the number of its rule from 0.
+    /// Compiles rules; all errors, each with the number of its rule from 0. Rules without actions are as many as
+    /// outputs.
     pub fn compile(
         rules: &[String],
         syntax: Syntax,
@@ -70,6 +104,10 @@ impl Program {
         let limit = at.environment.limits.table_entries;
         if rules.len() > limit {
             return Err(vec![format!("{} rules, the limit is {limit}", rules.len())]);
+        }
+        if syntax == Syntax::Position && rules.len() != outputs {
+            let count = rules.len();
+            return Err(vec![format!("{count} patterns for {outputs} outputs")]);
         }
         let (mut compiled, mut errors) = (Vec::new(), Vec::new());
         for (index, rule) in rules.iter().enumerate() {
@@ -85,19 +123,32 @@ impl Program {
         Ok(Self {
             hits: vec![0; compiled.len()],
             rules: compiled,
-            graph: Graph::new(&covers),
+            finder: Finder::new(&covers),
         })
     }
 
-    /// The output for a packet; `None` if it is to be dropped or no rule matches.
-    pub fn classify(&mut self, packet: &Packet) -> Option<usize> {
-        let headers = Headers::of(packet);
-        let rules = &self.rules;
-        let found = self
-            .graph
-            .find(&headers, |rule| rules[rule].expr.holds(&headers))?;
-        self.hits[found] += 1;
-        self.rules[found].output
+    /// Appends the way of each packet of a batch.
+    pub fn classify(&mut self, batch: &Batch, ways: &mut Vec<u16>) {
+        let Self {
+            rules,
+            hits,
+            finder,
+        } = self;
+        let mut packets = batch.iter();
+        while packets.len() > 0 {
+            let mut lanes = [Headers::NONE; LANES];
+            let count = packets.len().min(LANES);
+            for (headers, packet) in lanes.iter_mut().zip(packets.by_ref()) {
+                *headers = Headers::of(packet);
+            }
+            let check = |headers: &Headers<'_>, rule: usize| rules[rule].expr.holds(headers);
+            finder.find(&lanes[..count], check, |found| {
+                ways.push(found.map_or(DROP, |rule| {
+                    hits[rule] += 1;
+                    rules[rule].way
+                }));
+            });
+        }
     }
 
     /// How often each rule matched, one a line with the rule.
@@ -124,7 +175,7 @@ impl Program {
     pub fn listing(&self) -> String {
         let steps = |rule: &Rule| {
             let mut steps = listing::expr::steps(&rule.expr);
-            let output = rule.output.map_or(Next::Drop, Next::Output);
+            let output = rule.output().map_or(Next::Drop, Next::Output);
             listing::redirect(&mut steps, Next::Success, output);
             steps
         };
@@ -136,7 +187,9 @@ impl Program {
     pub fn text(&self) -> String {
         let mut out = String::new();
         for (index, rule) in self.rules.iter().enumerate() {
-            let output = rule.output.map_or("drop".to_string(), |o| format!("[{o}]"));
+            let output = rule
+                .output()
+                .map_or("drop".to_string(), |o| format!("[{o}]"));
             let _ = writeln!(out, "{index}\t{output}\t{}", rule.expr);
         }
         out
@@ -167,11 +220,17 @@ impl Rule {
         } else {
             parse(pattern, at)?
         };
+        let way = output.map_or(Ok(DROP), u16::try_from);
         Ok(Self {
-            output,
+            way: way.map_err(|_| format!("there are no {outputs} outputs"))?,
             expr,
             text: rule.trim().to_string(),
         })
+    }
+
+    /// The output, or `None` to drop.
+    fn output(&self) -> Option<usize> {
+        Some(self.way.into()).filter(|_| self.way != DROP)
     }
 
     fn action(word: &str, outputs: usize) -> Result<Option<usize>, String> {

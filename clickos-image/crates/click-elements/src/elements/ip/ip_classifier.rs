@@ -21,96 +21,13 @@
 //! * `program` (read): the patterns as a list of steps, in Click's format.
 //! # Example
 //! `... -> CheckIPHeader -> c :: IPClassifier(icmp type echo, tcp dst port 80, -);`
-use click_core::text::split_args;
-
-use crate::classify::program::{Program, Syntax};
+use crate::classify::element::{self, CLASS};
+use crate::classify::program::Syntax;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "IPClassifier",
-    ports: "1/-",
-    processing: "h/h",
     args: &[rest("PATTERN")],
-    handlers: &[
-        read_write("config"),
-        read("hits"),
-        write("reset_hits"),
-        read("program"),
-        read("rules"),
-    ],
-    build: |a| {
-        let patterns = a.rest().to_vec();
-        match compile(&patterns, a.outputs(), a.surroundings()) {
-            Ok(program) => Some(Box::new(IPClassifier { program })),
-            Err(messages) => {
-                messages
-                    .iter()
-                    .for_each(|message| a.error("PATTERN", message));
-                None
-            }
-        }
-    },
-    ..Class::DEFAULT
+    build: |a| element::build(a, Syntax::Position, "PATTERN"),
+    ..CLASS
 };
-
-fn compile(
-    patterns: &[String],
-    outputs: usize,
-    at: click_core::Surroundings<'_>,
-) -> Result<Program, Vec<String>> {
-    if patterns.len() != outputs {
-        return Err(Vec::from([format!(
-            "{} patterns for {outputs} outputs",
-            patterns.len()
-        )]));
-    }
-    Program::compile(patterns, Syntax::Position, outputs, at)
-}
-
-struct IPClassifier {
-    program: Program,
-}
-
-impl InPlace for IPClassifier {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
-        match self.program.classify(packet) {
-            Some(output) => output,
-            None => DROPPED,
-        }
-    }
-}
-
-impl Element for IPClassifier {
-    in_place!();
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "hits" => text(self.program.hits()),
-            "program" => text(self.program.listing()),
-            "rules" => text(self.program.text()),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "config" => {
-                let compiled = compile(&split_args(value), view.ports.1, view.surroundings);
-                let mut program =
-                    compiled.map_err(|messages| HandlerError::rejected(messages.join("\n")))?;
-                Ok(Change::of(move |me: &mut Self, _| {
-                    program.take_hits(&me.program);
-                    me.program = program;
-                }))
-            }
-            "reset_hits" => on_write(|me: &mut Self, _| me.program.reset_hits()),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
-        if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
-            self.program.take_hits(&old.program);
-        }
-    }
-}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The element that classifies IP packets by a list; its classes differ in what a line of the list says.
+use click_core::text::split_args;
+
+use super::program::{Program, Syntax};
+use crate::prelude::*;
+use crate::ways::send;
+
+/// A class that classifies IP packets; name, arguments and `build` have to be set.
+pub const CLASS: Class = Class {
+    ports: "1/-",
+    processing: "h/h",
+    handlers: &[
+        read_write("config"),
+        read("hits"),
+        write("reset_hits"),
+        read("program"),
+        read("rules"),
+    ],
+    ..Class::DEFAULT
+};
+
+/// Builds an element of such a class from its arguments, which errors call `what`.
+pub fn build(a: &mut Args<'_>, syntax: Syntax, what: &str) -> Built {
+    let list = a.rest().to_vec();
+    match Program::compile(&list, syntax, a.outputs(), a.surroundings()) {
+        Ok(program) => Some(Box::new(ClassifyIp {
+            program,
+            syntax,
+            ways: Vec::new(),
+        })),
+        Err(messages) => {
+            messages.iter().for_each(|message| a.error(what, message));
+            None
+        }
+    }
+}
+
+struct ClassifyIp {
+    program: Program,
+    syntax: Syntax,
+    /// Of the packets of a batch.
+    ways: Vec<u16>,
+}
+
+impl Element for ClassifyIp {
+    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
+        self.ways.clear();
+        self.program.classify(&batch, &mut self.ways);
+        send(ctx, batch, &self.ways);
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "hits" => text(self.program.hits()),
+            "program" => text(self.program.listing()),
+            "rules" => text(self.program.text()),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "config" => {
+                let list = split_args(value);
+                let compiled =
+                    Program::compile(&list, self.syntax, view.ports.1, view.surroundings);
+                let mut program =
+                    compiled.map_err(|messages| HandlerError::rejected(messages.join("\n")))?;
+                Ok(Change::of(move |me: &mut Self, _| {
+                    program.take_hits(&me.program);
+                    me.program = program;
+                }))
+            }
+            "reset_hits" => on_write(|me: &mut Self, _| me.program.reset_hits()),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+            self.program.take_hits(&old.program);
+        }
+    }
+}
