@@ -6,6 +6,8 @@ use crate::prelude::*;
 pub struct Outputs {
     runs: Vec<Batch>,
     order: Vec<usize>,
+    /// Of the packets of a batch.
+    ways: Vec<usize>,
 }
 
 impl Outputs {
@@ -14,55 +16,38 @@ impl Outputs {
         Self {
             runs: (0..ports).map(|_| Batch::new()).collect(),
             order: Vec::with_capacity(ports),
+            ways: Vec::new(),
         }
     }
 
-    /// Sends each packet of a batch where `choose` says, or drops it.
+    /// Sends each packet of a batch where `choose` says: an output, or `DROPPED`.
+    #[inline]
     pub fn sort(
         &mut self,
         ctx: &mut Context<'_>,
         mut batch: Batch,
-        mut choose: impl FnMut(&mut Context<'_>, &mut Packet) -> Option<usize>,
+        mut choose: impl FnMut(&mut Context<'_>, &mut Packet) -> usize,
     ) {
-        let mut packets = batch.iter_mut();
-        let Some(first) = packets.next() else {
-            return ctx.recycle(batch);
-        };
-        let most = choose(ctx, first);
-        for (alike, packet) in (1..).zip(packets) {
-            let next = choose(ctx, packet);
-            if next != most {
-                self.take_out(ctx, &mut batch, (most, alike), next, choose);
-                break;
-            }
-        }
-        match most {
-            Some(port) => ctx.push(port, batch),
+        self.ways.clear();
+        let ways = batch.iter_mut().map(|packet| choose(ctx, packet));
+        self.ways.extend(ways);
+        match self.ways.split_first() {
+            Some((first, rest)) if rest.iter().any(|way| way != first) => self.split(ctx, batch),
+            // nothing is connected to `DROPPED`
+            Some((first, _)) => ctx.push(*first, batch),
             None => ctx.recycle(batch),
         }
-        self.flush(ctx);
     }
 
-    /// Leaves in a batch what goes where the first packets go, of which so many were looked at; of the one behind
-    /// them it is known where it goes.
-    fn take_out(
-        &mut self,
-        ctx: &mut Context<'_>,
-        batch: &mut Batch,
-        (most, alike): (Option<usize>, usize),
-        next: Option<usize>,
-        mut choose: impl FnMut(&mut Context<'_>, &mut Packet) -> Option<usize>,
-    ) {
-        let mut known = Some(next);
-        let mut sweep = batch.sweep();
-        sweep.skip(alike, true);
-        while let Some(mut packet) = sweep.next() {
-            match known.take().unwrap_or_else(|| choose(ctx, &mut packet)) {
-                port if port == most => sweep.keep(packet),
-                Some(port) => self.put(port, packet),
-                None => {}
-            }
+    /// Sends packets that do not all go the same way.
+    fn split(&mut self, ctx: &mut Context<'_>, mut batch: Batch) {
+        let mut ways = core::mem::take(&mut self.ways);
+        for (packet, way) in batch.drain_front(usize::MAX).zip(ways.drain(..)) {
+            self.put(way, packet);
         }
+        self.ways = ways;
+        ctx.recycle(batch);
+        self.flush(ctx);
     }
 
     /// Appends a packet for an output; without that output it is dropped.

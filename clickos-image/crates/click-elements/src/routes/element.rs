@@ -59,12 +59,15 @@ struct LookUp {
     complaints: u32,
 }
 
-fn complain(complaints: &mut u32, ctx: &mut Context<'_>, address: Ipv4Addr) {
+/// Drops a packet without a route.
+#[cold]
+fn complain(complaints: &mut u32, ctx: &mut Context<'_>, address: Ipv4Addr) -> usize {
     if *complaints < COMPLAINTS {
         *complaints += 1;
         let line = format!("{}: no route for {address}", ctx.name());
         ctx.print(&line);
     }
+    DROPPED
 }
 
 impl LookUp {
@@ -84,13 +87,12 @@ impl Element for LookUp {
         outputs.sort(ctx, batch, |ctx, packet| {
             let address = Ipv4Addr::from(packet.anno().dst_ip());
             let Some(hop) = routes.lookup(address) else {
-                complain(complaints, ctx, address);
-                return None;
+                return complain(complaints, ctx, address);
             };
             if let Some(gateway) = hop.gateway {
                 packet.anno_mut().set_dst_ip(gateway.octets());
             }
-            Some(hop.port)
+            hop.port
         });
     }
 

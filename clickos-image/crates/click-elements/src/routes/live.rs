@@ -24,6 +24,7 @@ impl Routes {
     }
 
     /// Where packets to `address` go.
+    #[inline]
     pub fn lookup(&self, address: Ipv4Addr) -> Option<&Hop> {
         self.ranges.lookup(address.into())
     }

@@ -211,14 +211,14 @@ impl Element for RadixIPsecLookup {
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         let mut outputs = core::mem::replace(&mut self.outputs, Outputs::new(0));
         outputs.sort(ctx, batch, |ctx, packet| match self.output(packet) {
-            Ok(port) => Some(port),
+            Ok(port) => port,
             Err(message) => {
                 if self.complaints < COMPLAINTS {
                     self.complaints += 1;
                     let line = format!("{}: {message}", ctx.name());
                     ctx.print(&line);
                 }
-                None
+                DROPPED
             }
         });
         self.outputs = outputs;
