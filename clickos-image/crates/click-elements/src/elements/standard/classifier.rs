@@ -29,7 +29,7 @@ pub static ELEMENT: Class = Class {
     build: |a| {
         let patterns = a.rest().to_vec();
         match compile(&patterns, a.outputs()) {
-            Ok(patterns) => Some(Box::new(Classifier { patterns })),
+            Ok(patterns) => Some(Box::new(Classifier::new(patterns))),
             Err(messages) => {
                 messages
                     .iter()
@@ -42,6 +42,7 @@ pub static ELEMENT: Class = Class {
 };
 
 /// At most eight bytes at an offset, the first in the highest bits.
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Part {
     offset: usize,
     bytes: usize,
@@ -147,6 +148,7 @@ impl Part {
         }
     }
 
+    #[inline]
     fn holds(&self, data: &[u8]) -> bool {
         let rest = data.get(self.offset..).unwrap_or_default();
         let found = match rest.first_chunk() {
@@ -159,10 +161,6 @@ impl Part {
 }
 
 impl Clause {
-    fn holds(&self, data: &[u8]) -> bool {
-        self.parts.iter().all(|part| part.holds(data)) != self.negated
-    }
-
     /// The clause as tests of four bytes at offsets that are multiples of four.
     fn steps(&self) -> Fragment {
         let mut words: BTreeMap<usize, (u32, u32)> = BTreeMap::new();
@@ -184,21 +182,95 @@ impl Clause {
     }
 }
 
+/// Where to go on behind a decision: the number of one, or of an output beyond this.
+const OUTPUT: usize = 1 << (usize::BITS - 1);
+const DROP: usize = usize::MAX;
+
+struct Decision {
+    part: Part,
+    holds: usize,
+    fails: usize,
+}
+
+/// The patterns as decisions, each behind those it leads to.
+struct Decisions {
+    list: Vec<Decision>,
+    start: usize,
+}
+
+impl Decisions {
+    fn of(patterns: &[Pattern]) -> Self {
+        let mut decisions = Self {
+            list: Vec::new(),
+            start: DROP,
+        };
+        for (output, pattern) in patterns.iter().enumerate().rev() {
+            let (matches, fails) = (OUTPUT | output, decisions.start);
+            let clauses = pattern.iter().rev();
+            decisions.start =
+                clauses.fold(matches, |holds, clause| decisions.add(clause, holds, fails));
+        }
+        decisions
+    }
+
+    /// Puts a clause in front of where to go on after it.
+    fn add(&mut self, clause: &Clause, holds: usize, fails: usize) -> usize {
+        let (all, not_all) = match clause.negated {
+            true => (fails, holds),
+            false => (holds, fails),
+        };
+        let parts = clause.parts.iter().rev();
+        parts.fold(all, |holds, part| {
+            let decision = Decision {
+                part: *part,
+                holds: self.skip(holds, part, |same| same.holds),
+                fails: self.skip(not_all, part, |same| same.fails),
+            };
+            self.list.push(decision);
+            self.list.len() - 1
+        })
+    }
+
+    /// Where to go on from `at` if the outcome for a part is known.
+    fn skip(&self, mut at: usize, part: &Part, outcome: impl Fn(&Decision) -> usize) -> usize {
+        while let Some(decision) = self.list.get(at).filter(|d| d.part == *part) {
+            at = outcome(decision);
+        }
+        at
+    }
+
+    /// The output for these bytes.
+    #[inline]
+    fn output(&self, data: &[u8]) -> usize {
+        let mut at = self.start;
+        while let Some(decision) = self.list.get(at) {
+            at = match decision.part.holds(data) {
+                true => decision.holds,
+                false => decision.fails,
+            };
+        }
+        if at == DROP { DROPPED } else { at & !OUTPUT }
+    }
+}
+
 struct Classifier {
     patterns: Vec<Pattern>,
+    decisions: Decisions,
+}
+
+impl Classifier {
+    fn new(patterns: Vec<Pattern>) -> Self {
+        Self {
+            decisions: Decisions::of(&patterns),
+            patterns,
+        }
+    }
 }
 
 impl InPlace for Classifier {
+    #[inline]
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
-        let data = packet.data();
-        match self
-            .patterns
-            .iter()
-            .position(|p| p.iter().all(|c| c.holds(data)))
-        {
-            Some(output) => output,
-            None => DROPPED,
-        }
+        self.decisions.output(packet.data())
     }
 }
 
@@ -218,7 +290,9 @@ impl Element for Classifier {
                 let compiled = compile(&split_args(value), view.ports.1);
                 let patterns =
                     compiled.map_err(|messages| HandlerError::rejected(messages.join("\n")))?;
-                Ok(Change::of(move |me: &mut Self, _| me.patterns = patterns))
+                Ok(Change::of(move |me: &mut Self, _| {
+                    *me = Self::new(patterns)
+                }))
             }
             _ => undeclared(handler),
         }
@@ -240,11 +314,11 @@ fn program(patterns: &[Pattern]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn matches(pattern: &str, data: &[u8]) -> bool {
-        compile(&[pattern.to_string()], 1).unwrap()[0]
-            .iter()
-            .all(|c| c.holds(data))
+        let patterns = compile(&[pattern.to_string()], 1).unwrap();
+        Decisions::of(&patterns).output(data) == 0
     }
 
     #[test]
@@ -258,6 +332,29 @@ mod tests {
             "0/123", "x/12", "0/12%1", "0/zz", "0/", "99999/00", "12", "",
         ] {
             assert!(compile(&[wrong.to_string()], 1).is_err(), "{wrong}");
+        }
+    }
+
+    /// Whether a pattern matches, as it is written: all clauses hold.
+    fn is_match(pattern: &Pattern, data: &[u8]) -> bool {
+        let holds = |c: &Clause| c.parts.iter().all(|p| p.holds(data)) != c.negated;
+        pattern.iter().all(holds)
+    }
+
+    proptest! {
+        #[test]
+        fn decisions_find_the_first_pattern(
+            patterns in prop::collection::vec(
+                prop::collection::vec("!?[0-9]/(0[01]|0\\?|(00){9}01)", 1..4), 0..6),
+            packets in prop::collection::vec(prop::collection::vec(0u8..2, 0..24), 20),
+        ) {
+            let texts: Vec<_> = patterns.iter().map(|clauses| clauses.join(" ")).collect();
+            let patterns = compile(&texts, texts.len()).unwrap();
+            let decisions = Decisions::of(&patterns);
+            for data in packets {
+                let first = patterns.iter().position(|pattern| is_match(pattern, &data));
+                prop_assert_eq!(decisions.output(&data), first.unwrap_or(DROPPED));
+            }
         }
     }
 }
