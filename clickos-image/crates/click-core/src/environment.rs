@@ -43,6 +43,8 @@ pub enum ControlAddress {
     },
     /// The path of a UNIX socket.
     Unix(String),
+    /// A socket the program was started with, by the number of its descriptor: it is the connection.
+    Descriptor(u16),
 }
 
 /// A network interface of the machine that an element asks for.

@@ -17,6 +17,7 @@ use crate::clock::Clock;
     name = "click",
     version,
     disable_help_flag = true,
+    infer_long_args = true,
     disable_version_flag = true
 )]
 #[expect(
@@ -67,6 +68,10 @@ pub struct Options {
     /// Answer the ControlSocket protocol on a UNIX socket
     #[arg(short = 'u', long = "unix-socket", value_name = "FILE")]
     pub unix_sockets: Vec<String>,
+
+    /// Answer the ControlSocket protocol on a connected socket the program was started with
+    #[arg(long = "socket", value_name = "FD")]
+    pub sockets: Vec<u16>,
 
     /// Allow the configuration to be replaced through the handler hotconfig
     #[arg(short = 'R', long)]
@@ -132,8 +137,9 @@ impl Options {
         let tcp = self.ports.iter().map(|port| format!("TCP, {port}"));
         let unix = self.unix_sockets.iter();
         let unix = unix.map(|path| format!("UNIX, {}", text::quote(path)));
+        let given = self.sockets.iter().map(|fd| format!("SOCKET, {fd}"));
         let mut own = String::new();
-        for (number, config) in tcp.chain(unix).enumerate() {
+        for (number, config) in tcp.chain(unix).chain(given).enumerate() {
             let suffix = if number > 0 {
                 format!("@{number}")
             } else {

@@ -99,8 +99,8 @@ fn handlers_are_called_over_a_control_socket() {
         "200 Write handler 's.set' OK"
     );
     assert_eq!(
-        ask(&mut peer, "CHECKWRITE c.count\n"),
-        "511 Handler 'c.count' not writable"
+        ask(&mut peer, "CHECKWRITE c.rate\n"),
+        "511 Handler 'c.rate' not writable"
     );
     assert_eq!(ask(&mut peer, "read x.y\n"), "510 No element named 'x'");
     assert_eq!(
@@ -206,4 +206,43 @@ fn the_rest_of_the_protocol() {
     assert!(ask(&mut peer, "LLRPC sw#1\n").starts_with("502 "));
     assert!(ask(&mut peer, "READ click_driver@@ControlSocket.filename\n").starts_with("200"));
     assert_eq!(value(&mut peer), click.socket.display().to_string());
+}
+
+#[test]
+fn a_socket_the_program_was_started_with_is_answered_on() {
+    let (own, given) = UnixStream::pair().unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_click"))
+        .args(["-e", CONFIG, "--socket", "0"])
+        .stdin(Stdio::from(std::os::fd::OwnedFd::from(given)))
+        .spawn()
+        .unwrap();
+    own.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut peer = BufReader::new(own);
+    assert_eq!(line(&mut peer), "Click::ControlSocket/1.3");
+    assert_eq!(
+        ask(&mut peer, "WRITE c.reset\n"),
+        "200 Write handler 'c.reset' OK"
+    );
+    assert_eq!(ask(&mut peer, "QUIT\n"), "200 Goodbye!");
+    // it is closed although the program runs on
+    assert_eq!(peer.read(&mut [0]).unwrap(), 0);
+    assert!(child.try_wait().unwrap().is_none());
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_descriptor_that_is_no_connection_is_refused() {
+    for number in ["2", "999"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_click"))
+            .args(["-e", CONFIG, "--socket", number])
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success());
+        assert!(
+            errors.contains(&format!("descriptor {number}: ")),
+            "{errors}"
+        );
+    }
 }

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use click_core::ControlSocket;
+use rustix::net::{Shutdown, shutdown};
 
 use super::command::{Command, MAX_DATA, MAX_LINE, Taken, split, take};
 use super::{Service, llrpc};
@@ -261,3 +262,11 @@ CHECKWRITE handler      check if write handler is valid
 LLRPC elt#number [len]  call LLRPC with len data bytes
 HELP                    print this
 QUIT                    close connection";
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // a connection the program was started with has a second descriptor, which would keep it open;
+        // the peer may be gone already
+        let _ = shutdown(&self.stream, Shutdown::Both);
+    }
+}

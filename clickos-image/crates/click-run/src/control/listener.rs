@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sockets that wait for connections. They outlive a hot swap: an element of the new router that
 //! asks for the same socket gets it.
+use std::cell::RefCell;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 
 use click_core::{ControlAddress, ControlSocket};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
 use super::connection::Connection;
 
@@ -17,6 +19,8 @@ const MAX_TRIES: u16 = 100;
 enum Kind {
     Tcp(TcpListener),
     Unix(UnixListener),
+    /// A connection that is there already, until it is taken.
+    Given(RefCell<Option<Connection>>),
 }
 
 struct Listener {
@@ -49,6 +53,11 @@ impl Listeners {
                 let listener = listener.map_err(|e| format!("{path}: {e}"))?;
                 (Kind::Unix(listener), path.clone())
             }
+            ControlAddress::Descriptor(number) => {
+                let given = given(*number).and_then(|s| Connection::new_unix(s, socket));
+                let given = given.map_err(|e| format!("descriptor {number}: {e}"))?;
+                (Kind::Given(RefCell::new(Some(given))), number.to_string())
+            }
         };
         let socket = socket.clone();
         self.list.push(Listener { socket, kind, at });
@@ -62,9 +71,10 @@ impl Listeners {
 
     /// Descriptors on which a connection can come.
     pub fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.list.iter().map(|l| match &l.kind {
-            Kind::Tcp(listener) => listener.as_fd(),
-            Kind::Unix(listener) => listener.as_fd(),
+        self.list.iter().filter_map(|l| match &l.kind {
+            Kind::Tcp(listener) => Some(listener.as_fd()),
+            Kind::Unix(listener) => Some(listener.as_fd()),
+            Kind::Given(_) => None,
         })
     }
 
@@ -77,6 +87,10 @@ impl Listeners {
                 Kind::Unix(l) => l
                     .accept()
                     .and_then(|(s, _)| Connection::new_unix(s, socket)),
+                Kind::Given(connection) => {
+                    let there = connection.take();
+                    there.ok_or_else(|| ErrorKind::WouldBlock.into())
+                }
             };
             match accepted {
                 Ok(connection) => new.push((socket.clone(), connection)),
@@ -86,6 +100,15 @@ impl Listeners {
         }
         new
     }
+}
+
+/// The program's own descriptor with this number, once more: it need not be a UNIX socket.
+fn given(number: u16) -> io::Result<UnixStream> {
+    let own = pidfd_open(getpid(), PidfdFlags::empty())?;
+    let again = pidfd_getfd(own, i32::from(number), PidfdGetfdFlags::empty())?;
+    let stream = UnixStream::from(again);
+    rustix::net::getpeername(&stream)?;
+    Ok(stream)
 }
 
 /// Listens on `PORT`, or with `PORT+` on the first free one from there.

@@ -2,7 +2,8 @@
 //! Answers the ControlSocket protocol: programs read and write handlers through a socket.
 //!
 //! # Synopsis
-//! `ControlSocket(TCP, PORT [, keywords])` or `ControlSocket(UNIX, FILE [, keywords])`: TYPE is TCP or UNIX;
+//! `ControlSocket(TCP, PORT [, keywords])`, `ControlSocket(UNIX, FILE [, keywords])` or `ControlSocket(SOCKET, FD
+//! [, keywords])`: TYPE is TCP, UNIX, or SOCKET for a connection the program was started with, by its descriptor's number;
 //! `PORT+` takes the first free port from there. Keywords: READONLY (default false), PROXY (an element whose handlers stand for all others),
 //! VERBOSE (default false), LOCALHOST (default true: only this machine can connect to a TCP port).
 //! # Ports
@@ -57,9 +58,13 @@ fn address(a: &mut Args<'_>, kind: &str, at: String, local: bool) -> Option<Cont
             Some(ControlAddress::Tcp { port: at, local })
         }
         "UNIX" => Some(ControlAddress::Unix(at)),
+        "SOCKET" => a.parse("PORT", &at).map(ControlAddress::Descriptor),
         _ => {
             let got = kind.escape_debug();
-            a.error("TYPE", format!("expected TCP or UNIX, got \"{got}\""));
+            a.error(
+                "TYPE",
+                format!("expected TCP, UNIX or SOCKET, got \"{got}\""),
+            );
             None
         }
     }
