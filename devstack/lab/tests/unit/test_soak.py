@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of ``make soak``."""
+
+import contextlib
+import io
+
+from clickos_lab import paths
+from clickos_lab.suites import soak
+from tests.unit import base
+
+
+class SoakTest(base.TestCase):
+
+    def test_an_unknown_part_is_refused(self):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(2, soak.main(['cycles', 'bogus']))
+        self.assertIn('bogus: no such part; there are routers', out.getvalue())
+
+    def test_each_part_is_a_file_of_tests(self):
+        folder = paths.REPO / 'devstack/lab'
+        files = {f'{name.replace(".", "/")}.py'
+                 for name in soak.PARTS.values()}
+        found = {str(path.relative_to(folder))
+                 for path in (folder / 'tests/soak').glob('test_*.py')}
+        self.assertEqual(found, files)
