@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finds the elements: every file `src/elements/<group>/<name>.rs` becomes a module
-//! and an entry of the registry with its group and its module documentation.
+//! and an entry of the registry with its group and, if feature `docs` is set, its documentation.
 //! With `CLICKOS_GROUPS=standard,ip` in the environment only those groups are built in.
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -42,6 +42,7 @@ fn main() {
     let missing = |(group, feature)| env::var_os(feature).is_none().then_some(group);
     let missing: Vec<&str> = FEATURES.into_iter().filter_map(missing).collect();
     let asked = env::var("CLICKOS_GROUPS").ok();
+    let with_docs = env::var_os("CARGO_FEATURE_DOCS").is_some();
     let (mut modules, mut entries) = (String::new(), String::new());
     for group_dir in sorted(&root).into_iter().filter(|p| p.is_dir()) {
         let group = stem(&group_dir);
@@ -55,11 +56,14 @@ fn main() {
         {
             let name = stem(&file);
             let source = fs::read_to_string(&file).expect("a readable file");
+            let docs = match with_docs {
+                true => docs(&source),
+                false => String::new(),
+            };
             let _ = writeln!(modules, "#[path = {file:?}]\nmod {group}_{name};");
             let _ = writeln!(
                 entries,
-                "Entry {{ class: &{group}_{name}::ELEMENT, group: {group:?}, docs: {:?} }},",
-                docs(&source)
+                "Entry {{ class: &{group}_{name}::ELEMENT, group: {group:?}, docs: {docs:?} }},",
             );
         }
     }

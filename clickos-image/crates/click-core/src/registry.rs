@@ -12,7 +12,7 @@ pub struct Entry {
     pub class: &'static Class,
     /// Its group: the folder its file is in.
     pub group: &'static str,
-    /// Its documentation: the module's.
+    /// Its documentation: the module's, or empty where there is no room for it.
     pub docs: &'static str,
 }
 

@@ -183,12 +183,16 @@ impl Generator {
 
     /// Sends and receives one burst; true if there was something to do.
     pub fn run(&mut self, vifs: &[Vif], now_ns: u64) -> bool {
-        let vif = vifs.iter().find(|vif| vif.devid == self.order.devid);
-        let Some(vif) = vif.filter(|vif| vif.device.borrow().is_up()) else {
+        let vif = self.vif(vifs).filter(|vif| vif.device.borrow().is_up());
+        let Some(vif) = vif else {
             return false;
         };
         let mut device = vif.device.borrow_mut();
         self.receive(&mut *device) | self.send(&mut *device, now_ns)
+    }
+
+    fn vif<'a>(&self, vifs: &'a [Vif]) -> Option<&'a Vif> {
+        vifs.iter().find(|vif| vif.devid == self.order.devid)
     }
 
     fn receive(&mut self, device: &mut dyn NetDevice) -> bool {
@@ -245,8 +249,9 @@ impl Generator {
         }
     }
 
-    /// A line about the last second, once a second while something happens.
-    pub fn report(&mut self, now_ns: u64) -> Option<String> {
+    /// A line about the last second and what all frames have cost, once a second while something
+    /// happens.
+    pub fn report(&mut self, vifs: &[Vif], now_ns: u64) -> Option<String> {
         let (told_ns, sent, received) = self.told;
         let passed = now_ns.saturating_sub(told_ns);
         if passed < SECOND_NS {
@@ -258,14 +263,23 @@ impl Generator {
         }
         let rate =
             |new: u64, old: u64| u128::from(new - old) * u128::from(SECOND_NS) / u128::from(passed);
+        let costs = self
+            .vif(vifs)
+            .map(|vif| vif.device.borrow().counters().costs);
+        let costs = costs.unwrap_or_default();
         Some(format!(
-            "pkt-gen: tx {}/s rx {}/s; in all tx {} ({} bytes) rx {} ({} bytes)",
+            "pkt-gen: tx {}/s rx {}/s; in all tx {} ({} bytes) rx {} ({} bytes); \
+             events {} to {} from, grants {} made {} ended",
             rate(self.sent.frames, sent.frames),
             rate(self.received.frames, received.frames),
             self.sent.frames,
             self.sent.bytes,
             self.received.frames,
             self.received.bytes,
+            costs.events_sent,
+            costs.events_taken,
+            costs.grants_made,
+            costs.grants_ended,
         ))
     }
 }

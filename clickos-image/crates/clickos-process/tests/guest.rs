@@ -65,7 +65,7 @@ fn a_wire_passes_frames_and_its_handlers_answer() {
     let (code, list) = guest.request(&mut host, 0, b"handlers");
     assert_eq!(code, 200);
     let list = String::from_utf8(list).unwrap();
-    assert!(list.lines().any(|line| line == "c.count r"), "{list}");
+    assert!(list.lines().any(|line| line == "c.rate r"), "{list}");
     assert!(list.lines().any(|line| line == "c.reset w"), "{list}");
 }
 
@@ -77,7 +77,7 @@ fn refusals_have_the_codes_of_the_protocol() {
         (&b"read nobody.count"[..], 510),
         (b"read c.nothing", 511),
         (b"read c.reset", 530),
-        (b"write c.count 1", 530),
+        (b"write c.rate 1", 530),
         (b"frobnicate", 500),
         (b"writes 2\nc.reset 0\n\n", 500),
         (b"read \xff", 500),

@@ -117,7 +117,7 @@ class PvhTest(StartTests, base.XenTest):
                 (200, 'read c.count'), (200, 'write c.reset '),
                 (200, 'read c.class'), (500, 'nonsense'), (500, ''),
                 (510, 'read nope.count'), (511, 'read c.nope'),
-                (511, 'write c.nope 1'), (530, 'write c.count 1'),
+                (511, 'write c.nope 1'), (530, 'write c.rate 1'),
                 (530, 'read c.reset')):
             with self.subTest(request=request):
                 self.assertEqual(code, self.guest.request(request)[0])
@@ -136,7 +136,7 @@ class PvhTest(StartTests, base.XenTest):
         self._installed(_COUNT)
         code, data = self.guest.request('handlers')
         self.assertEqual(200, code)
-        self.assertIn('c.count r\n', data + '\n')
+        self.assertIn('c.rate r\n', data + '\n')
         self.assertIn('c.reset w\n', data + '\n')
 
     def test_a_person_writes_a_handler(self):

@@ -78,11 +78,33 @@ class NetfrontTest(NetTest):
         self.ping('a', '10.1.0.9', '-c 5 -i 0.2 -s 1472 -M do')
         self.ping('a', '10.1.0.9', '-c 500 -i 0.002')
         self._udp(one)
+        counted = _counters(one)
+        self._all_passed(counted)
+        # All at the start, and kept.
+        self.assertGreaterEqual(counted['grants_made'], 256)
+        self.assertEqual(0, counted['grants_ended'])
 
     def test_without_the_improvements(self):
         one = self._guest('plain', _ALL_OFF)
         self.ping('a', '10.1.0.9', '-c 500 -i 0.002')
         self._udp(one)
+        counted = _counters(one)
+        self._all_passed(counted)
+        # One for each frame, but for those that wait to be ended.
+        frames = counted['rx_packets'] + counted['tx_packets']
+        self.assertGreater(counted['grants_ended'], frames - 256)
+
+    def _all_passed(self, counted):
+        """At least the pings and their answers; nothing was lost."""
+        for way in ('rx', 'tx'):
+            self.assertGreaterEqual(counted[f'{way}_packets'], 500)
+            self.assertGreater(counted[f'{way}_bytes'],
+                               42 * counted[f'{way}_packets'])
+        for lost in ('rx_errors', 'rx_too_long', 'tx_errors',
+                     'tx_bad_length', 'malformed', 'faults'):
+            self.assertEqual(0, counted[lost], lost)
+        self.assertGreater(counted['events_sent'], 0)
+        self.assertGreater(counted['events_taken'], 0)
 
     def test_a_device_is_detached_and_attached_again(self):
         one = self._guest('again')
@@ -170,6 +192,7 @@ class ValeTest(NetTest):
         into = self._counters(sink)
         self.assertEqual(20000, into['tx_packets'] + into['dropped_full'])
         self.assertEqual(into['tx_packets'], self.handler(sink, 'got.count'))
+        self.assertEqual(into['tx_packets'], _counters(sink)['rx_packets'])
         self.assertEqual(0, into['dropped_malformed'])
 
     def test_a_guest_killed_in_mid_stream_leaves_nothing(self):
@@ -216,6 +239,13 @@ class ValeTest(NetTest):
         self._attach_guest(one, number, 256)
         state = f'/local/domain/0/backend/vale/{one.domid}/0/state'
         self.dom0.check(f'lab-wait 30 {state} 4', timeout_s=60)
+
+
+def _counters(of, vif=0):
+    """Return the counters of a vif by name."""
+    lines = (line.split() for line in of.read_handler('vifs').splitlines())
+    return {name: int(value) for number, name, value in lines
+            if number == str(vif)}
 
 
 def _ip(number):

@@ -56,6 +56,7 @@ const FAMILIES: [u16; 4] = [2, 24, 28, 30];
 
 impl Link {
     pub const ETHER: Self = Self(ETHER);
+    #[cfg(feature = "os")]
     pub const IP: Self = Self(RAW);
 
     /// The link type of a file's header; both numbers of raw IP are one.

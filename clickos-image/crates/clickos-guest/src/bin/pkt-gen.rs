@@ -34,7 +34,7 @@ fn main() -> ! {
         domain.poll_vifs();
         let now_ns = domain.now_ns();
         let worked = generator.run(domain.vifs().list(), now_ns);
-        if let Some(line) = generator.report(now_ns) {
+        if let Some(line) = generator.report(domain.vifs().list(), now_ns) {
             console.line(&line);
         }
         domain.publish();
