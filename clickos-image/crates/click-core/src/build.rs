@@ -40,6 +40,9 @@ pub fn assemble(
         ports: environment.limits.ports,
     };
     let mut flat = flatten(&sources, registry, globals, &limits, &mut errors);
+    for warning in errors.take_warnings().into_sorted(&sources) {
+        tell(&environment, &warning);
+    }
     // after an error of the language connections may be missing
     let whole_graph = errors.is_empty();
     add_implicit(&mut flat, &environment);

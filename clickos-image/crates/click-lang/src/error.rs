@@ -76,6 +76,8 @@ struct Entry {
 pub struct Errors {
     list: Vec<Entry>,
     beyond: usize,
+    /// What is not wrong, but may not be meant.
+    warnings: Vec<Entry>,
     directives: Vec<Directive>,
 }
 
@@ -106,6 +108,26 @@ impl Errors {
             message: message.into(),
             note: None,
         });
+    }
+
+    /// Notes a warning.
+    pub(crate) fn warn(&mut self, place: Place, message: &str) {
+        if self.warnings.len() < Self::MAX {
+            self.warnings.push(Entry {
+                place,
+                subject: None,
+                message: alloc::format!("warning: {message}"),
+                note: None,
+            });
+        }
+    }
+
+    /// The warnings so far, as a list of their own.
+    pub fn take_warnings(&mut self) -> Self {
+        Self {
+            list: core::mem::take(&mut self.warnings),
+            ..Self::resume(&self.directives)
+        }
     }
 
     /// Notes an error about an element.

@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::ast::{Arrow, ClassBody, Config, Statement, Step, What};
+use crate::ast::{Arrow, ClassBody, Config, Statement, Step, Term, What};
 use crate::error::{Errors, Limits, MAX_DEPTH};
 use crate::lexer::{Kind, Lexer, Token};
 use crate::source::{Place, Sources};
@@ -114,7 +114,12 @@ impl<'a> Parser<'a> {
     }
 
     fn statements(&mut self, until: Until) -> Vec<Statement<'a>> {
-        core::iter::from_fn(|| self.one_of(until)).collect()
+        let list: Vec<_> = core::iter::from_fn(|| self.one_of(until)).collect();
+        for (place, arrow) in doubtful_starts(&list) {
+            let message = format!("suggest 'input {arrow}' or '[0] {arrow}' to start connection");
+            self.lexer.errors.warn(place, &message);
+        }
+        list
     }
 
     /// The next statement of a list, if there is one.
@@ -277,4 +282,45 @@ impl<'a> Parser<'a> {
             _ => self.unexpected("'->' or ';'"),
         }
     }
+}
+
+/// The chains that begin with an arrow, and so with the compound's input, behind one that does not end
+/// with its output: perhaps they were to go on where that ended.
+fn doubtful_starts(list: &[Statement<'_>]) -> Vec<(Place, &'static str)> {
+    let mut ended = true;
+    let mut doubtful = Vec::new();
+    for statement in list {
+        let Statement::Chain(steps) = statement else {
+            continue;
+        };
+        if let ([Step { terms, arrow }, ..], false) = (&steps[..], ended) {
+            let bare = matches!(&terms[..], [t] if matches!(t.what, What::Implicit) && t.outputs.is_none());
+            let sign = if matches!(arrow, Some((Arrow::Pairwise, _))) {
+                "=>"
+            } else {
+                "->"
+            };
+            doubtful.extend(bare.then(|| (terms[0].place, sign)));
+        }
+        ended = match steps.last().map(|step| &step.terms[..]) {
+            Some(
+                [
+                    Term {
+                        what: What::Name(name),
+                        ..
+                    },
+                ],
+            ) => *name == "output",
+            Some(
+                [
+                    Term {
+                        what: What::Implicit,
+                        ..
+                    },
+                ],
+            ) => true,
+            _ => false,
+        };
+    }
+    doubtful
 }

@@ -322,3 +322,47 @@ fn places_behind_directives() {
     );
     assert!(errors("\n#pragma x\n")[0].contains("t.click:2:1: unknown preprocessor directive"));
 }
+
+#[test]
+fn chains_that_may_have_been_cut_are_warned_about() {
+    let warned = |inside: &str| {
+        let sources = Sources::new("f", format!("elementclass X {{\n{inside} }}"));
+        let mut errors = Errors::default();
+        flatten(
+            &sources,
+            &Known,
+            &Scope::default(),
+            &Limits::default(),
+            &mut errors,
+        );
+        let warnings = errors.take_warnings().into_sorted(&sources);
+        let lines: Vec<u32> = warnings.iter().map(|w| w.place.line).collect();
+        assert!(
+            warnings
+                .iter()
+                .all(|w| w.message.starts_with("warning: suggest 'input "))
+        );
+        lines
+    };
+    // behind what does not end with the output
+    assert_eq!(warned("Null -> Null;\n-> Null"), [3]);
+    assert_eq!(
+        warned("n :: Null; elementclass Q { input -> output }\n=> n"),
+        [3]
+    );
+    assert_eq!(warned("input -> Null -> output, Null;\n-> Null"), [3]);
+    assert_eq!(
+        warned("input -> (Null -> Null;\n-> Null ->) -> output"),
+        [3]
+    );
+    // first, behind the output, or from a port
+    for right in [
+        "-> Null",
+        "Null -> [0] output; -> Null",
+        "Null ->; -> Null",
+        "Null -> Null; [0] -> Null",
+        "Null -> Null; input -> Null",
+    ] {
+        assert_eq!(warned(right), Vec::<u32>::new(), "{right}");
+    }
+}

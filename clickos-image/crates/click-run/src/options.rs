@@ -81,13 +81,17 @@ pub struct Options {
     #[arg(short = 'C', long, value_name = "PATH")]
     pub clickpath: Option<PathBuf>,
 
-    /// Accepted for scripts written for Click; a router runs on one thread
+    /// Accepted for scripts written for Click: a router runs on one thread, and more are warned about
     #[arg(short = 'j', long, value_name = "N")]
     pub threads: Option<u32>,
 
-    /// Accepted for scripts written for Click, as --threads
+    /// Run on processor N (default 0) only
     #[arg(short = 'a', long, visible_alias = "cpu", num_args = 0..=1, require_equals = true, value_name = "N")]
-    pub affinity: Option<Option<u32>>,
+    pub affinity: Option<Option<u16>>,
+
+    /// Run on any processor (the default)
+    #[arg(long, overrides_with = "affinity")]
+    no_affinity: bool,
 
     /// Only check that the configuration is right
     #[arg(long)]

@@ -29,10 +29,12 @@ pub fn report(errors: &[ConfigError]) -> String {
     lines.join("\n")
 }
 
-/// What an element has to say that is no error, under its heading.
+/// What is no error: of an element under its heading, else a warning of the language.
 pub fn report_notice(notice: &ConfigError) -> String {
+    let Some(heading) = heading_of(notice) else {
+        return plain(notice);
+    };
     let lines: Vec<String> = notice.message.lines().map(|l| format!("  {l}")).collect();
-    let heading = heading_of(notice).unwrap_or_default();
     format!("{heading}\n{}", lines.join("\n"))
 }
 

@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use click_core::{Device, Environment, Limits, Progress, Registry, Router, Sources};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::clock::Clock;
 use crate::control::Control;
@@ -27,6 +28,7 @@ use crate::vif::UnpluggedVif;
 /// What went wrong, ready to be printed.
 pub fn run(options: &Options) -> Result<ExitCode, String> {
     let file = options.source()?;
+    take_thread_options(options);
     let reader = Reader::new(options.clickpath.as_deref(), options.own_elements());
     let sources = reader.read(options.expression.as_deref(), file.as_deref())?;
     let clock = Clock::new(options.simulated_from()?);
@@ -55,6 +57,23 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
         eprintln!("{:.6}s", start.elapsed().as_secs_f64());
     }
     session.finish(options)
+}
+
+/// Where the one thread runs, and that there is one only.
+fn take_thread_options(options: &Options) {
+    let more = options.threads.filter(|n| *n > 1 && !options.no_warnings);
+    if let Some(threads) = more {
+        eprintln!("click: warning: a router runs on one thread, not on {threads}");
+    }
+    if let Some(cpu) = options.affinity.map(Option::unwrap_or_default) {
+        let mut set = CpuSet::new();
+        if usize::from(cpu) < CpuSet::MAX_CPU {
+            set.set(usize::from(cpu));
+        }
+        if let (Err(error), false) = (sched_setaffinity(None, &set), options.no_warnings) {
+            eprintln!("click: warning: processor {cpu}: {error}");
+        }
+    }
 }
 
 fn environment(options: &Options, machine: &Rc<Machine>) -> Environment {

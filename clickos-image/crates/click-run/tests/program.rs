@@ -174,3 +174,36 @@ fn scripts_of_a_guest_reach_no_files() {
     assert_eq!(click(&["-e", &config], "").1, "x\nhere\n");
     std::fs::remove_file(&path).unwrap();
 }
+
+#[test]
+fn warnings_go_to_standard_error_and_change_nothing_else() {
+    let config = "elementclass A { Idle -> Discard;\n -> Discard }";
+    let warning = "config:2: warning: suggest 'input ->' or '[0] ->' to start connection\n";
+    let run = |more: &[&str]| click(&[&["-q", "-e", config], more].concat(), "");
+    assert_eq!(run(&[]), (0, String::new(), warning.to_string()));
+    assert_eq!(run(&["-w"]), (0, String::new(), String::new()));
+    let (code, _, errors) = click(&["-q", "-j", "4", "-e", ""], "");
+    let threads = "click: warning: a router runs on one thread, not on 4\n";
+    assert_eq!((code, errors.as_str()), (0, threads));
+}
+
+/// The processors that the process may use whose `/proc/PID/status` this is.
+fn processors(status: &str) -> &str {
+    let mut lines = status.lines();
+    let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.unwrap().trim()
+}
+
+#[test]
+fn the_program_runs_on_the_processor_it_is_told() {
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    let last = processors(&own).rsplit([',', '-']).next().unwrap();
+    let config = "Script(print $(cat /proc/self/status), stop)";
+    let (code, output, _) = click(&[&format!("--cpu={last}"), "-e", config], "");
+    assert_eq!((code, processors(&output)), (0, last));
+    let (code, _, errors) = click(&["-q", "--cpu=60000", "-e", ""], "");
+    assert!(
+        code == 0 && errors.contains("processor 60000: "),
+        "{errors}"
+    );
+}
