@@ -146,13 +146,14 @@ int cosmos_domain_info(struct cosmos_ctx *ctx, uint32_t domid,
     return rc;
 }
 
-int cosmos_domain_list(struct cosmos_ctx *ctx, struct cosmos_info **list,
-                       size_t *count, struct cosmos_error *err)
+int cosmos_domain_peek_all(struct cosmos_ctx *ctx, struct cosmos_info **list,
+                           size_t *count, struct cosmos_error *err)
 {
     struct cosmos_info *infos = NULL;
     libxl_dominfo *domains;
     int i, n = 0, rc = COSMOS_OK;
 
+    cosmos_log_clear(&ctx->log);
     domains = libxl_list_domain(ctx->xl, &n);
     if (!domains)
         return cosmos_fail(err, COSMOS_HOST, "list: %s",
@@ -164,14 +165,23 @@ int cosmos_domain_list(struct cosmos_ctx *ctx, struct cosmos_info **list,
     }
     *count = 0;
     for (i = 0; i < n; i++)
-        if (domains[i].domid) {
-            fill_info(&infos[*count], &domains[i]);
-            fill_name(ctx, &infos[(*count)++]);
-        }
+        if (domains[i].domid)
+            fill_info(&infos[(*count)++], &domains[i]);
     *list = infos;
 
 out:
     libxl_dominfo_list_free(domains, n);
+    return rc;
+}
+
+int cosmos_domain_list(struct cosmos_ctx *ctx, struct cosmos_info **list,
+                       size_t *count, struct cosmos_error *err)
+{
+    int rc = cosmos_domain_peek_all(ctx, list, count, err);
+    size_t i;
+
+    for (i = 0; !rc && i < *count; i++)
+        fill_name(ctx, &(*list)[i]);
     return rc;
 }
 

@@ -159,7 +159,7 @@ fn host(
         #[cfg(feature = "xen")]
         HostKind::Xen => {
             let xen = config.xen.as_ref().expect(CHECKED);
-            let host = host::XenHost::new(xen, &config.state_dir, deaths)?;
+            let host = host::XenHost::new(xen, &config.state_dir, Arc::clone(store), deaths)?;
             Ok(Box::new(host))
         }
         #[cfg(not(feature = "xen"))]

@@ -171,9 +171,11 @@ assert c.info(uuid)['state'] == 'running'
 assert [g['uuid'] for g in c.list()['guests']] == [uuid]
 assert c.handler_read(uuid, 'd.active')['value'].strip() == 'false'
 assert c.handler_write(uuid, [('d.active', 'true')]) == {}
-assert {'name': 'c.count', 'read': True, 'write': False} in c.handler_list(uuid)['handlers']
+assert {'name': 'c.rate', 'read': True, 'write': False} in c.handler_list(uuid)['handlers']
 assert c.router_install(uuid, config, 'h.click') == {'generation': 2}
 assert c.router_install(uuid, config, 'i.click', rid=1, halted=True) == {'generation': 1}
+assert [(r['rid'], r['state']) for r in c.router_list(uuid)['routers']] == [
+    (0, 'Running'), (1, 'Halted')]
 assert c.router_run(uuid, True, rid=1) == c.router_run(uuid, False, rid=1) == {}
 for call in (c.image_list, lambda: c.image_remove('ab' * 32), lambda: c.cpu(uuid, weight=512),
              lambda: c.save(uuid)):

@@ -149,6 +149,10 @@ class CosmosClient:
         return self._call('router-run', timeout_ms, uuid=uuid, rid=rid,
                           run=run, timeout_ms=timeout_ms)
 
+    def router_list(self, uuid):
+        """:returns: ``routers``, a list of rid, state, config_name."""
+        return self._call('router-list', uuid=uuid)
+
     def handler_list(self, uuid, rid=FIRST_ROUTER):
         """:returns: ``handlers``, a list of name, read, write."""
         return self._call('handler-list', uuid=uuid, rid=rid)

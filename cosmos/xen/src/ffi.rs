@@ -120,12 +120,6 @@ unsafe extern "C" {
     pub fn cosmos_domain_unpause(ctx: *mut Context, domid: u32, err: *mut Error) -> c_int;
     pub fn cosmos_domain_pause(ctx: *mut Context, domid: u32, err: *mut Error) -> c_int;
     pub fn cosmos_domain_destroy(ctx: *mut Context, domid: u32, err: *mut Error) -> c_int;
-    pub fn cosmos_domain_rename(
-        ctx: *mut Context,
-        domid: u32,
-        name: *const c_char,
-        err: *mut Error,
-    ) -> c_int;
     pub fn cosmos_domain_peek(
         ctx: *mut Context,
         domid: u32,
@@ -138,7 +132,7 @@ unsafe extern "C" {
         info: *mut Info,
         err: *mut Error,
     ) -> c_int;
-    pub fn cosmos_domain_list(
+    pub fn cosmos_domain_peek_all(
         ctx: *mut Context,
         list: *mut *mut Info,
         count: *mut usize,

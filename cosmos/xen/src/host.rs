@@ -100,13 +100,6 @@ impl Host {
         call(|e| unsafe { ffi::cosmos_domain_destroy(self.context(), domid, e) })
     }
 
-    /// Gives a domain another name.
-    pub fn rename(&self, domid: u32, name: &str) -> Result<()> {
-        let name = c_text("name", name)?;
-        // SAFETY: the name lives until the call returns.
-        call(|e| unsafe { ffi::cosmos_domain_rename(self.context(), domid, name.as_ptr(), e) })
-    }
-
     /// What is known of a domain.
     pub fn info(&self, domid: u32) -> Result<Info> {
         let mut info = std::mem::MaybeUninit::uninit();
@@ -125,12 +118,12 @@ impl Host {
         Ok(Info::from(unsafe { info.assume_init_ref() }))
     }
 
-    /// All domains but dom0.
-    pub fn list(&self) -> Result<Vec<Info>> {
+    /// All domains but dom0, without their names.
+    pub fn peek_all(&self) -> Result<Vec<Info>> {
         let (mut list, mut count) = (ptr::null_mut(), 0);
         // SAFETY: both pointers are to variables of this call.
         call(|e| unsafe {
-            ffi::cosmos_domain_list(self.context(), &raw mut list, &raw mut count, e)
+            ffi::cosmos_domain_peek_all(self.context(), &raw mut list, &raw mut count, e)
         })?;
         // SAFETY: the call gave `count` entries; they are freed once, below.
         let infos = unsafe { std::slice::from_raw_parts(list, count) };

@@ -81,9 +81,10 @@ impl Proposal<'_> {
         let answer = self.wait();
         // The guest has read them, or nobody wants it to any more.
         let router = &self.router;
-        let forgotten = router
-            .store
-            .remove_all(&[&router.path("config"), &router.seed_path()]);
+        let forgotten = router.store.apply(&[
+            Change::remove(router.path("config")),
+            Change::remove(router.seed_path()),
+        ]);
         let answer = answer?;
         forgotten?;
         match answer.word.as_str() {
@@ -177,9 +178,11 @@ fn wish(router: &Router<'_>, asked: &Wish<'_>, generation: u64) -> Result<Vec<Ch
     let mut changes = vec![Change::remove(router.path("config"))];
     let pieces = config_pieces(asked.config.as_bytes()).enumerate();
     changes.extend(pieces.map(|(n, piece)| router.node(&format!("config/{n}"), piece)));
-    let status = if asked.halted { "Halted" } else { "Running" };
     changes.push(router.node("config_name", asked.config_name));
-    changes.push(router.node("status", status));
+    changes.push(match asked.halted {
+        true => router.node("status", "Halted"),
+        false => Change::remove(router.path("status")), // Missing is `Running`, and the usual.
+    });
     changes.push(router.node("generation", generation.to_string()));
     changes.push(router.node_at(router.seed_path(), random_bytes::<SEED_BYTES>()?));
     Ok(changes)

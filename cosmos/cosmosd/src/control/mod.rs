@@ -134,8 +134,8 @@ pub fn forget_requests(store: &dyn Store, domid: u16) -> Result<()> {
     let rids = names
         .iter()
         .filter(|name| name.parse().is_ok_and(|rid: u8| rid <= MAX_RID));
-    let paths: Vec<String> = rids
-        .flat_map(|rid| ["response", "request"].map(|key| format!("{root}/{rid}/{key}")))
-        .collect();
-    store.remove_all(&paths.iter().map(String::as_str).collect::<Vec<_>>())
+    let changes = rids.flat_map(|rid| {
+        ["response", "request"].map(|key| Change::remove(format!("{root}/{rid}/{key}")))
+    });
+    store.apply(&changes.collect::<Vec<_>>())
 }

@@ -85,9 +85,9 @@ fn ask(router: Router<'_>, command: &Command<'_>) -> Result<Vec<u8>> {
     let seq = router.requests.seq();
     let response = exchange(&router, seq, &request);
     // In this order the guest need not look whether its answer was taken.
-    let forgotten = router.store.remove_all(&[
-        &router.path(&format!("response/{seq}")),
-        &router.path(&format!("request/{seq}")),
+    let forgotten = router.store.apply(&[
+        Change::remove(router.path(&format!("response/{seq}"))),
+        Change::remove(router.path(&format!("request/{seq}"))),
     ]);
     let response = response?;
     forgotten?;

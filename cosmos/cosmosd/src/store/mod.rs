@@ -60,8 +60,9 @@ pub trait Store: Send + Sync {
     /// The same of several nodes, in the time of one.
     fn read_all(&self, paths: &[&str]) -> Result<Vec<Option<Vec<u8>>>>;
 
-    /// Removes nodes and all below them, one after the other; a missing one is no error.
-    fn remove_all(&self, paths: &[&str]) -> Result<()>;
+    /// Makes changes one after the other, in the time of one; what fails keeps no later one from
+    /// being made.
+    fn apply(&self, changes: &[Change]) -> Result<()>;
 
     /// Makes all changes, in order, or none.
     fn commit(&self, changes: &[Change]) -> Result<()>;

@@ -160,12 +160,6 @@ impl Store for SimStore {
         paths.iter().map(|path| self.read(path)).collect()
     }
 
-    fn remove_all(&self, paths: &[&str]) -> Result<()> {
-        self.faults.call("store.commit")?;
-        paths.iter().for_each(|path| self.remove(path));
-        Ok(())
-    }
-
     fn list(&self, path: &str) -> Result<Vec<String>> {
         let below = format!("{path}/");
         let nodes = self.nodes.lock().unwrap();
@@ -177,6 +171,10 @@ impl Store for SimStore {
             .collect::<BTreeSet<_>>()
             .into_iter()
             .collect())
+    }
+
+    fn apply(&self, changes: &[Change]) -> Result<()> {
+        self.commit(changes)
     }
 
     fn commit(&self, changes: &[Change]) -> Result<()> {

@@ -93,22 +93,18 @@ impl Store for XenStore {
         self.with(|client| client.read_all(Tx::NONE, paths))
     }
 
-    fn remove_all(&self, paths: &[&str]) -> Result<()> {
-        self.with(|client| client.rm_all(Tx::NONE, paths))
+    fn apply(&self, changes: &[Change]) -> Result<()> {
+        self.with(|client| client.do_all(&requests(changes, Tx::NONE)?))
     }
 
     fn commit(&self, changes: &[Change]) -> Result<()> {
-        self.with(|client| match changes {
+        match changes {
             // One request is done or not by itself.
-            [
-                Change::Write {
-                    path,
-                    value,
-                    perms: None,
-                },
-            ] => client.write(Tx::NONE, path, value),
-            changes => client.transaction(|tx| tx.all(&requests(changes, tx.tx())?)),
-        })
+            [Change::Write { perms: None, .. }] => self.apply(changes),
+            changes => {
+                self.with(|client| client.transaction(|tx| tx.all(&requests(changes, tx.tx())?)))
+            }
+        }
     }
 
     fn introduce(&self, domid: u16) -> Result<()> {

@@ -142,6 +142,10 @@ class TestVerbs(ClientCase):
                                 'config_name': 'x', 'timeout_ms': 10000}),
             self.sent(self.client.router_install, UUID, 'Idle;', 'x'))
 
+    def test_router_list(self):
+        self.assertEqual(('router-list', {'uuid': UUID}),
+                         self.sent(self.client.router_list, UUID))
+
     def test_handlers(self):
         self.assertEqual(('handler-list', {'uuid': UUID, 'rid': 3}),
                          self.sent(self.client.handler_list, UUID, rid=3))

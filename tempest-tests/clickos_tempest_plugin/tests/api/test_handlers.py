@@ -38,7 +38,7 @@ class HandlersTest(base.ClickOSTest):
                     self.clickos.list_handlers(self.server_id)}
         self.assertTrue(handlers['fw.config']['write'])
         self.assertTrue(handlers['passed.count']['read'])
-        self.assertFalse(handlers['passed.count']['write'])
+        self.assertFalse(handlers['passed.rate']['write'])
 
     @decorators.idempotent_id('8b4bb0f6-4f4b-4c3b-9d4e-6a6c8a2f3d10')
     def test_read_by_vnf(self):
@@ -74,10 +74,10 @@ class HandlersTest(base.ClickOSTest):
                            'nobody.config')
 
     @decorators.idempotent_id('3f6a4df5-4b02-43c5-9a7f-d3ab5d0a8f61')
-    def test_counter_cannot_be_written(self):
+    def test_a_rate_cannot_be_written(self):
         self.assertRefused(
-            (exceptions.Forbidden, exceptions.NotFound), 'passed.count',
-            self.clickos.write_handler, self.server_id, 'passed.count', '0')
+            (exceptions.Forbidden, exceptions.NotFound), 'passed.rate',
+            self.clickos.write_handler, self.server_id, 'passed.rate', '0')
 
     @decorators.idempotent_id('7d0cf7de-88b2-4f34-8f0a-6e3d25a9a6d7')
     def test_rejected_value_keeps_the_old_rules(self):

@@ -3,6 +3,7 @@
 use super::{Client, WINDOW, none_if_missing};
 use crate::error::Error;
 use crate::request::{Request, Tx};
+use crate::wire::Kind;
 
 impl Client {
     /// Sends requests without waiting for the answers in between, in order; gives what the store
@@ -34,14 +35,16 @@ impl Client {
         answers.into_iter().map(none_if_missing).collect()
     }
 
-    /// Removes nodes and all below them, one after the other; a missing one is no error.
+    /// Makes changes, one after the other. That there is nothing to remove is no error.
     ///
     /// # Errors
-    /// The first; the others are removed all the same.
-    pub fn rm_all(&mut self, tx: Tx, paths: &[&str]) -> Result<(), Error> {
-        let requests = paths.iter().map(|path| Request::rm(tx, path));
-        let answers = self.call_all(&requests.collect::<Result<Vec<_>, _>>()?)?;
-        let mut removed = answers.into_iter().map(none_if_missing);
-        removed.try_for_each(|answer| answer.map(drop))
+    /// The first that the store refused; the others are made all the same.
+    pub fn do_all(&mut self, changes: &[Request]) -> Result<(), Error> {
+        let answers = self.call_all(changes)?;
+        let mut done = changes.iter().zip(answers);
+        done.try_for_each(|(change, answer)| match change.kind {
+            Kind::Rm => none_if_missing(answer).map(drop),
+            _ => answer.map(drop),
+        })
     }
 }

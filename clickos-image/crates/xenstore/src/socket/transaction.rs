@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Transactions: all of several changes, or none.
-use super::{Client, none_if_missing};
+use super::Client;
 use crate::error::{Code, Error};
 use crate::perms::Perm;
 use crate::request::{Request, Tx};
-use crate::wire::Kind;
 
 /// Tries of a transaction that other writers get in the way of.
 const TRIES: u32 = 100;
@@ -83,16 +82,11 @@ impl Transaction<'_> {
         self.tx
     }
 
-    /// Sends requests of this transaction at once.
+    /// Makes changes, requests of this transaction, at once.
     ///
     /// # Errors
-    /// The first that the store refused; that there is nothing to remove is none.
-    pub fn all(&mut self, requests: &[Request]) -> Result<(), Error> {
-        let answers = self.client.call_all(requests)?;
-        let mut done = requests.iter().zip(answers);
-        done.try_for_each(|(request, answer)| match request.kind {
-            Kind::Rm => none_if_missing(answer).map(drop),
-            _ => answer.map(drop),
-        })
+    /// As [`Client::do_all`].
+    pub fn all(&mut self, changes: &[Request]) -> Result<(), Error> {
+        self.client.do_all(changes)
     }
 }

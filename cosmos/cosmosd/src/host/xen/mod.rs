@@ -5,6 +5,7 @@
 //! crash of this daemon left half made is found by it and destroyed.
 
 mod convert;
+mod ends;
 mod pump;
 
 use std::collections::HashMap;
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cosmos_xen as xen;
-use log::{error, warn};
+use log::warn;
 
 use super::console::Consoles;
 use super::image::Engine;
@@ -27,6 +28,7 @@ use crate::error::{Code, Error, Result};
 use crate::images::{Images, check_kernel};
 use crate::spec::{Cpu, Uuid};
 use crate::steps::Steps;
+use crate::store::{Change, Store};
 use crate::switch::PortFds;
 use crate::table::IsUsed;
 use crate::toolstack::now_s;
@@ -38,14 +40,13 @@ const GONE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(5);
 /// How long a guest that has read that it is to suspend itself may take to do so.
 const SUSPEND: Duration = Duration::from_secs(1);
-/// How long the watching thread waits for an event before it looks all the same.
-const IDLE: Duration = Duration::from_secs(60);
 
 /// See the module.
 pub struct XenHost {
     host: Arc<xen::Host>,
     /// The same host, for what takes long: libxl's lock is held while a domain is built.
     builder: xen::Host,
+    store: Arc<dyn Store>,
     installed: Option<Engine>,
     images: Images,
     vif_script: String,
@@ -58,10 +59,16 @@ pub struct XenHost {
 }
 
 impl XenHost {
-    pub fn new(config: &XenConfig, state_dir: &Path, deaths: Sender<Death>) -> Result<Self> {
+    pub fn new(
+        config: &XenConfig,
+        state_dir: &Path,
+        store: Arc<dyn Store>,
+        deaths: Sender<Death>,
+    ) -> Result<Self> {
         let this = Self {
             host: Arc::new(xen::Host::open().map_err(failed("xen"))?),
             builder: xen::Host::open().map_err(failed("xen"))?,
+            store,
             installed: config.image.clone().map(Engine::new),
             images: Images::open(state_dir, limits(config))?,
             vif_script: path_text(config.vif_script.as_deref()),
@@ -71,27 +78,8 @@ impl XenHost {
             pumps: Mutex::default(),
         };
         this.engine_sha256()?;
-        this.watch(deaths)?;
+        ends::watch(&this.host, &this.domains, deaths)?;
         Ok(this)
-    }
-
-    /// Reports domains that end by themselves, as long as this daemon lives.
-    fn watch(&self, deaths: Sender<Death>) -> Result<()> {
-        let mut events = xen::Events::open().map_err(failed("events"))?;
-        let (host, domains) = (Arc::clone(&self.host), Arc::clone(&self.domains));
-        let body = move || {
-            while let Ok(_event) = events
-                .next(IDLE)
-                .inspect_err(|e| error!("events of the host: {e}; restart cosmosd"))
-            {
-                report_ended(&host, &domains, &deaths);
-            }
-        };
-        let thread = std::thread::Builder::new().name("domains".into());
-        thread
-            .spawn(body)
-            .map(drop)
-            .map_err(|e| Error::internal("thread", e))
     }
 
     /// The domain of this number, if it is this guest's.
@@ -202,44 +190,15 @@ impl XenHost {
     }
 }
 
-/// Tells of every domain that has shut down or is gone, once.
-fn report_ended(host: &xen::Host, domains: &Mutex<HashMap<u16, u64>>, deaths: &Sender<Death>) {
-    let known: Vec<u16> = lock(domains).keys().copied().collect();
-    for domid in known {
-        let Some(reason) = ended(host, domid) else {
-            continue;
-        };
-        if lock(domains).remove(&domid).is_some() {
-            // The receiver is gone only when this daemon ends.
-            drop(deaths.send(Death { domid, reason }));
-        }
-    }
-}
-
-/// Why a domain does not run any more, if it does not.
-fn ended(host: &xen::Host, domid: u16) -> Option<String> {
-    let info = match host.peek(domid.into()) {
-        Ok(info) => info,
-        Err(e) if e.code == xen::Code::NotFound => return Some("destroyed by somebody".into()),
-        Err(e) => {
-            warn!("{}: {e}", place(domid));
-            return None;
-        }
-    };
-    match info.state {
-        xen::State::Running | xen::State::Paused => None,
-        xen::State::Dying => Some("destroyed by somebody".into()),
-        xen::State::ShutDown => Some(
-            match info.reason {
-                xen::Reason::Crash => "crashed",
-                xen::Reason::Poweroff => "powered itself off",
-                xen::Reason::Reboot => "rebooted, or a triple fault",
-                xen::Reason::Suspend => "suspended by somebody",
-                _ => "shut down",
-            }
-            .into(),
-        ),
-    }
+/// The two places where a domain's name stands; libxl's own way to rename compares the name with
+/// those of all domains, one by one.
+fn names(domain: &Domain) -> [Change; 2] {
+    let (domid, vm) = (domain.domid, &domain.handle);
+    [
+        format!("/local/domain/{domid}/name"),
+        format!("/vm/{vm}/name"),
+    ]
+    .map(|path| Change::write(path, domain.uuid.as_str()))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -305,9 +264,7 @@ impl Host for XenHost {
     fn claim(&self, domain: &Domain, steps: &mut Steps) -> Result<()> {
         check_devices(domain)?;
         let domid = domain.domid;
-        self.host
-            .rename(domid.into(), domain.uuid.as_str())
-            .map_err(failed(&place(domid)))?;
+        self.store.apply(&names(domain))?;
         steps.end("name");
         self.add_devices(domain).map_err(failed(&place(domid)))?;
         lock(&self.domains)
