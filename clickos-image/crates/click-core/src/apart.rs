@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whether copies of a batch may go out of one output after the other, instead of packet by packet.
-use alloc::collections::BTreeSet;
+//! Whether a batch may go out of one output after the other, instead of packet by packet.
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use crate::engine::{Edge, Engine};
@@ -15,6 +15,25 @@ impl Engine {
         let mut taken = self.pushed_to(*last);
         let mut ends = |edge: &Edge| self.is_quiet_end(edge.element) && taken.insert(edge.element);
         others.iter().flatten().all(&mut ends)
+    }
+
+    /// Whether packets that leave by different outputs meet nowhere but where all are dropped: then the packets
+    /// of one output may overtake those of another, and on every connection they still come in their order.
+    pub fn outputs_never_meet(&self, me: usize) -> bool {
+        let mut reached = BTreeMap::new();
+        let outputs = self.slots[me].outputs.iter().enumerate();
+        let mut passed = outputs.flat_map(|(output, edge)| {
+            let elements = self.pushed_to(*edge).into_iter();
+            elements.map(move |element| (element, output))
+        });
+        passed.all(|(element, output)| {
+            *reached.entry(element).or_insert(output) == output || self.only_drops(element)
+        })
+    }
+
+    fn only_drops(&self, element: usize) -> bool {
+        let stored = self.slots[element].element.as_ref().map(|e| e.stored());
+        self.is_quiet_end(element) && stored == Some(None)
     }
 
     fn is_quiet_end(&self, element: usize) -> bool {

@@ -334,6 +334,11 @@ impl<'a> Context<'a> {
         self.engine.outputs_are_apart(self.me)
     }
 
+    /// Whether packets that leave by different outputs meet nowhere but where all are dropped.
+    pub fn outputs_never_meet(&self) -> bool {
+        self.engine.outputs_never_meet(self.me)
+    }
+
     /// How many outputs the element has.
     pub fn outputs(&self) -> usize {
         self.engine.slots[self.me].outputs.len()

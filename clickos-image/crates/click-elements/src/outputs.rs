@@ -8,6 +8,8 @@ pub struct Outputs {
     order: Vec<usize>,
     /// Of the packets of a batch.
     ways: Vec<usize>,
+    /// Whether packets of one output may overtake those of another.
+    apart: bool,
 }
 
 impl Outputs {
@@ -17,7 +19,45 @@ impl Outputs {
             runs: (0..ports).map(|_| Batch::new()).collect(),
             order: Vec::with_capacity(ports),
             ways: Vec::new(),
+            apart: false,
         }
+    }
+
+    /// Finds out whether `distribute` has to keep the order of packets for different outputs.
+    pub fn look_around(&mut self, ctx: &Context<'_>) {
+        self.apart = ctx.outputs_never_meet();
+    }
+
+    /// Sends each packet of a batch where `choose` says: an output, or `DROPPED`. Where packets of different outputs
+    /// meet again, they do in the order in which they came.
+    #[inline]
+    pub fn distribute(
+        &mut self,
+        ctx: &mut Context<'_>,
+        batch: Batch,
+        choose: impl FnOnce(&Batch, &mut Vec<usize>),
+    ) {
+        self.ways.clear();
+        choose(&batch, &mut self.ways);
+        match self.ways.split_first() {
+            Some((first, rest)) if rest.iter().any(|way| way != first) => match self.apart {
+                true => self.split(ctx, batch),
+                false => self.send_runs(ctx, batch),
+            },
+            // nothing is connected to `DROPPED`
+            Some((first, _)) => ctx.push(*first, batch),
+            None => ctx.recycle(batch),
+        }
+    }
+
+    /// Sends packets that do not all go the same way in runs of those that do.
+    fn send_runs(&mut self, ctx: &mut Context<'_>, mut batch: Batch) {
+        for same in self.ways.chunk_by(|a, b| a == b) {
+            let mut run = ctx.batch();
+            run.append_front(&mut batch, same.len());
+            ctx.push(same[0], run);
+        }
+        ctx.recycle(batch);
     }
 
     /// Sends each packet of a batch where `choose` says: an output, or `DROPPED`.
@@ -41,16 +81,21 @@ impl Outputs {
 
     /// Sends packets that do not all go the same way.
     fn split(&mut self, ctx: &mut Context<'_>, mut batch: Batch) {
-        let mut ways = core::mem::take(&mut self.ways);
-        for (packet, way) in batch.drain_front(usize::MAX).zip(ways.drain(..)) {
-            self.put(way, packet);
+        let ways = core::mem::take(&mut self.ways);
+        let mut sweep = batch.sweep();
+        for way in &ways {
+            if let Some(packet) = sweep.next() {
+                self.put(*way, packet);
+            }
         }
+        drop(sweep);
         self.ways = ways;
         ctx.recycle(batch);
         self.flush(ctx);
     }
 
     /// Appends a packet for an output; without that output it is dropped.
+    #[inline]
     pub fn put(&mut self, port: usize, packet: Packet) {
         let Some(run) = self.runs.get_mut(port) else {
             return;

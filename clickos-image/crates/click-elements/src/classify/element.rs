@@ -3,8 +3,8 @@
 use click_core::text::split_args;
 
 use super::program::{Program, Syntax};
+use crate::outputs::Outputs;
 use crate::prelude::*;
-use crate::ways::send;
 
 /// A class that classifies IP packets; name, arguments and `build` have to be set.
 pub const CLASS: Class = Class {
@@ -27,7 +27,7 @@ pub fn build(a: &mut Args<'_>, syntax: Syntax, what: &str) -> Built {
         Ok(program) => Some(Box::new(ClassifyIp {
             program,
             syntax,
-            ways: Vec::new(),
+            outputs: Outputs::new(a.outputs()),
         })),
         Err(messages) => {
             messages.iter().for_each(|message| a.error(what, message));
@@ -39,15 +39,19 @@ pub fn build(a: &mut Args<'_>, syntax: Syntax, what: &str) -> Built {
 struct ClassifyIp {
     program: Program,
     syntax: Syntax,
-    /// Of the packets of a batch.
-    ways: Vec<u16>,
+    outputs: Outputs,
 }
 
 impl Element for ClassifyIp {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.outputs.look_around(ctx);
+        Ok(())
+    }
+
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
-        self.ways.clear();
-        self.program.classify(&batch, &mut self.ways);
-        send(ctx, batch, &self.ways);
+        let program = &mut self.program;
+        self.outputs
+            .distribute(ctx, batch, |batch, ways| program.classify(batch, ways));
     }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {

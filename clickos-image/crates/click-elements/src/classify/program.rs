@@ -17,12 +17,12 @@ use super::parse::parse;
 use super::region::{Cover, cover};
 use super::short::{LANES, Short};
 use super::word::split;
-use crate::ways::DROP;
+use crate::prelude::DROPPED;
 
 /// One rule.
 struct Rule {
-    /// The output, or `DROP`.
-    way: u16,
+    /// The output, or `None` to drop.
+    output: Option<usize>,
     expr: Expr,
     text: String,
 }
@@ -128,7 +128,7 @@ impl Program {
     }
 
     /// Appends the way of each packet of a batch.
-    pub fn classify(&mut self, batch: &Batch, ways: &mut Vec<u16>) {
+    pub fn classify(&mut self, batch: &Batch, ways: &mut Vec<usize>) {
         let Self {
             rules,
             hits,
@@ -143,10 +143,11 @@ impl Program {
             }
             let check = |headers: &Headers<'_>, rule: usize| rules[rule].expr.holds(headers);
             finder.find(&lanes[..count], check, |found| {
-                ways.push(found.map_or(DROP, |rule| {
+                let output = found.and_then(|rule| {
                     hits[rule] += 1;
-                    rules[rule].way
-                }));
+                    rules[rule].output
+                });
+                ways.push(output.unwrap_or(DROPPED));
             });
         }
     }
@@ -175,7 +176,7 @@ impl Program {
     pub fn listing(&self) -> String {
         let steps = |rule: &Rule| {
             let mut steps = listing::expr::steps(&rule.expr);
-            let output = rule.output().map_or(Next::Drop, Next::Output);
+            let output = rule.output.map_or(Next::Drop, Next::Output);
             listing::redirect(&mut steps, Next::Success, output);
             steps
         };
@@ -187,9 +188,7 @@ impl Program {
     pub fn text(&self) -> String {
         let mut out = String::new();
         for (index, rule) in self.rules.iter().enumerate() {
-            let output = rule
-                .output()
-                .map_or("drop".to_string(), |o| format!("[{o}]"));
+            let output = rule.output.map_or("drop".to_string(), |o| format!("[{o}]"));
             let _ = writeln!(out, "{index}\t{output}\t{}", rule.expr);
         }
         out
@@ -220,17 +219,11 @@ impl Rule {
         } else {
             parse(pattern, at)?
         };
-        let way = output.map_or(Ok(DROP), u16::try_from);
         Ok(Self {
-            way: way.map_err(|_| format!("there are no {outputs} outputs"))?,
+            output,
             expr,
             text: rule.trim().to_string(),
         })
-    }
-
-    /// The output, or `None` to drop.
-    fn output(&self) -> Option<usize> {
-        Some(self.way.into()).filter(|_| self.way != DROP)
     }
 
     fn action(word: &str, outputs: usize) -> Result<Option<usize>, String> {
