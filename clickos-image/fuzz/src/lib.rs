@@ -2,6 +2,7 @@
 //! What is fuzzed: each function takes any bytes, and must neither panic nor hang nor lose a packet.
 mod control;
 mod corpus;
+mod files;
 mod ring;
 mod router;
 mod store;
@@ -11,6 +12,7 @@ use click_lang::{Classes, Errors, Limits, Scope, Sources, flatten, parse};
 
 pub use control::control;
 pub use corpus::packets;
+pub use files::files;
 pub use ring::rings;
 pub use router::{arguments, expressions, handlers};
 pub use store::{messages, protocol};
