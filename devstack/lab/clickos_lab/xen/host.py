@@ -17,6 +17,7 @@ from clickos_lab.xen import remote
 #: What dom0's first process prints when everything runs.
 _READY = 'lab: ready'
 _BOOT_S = 180
+_CONNECT_S, _CONNECTIONS = 30, 3
 _QEMU, _SSH = 'qemu', 'ssh'
 _ENV = {'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'LANG': 'C.UTF-8'}
 
@@ -90,12 +91,23 @@ class Host:
             self._processes.wait(_QEMU, self.places.qmp.exists, 30)
 
     def connect(self):
-        """Open the connection all commands in dom0 share."""
+        """Open the connection all commands in dom0 share.
+
+        On a busy machine one was seen that never came about: the next one
+        does.
+        """
         config = keys.ssh_config(self._places, self._ssh_port())
         self.places.ssh_config.write_text(config)
-        self._processes.start(_SSH, self.dom0.master(), _ENV,
-                              cwd=self.places.root)
-        self._processes.wait(_SSH, self.dom0.connected, 60)
+        for left in reversed(range(_CONNECTIONS)):
+            self._processes.start(_SSH, self.dom0.master(), _ENV,
+                                  cwd=self.places.root)
+            try:
+                self._processes.wait(_SSH, self.dom0.connected, _CONNECT_S)
+                return
+            except errors.LabError:
+                if not left:
+                    raise
+                self._processes.stop([_SSH])
 
     def _ssh_port(self):
         with self.qmp() as control:
