@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::Move;
 use crate::carried::{self, Skipped};
-use crate::commands::{Failure, NO_GUEST, Result, Session, failed};
+use crate::commands::{Failure, NO_GUEST, REFUSED, Result, Session, failed};
 use crate::output::{fields, text};
 use crate::progress::Progress;
 
@@ -27,6 +27,7 @@ impl Session<'_> {
             target: &target,
             guest: json!({"uuid": uuid}),
             seconds: args.timeout.timeout,
+            is_made: false,
             steps: Vec::new(),
             begun: Instant::now(),
             progress: Progress::begin("looking at both hosts"),
@@ -61,6 +62,8 @@ struct Journey<'a> {
     /// The guest's `uuid`, as arguments of a verb.
     guest: Value,
     seconds: u64,
+    /// Whether the target may have a guest of this move: it is never another's that is destroyed.
+    is_made: bool,
     steps: Vec<(&'static str, f64)>,
     begun: Instant,
     progress: Progress,
@@ -170,15 +173,23 @@ impl Journey<'_> {
         Ok((domid, skipped))
     }
 
-    fn create(&self, info: &Value) -> Result<Value> {
+    fn create(&mut self, info: &Value) -> Result<Value> {
         let args = json!({
             "uuid": info["uuid"], "name": info["name"], "image_sha256": info["image_sha256"],
             "memory_mib": info["memory_mib"], "vifs": info["vifs"], "nics": info["nics"],
             "config": PLACEHOLDER, "config_name": info["config_name"], "writes": [],
             "timeout_ms": self.seconds * 1000,
         });
-        let created = self.target.call_for("create", args, self.seconds)?;
-        Ok(created["domid"].clone())
+        let created = self.target.call_for("create", args, self.seconds);
+        // What is refused is not made; without an answer nobody knows.
+        self.is_made = !matches!(
+            &created,
+            Err(Failure {
+                status: REFUSED,
+                ..
+            })
+        );
+        Ok(created?["domid"].clone())
     }
 
     /// Installs a halted router on the target; an empty configuration removes it.
@@ -193,7 +204,7 @@ impl Journey<'_> {
     /// Undoes a move whose target has not run: the source goes on.
     fn go_back(&mut self, routers: &[Routed], why: Failure) -> Failure {
         self.progress.step("undoing it");
-        if let Err(left) = self.target.call("destroy", self.guest.clone()) {
+        if let Err(left) = self.unmake() {
             let also = format!(
                 "the target's guest could not be destroyed: {}",
                 left.message
@@ -206,6 +217,13 @@ impl Journey<'_> {
         match self.run(self.source, routers, true) {
             Ok(()) => because(&why, "it goes on where it was"),
             Err(e) => because(&why, &format!("it is halted here: {}", e.message)),
+        }
+    }
+
+    fn unmake(&self) -> Result<()> {
+        match self.is_made {
+            true => self.target.call("destroy", self.guest.clone()).map(drop),
+            false => Ok(()),
         }
     }
 

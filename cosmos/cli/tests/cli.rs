@@ -2,6 +2,7 @@
 //! The command line against a real host. Needs root and NOXEN_PREFIX.
 
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use cosmos_testbed::Testbed;
 
@@ -186,4 +187,39 @@ fn a_guest_that_cannot_move_goes_on_where_it_is() {
         ["5    Halted  seven.click"]
     );
     done(&there, &["destroy", "seven"]);
+}
+
+/// Whether a host has the guest `seven`, and whether its first router runs there.
+fn seven_on(bed: &Testbed) -> (bool, bool) {
+    if cosmos(bed, &["info", "seven"]).status.code() == Some(3) {
+        return (false, false);
+    }
+    (
+        true,
+        done(bed, &["routers", "seven"]).contains("0    Running"),
+    )
+}
+
+#[test]
+fn a_guest_is_somewhere_and_runs_once_whenever_the_target_dies() {
+    let (here, mut there) = (Testbed::start(), Testbed::start());
+    let to = there.socket();
+    for moment_ms in [1, 4, 8, 16, 32] {
+        create_seven(&here, "16");
+        std::thread::scope(|scope| {
+            let moved =
+                scope.spawn(|| cosmos(&here, &["move", "seven", "--to", to.to_str().unwrap()]));
+            std::thread::sleep(Duration::from_millis(moment_ms));
+            there.cosmosd.kill();
+            moved.join().unwrap();
+        });
+        there.restart_cosmosd();
+        let ((is_here, runs_here), (is_there, runs_there)) = (seven_on(&here), seven_on(&there));
+        assert!(is_here || is_there, "{moment_ms} ms: it is gone");
+        assert!(!(runs_here && runs_there), "{moment_ms} ms: it runs twice");
+        let keeper = if is_here { &here } else { &there };
+        assert_eq!(done(keeper, &["read", "seven", "c.count"]).trim(), "7");
+        done(&here, &["destroy", "seven"]);
+        done(&there, &["destroy", "seven"]);
+    }
 }
