@@ -223,6 +223,9 @@ impl IPFragmenter {
 
 impl Element for IPFragmenter {
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
+        if batch.iter().all(|packet| self.fits(packet)) {
+            return ctx.push(0, batch);
+        }
         let mut sweep = batch.sweep();
         while let Some(packet) = sweep.next() {
             if self.fits(&packet) {

@@ -38,10 +38,13 @@ struct PaintTee {
 }
 
 impl PaintTee {
+    /// Whether a packet has the color.
+    fn copies(&self, packet: &Packet) -> bool {
+        packet.anno().u8(self.anno) == self.color
+    }
+
+    /// Sends a copy of a packet that has it.
     fn copy(&self, ctx: &mut Context<'_>, packet: &mut Packet) {
-        if packet.anno().u8(self.anno) != self.color {
-            return;
-        }
         if let Some(copy) = ctx.pool().duplicate(packet) {
             ctx.push_one(1, copy);
         }
@@ -51,9 +54,12 @@ impl PaintTee {
 impl Element for PaintTee {
     /// In runs that end at each copy, so that copies keep the order of arrival where outputs meet again.
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
+        if !batch.iter().any(|packet| self.copies(packet)) {
+            return ctx.push(0, batch);
+        }
         let mut sweep = batch.sweep();
         while let Some(mut packet) = sweep.next() {
-            if packet.anno().u8(self.anno) == self.color {
+            if self.copies(&packet) {
                 let mut before = ctx.batch();
                 sweep.give_kept(&mut before);
                 ctx.push(0, before);
@@ -67,7 +73,7 @@ impl Element for PaintTee {
 
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let mut batch = ctx.pull(0, max);
-        for packet in batch.iter_mut() {
+        for packet in batch.iter_mut().filter(|packet| self.copies(packet)) {
             self.copy(ctx, packet);
         }
         batch
