@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packets of one batch on their way to several outputs: each output gets them in one batch.
+//! Packets of one batch on their way to several outputs.
 use crate::prelude::*;
 
 /// Batches by output, and the outputs in order of their first packet.
@@ -28,17 +28,17 @@ impl Outputs {
         self.apart = ctx.outputs_never_meet();
     }
 
-    /// Sends each packet of a batch where `choose` says: an output, or `DROPPED`. Where packets of different outputs
-    /// meet again, they do in the order in which they came.
+    /// Sends each packet of a batch the way that `choose` appends for it: to an output, or `DROPPED`. Where packets of
+    /// different outputs meet again, they do in the order in which they came.
     #[inline]
     pub fn distribute(
         &mut self,
         ctx: &mut Context<'_>,
-        batch: Batch,
-        choose: impl FnOnce(&Batch, &mut Vec<usize>),
+        mut batch: Batch,
+        choose: impl FnOnce(&mut Context<'_>, &mut Batch, &mut Vec<usize>),
     ) {
         self.ways.clear();
-        choose(&batch, &mut self.ways);
+        choose(ctx, &mut batch, &mut self.ways);
         match self.ways.split_first() {
             Some((first, rest)) if rest.iter().any(|way| way != first) => match self.apart {
                 true => self.split(ctx, batch),
@@ -60,26 +60,7 @@ impl Outputs {
         ctx.recycle(batch);
     }
 
-    /// Sends each packet of a batch where `choose` says: an output, or `DROPPED`.
-    #[inline]
-    pub fn sort(
-        &mut self,
-        ctx: &mut Context<'_>,
-        mut batch: Batch,
-        mut choose: impl FnMut(&mut Context<'_>, &mut Packet) -> usize,
-    ) {
-        self.ways.clear();
-        let ways = batch.iter_mut().map(|packet| choose(ctx, packet));
-        self.ways.extend(ways);
-        match self.ways.split_first() {
-            Some((first, rest)) if rest.iter().any(|way| way != first) => self.split(ctx, batch),
-            // nothing is connected to `DROPPED`
-            Some((first, _)) => ctx.push(*first, batch),
-            None => ctx.recycle(batch),
-        }
-    }
-
-    /// Sends packets that do not all go the same way.
+    /// Sends packets that do not all go the same way, those of each output in one batch.
     fn split(&mut self, ctx: &mut Context<'_>, mut batch: Batch) {
         let ways = core::mem::take(&mut self.ways);
         let mut sweep = batch.sweep();

@@ -51,7 +51,7 @@ impl Element for ClassifyIp {
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         let program = &mut self.program;
         self.outputs
-            .distribute(ctx, batch, |batch, ways| program.classify(batch, ways));
+            .distribute(ctx, batch, |_, batch, ways| program.classify(batch, ways));
     }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {

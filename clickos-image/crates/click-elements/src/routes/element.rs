@@ -78,13 +78,18 @@ impl LookUp {
 }
 
 impl Element for LookUp {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.outputs.look_around(ctx);
+        Ok(())
+    }
+
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         let Self {
             routes,
             outputs,
             complaints,
         } = self;
-        outputs.sort(ctx, batch, |ctx, packet| {
+        let mut way = |ctx: &mut Context<'_>, packet: &mut Packet| {
             let address = Ipv4Addr::from(packet.anno().dst_ip());
             let Some(hop) = routes.lookup(address) else {
                 return complain(complaints, ctx, address);
@@ -93,6 +98,9 @@ impl Element for LookUp {
                 packet.anno_mut().set_dst_ip(gateway.octets());
             }
             hop.port
+        };
+        outputs.distribute(ctx, batch, |ctx, batch, ways| {
+            ways.extend(batch.iter_mut().map(|packet| way(ctx, packet)));
         });
     }
 

@@ -204,13 +204,14 @@ impl RadixIPsecLookup {
 impl Element for RadixIPsecLookup {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.shared = ctx.shared();
+        self.outputs.look_around(ctx);
         self.associate();
         Ok(())
     }
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         let mut outputs = core::mem::replace(&mut self.outputs, Outputs::new(0));
-        outputs.sort(ctx, batch, |ctx, packet| match self.output(packet) {
+        let mut way = |ctx: &mut Context<'_>, packet: &mut Packet| match self.output(packet) {
             Ok(port) => port,
             Err(message) => {
                 if self.complaints < COMPLAINTS {
@@ -220,6 +221,9 @@ impl Element for RadixIPsecLookup {
                 }
                 DROPPED
             }
+        };
+        outputs.distribute(ctx, batch, |ctx, batch, ways| {
+            ways.extend(batch.iter_mut().map(|packet| way(ctx, packet)));
         });
         self.outputs = outputs;
     }

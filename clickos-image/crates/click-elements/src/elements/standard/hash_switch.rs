@@ -73,8 +73,9 @@ impl Element for HashSwitch {
             let bytes = packet.data().get(from..to);
             bytes.map_or(0, |bytes| output(bytes, outputs))
         };
-        self.outputs
-            .distribute(ctx, batch, |batch, ways| ways.extend(batch.iter().map(way)));
+        self.outputs.distribute(ctx, batch, |_, batch, ways| {
+            ways.extend(batch.iter().map(way))
+        });
     }
 }
 
