@@ -6,10 +6,19 @@ use std::fs;
 use std::io::{Read, stdin};
 use std::path::{Path, PathBuf};
 
-use click_lang::{Limits, Sources, archive};
+use click_lang::archive::{self, Archive};
+use click_lang::{Limits, Sources};
 
 /// What a configuration given as text is called in errors.
 const EXPRESSION_NAME: &str = "config";
+
+/// A configuration as it was given.
+pub struct Given {
+    /// Its text, and that of its libraries.
+    pub sources: Sources,
+    /// What else was in its archive, by name.
+    pub files: Vec<(String, Vec<u8>)>,
+}
 
 /// Where libraries are looked for, and what the program adds to each configuration.
 #[derive(Clone, Debug, Default)]
@@ -33,9 +42,12 @@ impl Reader {
     ///
     /// # Errors
     /// Why the file cannot be read.
-    pub fn read(&self, expression: Option<&str>, file: Option<&Path>) -> Result<Sources, String> {
+    pub fn read(&self, expression: Option<&str>, file: Option<&Path>) -> Result<Given, String> {
         if let Some(text) = expression {
-            return Ok(self.complete(EXPRESSION_NAME, text.to_string()));
+            return Ok(Given {
+                sources: self.complete(EXPRESSION_NAME, text.to_string()),
+                files: Vec::new(),
+            });
         }
         let (name, bytes) = match file.filter(|p| *p != Path::new("-")) {
             Some(path) => (path.display().to_string(), fs::read(path)),
@@ -43,7 +55,10 @@ impl Reader {
         };
         let bytes = bytes.map_err(|e| format!("{name}: {e}"))?;
         let text = archive::configuration(&bytes).map_err(|e| format!("{name}: {e}"))?;
-        Ok(self.complete(&name, text))
+        Ok(Given {
+            sources: self.complete(&name, text),
+            files: others(&bytes).map_err(|e| format!("{name}: {e}"))?,
+        })
     }
 
     /// A configuration with the libraries it requires and what the program adds.
@@ -88,6 +103,15 @@ impl Reader {
         list.push(Path::new(around).join(name));
         list
     }
+}
+
+/// The members of an archive beside the configuration.
+fn others(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>, String> {
+    let archive = Archive::of(bytes)?;
+    let files = archive.iter().flat_map(Archive::files);
+    Ok(files
+        .map(|(name, data)| (name.to_string(), data.to_vec()))
+        .collect())
 }
 
 fn all_of_stdin() -> std::io::Result<Vec<u8>> {

@@ -10,13 +10,14 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Instant;
 
-use click_core::{Device, Environment, Limits, Progress, Registry, Router, Sources};
+use click_core::{Device, Environment, Host, Limits, Progress, Registry, Router};
+use clickos_control::files::{Quota, RamFiles};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::host::Machine;
-use crate::library::{Reader, limits};
+use crate::library::{Given, Reader, limits};
 use crate::options::Options;
 use crate::report::{listed, report};
 use crate::service::Handlers;
@@ -30,14 +31,14 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
     let file = options.source()?;
     take_thread_options(options);
     let reader = Reader::new(options.clickpath.as_deref(), options.own_elements());
-    let sources = reader.read(options.expression.as_deref(), file.as_deref())?;
+    let given = reader.read(options.expression.as_deref(), file.as_deref())?;
     let clock = Clock::new(options.simulated_from()?);
     let machine = Machine::new(clock, options.allow_reconfigure, !options.no_warnings);
     let machine = Rc::new(machine);
     if options.check {
-        return check(options, sources, &machine);
+        return check(options, given, &machine);
     }
-    let router = build(options, sources, &machine)?;
+    let router = build(options, given, &machine)?;
     let mut session = Session {
         machine,
         router,
@@ -76,7 +77,16 @@ fn take_thread_options(options: &Options) {
     }
 }
 
-fn environment(options: &Options, machine: &Rc<Machine>) -> Environment {
+/// What a guest's elements reach of its host: files in memory, those of the archive among them.
+fn guest_files(files: Vec<(String, Vec<u8>)>) -> Result<Rc<dyn Host>, String> {
+    let host = RamFiles::new(Quota::new(GUEST_FILES_BYTES));
+    for (name, data) in files {
+        host.write_file(&name, false, &data)?;
+    }
+    Ok(Rc::new(host))
+}
+
+fn environment(options: &Options, host: Rc<dyn Host>) -> Environment {
     let vif = |devid| -> Rc<RefCell<dyn Device>> { Rc::new(RefCell::new(UnpluggedVif { devid })) };
     let vifs = if options.check { options.vifs } else { 0 };
     let limits = limits();
@@ -84,7 +94,7 @@ fn environment(options: &Options, machine: &Rc<Machine>) -> Environment {
         devices: (0..vifs)
             .map(|devid| (devid, vif(devid)))
             .collect::<BTreeMap<_, _>>(),
-        host: (!options.guest).then(|| -> Rc<dyn click_core::Host> { machine.clone() }),
+        host: Some(host),
         console: Rc::new(|line| {
             // nobody is left to be told when standard error is closed
             // at once, so that lines of several programs do not mix
@@ -118,18 +128,32 @@ fn registry(options: &Options) -> Registry {
     }
 }
 
-fn build(options: &Options, sources: Sources, machine: &Rc<Machine>) -> Result<Router, String> {
+/// What a configuration reaches: this machine, or what a guest has.
+fn host(
+    options: &Options,
+    files: Vec<(String, Vec<u8>)>,
+    machine: &Rc<Machine>,
+) -> Result<Rc<dyn Host>, String> {
+    if options.guest {
+        guest_files(files)
+    } else {
+        Ok(machine.clone())
+    }
+}
+
+fn build(options: &Options, given: Given, machine: &Rc<Machine>) -> Result<Router, String> {
     let (registry, variables) = (registry(options), options.variables());
-    let environment = environment(options, machine);
+    let environment = environment(options, host(options, given.files, machine)?);
     let now_ns = machine.clock.now_ns();
-    let built = Router::build_from(sources, &registry, environment, &variables, now_ns);
+    let built = Router::build_from(given.sources, &registry, environment, &variables, now_ns);
     built.map_err(|errors| report(&errors))
 }
 
 /// All errors in full. A guest's elements are started too: they reach nothing here.
-fn check(options: &Options, sources: Sources, machine: &Rc<Machine>) -> Result<ExitCode, String> {
+fn check(options: &Options, given: Given, machine: &Rc<Machine>) -> Result<ExitCode, String> {
     let (registry, variables) = (registry(options), options.variables());
-    let environment = environment(options, machine);
+    let environment = environment(options, host(options, given.files, machine)?);
+    let sources = given.sources;
     let checked = if options.guest {
         Router::build_from(sources, &registry, environment, &variables, 0).map(|r| r.flat_text())
     } else {
@@ -142,6 +166,8 @@ fn check(options: &Options, sources: Sources, machine: &Rc<Machine>) -> Result<E
     }
 }
 
+/// Bytes that the files of a guest that is checked may take.
+const GUEST_FILES_BYTES: usize = 1 << 26;
 /// Slices of a busy router between looks at the control sockets.
 const SLICES_PER_POLL: u32 = 64;
 

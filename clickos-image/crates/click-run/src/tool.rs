@@ -41,7 +41,8 @@ pub fn main(files: &Files, convert: fn(&Flat) -> Result<String, String>) -> Exit
 
 fn flat(files: &Files) -> Result<Flat, String> {
     let reader = Reader::new(None, String::new());
-    let sources = reader.read(files.expression.as_deref(), files.rest.as_deref())?;
+    let given = reader.read(files.expression.as_deref(), files.rest.as_deref())?;
+    let sources = given.sources;
     let (limits, mut errors) = (limits(), Errors::default());
     let flat = flatten(&sources, &AnyClass, &Scope::default(), &limits, &mut errors);
     if errors.is_empty() {

@@ -155,7 +155,7 @@ fn simulated_time_ends_when_nothing_is_left_to_do() {
 }
 
 #[test]
-fn scripts_of_a_guest_reach_no_files() {
+fn scripts_of_a_guest_reach_no_files_of_the_machine() {
     let path = std::env::temp_dir().join(format!("click-guest-{}", std::process::id()));
     let name = path.display();
     let config = format!("Script(print >{name} \"x\", print $(cat {name}), print \"here\", stop)");
@@ -165,14 +165,14 @@ fn scripts_of_a_guest_reach_no_files() {
         (0, ""),
         "standard output is not reached"
     );
-    assert_eq!(
-        error.matches("there are no files here").count(),
-        2,
-        "{error}"
-    );
+    assert_eq!(error.matches("No such file").count(), 2, "{error}");
     assert!(error.contains("here\n") && !path.exists(), "{error}");
     assert_eq!(click(&["-e", &config], "").1, "x\nhere\n");
     std::fs::remove_file(&path).unwrap();
+    // it has files of its own
+    let own = "Script(print >x \"y\", print $(cat x), stop)";
+    assert_eq!(click(&["--guest", "-e", own], "").2, "y\n");
+    assert!(!std::path::Path::new("x").exists());
 }
 
 #[test]

@@ -62,14 +62,44 @@ fn libraries_are_found_beside_the_file_and_in_clickpath() {
     assert!(err(&missing).contains(&expected), "{}", err(&missing));
 }
 
+/// A member of an archive.
+fn member(name: &str, data: &[u8]) -> Vec<u8> {
+    let (name, size) = (format!("{name}/"), data.len());
+    let header = format!("{name:<16}{0:<12}{0:<6}{0:<6}{1:<8}{size:<10}`\n", 0, 644);
+    let padding = &b"\n"[..size % 2];
+    [header.as_bytes(), data, padding].concat()
+}
+
+#[test]
+fn a_guest_is_checked_with_the_files_of_its_archive() {
+    let folder = Folder::new("guest");
+    let check = |config: &[u8]| {
+        let dump = [&b"\xd4\xc3\xb2\xa1\x02\0\x04"[..], &[0; 17]].concat();
+        let members = [member("config", config), member("in.pcap", &dump)].concat();
+        let file = folder.write("g.click", [b"!<arch>\n", &members[..]].concat());
+        run(CLICK, &["--check", "--guest", &file])
+    };
+    let right = check(b"FromDump(in.pcap) -> ToDump(out.pcap)");
+    assert!(right.status.success(), "{}", err(&right));
+    let wrong = check(b"FromDump(none.pcap) -> ToDump(/etc/out.pcap)");
+    assert!(
+        err(&wrong).contains("FILENAME: none.pcap: No such file"),
+        "{}",
+        err(&wrong)
+    );
+    let wrong = check(b"Idle -> ToDump(/etc/out.pcap)");
+    assert!(
+        err(&wrong).contains("ToDump: /etc/out.pcap: "),
+        "{}",
+        err(&wrong)
+    );
+}
+
 #[test]
 fn an_archive_is_its_configuration() {
     let folder = Folder::new("archive");
-    let header = format!(
-        "{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n",
-        "config/", 0, 0, 0, 644, 15
-    );
-    let file = folder.write("a.click", format!("!<arch>\n{header}Idle -> Discard"));
+    let config = member("config", b"Idle -> Discard");
+    let file = folder.write("a.click", [b"!<arch>\n", &config[..]].concat());
     let list = run(CLICK, &["-q", "-h", "list", &file]);
     assert_eq!(out(&list), "2\nIdle@1\nDiscard@2\n", "{}", err(&list));
 }
