@@ -5,12 +5,30 @@ use click_core::text::unquote;
 use click_wire::ipv4::{self, View as Header};
 use click_wire::{checksum, icmp, tcp, udp};
 
+use crate::ip_options::source_route::SourceRoute;
 use crate::prelude::*;
 
 /// The marked IP header, if there are bytes for one. Its length fields may lie.
 pub fn header(packet: &Packet) -> Option<Header<&[u8]>> {
     let bytes = packet.network().filter(|b| b.len() >= ipv4::HEADER)?;
     Some(Header::new_unchecked(bytes))
+}
+
+/// The address that counts in the checksums of TCP and UDP: where the packet goes in the end.
+pub fn final_destination(packet: &Packet) -> Option<Ipv4Addr> {
+    let header = header(packet)?;
+    let routed = match header.header_len() {
+        ipv4::HEADER => None,
+        length => SourceRoute::end(packet.network()?.get(..length)?),
+    };
+    Some(routed.unwrap_or(header.destination()))
+}
+
+/// The running sum of the pseudo header in front of `length` bytes of payload.
+pub fn pseudo(packet: &Packet, length: u16) -> Option<u64> {
+    let (header, destination) = (header(packet)?, final_destination(packet)?);
+    let (source, protocol) = (header.source(), header.protocol());
+    Some(checksum::pseudo(source, destination, protocol, length))
 }
 
 /// Like [`header`], to change.

@@ -11,7 +11,7 @@ const STRICT: u8 = 137;
 /// Where addresses begin in the option, counted from 0; its pointer counts from 1.
 const FIRST: usize = 3;
 
-/// A source route that a packet has come along, at least for one hop.
+/// A source route that a packet has come along.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SourceRoute<'a> {
     /// Where the option is in the header.
@@ -22,6 +22,11 @@ pub struct SourceRoute<'a> {
 impl<'a> SourceRoute<'a> {
     /// The first source route option of `header`, if it and all options before it are well formed.
     pub fn find(header: &'a [u8]) -> Option<Self> {
+        Self::any(header).filter(|route| route.behind_visited().is_some())
+    }
+
+    /// The first source route option of `header`, whatever its pointer says.
+    fn any(header: &'a [u8]) -> Option<Self> {
         let mut at = HEADER;
         loop {
             let kind = *header.get(at)?;
@@ -32,8 +37,7 @@ impl<'a> SourceRoute<'a> {
             };
             let option = header.get(at..at + length)?;
             if matches!(kind, LOOSE | STRICT) {
-                let route = Self { at, option };
-                return route.behind_visited().is_some().then_some(route);
+                return Some(Self { at, option });
             }
             at += length;
         }
@@ -44,10 +48,19 @@ impl<'a> SourceRoute<'a> {
         (self.at..self.at + self.option.len()).contains(&offset)
     }
 
+    /// Where a packet with this header goes in the end: checksums of TCP and UDP are about that address (RFC 1122,
+    /// 4.1.3.5), not about the next stop.
+    pub fn end(header: &'a [u8]) -> Option<Ipv4Addr> {
+        let Self { option, .. } = Self::any(header)?;
+        let to_go = usize::from(*option.get(2)?) <= option.len();
+        let last = option.get(FIRST..)?.last_chunk::<4>()?;
+        to_go.then(|| Ipv4Addr::from(*last))
+    }
+
     /// Where in the option the addresses that were visited end.
     fn behind_visited(&self) -> Option<usize> {
         let end = usize::from(*self.option.get(2)?).checked_sub(1)?;
-        let whole = end > FIRST && (end - FIRST) % 4 == 0 && end <= self.option.len();
+        let whole = end >= FIRST && (end - FIRST) % 4 == 0 && end <= self.option.len();
         whole.then_some(end)
     }
 
@@ -82,13 +95,33 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_or_not_begun_is_no_route() {
+    fn a_route_that_was_not_begun_is_answered_by_an_empty_one() {
+        let h = header(&[131, 7, 4, 1, 1, 1, 1, 0]);
+        assert_eq!(SourceRoute::find(&h).unwrap().reversed(), [131, 3, 4, 0]);
+    }
+
+    #[test]
+    fn the_end_of_a_route_is_its_last_address_until_the_packet_is_there() {
+        let begun = [1, 137, 11, 8, 1, 1, 1, 1, 2, 2, 2, 2];
+        let end = Some(Ipv4Addr::new(2, 2, 2, 2));
+        assert_eq!(SourceRoute::end(&header(&begun)), end);
+        for options in [
+            &[131, 7, 8, 1, 1, 1, 1, 0][..],
+            &[131, 6, 4, 1, 1, 1],
+            &[0, 0, 0, 0],
+            &[],
+        ] {
+            assert_eq!(SourceRoute::end(&header(options)), None, "{options:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_malformed_is_no_route() {
         for options in [
             &[][..],
             &[131],
             &[131, 2],
             &[131, 0, 8],
-            &[131, 7, 4, 1, 1, 1, 1, 0],
             &[131, 7, 7, 1, 1, 1, 1, 0],
             &[131, 7, 12, 1, 1, 1, 1, 0],
             &[131, 200, 8, 1, 1, 1, 1, 0],

@@ -200,6 +200,7 @@ impl<'a> Parts<'a> {
             Field::EthSrc => ether(self.packet.mac()?, 6)?,
             Field::EthType => format!("{:04x}", be16(self.packet.mac()?, 12)?),
             Field::WireLen => self.whole_len().to_string(),
+            Field::IpLen if self.ip.is_none() => self.whole_len().to_string(),
             _ => return self.of_ip(field).or_else(|| self.of_transport(field)),
         })
     }

@@ -21,6 +21,7 @@ use click_wire::ipv4::View as Header;
 use click_wire::{icmp, ipv4};
 
 use crate::ip_options::source_route::SourceRoute;
+use crate::ip_packet;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -127,7 +128,7 @@ struct ICMPError {
 }
 
 impl ICMPError {
-    fn deserves_answer(&self, packet: &Packet, header: &Header<&[u8]>) -> bool {
+    fn deserves_answer(&self, packet: &Packet, bytes: &[u8], header: &Header<&[u8]>) -> bool {
         let (source, destination) = (header.source(), header.destination());
         let unicast = |a: Ipv4Addr| {
             !a.is_broadcast() && !a.is_multicast() && !self.bad_addresses.contains(&a)
@@ -141,9 +142,8 @@ impl ICMPError {
             PacketType::Broadcast | PacketType::Multicast
         );
         let is_error = header.protocol() == ipv4::ICMP
-            && header
-                .payload()
-                .first()
+            && bytes
+                .get(header.header_len())
                 .is_none_or(|kind| icmp::is_error(*kind));
         header.is_first() && unicast(destination) && sendable && !link_group && !is_error
     }
@@ -174,8 +174,9 @@ impl ICMPError {
 
     fn answer(&mut self, ctx: &mut Context<'_>, packet: &Packet) -> Option<Packet> {
         let original = packet.network()?;
-        let header = Header::new_checked(original).ok()?;
-        if !self.deserves_answer(packet, &header) {
+        let header = ip_packet::header(packet)?;
+        let whole = (ipv4::HEADER..=original.len()).contains(&header.header_len());
+        if !whole || !self.deserves_answer(packet, original, &header) {
             return None;
         }
         let options = self.way_back(packet, &original[..header.header_len()])?;

@@ -136,9 +136,9 @@ impl IPFragmenter {
         }
         if unwanted {
             // the sender did not expect that the identification matters
-            let id = u16::try_from(ctx.random() >> 48).expect("16 bits");
+            let [a, b, ..] = ctx.draw().to_le_bytes();
             let bytes = packet.network_mut().unwrap_or_default();
-            bytes[4..6].copy_from_slice(&id.to_be_bytes());
+            bytes[4..6].copy_from_slice(&[a, b]);
         }
         self.cut(ctx, packet, field & !ipv4::DONT_FRAGMENT, length, piece);
         Ok(())

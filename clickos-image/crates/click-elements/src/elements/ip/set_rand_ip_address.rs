@@ -43,7 +43,8 @@ struct SetRandIPAddress {
 impl SetRandIPAddress {
     fn any(&self, ctx: &mut Context<'_>) -> Ipv4Addr {
         let mask = u32::from(self.prefix.mask);
-        let host = ctx.draw_from(0, u32::MAX) & !mask;
+        // the low byte comes first, as on the hosts Click runs on
+        let host = ctx.draw().swap_bytes() & !mask;
         Ipv4Addr::from(host | u32::from(self.prefix.address) & mask)
     }
 }

@@ -32,7 +32,8 @@ fn check(packet: &Packet) -> Result<(), usize> {
     let segment = length
         .and_then(|n| packet.transport()?.get(..n))
         .ok_or(1usize)?;
-    match tcp::Repr::parse(segment, header.source(), header.destination()) {
+    let destination = ip_packet::final_destination(packet).ok_or(0usize)?;
+    match tcp::Repr::parse(segment, header.source(), destination) {
         Ok(_) => Ok(()),
         Err(Error::BadChecksum) => Err(2),
         Err(_) => Err(1),

@@ -29,8 +29,9 @@ const REASONS: [&str; 3] = ["not UDP", "bad packet length", "bad UDP checksum"];
 fn check(packet: &Packet) -> Result<(), usize> {
     let header = ip_packet::header(packet).filter(|h| h.protocol() == ipv4::UDP);
     let header = header.ok_or(0usize)?;
+    let destination = ip_packet::final_destination(packet).ok_or(0usize)?;
     let datagram = packet.transport().unwrap_or_default();
-    match udp::Repr::parse(datagram, header.source(), header.destination()) {
+    match udp::Repr::parse(datagram, header.source(), destination) {
         Ok(_) => Ok(()),
         Err(Error::BadChecksum) => Err(2),
         Err(_) => Err(1),

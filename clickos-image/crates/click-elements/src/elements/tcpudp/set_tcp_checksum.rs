@@ -13,7 +13,7 @@
 //! `CheckIPHeader -> StoreIPAddress(10.0.0.1, src) -> SetTCPChecksum -> ...`
 use click_wire::{checksum, ipv4, tcp};
 
-use crate::ip_packet::header;
+use crate::ip_packet::{header, pseudo};
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -37,12 +37,7 @@ impl SetTCPChecksum {
         let ip = header(packet)?;
         let length = ip.total_len().checked_sub(ip.header_len())?;
         let is_fragment = ip.fragment() & (ipv4::MORE_FRAGMENTS | ipv4::OFFSET) != 0;
-        let pseudo = checksum::pseudo(
-            ip.source(),
-            ip.destination(),
-            ip.protocol(),
-            u16::try_from(length).ok()?,
-        );
+        let pseudo = pseudo(packet, u16::try_from(length).ok()?)?;
         let bytes = packet.transport_mut()?.get_mut(..length)?;
         if length < tcp::HEADER {
             return None;

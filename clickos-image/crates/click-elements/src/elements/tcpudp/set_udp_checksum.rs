@@ -2,7 +2,7 @@
 //! Computes the checksum of UDP packets.
 //!
 //! # Synopsis
-//! `SetUDPChecksum()`: over as many bytes as the UDP header says.
+//! `SetUDPChecksum()`: over as many bytes as the UDP header says. What the packet carries is taken for UDP.
 //! # Ports
 //! 1/1-2, agnostic. The header annotation must be set. Output 1 (push) gets fragments and packets too short for their
 //! length; they are dropped if it is not connected, the first with a message.
@@ -10,9 +10,9 @@
 //! None of its own.
 //! # Example
 //! `CheckIPHeader -> StoreIPAddress(10.0.0.1, src) -> SetUDPChecksum -> ...`
-use click_wire::{ipv4, udp};
+use click_wire::{checksum, ipv4, udp};
 
-use crate::ip_packet::header;
+use crate::ip_packet::{header, pseudo};
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -33,15 +33,19 @@ fn fill(packet: &mut Packet) -> Option<()> {
     if ip.fragment() & (ipv4::MORE_FRAGMENTS | ipv4::OFFSET) != 0 {
         return None;
     }
-    let (source, destination) = (ip.source(), ip.destination());
-    let bytes = packet.transport_mut().filter(|b| b.len() >= udp::HEADER)?;
-    let length = usize::from(u16::from_be_bytes([bytes[4], bytes[5]]));
-    let datagram = bytes.get_mut(..length).filter(|d| d.len() >= udp::HEADER)?;
-    let ports = udp::Repr {
-        source: u16::from_be_bytes([datagram[0], datagram[1]]),
-        destination: u16::from_be_bytes([datagram[2], datagram[3]]),
+    let bytes = packet.transport().filter(|b| b.len() >= udp::HEADER)?;
+    let length = u16::from_be_bytes([bytes[4], bytes[5]]);
+    let fits = usize::from(length) <= bytes.len();
+    let pseudo = pseudo(packet, length).filter(|_| fits)?;
+    let bytes = packet.transport_mut()?;
+    bytes[6..udp::HEADER].fill(0);
+    let sum = checksum::add(pseudo, bytes.get(..length.into())?);
+    // 0 would mean that there is no checksum
+    let sum = match checksum::finish(sum) {
+        0 => 0xffff,
+        sum => sum,
     };
-    ports.emit(datagram, source, destination);
+    bytes[6..udp::HEADER].copy_from_slice(&sum.to_be_bytes());
     Some(())
 }
 

@@ -2,9 +2,9 @@
 //! Makes packets of the lines of an IP summary dump.
 //!
 //! # Synopsis
-//! `FromIPSummaryDump([FILENAME, STOP, TIMING, ACTIVE, ZERO, CHECKSUM, PROTO, MULTIPACKET, SAMPLE, FIELDS, FLOWID, DATA,
+//! `FromIPSummaryDump([FILENAME, STOP, TIMING, ACTIVE, ZERO, CHECKSUM, PROTO, MULTIPACKET, SAMPLE, FIELDS, CONTENTS, FLOWID, DATA,
 //! ALLOW_NONEXISTENT])`: reads FILENAME (`-`: standard input), or the text DATA. Lines that begin with `!` say which
-//! fields follow (`!data`; FIELDS until then), the addresses and ports of packets without any (`!flowid`; FLOWID),
+//! fields follow (`!data`; FIELDS, or CONTENTS, until then), the addresses and ports of packets without any (`!flowid`; FLOWID),
 //! their protocol (`!proto`; PROTO, default 6) and aggregate (`!aggregate`), and that binary records follow
 //! (`!binary`). With STOP the router stops at the end. With TIMING packets keep their distances in time. With CHECKSUM
 //! checksums are right and the data complete; else the packet ends with what is known. With MULTIPACKET a line with a
@@ -40,6 +40,7 @@ pub static ELEMENT: Class = Class {
         keyword("MULTIPACKET"),
         keyword("SAMPLE"),
         keyword("FIELDS"),
+        keyword("CONTENTS"),
         keyword("FLOWID"),
         keyword("DATA"),
         keyword("ALLOW_NONEXISTENT"),
@@ -62,7 +63,8 @@ fn build(a: &mut Args<'_>) -> Built {
     let (from, play) = (origin(a), Playback::of(a));
     let (zero, multipacket) = (a.or("ZERO", true), a.or("MULTIPACKET", false));
     let sample = a.or("SAMPLE", Probability(1.0));
-    let list = a.or("FIELDS", Verbatim(String::new()));
+    let list = a.or("CONTENTS", Verbatim(String::new()));
+    let list = list.and_then(|older| a.or("FIELDS", older));
     let defaults = defaults(a);
     let fields = fields(&list?.0).map_err(|e| a.error("FIELDS", e)).ok()?;
     zero?;

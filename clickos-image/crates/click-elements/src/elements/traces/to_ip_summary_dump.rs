@@ -2,9 +2,9 @@
 //! Writes a line of text, or a binary record, about each packet.
 //!
 //! # Synopsis
-//! `ToIPSummaryDump(FILENAME [, FIELDS, HEADER, VERBOSE, BANNER, BINARY, MULTIPACKET, BAD_PACKETS, CAREFUL_TRUNC,
+//! `ToIPSummaryDump(FILENAME [, FIELDS, CONTENTS, HEADER, VERBOSE, BANNER, BINARY, MULTIPACKET, BAD_PACKETS, CAREFUL_TRUNC,
 //! EXTRA_LENGTH])`:
-//! FIELDS is a list of field names (default `ip_src ip_dst`) for each packet's line in FILENAME (`-` is standard
+//! FIELDS, or CONTENTS, is a list of field names (default `ip_src ip_dst`) for each packet's line in FILENAME (`-` is standard
 //! output). HEADER (default true) puts lines with `!` in front: the format, with BANNER who wrote it, with VERBOSE
 //! when. BINARY writes binary records, without `payload`, instead of lines. MULTIPACKET repeats the line of a packet that stands for several, unless `count` is a field. With
 //! BAD_PACKETS a line `!bad` tells of a damaged header. CAREFUL_TRUNC and EXTRA_LENGTH are understood.
@@ -27,6 +27,7 @@ pub static ELEMENT: Class = Class {
     args: &[
         mandatory("FILENAME"),
         keyword("FIELDS"),
+        keyword("CONTENTS"),
         keyword("HEADER"),
         keyword("VERBOSE"),
         keyword("BANNER"),
@@ -70,7 +71,7 @@ fn build(a: &mut Args<'_>) -> Built {
 }
 
 fn wanted_fields(a: &mut Args<'_>) -> Option<Vec<Field>> {
-    let usual = Verbatim("ip_src ip_dst".to_string());
+    let usual = a.or("CONTENTS", Verbatim("ip_src ip_dst".to_string()))?;
     let list = a.or("FIELDS", usual)?;
     fields(&list.0).map_err(|e| a.error("FIELDS", e)).ok()
 }
