@@ -36,11 +36,13 @@ echo Xen $(xl info free_memory) MiB
 """
 _RESIDENT = """
 for daemon in cosmosd valed xenstored xenconsoled; do
-    sed -n 's/^VmRSS: *\\([0-9]*\\).*/\\1/p' /proc/$(pidof $daemon)/status
+    awk '/^VmRSS:/ {print $2}' /proc/$(pidof $daemon)/status
 done
 """
-#: What a daemon may grow by in all cycles; a leak of 4 KiB a cycle is more.
-_GROWTH_KIB = 2048
+#: What a daemon may grow by in the second half of the cycles, in which a leak
+#: of 4 KiB each would be more. In the first, cosmosd's allocator gets a place
+#: for an image in each of its arenas.
+_GROWTH_KIB = 1800
 
 
 class CyclesTest(base.XenTest):
@@ -64,14 +66,16 @@ class CyclesTest(base.XenTest):
     def test_nothing_is_left(self):
         # What the daemons keep for the next guest is there after some.
         self._cycle(20)
-        held, resident = self._held(), self._resident()
+        held = self._held()
         with progress.shown(self.dom0, f'of {self.cycles} cycles',
                             'sed 1,20d /run/cycles | wc -l'):
-            self._cycle(self.cycles)
+            self._cycle(self.cycles // 2)
+            resident = self._resident()
+            self._cycle(self.cycles // 2)
         self.assertEqual(held, self._held())
         grown = [now - then for then, now in zip(resident, self._resident())]
-        progress.note(f'{self.cycles:,} cycles; memory of cosmosd, valed, '
-                      f'xenstored, xenconsoled grew by {grown} KiB')
+        progress.note(f'{self.cycles:,} cycles; in the second half cosmosd, '
+                      f'valed, xenstored, xenconsoled grew by {grown} KiB')
         self.assertLess(max(grown), _GROWTH_KIB)
 
     def _cycle(self, cycles):

@@ -30,10 +30,11 @@ done <<'END'
 END
 """
 _REQUESTS = (
-    'create --name two --config /root/idle.click --vif port=two', 'list',
-    'host', 'info two', 'console two', 'handlers two', 'read two c.count',
-    'write two c.reset 1', 'install two /root/idle.click', 'stop two',
-    'start two', 'pause two', 'unpause two')
+    'create --name two --config /root/idle.click --vif port=two --timeout 60',
+    'list', 'host', 'info two', 'console two', 'handlers two',
+    'read two c.count', 'write two c.reset 1',
+    'install two /root/idle.click', 'stop two', 'start two', 'pause two',
+    'unpause two')
 #: Gives a guest nodes that it does not have, in folders of a hundred.
 _FILL = """
 for folder in $(seq {last}); do
@@ -57,7 +58,7 @@ class ToolstackTest(base.XenTest):
         cls.dom0.put_text(_CONFIG, '/root/idle.click')
         cls.socket = cls._forwarded()
         cls._cosmos('create --name one --config /root/idle.click '
-                    '--vif port=one')
+                    '--vif port=one --timeout 60')
 
     @classmethod
     def add_files(cls, contents):
@@ -130,7 +131,7 @@ class ToolstackTest(base.XenTest):
 
     def test_a_dead_guest(self):
         self._cosmos('create --name dead --config /root/idle.click '
-                     '--vif port=dead')
+                     '--vif port=dead --timeout 60')
         self.addCleanup(self._cosmos, 'destroy dead')
         domid = self._info('dead')['domid']
         self.dom0.check(f'xl trigger {domid} nmi')
