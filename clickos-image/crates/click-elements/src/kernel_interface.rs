@@ -34,44 +34,48 @@ const IP_HEADER: u16 = 20;
 
 /// What the arguments `ARGS` ask for.
 pub fn build(a: &mut Args<'_>, ethernet: bool) -> Built {
-    let (address, gateway) = (a.need::<Prefix>("ADDR"), a.opt::<Ipv4Addr>("GATEWAY"));
-    let (burst, headroom) = (a.or("BURST", 1usize), a.or("HEADROOM", 0usize));
-    let (mtu, mac) = (a.or("MTU", 1500u16), a.or("ETHER", MAC));
-    let (quiet, name) = (a.or("IGNORE_QUEUE_OVERFLOWS", false), a.opt("DEVNAME"));
+    let (request, burst) = (request(a, ethernet), a.or("BURST", 1usize));
+    let headroom = a.or("HEADROOM", 0usize);
     // what cannot be written is counted, not told of, so there is nothing to be quiet about
-    quiet?;
-    let (address, gateway, mtu) = (address?, gateway?, mtu?);
-    let outside = gateway.filter(|gateway| !address.contains(*gateway));
-    if let Some(outside) = outside {
-        a.error(
-            "GATEWAY",
-            format!("{outside} is not in the network of ADDR"),
-        );
-    }
+    a.or("IGNORE_QUEUE_OVERFLOWS", false)?;
     if burst == Some(0) {
         a.error("BURST", "expected a number of at least 1, got 0");
-    }
-    if mtu < IP_HEADER {
-        a.error("MTU", format!("expected at least {IP_HEADER}, got {mtu}"));
     }
     if headroom? > HEADROOM {
         a.error("HEADROOM", format!("every packet has {HEADROOM} octets"));
     }
     Some(Box::new(KernelInterface {
-        request: TunRequest {
-            name: name?,
-            ethernet,
-            address: (address.address, prefix_len(address)),
-            gateway,
-            mac: Some(mac?.0),
-            mtu,
-        },
+        request: request?,
         burst: burst?,
         tun: None,
         packets: 0,
         looks: 0,
         drops: 0,
     }))
+}
+
+fn request(a: &mut Args<'_>, ethernet: bool) -> Option<TunRequest> {
+    let (address, gateway) = (a.need::<Prefix>("ADDR"), a.opt::<Ipv4Addr>("GATEWAY"));
+    let (mtu, mac) = (a.or("MTU", 1500u16), a.or("ETHER", MAC));
+    let name = a.opt("DEVNAME");
+    let (address, gateway, mtu) = (address?, gateway?, mtu?);
+    if let Some(outside) = gateway.filter(|gateway| !address.contains(*gateway)) {
+        a.error(
+            "GATEWAY",
+            format!("{outside} is not in the network of ADDR"),
+        );
+    }
+    if mtu < IP_HEADER {
+        a.error("MTU", format!("expected at least {IP_HEADER}, got {mtu}"));
+    }
+    Some(TunRequest {
+        name: name?,
+        ethernet,
+        address: (address.address, prefix_len(address)),
+        gateway,
+        mac: Some(mac?.0),
+        mtu,
+    })
 }
 
 fn prefix_len(network: Prefix) -> u8 {

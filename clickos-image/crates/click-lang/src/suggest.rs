@@ -9,10 +9,10 @@ pub fn suggest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     if name.len() > 64 {
         return None;
     }
-    let limit = (name.len() / 3).clamp(1, 3);
+    let limit = |c: &str| (name.len().max(c.len()) / 3).clamp(1, 3);
     candidates
         .map(|c| (distance(name, c), c))
-        .filter(|(d, c)| *d <= limit && *d < c.len())
+        .filter(|(d, c)| *d <= limit(c) && *d < c.len().min(name.len()))
         .min_by_key(|(d, _)| *d)
         .map(|(_, c)| c)
 }
@@ -52,6 +52,7 @@ mod tests {
     fn finds_the_nearest_name() {
         let names = ["Counter", "Discard", "Queue", "IPFilter"];
         assert_eq!(suggest("Conter", names.into_iter()), Some("Counter"));
+        assert_eq!(suggest("Contr", names.into_iter()), Some("Counter"));
         assert_eq!(suggest("ipfliter", names.into_iter()), Some("IPFilter"));
         assert_eq!(suggest("Zebra", names.into_iter()), None);
         assert_eq!(suggest("", names.into_iter()), None);

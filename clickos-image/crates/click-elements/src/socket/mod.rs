@@ -38,43 +38,12 @@ const POLL_NS: u64 = 1_000_000;
 
 /// What the arguments `ARGS` ask for; `client` is what it is unless CLIENT says.
 pub fn build(a: &mut Args<'_>, client: Option<bool>) -> Built {
-    let (kind, at) = (a.need::<String>("TYPE"), a.need::<String>("ADDR"));
     let (snaplen, stamped) = (a.or("SNAPLEN", 2048usize), a.or("TIMESTAMP", true));
     let (allow, deny) = (a.opt::<String>("ALLOW"), a.opt::<String>("DENY"));
-    let (verbose, headroom) = (a.or("VERBOSE", false), a.or("HEADROOM", 0usize));
-    let (asked, proper) = (a.opt("CLIENT"), a.or("PROPER", false));
-    let (no_delay, send_buffer) = (a.or("NODELAY", true), a.opt("SNDBUF"));
-    let receive_buffer = a.opt("RCVBUF");
-    if headroom? > HEADROOM {
-        a.error("HEADROOM", format!("every packet has {HEADROOM} octets"));
-    }
-    if proper? {
-        a.error("PROPER", "there is no Proper here");
-    }
-    let (kind, at) = (kind?.to_ascii_uppercase(), at?);
-    let (address, local) = match kind.as_str() {
-        "TCP" | "UDP" => ip_addresses(a)?,
-        "UNIX" | "UNIX_DGRAM" => (Address::File(at), a.opt("PORT")?.map(Address::File)),
-        _ => {
-            let got = kind.escape_debug();
-            let message = format!("expected TCP, UDP, UNIX or UNIX_DGRAM, got \"{got}\"");
-            a.error("TYPE", message);
-            return None;
-        }
-    };
-    let client = asked?
-        .or(client)
-        .unwrap_or(a.outputs() == 0 || local.is_some());
+    let verbose = a.or("VERBOSE", false);
+    refuse(a)?;
     Some(Box::new(Socket {
-        plan: Plan {
-            stream: matches!(kind.as_str(), "TCP" | "UNIX"),
-            client,
-            address,
-            local: local.filter(|_| client),
-            no_delay: no_delay?,
-            send_buffer: send_buffer?,
-            receive_buffer: receive_buffer?,
-        },
+        plan: plan(a, client)?,
         buffer: vec![0; snaplen?.clamp(1, 65_535)],
         stamped: stamped?,
         allow: allow?,
@@ -85,6 +54,52 @@ pub fn build(a: &mut Args<'_>, client: Option<bool>) -> Built {
         count: 0,
         drops: 0,
     }))
+}
+
+/// Says what cannot be had.
+fn refuse(a: &mut Args<'_>) -> Option<()> {
+    let (headroom, proper) = (a.or("HEADROOM", 0usize), a.or("PROPER", false));
+    if headroom? > HEADROOM {
+        a.error("HEADROOM", format!("every packet has {HEADROOM} octets"));
+    }
+    if proper? {
+        a.error("PROPER", "there is no Proper here");
+    }
+    Some(())
+}
+
+fn plan(a: &mut Args<'_>, client: Option<bool>) -> Option<Plan> {
+    let (kind, asked) = (a.need::<String>("TYPE"), a.opt("CLIENT"));
+    let (no_delay, send_buffer) = (a.or("NODELAY", true), a.opt("SNDBUF"));
+    let receive_buffer = a.opt("RCVBUF");
+    let kind = kind?.to_ascii_uppercase();
+    let (address, local) = match kind.as_str() {
+        "TCP" | "UDP" => ip_addresses(a)?,
+        "UNIX" | "UNIX_DGRAM" => files(a)?,
+        _ => {
+            let got = kind.escape_debug();
+            let message = format!("expected TCP, UDP, UNIX or UNIX_DGRAM, got \"{got}\"");
+            a.error("TYPE", message);
+            return None;
+        }
+    };
+    let usual = a.outputs() == 0 || local.is_some();
+    let client = asked?.or(client).unwrap_or(usual);
+    Some(Plan {
+        stream: matches!(kind.as_str(), "TCP" | "UNIX"),
+        client,
+        address,
+        local: local.filter(|_| client),
+        no_delay: no_delay?,
+        send_buffer: send_buffer?,
+        receive_buffer: receive_buffer?,
+    })
+}
+
+/// The peer's file or a server's own, and a client's own.
+fn files(a: &mut Args<'_>) -> Option<(Address, Option<Address>)> {
+    let (at, local) = (a.need("ADDR"), a.opt("PORT"));
+    Some((Address::File(at?), local?.map(Address::File)))
 }
 
 /// The peer's address or a server's own, and a client's own.
