@@ -49,6 +49,9 @@ pub(crate) struct Parser<'a> {
     lexer: Lexer<'a>,
     peeked: Option<Token<'a>>,
     depth: usize,
+    /// Statements and elements that the statement under way has so far: a tree holds them all.
+    parts: usize,
+    max_parts: usize,
     max_ports: usize,
 }
 
@@ -57,12 +60,20 @@ struct Reported;
 
 type Parsed<T> = Result<T, Reported>;
 
+/// More parts than any statement has whose elements and connections are allowed.
+fn most_parts(limits: &Limits) -> usize {
+    let all = limits.elements.saturating_add(limits.connections);
+    all.saturating_mul(2).saturating_add(1 << 10)
+}
+
 impl<'a> Parser<'a> {
     pub(crate) fn new(text: &'a str, base: Place, limits: &Limits) -> Self {
         Self {
             lexer: Lexer::new(text, base),
             peeked: None,
             depth: 0,
+            parts: 0,
+            max_parts: most_parts(limits),
             max_ports: limits.ports,
         }
     }
@@ -125,6 +136,9 @@ impl<'a> Parser<'a> {
     /// The next statement of a list, if there is one.
     fn one_of(&mut self, until: Until) -> Option<Statement<'a>> {
         loop {
+            if until == Until::End {
+                self.parts = 0;
+            }
             let kind = self.kind();
             match (kind, until) {
                 (Kind::End, _)
@@ -173,7 +187,21 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Counts a part of the statement; one too many is passed over.
+    fn count(&mut self, place: Place) -> Parsed<()> {
+        self.parts += 1;
+        let limit = self.max_parts;
+        if self.parts <= limit {
+            return Ok(());
+        }
+        self.next();
+        let message = format!("more than {limit} elements and statements in one");
+        self.fail(place, message)
+    }
+
     fn statement(&mut self, nested: bool) -> Parsed<Statement<'a>> {
+        let place = self.peek().place;
+        self.count(place)?;
         let kind = self.kind();
         match kind {
             Kind::ElementClass => self.element_class(),

@@ -46,7 +46,17 @@ impl Classes for Any {
     }
 }
 
-/// Bytes in use at the peak of flattening, and bytes of text.
+/// Bytes in use at the peak of flattening, and errors.
+fn flattened(text: String, limits: &Limits) -> (usize, usize) {
+    let sources = Sources::new("t", text);
+    let (mut errors, before) = (Errors::default(), IN_USE.load(Ordering::Relaxed));
+    PEAK.store(before, Ordering::Relaxed);
+    flatten(&sources, &Any, &Scope::default(), limits, &mut errors);
+    let used = PEAK.load(Ordering::Relaxed) - before;
+    (used, errors.into_sorted(&sources).len())
+}
+
+/// Bytes in use at the peak of flattening what is right, and bytes of text.
 fn peak(text: String) -> (usize, usize) {
     let len = text.len();
     let limits = Limits {
@@ -54,14 +64,46 @@ fn peak(text: String) -> (usize, usize) {
         elements: 10_000,
         ..Limits::default()
     };
-    let sources = Sources::new("t", text);
-    let (mut errors, before) = (Errors::default(), IN_USE.load(Ordering::Relaxed));
-    PEAK.store(before, Ordering::Relaxed);
-    let flat = flatten(&sources, &Any, &Scope::default(), &limits, &mut errors);
-    let used = PEAK.load(Ordering::Relaxed) - before;
-    assert_eq!(errors.into_sorted(&sources), []);
-    assert!(!flat.elements.is_empty());
+    let (used, errors) = flattened(text, &limits);
+    assert_eq!(errors, 0);
     (used, len)
+}
+
+/// What a guest of 8 MiB allows, which has 6 MiB for all.
+const SMALL: Limits = Limits {
+    config_bytes: 370 << 10,
+    elements: 375,
+    connections: 1500,
+    ports: 1024,
+};
+
+/// Texts that are worth nothing must not take what a small guest has.
+fn check_hostile() {
+    for part in [
+        "a,b,",
+        "Idle->",
+        "Idle;",
+        "(",
+        "{Idle;}",
+        "(a;b;",
+        "a=>b->",
+        "a[1]->[1]",
+        "a,b[1,2],",
+        "elementclass A{",
+        "elementclass A{a;}",
+        "define($a b);",
+        "[0]",
+        "a(",
+        "a::B;",
+        "{a|",
+    ] {
+        for before in ["", "elementclass A {"] {
+            let count = (SMALL.config_bytes - before.len()) / part.len();
+            let (used, errors) = flattened(before.to_string() + &part.repeat(count), &SMALL);
+            println!("{before}{part}...: {used} bytes, {errors} errors");
+            assert!(used < 3 << 20, "{before}{part}...: {used} bytes");
+        }
+    }
 }
 
 fn rule(n: usize) -> String {
@@ -87,4 +129,6 @@ fn a_few_bytes_for_each_byte_of_text() {
     let (used, len) = peak(format!("counter0 :: Idle;\n{graph}"));
     println!("5,000 elements: {used} bytes for {len}");
     assert!(used < 10 * len, "{used} bytes for {len}");
+
+    check_hostile();
 }

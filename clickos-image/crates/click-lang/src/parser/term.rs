@@ -31,6 +31,7 @@ impl<'a> Parser<'a> {
         first_term: bool,
     ) -> Parsed<Option<Term<'a>>> {
         let place = self.peek().place;
+        self.count(place)?;
         let inputs = self.ports()?;
         let what = match self.kind() {
             Kind::Ident => What::Name(self.next().text),

@@ -19,6 +19,11 @@ impl<'a> Resolver<'_, 'a> {
         place: Place,
         around: &Body<'a>,
     ) {
+        let limit = self.limits.elements;
+        if self.undo.len() >= limit {
+            let message = format!("more than {limit} element classes");
+            return self.errors.add(place, message);
+        }
         let class = match body {
             ClassBody::Synonym(of) => self
                 .class(of)
