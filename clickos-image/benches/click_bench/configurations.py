@@ -195,6 +195,10 @@ def monitors():
         CHECK + ' -> cl :: Classifier(28/47455420, 28/504f5354, '
         '32/2f6574632f706173, -); cl[0] -> Discard; cl[1] -> Discard; '
         'cl[2] -> Discard; cl[3] -> d;')
+    path = ('Strip(42) -> r :: RegexClassifier("attack[0-9]+", "."); '
+            'r[0] -> d; r[1] -> d;')
+    yield '68-ids-regex-64', endless(path)
+    yield '69-ids-regex-1500', replay('f1_1500', path)
 
 
 def tunnels():

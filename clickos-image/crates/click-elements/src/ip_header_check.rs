@@ -151,7 +151,7 @@ const PLAIN: u8 = 0x45;
 
 impl Checker {
     /// What the header says, or the index of the reason why it is wrong.
-    #[inline]
+    #[inline(always)]
     fn check(&self, bytes: &[u8]) -> Result<Found, usize> {
         match bytes.first_chunk() {
             Some(header) if header[0] == PLAIN => self.check_plain(header, bytes.len()),
@@ -160,7 +160,7 @@ impl Checker {
     }
 
     /// Like `check` for a header without options, in front of so many bytes.
-    #[inline]
+    #[inline(always)]
     fn check_plain(&self, header: &[u8; ipv4::HEADER], available: usize) -> Result<Found, usize> {
         let view = Header::new_unchecked(header);
         let total_len = view.total_len();
@@ -202,10 +202,14 @@ impl Checker {
     ///
     /// # Errors
     /// The index of the reason why it is wrong.
-    #[inline]
+    #[inline(always)]
     pub fn run(&self, packet: &mut Packet) -> Result<(), usize> {
-        let found = self.check(packet.data().get(self.offset..).unwrap_or_default())?;
-        packet.take(packet.len() - self.offset - found.total_len);
+        let bytes = packet.data().get(self.offset..).unwrap_or_default();
+        let found = self.check(bytes)?;
+        let behind = bytes.len() - found.total_len;
+        if behind > 0 {
+            packet.take(behind);
+        }
         packet.set_network(self.offset, found.header_len);
         packet.anno_mut().set_dst_ip(found.destination.octets());
         Ok(())
@@ -218,6 +222,9 @@ struct CheckIp {
 }
 
 impl InPlace for CheckIp {
+    const USE: Use = Use::Reads;
+
+    #[inline(always)]
     fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         match self.checker.run(packet) {
             Ok(()) => 0,
@@ -230,14 +237,7 @@ impl InPlace for CheckIp {
 }
 
 impl Element for CheckIp {
-    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
-        batch.prefetch();
-        push_in_place(self, ctx, batch);
-    }
-
-    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
-        pull_in_place(self, ctx, max)
-    }
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         self.drops.read(handler)

@@ -14,7 +14,7 @@ pub use click_core::{
 };
 
 mod in_place;
-pub(crate) use in_place::{DROPPED, InPlace, in_place, pull_in_place, push_in_place};
+pub(crate) use in_place::{DROPPED, InPlace, Use, in_place, pull_in_place, push_in_place};
 
 /// What `Element::read` returns.
 pub type Text = Result<String, HandlerError>;

@@ -204,7 +204,7 @@ fn writes_are_all_or_nothing() {
             .unwrap_err()
             .code()
     };
-    let codes: Vec<u16> = ["nobody.config", "fw.nothing", "in/in.count"]
+    let codes: Vec<u16> = ["nobody.config", "fw.nothing", "in/in.rate"]
         .into_iter()
         .map(code)
         .collect();
@@ -316,7 +316,8 @@ fn the_mirror_and_the_list_of_handlers() {
             .find(|h| h.name == name)
             .map(|h| (h.read, h.write))
     };
-    assert_eq!(find("c.count"), Some((true, false)));
+    assert_eq!(find("c.rate"), Some((true, false)));
+    assert_eq!(find("c.count"), Some((true, true)));
     assert_eq!(find("c.reset"), Some((false, true)));
     assert_eq!(find("list"), Some((true, false)));
     assert!(bench.read("list").contains("ClickOSControl@5"));

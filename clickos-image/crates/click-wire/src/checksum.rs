@@ -5,16 +5,33 @@ use core::net::Ipv4Addr;
 /// Adds bytes to a running sum; all but the last piece must have even length.
 #[inline]
 pub fn add(mut sum: u64, bytes: &[u8]) -> u64 {
-    let mut words = bytes.chunks_exact(4);
+    let mut words = bytes.chunks_exact(size_of::<u64>());
+    let mut total = 0u64;
     for word in &mut words {
-        sum += u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]]));
+        let word = u64::from_ne_bytes(core::array::from_fn(|n| word[n]));
+        let (added, carry) = total.overflowing_add(word);
+        total = added + u64::from(carry);
     }
-    match *words.remainder() {
-        [a, b, c] => sum + (u64::from(u16::from_be_bytes([a, b])) << 16) + (u64::from(c) << 8),
-        [a, b] => sum + u64::from(u16::from_be_bytes([a, b])),
-        [a] => sum + (u64::from(a) << 8),
+    // neither the order of bytes nor the length of words matters up to here (RFC 1071, section 2)
+    sum += u64::from(u16::from_be(fold(total)));
+    let mut halves = words.remainder().chunks_exact(2);
+    for half in &mut halves {
+        sum += u64::from(u16::from_be_bytes([half[0], half[1]]));
+    }
+    match *halves.remainder() {
+        [last] => sum + (u64::from(last) << 8),
         _ => sum,
     }
+}
+
+/// The sum of the four parts of a sum, with the carries added.
+#[inline]
+fn fold(sum: u64) -> u16 {
+    // one carry is left at most after each step: 33, 18, 17, 16 bits
+    let sum = (sum >> 32) + (sum & 0xffff_ffff);
+    let sum = (sum >> 16) + (sum & 0xffff);
+    let sum = (sum >> 16) + (sum & 0xffff);
+    ((sum >> 16) + (sum & 0xffff)) as u16
 }
 
 /// Whether bytes with a checksum in them, an IPv4 header for one, are right.
@@ -42,12 +59,7 @@ pub fn is_right_header(header: &[u8; 20]) -> bool {
 /// Folds a running sum into a checksum field's value.
 #[inline]
 pub fn finish(sum: u64) -> u16 {
-    // one carry is left at most after each step: 33, 18, 17, 16 bits
-    let sum = (sum >> 32) + (sum & 0xffff_ffff);
-    let sum = (sum >> 16) + (sum & 0xffff);
-    let sum = (sum >> 16) + (sum & 0xffff);
-    let sum = (sum >> 16) + (sum & 0xffff);
-    !u16::try_from(sum).expect("folded to 16 bits")
+    !fold(sum)
 }
 
 /// The checksum of `bytes`; 0 if they contain a right one.
@@ -120,6 +132,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_sum_in_pieces_is_that_of_its_16_bit_words(
+            bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(0xff)], 0..100),
+            at in 0usize..50,
+        ) {
+            let (first, second) = bytes.split_at((2 * at).min(bytes.len() & !1));
+            let mut words: u64 = 0;
+            for word in bytes.chunks(2) {
+                words += u64::from(word[0]) << 8 | u64::from(*word.get(1).unwrap_or(&0));
+            }
+            let simple = (0..4).fold(words, |sum, _| (sum >> 16) + (sum & 0xffff));
+            prop_assert_eq!(u64::from(!finish(add(add(0, first), second))), simple);
+        }
+
         #[test]
         fn a_sum_over_its_own_checksum_is_zero(mut bytes in prop::collection::vec(any::<u8>(), 2..100)) {
             bytes[0..2].fill(0);

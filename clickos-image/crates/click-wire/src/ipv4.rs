@@ -242,17 +242,20 @@ impl Repr {
     /// Writes the header with its checksum; `b` must have room for 20 bytes.
     #[inline]
     pub fn emit(&self, b: &mut [u8]) {
-        let header = u16::try_from(HEADER).expect("20");
-        b[0] = 0x45;
-        b[1] = self.tos;
-        put(b, 2, &(header + self.payload_len).to_be_bytes());
-        put(b, 4, &self.id.to_be_bytes());
-        put(b, 6, &self.fragment.to_be_bytes());
-        b[8] = self.ttl;
-        b[9] = self.protocol;
-        put(b, 12, &self.source.octets());
-        put(b, 16, &self.destination.octets());
-        View::new_unchecked(&mut b[..HEADER]).fill_checksum();
+        let total = u32::from(self.payload_len) + 20;
+        let words = [
+            0x45 << 24 | u32::from(self.tos) << 16 | total & 0xffff,
+            u32::from(self.id) << 16 | u32::from(self.fragment),
+            u32::from(self.ttl) << 24 | u32::from(self.protocol) << 16,
+            self.source.into(),
+            self.destination.into(),
+        ];
+        // of the numbers, not of the bytes just written, for which the processor would have to wait
+        let sum = checksum::finish(words.into_iter().map(u64::from).sum());
+        for (at, word) in (0..).step_by(4).zip(words) {
+            put(b, at, &word.to_be_bytes());
+        }
+        put(b, 10, &sum.to_be_bytes());
     }
 }
 

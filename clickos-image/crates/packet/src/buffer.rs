@@ -26,7 +26,7 @@ pub struct Block {
 }
 
 /// Begins every buffer; `capacity` initialized bytes follow. Of annotations and link header only that counts which
-/// the flags of a packet's `Place` name.
+/// a packet's `Place` says is here.
 #[repr(C, align(64))]
 pub struct Header {
     /// All but the destination address.

@@ -167,22 +167,30 @@ impl Home {
         Some(n)
     }
 
-    /// Ends a packet's share of a buffer, if others still have one; returns a buffer of its own.
+    /// Ends packets' shares: those whose buffer others still have get a copy of it.
     ///
     /// # Safety
-    /// The buffer is alive, was shared by a packet that is to have no part in it any more, and no reference to its
-    /// home exists.
-    pub unsafe fn leave(buffer: NonNull<Header>) -> Option<NonNull<Header>> {
-        // SAFETY: the buffer and with it its home are alive; these are the only references.
-        let (others, me, class) = unsafe {
-            let (home, class) = kind(buffer);
-            (&mut *sharers(buffer), &mut *home.as_ptr(), class)
+    /// They are of one kind and shared, and no reference to their home exists.
+    pub unsafe fn end_shares(packets: &mut [Packet]) {
+        let Some((home, class)) = packets.first().map(Packet::kind) else {
+            return;
         };
-        *others = others.checked_sub(1)?;
-        let shelf = &mut me.shelves[usize::from(class)];
-        shelf.held -= 1;
-        let own = shelf.free.pop();
-        Some(own.expect("a free buffer is held back for each sharer"))
+        // SAFETY: a home lives while a packet of it is in use; this is the only reference.
+        let shelf = unsafe { &mut (&mut *home.as_ptr()).shelves[usize::from(class)] };
+        let mut free = shelf.free.len();
+        for packet in packets {
+            // SAFETY: the buffer is alive; this is the only reference.
+            let others = unsafe { &mut *sharers(packet.header) };
+            packet.end_share();
+            if *others > 0 {
+                *others -= 1;
+                free -= 1;
+                // SAFETY: free, and as large as the one that the others keep.
+                unsafe { packet.move_to(shelf.free[free]) };
+            }
+        }
+        shelf.held -= shelf.free.len() - free;
+        shelf.free.truncate(free);
     }
 
     /// Gives back what was held for packets that were not made after all.
@@ -215,7 +223,7 @@ impl Home {
         let me = unsafe { &mut *home.as_ptr() };
         match me.shelves.get_mut(usize::from(class)) {
             // SAFETY: as the caller says.
-            Some(shelf) if shared => unsafe { shelf.end_shares(run) },
+            Some(shelf) if shared => unsafe { shelf.drop_shares(run) },
             Some(shelf) => shelf.free.extend(run.iter().map(|packet| packet.header)),
             // SAFETY: `make_single` made them.
             None => (run.iter()).for_each(|packet| unsafe { release_single(packet.header) }),
@@ -276,7 +284,7 @@ impl Shelf {
     /// # Safety
     /// Their buffers are of this shelf, and they are used by nobody any more.
     #[inline]
-    unsafe fn end_shares(&mut self, packets: &[Packet]) {
+    unsafe fn drop_shares(&mut self, packets: &[Packet]) {
         let mut freed = 0;
         // those of one buffer together, so that its number need not be written and read again for each
         for group in packets.chunk_by(|one, next| one.header == next.header) {

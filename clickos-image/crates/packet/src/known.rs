@@ -2,7 +2,7 @@
 //! What is known of a packet beside its bytes: headers, annotations, the time it came in.
 use crate::anno::{self, PacketType};
 use crate::packet::Packet;
-use crate::place::{ANNOTATIONS, MAC, NETWORK};
+use crate::place::{ANNOTATIONS, NETWORK};
 
 /// Bits of the offset of the network header; the others are the distance to the transport header.
 const NETWORK_BITS: u32 = 18;
@@ -58,13 +58,10 @@ impl Packet {
         }
     }
 
+    #[inline]
     fn set_mac_at(&mut self, at: Option<u32>) {
-        match at {
-            None => self.place.clear(MAC),
-            Some(at) => {
-                self.h_mut().mac = at;
-                self.place.set(MAC);
-            }
+        if let (true, Some(at)) = (self.place.set_mac(at), at) {
+            self.h_mut().mac = at;
         }
     }
 
@@ -142,7 +139,7 @@ impl Packet {
 
     #[inline]
     fn mac_at(&self) -> Option<u32> {
-        self.place.has(MAC).then(|| self.h().mac)
+        self.place.mac(|| self.h().mac)
     }
 
     /// Where the link header begins, relative to the data; negative if it was stripped.

@@ -25,10 +25,12 @@ mod known;
 mod packet;
 mod place;
 mod pool;
+mod ring;
 mod sweep;
 
 pub use batch::Batch;
 pub use iter::{Drain, IntoIter};
 pub use packet::{HEADROOM, MAX_PACKET, Packet};
 pub use pool::PacketPool;
+pub use ring::Ring;
 pub use sweep::Sweep;

@@ -4,10 +4,10 @@ use core::ptr::NonNull;
 use core::slice;
 
 use crate::anno::DST_IP_SIZE;
-use crate::buffer::{BYTES_AT, Header};
-use crate::home::{self, Home, Kind};
+use crate::buffer::{BYTES_AT, Header, sharers};
+use crate::home::{self, Alike, Home, Kind};
 use crate::known::Headers;
-use crate::place::{ANNOTATIONS, MAC, Place, SHARED};
+use crate::place::{ANNOTATIONS, Place, SHARED};
 
 /// Bytes kept free before the data of a fresh packet, for encapsulation.
 pub const HEADROOM: usize = 128;
@@ -207,7 +207,7 @@ impl Packet {
             let to = slice::from_raw_parts_mut(at.as_ptr(), (end - first) as usize);
             copy(to, self.bytes(first, end));
         }
-        if self.place.has(ANNOTATIONS | MAC) {
+        if self.place.has(ANNOTATIONS) || self.place.has_far_mac() {
             // SAFETY: the caller says that it is nobody else's.
             let (to, from) = (unsafe { &mut *header.as_ptr() }, self.h());
             to.annotations = from.annotations;
@@ -242,13 +242,20 @@ impl Packet {
         self.place.has(SHARED)
     }
 
-    /// Another packet like this one in the same buffer.
+    /// Counts `more` packets that are to have the same buffer.
+    #[inline]
+    pub(crate) fn begin_share(&mut self, more: usize) {
+        self.place.set(SHARED);
+        // SAFETY: the buffer is alive, and nobody else looks at its number now.
+        unsafe { *sharers(self.header) += more as u32 };
+    }
+
+    /// One of those packets.
     ///
     /// # Safety
-    /// It is counted as one of those that share the buffer, and held back for.
+    /// It was counted, and is held back for.
     #[inline]
-    pub(crate) unsafe fn share(&mut self) -> Self {
-        self.place.set(SHARED);
+    pub(crate) unsafe fn share(&self) -> Self {
         Self { ..*self }
     }
 
@@ -256,21 +263,40 @@ impl Packet {
     #[inline]
     fn own(&mut self) {
         if self.is_shared() {
-            self.end_share();
+            // SAFETY: shared until now; no reference to its home is held.
+            unsafe { Home::end_shares(slice::from_mut(self)) };
         }
     }
 
-    #[inline(never)]
-    fn end_share(&mut self) {
-        self.place.clear(SHARED);
-        // SAFETY: alive and shared until now; no reference to its home is held. The others keep it, and what is got is
-        // as large and this packet's alone.
-        unsafe {
-            if let Some(own) = Home::leave(self.header) {
-                self.copy_to(own, 0);
-                self.header = own;
-            }
+    /// Sees to it that no other packet has these packets' buffers.
+    pub(crate) fn own_all(mut packets: &mut [Self]) {
+        while let Some(at) = packets.iter().position(Self::is_shared) {
+            packets = &mut packets[at..];
+            let mut like = Alike::new(&packets[0]);
+            let alike = |packet: &&Self| packet.is_shared() && like.is(packet);
+            let count = packets.iter().take_while(alike).count();
+            let (run, rest) = packets.split_at_mut(count);
+            // SAFETY: shared until now; no reference to their home is held.
+            unsafe { Home::end_shares(run) };
+            packets = rest;
         }
+    }
+
+    /// The packet is, or is to be, the only one that has its buffer.
+    #[inline]
+    pub(crate) fn end_share(&mut self) {
+        self.place.clear(SHARED);
+    }
+
+    /// Copies the packet to another buffer, which it has from now on.
+    ///
+    /// # Safety
+    /// That one is nobody's and as large; the one it had is others' now.
+    #[inline]
+    pub(crate) unsafe fn move_to(&mut self, buffer: NonNull<Header>) {
+        // SAFETY: as the caller says.
+        unsafe { self.copy_to(buffer, 0) };
+        self.header = buffer;
     }
 }
 

@@ -9,17 +9,22 @@ const OFFSET: u32 = (1 << BITS) - 1;
 const MOST_STRIPPED: u32 = u32::MAX >> BITS;
 
 /// The network header is known.
-pub const NETWORK: u64 = 1 << 56;
-/// What the header of a buffer tells; the rest of it is left over from an earlier packet.
-pub const MAC: u64 = 1 << 57;
-pub const ANNOTATIONS: u64 = 1 << 58;
+pub const NETWORK: u64 = 1 << 50;
+/// The header of the buffer tells annotations; otherwise they are left over from an earlier packet.
+pub const ANNOTATIONS: u64 = 1 << 51;
 /// Other packets may have the same buffer.
-pub const SHARED: u64 = 1 << 59;
+pub const SHARED: u64 = 1 << 52;
+/// Where the link header is told, in the other bits: 0 is unknown,
+const MAC: u32 = 53;
+/// this one far away, so that the header of the buffer tells it, and any other one more than its offset.
+const FAR: u32 = u32::MAX >> (MAC - 32);
 /// Where the length begins.
 const LEN: u32 = 32;
+/// What a byte that is stripped adds: one to the start, one to what was stripped, one less to the length.
+const PULLED: u64 = 1u64.wrapping_add(1 << BITS).wrapping_sub(1 << LEN);
 
-/// From the lowest bit on: where the data begins, how many bytes before it were stripped, its length, the flags. One
-/// number, so that a packet is two and moves in registers.
+/// From the lowest bit on: where the data begins, how many bytes before it were stripped, its length, the flags, the
+/// link header.
 #[derive(Clone, Copy)]
 pub struct Place(u64);
 
@@ -67,15 +72,24 @@ impl Place {
     #[inline]
     pub fn pull(&mut self, n: usize) {
         let n = u32::try_from(n).map_or(self.len(), |n| n.min(self.len()));
+        if n <= MOST_STRIPPED - self.stripped() {
+            // all three parts at once: none of them leaves its bits
+            self.0 = self.0.wrapping_add(u64::from(n).wrapping_mul(PULLED));
+            return;
+        }
         self.take(n);
-        self.set_start(self.start() + n, self.stripped() + n);
+        self.set_start(self.start() + n, MOST_STRIPPED);
     }
 
     /// The data begins `n` bytes earlier; there are so many.
     #[inline]
     pub fn push(&mut self, n: u32) {
+        if n <= self.stripped() {
+            self.0 = self.0.wrapping_sub(u64::from(n).wrapping_mul(PULLED));
+            return;
+        }
         self.put(n);
-        self.set_start(self.start() - n, self.stripped().saturating_sub(n));
+        self.set_start(self.start() - n, 0);
     }
 
     /// The data ends `n` bytes earlier; there are so many.
@@ -109,5 +123,28 @@ impl Place {
     #[inline]
     pub fn clear(&mut self, flag: u64) {
         self.0 &= !flag;
+    }
+
+    /// The offset of the link header if it is known, or `far()` if it is far away.
+    #[inline]
+    pub fn mac(self, far: impl FnOnce() -> u32) -> Option<u32> {
+        match (self.0 >> MAC) as u32 {
+            FAR => Some(far()),
+            at => at.checked_sub(1),
+        }
+    }
+
+    /// Whether the link header is far away.
+    #[inline]
+    pub fn has_far_mac(self) -> bool {
+        self.0 >> MAC == u64::from(FAR)
+    }
+
+    /// Sets the offset of the link header; returns whether it is far away.
+    #[inline]
+    pub fn set_mac(&mut self, at: Option<u32>) -> bool {
+        let told = at.map_or(0, |at| at.saturating_add(1).min(FAR));
+        self.0 = self.0 & ((1 << MAC) - 1) | u64::from(told) << MAC;
+        told == FAR
     }
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The packet buffers of a router: bounded in number, reused, never shared between threads.
-use core::iter::repeat_with;
 use core::ptr::NonNull;
 
 use crate::batch::Batch;
-use crate::buffer::{Header, sharers};
+use crate::buffer::Header;
 use crate::home::{Alike, Home, Kind};
 use crate::packet::{HEADROOM, MAX_PACKET, Packet};
 
@@ -62,8 +61,11 @@ impl PacketPool {
     pub fn duplicate(&mut self, packet: &mut Packet) -> Option<Packet> {
         let copy = match self.hold(packet.kind(), 1) {
             None => self.copy(packet),
-            // SAFETY: held back for.
-            Some(room) => (room > 0).then(|| unsafe { share(packet) }),
+            Some(room) => (room > 0).then(|| {
+                packet.begin_share(1);
+                // SAFETY: held back for, and counted just now.
+                unsafe { packet.share() }
+            }),
         };
         self.refused += u64::from(copy.is_none());
         copy
@@ -76,7 +78,7 @@ impl PacketPool {
         while !packets.is_empty() {
             let done = match self.hold(packets[0].kind(), packets.len()) {
                 Some(0) => break,
-                Some(room) => self.share_alike(&mut packets[..room], into),
+                Some(room) => Self::share_alike(&mut packets[..room], into),
                 None => {
                     into.extend(self.copy(&packets[0]));
                     1
@@ -90,16 +92,20 @@ impl PacketPool {
     /// Appends copies of the first packets that are of one kind, and for which all buffers are held back; returns how
     /// many.
     #[inline]
-    fn share_alike(&mut self, packets: &mut [Packet], into: &mut Batch) -> usize {
-        let (before, kind) = (into.len(), packets[0].kind());
-        let mut like = Alike::new(&packets[0]);
-        into.extend(packets.iter_mut().map_while(|packet| {
-            // SAFETY: held back for.
-            like.is(packet).then(|| unsafe { share(packet) })
-        }));
-        let done = into.len() - before;
-        // SAFETY: held by our caller; no reference to the home is held.
-        unsafe { Home::give_back(kind, packets.len() - done) };
+    fn share_alike(packets: &mut [Packet], into: &mut Batch) -> usize {
+        let (kind, mut like, mut done) = (packets[0].kind(), Alike::new(&packets[0]), 0);
+        for packet in packets.iter_mut() {
+            if !like.is(packet) {
+                break;
+            }
+            packet.begin_share(1);
+            done += 1;
+        }
+        // SAFETY: held by our caller, and counted just now; no reference to the home is held.
+        unsafe {
+            into.extend_copied(&packets[..done]);
+            Home::give_back(kind, packets.len() - done);
+        }
         done
     }
 
@@ -108,10 +114,9 @@ impl PacketPool {
         let enough = into.len() + n;
         match self.hold(packet.kind(), n) {
             Some(room) => {
-                // SAFETY: held back for, and nobody else looks at the number now.
-                unsafe { *sharers(packet.header) += room as u32 };
-                // SAFETY: counted just now.
-                into.extend(repeat_with(|| unsafe { packet.share() }).take(room));
+                packet.begin_share(room);
+                // SAFETY: held back for, and counted just now.
+                unsafe { into.extend_repeated(packet, room) };
             }
             None => into.extend((0..n).map_while(|_| self.copy(packet))),
         }
@@ -149,19 +154,6 @@ impl PacketPool {
     /// How many packets were refused because the pool was exhausted or they were too long.
     pub fn refused(&self) -> u64 {
         self.refused
-    }
-}
-
-/// Another packet like this one in the same buffer.
-///
-/// # Safety
-/// A buffer is held back for it.
-#[inline]
-unsafe fn share(packet: &mut Packet) -> Packet {
-    // SAFETY: the buffer is alive, and nobody else looks at its number now.
-    unsafe {
-        *sharers(packet.header) += 1;
-        packet.share()
     }
 }
 

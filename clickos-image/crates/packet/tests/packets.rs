@@ -171,3 +171,20 @@ fn a_sweep_passes_packets_that_were_looked_at() {
         assert_eq!(data[..4], left);
     }
 }
+
+#[test]
+fn copies_need_a_buffer_only_when_changed_and_find_one() {
+    let (mut pool, mut copies) = (PacketPool::new(100), Batch::new());
+    let mut packet = pool.packet_from(b"stored").unwrap();
+    pool.repeat(&mut packet, 99, &mut copies);
+    let place = packet.data().as_ptr();
+    assert!(copies.iter().all(|copy| copy.data().as_ptr() == place));
+    assert!(pool.alloc(1).is_none());
+    for copy in copies.iter_mut() {
+        copy.data_mut()[0] = b'S';
+        assert_ne!(copy.data().as_ptr(), place);
+    }
+    copies.clear();
+    packet.data_mut()[0] = b'T';
+    assert_eq!(packet.data().as_ptr(), place, "the last one has it alone");
+}

@@ -5,8 +5,22 @@ use click_core::{Batch, Context, Element, Packet};
 /// The way of a packet that is dropped.
 pub const DROPPED: usize = usize::MAX;
 
+/// What an element does with the bytes of packets, for which a batch is made ready as a whole.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// Not much, or some other element did before.
+    Little,
+    /// It is often the first that reads them.
+    Reads,
+    /// It changes them, writes in front of them, or sets annotations.
+    Writes,
+}
+
 /// An element that says of each packet, pushed or pulled, where it goes. Its `impl Element` has `in_place!();`.
 pub trait InPlace: Element {
+    /// What it does with their bytes.
+    const USE: Use = Use::Little;
+
     /// The output of a packet, or `DROPPED`. It must not push other packets itself.
     fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize;
 }
@@ -39,14 +53,18 @@ fn first_run<T: InPlace>(
     ctx: &mut Context<'_>,
     batch: &mut Batch,
 ) -> Result<usize, Run> {
-    let mut packets = batch.iter_mut();
-    let way = packets.next().map_or(DROPPED, |first| me.way(ctx, first));
-    for (before, packet) in packets.enumerate() {
+    match T::USE {
+        Use::Little => {}
+        Use::Reads => batch.prefetch(),
+        Use::Writes => batch.own(),
+    }
+    let (mut len, mut way) = (0, DROPPED);
+    for packet in batch.iter_mut() {
         let next = me.way(ctx, packet);
-        if next != way {
-            let len = before + 1;
+        if next != way && len > 0 {
             return Err(Run { len, way, next });
         }
+        (len, way) = (len + 1, next);
     }
     Ok(way)
 }

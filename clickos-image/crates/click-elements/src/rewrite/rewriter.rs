@@ -280,6 +280,7 @@ impl Element for Rewriter {
         let flows = Rc::clone(&self.flows);
         let mut table = flows.borrow_mut();
         self.look_ahead(&table, &batch);
+        batch.own();
         let (keys, mut ways) = (
             core::mem::take(&mut self.keys),
             core::mem::take(&mut self.ways),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the queue classes share: a bounded store that says when it is empty or full.
 use crate::prelude::*;
+use click_core::Ring;
 use click_core::class::{Arg, Handler};
 
 /// Which packet goes when there is no room.
@@ -62,7 +63,7 @@ pub fn build(args: &mut Args<'_>, full: Full) -> Built {
     Some(Box::new(Queue {
         capacity: args.or("CAPACITY", CAPACITY)?,
         full,
-        stored: Batch::new(),
+        stored: Ring::default(),
         drops: 0,
         highwater: 0,
     }))
@@ -71,7 +72,7 @@ pub fn build(args: &mut Args<'_>, full: Full) -> Built {
 struct Queue {
     capacity: usize,
     full: Full,
-    stored: Batch,
+    stored: Ring,
     drops: u64,
     highwater: usize,
 }
@@ -100,19 +101,20 @@ impl Queue {
     /// Stores at the end; gives back what has no room.
     fn append(&mut self, mut batch: Batch) -> Batch {
         if self.full == Full::DropOldest {
-            self.stored.append(&mut batch);
-            batch.extend(self.trim_front());
+            self.stored
+                .append_front(&mut batch, usize::MAX, self.capacity);
+            self.trim_front(&mut batch);
             return batch;
         }
         let room = self.capacity.saturating_sub(self.stored.len());
-        self.stored.append_front(&mut batch, room);
+        self.stored.append_front(&mut batch, room, self.capacity);
         batch
     }
 
     /// Takes the oldest packets until the others fit.
-    fn trim_front(&mut self) -> impl Iterator<Item = Packet> {
+    fn trim_front(&mut self, into: &mut Batch) {
         let excess = self.stored.len().saturating_sub(self.capacity);
-        self.stored.drain_front(excess)
+        self.stored.take_front(excess, into);
     }
 
     /// Stores in front, one by one; gives back the youngest of what has no room.
@@ -136,7 +138,7 @@ impl Queue {
     fn resize(&mut self, capacity: usize) {
         self.capacity = capacity;
         if self.full == Full::DropOldest {
-            self.trim_front().for_each(drop);
+            self.trim_front(&mut Batch::new());
         }
         while self.stored.len() > capacity {
             self.stored.pop_back();
@@ -163,7 +165,7 @@ impl Element for Queue {
     /// again is not put to sleep.
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let mut batch = ctx.batch();
-        batch.append_front(&mut self.stored, max);
+        self.stored.take_front(max, &mut batch);
         let quick = self.full == Full::QuickAndDropNew && self.stored.is_empty();
         if quick || batch.is_empty() {
             ctx.set_readable(false);
@@ -200,7 +202,8 @@ impl Element for Queue {
                 on_write(|me: &mut Self, _| (me.drops, me.highwater) = (0, me.stored.len()))
             }
             "reset" => on_write(|me: &mut Self, ctx| {
-                let stored = core::mem::take(&mut me.stored);
+                let mut stored = ctx.batch();
+                me.stored.take_front(usize::MAX, &mut stored);
                 me.signal_state(ctx);
                 ctx.push(1, stored);
             }),
@@ -214,7 +217,9 @@ impl Element for Queue {
             return;
         };
         (self.drops, self.highwater) = (old.drops, old.highwater.min(self.capacity));
-        let rest = self.append(core::mem::take(&mut old.stored));
+        let mut stored = ctx.batch();
+        old.stored.take_front(usize::MAX, &mut stored);
+        let rest = self.append(stored);
         self.drops += rest.len() as u64;
         ctx.recycle(rest);
         self.signal_state(ctx);

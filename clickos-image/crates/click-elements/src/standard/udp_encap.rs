@@ -88,6 +88,8 @@ impl UDPIPEncap {
 }
 
 impl InPlace for UDPIPEncap {
+    const USE: Use = Use::Writes;
+
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         match self.encapsulate(packet) {
             true => 0,

@@ -336,6 +336,7 @@ impl AggregateIPFlows {
     /// Marks a batch; returns whether packets of it have to wait.
     fn mark_all(&mut self, ctx: &Context<'_>, batch: &mut Batch) -> bool {
         self.look_ahead(batch);
+        batch.own();
         let (keys, mut ways) = (
             core::mem::take(&mut self.keys),
             core::mem::take(&mut self.ways),

@@ -39,6 +39,8 @@ struct EtherEncap {
 }
 
 impl InPlace for EtherEncap {
+    const USE: Use = Use::Writes;
+
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if !packet.push(ether::HEADER) {
             return DROPPED;

@@ -20,6 +20,8 @@ pub static ELEMENT: Class = Class {
 struct EtherMirror;
 
 impl InPlace for EtherMirror {
+    const USE: Use = Use::Writes;
+
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(addresses) = packet.data_mut().first_chunk_mut::<12>() else {
             return DROPPED;

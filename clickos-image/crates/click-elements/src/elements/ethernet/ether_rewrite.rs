@@ -33,6 +33,8 @@ struct EtherRewrite {
 }
 
 impl InPlace for EtherRewrite {
+    const USE: Use = Use::Writes;
+
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Ok(header) = ether::Repr::parse(packet.data()) else {
             return DROPPED;

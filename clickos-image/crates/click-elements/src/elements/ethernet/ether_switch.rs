@@ -44,6 +44,7 @@ fn build(a: &mut Args<'_>) -> Built {
         timeout_ns: timeout?.ns,
         table: Table::new(capacity),
         outputs: Outputs::new(a.outputs()),
+        ways: Vec::new(),
     }))
 }
 
@@ -124,13 +125,35 @@ fn oldest(set: &mut [Seen; WAYS]) -> &mut Seen {
         .expect("a set has places")
 }
 
+/// Where a frame goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Nowhere,
+    Port(usize),
+    Everywhere,
+}
+
 struct EtherSwitch {
     timeout_ns: u64,
     table: Table,
     outputs: Outputs,
+    /// Where the frames of a batch go; kept for its memory.
+    ways: Vec<Way>,
 }
 
 impl EtherSwitch {
+    /// Where a frame goes.
+    fn way(&mut self, frame: &[u8], from: usize, now_ns: u64) -> Way {
+        let Ok(frame) = ether::Repr::parse(frame) else {
+            return Way::Nowhere;
+        };
+        match self.port_of(&frame, from, now_ns) {
+            Some(port) if port == from => Way::Nowhere,
+            Some(port) => Way::Port(port),
+            None => Way::Everywhere,
+        }
+    }
+
     /// The port a frame has to leave by; `None` for all.
     fn port_of(&mut self, frame: &ether::Repr, from: usize, now_ns: u64) -> Option<usize> {
         if self.timeout_ns == 0 {
@@ -143,6 +166,30 @@ impl EtherSwitch {
         }
         let found = self.table.find(frame.destination, now_ns, self.timeout_ns);
         found.map(usize::from)
+    }
+
+    /// Sends each frame its way; those that leave by the first port stay in their batch.
+    fn send(&mut self, ctx: &mut Context<'_>, from: usize, mut batch: Batch, ways: &[Way]) {
+        let mut first = None;
+        let mut sweep = batch.sweep();
+        for way in ways {
+            let Some(packet) = sweep.next() else { break };
+            match *way {
+                Way::Nowhere => {}
+                Way::Port(port) if *first.get_or_insert(port) == port => sweep.keep(packet),
+                Way::Port(port) => self.outputs.put(port, packet),
+                Way::Everywhere => {
+                    let kept = self.flood(ctx, packet, from, first);
+                    kept.into_iter().for_each(|packet| sweep.keep(packet));
+                }
+            }
+        }
+        drop(sweep);
+        match first {
+            Some(port) => ctx.push(port, batch),
+            None => ctx.recycle(batch),
+        }
+        self.outputs.flush(ctx);
     }
 
     /// Puts copies to all ports but `from`; the one for `first`, if that is among them, is left to the caller.
@@ -176,30 +223,19 @@ impl Element for EtherSwitch {
         Ok(())
     }
 
-    fn push(&mut self, ctx: &mut Context<'_>, from: usize, mut batch: Batch) {
+    fn push(&mut self, ctx: &mut Context<'_>, from: usize, batch: Batch) {
+        batch.prefetch();
         let now_ns = ctx.now_ns();
-        let mut first = None;
-        let mut sweep = batch.sweep();
-        while let Some(packet) = sweep.next() {
-            let Ok(frame) = ether::Repr::parse(packet.data()) else {
-                continue;
-            };
-            match self.port_of(&frame, from, now_ns) {
-                Some(port) if port == from => {}
-                Some(port) if *first.get_or_insert(port) == port => sweep.keep(packet),
-                Some(port) => self.outputs.put(port, packet),
-                None => {
-                    let kept = self.flood(ctx, packet, from, first);
-                    kept.into_iter().for_each(|packet| sweep.keep(packet));
-                }
+        let mut ways = core::mem::take(&mut self.ways);
+        ways.clear();
+        ways.extend((batch.iter()).map(|packet| self.way(packet.data(), from, now_ns)));
+        match ways.split_first() {
+            Some((Way::Port(port), rest)) if rest.iter().all(|way| *way == Way::Port(*port)) => {
+                ctx.push(*port, batch);
             }
+            _ => self.send(ctx, from, batch, &ways),
         }
-        drop(sweep);
-        match first {
-            Some(port) => ctx.push(port, batch),
-            None => ctx.recycle(batch),
-        }
-        self.outputs.flush(ctx);
+        self.ways = ways;
     }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {

@@ -53,6 +53,8 @@ struct VLANEncap {
 }
 
 impl InPlace for VLANEncap {
+    const USE: Use = Use::Writes;
+
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let tci = self.tag.of_packet(packet);
         if !vlan::is_native(tci, self.native) {

@@ -39,6 +39,8 @@ struct DecIPTTL {
 }
 
 impl InPlace for DecIPTTL {
+    const USE: Use = Use::Writes;
+
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(bytes) = packet.network_mut().filter(|b| b.len() >= HEADER) else {
             return DROPPED;

@@ -268,6 +268,8 @@ impl Classifier {
 }
 
 impl InPlace for Classifier {
+    const USE: Use = Use::Reads;
+
     #[inline]
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         self.decisions.output(packet.data())

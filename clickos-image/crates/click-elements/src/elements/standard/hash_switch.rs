@@ -68,6 +68,7 @@ impl Element for HashSwitch {
     }
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
+        batch.prefetch();
         let (from, to, outputs) = (self.offset, self.end, ctx.outputs());
         let way = |packet: &Packet| {
             let bytes = packet.data().get(from..to);

@@ -36,6 +36,8 @@ struct Paint {
 }
 
 impl InPlace for Paint {
+    const USE: Use = Use::Writes;
+
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         packet.anno_mut().set_u8(self.anno, self.color);
         0

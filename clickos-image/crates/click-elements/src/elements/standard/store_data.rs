@@ -31,6 +31,8 @@ struct StoreData {
 }
 
 impl InPlace for StoreData {
+    const USE: Use = Use::Writes;
+
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let place = packet.data_mut().get_mut(self.offset..).unwrap_or_default();
         for (byte, new) in place.iter_mut().zip(&self.data) {
