@@ -27,8 +27,8 @@ MAX_BYTES = 2 << 20
 #: Built only when named: the conformance corpus as a guest, and one that does
 #: nothing, for measuring.
 TESTS = ('conformance', 'empty')
-#: A group of elements that is in an image only if it is named: it takes a
-#: third of a MiB.
+#: A group of elements that is in an image only if it is named: it takes some
+#: 400 KiB.
 REGEX = 'regex'
 PARTS = {
     'language': ('click_lang',),
