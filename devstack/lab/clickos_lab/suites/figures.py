@@ -58,11 +58,11 @@ def _start(names):
     contents.add(_timing(state, places), '/root/timing', 0o755)
     pktgen, = modules.closure(places, ['pktgen'])
     contents.add(pktgen, '/root/pktgen.ko')
-    host = _host.Host(places, f'f{os.getpid()}')
-    host.restore(snapshot, contents)
     if _OF_TOOLSTACK & set(names or _PARTS):
         toolstack.build(state, places)
-        toolstack.put(state, host)
+        toolstack.add(state, contents)
+    host = _host.Host(places, f'f{os.getpid()}')
+    host.restore(snapshot, contents)
     return host
 
 

@@ -69,12 +69,6 @@ def build_c_test(state, places):
     return program
 
 
-def put(state, host):
-    """Copy the programs into dom0 while it runs: 20 seconds."""
-    for program in _PROGRAMS:
-        host.dom0.put(built(state, program), f'{FOLDER}/{program}', 0o755)
-
-
 def add(state, contents):
     """Add the programs to what is in dom0 from the start."""
     for program in _PROGRAMS:

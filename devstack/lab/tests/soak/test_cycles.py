@@ -45,15 +45,9 @@ done
 _GROWTH_KIB = 1800
 
 
-class CyclesTest(base.XenTest):
+class CyclesTest(base.CosmosTest):
 
     cycles = 1000
-
-    @classmethod
-    def add_files(cls, contents):
-        super().add_files(contents)
-        toolstack.build(cls.state, cls.places)
-        toolstack.add(cls.state, contents)
 
     @classmethod
     def setUpClass(cls):

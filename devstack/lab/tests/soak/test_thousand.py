@@ -53,7 +53,7 @@ _RUNNING = "xenstore-list /local/domain | sed 1d | wc -l"
 _FREE_KIB = "sed -n 's/^MemAvailable: *\\([0-9]*\\).*/\\1/p' /proc/meminfo"
 
 
-class ThousandTest(base.XenTest):
+class ThousandTest(base.CosmosTest):
 
     guests = 1000
     #: after so many their creation is told: the median of the last ten
@@ -63,12 +63,6 @@ class ThousandTest(base.XenTest):
     def start_host(cls, contents):
         cls.host.boot_and_connect(
             qemu.Machine(memory_mib=12288, dom0_memory_mib=1536), contents)
-
-    @classmethod
-    def add_files(cls, contents):
-        super().add_files(contents)
-        toolstack.build(cls.state, cls.places)
-        toolstack.add(cls.state, contents)
 
     @classmethod
     def setUpClass(cls):

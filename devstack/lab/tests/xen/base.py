@@ -11,6 +11,7 @@ from clickos_lab.xen import host
 from clickos_lab.xen import image
 from clickos_lab.xen import places
 from clickos_lab.xen import snapshot
+from clickos_lab.xen import toolstack
 
 
 class XenTest(unittest.TestCase):
@@ -59,3 +60,13 @@ class XenTest(unittest.TestCase):
                 self.fail(f'not within {timeout_s} s')
             time.sleep(0.1)
         return found
+
+
+class CosmosTest(XenTest):
+    """Tests on a host that also has our toolstack."""
+
+    @classmethod
+    def add_files(cls, contents):
+        super().add_files(contents)
+        toolstack.build(cls.state, cls.places)
+        toolstack.add(cls.state, contents)

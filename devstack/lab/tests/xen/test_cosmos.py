@@ -67,13 +67,11 @@ class LibcosmosTest(base.XenTest):
         self._run('pvh')
 
 
-class CosmosdTest(base.XenTest):
+class CosmosdTest(base.CosmosTest):
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        toolstack.build(cls.state, cls.places)
-        toolstack.put(cls.state, cls.host)
         toolstack.start(cls.host, 'valed')
         toolstack.start(cls.host, 'cosmosd')
 

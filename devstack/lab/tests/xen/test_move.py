@@ -16,13 +16,7 @@ from tests.xen import base
 _SEVEN = 's :: InfiniteSource(LIMIT 7) -> c :: Counter -> d :: Discard;\n'
 
 
-class MoveTest(base.XenTest):
-
-    @classmethod
-    def add_files(cls, contents):
-        super().add_files(contents)
-        toolstack.build(cls.state, cls.places)
-        toolstack.add(cls.state, contents)
+class MoveTest(base.CosmosTest):
 
     @classmethod
     def setUpClass(cls):

@@ -117,13 +117,11 @@ class NetfrontTest(NetTest):
         self.ping('a', '10.1.0.9')
 
 
-class ValeTest(NetTest):
+class ValeTest(NetTest, base.CosmosTest):
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        toolstack.build(cls.state, cls.places)
-        toolstack.put(cls.state, cls.host)
         toolstack.start(cls.host, 'valed')
         cls.dom0.check(
             'set -e; ip netns add c; ip netns exec c sh -c '

@@ -48,7 +48,7 @@ xenstore-chmod -r {folder} n{domid}
 """
 
 
-class ToolstackTest(base.XenTest):
+class ToolstackTest(base.CosmosTest):
 
     @classmethod
     def setUpClass(cls):
@@ -59,12 +59,6 @@ class ToolstackTest(base.XenTest):
         cls.socket = cls._forwarded()
         cls._cosmos('create --name one --config /root/idle.click '
                     '--vif port=one --timeout 60')
-
-    @classmethod
-    def add_files(cls, contents):
-        super().add_files(contents)
-        toolstack.build(cls.state, cls.places)
-        toolstack.add(cls.state, contents)
 
     @classmethod
     def _forwarded(cls):
