@@ -57,8 +57,8 @@ impl AverageCounter {
     }
 }
 
-impl Element for AverageCounter {
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+impl InPlace for AverageCounter {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let now = ctx.now_ns();
         let first = *self.seen.first_ns.get_or_insert(now);
         if now - first >= self.ignore_ns {
@@ -66,8 +66,12 @@ impl Element for AverageCounter {
             self.seen.bytes += packet.len() as u64;
         }
         self.seen.last_ns = now;
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for AverageCounter {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
