@@ -7,6 +7,7 @@ hardware virtualization: the ratios of one run tell, the values do not.
 
 import importlib
 import os
+import signal
 import sys
 
 from clickos_lab import errors
@@ -29,6 +30,7 @@ _OF_TOOLSTACK = {'net', 'create'}
 
 def main(names):
     """Measure the parts named, or all; return the exit status."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.path.insert(0, str(_TOP))
     table = importlib.import_module('tests.figures.table').Table()
     try:
