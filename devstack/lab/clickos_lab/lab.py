@@ -118,7 +118,8 @@ class Lab:
 
     def _make_folders(self):
         for folder in (self.state.etc, self.state.log, self.state.run,
-                       self.state.data, self.state.data / 'home'):
+                       self.state.tmp, self.state.data,
+                       self.state.data / 'home'):
             folder.mkdir(parents=True, exist_ok=True)
 
     def _start(self, group):

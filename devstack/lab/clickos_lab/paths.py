@@ -38,6 +38,7 @@ class State:
         self.run = self.root / 'run'
         self.data = self.root / 'data'
         self.pid = self.run / 'pid'
+        self.tmp = self.run / 'tmp'
         self.uv = self.root / 'uv'
         self.venv = self.root / 'venv'
         self.target = self.root / 'target'

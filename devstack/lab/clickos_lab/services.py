@@ -161,7 +161,9 @@ class Catalog:
     def _daemon(self, name, config, ready=None):
         command = [self._state.tool(name), '--config-file',
                    self._state.etc / config]
-        return self._service(name, command, ready=ready)
+        # tosca-parser leaves each package it unpacked behind.
+        return self._service(name, command, ready=ready,
+                             env={'TMPDIR': str(self._state.tmp)})
 
     def _listens(self, port):
         number = self._settings.ports[port]

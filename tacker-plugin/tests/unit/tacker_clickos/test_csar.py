@@ -6,6 +6,7 @@ import logging
 import pathlib
 import shutil
 import tempfile
+from unittest import mock
 import uuid
 import zipfile
 
@@ -36,6 +37,10 @@ class CsarTest(base.TestCase):
                               str(self.work) + '/', 'vnf_package')
         self.addCleanup(cfg.CONF.clear_override, 'vnf_package_csar_path',
                         'vnf_package')
+        # tosca-parser leaves each package it unpacked behind.
+        patcher = mock.patch.object(tempfile, 'tempdir', str(self.work))
+        self.addCleanup(patcher.stop)
+        patcher.start()
         logging.disable(logging.CRITICAL)    # Tacker misformats one message
         self.addCleanup(logging.disable, logging.NOTSET)
 
