@@ -154,14 +154,19 @@ impl Checker {
     #[inline(always)]
     fn check(&self, bytes: &[u8]) -> Result<Found, usize> {
         match bytes.first_chunk() {
-            Some(header) if header[0] == PLAIN => self.check_plain(header, bytes.len()),
+            Some(header) if header[0] == PLAIN => self.check_plain::<true>(header, bytes.len()),
             _ => self.check_any(bytes),
         }
     }
 
-    /// Like `check` for a header without options, in front of so many bytes.
+    /// Like `check` for a header without options, in front of so many bytes; `SOURCES` says whether there are wrong
+    /// ones.
     #[inline(always)]
-    fn check_plain(&self, header: &[u8; ipv4::HEADER], available: usize) -> Result<Found, usize> {
+    fn check_plain<const SOURCES: bool>(
+        &self,
+        header: &[u8; ipv4::HEADER],
+        available: usize,
+    ) -> Result<Found, usize> {
         let view = Header::new_unchecked(header);
         let total_len = view.total_len();
         if total_len < ipv4::HEADER || total_len > available {
@@ -170,7 +175,9 @@ impl Checker {
         if self.checksum && !checksum::is_right_header(header) {
             return Err(4);
         }
-        self.check_source(&view)?;
+        if SOURCES {
+            self.check_source(&view)?;
+        }
         Ok(Found {
             header_len: ipv4::HEADER,
             total_len,
@@ -202,17 +209,48 @@ impl Checker {
     ///
     /// # Errors
     /// The index of the reason why it is wrong.
-    #[inline(always)]
+    #[inline]
     pub fn run(&self, packet: &mut Packet) -> Result<(), usize> {
         let bytes = packet.data().get(self.offset..).unwrap_or_default();
         let found = self.check(bytes)?;
         let behind = bytes.len() - found.total_len;
+        self.mark(packet, &found, behind);
+        Ok(())
+    }
+
+    /// Does the same if the packet is a right one without options, as nearly all are; says whether it is.
+    #[inline(always)]
+    fn run_plain<const SOURCES: bool>(&self, packet: &mut Packet) -> bool {
+        let Some(bytes) = packet.data().get(self.offset..) else {
+            return false;
+        };
+        let Some(header) = bytes.first_chunk().filter(|header| header[0] == PLAIN) else {
+            return false;
+        };
+        let Ok(found) = self.check_plain::<SOURCES>(header, bytes.len()) else {
+            return false;
+        };
+        let behind = bytes.len() - found.total_len;
+        self.mark(packet, &found, behind);
+        true
+    }
+
+    /// Runs until a packet has to be looked at more closely; says whether none has.
+    fn run_all(&self, batch: &mut Batch) -> bool {
+        let mut packets = batch.iter_mut();
+        match self.sources.bad.is_empty() {
+            true => packets.all(|packet| self.run_plain::<false>(packet)),
+            false => packets.all(|packet| self.run_plain::<true>(packet)),
+        }
+    }
+
+    #[inline(always)]
+    fn mark(&self, packet: &mut Packet, found: &Found, behind: usize) {
         if behind > 0 {
             packet.take(behind);
         }
         packet.set_network(self.offset, found.header_len);
         packet.anno_mut().set_dst_ip(found.destination.octets());
-        Ok(())
     }
 }
 
@@ -237,7 +275,18 @@ impl InPlace for CheckIp {
 }
 
 impl Element for CheckIp {
-    in_place!();
+    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
+        batch.prefetch();
+        if self.checker.run_all(&mut batch) {
+            return ctx.push(0, batch);
+        }
+        // nothing is wrong with checking a packet twice
+        push_in_place(self, ctx, batch);
+    }
+
+    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
+        pull_in_place(self, ctx, max)
+    }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         self.drops.read(handler)

@@ -28,14 +28,22 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// The offset in the header of the byte that is wrong.
+    #[inline]
     pub fn run(&self, packet: &mut Packet) -> Result<(), u8> {
-        let Some(bytes) = packet.network_mut().filter(|b| b.len() >= HEADER) else {
-            return Ok(());
-        };
-        let length = usize::from(bytes[0] & 15) * 4;
-        if length <= HEADER || length > bytes.len() {
+        let first = packet.network().and_then(|bytes| bytes.first());
+        let length = first.map_or(0, |first| usize::from(first & 15) * 4);
+        if length <= HEADER {
             return Ok(());
         }
+        self.run_options(packet, length)
+    }
+
+    #[cold]
+    fn run_options(&self, packet: &mut Packet, length: usize) -> Result<(), u8> {
+        let bytes = packet.network_mut().filter(|bytes| length <= bytes.len());
+        let Some(bytes) = bytes else {
+            return Ok(());
+        };
         let mut copy = [0; LONGEST];
         let header = &mut copy[..length];
         header.copy_from_slice(&bytes[..length]);

@@ -39,14 +39,16 @@ impl Outputs {
     ) {
         self.ways.clear();
         choose(ctx, &mut batch, &mut self.ways);
-        match self.ways.split_first() {
-            Some((first, rest)) if rest.iter().any(|way| way != first) => match self.apart {
-                true => self.split(ctx, batch),
-                false => self.send_runs(ctx, batch),
-            },
+        let Some(first) = self.ways.first().copied() else {
+            return ctx.recycle(batch);
+        };
+        // all of them, as that needs no decisions
+        let differences = self.ways.iter().fold(0, |bits, way| bits | (way ^ first));
+        match (differences, self.apart) {
             // nothing is connected to `DROPPED`
-            Some((first, _)) => ctx.push(*first, batch),
-            None => ctx.recycle(batch),
+            (0, _) => ctx.push(first, batch),
+            (_, true) => self.split(ctx, batch),
+            (_, false) => self.send_runs(ctx, batch),
         }
     }
 

@@ -142,8 +142,9 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
     #[inline]
     pub fn set_ttl(&mut self, ttl: u8) {
         let old = u16_at(self.b(), 8);
+        // not read again, as that would wait for the byte to be written
+        let new = u16::from(ttl) << 8 | old & 0xff;
         self.bytes.as_mut()[8] = ttl;
-        let new = u16_at(self.b(), 8);
         self.set_checksum(checksum::update(self.checksum(), old, new));
     }
 

@@ -89,6 +89,18 @@ impl Ring {
         self.len -= n;
     }
 
+    /// Asks the processor to fetch the beginnings of the oldest `n` packets (at most all), for who takes them next.
+    #[inline]
+    pub fn prefetch(&self, n: usize) {
+        let n = n.min(self.len);
+        let first = n.min(self.slots.len() - self.head);
+        let (back, front) = (&self.slots[..n - first], &self.slots[self.head..]);
+        for slot in front[..first].iter().chain(back) {
+            // SAFETY: these slots hold packets.
+            unsafe { slot.assume_init_ref() }.prefetch();
+        }
+    }
+
     /// Stores a packet in front.
     pub fn push_front(&mut self, packet: Packet) {
         if self.slots.len() == self.len {

@@ -89,9 +89,10 @@ impl Element for LookUp {
             outputs,
             complaints,
         } = self;
+        let lookup = routes.ready();
         let mut way = |ctx: &mut Context<'_>, packet: &mut Packet| {
             let address = Ipv4Addr::from(packet.anno().dst_ip());
-            let Some(hop) = routes.lookup(address) else {
+            let Some(hop) = lookup.hop(address.into()) else {
                 return complain(complaints, ctx, address);
             };
             if let Some(gateway) = hop.gateway {

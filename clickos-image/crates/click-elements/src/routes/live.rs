@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Routes that are looked up while they change.
-use super::ranges::Ranges;
+use super::ranges::{Ranges, Ready};
 use super::route::{Hop, Route};
 use super::table::{Command, Table, Trial};
 use crate::prelude::*;
@@ -24,9 +24,14 @@ impl Routes {
     }
 
     /// Where packets to `address` go.
-    #[inline]
     pub fn lookup(&self, address: Ipv4Addr) -> Option<&Hop> {
-        self.ranges.lookup(address.into())
+        self.ready().hop(address.into())
+    }
+
+    /// The same for many addresses.
+    #[inline]
+    pub fn ready(&self) -> Ready<'_> {
+        self.ranges.ready()
     }
 
     /// Whether commands are possible, one after the other.

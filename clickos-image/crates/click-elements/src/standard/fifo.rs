@@ -166,6 +166,7 @@ impl Element for Queue {
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let mut batch = ctx.batch();
         self.stored.take_front(max, &mut batch);
+        self.stored.prefetch(batch.len());
         let quick = self.full == Full::QuickAndDropNew && self.stored.is_empty();
         if quick || batch.is_empty() {
             ctx.set_readable(false);

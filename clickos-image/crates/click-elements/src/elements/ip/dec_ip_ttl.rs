@@ -41,8 +41,10 @@ struct DecIPTTL {
 impl InPlace for DecIPTTL {
     const USE: Use = Use::Writes;
 
+    #[inline(always)]
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
-        let Some(bytes) = packet.network_mut().filter(|b| b.len() >= HEADER) else {
+        let header = packet.network_mut().and_then(|b| b.first_chunk_mut());
+        let Some(bytes): Option<&mut [u8; HEADER]> = header else {
             return DROPPED;
         };
         let mut header = Header::new_unchecked(bytes);

@@ -30,11 +30,9 @@ struct FixIPSrc {
     address: Ipv4Addr,
 }
 
-/// Sets the sender if the packet asks for it.
+/// Sets the sender.
+#[cold]
 fn fix(packet: &mut Packet, address: Ipv4Addr) {
-    if packet.anno().u8(anno::FIX_IP_SRC) == 0 {
-        return;
-    }
     if let Some(mut header) = header_mut(packet) {
         header.set_source(address);
         packet.anno_mut().set_u8(anno::FIX_IP_SRC, 0);
@@ -42,8 +40,11 @@ fn fix(packet: &mut Packet, address: Ipv4Addr) {
 }
 
 impl InPlace for FixIPSrc {
+    #[inline(always)]
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
-        fix(packet, self.address);
+        if packet.anno().u8(anno::FIX_IP_SRC) != 0 {
+            fix(packet, self.address);
+        }
         0
     }
 }

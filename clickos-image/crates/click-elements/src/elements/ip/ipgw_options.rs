@@ -44,6 +44,7 @@ struct IPGWOptions {
 }
 
 impl InPlace for IPGWOptions {
+    #[inline(always)]
     fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let writer = Writer {
             address: self.address,
