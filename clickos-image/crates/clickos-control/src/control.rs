@@ -5,10 +5,10 @@ use crate::people::People;
 use crate::requests::Requests;
 use crate::routers::Routers;
 use crate::wish::Handled;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::rc::Rc;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use clickos_protocol::{ROOT, ROUTERS};
 use core::cell::{Cell, RefCell};
 use core::convert::Infallible;
@@ -25,6 +25,8 @@ pub(crate) struct Control<S> {
     pub(crate) handled: BTreeMap<u8, Handled>,
     pub(crate) requests: Requests,
     pub(crate) people: People,
+    /// Routers whose `error` node has a text.
+    pub(crate) told: BTreeSet<u8>,
     clock: Rc<Cell<u64>>,
     /// The guest goes on in a new domain, whose store knows nothing of it.
     resumed: Rc<Cell<bool>>,
@@ -47,6 +49,7 @@ impl<S: Store> Control<S> {
             handled: BTreeMap::new(),
             requests: Requests::default(),
             people: People::default(),
+            told: BTreeSet::new(),
             clock,
             resumed,
             free_bytes,
@@ -68,8 +71,7 @@ impl<S: Store> Control<S> {
     }
 
     async fn serve(&mut self) -> Result<Infallible, Error> {
-        self.announce().await?;
-        self.link.watch(ROOT).await?;
+        self.begin().await?;
         loop {
             let event = self.link.event().await?;
             if self.resumed.take() {
@@ -96,19 +98,28 @@ impl<S: Store> Control<S> {
         Ok(())
     }
 
-    async fn announce(&self) -> Result<(), Error> {
-        let version = format!("clickos {} protocol 1", env!("CARGO_PKG_VERSION"));
-        let values = [
-            (ROOT.to_string(), &b""[..]),
-            (node::version(), version.as_bytes()),
-        ];
-        self.link.write_all(&values).await
+    /// Announces the guest. One that nobody wants anything of yet, as those of a pool, rehearses
+    /// first: whoever pauses it then finds it warm.
+    async fn begin(&self) -> Result<(), Error> {
+        let names = self.link.adopt(ROOT).await?;
+        if names.iter().all(|name| node::number(name).is_none()) {
+            self.routers.borrow().rehearse(self.now_ns());
+        }
+        self.link
+            .write(&node::version(), version().as_bytes())
+            .await
     }
 
     /// Tells the store of a new domain what the guest is and what runs.
     async fn tell_all(&mut self) -> Result<(), Error> {
-        self.announce().await?;
+        let version = version();
+        let values = [
+            (ROOT.to_string(), &b""[..]),
+            (node::version(), version.as_bytes()),
+        ];
+        self.link.write_all(&values).await?;
         self.requests = Requests::default();
+        self.told.clear();
         let states = self.routers.borrow().states();
         for (rid, word) in states {
             let handled = self.handled.get(&rid);
@@ -159,4 +170,8 @@ impl<S: Store> Control<S> {
         let console = Rc::clone(&self.routers.borrow().environment().console);
         console(&format!("control: {error}"));
     }
+}
+
+fn version() -> String {
+    format!("clickos {} protocol 1", env!("CARGO_PKG_VERSION"))
 }

@@ -56,7 +56,9 @@ impl<S: Store> Control<S> {
     /// Looks at the wish for a router. `by_hand`: its `status` was written, which is what a person
     /// does; without that only a new generation counts.
     pub(crate) async fn wish(&mut self, rid: u8, by_hand: bool) -> Result<(), Error> {
-        if !by_hand && !self.is_new(rid, self.generation(rid).await?) {
+        // A router's first wish, for which somebody waits who starts a guest, is read at once.
+        let known = self.handled.contains_key(&rid);
+        if known && !by_hand && !self.is_new(rid, self.generation(rid).await?) {
             return Ok(());
         }
         for _ in 0..TRIES {
@@ -220,8 +222,9 @@ impl<S: Store> Control<S> {
         Ok(())
     }
 
+    /// What the toolstack waits for comes first, and an `error` that is empty is not emptied.
     pub(crate) async fn answer_wish(
-        &self,
+        &mut self,
         rid: u8,
         generation: u64,
         result: Result<&'static str, String>,
@@ -235,14 +238,29 @@ impl<S: Store> Control<S> {
         let free = self
             .free_bytes
             .map(|free_bytes| (free_bytes() >> 10).to_string());
-        let mut values = Vec::from([(node::of_router(rid, "error"), error.as_bytes())]);
-        values.extend(free.iter().map(|kib| (node::memory(), kib.as_bytes())));
+        let mut values = Vec::new();
+        if self.changes_error(rid, error) {
+            values.push((node::of_router(rid, "error"), error.as_bytes()));
+        }
         values.push((node::of_router(rid, "state"), state.as_bytes()));
+        values.extend(free.iter().map(|kib| (node::memory(), kib.as_bytes())));
         self.link.write_all(&values).await
     }
 
+    /// Whether a router's `error` node has to be written for this text; it is going to be.
+    fn changes_error(&mut self, rid: u8, error: &str) -> bool {
+        match error.is_empty() {
+            true => self.told.remove(&rid),
+            false => {
+                self.told.insert(rid);
+                true
+            }
+        }
+    }
+
     /// Writes a router's `error` node.
-    pub(crate) async fn tell(&self, rid: u8, error: &str) -> Result<(), Error> {
+    pub(crate) async fn tell(&mut self, rid: u8, error: &str) -> Result<(), Error> {
+        self.changes_error(rid, error);
         let error = report::clip(error, report::REPORT_MAX);
         self.link
             .write(&node::of_router(rid, "error"), error.as_bytes())

@@ -109,7 +109,7 @@ fn after_a_restore_the_new_domains_store_is_told_everything() {
     bed.restore();
     assert_eq!(bed.text("version").as_deref(), Some(VERSION));
     assert_eq!(bed.text("3/state").as_deref(), Some("Running 1"));
-    assert_eq!(bed.text("3/error").as_deref(), Some(""));
+    assert_eq!(bed.text("3/error"), None);
     assert_eq!(bed.read(3, "a.value"), (200, "kept".into()));
     assert_eq!(bed.install(3, "b :: Cell(2);"), running());
 }
@@ -442,7 +442,7 @@ fn people_write_handlers() {
     assert_eq!(bed.read(3, "a.value"), (200, "5".into()));
     bed.by_hand("3/elements/c-b/value", "6");
     assert_eq!(bed.read(3, "c/b.value"), (200, "6".into()));
-    assert_eq!(bed.text("3/error").as_deref(), Some(""));
+    assert_eq!(bed.text("3/error"), None);
     for (path, wanted) in [
         ("3/elements/a/nothing", "a.nothing: "),
         ("3/elements/x-y/value", "x/y.value: "),
@@ -493,7 +493,7 @@ fn removing_what_people_use_does_nothing() {
     bed.store.remove(&bed.node("0/control/read/a/value"));
     bed.run();
     assert_eq!(bed.text("0/elements/a/value"), None);
-    assert_eq!(bed.text("0/error").as_deref(), Some(""));
+    assert_eq!(bed.text("0/error"), None);
     assert_eq!(bed.read(0, "a.value"), (200, "1".into()));
 }
 
@@ -578,7 +578,7 @@ fn a_store_that_refuses_an_answer_once() {
     bed.store.refuse_write("/1", Code::Again);
     let (code, error) = bed.request(0, b"read a.big 5000");
     assert_eq!((code, error.contains("EAGAIN")), (590, true), "{error}");
-    bed.store.refuse_write("0/error", Code::NoSpace);
+    bed.store.refuse_write("0/state", Code::NoSpace);
     bed.wish(0, b"b :: Cell(2);", "Running");
     bed.run();
     let told = bed
@@ -626,6 +626,46 @@ fn a_wish_that_changes_while_it_is_read_is_not_mixed() {
     bed.run();
     assert_eq!(bed.answer(0, generation), running());
     assert_eq!(bed.read(0, "z.value"), (200, "last".into()));
+}
+
+#[test]
+fn an_error_is_taken_back_by_the_next_success() {
+    let mut bed = Bed::new();
+    assert_eq!(bed.install(0, "a :: Nonesuch;").0, "Error");
+    assert_eq!(bed.install(0, "a :: Cell(1);"), running());
+    bed.by_hand("0/elements/a/value", "bad");
+    assert_ne!(bed.text("0/error").as_deref(), Some(""));
+    assert_eq!(bed.install(0, "a :: Cell(2);"), running());
+    bed.restore();
+    assert_eq!(bed.install(0, "a :: Nonesuch;").0, "Error");
+    assert_eq!(bed.install(0, "a :: Cell(1);"), running());
+}
+
+/// Each is a message of the store to and fro, and most of the time that a wish or a handler takes.
+#[test]
+fn requests_to_the_store_are_few() {
+    let mut bed = Bed::new();
+    assert_eq!(bed.store.requests(), 5); // Node, watch, list; version; the watch's first event.
+    let mut before = bed.store.requests();
+    let mut made = |bed: &Bed| {
+        let now = bed.store.requests();
+        now - std::mem::replace(&mut before, now)
+    };
+    bed.store.write(&bed.node("0/config/0"), b"a :: Cell(1);");
+    bed.by_hand("0/generation", "8");
+    assert_eq!(made(&bed), 9); // Seven looks, two answers.
+    bed.by_hand("0/generation", "8");
+    assert_eq!(made(&bed), 1);
+    bed.by_hand("0/generation", "9");
+    assert_eq!(made(&bed), 10);
+    assert_eq!(bed.read(0, "a.value").0, 200);
+    assert_eq!(made(&bed), 2);
+    assert_eq!(bed.write(0, &[("a.value", "x")]).0, 200);
+    assert_eq!(made(&bed), 2);
+    bed.by_hand("0/elements/a/value", "y");
+    assert_eq!(made(&bed), 1);
+    bed.by_hand("0/control/read/a/value", "1");
+    assert_eq!(made(&bed), 3);
 }
 
 #[test]

@@ -97,6 +97,19 @@ impl<S: Store> Link<S> {
             .map(drop)
     }
 
+    /// Makes a node of no value, watches it, and gives the children it had before: all at once.
+    pub async fn adopt(&self, path: &str) -> Result<Vec<String>, Error> {
+        let requests = [
+            Request::write(Tx::NONE, path, b"")?,
+            Request::watch(path, &self.token)?,
+            Request::directory(Tx::NONE, path)?,
+        ];
+        let mut replies = self.call_all(requests.into()).await?;
+        let children = replies.pop().expect("one for each request");
+        replies.into_iter().try_for_each(|reply| reply.map(drop))?;
+        names_of(children)
+    }
+
     /// Reads a value; `None` if it is missing or kept from us.
     pub async fn read(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
         none_if_missing(self.call(Request::read(Tx::NONE, path)?).await)

@@ -139,7 +139,7 @@ impl Bed {
                 self.now_ns += 1_000_000;
                 self.guest.run(self.now_ns);
             });
-            if before == (self.store.requests(), 0) {
+            if before == (self.store.requests(), 0) || self.lost() {
                 return;
             }
         }
@@ -219,7 +219,7 @@ impl Bed {
         self.run();
         (
             word.to_string(),
-            self.text(&format!("{rid}/error")).expect("an error node"),
+            self.text(&format!("{rid}/error")).unwrap_or_default(),
         )
     }
 

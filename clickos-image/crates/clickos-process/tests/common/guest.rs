@@ -222,7 +222,7 @@ impl Guest {
         host.client
             .rm(Tx::NONE, &self.node(&format!("{rid}/config")))
             .unwrap();
-        (word, host.text(&error).unwrap())
+        (word, host.text(&error).unwrap_or_default())
     }
 
     /// Sends a handler request; gives code and data of the answer.
