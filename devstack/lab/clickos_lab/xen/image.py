@@ -21,6 +21,7 @@ name = "{name}"
 type = "{kind}"
 kernel = "{folder}/{image}"
 memory = 8
+# To be named: without it xl finds no page tables for a small pvh guest.
 vcpus = 1
 on_crash = "preserve"
 on_reboot = "destroy"
