@@ -83,6 +83,20 @@ fn icmp_type(name: &str) -> Option<u32> {
         .map(|(_, v)| u32::from(*v))
 }
 
+/// All names.
+pub fn all() -> impl Iterator<Item = &'static str> {
+    let flags = tcp::FLAGS.iter().map(|(name, _)| *name);
+    let types = icmp::TYPES.iter().map(|(name, _)| *name);
+    let numbers = PROTOCOLS.iter().chain(&PORTS).map(|(name, _)| *name);
+    numbers.chain(flags).chain(types)
+}
+
+/// The name of a protocol.
+pub fn protocol_name(protocol: u32) -> Option<&'static str> {
+    let named = PROTOCOLS.iter().find(|(_, number)| *number == protocol);
+    named.map(|(name, _)| *name)
+}
+
 /// What a name may stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {

@@ -5,13 +5,13 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use click_core::Surroundings;
 use click_core::value::number;
+use click_core::{Surroundings, did_you_mean};
 
 use super::expr::{Expr, Side};
-use super::names::{Kind, Lookup, lookup};
+use super::names::{self, Kind, Lookup, lookup};
 use super::primitive::{Data, Layer, Operator, Primitive, mask_data};
-use super::subject::{Field, Subject, subject};
+use super::subject::{Field, SUBJECTS, Subject, subject};
 
 /// How deep parentheses and negations nest at most.
 const MAX_DEPTH: usize = 100;
@@ -29,6 +29,25 @@ pub fn parse(words: &[String], at: Surroundings<'_>) -> Result<Expr, String> {
     match parser.word() {
         Some(word) => Err(format!("unexpected \"{word}\"")),
         None => Ok(expr),
+    }
+}
+
+/// The words of the grammar that name nothing.
+const GRAMMAR: [&str; 9] = [
+    "and", "or", "not", "src", "dst", "ip", "ether", "true", "false",
+];
+
+/// All words of patterns, for suggestions.
+fn words() -> impl Iterator<Item = &'static str> {
+    let subjects = SUBJECTS.iter().map(|(name, _)| *name);
+    GRAMMAR.into_iter().chain(subjects).chain(names::all())
+}
+
+/// What was meant by a word that is none.
+fn hint(word: &str) -> String {
+    match words().any(|known| known == word) {
+        true => String::new(),
+        false => did_you_mean(word, words()),
     }
 }
 
@@ -155,11 +174,12 @@ impl<'a> Parser<'a> {
         let has_operator = self.operator(&mut primitive);
         self.data(&mut primitive, layer, has_operator)?;
         if self.pos == start {
-            return Err(format!("unknown word \"{}\"", self.ahead(0)));
+            let word = self.ahead(0);
+            return Err(format!("unknown word \"{word}\"{}", hint(word)));
         }
         let made = primitive.finish(&self.before, layer);
         let expr = made.map_err(|message| match (primitive.data, self.word()) {
-            (Data::None, Some(word)) => format!("{message}, got \"{word}\""),
+            (Data::None, Some(word)) => format!("{message}, got \"{word}\"{}", hint(word)),
             _ => message,
         })?;
         self.before = primitive;

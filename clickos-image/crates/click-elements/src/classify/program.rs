@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
-use click_core::{Batch, Surroundings, text};
+use click_core::{Batch, Surroundings, did_you_mean, text};
 
 use super::expr::Expr;
 use super::fields::Headers;
@@ -83,6 +83,9 @@ fn covers(rules: &[Rule]) -> Vec<Cover> {
     rules.iter().map(bounded).collect()
 }
 
+/// The words that may come in front of a pattern.
+const ACTIONS: [&str; 3] = ["allow", "deny", "drop"];
+
 /// What comes in front of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Syntax {
@@ -105,11 +108,11 @@ impl Program {
         if rules.len() > limit {
             return Err(vec![format!("{} rules, the limit is {limit}", rules.len())]);
         }
+        let (mut compiled, mut errors) = (Vec::new(), Vec::new());
         if syntax == Syntax::Position && rules.len() != outputs {
             let count = rules.len();
-            return Err(vec![format!("{count} patterns for {outputs} outputs")]);
+            errors.push(format!("{count} patterns for {outputs} outputs"));
         }
-        let (mut compiled, mut errors) = (Vec::new(), Vec::new());
         for (index, rule) in rules.iter().enumerate() {
             match Rule::compile(rule, index, syntax, outputs, at) {
                 Ok(rule) => compiled.push(rule),
@@ -206,7 +209,7 @@ impl Rule {
         let words = split(&text::unquote(rule));
         let (output, pattern) = match (syntax, words.split_first()) {
             (_, None) => return Err("an empty rule".to_string()),
-            (Syntax::Action, Some((action, pattern))) => (Self::action(action, outputs)?, pattern),
+            (Syntax::Action, Some((word, pattern))) => (action(word, outputs)?, pattern),
             (Syntax::Position, _) => (Some(index), words.as_slice()),
         };
         let everything = match pattern {
@@ -225,19 +228,23 @@ impl Rule {
             text: rule.trim().to_string(),
         })
     }
+}
 
-    fn action(word: &str, outputs: usize) -> Result<Option<usize>, String> {
-        let output = match word {
-            "deny" | "drop" => return Ok(None),
-            "allow" => Some(0),
-            number => number.parse::<usize>().ok(),
-        };
-        match output {
-            Some(n) if n < outputs => Ok(Some(n)),
-            Some(n) => Err(format!("there is no output {n}, the element has {outputs}")),
-            None => Err(format!(
-                "expected allow, deny, drop or an output, got \"{word}\""
-            )),
+/// The output that the first word of a rule means; none if packets are dropped.
+pub fn action(word: &str, outputs: usize) -> Result<Option<usize>, String> {
+    let output = match word {
+        "deny" | "drop" => return Ok(None),
+        "allow" => Some(0),
+        number => number.parse::<usize>().ok(),
+    };
+    match output {
+        Some(n) if n < outputs => Ok(Some(n)),
+        Some(n) => Err(format!("there is no output {n}, the element has {outputs}")),
+        None => {
+            let hint = did_you_mean(word, ACTIONS.into_iter());
+            Err(format!(
+                "expected allow, deny, drop or an output, got \"{word}\"{hint}"
+            ))
         }
     }
 }
