@@ -6,6 +6,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+/// Daemons of the Xen store, and what is told of each.
+const STORES: [(&str, &str); 2] = [
+    ("oxenstored", "the Xen store, by oxenstored"),
+    (
+        "xenstored",
+        "the Xen store, by xenstored; with many guests oxenstored is quicker",
+    ),
+];
+
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
@@ -64,11 +73,15 @@ impl Machine {
             let found = self.has(&format!("dev/xen/{device}"));
             checks.push(Check::new(format!("/dev/xen/{device}"), found, &advice));
         }
-        checks.push(self.running(
-            "xenstored",
-            "the Xen store; start it: systemctl start xenstored",
+        checks.push(self.store());
+        checks.push(Check::new(
+            "values of 4096 bytes in the Xen store",
+            self.takes_long_values(),
+            "set quota-maxsize = 4096 in /etc/xen/oxenstored.conf, and boot again",
         ));
-        checks.push(self.running("xenconsoled", "consoles of guests; start it: xenconsoled"));
+        let console = self.running("xenconsoled");
+        let advice = "consoles of guests; start it: xenconsoled";
+        checks.push(Check::new("xenconsoled", console, advice));
         checks.push(Check::new(
             "xen-netback (vifs on bridges)",
             self.has("sys/module/xen_netback"),
@@ -77,14 +90,33 @@ impl Machine {
         checks
     }
 
-    fn running(&self, program: &str, advice: &str) -> Check {
+    /// Which of its two daemons keeps the Xen store.
+    fn store(&self) -> Check {
+        let found = STORES.iter().find(|(program, _)| self.running(program));
+        let name = found.map_or("the Xen store", |(_, name)| name);
+        let advice = "start it: systemctl start xenstored";
+        Check::new(name, found.is_some(), advice)
+    }
+
+    /// oxenstored limits dom0's values as it does guests', to 2048 bytes if nobody says more;
+    /// xenstored limits guests' only.
+    fn takes_long_values(&self) -> bool {
+        let path = self.root.join("etc/xen/oxenstored.conf");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let mut settings = text.lines().filter_map(|line| line.split_once('='));
+        let limit = settings.find(|(key, _)| key.trim() == "quota-maxsize");
+        let limit: u32 = limit.map_or(2048, |(_, value)| value.trim().parse().unwrap_or(0));
+        limit >= 4096 || self.running("xenstored")
+    }
+
+    fn running(&self, program: &str) -> bool {
         let processes = std::fs::read_dir(self.root.join("proc"));
         let mut names = processes
             .into_iter()
             .flatten()
             .flatten()
             .filter_map(|entry| std::fs::read_to_string(entry.path().join("comm")).ok());
-        Check::new(program, names.any(|name| name.trim() == program), advice)
+        names.any(|name| name.trim() == program)
     }
 }
 
@@ -147,8 +179,20 @@ mod tests {
         put("dev/xen/gntdev", "");
         put("proc/7/comm", "xenstored\n");
         put("sys/module/xen_netback/x", "");
+        let named = |checks: &[Check], words: &str| checks.iter().any(|c| c.name.contains(words));
         let checks = Machine::new(root.path()).xen();
         assert_eq!(lacking(&checks), ["xenconsoled"]);
+        assert!(named(&checks, "by xenstored"));
+        put("proc/7/comm", "oxenstored\n");
+        put(
+            "etc/xen/oxenstored.conf",
+            "# quota-maxsize = 1\nquota-maxsize = 4096\n",
+        );
+        let checks = Machine::new(root.path()).xen();
+        assert_eq!(lacking(&checks), ["xenconsoled"]);
+        put("etc/xen/oxenstored.conf", "quota-maxsize = 2048\n");
+        assert_eq!(lacking(&Machine::new(root.path()).xen()).len(), 2);
+        assert!(named(&checks, "by oxenstored"));
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //! The command `move`: a guest is halted, its configurations, handlers' values and counters are
 //! copied to a guest of another host, and that one runs on (docs/adr/0015-move.md).
 //!
-//! The two never run at once: routers run on the target only after they were halted on the
-//! source, and again on the source only after the target's guest is known to be gone.
+//! The two never run at once: routers run on the target only after the source has settled that
+//! they will not run there again by themselves. Until then, whatever becomes of this command or
+//! of either daemon, the source lets them run again.
 
 use std::time::Instant;
 
@@ -28,6 +29,7 @@ impl Session<'_> {
             guest: json!({"uuid": uuid}),
             seconds: args.timeout.timeout,
             is_made: false,
+            routers: Vec::new(),
             steps: Vec::new(),
             begun: Instant::now(),
             progress: Progress::begin("looking at both hosts"),
@@ -64,6 +66,7 @@ struct Journey<'a> {
     seconds: u64,
     /// Whether the target may have a guest of this move: it is never another's that is destroyed.
     is_made: bool,
+    routers: Vec<Routed>,
     steps: Vec<(&'static str, f64)>,
     begun: Instant,
     progress: Progress,
@@ -72,14 +75,12 @@ struct Journey<'a> {
 impl Journey<'_> {
     fn travel(&mut self) -> Result<Value> {
         let info = self.describe()?;
-        let routers = self.routers()?;
         self.end("describe", "halting it");
-        let halted = self.run(self.source, &routers, false);
-        let arrived = halted.and_then(|()| self.arrive(&info, &routers));
-        let (domid, skipped) = arrived.map_err(|why| self.go_back(&routers, why))?;
+        self.routers = self.halt()?;
+        let arrived = self.arrive(&info);
+        let (domid, skipped) = arrived.map_err(|why| self.go_back(why))?;
         // From here on the target's guest is the only one that runs.
-        self.run(self.target, &routers, true)
-            .map_err(|why| self.stranded(why))?;
+        self.run(self.target).map_err(|why| self.stranded(why))?;
         self.end("start", "destroying the old guest");
         self.source
             .call("destroy", self.guest.clone())
@@ -132,29 +133,29 @@ impl Journey<'_> {
         Err(failed(message))
     }
 
-    fn routers(&self) -> Result<Vec<Routed>> {
-        let listed = self.source.call("router-list", self.guest.clone())?;
+    /// Halts the routers, and keeps others from changing the guest as long as this connection
+    /// lives.
+    fn halt(&self) -> Result<Vec<Routed>> {
+        let listed = self.timed(self.source, "move-begin", json!({}))?;
         let listed = listed["routers"].as_array().into_iter().flatten();
         Ok(listed.map(Routed::of).collect())
     }
 
-    /// Halts the routers that ran, or lets them run.
-    fn run(&self, host: &Session<'_>, routers: &[Routed], run: bool) -> Result<()> {
-        let mut ran = routers.iter().filter(|router| router.runs);
+    /// Lets the routers run that ran.
+    fn run(&self, host: &Session<'_>) -> Result<()> {
+        let mut ran = self.routers.iter().filter(|router| router.runs);
         ran.try_for_each(|router| {
-            let args = self.with(json!({
-                "rid": router.rid, "run": run, "timeout_ms": self.seconds * 1000,
-            }));
-            host.call_for("router-run", args, self.seconds).map(drop)
+            let args = json!({"rid": router.rid, "run": true});
+            self.timed(host, "router-run", args).map(drop)
         })
     }
 
     /// Makes the guest on the target, with halted routers in the source's state.
-    fn arrive(&mut self, info: &Value, routers: &[Routed]) -> Result<(Value, Vec<Skipped>)> {
+    fn arrive(&mut self, info: &Value) -> Result<(Value, Vec<Skipped>)> {
         self.end("halt", "copying its state");
         let mut skipped = Vec::new();
         let mut carried = Vec::new();
-        for router in routers {
+        for router in &self.routers {
             let (state, left) = carried::read(self.source, &self.of_router(router.rid))?;
             carried.push(state);
             skipped.extend(left);
@@ -162,13 +163,14 @@ impl Journey<'_> {
         self.end("copy", "creating it on the target");
         let domid = self.create(info)?;
         self.end("create", "giving it its state");
-        if routers.iter().all(|router| router.rid != 0) {
+        if self.routers.iter().all(|router| router.rid != 0) {
             self.install(0, "", "none")?;
         }
-        for (router, state) in routers.iter().zip(&carried) {
+        for (router, state) in self.routers.iter().zip(&carried) {
             self.install(router.rid, &state.config, &router.config_name)?;
             state.write(self.target, &self.of_router(router.rid), self.seconds)?;
         }
+        self.source.call("move-settle", self.guest.clone())?;
         self.end("restore", "starting it");
         Ok((domid, skipped))
     }
@@ -194,29 +196,27 @@ impl Journey<'_> {
 
     /// Installs a halted router on the target; an empty configuration removes it.
     fn install(&self, rid: u8, config: &str, config_name: &str) -> Result<()> {
-        let args = self.with(json!({
-            "rid": rid, "config": config, "config_name": config_name, "halted": true, "timeout_ms": self.seconds * 1000,
-        }));
-        let installed = self.target.call_for("router-install", args, self.seconds);
-        installed.map(drop)
+        let args = json!({
+            "rid": rid, "config": config, "config_name": config_name, "halted": true,
+        });
+        self.timed(self.target, "router-install", args).map(drop)
     }
 
     /// Undoes a move whose target has not run: the source goes on.
-    fn go_back(&mut self, routers: &[Routed], why: Failure) -> Failure {
+    fn go_back(&mut self, why: Failure) -> Failure {
         self.progress.step("undoing it");
-        if let Err(left) = self.unmake() {
-            let also = format!(
-                "the target's guest could not be destroyed: {}",
-                left.message
-            );
-            return because(
-                &why,
-                &format!("{also}; destroy it there, then start it here"),
-            );
-        }
-        match self.run(self.source, routers, true) {
-            Ok(()) => because(&why, "it goes on where it was"),
-            Err(e) => because(&why, &format!("it is halted here: {}", e.message)),
+        let cancelled = self.timed(self.source, "move-cancel", json!({}));
+        // A daemon that lost this connection has forgotten the move.
+        let now = match cancelled.map(drop).or_else(|_| self.run(self.source)) {
+            Ok(()) => "it goes on where it was".to_owned(),
+            Err(e) => format!("it may be halted here: {}", e.message),
+        };
+        match self.unmake() {
+            Ok(()) => because(&why, &now),
+            Err(e) => {
+                let left = format!("{now}; destroy what is left of it there: {}", e.message);
+                because(&why, &left)
+            }
         }
     }
 
@@ -242,6 +242,13 @@ impl Journey<'_> {
 
     fn of_router(&self, rid: u8) -> Value {
         self.with(json!({"rid": rid}))
+    }
+
+    /// Calls a verb that waits for the guest.
+    fn timed(&self, host: &Session<'_>, verb: &str, args: Value) -> Result<Value> {
+        let mut args = self.with(args);
+        args["timeout_ms"] = json!(self.seconds * 1000);
+        host.call_for(verb, args, self.seconds)
     }
 
     fn with(&self, mut args: Value) -> Value {

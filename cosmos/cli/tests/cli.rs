@@ -189,6 +189,61 @@ fn a_guest_that_cannot_move_goes_on_where_it_is() {
     done(&there, &["destroy", "seven"]);
 }
 
+#[test]
+fn a_guest_goes_on_when_whoever_moves_it_is_killed() {
+    let (here, there) = (Testbed::start(), Testbed::start());
+    let to = there.socket();
+    create_seven(&here, "16");
+    for moment_ms in [4, 8, 16, 32, 64] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cosmos"));
+        command.env("COSMOSD_SOCKET", here.socket());
+        let mut moving = command
+            .args(["move", "seven", "--to", to.to_str().unwrap()])
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(moment_ms));
+        moving.kill().unwrap();
+        moving.wait().unwrap();
+        // As long as its host has not noticed, nobody may change the guest.
+        cosmos_testbed::eventually("its host lets go", || {
+            let written = cosmos(&here, &["write", "seven", "s.active", "false"]);
+            (written.status.code() != Some(1)).then_some(())
+        });
+        let ((_, runs_here), (is_there, runs_there)) = (seven_on(&here), seven_on(&there));
+        assert!(!(runs_here && runs_there), "{moment_ms} ms: it runs twice");
+        // Halted here it is only if it is whole there.
+        assert!(runs_here || is_there, "{moment_ms} ms: it is halted");
+        done(&there, &["destroy", "seven"]);
+        if !runs_here {
+            done(&here, &["destroy", "seven"]);
+            create_seven(&here, "16");
+        }
+    }
+}
+
+#[test]
+fn of_two_moves_of_one_guest_one_is_refused() {
+    let (here, there, elsewhere) = (Testbed::start(), Testbed::start(), Testbed::start());
+    create_seven(&here, "16");
+    let targets = [there.socket(), elsewhere.socket()];
+    let moved = std::thread::scope(|scope| {
+        let moves = targets.each_ref().map(|to| {
+            let to = to.to_str().unwrap();
+            scope.spawn(|| cosmos(&here, &["move", "seven", "--to", to]))
+        });
+        moves.map(|thread| thread.join().unwrap())
+    });
+    let refused = moved.iter().find(|out| !out.status.success()).unwrap();
+    let words = String::from_utf8_lossy(&refused.stderr);
+    assert!(moved.iter().any(|out| out.status.success()), "{words}");
+    let known = words.contains("is being moved") || words.contains("no-such-guest");
+    assert!(known, "{words}");
+    assert!(!seven_on(&here).0);
+    let runs = [seven_on(&there), seven_on(&elsewhere)];
+    assert_eq!(runs.iter().filter(|on| **on == (true, true)).count(), 1);
+    assert_eq!(runs.iter().filter(|on| **on == (false, false)).count(), 1);
+}
+
 /// Whether a host has the guest `seven`, and whether its first router runs there.
 fn seven_on(bed: &Testbed) -> (bool, bool) {
     if cosmos(bed, &["info", "seven"]).status.code() == Some(3) {

@@ -2,6 +2,7 @@
 //! Who is at the other end, and what it may do.
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::net::sockopt::socket_peercred;
 use serde::Deserialize;
@@ -59,16 +60,20 @@ pub struct Peer {
     pub uid: u32,
     pub pid: i32,
     pub roles: Vec<String>,
+    /// Number of the connection; no other has it as long as the daemon lives.
+    pub connection: u64,
 }
 
 impl Peer {
     pub(crate) fn of(socket: impl AsFd, roles: &Roles) -> std::io::Result<Self> {
+        static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
         let credentials = socket_peercred(socket)?;
         let uid = credentials.uid.as_raw();
         Ok(Self {
             uid,
             pid: credentials.pid.as_raw_nonzero().get(),
             roles: roles.of(uid),
+            connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed),
         })
     }
 

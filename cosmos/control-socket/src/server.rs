@@ -59,6 +59,9 @@ pub trait Service: Send + Sync {
         args: Value,
         fds: Vec<OwnedFd>,
     ) -> Result<Reply, ApiError>;
+
+    /// The peer's connection has ended, and no call of it is under way.
+    fn closed(&self, _peer: &Peer) {}
 }
 
 /// Bounds on what peers may make a server hold.
@@ -289,6 +292,7 @@ impl Connection {
                 self.peer.uid, self.peer.pid
             );
         }
+        self.service.closed(&self.peer);
     }
 
     fn requests(&self) -> Result<(), LineError> {

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 #[derive(Default)]
 struct Echo {
     hub: EventHub,
+    closed: Mutex<Vec<u64>>,
 }
 
 impl Service for Echo {
@@ -27,12 +28,13 @@ impl Service for Echo {
             ("fds", Access::Only(&["nova"])),
             ("events", Access::Any),
             ("fail", Access::Any),
+            ("connection", Access::Any),
         ]
     }
 
     fn call(
         &self,
-        _: &Peer,
+        peer: &Peer,
         verb: &str,
         args: Value,
         fds: Vec<OwnedFd>,
@@ -40,9 +42,14 @@ impl Service for Echo {
         match verb {
             "fds" => Ok(Reply::WithFds(json!(fds.len()), fds)),
             "events" => Ok(Reply::Events(self.hub.subscribe())),
+            "connection" => Ok(json!(peer.connection).into()),
             "fail" => Err(ApiError::new("exists", "it exists")),
             _ => Ok(args.into()),
         }
+    }
+
+    fn closed(&self, peer: &Peer) {
+        self.closed.lock().unwrap().push(peer.connection);
     }
 }
 
@@ -252,6 +259,30 @@ fn a_predecessor_that_is_still_ending_is_waited_for() {
     });
     drop(Server::bind(&path, Roles::default()).unwrap());
     end.join().unwrap();
+}
+
+#[test]
+fn the_end_of_a_connection_is_told_with_its_number() {
+    let running = Running::new(Limits::default());
+    let [mut first, mut second, third] = [(); 3].map(|()| running.client());
+    let number = |client: &mut Client| client.call("connection", json!({})).unwrap();
+    let (one, two) = (number(&mut first), number(&mut second));
+    assert_ne!(one, two);
+    let events = third.events().unwrap();
+    let closed = || running.echo.closed.lock().unwrap().clone();
+    assert_eq!(closed(), Vec::<u64>::new());
+    drop(first);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while closed().is_empty() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(json!(closed()), json!([one]));
+    // One that carries events ends, too.
+    drop(events);
+    while closed().len() < 2 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(closed().len(), 2);
 }
 
 #[test]

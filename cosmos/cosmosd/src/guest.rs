@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 
 use crate::control::Requests;
+use crate::departure::Departure;
 use crate::error::{Code, Error, Result};
 use crate::host::{Domain, Instance};
 use crate::record::{Phase, Record};
@@ -65,6 +66,7 @@ pub struct Guest {
     pub created_s: u64,
     pub signals: Arc<Signals>,
     pub requests: Requests,
+    pub departure: Departure,
     /// Held by whoever makes, stops or removes it, one at a time.
     lifecycle: Mutex<()>,
     status: Mutex<Status>,
@@ -77,6 +79,7 @@ impl Guest {
             created_s,
             signals: Arc::default(),
             requests: Requests::default(),
+            departure: Departure::default(),
             lifecycle: Mutex::new(()),
             status: Mutex::new(status),
         }
@@ -126,6 +129,7 @@ impl Guest {
             phase,
             reason: status.reason,
             instance: status.instance,
+            halted: self.departure.to_resume(),
         }
     }
 

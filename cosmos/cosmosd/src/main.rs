@@ -6,6 +6,7 @@
 mod config;
 mod control;
 mod create;
+mod departure;
 mod destroy;
 mod error;
 mod guest;

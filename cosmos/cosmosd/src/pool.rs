@@ -106,8 +106,10 @@ impl Pool {
 
     /// Waits until nobody has created a guest for a while.
     fn wait_quiet(&self) {
-        while !self.lock().are_quiet() {
-            std::thread::sleep(QUIET / 4);
+        let mut creations = self.lock();
+        while let Some(left) = creations.until_quiet() {
+            let waited = self.used.wait_timeout(creations, left);
+            creations = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -125,8 +127,15 @@ impl Pool {
 }
 
 impl Creations {
-    fn are_quiet(&self) -> bool {
-        self.under_way == 0 && self.last.is_none_or(|at| at.elapsed() >= QUIET)
+    /// How long it is at least until nobody has created a guest for a while.
+    fn until_quiet(&self) -> Option<Duration> {
+        match (self.under_way, self.last) {
+            (0, None) => None,
+            (0, Some(last)) => QUIET
+                .checked_sub(last.elapsed())
+                .filter(|left| !left.is_zero()),
+            _ => Some(RETRY), // Its end wakes.
+        }
     }
 }
 
@@ -266,13 +275,14 @@ mod tests {
     #[test]
     fn it_is_not_filled_while_somebody_creates() {
         let pool = Pool::default();
-        assert!(pool.lock().are_quiet());
+        let until = || pool.lock().until_quiet();
+        assert_eq!(until(), None);
         let creating = pool.note_creation();
-        assert!(!pool.lock().are_quiet());
+        assert_eq!(until(), Some(RETRY));
         drop(creating);
-        assert!(!pool.lock().are_quiet());
+        assert!(until().is_some_and(|left| left <= QUIET));
         pool.lock().last = Instant::now().checked_sub(QUIET);
-        assert!(pool.lock().are_quiet());
+        assert_eq!(until(), None);
     }
 
     #[test]

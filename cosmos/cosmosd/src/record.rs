@@ -52,6 +52,9 @@ pub struct Record {
     pub reason: String,
     /// The running domain, once there is one.
     pub instance: Option<Instance>,
+    /// Routers that a move to another host has halted; found at a start, they run again.
+    #[serde(default)]
+    pub halted: Vec<u8>,
 }
 
 /// The directory of state files.

@@ -69,6 +69,13 @@ struct Run {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct Departing {
+    uuid: Uuid,
+    timeout_ms: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Share {
     uuid: Uuid,
     cpu: Cpu,
@@ -152,6 +159,9 @@ impl Service for CosmosService {
             ("cpu", NOVA),
             ("save", NOVA),
             ("restore", NOVA),
+            ("move-begin", NOVA),
+            ("move-settle", NOVA),
+            ("move-cancel", NOVA),
             ("router-install", AGENT),
             ("router-run", AGENT),
             ("router-list", AGENT),
@@ -174,6 +184,10 @@ impl Service for CosmosService {
             return Ok(Reply::Events(self.0.events.subscribe()));
         }
         Ok(Reply::Value(self.answer(peer, verb, args)?))
+    }
+
+    fn closed(&self, peer: &Peer) {
+        self.0.forget_client(peer.connection);
     }
 }
 
@@ -201,6 +215,16 @@ impl CosmosService {
             "restore" => {
                 let steps = self.0.restore(&parse::<OfGuest>(verb, args)?.uuid)?;
                 Ok(json!({"steps_ms": steps.answer()}))
+            }
+            "move-begin" => self.begin_move(peer, &parse(verb, args)?),
+            "move-settle" => {
+                let uuid = parse::<OfGuest>(verb, args)?.uuid;
+                done(self.0.settle_departure(&uuid, peer.connection))
+            }
+            "move-cancel" => {
+                let Departing { uuid, timeout_ms } = parse(verb, args)?;
+                let timeout = check_timeout(timeout_ms)?;
+                done(self.0.cancel_departure(&uuid, peer.connection, timeout))
             }
             "image-add" => self.add_image(&parse(verb, args)?),
             "image-list" => parse::<Nothing>(verb, args).and_then(|_| self.list_images()),
@@ -266,6 +290,12 @@ impl CosmosService {
         Ok(json!({"generation": generation}))
     }
 
+    fn begin_move(&self, peer: &Peer, args: &Departing) -> Result<Value> {
+        let timeout = check_timeout(args.timeout_ms)?;
+        let routers = self.0.depart(&args.uuid, peer.connection, timeout)?;
+        Ok(json!({"routers": routers}))
+    }
+
     fn routers(&self, args: &OfGuest) -> Result<Value> {
         let routers = self.0.routers(&args.uuid, HANDLER_TIMEOUT)?;
         Ok(json!({"routers": routers}))
@@ -318,6 +348,7 @@ mod tests {
                 uid: 0,
                 pid: 1,
                 roles: vec!["operator".into()],
+                connection: 1,
             };
             match self.service.call(&peer, verb, args, Vec::new())? {
                 Reply::Value(value) => Ok(value),
@@ -460,6 +491,9 @@ mod tests {
             ("info", json!({})),
             ("pause", json!({})),
             ("unpause", json!({})),
+            ("move-begin", json!({"timeout_ms": 10})),
+            ("move-settle", json!({})),
+            ("move-cancel", json!({"timeout_ms": 10})),
             ("console", json!({"max_bytes": 10})),
             (
                 "router-install",

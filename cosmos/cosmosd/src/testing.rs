@@ -121,6 +121,7 @@ pub fn record(domid: u16) -> Record {
         phase: Phase::Complete,
         reason: String::new(),
         instance: Some(Instance::Sim { domid }),
+        halted: Vec::new(),
     }
 }
 

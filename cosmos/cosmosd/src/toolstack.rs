@@ -23,6 +23,11 @@ use crate::table::Table;
 /// The most console text one call gives, in bytes of the log.
 pub const MAX_CONSOLE: usize = 256 << 10;
 
+/// Bytes of a console's end in which the cause of a silence is looked for.
+const LAST_WORDS: usize = 400;
+/// What guests call an answer of the store that their quota is used up (xen/io/xs_wire.h).
+const NO_SPACE: &str = "ENOSPC";
+
 /// See the module.
 pub struct Toolstack {
     pub host: Box<dyn Host>,
@@ -64,12 +69,55 @@ impl Toolstack {
         }
     }
 
+    /// Asks a router something, for which the guest has so long.
+    fn ask<T>(
+        &self,
+        guest: &Guest,
+        rid: u8,
+        timeout: Duration,
+        request: impl FnOnce(Router<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let answer = request(self.router(guest, rid, timeout)?);
+        answer.map_err(|error| self.with_cause(guest, error))
+    }
+
+    /// Asks for a change, which nobody makes while the guest is being moved away.
+    fn change<T>(
+        &self,
+        guest: &Guest,
+        rid: u8,
+        timeout: Duration,
+        request: impl FnOnce(Router<'_>) -> Result<T>,
+    ) -> Result<T> {
+        guest.departure.check()?;
+        self.ask(guest, rid, timeout, request)
+    }
+
+    /// A guest whose quota is used up cannot answer: it says so on its console only.
+    fn with_cause(&self, guest: &Guest, error: Error) -> Error {
+        if error.code != Code::Timeout {
+            return error;
+        }
+        let tail = self.host.console(&guest.domain, LAST_WORDS);
+        let tail = tail.map_or_else(|_| String::new(), |tail| escape(&tail));
+        let Some(words) = tail.lines().rev().find(|line| line.contains(NO_SPACE)) else {
+            return error;
+        };
+        let message = format!(
+            "the guest's quota in the Xen store is used up, its console says {words:?}; remove \
+             what it does not need below /local/domain/{}/data, or destroy it",
+            guest.domain.domid
+        );
+        Error::new(Code::Store, message)
+    }
+
     pub fn install(&self, uuid: &Uuid, rid: u8, wish: &Wish<'_>, timeout: Duration) -> Result<u64> {
         let guest = self.table.get(uuid)?;
-        let router = self.router(&guest, rid, timeout)?;
-        let generation = control::install(router, wish)?;
+        let install = |router: Router<'_>| control::install(router, wish);
+        let generation = self.change(&guest, rid, timeout, install)?;
         if rid == 0 {
-            self.rename_config(&guest, wish.config_name)?;
+            guest.set_config_name(wish.config_name);
+            self.keep(&guest)?;
         }
         Ok(generation)
     }
@@ -77,7 +125,7 @@ impl Toolstack {
     /// Halts a router or lets it run again.
     pub fn run(&self, uuid: &Uuid, rid: u8, run: bool, timeout: Duration) -> Result<()> {
         let guest = self.table.get(uuid)?;
-        control::run(self.router(&guest, rid, timeout)?, run)
+        self.change(&guest, rid, timeout, |router| control::run(router, run))
     }
 
     pub fn set_cpu(&self, uuid: &Uuid, cpu: &Cpu) -> Result<()> {
@@ -89,9 +137,9 @@ impl Toolstack {
         }
     }
 
-    fn rename_config(&self, guest: &Guest, config_name: &str) -> Result<()> {
+    /// Writes what of a guest has changed to its state file.
+    pub fn keep(&self, guest: &Guest) -> Result<()> {
         let _owner = guest.own();
-        guest.set_config_name(config_name);
         match guest.state() {
             State::Running | State::Paused => self.records.save(&guest.record(Phase::Complete)),
             _ => Ok(()),
@@ -100,22 +148,24 @@ impl Toolstack {
 
     pub fn routers(&self, uuid: &Uuid, timeout: Duration) -> Result<Vec<Installed>> {
         let guest = self.table.get(uuid)?;
-        control::routers(self.router(&guest, 0, timeout)?)
+        self.ask(&guest, 0, timeout, control::routers)
     }
 
     pub fn handlers(&self, uuid: &Uuid, rid: u8, timeout: Duration) -> Result<Vec<Handler>> {
         let guest = self.table.get(uuid)?;
-        control::handlers(self.router(&guest, rid, timeout)?)
+        self.ask(&guest, rid, timeout, control::handlers)
     }
 
     pub fn read(&self, uuid: &Uuid, rid: u8, name: &str, timeout: Duration) -> Result<String> {
         let guest = self.table.get(uuid)?;
-        control::read(self.router(&guest, rid, timeout)?, name)
+        self.ask(&guest, rid, timeout, |router| control::read(router, name))
     }
 
     pub fn write(&self, uuid: &Uuid, rid: u8, writes: &[Write], timeout: Duration) -> Result<()> {
         let guest = self.table.get(uuid)?;
-        control::write(self.router(&guest, rid, timeout)?, writes)
+        self.change(&guest, rid, timeout, |router| {
+            control::write(router, writes)
+        })
     }
 
     pub fn pause(&self, uuid: &Uuid) -> Result<()> {
@@ -139,6 +189,7 @@ impl Toolstack {
         act: impl FnOnce(u16) -> Result<()>,
     ) -> Result<()> {
         let guest = self.table.get(uuid)?;
+        guest.departure.check()?;
         let _owner = guest.own();
         match guest.state() {
             state if state == to => Ok(()),

@@ -104,6 +104,8 @@ impl SimStore {
             return;
         } else if config.contains("Bad") {
             ("Error", format!("{name}:1:1: no element class \"Bad\""))
+        } else if self.text(&format!("{root}/status")).as_deref() == Some("Halted") {
+            ("Halted", String::new())
         } else {
             ("Running", String::new())
         };

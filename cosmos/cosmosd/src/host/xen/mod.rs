@@ -104,6 +104,7 @@ impl XenHost {
             .map_err(failed(&place(domain.domid)))
     }
 
+    /// The store tells when a domain begins to die, and nobody when it is gone.
     fn wait_gone(&self, domid: u16, uuid: &Uuid) -> Result<()> {
         let deadline = Instant::now() + GONE;
         while self.find(domid, uuid)?.is_some() {
