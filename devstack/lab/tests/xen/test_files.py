@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files in a guest's memory: a configuration's archive, and what comes out."""
 
+import os
+import pathlib
 import struct
+import subprocess
+import tempfile
 
+from clickos_lab import paths
+from clickos_lab import prereq
+from clickos_lab import shell
 from tests.xen import base
 from tests.xen import guest
 
 _FIREWALL = """\
-FromDump(in.pcap) -> CheckIPHeader(14) -> fw :: IPFilter(
+FromDump(in.pcap, STOP true) -> CheckIPHeader(14) -> fw :: IPFilter(
 allow udp && dst port 53, allow tcp && dst port 443, deny all)
 -> passed :: Counter -> ToDump(out.pcap);
 """
@@ -18,6 +25,11 @@ _UDP, _TCP = 17, 6
 
 
 class FilesTest(base.XenTest):
+
+    @classmethod
+    def add_files(cls, contents):
+        super().add_files(contents)
+        cls.click = _build_click(cls.state)
 
     def test_a_capture_goes_through_a_firewall(self):
         one = guest.Guest(self.dom0, 'files', 'pvh')
@@ -31,6 +43,17 @@ class FilesTest(base.XenTest):
             record for n, record in enumerate(records) if _passes(n))
         self.assertIn(f'{len(passed)} out.pcap', one.read_handler('files'))
         self.assertEqual(passed, one.read_file('out.pcap'))
+        self.assertEqual(passed, self._by_click(_FIREWALL, _HEADER
+                                                + b''.join(records)))
+
+    def _by_click(self, text, capture):
+        """Return what the program of the same tree makes of a capture."""
+        with tempfile.TemporaryDirectory() as folder:
+            place = pathlib.Path(folder)
+            (place / 'in.pcap').write_bytes(capture)
+            subprocess.run([self.click, '-e', text], cwd=place, check=True,
+                           timeout=60)
+            return (place / 'out.pcap').read_bytes()
 
     def test_what_does_not_fit_is_refused(self):
         one = guest.Guest(self.dom0, 'full', 'pvh').create()
@@ -42,6 +65,15 @@ class FilesTest(base.XenTest):
         state, error = one.install(_archive({'config': b'Idle;'})[:70], rid=1)
         self.assertEqual(('Error', 'test.click: archive: a member is longer '
                           'than the file'), (state, error))
+
+
+def _build_click(state):
+    """Build the program as the other tests do, which use it too."""
+    shell.run([prereq.rust_tool('cargo'), 'build', '--workspace', '--locked',
+               '--bin', 'click'], state.log / 'click.log', cwd=paths.REPO,
+              env=os.environ, timeout_s=1200)
+    target = os.environ.get('CARGO_TARGET_DIR', 'target')
+    return paths.REPO / target / 'debug/click'
 
 
 def _passes(number):

@@ -68,10 +68,11 @@ class NetbackTests:
         self._ping('10.1.0.9')
 
     def test_a_guest_between_two_networks(self):
-        made = guest.Guest(self.dom0, 'wire', self.kind,
+        made = guest.Guest(self.dom0, 'wire', self.kind, 'memory = 8\n'
                            'vif = ["bridge=br0", "bridge=br1"]').create()
         self.addCleanup(made.destroy)
         self.assertEqual(('Running', ''), made.install(_WIRE))
+        self.assertGreater(int(made.get('memory')), 2048)
         self._ping('10.1.0.2')
         self.dom0.check(
             'ip netns exec far iperf3 -s -1 -D; until ip netns exec far '
