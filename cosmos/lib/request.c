@@ -12,7 +12,7 @@
 /* A node's first byte tells whether more follow (docs/control-protocol.md). */
 #define MORE '+'
 #define LAST '.'
-#define PIECE_BYTES 3899
+#define PIECE_BYTES 1999
 #define REQUEST_BYTES (1u << 20)
 #define ANSWER_BYTES (256u << 10)
 #define ANSWER_PIECES 320

@@ -9,7 +9,7 @@
 #include "wait.h"
 
 /* Bytes of a configuration in one node (docs/control-protocol.md). */
-#define PIECE_BYTES 3900
+#define PIECE_BYTES 2000
 
 bool cosmos_give(struct xs_handle *xs, xs_transaction_t tx, const char *path,
                  uint32_t domid, const char *value, size_t bytes)

@@ -74,11 +74,6 @@ impl Machine {
             checks.push(Check::new(format!("/dev/xen/{device}"), found, &advice));
         }
         checks.push(self.store());
-        checks.push(Check::new(
-            "values of 4096 bytes in the Xen store",
-            self.takes_long_values(),
-            "set quota-maxsize = 4096 in /etc/xen/oxenstored.conf, and boot again",
-        ));
         let console = self.running("xenconsoled");
         let advice = "consoles of guests; start it: xenconsoled";
         checks.push(Check::new("xenconsoled", console, advice));
@@ -96,17 +91,6 @@ impl Machine {
         let name = found.map_or("the Xen store", |(_, name)| name);
         let advice = "start it: systemctl start xenstored";
         Check::new(name, found.is_some(), advice)
-    }
-
-    /// oxenstored limits dom0's values as it does guests', to 2048 bytes if nobody says more;
-    /// xenstored limits guests' only.
-    fn takes_long_values(&self) -> bool {
-        let path = self.root.join("etc/xen/oxenstored.conf");
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        let mut settings = text.lines().filter_map(|line| line.split_once('='));
-        let limit = settings.find(|(key, _)| key.trim() == "quota-maxsize");
-        let limit: u32 = limit.map_or(2048, |(_, value)| value.trim().parse().unwrap_or(0));
-        limit >= 4096 || self.running("xenstored")
     }
 
     fn running(&self, program: &str) -> bool {
@@ -184,14 +168,8 @@ mod tests {
         assert_eq!(lacking(&checks), ["xenconsoled"]);
         assert!(named(&checks, "by xenstored"));
         put("proc/7/comm", "oxenstored\n");
-        put(
-            "etc/xen/oxenstored.conf",
-            "# quota-maxsize = 1\nquota-maxsize = 4096\n",
-        );
         let checks = Machine::new(root.path()).xen();
         assert_eq!(lacking(&checks), ["xenconsoled"]);
-        put("etc/xen/oxenstored.conf", "quota-maxsize = 2048\n");
-        assert_eq!(lacking(&Machine::new(root.path()).xen()).len(), 2);
         assert!(named(&checks, "by oxenstored"));
     }
 

@@ -24,7 +24,7 @@ pub enum Code {
     Permission,
 }
 
-const NAMES: [(Code, &str); 16] = [
+const NAMES: [(Code, &str); 17] = [
     (Code::Invalid, "EINVAL"),
     (Code::Access, "EACCES"),
     (Code::Exists, "EEXIST"),
@@ -41,6 +41,8 @@ const NAMES: [(Code, &str); 16] = [
     (Code::IsConnected, "EISCONN"),
     (Code::TooBig, "E2BIG"),
     (Code::Permission, "EPERM"),
+    // What oxenstored calls it.
+    (Code::NoSpace, "EQUOTA"),
 ];
 
 impl Code {

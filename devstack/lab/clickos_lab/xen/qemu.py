@@ -13,6 +13,9 @@ _XEN = ('console=com1 com1=115200,8n1 loglvl=info guest_loglvl=all '
 _DOM0 = ('console=hvc0 panic=1 quiet mitigations=off nokaslr '
          'cryptomgr.notests tsc=reliable')
 
+#: Each instruction takes 2 ns; time in which nobody works is skipped.
+_COUNTED = ('-icount', 'shift=1,sleep=off')
+
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
@@ -22,6 +25,11 @@ class Machine:
     dom0_memory_mib: int = 512
     #: network cards beside that of SSH, ``eth1`` and so on in dom0
     uplinks: int = 4
+    #: the daemon that keeps the Xen store: oxenstored or xenstored (adr/0018)
+    store: str = 'oxenstored'
+    #: Its clock counts instructions: what a step takes does not depend on
+    #: what else this machine does.
+    counted: bool = False
 
     def command(self, places, host, memory, boot, taps=()):
         """Return the command line, paths relative to ``places.root``.
@@ -33,7 +41,8 @@ class Machine:
         """
         start = self._boot(places) if boot else ['-incoming', 'defer']
         return [
-            PROGRAM, '-accel', 'tcg', '-smp', '1', '-cpu', _CPU,
+            PROGRAM, '-accel', 'tcg', *(_COUNTED if self.counted else ()),
+            '-smp', '1', '-cpu', _CPU,
             '-object', f'memory-backend-file,id=ram,size={self.memory_mib}M,'
             f'{memory}', '-machine', 'q35,memory-backend=ram',
             '-m', str(self.memory_mib), '-nodefaults', '-no-reboot',
@@ -68,7 +77,8 @@ class Machine:
 
     def _boot(self, places):
         memory = f'{self.dom0_memory_mib}M'
-        kernel = f'{places.relative(places.kernel)} {_DOM0}'
+        kernel = (f'{places.relative(places.kernel)} {_DOM0} '
+                  f'store={self.store}')
         return ['-kernel', places.relative(places.xen),
                 '-append', f'{_XEN} dom0_mem={memory},max:{memory}',
                 '-initrd', f'{kernel},{places.relative(places.initrd)}']

@@ -16,8 +16,9 @@ OVERLAY = paths.REPO / 'devstack/lab/dom0'
 _XEN_BIN = 'usr/lib/xen-4.17/bin'
 _PROGRAMS = (
     *(f'{_XEN_BIN}/{name}' for name in (
-        'xl', 'xenstored', 'xenconsoled', 'xenconsole', 'xen-init-dom0',
-        'libxl-save-helper', 'xentop', 'xenstore-control', 'lsevtchn')),
+        'xl', 'oxenstored', 'xenstored', 'xenconsoled', 'xenconsole',
+        'xen-init-dom0', 'libxl-save-helper', 'xentop', 'xenstore-control',
+        'lsevtchn')),
     *(f'usr/bin/{name}' for name in (
         'xenstore', 'bash', 'kmod', 'ip', 'ss', 'ping', 'tcpdump', 'iperf3',
         'ovs-vsctl', 'ovs-appctl', 'ovs-ofctl', 'ovsdb-tool')),
@@ -31,7 +32,8 @@ _LINKS = {
     **{f'usr/bin/xenstore-{verb}': 'xenstore' for verb in (
         'chmod', 'exists', 'list', 'ls', 'read', 'rm', 'watch', 'write')},
     **{f'usr/sbin/{name}': f'/{_XEN_BIN}/{name}' for name in (
-        'xl', 'xentop', 'xenstored', 'xenconsoled', 'xen-init-dom0')},
+        'xl', 'xentop', 'oxenstored', 'xenstored', 'xenconsoled',
+        'xen-init-dom0')},
     **{f'usr/sbin/{name}': '../bin/kmod' for name in (
         'modprobe', 'insmod', 'rmmod', 'lsmod', 'depmod')},
     # busybox's own shell would prefer its ip, modprobe and so on to ours.

@@ -22,7 +22,7 @@ done
 #: free (libxl caches a domain's last pages for the next one's), and which
 #: event channels and grants dom0 uses.
 _HELD = """
-for daemon in cosmosd valed xenstored xenconsoled; do
+for daemon in cosmosd valed oxenstored xenconsoled; do
     echo $daemon $(ls /proc/$(pidof $daemon)/fd | wc -l) descriptors
     echo $daemon $(ls /proc/$(pidof $daemon)/task | wc -l) threads
 done
@@ -35,7 +35,7 @@ echo interfaces $(ls /sys/class/net | wc -l)
 echo Xen $(xl info free_memory) MiB
 """
 _RESIDENT = """
-for daemon in cosmosd valed xenstored xenconsoled; do
+for daemon in cosmosd valed oxenstored xenconsoled; do
     awk '/^VmRSS:/ {print $2}' /proc/$(pidof $daemon)/status
 done
 """
@@ -69,7 +69,7 @@ class CyclesTest(base.CosmosTest):
         self.assertEqual(held, self._held())
         grown = [now - then for then, now in zip(resident, self._resident())]
         progress.note(f'{self.cycles:,} cycles; in the second half cosmosd, '
-                      f'valed, xenstored, xenconsoled grew by {grown} KiB')
+                      f'valed, oxenstored, xenconsoled grew by {grown} KiB')
         self.assertLess(max(grown), _GROWTH_KIB)
 
     def _cycle(self, cycles):

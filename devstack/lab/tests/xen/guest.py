@@ -7,7 +7,7 @@ import shlex
 from clickos_lab.xen import image
 
 #: The most a piece of a configuration or a request may have.
-_PIECE_BYTES = 3900
+_PIECE_BYTES = 2000
 _START_S = 60
 _ANSWER_S = 60
 #: Prints an answer, one piece a line, as hexadecimal digits.
