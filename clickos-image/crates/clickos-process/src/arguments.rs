@@ -7,9 +7,8 @@ use std::io::{BufRead, BufReader, Read};
 /// Bytes of the line at most; a vif takes about 100.
 const LINE_MAX: u64 = 64 << 10;
 const VIFS_MAX: usize = 64;
-/// A guest that was promised less may use this much all the same: reading a hostile configuration
-/// of the size that Nova allows takes it for a moment (an ordinary guest stays at 3 MiB).
-const HEAP_MIN_MIB: u64 = 64;
+/// A guest that was promised less may use this much all the same, as the smallest domain has it.
+const HEAP_MIN_MIB: u64 = 4;
 
 /// The argument line.
 #[derive(Debug, Deserialize)]
@@ -166,7 +165,7 @@ mod tests {
         let arguments = Arguments::parse(&line(|_| {})).unwrap();
         assert_eq!(arguments.vifs[0].mac().unwrap(), [2, 0, 0, 0, 0, 10]);
         assert_eq!(arguments.descriptors(), [4, 5, 6, 10, 7, 8, 9]);
-        assert_eq!(arguments.heap_bytes(), 64 << 20);
+        assert_eq!(arguments.heap_bytes(), 8 << 20);
         assert_ne!(arguments.seed().unwrap(), 0);
     }
 

@@ -8,6 +8,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Bytes of the console at most, unless whoever started us gave less.
 const CONSOLE_BYTES: u64 = 1 << 20;
 
+/// Blocks from this size on are mapped one by one, as glibc does at first.
+const LARGE_BLOCK_BYTES: i32 = 128 << 10;
+
 /// Limits that were measured while /proc was still there.
 pub(super) struct Limits {
     address_space: u64,
@@ -29,6 +32,7 @@ impl Limits {
         let console = getrlimit(Resource::Fsize).maximum.unwrap_or(u64::MAX);
         ignore_full_console();
         forbid_backtraces();
+        keep_large_blocks_apart();
         for (resource, name, most) in [
             (Resource::As, "RLIMIT_AS", self.address_space),
             // poll(2) takes as many descriptors as may be open.
@@ -68,6 +72,14 @@ fn ignore_full_console() {
     // SAFETY: SIGXFSZ exists, SIG_IGN is not a function of ours, and no other thread runs that
     // could change signal dispositions at the same time. It cannot fail with these arguments.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+/// Else glibc soon takes large blocks from its heap, where one that grows is copied and leaves a
+/// hole: a text that doubles needs three times its size.
+fn keep_large_blocks_apart() {
+    // SAFETY: no other thread runs that could allocate at the same time. A number that is refused
+    // changes nothing.
+    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES) };
 }
 
 /// A backtrace reads the program's own file, which would end a confined process by the filter
