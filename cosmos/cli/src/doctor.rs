@@ -89,7 +89,7 @@ impl Machine {
     fn store(&self) -> Check {
         let found = STORES.iter().find(|(program, _)| self.running(program));
         let name = found.map_or("the Xen store", |(_, name)| name);
-        let advice = "start it: systemctl start xenstored";
+        let advice = "start it: systemctl start xen (or xenstored, as the system calls it)";
         Check::new(name, found.is_some(), advice)
     }
 

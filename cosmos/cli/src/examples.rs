@@ -67,8 +67,9 @@ Example, with the other host's socket brought here by SSH:
 
 The guest is halted; its configurations and the value of every handler that can be read and
 written, counters too, are copied; it is started on the other host and destroyed on this one.
-If anything fails before that, it goes on here. A move that was interrupted (the command was
-killed) leaves the guest halted here: destroy it there, and start it here.
+If anything fails before that, or the command is killed, it goes on here; destroy what a killed
+command has left there, halted, before you try again. Nobody else may change the guest, nor move
+it, meanwhile.
 Not copied: packets in queues, tables that elements have learned, a share of processor time.";
 
 pub const ROUTERS: &str = "\

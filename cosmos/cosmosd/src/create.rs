@@ -170,7 +170,7 @@ impl Toolstack {
             config_name: &spec.config_name,
             halted: false,
         };
-        let proposal = control::propose(self.router_of(guest, 0, deadline), &wish)?;
+        let proposal = control::propose_first(self.router_of(guest, 0, deadline), &wish)?;
         steps.end("configuration");
         self.host.start(guest.domain.domid)?;
         steps.end("start");

@@ -51,28 +51,62 @@ pub struct Proposal<'a> {
     _turn: Slot<'a>,
 }
 
-/// Writes a configuration. The guest need not run yet: it finds it when it does.
+/// Writes a configuration.
 ///
 /// # Errors
 /// `store`; `timeout` if earlier ones take that long.
-pub fn propose<'a>(router: Router<'a>, asked: &Wish<'_>) -> Result<Proposal<'a>> {
+fn propose<'a>(router: Router<'a>, asked: &Wish<'_>) -> Result<Proposal<'a>> {
     let turn = router
         .requests
         .slots
         .enter(router.rid, Kind::Install, router.deadline)?;
     let generation = next_generation(&router)?;
     let seen = router.signals.seen();
-    router.store.commit(&wish(&router, asked, generation)?)?;
-    Ok(Proposal {
-        router,
-        generation,
-        what: format!("router {}: configuration {}", router.rid, asked.config_name),
-        seen,
-        _turn: turn,
-    })
+    let mut changes = vec![
+        Change::remove(router.path("config")),
+        match asked.halted {
+            true => router.node("status", "Halted"),
+            false => Change::remove(router.path("status")), // Missing is `Running`, and the usual.
+        },
+    ];
+    changes.extend(wish(&router, asked, generation)?);
+    router.store.commit(&changes)?;
+    Ok(Proposal::new(router, asked, generation, seen, turn))
 }
 
-impl Proposal<'_> {
+/// Writes the configuration of a guest that has not had one, and does not run: nothing is there
+/// to be removed, nor does anybody see it half written.
+///
+/// # Errors
+/// `store`.
+pub fn propose_first<'a>(router: Router<'a>, asked: &Wish<'_>) -> Result<Proposal<'a>> {
+    let turn = router
+        .requests
+        .slots
+        .enter(router.rid, Kind::Install, router.deadline)?;
+    let seen = router.signals.seen();
+    router.store.apply(&wish(&router, asked, 1)?)?;
+    Ok(Proposal::new(router, asked, 1, seen, turn))
+}
+
+impl<'a> Proposal<'a> {
+    fn new(
+        router: Router<'a>,
+        asked: &Wish<'_>,
+        generation: u64,
+        seen: Seen,
+        turn: Slot<'a>,
+    ) -> Self {
+        let what = format!("router {}: configuration {}", router.rid, asked.config_name);
+        Self {
+            router,
+            generation,
+            what,
+            seen,
+            _turn: turn,
+        }
+    }
+
     /// Waits for the guest's answer.
     ///
     /// # Errors
@@ -174,17 +208,14 @@ fn next_generation(router: &Router<'_>) -> Result<u64> {
     Ok(last.filter(|last| *last < MAX_GENERATION).unwrap_or(0) + 1)
 }
 
+/// The keys of a wish that are written.
 fn wish(router: &Router<'_>, asked: &Wish<'_>, generation: u64) -> Result<Vec<Change>> {
-    let mut changes = vec![Change::remove(router.path("config"))];
     let pieces = config_pieces(asked.config.as_bytes()).enumerate();
-    changes.extend(pieces.map(|(n, piece)| router.node(&format!("config/{n}"), piece)));
+    let pieces = pieces.map(|(n, piece)| router.node(&format!("config/{n}"), piece));
+    let mut changes: Vec<_> = pieces.collect();
     changes.push(router.node("config_name", asked.config_name));
-    changes.push(match asked.halted {
-        true => router.node("status", "Halted"),
-        false => Change::remove(router.path("status")), // Missing is `Running`, and the usual.
-    });
-    changes.push(router.node("generation", generation.to_string()));
     changes.push(router.node_at(router.seed_path(), random_bytes::<SEED_BYTES>()?));
+    changes.push(router.node("generation", generation.to_string()));
     Ok(changes)
 }
 

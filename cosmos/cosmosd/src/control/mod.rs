@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::host::escape;
 use crate::store::{Change, Seen, Signals, Store};
 
-pub use install::{Wish, install, propose, router_state, run};
+pub use install::{Wish, install, propose_first, router_state, run};
 pub use list::{Installed, routers};
 pub use request::{Handler, handlers, read, write};
 use slots::Slots;
