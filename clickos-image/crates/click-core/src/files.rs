@@ -28,4 +28,12 @@ pub trait WriteFile {
     fn is_memory(&self) -> bool {
         false
     }
+
+    /// Sends what was written on its way, if anything was held back.
+    ///
+    /// # Errors
+    /// Why it cannot be written.
+    fn flush(&mut self) -> Result<(), String> {
+        Ok(())
+    }
 }

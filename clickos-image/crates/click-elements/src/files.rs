@@ -164,7 +164,7 @@ impl Sink {
     #[inline]
     pub fn write(&mut self, data: &[u8]) -> Result<(), String> {
         if self.buffer.len() + data.len() > self.room {
-            self.flush()?;
+            self.empty()?;
         }
         if data.len() > self.room {
             return self.file.write(data);
@@ -173,8 +173,8 @@ impl Sink {
         Ok(())
     }
 
-    /// Writes what waits.
-    pub fn flush(&mut self) -> Result<(), String> {
+    /// Gives what waits here to the file.
+    fn empty(&mut self) -> Result<(), String> {
         if self.buffer.is_empty() {
             return Ok(());
         }
@@ -182,12 +182,18 @@ impl Sink {
         self.buffer.clear();
         written
     }
+
+    /// Writes what waits.
+    pub fn flush(&mut self) -> Result<(), String> {
+        self.empty()?;
+        self.file.flush()
+    }
 }
 
 impl Drop for Sink {
     fn drop(&mut self) {
         // the element is gone: nobody is left to be told
-        let _ = self.flush();
+        let _ = self.empty();
     }
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Files of this machine, for elements.
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write, stdin, stdout};
+use std::io::{ErrorKind, Read, Write, stdin};
 
 use click_core::{ReadFile, WriteFile};
 
-/// What stands for standard input and output.
-const STANDARD: &str = "-";
+use crate::output::{Output, STANDARD};
 
 /// Something that is open, and what errors call it.
 struct Open<T> {
@@ -64,11 +63,7 @@ pub fn open(path: &str) -> Result<Box<dyn ReadFile>, String> {
 /// Why it cannot be written.
 pub fn create(path: &str, append: bool) -> Result<Box<dyn WriteFile>, String> {
     if path == STANDARD {
-        return Ok(Box::new(Open {
-            io: stdout(),
-            path: "standard output".to_string(),
-            size: None,
-        }));
+        return Ok(Box::new(Output));
     }
     let mut options = OpenOptions::new();
     let options = options.create(true).write(true).append(append);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a router reaches of this machine: files, standard output, sockets, signals, time.
 use std::cell::{Cell, RefCell};
-use std::io::{Write, stderr, stdout};
+use std::io::{Write, stderr};
 use std::os::fd::BorrowedFd;
 use std::rc::{Rc, Weak};
 
@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::control::Listeners;
 use crate::files;
 use crate::kernel_tun::KernelTun;
+use crate::output::{self, Output};
 use crate::packet_socket::PacketSocket;
 use crate::report::report_notice;
 use crate::signals::{Signals, kill};
@@ -95,9 +96,8 @@ fn warp(value: &str) -> Option<f64> {
 
 impl Host for Machine {
     fn print(&self, text: &str) -> bool {
-        let mut out = stdout();
         // nobody is left to be told when standard output is closed
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let _ = Output.write(text.as_bytes()).and_then(|()| output::flush());
         true
     }
 

@@ -10,6 +10,7 @@ mod host;
 mod kernel_tun;
 pub mod library;
 pub mod options;
+mod output;
 mod packet_socket;
 pub mod pretty;
 pub mod report;

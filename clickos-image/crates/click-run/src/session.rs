@@ -2,8 +2,7 @@
 //! One run of the program.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{Write, stderr, stdout};
+use std::io::{Write, stderr};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,6 +18,7 @@ use crate::control::Control;
 use crate::host::Machine;
 use crate::library::{Given, Reader, limits};
 use crate::options::Options;
+use crate::output::{self, STANDARD, write_to};
 use crate::report::{listed, report};
 use crate::service::Handlers;
 use crate::vif::UnpluggedVif;
@@ -28,6 +28,12 @@ use crate::vif::UnpluggedVif;
 /// # Errors
 /// What went wrong, ready to be printed.
 pub fn run(options: &Options) -> Result<ExitCode, String> {
+    let code = run_once(options);
+    let flushed = output::flush();
+    code.and_then(|code| flushed.map(|()| code))
+}
+
+fn run_once(options: &Options) -> Result<ExitCode, String> {
     let file = options.source()?;
     take_thread_options(options);
     let reader = Reader::new(options.clickpath.as_deref(), options.own_elements());
@@ -245,6 +251,8 @@ impl Session {
     }
 
     fn wait(&self, until_ns: Option<u64>) -> bool {
+        // a file is told of by the element that writes it, and nobody is left to be told of handlers
+        let _ = output::flush();
         let listeners = self.machine.listeners.borrow();
         let devices = self.machine.devices();
         let devices: Vec<_> = devices.iter().map(|d| d.borrow()).collect();
@@ -303,7 +311,7 @@ impl Session {
                 } else {
                     format!("{name}:\n{value}{newline}\n")
                 };
-                write_to(Path::new("-"), &text)
+                write_to(Path::new(STANDARD), &text)
             });
             if let Err(message) = printed {
                 eprintln!("{message}");
@@ -324,13 +332,4 @@ impl Session {
             },
         }
     }
-}
-
-fn write_to(path: &Path, text: &str) -> Result<(), String> {
-    if path == Path::new("-") {
-        return stdout()
-            .write_all(text.as_bytes())
-            .map_err(|e| format!("standard output: {e}"));
-    }
-    fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What tools have in common that turn a configuration into a text, without running it.
-use std::fs;
-use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,6 +7,7 @@ use click_lang::{Errors, Flat, Scope, flatten};
 
 use crate::any_class::AnyClass;
 use crate::library::{Reader, limits};
+use crate::output::{self, STANDARD, write_to};
 use crate::report::report;
 
 /// Where the configuration is and where the result goes.
@@ -54,11 +53,7 @@ fn flat(files: &Files) -> Result<Flat, String> {
 
 impl Files {
     fn write(&self, text: &str) -> Result<(), String> {
-        match self.output.as_deref().filter(|p| *p != Path::new("-")) {
-            Some(path) => fs::write(path, text).map_err(|e| format!("{}: {e}", path.display())),
-            None => stdout()
-                .write_all(text.as_bytes())
-                .map_err(|e| format!("standard output: {e}")),
-        }
+        let path = self.output.as_deref().unwrap_or(Path::new(STANDARD));
+        write_to(path, text).and_then(|()| output::flush())
     }
 }

@@ -120,6 +120,17 @@ fn the_flat_configuration_is_a_configuration() {
 }
 
 #[test]
+fn standard_output_comes_in_the_order_in_which_it_is_written() {
+    let config =
+        "RatedSource(abcd, LIMIT 2, RATE 1000, STOP true) -> d :: ToIPSummaryDump(-, FIELDS len)
+        -> Discard; DriverManager(pause, print 'end');";
+    let (code, out, _) = click(&["-e", config, "-h", "d.count", "-h", "d.filename"], "");
+    let dump = "!IPSummaryDump 1.3\n!data ip_len\n4\n4\nend\n";
+    let handlers = "d.count:\n2\n\nd.filename:\n-\n\n";
+    assert_eq!((code, out), (0, format!("{dump}{handlers}")));
+}
+
+#[test]
 fn click_flatten_prints_any_classes_flat() {
     let flatten = |args: &[&str]| {
         Command::new(env!("CARGO_BIN_EXE_click-flatten"))
