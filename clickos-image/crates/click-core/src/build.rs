@@ -144,11 +144,8 @@ fn build_elements(
     [errors, notices]: [&mut Errors; 2],
 ) -> Vec<Option<Box<dyn Element>>> {
     let mut elements: Vec<Option<Box<dyn Element>>> = classes.iter().map(|_| None).collect();
-    let first = |i: &usize| classes[*i].is_some_and(|c| c.defines_names);
-    let order = (0..classes.len())
-        .filter(first)
-        .chain((0..classes.len()).filter(|i| !first(i)));
-    for index in order.collect::<Vec<_>>() {
+    let defines = |index: usize| classes[index].is_some_and(|c| c.defines_names);
+    for index in in_order(classes.len(), defines) {
         let (e, Some(class)) = (&flat.elements[index], classes[index]) else {
             continue;
         };
@@ -181,6 +178,13 @@ fn build_elements(
         elements[index] = built.filter(|_| wrong.is_empty());
     }
     elements
+}
+
+/// The numbers of elements, those first that define something for others.
+fn in_order(elements: usize, defines: impl Fn(usize) -> bool) -> Vec<usize> {
+    let (mut first, rest): (Vec<_>, Vec<_>) = (0..elements).partition(|index| defines(*index));
+    first.extend(rest);
+    first
 }
 
 fn tell(environment: &Environment, notice: &ConfigError) {
@@ -240,7 +244,8 @@ fn connect(
 /// Lets every element start; those that cannot are errors at their places.
 pub fn initialize(engine: &mut Engine) -> Result<(), Vec<ConfigError>> {
     let mut errors = Errors::resume(&engine.plan.flat.directives);
-    for index in 0..engine.slots.len() {
+    let classes = &engine.plan.classes;
+    for index in in_order(classes.len(), |index| classes[index].defines_names) {
         let started = engine.with(index, |element, ctx| element.initialize(ctx));
         if let Some(Err(message)) = started {
             let flat = &engine.plan.flat;

@@ -30,7 +30,7 @@ pub struct Class {
     pub task: bool,
     /// Stores or drops what is pushed to it, and nobody is told before the batch is through.
     pub quiet: bool,
-    /// Built before all others, because it defines names they use.
+    /// Built and started before all others, because it defines names they use.
     pub defines_names: bool,
     /// Makes an element.
     pub build: fn(&mut Args<'_>) -> Built,

@@ -72,8 +72,9 @@ pub struct TunRequest {
     pub name: Option<String>,
     /// Whether it carries Ethernet frames; else IP packets.
     pub ethernet: bool,
-    /// The machine's address on it, and the length of the network's prefix.
-    pub address: (Ipv4Addr, u8),
+    /// The machine's address on it, and the length of the network's prefix; an interface that is there already keeps its
+    /// own without one.
+    pub address: Option<(Ipv4Addr, u8)>,
     /// Where the machine is to send what is for no other network.
     pub gateway: Option<Ipv4Addr>,
     /// Its Ethernet address.

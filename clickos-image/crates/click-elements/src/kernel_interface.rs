@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! KernelTun and KernelTap: an interface that is made for an element, by which the machine's own
+//! KernelTun, KernelTap and FromHost: an interface that is made for an element, by which the machine's own
 //! network and the router exchange packets.
+use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
+use core::cell::RefCell;
+
 use click_core::class::{Arg, Handler};
-use click_core::{HEADROOM, Tun, TunRequest};
+use click_core::{Device, HEADROOM, Tun, TunRequest};
 
 use crate::dump::link::Link;
 use crate::prelude::*;
@@ -28,62 +32,77 @@ pub const HANDLERS: [Handler; 4] = [
 /// The Ethernet address of interfaces that are given none.
 const MAC: EtherAddr = EtherAddr([0, 1, 2, 3, 4, 5]);
 /// Octets of an Ethernet header.
-const ETHERNET: usize = 14;
+pub const ETHERNET: usize = 14;
 /// Octets of the shortest IP header.
 const IP_HEADER: u16 = 20;
 
 /// What the arguments `ARGS` ask for.
 pub fn build(a: &mut Args<'_>, ethernet: bool) -> Built {
     let (request, burst) = (request(a, ethernet), a.or("BURST", 1usize));
-    let headroom = a.or("HEADROOM", 0usize);
+    check_headroom(a)?;
     // what cannot be written is counted, not told of, so there is nothing to be quiet about
     a.or("IGNORE_QUEUE_OVERFLOWS", false)?;
     if burst == Some(0) {
         a.error("BURST", "expected a number of at least 1, got 0");
     }
-    if headroom? > HEADROOM {
-        a.error("HEADROOM", format!("every packet has {HEADROOM} octets"));
-    }
-    Some(Box::new(KernelInterface {
-        request: request?,
-        burst: burst?,
-        tun: None,
-        packets: 0,
-        looks: 0,
-        drops: 0,
-    }))
+    Some(Box::new(KernelInterface::new(request?, burst?)))
 }
 
 fn request(a: &mut Args<'_>, ethernet: bool) -> Option<TunRequest> {
-    let (address, gateway) = (a.need::<Prefix>("ADDR"), a.opt::<Ipv4Addr>("GATEWAY"));
-    let (mtu, mac) = (a.or("MTU", 1500u16), a.or("ETHER", MAC));
-    let name = a.opt("DEVNAME");
-    let (address, gateway, mtu) = (address?, gateway?, mtu?);
-    if let Some(outside) = gateway.filter(|gateway| !address.contains(*gateway)) {
-        a.error(
-            "GATEWAY",
-            format!("{outside} is not in the network of ADDR"),
-        );
-    }
-    if mtu < IP_HEADER {
-        a.error("MTU", format!("expected at least {IP_HEADER}, got {mtu}"));
-    }
+    let (address, name) = (a.need::<Prefix>("ADDR"), a.opt("DEVNAME"));
+    let mac = a.or("ETHER", MAC);
+    let address = address?;
+    let (gateway, mtu) = (gateway(a, "ADDR", Some(address)), mtu(a));
     Some(TunRequest {
         name: name?,
         ethernet,
-        address: (address.address, prefix_len(address)),
-        gateway,
+        address: Some((address.address, prefix_len(address))),
+        gateway: gateway?,
         mac: Some(mac?.0),
-        mtu,
+        mtu: mtu?,
     })
 }
 
-fn prefix_len(network: Prefix) -> u8 {
+/// HEADROOM, which is there anyway.
+pub fn check_headroom(a: &mut Args<'_>) -> Option<()> {
+    if a.or("HEADROOM", 0usize)? > HEADROOM {
+        a.error("HEADROOM", format!("every packet has {HEADROOM} octets"));
+    }
+    Some(())
+}
+
+/// GATEWAY, which is in the network that argument `of` gives.
+pub fn gateway(a: &mut Args<'_>, of: &str, network: Option<Prefix>) -> Option<Option<Ipv4Addr>> {
+    let gateway = a.opt::<Ipv4Addr>("GATEWAY")?;
+    let inside = |address: Ipv4Addr| network.is_none_or(|network| network.contains(address));
+    if let Some(outside) = gateway.filter(|address| !inside(*address)) {
+        a.error(
+            "GATEWAY",
+            format!("{outside} is not in the network of {of}"),
+        );
+    }
+    Some(gateway)
+}
+
+/// MTU.
+pub fn mtu(a: &mut Args<'_>) -> Option<u16> {
+    let mtu = a.or("MTU", 1500u16)?;
+    if mtu < IP_HEADER {
+        a.error("MTU", format!("expected at least {IP_HEADER}, got {mtu}"));
+    }
+    Some(mtu)
+}
+
+pub fn prefix_len(network: Prefix) -> u8 {
     let ones = u32::from(network.mask).leading_ones();
     u8::try_from(ones).expect("at most 32")
 }
 
-struct KernelInterface {
+/// The interfaces that were made under names, for those who send to them.
+#[derive(Default)]
+pub struct Named(pub BTreeMap<String, Rc<RefCell<dyn Device>>>);
+
+pub struct KernelInterface {
     request: TunRequest,
     burst: usize,
     tun: Option<Tun>,
@@ -95,6 +114,17 @@ struct KernelInterface {
 }
 
 impl KernelInterface {
+    pub fn new(request: TunRequest, burst: usize) -> Self {
+        Self {
+            request,
+            burst,
+            tun: None,
+            packets: 0,
+            looks: 0,
+            drops: 0,
+        }
+    }
+
     /// Receives a burst; returns whether there was anything.
     fn receive(&mut self, ctx: &mut Context<'_>) -> bool {
         let Some(tun) = &self.tun else {
@@ -154,7 +184,11 @@ impl KernelInterface {
 impl Element for KernelInterface {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         let host = ctx.host().ok_or("there are no network interfaces here")?;
-        self.tun = Some(host.open_tun(&self.request)?);
+        let tun = host.open_tun(&self.request)?;
+        let named: Rc<RefCell<Named>> = ctx.shared();
+        let device = tun.device.clone();
+        named.borrow_mut().0.insert(tun.name.clone(), device);
+        self.tun = Some(tun);
         ctx.schedule();
         Ok(())
     }

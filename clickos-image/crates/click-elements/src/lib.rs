@@ -12,6 +12,8 @@ extern crate std;
 mod arp_table;
 mod classify;
 mod dump;
+mod ethernet_place;
+mod fast_udp;
 mod files;
 mod flow_key;
 mod flows;
@@ -19,6 +21,7 @@ mod header_check;
 mod icmp_encap;
 mod interface;
 mod ip6;
+mod ip_field;
 mod ip_header_check;
 mod ip_options;
 mod ip_packet;
@@ -49,25 +52,32 @@ mod elements {
 
 /// Classes that reach an operating system; known by name even where they are not built in,
 /// so that the error says why they are missing.
-const OS_NAMES: [&str; 18] = [
+const OS_NAMES: [&str; 25] = [
     "ChangeUID",
     "ChatterSocket",
     "ControlSocket",
     "FromDAGDump",
+    "FromCapDump",
     "FromFile",
     "FromHost",
     "FromNetFlowSummaryDump",
     "FromNLANRDump",
     "FromRawSocket",
+    "FromSocket",
     "FromTun",
+    "IPFlowRawSockets",
     "KernelFilter",
+    "KernelHandlerProxy",
     "KernelTap",
     "KernelTun",
+    "LinuxIPLookup",
+    "McastSocket",
     "RawSocket",
     "Socket",
     "ToHost",
     "ToRawSocket",
     "ToSocket",
+    "UMLSwitch",
 ];
 
 mod handler_call;
@@ -82,4 +92,17 @@ pub fn registry() -> Registry {
 /// All classes of this build, without aliases.
 pub fn entries() -> &'static [Entry] {
     elements::ENTRIES
+}
+
+#[cfg(all(test, feature = "os"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_knows_the_names_of_all_classes_it_cannot_have() {
+        for entry in entries().iter().filter(|entry| entry.group == "os") {
+            let name = entry.class.name;
+            assert!(OS_NAMES.contains(&name), "{name}");
+        }
+    }
 }

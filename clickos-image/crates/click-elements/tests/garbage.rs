@@ -29,7 +29,7 @@ fn environment(limits: Limits) -> (Environment, Vec<Memory>) {
 /// Every element that reads packets, one behind the other and side by side.
 const EVERYTHING: &str = "
     FromDevice(0) -> t :: Tee(6);
-    FromDevice(1) -> Strip(14) -> t2 :: Tee(5);
+    FromDevice(1) -> Strip(14) -> t2 :: Tee(6);
     q :: Queue(8) -> Print(x, ACTIVE false) -> ToDevice(1);
     t[0] -> c :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, 60000/00, -);
     arp :: ARPQuerier(10.0.0.1/24, vif0, CAPACITY 3, ENTRY_CAPACITY 4) -> q;
@@ -64,6 +64,9 @@ const EVERYTHING: &str = "
     ip[7] -> TruncateIPPayload(3) -> EraseIPPayload -> EnsureEther -> VLANEncap(3) -> VLANDecap -> q;
     ip[8] -> ICMPPingEncap(1.0.0.1, 2.0.0.2) -> UDPIPEncap(1.0.0.1, 2, DST_ANNO, 4) -> IPEncap(4, 1.2.3.4, DST_ANNO) -> q;
     t2[2] -> Unstrip(14) -> Unstrip(300) -> Unstrip(9000) -> q;
+    t2[5] -> MarkIPHeader -> AggregateIP(payload[4:2]) -> AggregateIP(tcp dport, INCREMENTAL true) -> AggregateLength(IP true)
+        -> AggregateFirst(CAPACITY 4) -> AggregateFilter(allow 0-100) -> GetEtherAddress(20, src)
+        -> SetEtherAddress(1:2:3:4:5:6, 26) -> SetTimestamp(FIRST true) -> Queue(4) -> CoDel -> Unqueue -> q;
 ";
 
 proptest! {

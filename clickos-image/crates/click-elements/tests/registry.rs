@@ -95,9 +95,9 @@ impl Host for Files {
         Ok(Box::new(Forgets))
     }
 
-    fn open_tun(&self, _: &TunRequest) -> Result<Tun, String> {
+    fn open_tun(&self, request: &TunRequest) -> Result<Tun, String> {
         Ok(Tun {
-            name: String::new(),
+            name: request.name.clone().unwrap_or_default(),
             device: Rc::new(RefCell::new(MemoryDevice::new([0; 6]))),
         })
     }

@@ -42,15 +42,16 @@ impl KernelTun {
     }
 
     fn try_open(request: &TunRequest) -> io::Result<Self> {
-        let (address, prefix) = request.address;
         let mut builder = DeviceBuilder::new()
             .layer(if request.ethernet {
                 Layer::L2
             } else {
                 Layer::L3
             })
-            .mtu(request.mtu)
-            .ipv4(address, prefix, None);
+            .mtu(request.mtu);
+        if let Some((address, prefix)) = request.address {
+            builder = builder.ipv4(address, prefix, None);
+        }
         if let Some(name) = &request.name {
             builder = builder.name(name);
         }

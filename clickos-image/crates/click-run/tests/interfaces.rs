@@ -121,8 +121,8 @@ fn an_interface_that_is_missing_is_an_error() {
 }
 
 /// Sends pings from where `click` with this configuration has made an interface.
-fn ping_through(config: &str, to: &str) -> String {
-    let namespace = Namespace::new("tun");
+fn ping_through(role: &str, config: &str, to: &str) -> String {
+    let namespace = Namespace::new(role);
     let _click = Click::start(&namespace, config);
     let command = [
         "ping", "-n", "-i", "0.01", "-s", "1400", "-W", "1", "-c", "50", to,
@@ -136,10 +136,10 @@ fn the_machine_pings_through_a_tunnel_interface() {
     let config = "
         t :: KernelTun(10.9.0.1/24, 10.9.0.3, DEVNAME click0) -> ICMPPingResponder -> t;
         Script(print 'ready')";
-    let near = ping_through(config, "10.9.0.2");
+    let near = ping_through("tun", config, "10.9.0.2");
     assert!(near.contains(" 50 received"), "{near}");
     // by the default route
-    let far = ping_through(config, "192.0.2.7");
+    let far = ping_through("tun", config, "192.0.2.7");
     assert!(far.contains(" 50 received"), "{far}");
 }
 
@@ -150,6 +150,17 @@ fn the_machine_pings_through_an_ethernet_interface() {
         c[0] -> ARPResponder(10.9.0.2 02:00:00:00:00:02) -> out :: Queue -> t;
         c[1] -> CheckIPHeader(14) -> ICMPPingResponder -> EtherMirror -> out;
         Script(print 'ready')";
-    let report = ping_through(config, "10.9.0.2");
+    let report = ping_through("tap", config, "10.9.0.2");
+    assert!(report.contains(" 50 received"), "{report}");
+}
+
+#[test]
+fn the_machine_pings_through_a_from_host_and_a_to_host() {
+    let config = "
+        FromHost(fake0, 10.9.0.1/24, ETHER 02:00:00:00:00:01) -> c :: Classifier(12/0806, 12/0800);
+        c[0] -> ARPResponder(0.0.0.0/0 02:00:00:00:00:02) -> out :: ToHost(fake0);
+        c[1] -> CheckIPHeader(14) -> ICMPPingResponder -> EtherMirror -> out;
+        Script(print 'ready')";
+    let report = ping_through("fake", config, "10.9.0.2");
     assert!(report.contains(" 50 received"), "{report}");
 }

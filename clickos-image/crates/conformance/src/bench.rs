@@ -261,7 +261,8 @@ impl Bench<'_> {
             }
             "console" => {
                 let got = core::mem::take(&mut *self.console.borrow_mut());
-                compare(&got, &step.lines)
+                let want: Vec<_> = step.lines.iter().map(|l| self.expand(l)).collect();
+                compare(&got, &want)
             }
             "wait" => {
                 for _ in 0..step.arg(1).parse::<u64>().map_err(|e| e.to_string())? {

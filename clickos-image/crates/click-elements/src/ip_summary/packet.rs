@@ -8,6 +8,7 @@ use super::digest;
 use super::field::{FLAGS, Field, PROTOCOLS};
 use super::options;
 use crate::prelude::*;
+use crate::standard::time::Time;
 
 /// The parts of an IP packet that are there.
 struct Parts<'a> {
@@ -132,12 +133,10 @@ impl<'a> Parts<'a> {
 
     /// The time a field is about, in nanoseconds.
     fn time(&self, field: Field) -> u64 {
-        let anno = self.packet.anno();
-        if field != Field::FirstTimestamp {
-            return self.packet.timestamp_ns();
+        match field {
+            Field::FirstTimestamp => Time::first_of(self.packet).0 as u64,
+            _ => self.packet.timestamp_ns(),
         }
-        let halves = [anno.u32(FIRST_TIMESTAMP), anno.u32(FIRST_TIMESTAMP + 4)];
-        u64::from(halves[0]) | u64::from(halves[1]) << 32
     }
 
     /// A field that is a number.
@@ -295,8 +294,6 @@ impl<'a> Parts<'a> {
 
 /// Offset of the annotation for packets a packet stands for besides itself.
 pub const EXTRA_PACKETS: usize = 24;
-/// Offset of the annotation for the time of the first packet of a flow.
-const FIRST_TIMESTAMP: usize = 32;
 
 /// A time with microseconds; before the epoch it is in two's complement.
 fn time(ns: u64) -> String {

@@ -9,6 +9,7 @@ pub mod input_choice;
 pub mod interval;
 pub mod meter;
 pub mod probability;
+pub mod queues;
 pub mod rate_anno;
 pub mod rated;
 pub mod rated_splitter;

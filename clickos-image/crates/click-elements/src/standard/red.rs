@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Random early detection (Floyd, Jacobson 1993; gentle variant, Floyd 1997).
-use click_core::Store;
-use click_core::text::split_words;
-
 use crate::prelude::*;
 use crate::standard::probability::Probability;
+use crate::standard::queues::Queues;
 
 /// Averages are kept in 1/1024 packets, probabilities in 1/65536.
 const SCALE: u32 = 10;
@@ -132,9 +130,7 @@ impl core::fmt::Display for Average {
 pub struct Red {
     pub rule: Rule,
     pub average: Average,
-    /// Names of queues; none means those around.
-    names: Vec<String>,
-    queues: Vec<Store>,
+    pub queues: Queues,
     /// Packets since the last one that was dropped.
     count: u64,
     random: u64,
@@ -145,7 +141,7 @@ pub struct Red {
 
 /// Reads QUEUES and STABILITY.
 pub fn build(a: &mut Args<'_>, rule: Rule) -> Option<Red> {
-    let (queues, stability) = (a.or("QUEUES", String::new()), a.or("STABILITY", 4));
+    let (queues, stability) = (Queues::argument(a), a.or("STABILITY", 4));
     let stability = stability?;
     if stability > 16 {
         a.error(
@@ -157,8 +153,7 @@ pub fn build(a: &mut Args<'_>, rule: Rule) -> Option<Red> {
     Some(Red {
         rule,
         average: Average::new(stability),
-        names: split_words(&queues?),
-        queues: Vec::new(),
+        queues: queues?,
         count: 0,
         random: 0,
         drops: 0,
@@ -167,32 +162,13 @@ pub fn build(a: &mut Args<'_>, rule: Rule) -> Option<Red> {
 }
 
 impl Red {
-    pub fn find_queues(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        let named = self.names.iter().map(|name| {
-            let store = ctx.store(name);
-            store.ok_or_else(|| format!("QUEUES: \"{name}\" is no element that stores packets"))
-        });
-        self.queues = match self.names.is_empty() {
-            true => ctx.nearest_stores(),
-            false => named.collect::<Result<_, _>>()?,
-        };
-        match self.queues.is_empty() {
-            true => Err("there is no queue around".to_string()),
-            false => Ok(()),
-        }
-    }
-
-    pub fn length(&self, ctx: &Context<'_>) -> usize {
-        self.queues.iter().map(|queue| ctx.stored(*queue)).sum()
-    }
-
     fn draw(&mut self, ctx: &mut Context<'_>) {
         self.random = u64::from(ctx.draw() >> 5) % CERTAIN;
     }
 
     /// Whether the next packet goes.
     fn chooses(&mut self, ctx: &mut Context<'_>) -> bool {
-        let length = self.length(ctx) + self.nearby;
+        let length = self.queues.length(ctx) + self.nearby;
         self.average.note(length, ctx.now_ns());
         match self.rule.probability(self.average.scaled) {
             0 => self.count = 0,
@@ -252,13 +228,10 @@ impl Red {
     /// The handlers that need to look around.
     pub fn call(&self, ctx: &Context<'_>, handler: &str) -> Option<Text> {
         match handler {
-            "queues" => {
-                let names = self.queues.iter().map(|q| ctx.store_name(*q) + "\n");
-                Some(Ok(names.collect()))
-            }
+            "queues" => Some(Ok(self.queues.list(ctx))),
             "stats" => Some(text(format!(
                 "{} current queue\n{} avg queue\n{} drops\n",
-                self.length(ctx),
+                self.queues.length(ctx),
                 self.average,
                 self.drops
             ))),

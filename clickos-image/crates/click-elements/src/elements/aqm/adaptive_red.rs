@@ -86,7 +86,7 @@ impl AdaptiveRED {
 impl Element for AdaptiveRED {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         ctx.set_timer(ctx.now_ns().saturating_add(INTERVAL_NS));
-        self.0.find_queues(ctx)
+        self.0.queues.find(ctx)
     }
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
@@ -99,7 +99,7 @@ impl Element for AdaptiveRED {
 
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
         let average = match self.0.average.stability {
-            0 => self.0.length(ctx) as u64,
+            0 => self.0.queues.length(ctx) as u64,
             _ => self.0.average.packets(),
         };
         self.adapt(average);

@@ -63,7 +63,7 @@ struct EarlyDrop(Red);
 
 impl Element for EarlyDrop {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.0.find_queues(ctx)
+        self.0.queues.find(ctx)
     }
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {

@@ -10,9 +10,7 @@
 //! * `addr` (read, write): ADDR.
 //! # Example
 //! `... -> StoreEtherAddress(02:00:00:00:00:01, src) -> ToDevice(0);`
-use click_core::anno;
-use click_core::value::ByteAnno;
-
+use crate::ethernet_place::{EtherAnno, EtherPlace};
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -27,7 +25,7 @@ pub static ELEMENT: Class = Class {
 
 fn build(a: &mut Args<'_>) -> Built {
     let (first, second) = (a.opt::<String>("ADDR")?, a.opt::<String>("OFFSET")?);
-    let annotation = a.opt::<ByteAnno>("ANNO")?.map(|at| at.0);
+    let annotation = a.opt::<EtherAnno>("ANNO")?;
     let (address, offset) = match (first, second, annotation) {
         (Some(address), Some(offset), None) => (a.parse("ADDR", &address)?, offset),
         (Some(offset), None, Some(_)) | (None, Some(offset), Some(_)) => {
@@ -42,37 +40,24 @@ fn build(a: &mut Args<'_>) -> Built {
             return None;
         }
     };
-    let offset = match offset.to_ascii_lowercase().as_str() {
-        "dst" => 0,
-        "src" => 6,
-        _ => a.parse("OFFSET", &offset)?,
-    };
-    if annotation.is_some_and(|at| at + 6 > anno::SIZE) {
-        a.error(
-            "ANNO",
-            format!("six bytes do not fit, the last place is {}", anno::SIZE - 6),
-        );
-    }
     Some(Box::new(StoreEtherAddress {
         address,
-        offset,
+        place: a.parse("OFFSET", &offset)?,
         annotation,
     }))
 }
 
 struct StoreEtherAddress {
     address: EtherAddr,
-    offset: usize,
-    annotation: Option<usize>,
+    place: EtherPlace,
+    annotation: Option<EtherAnno>,
 }
 
 impl Element for StoreEtherAddress {
     fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let annotated = self
-            .annotation
-            .map(|at| core::array::from_fn(|n| packet.anno().u8(at + n)));
-        let address: [u8; 6] = annotated.unwrap_or(self.address.0);
-        let place = packet.data_mut().get_mut(self.offset..);
+        let annotated = self.annotation.map(|annotation| annotation.get(&packet));
+        let address = annotated.unwrap_or(self.address.0);
+        let place = packet.data_mut().get_mut(self.place.0..);
         let Some(place) = place.and_then(|b| b.first_chunk_mut::<6>()) else {
             return Out::Port(1, packet);
         };

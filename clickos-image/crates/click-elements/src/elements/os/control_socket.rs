@@ -5,7 +5,9 @@
 //! `ControlSocket(TCP, PORT [, keywords])`, `ControlSocket(UNIX, FILE [, keywords])` or `ControlSocket(SOCKET, FD
 //! [, keywords])`: TYPE is TCP, UNIX, or SOCKET for a connection the program was started with, by its descriptor's number;
 //! `PORT+` takes the first free port from there. Keywords: READONLY (default false), PROXY (an element whose handlers stand for all others),
-//! VERBOSE (default false), LOCALHOST (default true: only this machine can connect to a TCP port).
+//! VERBOSE (default false), LOCALHOST (default true: only this machine can connect to a TCP port), RETRIES (default 0: how
+//! often, once a second, a socket that cannot be opened is tried again before the router stops), RETRY_WARNINGS (default
+//! true: tell of each of these).
 //! # Ports
 //! 0/0.
 //! # Handlers
@@ -26,12 +28,15 @@ pub static ELEMENT: Class = Class {
         keyword("PROXY"),
         keyword("VERBOSE"),
         keyword("LOCALHOST"),
+        keyword("RETRIES"),
+        keyword("RETRY_WARNINGS"),
     ],
     handlers: &[read("port"), read("filename")],
     build: |a| {
         let (kind, at) = (a.need::<String>("TYPE"), a.need::<String>("PORT"));
         let (read_only, verbose) = (a.or("READONLY", false), a.or("VERBOSE", false));
         let (proxy, local) = (a.or("PROXY", String::new()), a.or("LOCALHOST", true));
+        let (retries, warns) = (a.or("RETRIES", 0u32), a.or("RETRY_WARNINGS", true));
         let address = address(a, &kind?, at?, local?)?;
         let socket = Socket {
             element: String::new(),
@@ -40,8 +45,12 @@ pub static ELEMENT: Class = Class {
             proxy: proxy?,
             verbose: verbose?,
         };
-        let listens_at = String::new();
-        Some(Box::new(ControlSocket { socket, listens_at }))
+        Some(Box::new(ControlSocket {
+            socket,
+            retries: retries?,
+            warns: warns?,
+            listens_at: String::new(),
+        }))
     },
     ..Class::DEFAULT
 };
@@ -72,15 +81,48 @@ fn address(a: &mut Args<'_>, kind: &str, at: String, local: bool) -> Option<Cont
 
 struct ControlSocket {
     socket: Socket,
+    /// How often opening it may still be tried.
+    retries: u32,
+    warns: bool,
     listens_at: String,
+}
+
+/// Time between tries.
+const RETRY_NS: u64 = 1_000_000_000;
+
+impl ControlSocket {
+    /// Opens the socket, or tries again later; an error if that was the last time.
+    fn open(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        let host = ctx.host().ok_or("there are no sockets here")?;
+        let message = match host.listen(&self.socket) {
+            Ok(at) => {
+                self.listens_at = at;
+                return Ok(());
+            }
+            Err(message) => message,
+        };
+        self.retries = self.retries.checked_sub(1).ok_or_else(|| message.clone())?;
+        if self.warns {
+            let line = format!("{}: {message}, trying again", ctx.name());
+            ctx.print(&line);
+        }
+        ctx.set_timer(ctx.now_ns() + RETRY_NS);
+        Ok(())
+    }
 }
 
 impl Element for ControlSocket {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        let host = ctx.host().ok_or("there are no sockets here")?;
         self.socket.element = ctx.name().to_string();
-        self.listens_at = host.listen(&self.socket)?;
-        Ok(())
+        self.open(ctx)
+    }
+
+    fn run_timer(&mut self, ctx: &mut Context<'_>) {
+        if let Err(message) = self.open(ctx) {
+            let line = format!("{}: {message}", ctx.name());
+            ctx.print(&line);
+            ctx.stop();
+        }
     }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {

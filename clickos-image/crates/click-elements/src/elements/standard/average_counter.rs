@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `AverageCounter([IGNORE])`: what comes in the first IGNORE seconds (default 0) behind the first packet does
-//! not count.
+//! not count. AverageCounterMP and AverageCounterIMP are other names for it.
 //! # Ports
 //! 1/1, agnostic.
 //! # Handlers
@@ -16,6 +16,7 @@ use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "AverageCounter",
+    aliases: &["AverageCounterMP", "AverageCounterIMP"],
     args: &[optional("IGNORE")],
     handlers: &[
         read("count"),

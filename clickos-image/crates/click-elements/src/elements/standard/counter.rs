@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `Counter([COUNT_CALL, BYTE_COUNT_CALL])`: each is `N HANDLER VALUE`; VALUE is written to HANDLER once when the
-//! count of packets, or of bytes, reaches N.
+//! count of packets, or of bytes, reaches N. CounterMP is another name for it.
 //! # Ports
 //! 1/1, agnostic.
 //! # Handlers
@@ -20,6 +20,7 @@ use crate::standard::average::{Average, decimal};
 
 pub static ELEMENT: Class = Class {
     name: "Counter",
+    aliases: &["CounterMP"],
     args: &[keyword("COUNT_CALL"), keyword("BYTE_COUNT_CALL")],
     handlers: &[
         read_write("count"),

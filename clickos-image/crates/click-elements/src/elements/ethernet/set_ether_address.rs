@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sets an annotation of packets to an Ethernet address.
+//!
+//! # Synopsis
+//! `SetEtherAddress(ADDR, ANNO)`: ANNO is the first of six bytes of annotations.
+//! # Ports
+//! 1/1, agnostic.
+//! # Handlers
+//! * `addr` (read, write): ADDR.
+//! # Example
+//! `... -> SetEtherAddress(02:00:00:00:00:01, 20) -> StoreEtherAddress(dst, ANNO 20) -> ToDevice(0);`
+use crate::ethernet_place::EtherAnno;
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "SetEtherAddress",
+    args: &[mandatory("ADDR"), mandatory("ANNO")],
+    handlers: &[read_write("addr")],
+    build: |a| {
+        let (address, annotation) = (a.need("ADDR"), a.need("ANNO"));
+        Some(Box::new(SetEtherAddress {
+            address: address?,
+            annotation: annotation?,
+        }))
+    },
+    ..Class::DEFAULT
+};
+
+struct SetEtherAddress {
+    address: EtherAddr,
+    annotation: EtherAnno,
+}
+
+impl InPlace for SetEtherAddress {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        self.annotation.set(packet, self.address.0);
+        0
+    }
+}
+
+impl Element for SetEtherAddress {
+    in_place!();
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "addr" => text(self.address),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "addr" => on_value(view, value, |me: &mut Self, mac, _| me.address = mac),
+            _ => undeclared(handler),
+        }
+    }
+}
