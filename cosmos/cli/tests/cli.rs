@@ -65,6 +65,55 @@ fn a_guests_life_on_the_command_line() {
     assert_eq!(bed.remains(), Vec::<String>::new());
 }
 
+/// As scripts use it: what a verb prints is one JSON text, and what has nothing to say is silent.
+#[test]
+fn scripts_get_json_or_nothing() {
+    let bed = Testbed::start();
+    let file = bed.path("idle.click");
+    std::fs::write(&file, CONFIG).unwrap();
+    let file = file.to_str().unwrap();
+    let json = |line: &str| {
+        let words = line
+            .split(' ')
+            .map(|word| if word == "FILE" { file } else { word });
+        let words: Vec<_> = ["-o", "json"].into_iter().chain(words).collect();
+        match done(&bed, &words).as_str() {
+            "" => serde_json::Value::Null,
+            text => serde_json::from_str(text).unwrap_or_else(|e| panic!("{line}: {e}: {text}")),
+        }
+    };
+    let created = json("create --name g --memory 16 --vif port=a --config FILE");
+    let info = json("info g");
+    assert_eq!(
+        (&info["uuid"], &info["state"]),
+        (&created["uuid"], &"running".into())
+    );
+    assert_eq!(json("list")[0]["name"], "g");
+    assert_eq!(json("host")["guests"], 1);
+    assert_eq!(json("install g FILE")["generation"], 2);
+    assert_eq!(json("load g FILE --rid 3")["generation"], 1);
+    assert_eq!(json("routers g")[1]["state"], "Halted");
+    assert_eq!(json("read g c.count")["value"], "0");
+    assert!(
+        json("handlers g")
+            .as_array()
+            .is_some_and(|all| all.len() > 5)
+    );
+    assert!(json("console g")["text"].is_string());
+    for silent in [
+        "start g --rid 3",
+        "stop g --rid 3",
+        "write g d.active false",
+        "pause g",
+        "unpause g",
+    ] {
+        assert_eq!(json(silent), serde_json::Value::Null, "{silent}");
+    }
+    assert_eq!(json("remove g --rid 3")["generation"], 2);
+    assert_eq!(json("destroy g"), serde_json::Value::Null);
+    assert_eq!(json("list"), serde_json::json!([]));
+}
+
 #[test]
 fn the_exit_status_says_what_went_wrong() {
     let bed = Testbed::start();
