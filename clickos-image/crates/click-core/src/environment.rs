@@ -15,6 +15,7 @@ use click_lang::ConfigError;
 use crate::class::Handler;
 use crate::device::Device;
 use crate::files::{ReadFile, WriteFile};
+use crate::names::Named;
 
 /// A socket on which the ControlSocket protocol is to be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub struct DeviceRequest {
     pub promiscuous: bool,
     /// Whether what the machine itself sends is received, too.
     pub outbound: bool,
+    /// Whether the machine's own network does not get what is received.
+    pub exclusive: bool,
     /// Octets received of a frame at most.
     pub snaplen: usize,
 }
@@ -136,6 +139,10 @@ pub trait Host {
     /// Why that is not possible.
     fn listen(&self, _socket: &ControlSocket) -> Result<String, String> {
         Err("there are no sockets here".to_string())
+    }
+    /// What its network interfaces' names stand for.
+    fn interfaces(&self) -> Vec<(String, Named)> {
+        Vec::new()
     }
     /// Opens a network interface.
     ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Names for addresses, as AddressInfo defines them, and `vif<N>` for the devices' hardware addresses.
+//! Names for addresses, as AddressInfo defines them, `vif<N>` for the devices' hardware addresses, and the names of the
+//! machine's network interfaces.
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -18,6 +19,8 @@ pub struct Named {
     pub ip: Option<[u8; 4]>,
     /// The prefix length of its network.
     pub prefix: Option<u8>,
+    /// The machine's way out by this interface.
+    pub gateway: Option<[u8; 4]>,
     /// The offset of the annotation it names.
     pub annotation: Option<usize>,
     /// What else it stands for, by kind, such as a port of UDP.
@@ -25,8 +28,12 @@ pub struct Named {
 }
 
 impl Named {
-    /// The address that `text`, a name, means: its own, or with `name:bcast` the last of its network.
+    /// The address that `text`, a name, means: its own, with `name:bcast` the last of its network, with `name:gw` that of
+    /// the gateway.
     pub fn address(&self, text: &str) -> Option<Ipv4Addr> {
+        if text.ends_with(":gw") {
+            return self.gateway.map(Ipv4Addr::from);
+        }
         let ip = u32::from_be_bytes(self.ip?);
         let hosts = u32::MAX.checked_shr(self.prefix.unwrap_or(32).into());
         let broadcast = text.ends_with(":bcast");
@@ -57,7 +64,10 @@ pub struct Names {
 impl Names {
     /// The names every router knows.
     pub fn new(environment: &Environment) -> Self {
-        let mut names = Self::default();
+        let interfaces = environment.host.iter().flat_map(|host| host.interfaces());
+        let mut names = Self {
+            table: interfaces.collect(),
+        };
         for (devid, device) in &environment.devices {
             let ether = device.try_borrow().ok().map(|d| d.mac());
             names.table.insert(

@@ -49,3 +49,13 @@ impl Interface {
         EtherAddr(device.map_or([0; 6], |d| d.mac()))
     }
 }
+
+/// METHOD: frames go through packet sockets only.
+pub fn check_method(a: &mut Args<'_>) -> Option<()> {
+    let method = a.or("METHOD", "LINUX".to_string())?;
+    if !["LINUX", "PCAP"].contains(&method.to_ascii_uppercase().as_str()) {
+        let got = method.escape_debug();
+        a.error("METHOD", format!("expected LINUX or PCAP, got \"{got}\""));
+    }
+    Some(())
+}

@@ -7,12 +7,14 @@ use std::rc::{Rc, Weak};
 
 use click_core::class::{Handler, read_write, write};
 use click_core::{
-    ConfigError, ControlSocket, Device, DeviceRequest, Host, ReadFile, Tun, TunRequest, WriteFile,
+    ConfigError, ControlSocket, Device, DeviceRequest, Host, Named, ReadFile, Tun, TunRequest,
+    WriteFile,
 };
 
 use crate::clock::Clock;
 use crate::control::Listeners;
 use crate::files;
+use crate::interfaces;
 use crate::kernel_tun::KernelTun;
 use crate::output::{self, Output};
 use crate::packet_socket::PacketSocket;
@@ -127,6 +129,10 @@ impl Host for Machine {
             self.watch(&device);
         }
         Ok(device)
+    }
+
+    fn interfaces(&self) -> Vec<(String, Named)> {
+        interfaces::all()
     }
 
     fn open_tun(&self, request: &TunRequest) -> Result<Tun, String> {

@@ -7,6 +7,8 @@ mod clock;
 pub mod control;
 pub mod files;
 mod host;
+mod interfaces;
+mod kernel_filter;
 mod kernel_tun;
 pub mod library;
 pub mod options;

@@ -12,6 +12,7 @@ use nix::sys::socket::{
 };
 
 use crate::host::Watched;
+use crate::kernel_filter::KernelFilter;
 
 /// linux/if_packet.h: what this machine itself sent.
 const OUTGOING: u8 = 4;
@@ -23,6 +24,8 @@ pub struct PacketSocket {
     socket: OwnedFd,
     /// Keeps the interface promiscuous as long as it is open.
     _promiscuous: Option<OwnedFd>,
+    /// Keeps the machine from taking what comes in.
+    _filter: Option<KernelFilter>,
     mac: [u8; 6],
     mtu: u16,
     outbound: bool,
@@ -42,7 +45,12 @@ impl PacketSocket {
     /// # Errors
     /// Why that is not possible.
     pub fn open(request: &DeviceRequest) -> Result<Self, String> {
-        Self::try_open(request).map_err(|e| format!("{}: {e}", request.name))
+        let opened = Self::try_open(request).map_err(|e| format!("{}: {e}", request.name));
+        let mut opened = opened?;
+        if request.exclusive {
+            opened._filter = Some(KernelFilter::new(&request.name)?);
+        }
+        Ok(opened)
     }
 
     fn try_open(request: &DeviceRequest) -> io::Result<Self> {
@@ -55,6 +63,7 @@ impl PacketSocket {
         let mut opened = Self {
             socket,
             _promiscuous: None,
+            _filter: None,
             mac: link.addr().unwrap_or_default(),
             mtu: mtu(&request.name),
             outbound: request.outbound,

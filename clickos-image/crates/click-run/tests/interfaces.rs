@@ -2,7 +2,10 @@
 //! Elements on real interfaces: a wire of the `click` program between two hosts, and interfaces that it
 //! makes, each in a network namespace of its own. Needs root, and fails without it.
 #![allow(clippy::unwrap_used, reason = "a test")]
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 fn run(program: &str, arguments: &[&str]) -> Output {
@@ -163,4 +166,57 @@ fn the_machine_pings_through_a_from_host_and_a_to_host() {
         Script(print 'ready')";
     let report = ping_through("fake", config, "10.9.0.2");
     assert!(report.contains(" 50 received"), "{report}");
+}
+
+#[test]
+fn names_of_interfaces_stand_for_their_addresses() {
+    let middle = Namespace::new("names");
+    let host = Namespace::host("named", "192.0.2.1", &middle, "one");
+    host.ip("link set dev eth0 address 02:00:00:00:00:07");
+    host.ip("route add default via 192.0.2.9 dev eth0");
+    let config = "InfiniteSource(abcd, LIMIT 1, STOP true) -> IPEncap(99, eth0, eth0:gw) -> IPPrint(p, TIMESTAMP false)
+        -> EtherEncap(0x0800, eth0:eth, eth0) -> Print(f, 14) -> Discard";
+    let output = host.exec(&[env!("CARGO_BIN_EXE_click"), "-e", config]);
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        printed.contains("p: 192.0.2.1 > 192.0.2.9: ip-proto-99"),
+        "{printed}"
+    );
+    let ethernet = "02000000 00070200 00000007 0800";
+    assert!(printed.contains(ethernet), "{printed}");
+}
+
+/// A folder with a program `iptables` that writes down what it is asked for.
+fn scribe() -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("click-scribe-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("iptables");
+    std::fs::write(&program, "#!/bin/sh\necho \"$@\" >> \"${0%/*}/asked\"\n").unwrap();
+    std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+#[test]
+fn the_machine_is_kept_from_what_a_router_takes_alone() {
+    let namespace = Namespace::new("alone");
+    namespace.ip("link add one type veth peer name other");
+    let folder = scribe();
+    let config =
+        "FromDevice(one, SNIFFER false) -> Discard; FromDevice(one) -> Discard; Script(stop)";
+    let click = env!("CARGO_BIN_EXE_click");
+    let path = format!("PATH={}:/usr/bin:/bin", folder.display());
+    let done = namespace.exec(&["env", &path, click, "-e", config]);
+    let asked = std::fs::read_to_string(folder.join("asked")).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!(
+        asked,
+        "-w -A INPUT -i one -j DROP\n-w -D INPUT -i one -j DROP\n"
+    );
+    let refused = namespace.exec(&["env", "PATH=/nowhere", click, "-e", config]);
+    let errors = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && errors.contains("iptables: No such file"),
+        "{errors}"
+    );
 }

@@ -5,8 +5,8 @@
 //! `FromDevice(DEVID [, BURST, keywords])`: DEVID is the number of the device (vif), or in the program `click` the name
 //! of a network interface; at most BURST packets at a time (default 32). Keywords: ACTIVE (default true). For a
 //! network interface: PROMISC (default false: frames for other addresses, too), OUTBOUND (default false: what this
-//! machine sends, too), SNAPLEN (octets of a frame at most, default 65535), SNIFFER (default true; false, which would
-//! keep frames from the machine, is refused), METHOD (LINUX or PCAP: frames are read in the same way).
+//! machine sends, too), SNAPLEN (octets of a frame at most, default 65535), SNIFFER (default true; with false the
+//! machine itself does not take IP packets that come in by the interface, by a rule of iptables), METHOD (LINUX or PCAP: frames are read in the same way).
 //! # Ports
 //! 0/1, push. Packets begin with the Ethernet header; timestamp and packet type annotations are set.
 //! # Handlers
@@ -18,7 +18,7 @@ use click_core::DeviceRequest;
 use click_core::anno::PacketType;
 use click_wire::ether;
 
-use crate::interface::Interface;
+use crate::interface::{Interface, check_method};
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -46,12 +46,14 @@ pub static ELEMENT: Class = Class {
         let (name, burst) = (a.need::<String>("DEVID"), a.or("BURST", 32usize));
         let (active, promiscuous) = (a.or("ACTIVE", true), a.or("PROMISC", false));
         let (outbound, snaplen) = (a.or("OUTBOUND", false), a.or("SNAPLEN", 65_535usize));
+        let sniffer = a.or("SNIFFER", true);
         check_method(a)?;
         let request = DeviceRequest {
             name: name?,
             receives: true,
             promiscuous: promiscuous?,
             outbound: outbound?,
+            exclusive: !sniffer?,
             snaplen: snaplen?,
         };
         let interface = Interface::from_args(a, request)?;
@@ -66,22 +68,6 @@ pub static ELEMENT: Class = Class {
     task: true,
     ..Class::DEFAULT
 };
-
-/// Frames are seen beside the machine, and by packet sockets only.
-fn check_method(a: &mut Args<'_>) -> Option<()> {
-    let (sniffer, method) = (a.or("SNIFFER", true)?, a.or("METHOD", "LINUX".to_string())?);
-    if !sniffer {
-        a.error("SNIFFER", "frames cannot be kept from the machine");
-    }
-    if !["LINUX", "PCAP"].contains(&method.to_ascii_uppercase().as_str()) {
-        let method = method.escape_debug();
-        a.error(
-            "METHOD",
-            format!("expected LINUX or PCAP, got \"{method}\""),
-        );
-    }
-    Some(())
-}
 
 struct FromDevice {
     interface: Interface,

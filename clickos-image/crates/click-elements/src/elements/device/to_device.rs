@@ -2,8 +2,9 @@
 //! Sends packets to a device.
 //!
 //! # Synopsis
-//! `ToDevice(DEVID [, BURST])`: DEVID is the number of the device (vif), or in the program `click` the name of a network
-//! interface; at most BURST packets at a time (default 32).
+//! `ToDevice(DEVID [, BURST, METHOD, DEBUG])`: DEVID is the number of the device (vif), or in the program `click` the name
+//! of a network interface; at most BURST packets at a time (default 32). METHOD is LINUX or PCAP, which are the same here;
+//! DEBUG has no effect.
 //! # Ports
 //! 1/0, agnostic. Pulling, it keeps what the device does not take and tries again; pushed to, it
 //! drops that, because there is nobody to hold back: put a `Queue` in front.
@@ -14,14 +15,19 @@
 //! `... -> Queue(1000) -> ToDevice(1);`
 use click_core::DeviceRequest;
 
-use crate::interface::Interface;
+use crate::interface::{Interface, check_method};
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "ToDevice",
     aliases: &["ToClickOS"],
     ports: "1/0",
-    args: &[mandatory("DEVID"), optional("BURST")],
+    args: &[
+        mandatory("DEVID"),
+        optional("BURST"),
+        keyword("METHOD"),
+        keyword("DEBUG"),
+    ],
     handlers: &[
         read("count"),
         read("drops"),
@@ -30,11 +36,14 @@ pub static ELEMENT: Class = Class {
     ],
     build: |a| {
         let (name, burst) = (a.need::<String>("DEVID"), a.or("BURST", 32usize));
+        check_method(a)?;
+        a.or("DEBUG", false)?;
         let request = DeviceRequest {
             name: name?,
             receives: false,
             promiscuous: false,
             outbound: false,
+            exclusive: false,
             snaplen: 0,
         };
         let interface = Interface::from_args(a, request)?;

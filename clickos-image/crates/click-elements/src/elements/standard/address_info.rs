@@ -5,7 +5,8 @@
 //! `AddressInfo(NAME ADDRESS [ADDRESS ...], ...)`: each ADDRESS is an IP address, a prefix such as
 //! `10.0.0.1/24`, or an Ethernet address. `NAME:ip`, `NAME:ipnet` and `NAME:eth` say which is meant; `NAME:bcast` is
 //! the last address of the network.
-//! `vif0`, `vif1` ... name the Ethernet addresses of the devices without being defined.
+//! `vif0`, `vif1` ... name the Ethernet addresses of the devices without being defined; in the program `click` the names of
+//! the machine's network interfaces stand for their addresses, and `NAME:gw` for the gateway of a default route.
 //! # Ports
 //! 0/0.
 //! # Handlers
