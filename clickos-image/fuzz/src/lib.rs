@@ -3,6 +3,7 @@
 mod control;
 mod corpus;
 mod files;
+mod netif;
 mod ring;
 mod router;
 mod store;
@@ -13,6 +14,7 @@ use click_lang::{Classes, Errors, Limits, Scope, Sources, flatten, parse};
 pub use control::control;
 pub use corpus::packets;
 pub use files::files;
+pub use netif::netif;
 pub use ring::rings;
 pub use router::{arguments, expressions, handlers};
 pub use store::{messages, protocol};

@@ -2,7 +2,7 @@
 //! Rings between guest and switch: a peer that writes anything anywhere.
 use std::cell::RefCell;
 
-use clickos_ring::{BUFFER_SIZE, GuestPort, Memory, SwitchPort};
+use ring::{BUFFER_SIZE, GuestPort, Memory, SwitchPort};
 
 use crate::router::choose;
 
@@ -55,7 +55,7 @@ impl Memory for Shared<'_> {
 
 /// Both ends go on while the memory between them is written to: nothing is read or written beyond it.
 pub fn rings(data: &[u8]) {
-    let size = clickos_ring::layout::Layout::new(SLOTS).map_or(0, |layout| layout.size());
+    let size = ring::layout::Layout::new(SLOTS).map_or(0, |layout| layout.size());
     let memory = RefCell::new(vec![0; size]);
     let Ok(mut guest) = GuestPort::format(Shared(&memory), SLOTS) else {
         panic!("the memory is as large as it has to be");

@@ -136,6 +136,14 @@ fn frames(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
+/// Nothing but chance.
+fn noise(random: &mut Random) -> Vec<u8> {
+    let length = random.below(400);
+    (0..length)
+        .map(|_| random.next().to_le_bytes()[0])
+        .collect()
+}
+
 fn runs(usual: usize) -> usize {
     let given = env::var("FUZZ_RUNS").ok().and_then(|n| n.parse().ok());
     given.unwrap_or(usual)
@@ -197,6 +205,11 @@ fn messages() {
 #[test]
 fn rings() {
     run(click_fuzz::rings, input, 20_000, 9);
+}
+
+#[test]
+fn netif() {
+    run(click_fuzz::netif, noise, 2_000, 11);
 }
 
 #[test]

@@ -25,7 +25,7 @@ from clickos_lab.xen import toolstack
 _TOP = paths.REPO / 'devstack/lab'
 _PARTS = ('boot', 'store', 'memory', 'net', 'create')
 #: Those that need cosmosd and valed.
-_OF_TOOLSTACK = {'net', 'create'}
+_OF_TOOLSTACK = {'store', 'net', 'create'}
 
 
 def main(names):

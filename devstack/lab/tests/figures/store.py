@@ -3,55 +3,80 @@
 
 import statistics
 
+from clickos_lab.xen import toolstack
 from tests.figures import table as _table
 from tests.xen import guest
 
 _ROUNDS, _TIMES = 40, 5
+_CONFIG = 's :: Switch(0); Idle -> s; s[0] -> Discard; s[1] -> Discard;'
 _REQUESTS = ('read s.switch', 'write s.switch 1')
+#: A node that nobody watches.
+_PLAIN = '/tool/plain'
+_NAME = 'asked'
 
 
 def measure(host, table):
     """Fill the table's part."""
     made = guest.Guest(host.dom0, 'handlers', 'pvh').create()
-    made.install('s :: Switch(0); Idle -> s; s[0] -> Discard; '
-                 's[1] -> Discard;')
-    key = made.path('plain')
+    made.install(_CONFIG)
     # In turn, so that a busy machine slows all of them.
-    rounds = [_round(host, made, key) for _ in range(_TIMES)]
-    written, read, *handlers = map(statistics.median, zip(*rounds))
+    rounds = [_round(host, made) for _ in range(_TIMES)]
+    written, read, by_node, shown, *requests = map(
+        statistics.median, zip(*rounds))
     table.add('plain write, one connection', written, 'us')
     table.add('plain read, one connection', read, 'us')
+    table.add('handler write by its node, one connection', by_node, 'us',
+              written)
+    table.add('handler read by its nodes, one connection', shown, 'us',
+              written + read)
     # Request and answer written, each read once, both removed.
-    plain = 4 * written + 2 * read
-    table.add('the six requests to the store a handler takes, plain', plain,
-              'us')
-    for words, took in zip(_REQUESTS, handlers):
-        table.add(f'handler: {words}, one connection', took, 'us', plain)
-    _commands(host, table, made, key)
+    for words, took in zip(_REQUESTS, requests):
+        table.add(f'request {words}, one connection; to its six plain '
+                  'requests', took, 'us', 4 * written + 2 * read)
+    _commands(host, table, made)
     made.destroy()
 
 
-def _round(host, made, key):
-    took = _pair(host, f'/root/timing store {key} {_ROUNDS}')
+def _round(host, made):
+    router = made.path('0')
+    took = _numbers(host, f'store {_PLAIN}')
+    took += _numbers(host, f'store {router}/elements/s/switch')[:1]
+    took += _numbers(host, f'shown {router}', 's/switch')
     for words in _REQUESTS:
-        took.append(float(host.dom0.check(
-            f'/root/timing handler {made.path("0")} {_ROUNDS} "{words}"')))
+        took += _numbers(host, f'handler {router}', f'"{words}"')
     return took
 
 
-def _pair(host, command):
-    return [float(word) for word in host.dom0.check(command).split()]
+def _numbers(host, what, more=''):
+    out = host.dom0.check(f'/root/timing {what} {_ROUNDS} {more}')
+    return [float(word) for word in out.split()]
 
 
-def _commands(host, table, made, key):
+def _commands(host, table, made):
     """As a person sees it: each time a program is started."""
-    written = _command_us(host, f'xenstore-write {key} 0')
-    read = _command_us(host, f'xenstore-read {key}')
+    _start_cosmos(host)
+    shown = made.path('0/elements/s/switch')
+    ours = {words: toolstack.command('cosmos', *words.split())
+            for words in (f'write {_NAME} s.switch 1',
+                          f'read {_NAME} s.switch')}
+    written, read, by_node, *took = (
+        _command_us(host, command) for command in (
+            f'xenstore-write {_PLAIN} 0', f'xenstore-read {_PLAIN}',
+            f'xenstore-write {shown} 1', *ours.values()))
     table.add('command xenstore-write', written, 'us')
     table.add('command xenstore-read', read, 'us')
-    shown = made.path('0/elements/s/switch')
     table.add('command xenstore-write of a handler, until it is done',
-              _command_us(host, f'xenstore-write {shown} 1'), 'us', written)
+              by_node, 'us', written)
+    for words, one, plain in zip(ours, took, (written, read)):
+        table.add(f'command cosmos {words}', one, 'us', plain)
+
+
+def _start_cosmos(host):
+    host.dom0.put_text(_CONFIG, '/root/asked.click')
+    toolstack.start(host, 'valed')
+    toolstack.start(host, 'cosmosd')
+    host.dom0.check(toolstack.command(
+        'cosmos', 'create', '--name', _NAME, '--config', '/root/asked.click'))
 
 
 def _command_us(host, command):

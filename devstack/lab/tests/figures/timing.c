@@ -7,6 +7,8 @@
  * timing store PATH ROUNDS       a plain write; a plain read
  * timing handler ROUTER ROUNDS REQUEST
  *                                a request to a guest's router and its answer
+ * timing shown ROUTER ROUNDS ELEMENT/HANDLER
+ *                                a handler read as people do, by its nodes
  */
 #include <poll.h>
 #include <stdio.h>
@@ -152,6 +154,29 @@ static int handler(const char *router, int rounds, const char *request)
     return 0;
 }
 
+static int shown(const char *router, int rounds, const char *handler)
+{
+    struct xs_handle *store = open_store();
+    char asked[256], node[256];
+    double since;
+
+    snprintf(asked, sizeof(asked), "%s/control/read/%s", router, handler);
+    snprintf(node, sizeof(node), "%s/elements/%s", router, handler);
+    if (!xs_watch(store, node, "shown"))
+        fail("no watch");
+    await_event(store, node);
+    since = now_us();
+    for (int round = 0; round < rounds; round++) {
+        if (!xs_write(store, XBT_NULL, asked, "1", 1))
+            fail("a write failed");
+        while (!await_event(store, node))
+            ;
+        free(xs_read(store, XBT_NULL, node, NULL));
+    }
+    printf("%.0f\n", (now_us() - since) / rounds);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 5 && !strcmp(argv[1], "boot"))
@@ -160,6 +185,9 @@ int main(int argc, char **argv)
         return plain(argv[2], atoi(argv[3]));
     if (argc == 5 && !strcmp(argv[1], "handler"))
         return handler(argv[2], atoi(argv[3]), argv[4]);
+    if (argc == 5 && !strcmp(argv[1], "shown"))
+        return shown(argv[2], atoi(argv[3]), argv[4]);
     fail("boot DOMID PATH START | store PATH ROUNDS | "
-         "handler ROUTER ROUNDS REQUEST");
+         "handler ROUTER ROUNDS REQUEST | "
+         "shown ROUTER ROUNDS ELEMENT/HANDLER");
 }
