@@ -15,6 +15,8 @@ use crate::toolstack::Toolstack;
 
 /// How long a guest may take to run again whose client has gone.
 const RESUME: Duration = Duration::from_secs(30);
+/// The connection of a client that an earlier cosmosd had.
+pub const FORMER: u64 = u64::MAX;
 
 /// Whether a guest is being moved away.
 #[derive(Default)]
@@ -30,6 +32,18 @@ struct Hold {
 }
 
 impl Departure {
+    /// That of a guest which an earlier cosmosd had halted.
+    pub fn former(halted: Vec<u8>) -> Self {
+        let hold = Hold {
+            connection: FORMER,
+            halted,
+            is_settled: false,
+        };
+        Self(Mutex::new(
+            Some(hold).filter(|hold| !hold.halted.is_empty()),
+        ))
+    }
+
     /// Fails while the guest is being moved.
     pub fn check(&self) -> Result<()> {
         check(&self.lock())
@@ -156,7 +170,7 @@ impl Toolstack {
     }
 
     /// Halts routers, or lets them run.
-    pub fn run_all(&self, guest: &Guest, rids: &[u8], run: bool, deadline: Instant) -> Result<()> {
+    fn run_all(&self, guest: &Guest, rids: &[u8], run: bool, deadline: Instant) -> Result<()> {
         rids.iter()
             .try_for_each(|rid| control::run(self.router_of(guest, *rid, deadline), run))
     }

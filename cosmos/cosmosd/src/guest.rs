@@ -109,7 +109,11 @@ impl Guest {
             vifs: record.vifs,
             nics: record.nics,
         };
-        Self::new(domain, record.created_s, status)
+        let departure = Departure::former(record.halted);
+        Self {
+            departure,
+            ..Self::new(domain, record.created_s, status)
+        }
     }
 
     /// What a restarted cosmosd has to know.

@@ -176,6 +176,8 @@ fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &C
         let toolstack = Arc::clone(toolstack);
         spawn("pool", move || toolstack.keep_pool());
     }
+    let moving = Arc::clone(toolstack);
+    spawn("moves", move || moving.forget_client(departure::FORMER));
     let toolstack = Arc::clone(toolstack);
     spawn("deaths", move || toolstack.watch_deaths(deaths));
 }

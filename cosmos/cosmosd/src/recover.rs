@@ -2,7 +2,6 @@
 //! The start of cosmosd: guests of an earlier one are found again, half-made ones undone.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use log::{error, info, warn};
 
@@ -14,8 +13,6 @@ use crate::host::Found;
 use crate::record::{Phase, Record};
 use crate::toolstack::Toolstack;
 
-/// How long a guest may take to run again that a killed cosmosd had halted.
-const RESUME: Duration = Duration::from_secs(10);
 /// Why a guest is crashed that died while nobody looked.
 const DIED_UNSEEN: &str = "ended while cosmosd was not running";
 
@@ -68,10 +65,7 @@ impl Toolstack {
                 self.bury(guest, DIED_UNSEEN);
                 Ok(())
             }
-            (Phase::Complete | Phase::Saving, found) => {
-                self.resume(guest, found)?;
-                self.run_halted(guest, &record.halted)
-            }
+            (Phase::Complete | Phase::Saving, found) => self.resume(guest, found),
         }
     }
 
@@ -81,16 +75,6 @@ impl Toolstack {
         control::withdraw_suspend(&*self.store, guest.domain.domid)?;
         self.host.cancel_save(&guest.domain)?;
         self.records.save(&guest.record(Phase::Complete))
-    }
-
-    /// A cosmosd was killed while it moved this guest away, which goes on here.
-    fn run_halted(&self, guest: &Guest, routers: &[u8]) -> Result<()> {
-        if routers.is_empty() {
-            return Ok(());
-        }
-        warn!("guest {}: half moved: it goes on", guest.domain.uuid);
-        self.run_all(guest, routers, true, Instant::now() + RESUME)?;
-        self.keep(guest)
     }
 
     fn resume(&self, guest: &Arc<Guest>, found: Found) -> Result<()> {

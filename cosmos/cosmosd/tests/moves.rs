@@ -120,7 +120,9 @@ fn a_killed_cosmosd_lets_run_again_what_it_had_halted_for_a_move() {
         }
         bed.cosmosd.kill();
         bed.restart_cosmosd();
+        eventually("it is let go", || {
+            bed.call("handler-write", change("handler-write")).ok()
+        });
         assert_eq!(state(&bed), wanted);
-        bed.call("handler-write", change("handler-write")).unwrap();
     }
 }
