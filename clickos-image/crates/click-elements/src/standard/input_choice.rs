@@ -1,24 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The chosen input of elements that take packets from one of several.
+//! Elements that take packets from one of several inputs, which a handler chooses.
 use crate::prelude::*;
 
-/// Reads argument INPUT, default 0; `None` inside if it is negative.
-pub fn argument(a: &mut Args<'_>) -> Option<Option<usize>> {
-    let (input, inputs) = (a.or("INPUT", 0i64)?, a.inputs());
-    let input = usize::try_from(input).ok();
-    if let Some(input) = input.filter(|i| *i >= inputs && *i > 0) {
-        a.error("INPUT", format!("there is no input {input}"));
+/// A class of such elements; name, `processing` and, if it tells whether there are packets, `build` have to be set.
+pub const CLASS: Class = Class {
+    ports: "-/1",
+    args: &[optional("INPUT")],
+    handlers: &[read_write("switch")],
+    build: |a| Some(Box::new(InputChoice::argument(a)?)),
+    ..Class::DEFAULT
+};
+
+/// The chosen input; none if INPUT is negative.
+pub struct InputChoice(pub Option<usize>);
+
+impl InputChoice {
+    /// Reads argument INPUT, default 0.
+    pub fn argument(a: &mut Args<'_>) -> Option<Self> {
+        let (input, inputs) = (a.or("INPUT", 0i64)?, a.inputs());
+        let input = usize::try_from(input).ok();
+        if let Some(input) = input.filter(|i| *i >= inputs && *i > 0) {
+            a.error("INPUT", format!("there is no input {input}"));
+        }
+        Some(Self(input))
     }
-    Some(input)
+
+    /// The value of the handler; an input that is not there means none.
+    pub fn parse(view: &View<'_>, value: &str) -> Result<Self, HandlerError> {
+        let input = view.parse::<i64>(value)?;
+        let there = usize::try_from(input).ok().filter(|i| *i < view.ports.0);
+        Ok(Self(there))
+    }
+
+    /// What the handler shows: -1 for none.
+    pub fn show(&self) -> Text {
+        self.0.map_or_else(|| text(-1), text)
+    }
+
+    /// Pulls from it.
+    pub fn pull_from(&self, ctx: &mut Context<'_>, max: usize) -> Batch {
+        match self.0 {
+            Some(input) => ctx.pull(input, max),
+            None => ctx.batch(),
+        }
+    }
 }
 
-/// The value of a handler; an input that is not there means none.
-pub fn parse(view: &View<'_>, value: &str) -> Result<Option<usize>, HandlerError> {
-    let input = view.parse::<i64>(value)?;
-    Ok(usize::try_from(input).ok().filter(|i| *i < view.ports.0))
-}
+impl Element for InputChoice {
+    fn push(&mut self, ctx: &mut Context<'_>, port: usize, batch: Batch) {
+        match self.0 == Some(port) {
+            true => ctx.push(0, batch),
+            false => ctx.recycle(batch),
+        }
+    }
 
-/// What handlers show: -1 for none.
-pub fn show(input: Option<usize>) -> Text {
-    input.map_or_else(|| text(-1), text)
+    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
+        self.pull_from(ctx, max)
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "switch" => self.show(),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "switch" => {
+                let chosen = Self::parse(view, value)?;
+                Ok(Change::of(move |me: &mut Self, _| *me = chosen))
+            }
+            _ => undeclared(handler),
+        }
+    }
 }

@@ -143,8 +143,9 @@ impl ICMPError {
         );
         let is_error = header.protocol() == ipv4::ICMP
             && bytes
-                .get(header.header_len())
-                .is_none_or(|kind| icmp::is_error(*kind));
+                .get(header.header_len()..)
+                .and_then(|message| message.first_chunk::<4>())
+                .is_none_or(|[kind, ..]| icmp::is_error(*kind));
         header.is_first() && unicast(destination) && sendable && !link_group && !is_error
     }
 

@@ -11,45 +11,33 @@
 //! # Example
 //! `Queue -> [0] s :: PullSwitch(1) -> ToDevice(0); Queue -> [1] s;`
 use crate::prelude::*;
-use crate::standard::input_choice;
+use crate::standard::input_choice::{CLASS, InputChoice};
 
 pub static ELEMENT: Class = Class {
     name: "PullSwitch",
-    ports: "-/1",
     processing: "l/l",
-    args: &[optional("INPUT")],
-    handlers: &[read_write("switch")],
-    build: |a| {
-        Some(Box::new(PullSwitch {
-            input: input_choice::argument(a)?,
-        }))
-    },
-    ..Class::DEFAULT
+    build: |a| Some(Box::new(PullSwitch(InputChoice::argument(a)?))),
+    ..CLASS
 };
 
-struct PullSwitch {
-    input: Option<usize>,
-}
+struct PullSwitch(InputChoice);
 
 impl PullSwitch {
     /// Tells whether the chosen input may have packets.
     fn tell(&mut self, ctx: &mut Context<'_>) {
-        let readable = self.input.is_some_and(|input| ctx.readable(input));
+        let readable = self.0.0.is_some_and(|input| ctx.readable(input));
         ctx.set_readable(readable);
     }
 }
 
 impl Element for PullSwitch {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        ctx.set_readable(self.input.is_some());
+        ctx.set_readable(self.0.0.is_some());
         Ok(())
     }
 
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
-        let batch = match self.input {
-            Some(input) => ctx.pull(input, max),
-            None => ctx.batch(),
-        };
+        let batch = self.0.pull_from(ctx, max);
         if batch.is_empty() {
             self.tell(ctx);
         }
@@ -66,19 +54,16 @@ impl Element for PullSwitch {
         Signal::Own
     }
 
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "switch" => input_choice::show(self.input),
-            _ => undeclared(handler),
-        }
+    fn read(&self, view: &View<'_>, handler: &str, param: &str) -> Text {
+        self.0.read(view, handler, param)
     }
 
     fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
         match handler {
             "switch" => {
-                let input = input_choice::parse(view, value)?;
+                let chosen = InputChoice::parse(view, value)?;
                 Ok(Change::of(move |me: &mut Self, ctx| {
-                    me.input = input;
+                    me.0 = chosen;
                     me.tell(ctx);
                 }))
             }

@@ -15,44 +15,6 @@ use crate::standard::input_choice;
 
 pub static ELEMENT: Class = Class {
     name: "SimplePullSwitch",
-    ports: "-/1",
     processing: "l/l",
-    args: &[optional("INPUT")],
-    handlers: &[read_write("switch")],
-    build: |a| {
-        Some(Box::new(SimplePullSwitch {
-            input: input_choice::argument(a)?,
-        }))
-    },
-    ..Class::DEFAULT
+    ..input_choice::CLASS
 };
-
-struct SimplePullSwitch {
-    input: Option<usize>,
-}
-
-impl Element for SimplePullSwitch {
-    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
-        match self.input {
-            Some(input) => ctx.pull(input, max),
-            None => ctx.batch(),
-        }
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "switch" => input_choice::show(self.input),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "switch" => {
-                let input = input_choice::parse(view, value)?;
-                Ok(Change::of(move |me: &mut Self, _| me.input = input))
-            }
-            _ => undeclared(handler),
-        }
-    }
-}
