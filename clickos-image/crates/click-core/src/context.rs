@@ -42,12 +42,13 @@ impl<'a> Context<'a> {
     /// Sends packets out of a push output; where nothing is connected they are dropped.
     #[inline]
     pub fn push(&mut self, port: usize, batch: Batch) {
-        let edge = self.engine.slots[self.me]
-            .outputs
-            .get(port)
-            .copied()
-            .flatten();
-        self.engine.send(edge, batch);
+        match self.engine.slots[self.me].outputs.get(port) {
+            Some(Some(to)) if !batch.is_empty() => {
+                let to = *to;
+                self.engine.send(to, batch);
+            }
+            _ => self.engine.recycle(batch),
+        }
     }
 
     /// Sends one packet out of a push output.

@@ -77,6 +77,9 @@ pub struct Plan {
 pub struct Engine {
     pub plan: Rc<Plan>,
     pub slots: Vec<Slot>,
+    /// The batch that goes next; most elements send one, and it is found here again sooner than in a list.
+    next: Option<Work>,
+    /// Those that go after it, the last one first.
     work: Vec<Work>,
     spare: Vec<Batch>,
     pub pool: PacketPool,
@@ -118,6 +121,7 @@ impl Engine {
             tasks: Tasks::new(slots.len()),
             timers: Timers::new(slots.len()),
             slots,
+            next: None,
             work: Vec::new(),
             spare: Vec::new(),
             pool,
@@ -149,9 +153,10 @@ impl Engine {
         self.depth += 1;
         let result = call(&mut *element, &mut Context::new(self, me));
         self.depth -= 1;
-        self.slots[me].element = Some(element);
+        // its place is empty: nothing is there to be dropped, so nothing is asked
+        core::mem::forget(self.slots[me].element.replace(element));
         // what was sent first goes first, and all the way before what was sent next
-        if self.depth == 0 && self.work.len() > mark + 1 {
+        if self.work.len() > mark + 1 && self.depth == 0 {
             self.work[mark..].reverse();
         }
         Some(result)
@@ -177,25 +182,26 @@ impl Engine {
         }
     }
 
-    /// Sends a batch along a connection; without one it is dropped.
+    /// Sends a batch along a connection.
     #[inline]
-    pub fn send(&mut self, edge: Option<Edge>, batch: Batch) {
-        match edge {
-            Some(to) if !batch.is_empty() => self.work.push(Work { to, batch }),
-            _ => self.recycle(batch),
+    pub fn send(&mut self, to: Edge, batch: Batch) {
+        let work = Work { to, batch };
+        match &mut self.next {
+            next @ None => *next = Some(work),
+            Some(_) => self.work.push(work),
         }
     }
 
     /// Whether batches are under way.
     pub fn has_work(&self) -> bool {
-        !self.work.is_empty()
+        self.next.is_some() || !self.work.is_empty()
     }
 
     /// Moves batches on until none is under way or `budget` elements were entered; returns whether none is.
     pub fn drain(&mut self, budget: &mut usize) -> bool {
-        while let Some(mut work) = self.work.pop() {
+        while let Some(mut work) = self.next.take().or_else(|| self.work.pop()) {
             if *budget == 0 {
-                self.work.push(work);
+                self.next = Some(work);
                 return false;
             }
             *budget -= 1;

@@ -18,28 +18,34 @@ enum Direction {
 impl Engine {
     pub fn is_readable(&mut self, me: usize, port: usize) -> bool {
         if self.slots[me].upstream[port].is_none() {
-            let watch = self.watch(me, port, Direction::Up);
-            watch
-                .signals
-                .iter()
-                .for_each(|s| self.slots[*s].readers.push(me));
-            self.slots[me].upstream[port] = Some(watch);
+            self.begin_to_watch_upstream(me, port);
         }
         let watch = self.slots[me].upstream[port].as_ref();
         watch.is_some_and(|w| w.always || w.signals.iter().any(|s| self.slots[*s].readable))
     }
 
+    #[cold]
+    fn begin_to_watch_upstream(&mut self, me: usize, port: usize) {
+        let watch = self.watch(me, port, Direction::Up);
+        let signals = watch.signals.iter();
+        signals.for_each(|s| self.slots[*s].readers.push(me));
+        self.slots[me].upstream[port] = Some(watch);
+    }
+
     pub fn is_writable(&mut self, me: usize, port: usize) -> bool {
         if self.slots[me].downstream[port].is_none() {
-            let watch = self.watch(me, port, Direction::Down);
-            watch
-                .signals
-                .iter()
-                .for_each(|s| self.slots[*s].writers.push(me));
-            self.slots[me].downstream[port] = Some(watch);
+            self.begin_to_watch_downstream(me, port);
         }
         let watch = self.slots[me].downstream[port].as_ref();
         watch.is_some_and(|w| w.always || w.signals.iter().any(|s| self.slots[*s].writable))
+    }
+
+    #[cold]
+    fn begin_to_watch_downstream(&mut self, me: usize, port: usize) {
+        let watch = self.watch(me, port, Direction::Down);
+        let signals = watch.signals.iter();
+        signals.for_each(|s| self.slots[*s].writers.push(me));
+        self.slots[me].downstream[port] = Some(watch);
     }
 
     fn edges(&self, element: usize, direction: Direction) -> &[Option<Edge>] {

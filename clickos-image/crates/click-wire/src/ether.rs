@@ -51,6 +51,14 @@ impl Repr {
         put(frame, 6, &self.source);
         put(frame, 12, &self.ethertype.to_be_bytes());
     }
+
+    /// The header by itself.
+    #[inline]
+    pub fn bytes(&self) -> [u8; HEADER] {
+        let mut header = [0; HEADER];
+        self.emit(&mut header);
+        header
+    }
 }
 
 #[cfg(test)]

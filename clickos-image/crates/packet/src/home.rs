@@ -167,18 +167,24 @@ impl Home {
         Some(n)
     }
 
-    /// Ends packets' shares: those whose buffer others still have get a copy of it.
+    /// Ends the shares of the first packets that are shared and of one kind: those whose buffer others still have get
+    /// a copy of it. Returns how many packets those are.
     ///
     /// # Safety
-    /// They are of one kind and shared, and no reference to their home exists.
-    pub unsafe fn end_shares(packets: &mut [Packet]) {
-        let Some((home, class)) = packets.first().map(Packet::kind) else {
-            return;
+    /// The first one is shared, and no reference to its home exists.
+    pub unsafe fn end_shares(packets: &mut [Packet]) -> usize {
+        let Some(first) = packets.first() else {
+            return 0;
         };
+        let ((home, class), mut like) = (first.kind(), Alike::new(first));
         // SAFETY: a home lives while a packet of it is in use; this is the only reference.
         let shelf = unsafe { &mut (&mut *home.as_ptr()).shelves[usize::from(class)] };
-        let mut free = shelf.free.len();
+        let (mut done, mut free) = (0, shelf.free.len());
         for packet in packets {
+            if !packet.is_shared() || !like.is(packet) {
+                break;
+            }
+            done += 1;
             // SAFETY: the buffer is alive; this is the only reference.
             let others = unsafe { &mut *sharers(packet.header) };
             packet.end_share();
@@ -191,6 +197,7 @@ impl Home {
         }
         shelf.held -= shelf.free.len() - free;
         shelf.free.truncate(free);
+        done
     }
 
     /// Gives back what was held for packets that were not made after all.
@@ -214,26 +221,23 @@ impl Home {
         let Some(first) = packets.first() else {
             return 0;
         };
-        let ((home, class), shared) = (first.kind(), first.is_shared());
-        let mut like = Alike::new(first);
-        let run = packets.iter();
-        let run = run.take_while(|packet| packet.is_shared() == shared && like.is(packet));
-        let (run, _) = packets.split_at(run.count());
+        let (home, class) = first.kind();
         // SAFETY: a home lives while a packet of it is in use; this is the only reference.
         let me = unsafe { &mut *home.as_ptr() };
-        match me.shelves.get_mut(usize::from(class)) {
-            // SAFETY: as the caller says.
-            Some(shelf) if shared => unsafe { shelf.drop_shares(run) },
-            Some(shelf) => shelf.free.extend(run.iter().map(|packet| packet.header)),
-            // SAFETY: `make_single` made them.
-            None => (run.iter()).for_each(|packet| unsafe { release_single(packet.header) }),
-        }
-        me.in_use -= run.len();
+        // SAFETY: as the caller says; `make_single` made the buffers that no shelf is for.
+        let count = unsafe {
+            match me.shelves.get_mut(usize::from(class)) {
+                Some(shelf) if first.is_shared() => shelf.drop_shares(packets),
+                Some(shelf) => shelf.put_back(packets),
+                None => release_single(first.header),
+            }
+        };
+        me.in_use -= count;
         if me.in_use == 0 && !me.open {
             // SAFETY: closed, and those were the last packets in use.
             unsafe { Self::end(home) };
         }
-        run.len()
+        count
     }
 
     /// The pool is gone; the home goes with the last packet.
@@ -279,26 +283,48 @@ impl Shelf {
         }
     }
 
-    /// Ends packets' shares; a buffer whose last one ends is free.
+    /// Takes the buffers of the first packets back that are not shared. Returns how many those are.
     ///
     /// # Safety
-    /// Their buffers are of this shelf, and they are used by nobody any more.
+    /// The first one's is of this shelf, and they are used by nobody any more.
     #[inline]
-    unsafe fn drop_shares(&mut self, packets: &[Packet]) {
-        let mut freed = 0;
-        // those of one buffer together, so that its number need not be written and read again for each
-        for group in packets.chunk_by(|one, next| one.header == next.header) {
-            let buffer = group[0].header;
+    unsafe fn put_back(&mut self, packets: &[Packet]) -> usize {
+        let mut like = Alike::new(&packets[0]);
+        let run = packets.iter();
+        let run = run.take_while(|packet| !packet.is_shared() && like.is(packet));
+        let (run, _) = packets.split_at(run.count());
+        self.free.extend(run.iter().map(|packet| packet.header));
+        run.len()
+    }
+
+    /// Ends the shares of the first packets that are shared; a buffer whose last one ends is free. Returns how many
+    /// those are.
+    ///
+    /// # Safety
+    /// The first one's buffer is of this shelf, and they are used by nobody any more.
+    #[inline]
+    unsafe fn drop_shares(&mut self, packets: &[Packet]) -> usize {
+        let (mut like, mut done, mut freed) = (Alike::new(&packets[0]), 0, 0);
+        while let Some(first) = packets.get(done) {
+            if !first.is_shared() || !like.is(first) {
+                break;
+            }
+            // those of one buffer together, so that its number need not be written and read again for each
+            let others = packets[done + 1..].iter();
+            let same = others.take_while(|packet| packet.header == first.header);
+            let count = 1 + same.count();
             // SAFETY: the buffer is alive; this is the only reference.
-            let others = unsafe { &mut *sharers(buffer) };
-            let left = (*others as usize).checked_sub(group.len());
+            let others = unsafe { &mut *sharers(first.header) };
+            let left = (*others as usize).checked_sub(count);
             *others = left.unwrap_or(0) as u32;
             if left.is_none() {
                 freed += 1;
-                self.free.push(buffer);
+                self.free.push(first.header);
             }
+            done += count;
         }
-        self.held -= packets.len() - freed;
+        self.held -= done - freed;
+        done
     }
 }
 
@@ -330,15 +356,16 @@ impl Alike {
     }
 }
 
-/// Frees a buffer that is alone in its block.
+/// Frees a buffer that is alone in its block; returns that it is one.
 ///
 /// # Safety
 /// It came from `make_single` and is not used any more.
-unsafe fn release_single(buffer: NonNull<Header>) {
+unsafe fn release_single(buffer: NonNull<Header>) -> usize {
     // SAFETY: alive, and made with this layout, as the caller says.
     unsafe {
         let capacity = buffer.as_ref().capacity as usize;
         let layout = buffer::layout(FIRST + buffer::size(capacity));
         dealloc(block_of(buffer).as_ptr().cast(), layout);
     }
+    1
 }

@@ -169,8 +169,8 @@ impl Packet {
     /// that no packet can have make both unknown.
     #[inline]
     pub fn set_network(&mut self, at: usize, len: usize) {
-        let network = at.saturating_add(self.place.start() as usize);
-        self.set_headers(Headers::new(network, len));
+        let network = at.checked_add(self.place.start() as usize);
+        self.set_headers(network.and_then(|network| Headers::new(network, len)));
     }
 
     /// Forgets the network and transport header.

@@ -5,7 +5,7 @@ use core::slice;
 
 use crate::anno::DST_IP_SIZE;
 use crate::buffer::{BYTES_AT, Header, sharers};
-use crate::home::{self, Alike, Home, Kind};
+use crate::home::{self, Home, Kind};
 use crate::known::Headers;
 use crate::place::{ANNOTATIONS, Place, SHARED};
 
@@ -151,6 +151,21 @@ impl Packet {
         true
     }
 
+    /// Adds a header in front; false if the packet would become too long.
+    #[inline]
+    #[must_use]
+    pub fn prepend<const N: usize>(&mut self, header: &[u8; N]) -> bool {
+        if !self.push(N) {
+            return false;
+        }
+        // SAFETY: the data's first N bytes, which `push` made; no other packet has the buffer.
+        unsafe {
+            let at = self.header.cast::<u8>().add(BYTES_AT + self.headroom());
+            at.cast::<[u8; N]>().write(*header);
+        }
+        true
+    }
+
     /// Adds `n` zero bytes at the end; false if the packet would become too long.
     #[must_use]
     pub fn put(&mut self, n: usize) -> bool {
@@ -245,7 +260,10 @@ impl Packet {
     /// Counts `more` packets that are to have the same buffer.
     #[inline]
     pub(crate) fn begin_share(&mut self, more: usize) {
-        self.place.set(SHARED);
+        // not written in vain: a packet that is copied right after would wait for that
+        if !self.is_shared() {
+            self.place.set(SHARED);
+        }
         // SAFETY: the buffer is alive, and nobody else looks at its number now.
         unsafe { *sharers(self.header) += more as u32 };
     }
@@ -272,13 +290,9 @@ impl Packet {
     pub(crate) fn own_all(mut packets: &mut [Self]) {
         while let Some(at) = packets.iter().position(Self::is_shared) {
             packets = &mut packets[at..];
-            let mut like = Alike::new(&packets[0]);
-            let alike = |packet: &&Self| packet.is_shared() && like.is(packet);
-            let count = packets.iter().take_while(alike).count();
-            let (run, rest) = packets.split_at_mut(count);
-            // SAFETY: shared until now; no reference to their home is held.
-            unsafe { Home::end_shares(run) };
-            packets = rest;
+            // SAFETY: the first one is shared; no reference to its home is held.
+            let done = unsafe { Home::end_shares(packets) };
+            packets = &mut packets[done..];
         }
     }
 

@@ -172,17 +172,14 @@ impl ARPQuerier {
     }
 
     fn encapsulate(&self, packet: &mut Packet, destination: [u8; 6]) -> bool {
-        if !packet.push(ether::HEADER) {
-            return false;
-        }
-        packet.set_mac_offset(0);
-        ether::Repr {
+        let header = ether::Repr {
             destination,
             source: self.mac,
             ethertype: ether::IPV4,
-        }
-        .emit(packet.data_mut());
-        true
+        };
+        let fits = packet.prepend(&header.bytes());
+        packet.set_mac_offset(0);
+        fits
     }
 
     fn nowhere(&mut self, ctx: &mut Context<'_>) {

@@ -22,38 +22,53 @@ pub static ELEMENT: Class = Class {
         read_write("dst"),
     ],
     build: |a| {
-        let (kind, src, dst) = (a.need("ETHERTYPE"), a.need("SRC"), a.need("DST"));
-        Some(Box::new(EtherEncap {
+        let kind = a.need("ETHERTYPE");
+        let (src, dst) = (a.need::<EtherAddr>("SRC"), a.need::<EtherAddr>("DST"));
+        Some(Box::new(EtherEncap::new(ether::Repr {
             ethertype: kind?,
-            src: src?,
-            dst: dst?,
-        }))
+            source: src?.0,
+            destination: dst?.0,
+        })))
     },
     ..Class::DEFAULT
 };
 
 struct EtherEncap {
-    ethertype: u16,
-    src: EtherAddr,
-    dst: EtherAddr,
+    header: ether::Repr,
+    /// The same as a packet gets it.
+    bytes: [u8; ether::HEADER],
+}
+
+impl EtherEncap {
+    fn new(header: ether::Repr) -> Self {
+        let bytes = header.bytes();
+        Self { header, bytes }
+    }
 }
 
 impl InPlace for EtherEncap {
     const USE: Use = Use::Writes;
 
+    #[inline]
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
-        if !packet.push(ether::HEADER) {
+        if !packet.prepend(&self.bytes) {
             return DROPPED;
         }
         packet.set_mac_offset(0);
-        let header = ether::Repr {
-            destination: self.dst.0,
-            source: self.src.0,
-            ethertype: self.ethertype,
-        };
-        header.emit(packet.data_mut());
         0
     }
+}
+
+/// Changes the header as `set` does.
+fn on_header<T: FromArg + 'static>(
+    view: &View<'_>,
+    value: &str,
+    set: fn(&mut ether::Repr, T),
+) -> Result<Change, HandlerError> {
+    on_value(view, value, move |me: &mut EtherEncap, value, _| {
+        set(&mut me.header, value);
+        *me = EtherEncap::new(me.header);
+    })
 }
 
 impl Element for EtherEncap {
@@ -61,18 +76,20 @@ impl Element for EtherEncap {
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
-            "ethertype" => text(self.ethertype),
-            "src" => text(self.src),
-            "dst" => text(self.dst),
+            "ethertype" => text(self.header.ethertype),
+            "src" => text(EtherAddr(self.header.source)),
+            "dst" => text(EtherAddr(self.header.destination)),
             _ => undeclared(handler),
         }
     }
 
     fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
         match handler {
-            "ethertype" => on_value(view, value, |me: &mut Self, v, _| me.ethertype = v),
-            "src" => on_value(view, value, |me: &mut Self, v, _| me.src = v),
-            "dst" => on_value(view, value, |me: &mut Self, v, _| me.dst = v),
+            "ethertype" => on_header(view, value, |header, kind| header.ethertype = kind),
+            "src" => on_header(view, value, |header, EtherAddr(mac)| header.source = mac),
+            "dst" => on_header(view, value, |header, EtherAddr(mac)| {
+                header.destination = mac;
+            }),
             _ => undeclared(handler),
         }
     }

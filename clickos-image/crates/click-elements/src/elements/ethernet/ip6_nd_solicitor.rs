@@ -94,16 +94,15 @@ impl IP6NDSolicitor {
     }
 
     fn send(&mut self, ctx: &mut Context<'_>, mut packet: Packet, destination: [u8; 6]) {
-        if !packet.push(ether::HEADER) {
-            self.drops += 1;
-            return;
-        }
         let header = ether::Repr {
             destination,
             source: self.mac,
             ethertype: ETHERTYPE,
         };
-        header.emit(packet.data_mut());
+        if !packet.prepend(&header.bytes()) {
+            self.drops += 1;
+            return;
+        }
         packet.set_mac_offset(0);
         ctx.push_one(0, packet);
     }

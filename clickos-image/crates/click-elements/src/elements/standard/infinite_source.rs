@@ -129,7 +129,9 @@ impl InfiniteSource {
             self.made = pool.packet_from(&self.content);
         }
         if let Some(made) = &mut self.made {
-            made.set_timestamp_ns(timestamp_ns);
+            if made.timestamp_ns() != timestamp_ns {
+                made.set_timestamp_ns(timestamp_ns);
+            }
             pool.repeat(made, most, &mut batch);
         }
         self.count += batch.len() as u64;
