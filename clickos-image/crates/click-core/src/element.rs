@@ -12,15 +12,6 @@ use crate::error::HandlerError;
 use crate::handlers::HandlerInfo;
 use crate::value::FromArg;
 use click_packet::Batch;
-use click_packet::Packet;
-
-/// Where a packet goes.
-pub enum Out {
-    /// To an output; if nothing is connected there, it is dropped.
-    Port(usize, Packet),
-    /// Nowhere.
-    Drop,
-}
 
 /// Casts for handlers and hot swap.
 pub trait AsAny: Any {
@@ -37,34 +28,6 @@ impl<T: Any> AsAny for T {
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }
-}
-
-/// Lets code that all elements share stand once in a program, not once for each of them.
-pub trait AsElement {
-    /// The element, whichever it is.
-    fn as_element(&mut self) -> &mut dyn Element;
-}
-
-impl<T: Element> AsElement for T {
-    fn as_element(&mut self) -> &mut dyn Element {
-        self
-    }
-}
-
-/// What `Element::pull` does with `Element::process`. One virtual call a packet costs less than a copy of this in each
-/// of two hundred classes, most of which are seldom pulled.
-fn pull_each(element: &mut dyn Element, ctx: &mut Context<'_>, max: usize) -> Batch {
-    let mut batch = ctx.pull(0, max);
-    let mut sweep = batch.sweep();
-    while let Some(packet) = sweep.next() {
-        match element.process(ctx, packet) {
-            Out::Port(0, packet) => sweep.keep(packet),
-            Out::Port(port, packet) => ctx.push_one(port, packet),
-            Out::Drop => {}
-        }
-    }
-    drop(sweep);
-    batch
 }
 
 /// How an element tells its neighbours that they need not try.
@@ -101,8 +64,8 @@ impl Change {
     }
 }
 
-/// An element. Implement `process` for one packet at a time, or `push` and `pull`.
-pub trait Element: AsAny + AsElement {
+/// An element. What it does to packets is in `push` and `pull`.
+pub trait Element: AsAny {
     /// Called once, when all elements exist and are connected.
     ///
     /// # Errors
@@ -111,34 +74,14 @@ pub trait Element: AsAny + AsElement {
         Ok(())
     }
 
-    /// What becomes of one packet, pushed or pulled. It must not push other packets itself.
-    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
-        Out::Port(0, packet)
+    /// Takes packets at a push input; unless it says otherwise they go on.
+    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
+        ctx.push(0, batch);
     }
 
-    /// Takes packets at a push input.
-    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
-        let mut to = 0;
-        let mut sweep = batch.sweep();
-        while let Some(packet) = sweep.next() {
-            let Out::Port(port, packet) = self.process(ctx, packet) else {
-                continue;
-            };
-            if port != to && sweep.kept() > 0 {
-                let mut run = ctx.batch();
-                sweep.give_kept(&mut run);
-                ctx.push(to, run);
-            }
-            to = port;
-            sweep.keep(packet);
-        }
-        drop(sweep);
-        ctx.push(to, batch);
-    }
-
-    /// Gives at most `max` packets at a pull output.
+    /// Gives at most `max` packets at a pull output; unless it says otherwise those it gets.
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
-        pull_each(self.as_element(), ctx, max)
+        ctx.pull(0, max)
     }
 
     /// Does a little work; returns whether there was any. Called after `Context::schedule`.

@@ -44,7 +44,7 @@ pub use context::Context;
 pub use device::Device;
 #[cfg(any(test, feature = "test-device"))]
 pub use device::MemoryDevice;
-pub use element::{AsAny, Change, Element, Out, Signal, View};
+pub use element::{AsAny, Change, Element, Signal, View};
 pub use environment::{
     ControlAddress, ControlSocket, DeviceRequest, Environment, Host, Limits, Tun, TunRequest,
 };

@@ -68,13 +68,16 @@ impl Encap {
     }
 }
 
-impl Element for Encap {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        match self.encapsulate(&mut packet) {
-            true => Out::Port(0, packet),
-            false => Out::Drop,
-        }
+impl InPlace for Encap {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        kept_if(self.encapsulate(packet))
     }
+}
+
+impl Element for Encap {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -10,11 +10,13 @@ pub use core::net::Ipv4Addr;
 pub use click_core::class::{keyword, mandatory, optional, read, read_write, rest, write};
 pub use click_core::value::{Bytes, DeviceId, EtherAddr, FromArg, Prefix, Span};
 pub use click_core::{
-    Args, Batch, Built, Change, Class, Context, Element, HandlerError, Out, Packet, Signal, View,
+    Args, Batch, Built, Change, Class, Context, Element, HandlerError, Packet, Signal, View,
 };
 
 mod in_place;
-pub(crate) use in_place::{DROPPED, InPlace, Use, in_place, pull_in_place, push_in_place};
+pub(crate) use in_place::{
+    DROPPED, InPlace, Use, in_place, kept_if, pull_in_place, push_in_place, replace,
+};
 
 /// What `Element::read` returns.
 pub type Text = Result<String, HandlerError>;

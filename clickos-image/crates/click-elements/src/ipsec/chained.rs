@@ -55,15 +55,12 @@ pub fn decrypt<C: BlockDecrypt>(cipher: &C, data: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-impl<C: BlockEncrypt + BlockDecrypt + 'static> Element for Chained<C> {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.user.connect(ctx);
-        Ok(())
-    }
+impl<C: BlockEncrypt + BlockDecrypt + 'static> InPlace for Chained<C> {
+    const USE: Use = Use::Writes;
 
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let Some(association) = self.user.association(ctx, &packet) else {
-            return Out::Drop;
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let Some(association) = self.user.association(ctx, packet) else {
+            return DROPPED;
         };
         let cipher = (self.cipher)(&association);
         let done = if self.encrypt {
@@ -74,8 +71,17 @@ impl<C: BlockEncrypt + BlockDecrypt + 'static> Element for Chained<C> {
         drop(association);
         if done.is_none() {
             self.user.complain(ctx, self.complaint);
-            return Out::Drop;
+            return DROPPED;
         }
-        Out::Port(0, packet)
+        0
+    }
+}
+
+impl<C: BlockEncrypt + BlockDecrypt + 'static> Element for Chained<C> {
+    in_place!();
+
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.user.connect(ctx);
+        Ok(())
     }
 }

@@ -5,6 +5,21 @@ use click_core::{Batch, Context, Element, Packet};
 /// The way of a packet that is dropped.
 pub const DROPPED: usize = usize::MAX;
 
+/// The way of a packet that is dropped unless it is kept.
+#[inline]
+pub fn kept_if(kept: bool) -> usize {
+    if kept { 0 } else { DROPPED }
+}
+
+/// Lets another packet go on in a packet's place; without one it is dropped.
+pub fn replace(by: Option<Packet>, packet: &mut Packet) -> usize {
+    let kept = by.is_some();
+    if let Some(by) = by {
+        *packet = by;
+    }
+    kept_if(kept)
+}
+
 /// What an element does with the bytes of packets, for which a batch is made ready as a whole.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Use {
@@ -39,34 +54,54 @@ macro_rules! in_place {
 }
 pub(crate) use in_place;
 
-/// Packets that go the same way, and the first one that does not.
+/// How many packets of a batch go the same way, which way that is, and the way of the first one that goes another way.
+/// It is two words, so that it comes back in registers.
 struct Run {
     len: usize,
-    way: usize,
-    next: usize,
+    way: u32,
+    next: u32,
+}
+
+/// A way as a `Run` has it; no element has so many outputs.
+#[inline]
+fn short(way: usize) -> u32 {
+    way as u32
+}
+
+/// The way that was made `short`.
+#[inline]
+fn long(way: u32) -> usize {
+    if way == short(DROPPED) {
+        DROPPED
+    } else {
+        way as usize
+    }
 }
 
 /// Looks at packets until one goes another way than those before.
-#[inline]
-fn first_run<T: InPlace>(
-    me: &mut T,
-    ctx: &mut Context<'_>,
-    batch: &mut Batch,
-) -> Result<usize, Run> {
+fn first_run<T: InPlace>(me: &mut T, ctx: &mut Context<'_>, batch: &mut Batch) -> Run {
     match T::USE {
         Use::Little => {}
         Use::Reads => batch.prefetch(),
         Use::Writes => batch.own(),
     }
-    let (mut len, mut way) = (0, DROPPED);
-    for packet in batch.iter_mut() {
+    let (all, mut way) = (batch.len(), DROPPED);
+    let mut packets = batch.iter_mut();
+    while let Some(packet) = packets.next() {
         let next = me.way(ctx, packet);
+        let len = all - packets.len() - 1;
         if next != way && len > 0 {
-            return Err(Run { len, way, next });
+            let (way, next) = (short(way), short(next));
+            return Run { len, way, next };
         }
-        (len, way) = (len + 1, next);
+        way = next;
     }
-    Ok(way)
+    let (len, way) = (all, short(way));
+    Run {
+        len,
+        way,
+        next: way,
+    }
 }
 
 fn leave(ctx: &mut Context<'_>, way: usize, batch: Batch) {
@@ -76,22 +111,29 @@ fn leave(ctx: &mut Context<'_>, way: usize, batch: Batch) {
     }
 }
 
+/// An element's `way`, for code that stands once for all classes, since it runs seldom.
+type Way<'a> = &'a mut dyn FnMut(&mut Context<'_>, &mut Packet) -> usize;
+
 /// `Element::push` of such an element.
 #[inline]
 pub fn push_in_place<T: InPlace>(me: &mut T, ctx: &mut Context<'_>, mut batch: Batch) {
-    match first_run(me, ctx, &mut batch) {
-        Ok(way) => leave(ctx, way, batch),
-        Err(run) => push_runs(me, ctx, batch, &run),
+    let run = first_run(me, ctx, &mut batch);
+    if run.len == batch.len() {
+        // nothing is connected to `DROPPED`
+        ctx.push(run.way as usize, batch);
+    } else {
+        push_runs(&mut |ctx, packet| me.way(ctx, packet), ctx, batch, &run);
     }
 }
 
 /// Sends the runs of a batch one after the other; of the first one it is known where it goes.
-fn push_runs<T: InPlace>(me: &mut T, ctx: &mut Context<'_>, mut batch: Batch, first: &Run) {
-    let (mut to, mut known) = (first.way, Some(first.next));
+#[inline(never)]
+fn push_runs(choose: Way<'_>, ctx: &mut Context<'_>, mut batch: Batch, first: &Run) {
+    let (mut to, mut known) = (long(first.way), Some(long(first.next)));
     let mut sweep = batch.sweep();
-    sweep.skip(first.len, first.way != DROPPED);
+    sweep.skip(first.len, to != DROPPED);
     while let Some(mut packet) = sweep.next() {
-        let way = known.take().unwrap_or_else(|| me.way(ctx, &mut packet));
+        let way = known.take().unwrap_or_else(|| choose(ctx, &mut packet));
         if way == DROPPED {
             continue;
         }
@@ -111,27 +153,30 @@ fn push_runs<T: InPlace>(me: &mut T, ctx: &mut Context<'_>, mut batch: Batch, fi
 #[inline]
 pub fn pull_in_place<T: InPlace>(me: &mut T, ctx: &mut Context<'_>, max: usize) -> Batch {
     let mut batch = ctx.pull(0, max);
-    match first_run(me, ctx, &mut batch) {
-        Ok(0) => {}
-        Ok(way) => {
-            let rest = ctx.batch();
-            leave(ctx, way, core::mem::replace(&mut batch, rest));
-        }
-        Err(run) => pull_runs(me, ctx, &mut batch, &run),
+    let run = first_run(me, ctx, &mut batch);
+    if run.len < batch.len() || run.way != 0 {
+        pull_runs(
+            &mut |ctx, packet| me.way(ctx, packet),
+            ctx,
+            &mut batch,
+            &run,
+        );
     }
     batch
 }
 
 /// Sends away what does not go out of output 0.
-fn pull_runs<T: InPlace>(me: &mut T, ctx: &mut Context<'_>, batch: &mut Batch, first: &Run) {
+#[inline(never)]
+fn pull_runs(choose: Way<'_>, ctx: &mut Context<'_>, batch: &mut Batch, first: &Run) {
+    let mut known = (first.len < batch.len()).then_some(long(first.next));
     let mut sweep = batch.sweep();
-    let (mut left, mut known) = (first.len, Some(first.next));
+    let mut left = first.len;
     while let Some(mut packet) = sweep.next() {
         let way = if left > 0 {
             left -= 1;
-            first.way
+            long(first.way)
         } else {
-            known.take().unwrap_or_else(|| me.way(ctx, &mut packet))
+            known.take().unwrap_or_else(|| choose(ctx, &mut packet))
         };
         match way {
             0 => sweep.keep(packet),

@@ -21,12 +21,15 @@ struct RatedSplitter {
     rated: Rated,
 }
 
-impl Element for RatedSplitter {
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+impl InPlace for RatedSplitter {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         self.rated.bucket.refill(ctx.now_ns());
-        let output = usize::from(!self.rated.admit(&packet));
-        Out::Port(output, packet)
+        usize::from(!self.rated.admit(packet))
     }
+}
+
+impl Element for RatedSplitter {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

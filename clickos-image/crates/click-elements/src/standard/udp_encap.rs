@@ -91,10 +91,7 @@ impl InPlace for UDPIPEncap {
     const USE: Use = Use::Writes;
 
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
-        match self.encapsulate(packet) {
-            true => 0,
-            false => DROPPED,
-        }
+        kept_if(self.encapsulate(packet))
     }
 }
 

@@ -36,23 +36,27 @@ struct AdjustTimestamp {
     all: bool,
 }
 
-impl Element for AdjustTimestamp {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for AdjustTimestamp {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let before = match self.first {
-            true => Time::first_of(&packet),
-            false => Time::of(&packet),
+            true => Time::first_of(packet),
+            false => Time::of(packet),
         };
         if before.is_unset() && !self.all {
-            return Out::Port(0, packet);
+            return 0;
         }
         let after = before.plus(self.time);
         if self.first {
-            after.put_first(&mut packet);
+            after.put_first(packet);
         } else {
-            after.put(&mut packet);
+            after.put(packet);
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for AdjustTimestamp {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -45,18 +45,22 @@ struct AggregateFirst {
     capacity: usize,
 }
 
+impl InPlace for AggregateFirst {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let number = packet.anno().u32(AGGREGATE);
+        let first = self.seen.get(number) == 0 && self.seen.add(number, 1);
+        usize::from(!first)
+    }
+}
+
 impl Element for AggregateFirst {
+    in_place!();
+
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.seen = Counts::new(self.capacity, ctx.random());
         let missing = self.notifier.iter().find(|name| !ctx.has_elements(name));
         let message = |name| Err(format!("NOTIFIER: there is no element \"{name}\""));
         missing.map_or(Ok(()), message)
-    }
-
-    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
-        let number = packet.anno().u32(AGGREGATE);
-        let first = self.seen.get(number) == 0 && self.seen.add(number, 1);
-        Out::Port(usize::from(!first), packet)
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

@@ -65,10 +65,10 @@ struct AggregateIP {
     shift: u32,
 }
 
-impl Element for AggregateIP {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let Some(value) = self.field.value(&packet) else {
-            return Out::Port(1, packet);
+impl InPlace for AggregateIP {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let Some(value) = self.field.value(packet) else {
+            return 1;
         };
         let anno = packet.anno_mut();
         let before = match self.incremental {
@@ -76,8 +76,12 @@ impl Element for AggregateIP {
             false => 0,
         };
         anno.set_u32(AGGREGATE, before.wrapping_add(value << self.shift));
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for AggregateIP {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -362,7 +362,21 @@ impl AggregateIPFlows {
     }
 }
 
+impl InPlace for AggregateIPFlows {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let key = self.key(packet);
+        let key = key.map(|key| (self.table.hash(&key.id, key.map), key));
+        let way = self.pass(ctx, packet, key);
+        self.reap();
+        way.map_or(1, usize::from)
+    }
+}
+
 impl Element for AggregateIPFlows {
+    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
+        pull_in_place(self, ctx, max)
+    }
+
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         let keys = Keys([ctx.random(), ctx.random(), ctx.random(), ctx.random()]);
         self.table.set_keys(keys);
@@ -393,14 +407,6 @@ impl Element for AggregateIPFlows {
             }
         }
         self.reap();
-    }
-
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let key = self.key(&packet);
-        let key = key.map(|key| (self.table.hash(&key.id, key.map), key));
-        let way = self.pass(ctx, &mut packet, key);
-        self.reap();
-        Out::Port(way.map_or(1, usize::from), packet)
     }
 
     fn run_timer(&mut self, ctx: &mut Context<'_>) {

@@ -33,8 +33,10 @@ struct AggregatePaint {
     incremental: bool,
 }
 
-impl Element for AggregatePaint {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for AggregatePaint {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let anno = packet.anno_mut();
         let paint = u32::from(anno.u8(PAINT)) & ((1 << self.bits) - 1);
         let before = match self.incremental {
@@ -42,6 +44,10 @@ impl Element for AggregatePaint {
             false => 0,
         };
         anno.set_u32(AGGREGATE, before | paint);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for AggregatePaint {
+    in_place!();
 }

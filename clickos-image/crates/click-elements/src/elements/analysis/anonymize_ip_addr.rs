@@ -136,22 +136,15 @@ impl AnonymizeIPAddr {
     }
 }
 
-impl Element for AnonymizeIPAddr {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        let halves = [ctx.random(), ctx.random()].map(u64::to_le_bytes);
-        let mut key = [0; 16];
-        key[..8].copy_from_slice(&halves[0]);
-        key[8..].copy_from_slice(&halves[1]);
-        self.key = Aes128::new(&key.into());
-        Ok(())
-    }
+impl InPlace for AnonymizeIPAddr {
+    const USE: Use = Use::Writes;
 
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(header) = packet
             .network_mut()
             .filter(|h| h.len() >= ipv4::HEADER && h[0] >> 4 == 4)
         else {
-            return Out::Port(1, packet);
+            return 1;
         };
         let sum = u16::from_be_bytes([header[10], header[11]]);
         let sum = self.change_both(header, sum);
@@ -161,7 +154,20 @@ impl Element for AnonymizeIPAddr {
                 .transport_mut()
                 .and_then(|message| self.change_quoted(message));
         }
-        Out::Port(0, packet)
+        0
+    }
+}
+
+impl Element for AnonymizeIPAddr {
+    in_place!();
+
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        let halves = [ctx.random(), ctx.random()].map(u64::to_le_bytes);
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&halves[0]);
+        key[8..].copy_from_slice(&halves[1]);
+        self.key = Aes128::new(&key.into());
+        Ok(())
     }
 
     fn read(&self, view: &View<'_>, handler: &str, param: &str) -> Text {

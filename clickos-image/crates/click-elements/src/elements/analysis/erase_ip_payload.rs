@@ -23,24 +23,30 @@ pub static ELEMENT: Class = Class {
 
 struct EraseIPPayload;
 
-impl Element for EraseIPPayload {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let Some((protocol, first)) = header(&packet).map(|h| (h.protocol(), h.is_first())) else {
-            return Out::Drop;
+impl InPlace for EraseIPPayload {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let Some((protocol, first)) = header(packet).map(|h| (h.protocol(), h.is_first())) else {
+            return DROPPED;
         };
         let bytes = packet.transport_mut().unwrap_or_default();
         let (kept, checksum) = match protocol {
-            _ if protocol == ipv4::ICMP => return Out::Port(0, packet),
+            _ if protocol == ipv4::ICMP => return 0,
             ipv4::TCP => {
                 let words = bytes.get(12).map_or(0, |b| usize::from(b >> 4));
                 ((words * 4).max(tcp::HEADER), 16..18)
             }
             ipv4::UDP => (udp::HEADER, 6..8),
-            _ => return Out::Drop,
+            _ => return DROPPED,
         };
         let kept = if first { kept } else { 0 };
         bytes.get_mut(kept..).unwrap_or_default().fill(0);
         bytes.get_mut(checksum).unwrap_or_default().fill(0);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for EraseIPPayload {
+    in_place!();
 }

@@ -67,13 +67,17 @@ impl SetTimestampDelta {
     }
 }
 
-impl Element for SetTimestampDelta {
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        if !Time::of(&packet).is_unset() {
-            self.delta(ctx, &packet).put(&mut packet);
+impl InPlace for SetTimestampDelta {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        if !Time::of(packet).is_unset() {
+            self.delta(ctx, packet).put(packet);
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for SetTimestampDelta {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -35,16 +35,22 @@ struct StoreTimestamp {
 /// Bytes of a timestamp.
 const SIZE: usize = 8;
 
-impl Element for StoreTimestamp {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for StoreTimestamp {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let offset = self.offset.unwrap_or(packet.len());
         let end = offset.saturating_add(SIZE);
         let missing = end.saturating_sub(packet.len());
         if end > click_core::MAX_PACKET || !packet.put(missing) {
-            return Out::Drop;
+            return DROPPED;
         }
-        let bytes = Time::of(&packet).0.to_le_bytes();
+        let bytes = Time::of(packet).0.to_le_bytes();
         packet.data_mut()[offset..end].copy_from_slice(&bytes);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for StoreTimestamp {
+    in_place!();
 }

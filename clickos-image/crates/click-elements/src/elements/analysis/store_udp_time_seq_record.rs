@@ -97,13 +97,19 @@ impl StoreUDPTimeSeqRecord {
     }
 }
 
-impl Element for StoreUDPTimeSeqRecord {
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for StoreUDPTimeSeqRecord {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         match self.store(packet.data_mut(), ctx.now_ns()) {
-            Some(()) => Out::Port(0, packet),
-            None => Out::Drop,
+            Some(()) => 0,
+            None => DROPPED,
         }
     }
+}
+
+impl Element for StoreUDPTimeSeqRecord {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -162,17 +162,21 @@ impl TimeFilter {
     }
 }
 
+impl InPlace for TimeFilter {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        match self.is_inside(ctx, Time::of(packet)) {
+            true => 0,
+            false => 1,
+        }
+    }
+}
+
 impl Element for TimeFilter {
+    in_place!();
+
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.fix(Base::RouterStart, Time::now(ctx));
         self.call.iter().try_for_each(|call| call.check(ctx))
-    }
-
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
-        match self.is_inside(ctx, Time::of(&packet)) {
-            true => Out::Port(0, packet),
-            false => Out::Port(1, packet),
-        }
     }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {

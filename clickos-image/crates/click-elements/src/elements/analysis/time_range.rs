@@ -41,9 +41,9 @@ struct TimeRange {
     last: Time,
 }
 
-impl Element for TimeRange {
-    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
-        let time = Time::of(&packet);
+impl InPlace for TimeRange {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let time = Time::of(packet);
         if self.first.is_unset() {
             (self.first, self.last) = (time, time);
         } else if self.simple {
@@ -51,8 +51,12 @@ impl Element for TimeRange {
         } else {
             (self.first, self.last) = (self.first.min(time), self.last.max(time));
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for TimeRange {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -117,13 +117,17 @@ impl ARPPrint {
     }
 }
 
-impl Element for ARPPrint {
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+impl InPlace for ARPPrint {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if let (true, Some(at)) = (self.active, packet.network_offset()) {
-            ctx.print(&self.line(&packet, at));
+            ctx.print(&self.line(packet, at));
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for ARPPrint {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

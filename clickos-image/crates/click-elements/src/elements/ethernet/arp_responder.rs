@@ -183,23 +183,27 @@ impl ARPResponder {
     }
 }
 
-impl Element for ARPResponder {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.warn(ctx);
-        Ok(())
-    }
-
+impl InPlace for ARPResponder {
     /// The request's buffer becomes the reply.
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some((reply, mac)) = self.answer(packet.data()) else {
-            return Out::Port(1, packet);
+            return 1;
         };
         packet.take(packet.len() - ether::HEADER - arp::LENGTH);
         reply.emit_frame(mac, reply.target_mac, packet.data_mut());
         packet.set_mac_offset(0);
         packet.set_timestamp_ns(0);
         packet.set_network(ether::HEADER, arp::LENGTH);
-        Out::Port(0, packet)
+        0
+    }
+}
+
+impl Element for ARPResponder {
+    in_place!();
+
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.warn(ctx);
+        Ok(())
     }
 
     fn read(&self, view: &View<'_>, handler: &str, param: &str) -> Text {

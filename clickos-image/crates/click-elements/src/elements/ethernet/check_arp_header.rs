@@ -71,19 +71,25 @@ fn check(b: &[u8]) -> Result<usize, usize> {
     }
 }
 
-impl Element for CheckARPHeader {
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for CheckARPHeader {
+    const USE: Use = Use::Reads;
+
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         match check(packet.data().get(self.offset..).unwrap_or_default()) {
             Ok(length) => {
                 packet.set_network(self.offset, length);
-                Out::Port(0, packet)
+                0
             }
             Err(reason) => {
                 self.drops.note(ctx, reason);
-                Out::Port(1, packet)
+                1
             }
         }
     }
+}
+
+impl Element for CheckARPHeader {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         self.drops.read(handler)

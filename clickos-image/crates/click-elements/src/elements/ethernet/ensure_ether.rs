@@ -46,22 +46,28 @@ fn has_header(packet: &Packet) -> bool {
     header.is_ok_and(|h| [ether::IPV4, IPV6].contains(&h.ethertype))
 }
 
-impl Element for EnsureEther {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for EnsureEther {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(Ok(offset)) = packet.network_offset().map(usize::try_from) else {
-            return Out::Port(0, packet);
+            return 0;
         };
-        if offset == ether::HEADER && has_header(&packet) {
-            return Out::Port(0, packet);
+        if offset == ether::HEADER && has_header(packet) {
+            return 0;
         }
         packet.pull(offset);
         if !packet.push(ether::HEADER) {
-            return Out::Drop;
+            return DROPPED;
         }
         // what was stripped is still there
-        if offset != 0 || !has_header(&packet) {
+        if offset != 0 || !has_header(packet) {
             self.header.emit(packet.data_mut());
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for EnsureEther {
+    in_place!();
 }

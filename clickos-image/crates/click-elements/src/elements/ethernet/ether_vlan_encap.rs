@@ -60,13 +60,15 @@ struct EtherVLANEncap {
     native: Option<u16>,
 }
 
-impl Element for EtherVLANEncap {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let tci = self.tag.of_packet(&packet);
+impl InPlace for EtherVLANEncap {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let tci = self.tag.of_packet(packet);
         let native = vlan::is_native(tci, self.native);
         let length = if native { ether::HEADER } else { vlan::HEADER };
         if !packet.push(length) {
-            return Out::Drop;
+            return DROPPED;
         }
         let bytes = packet.data_mut();
         self.header.emit(bytes);
@@ -76,8 +78,12 @@ impl Element for EtherVLANEncap {
             bytes[16..18].copy_from_slice(&self.header.ethertype.to_be_bytes());
         }
         packet.set_mac_offset(0);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for EtherVLANEncap {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -48,14 +48,16 @@ struct HostEtherFilter {
     offset: usize,
 }
 
-impl Element for HostEtherFilter {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for HostEtherFilter {
+    const USE: Use = Use::Reads;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let bytes = packet.data().get(self.offset..).unwrap_or_default();
         let Ok(header) = ether::Repr::parse(bytes) else {
-            return Out::Port(1, packet);
+            return 1;
         };
         if self.drop_own && header.source == self.address.0 {
-            return Out::Port(1, packet);
+            return 1;
         }
         let kind = match header.destination {
             to if to == self.address.0 => PacketType::Host,
@@ -65,8 +67,12 @@ impl Element for HostEtherFilter {
         };
         packet.anno_mut().set_packet_type(kind);
         let filtered = kind == PacketType::OtherHost && self.drop_other;
-        Out::Port(usize::from(filtered), packet)
+        usize::from(filtered)
     }
+}
+
+impl Element for HostEtherFilter {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

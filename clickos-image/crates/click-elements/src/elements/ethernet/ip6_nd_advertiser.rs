@@ -91,11 +91,12 @@ impl IP6NDAdvertiser {
     }
 }
 
-impl Element for IP6NDAdvertiser {
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
-        match self.answer(ctx, packet.data()) {
-            Some(answer) => Out::Port(0, answer),
-            None => Out::Drop,
-        }
+impl InPlace for IP6NDAdvertiser {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        replace(self.answer(ctx, packet.data()), packet)
     }
+}
+
+impl Element for IP6NDAdvertiser {
+    in_place!();
 }

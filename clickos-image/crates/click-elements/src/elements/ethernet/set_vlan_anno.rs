@@ -35,12 +35,18 @@ struct SetVLANAnno {
     tag: Tag,
 }
 
-impl Element for SetVLANAnno {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let tci = self.tag.of_packet(&packet);
-        vlan::annotate(&mut packet, tci);
-        Out::Port(0, packet)
+impl InPlace for SetVLANAnno {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let tci = self.tag.of_packet(packet);
+        vlan::annotate(packet, tci);
+        0
     }
+}
+
+impl Element for SetVLANAnno {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         self.tag.read(handler)

@@ -53,17 +53,23 @@ struct StoreEtherAddress {
     annotation: Option<EtherAnno>,
 }
 
-impl Element for StoreEtherAddress {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let annotated = self.annotation.map(|annotation| annotation.get(&packet));
+impl InPlace for StoreEtherAddress {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let annotated = self.annotation.map(|annotation| annotation.get(packet));
         let address = annotated.unwrap_or(self.address.0);
         let place = packet.data_mut().get_mut(self.place.0..);
         let Some(place) = place.and_then(|b| b.first_chunk_mut::<6>()) else {
-            return Out::Port(1, packet);
+            return 1;
         };
         *place = address;
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for StoreEtherAddress {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -33,20 +33,26 @@ struct StripEtherVLANHeader {
     native: Option<u16>,
 }
 
-impl Element for StripEtherVLANHeader {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for StripEtherVLANHeader {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let bytes = packet.data();
         let tagged = bytes.get(12..14) == Some(&vlan::ETHERTYPE.to_be_bytes());
         let (tci, length) = match (tagged, bytes.get(14..16), self.native) {
             (true, Some(tci), _) => (u16::from_be_bytes([tci[0], tci[1]]), vlan::HEADER),
             (false, _, Some(native)) => (native, ether::HEADER),
-            _ => return Out::Port(1, packet),
+            _ => return 1,
         };
         if packet.len() < length {
-            return Out::Port(1, packet);
+            return 1;
         }
-        vlan::annotate(&mut packet, tci);
+        vlan::annotate(packet, tci);
         packet.pull(length);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for StripEtherVLANHeader {
+    in_place!();
 }

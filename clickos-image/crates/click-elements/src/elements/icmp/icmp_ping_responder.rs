@@ -55,17 +55,23 @@ fn answer(packet: &mut Packet) -> Option<Ipv4Addr> {
     Some(source)
 }
 
-impl Element for ICMPPingResponder {
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        if !is_ping(&packet) {
-            return Out::Port(1, packet);
+impl InPlace for ICMPPingResponder {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        if !is_ping(packet) {
+            return 1;
         }
-        let Some(to) = answer(&mut packet) else {
-            return Out::Drop;
+        let Some(to) = answer(packet) else {
+            return DROPPED;
         };
         packet.set_timestamp_ns(ctx.now_ns());
         packet.anno_mut().set_dst_ip(to.octets());
         packet.anno_mut().set_u8(anno::PAINT, 0);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for ICMPPingResponder {
+    in_place!();
 }

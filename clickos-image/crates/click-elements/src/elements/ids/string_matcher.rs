@@ -58,14 +58,20 @@ struct StringMatcher {
     matches: u64,
 }
 
-impl Element for StringMatcher {
-    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
+impl InPlace for StringMatcher {
+    const USE: Use = Use::Reads;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if !self.patterns.is_match(packet.data()) {
-            return Out::Port(0, packet);
+            return 0;
         }
         self.matches += 1;
-        Out::Port(1, packet)
+        1
     }
+}
+
+impl Element for StringMatcher {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

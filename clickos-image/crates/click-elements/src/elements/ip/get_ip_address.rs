@@ -55,8 +55,10 @@ struct GetIPAddress {
     anno: usize,
 }
 
-impl Element for GetIPAddress {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for GetIPAddress {
+    const USE: Use = Use::Reads;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let (bytes, at) = match self.from {
             From::Data(at) => (Some(packet.data()), at),
             From::Header(at) => (packet.network(), at),
@@ -66,6 +68,10 @@ impl Element for GetIPAddress {
             let anno = packet.anno_mut();
             anno.set_u32(self.anno, u32::from_le_bytes(address));
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for GetIPAddress {
+    in_place!();
 }

@@ -219,13 +219,14 @@ impl ICMPError {
     }
 }
 
-impl Element for ICMPError {
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
-        match self.answer(ctx, &packet) {
-            Some(answer) => Out::Port(0, answer),
-            None => Out::Drop,
-        }
+impl InPlace for ICMPError {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        replace(self.answer(ctx, packet), packet)
     }
+}
+
+impl Element for ICMPError {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -391,13 +391,17 @@ impl IPPrint {
     }
 }
 
-impl Element for IPPrint {
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+impl InPlace for IPPrint {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if self.active && packet.network_offset().is_some() {
-            self.print(ctx, &packet);
+            self.print(ctx, packet);
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for IPPrint {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

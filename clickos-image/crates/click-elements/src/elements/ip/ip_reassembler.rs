@@ -259,23 +259,43 @@ impl IPReassembler {
                 .for_each(|packet| ctx.push_one(1, packet));
         }
     }
-}
 
-impl Element for IPReassembler {
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+    /// What becomes of a packet: itself if it is no fragment, or the packet that it makes whole.
+    fn reassemble(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Option<Packet> {
         match fragment(&packet) {
-            Some(None) => Out::Port(0, packet),
+            Some(None) => Some(packet),
             None => {
                 self.seen += 1;
                 self.bad += 1;
-                Out::Drop
+                None
             }
             Some(Some(fragment)) => {
                 self.seen += 1;
-                let whole = self.add(ctx, fragment, packet);
-                whole.map_or(Out::Drop, |packet| Out::Port(0, packet))
+                self.add(ctx, fragment, packet)
             }
         }
+    }
+
+    fn reassemble_all(&mut self, ctx: &mut Context<'_>, batch: &mut Batch) {
+        let mut sweep = batch.sweep();
+        while let Some(packet) = sweep.next() {
+            if let Some(packet) = self.reassemble(ctx, packet) {
+                sweep.keep(packet);
+            }
+        }
+    }
+}
+
+impl Element for IPReassembler {
+    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
+        self.reassemble_all(ctx, &mut batch);
+        ctx.push(0, batch);
+    }
+
+    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
+        let mut batch = ctx.pull(0, max);
+        self.reassemble_all(ctx, &mut batch);
+        batch
     }
 
     fn run_timer(&mut self, ctx: &mut Context<'_>) {

@@ -31,16 +31,22 @@ struct MarkIPCE {
     drops: u64,
 }
 
-impl Element for MarkIPCE {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let header = header_mut(&mut packet);
+impl InPlace for MarkIPCE {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let header = header_mut(packet);
         let Some(mut header) = header.filter(|h| self.force || h.tos() & 3 != 0) else {
             self.drops += 1;
-            return Out::Drop;
+            return DROPPED;
         };
         header.set_tos(header.tos() | 3);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for MarkIPCE {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

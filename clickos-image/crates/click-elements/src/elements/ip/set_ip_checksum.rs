@@ -38,18 +38,24 @@ fn fill(packet: &mut Packet) -> bool {
     whole
 }
 
-impl Element for SetIPChecksum {
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        if fill(&mut packet) {
-            return Out::Port(0, packet);
+impl InPlace for SetIPChecksum {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        if fill(packet) {
+            return 0;
         }
         if self.drops == 0 {
             let line = format!("{}: bad input packet", ctx.name());
             ctx.print(&line);
         }
         self.drops += 1;
-        Out::Drop
+        DROPPED
     }
+}
+
+impl Element for SetIPChecksum {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

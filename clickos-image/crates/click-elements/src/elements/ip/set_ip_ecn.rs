@@ -56,14 +56,20 @@ struct SetIPECN {
     ecn: Ecn,
 }
 
-impl Element for SetIPECN {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let Some(mut header) = header_mut(&mut packet) else {
-            return Out::Drop;
+impl InPlace for SetIPECN {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let Some(mut header) = header_mut(packet) else {
+            return DROPPED;
         };
         header.set_tos(header.tos() & !3 | self.ecn.bits);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for SetIPECN {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

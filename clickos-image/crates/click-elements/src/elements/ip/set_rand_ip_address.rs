@@ -49,18 +49,22 @@ impl SetRandIPAddress {
     }
 }
 
-impl Element for SetRandIPAddress {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.chosen = (0..self.limit).map(|_| self.any(ctx)).collect();
-        Ok(())
-    }
-
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for SetRandIPAddress {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let address = match self.chosen.len().checked_sub(1) {
             Some(last) => self.chosen[ctx.draw_from(0, last as u32) as usize],
             None => self.any(ctx),
         };
         packet.anno_mut().set_dst_ip(address.octets());
-        Out::Port(0, packet)
+        0
+    }
+}
+
+impl Element for SetRandIPAddress {
+    in_place!();
+
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.chosen = (0..self.limit).map(|_| self.any(ctx)).collect();
+        Ok(())
     }
 }

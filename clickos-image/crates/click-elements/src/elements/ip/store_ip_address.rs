@@ -70,9 +70,14 @@ impl StoreIPAddress {
     }
 }
 
-impl Element for StoreIPAddress {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let port = usize::from(!self.store(&mut packet));
-        Out::Port(port, packet)
+impl InPlace for StoreIPAddress {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        usize::from(!self.store(packet))
     }
+}
+
+impl Element for StoreIPAddress {
+    in_place!();
 }

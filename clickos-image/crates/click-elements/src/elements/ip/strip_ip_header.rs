@@ -19,11 +19,15 @@ pub static ELEMENT: Class = Class {
 
 struct StripIPHeader;
 
-impl Element for StripIPHeader {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for StripIPHeader {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if let Some(Ok(length)) = packet.transport_offset().map(usize::try_from) {
             packet.pull(length);
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for StripIPHeader {
+    in_place!();
 }

@@ -76,9 +76,9 @@ impl TruncateIPPayload {
     }
 }
 
-impl Element for TruncateIPPayload {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let (kept, length) = self.kept(&packet);
+impl InPlace for TruncateIPPayload {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let (kept, length) = self.kept(packet);
         let cut = length.saturating_sub(kept).min(packet.len());
         packet.take(cut);
         if self.extra_length {
@@ -87,6 +87,10 @@ impl Element for TruncateIPPayload {
             let total = before.saturating_add(cut);
             packet.anno_mut().set_u32(anno::EXTRA_LENGTH, total);
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for TruncateIPPayload {
+    in_place!();
 }

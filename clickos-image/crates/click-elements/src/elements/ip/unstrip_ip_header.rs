@@ -19,12 +19,13 @@ pub static ELEMENT: Class = Class {
 
 struct UnstripIPHeader;
 
-impl Element for UnstripIPHeader {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for UnstripIPHeader {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let stripped = packet.network_offset().filter(|offset| *offset < 0);
-        match stripped.is_none_or(|offset| packet.push(offset.unsigned_abs())) {
-            true => Out::Port(0, packet),
-            false => Out::Drop,
-        }
+        kept_if(stripped.is_none_or(|offset| packet.push(offset.unsigned_abs())))
     }
+}
+
+impl Element for UnstripIPHeader {
+    in_place!();
 }

@@ -55,19 +55,25 @@ impl CheckIP6Header {
     }
 }
 
-impl Element for CheckIP6Header {
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        if let Some(surplus) = self.surplus(&packet) {
+impl InPlace for CheckIP6Header {
+    const USE: Use = Use::Reads;
+
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        if let Some(surplus) = self.surplus(packet) {
             packet.take(surplus);
             packet.set_network(self.offset, HEADER);
-            return Out::Port(0, packet);
+            return 0;
         }
         if self.drops == 0 {
             ctx.print("IP6 header check failed");
         }
         self.drops += 1;
-        Out::Port(1, packet)
+        1
     }
+}
+
+impl Element for CheckIP6Header {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -26,20 +26,26 @@ struct DecIP6HLIM {
     drops: u64,
 }
 
-impl Element for DecIP6HLIM {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        match header_mut(&mut packet).map(|header| &mut header[HOP_LIMIT_AT]) {
-            None => Out::Drop,
+impl InPlace for DecIP6HLIM {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        match header_mut(packet).map(|header| &mut header[HOP_LIMIT_AT]) {
+            None => DROPPED,
             Some(0 | 1) => {
                 self.drops += 1;
-                Out::Port(1, packet)
+                1
             }
             Some(hops) => {
                 *hops -= 1;
-                Out::Port(0, packet)
+                0
             }
         }
     }
+}
+
+impl Element for DecIP6HLIM {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

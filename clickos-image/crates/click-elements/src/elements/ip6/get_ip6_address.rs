@@ -27,12 +27,18 @@ struct GetIP6Address {
     offset: usize,
 }
 
-impl Element for GetIP6Address {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for GetIP6Address {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let bytes = packet.data().get(self.offset..);
         if let Some(address) = bytes.and_then(Address::at) {
-            address.put(&mut packet);
+            address.put(packet);
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for GetIP6Address {
+    in_place!();
 }

@@ -101,11 +101,12 @@ impl ICMP6Error {
     }
 }
 
-impl Element for ICMP6Error {
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
-        match self.answer(ctx, &packet) {
-            Some(answer) => Out::Port(0, answer),
-            None => Out::Drop,
-        }
+impl InPlace for ICMP6Error {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        replace(self.answer(ctx, packet), packet)
     }
+}
+
+impl Element for ICMP6Error {
+    in_place!();
 }

@@ -72,13 +72,16 @@ impl IP6Encap {
     }
 }
 
-impl Element for IP6Encap {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        match self.encapsulate(&mut packet) {
-            true => Out::Port(0, packet),
-            false => Out::Drop,
-        }
+impl InPlace for IP6Encap {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        kept_if(self.encapsulate(packet))
     }
+}
+
+impl Element for IP6Encap {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

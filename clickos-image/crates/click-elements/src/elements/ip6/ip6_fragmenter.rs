@@ -32,12 +32,16 @@ struct IP6Fragmenter {
     drops: u64,
 }
 
-impl Element for IP6Fragmenter {
-    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
+impl InPlace for IP6Fragmenter {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let long = packet.len() > self.mtu;
         self.drops += u64::from(long);
-        Out::Port(usize::from(long), packet)
+        usize::from(long)
     }
+}
+
+impl Element for IP6Fragmenter {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -22,10 +22,12 @@ pub static ELEMENT: Class = Class {
 
 struct IP6Mirror;
 
-impl Element for IP6Mirror {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let Some(header) = header_mut(&mut packet) else {
-            return Out::Drop;
+impl InPlace for IP6Mirror {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let Some(header) = header_mut(packet) else {
+            return DROPPED;
         };
         // no checksum changes: sums do not know the order of what they add
         header[8..].rotate_left(16);
@@ -34,6 +36,10 @@ impl Element for IP6Mirror {
         if let Some(bytes) = bytes.filter(|b| has_ports && b.len() >= udp::HEADER) {
             bytes[..4].rotate_left(2);
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for IP6Mirror {
+    in_place!();
 }

@@ -64,14 +64,18 @@ impl IP6Print {
     }
 }
 
-impl Element for IP6Print {
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
-        if let Some(header) = Header::marked(&packet) {
+impl InPlace for IP6Print {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        if let Some(header) = Header::marked(packet) {
             ctx.print(&self.line(header));
             if self.contents {
-                self.print_contents(ctx, &packet);
+                self.print_contents(ctx, packet);
             }
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for IP6Print {
+    in_place!();
 }

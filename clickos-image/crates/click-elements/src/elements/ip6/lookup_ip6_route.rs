@@ -54,16 +54,20 @@ struct LookupIP6Route {
     table: Table,
 }
 
-impl Element for LookupIP6Route {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let Some(hop) = self.table.lookup(Address::of(&packet)) else {
-            return Out::Drop;
+impl InPlace for LookupIP6Route {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let Some(hop) = self.table.lookup(Address::of(packet)) else {
+            return DROPPED;
         };
         if let Some(gateway) = hop.gateway {
-            gateway.put(&mut packet);
+            gateway.put(packet);
         }
-        Out::Port(hop.port, packet)
+        hop.port
     }
+}
+
+impl Element for LookupIP6Route {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

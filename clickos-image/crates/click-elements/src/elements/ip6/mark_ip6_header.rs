@@ -27,12 +27,16 @@ struct MarkIP6Header {
     offset: usize,
 }
 
-impl Element for MarkIP6Header {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for MarkIP6Header {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         match packet.len().checked_sub(self.offset) {
             Some(HEADER..) => packet.set_network(self.offset, HEADER),
             _ => packet.clear_network(),
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for MarkIP6Header {
+    in_place!();
 }

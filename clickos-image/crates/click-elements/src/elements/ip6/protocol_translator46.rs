@@ -23,11 +23,14 @@ pub static ELEMENT: Class = Class {
 
 struct ProtocolTranslator46;
 
-impl Element for ProtocolTranslator46 {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        match translate(&mut packet, Version::Six) {
-            true => Out::Port(0, packet),
-            false => Out::Drop,
-        }
+impl InPlace for ProtocolTranslator46 {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        kept_if(translate(packet, Version::Six))
     }
+}
+
+impl Element for ProtocolTranslator46 {
+    in_place!();
 }

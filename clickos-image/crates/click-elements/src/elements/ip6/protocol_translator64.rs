@@ -23,11 +23,14 @@ pub static ELEMENT: Class = Class {
 
 struct ProtocolTranslator64;
 
-impl Element for ProtocolTranslator64 {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        match translate(&mut packet, Version::Four) {
-            true => Out::Port(0, packet),
-            false => Out::Drop,
-        }
+impl InPlace for ProtocolTranslator64 {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        kept_if(translate(packet, Version::Four))
     }
+}
+
+impl Element for ProtocolTranslator64 {
+    in_place!();
 }

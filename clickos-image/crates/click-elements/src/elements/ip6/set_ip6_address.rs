@@ -27,9 +27,15 @@ struct SetIP6Address {
     address: Address,
 }
 
-impl Element for SetIP6Address {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        self.address.put(&mut packet);
-        Out::Port(0, packet)
+impl InPlace for SetIP6Address {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        self.address.put(packet);
+        0
     }
+}
+
+impl Element for SetIP6Address {
+    in_place!();
 }

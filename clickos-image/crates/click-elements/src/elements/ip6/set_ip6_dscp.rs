@@ -29,16 +29,22 @@ struct SetIP6DSCP {
     dscp: Dscp,
 }
 
-impl Element for SetIP6DSCP {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let Some(class) = Header::marked(&packet).map(Header::traffic_class) else {
-            return Out::Drop;
+impl InPlace for SetIP6DSCP {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let Some(class) = Header::marked(packet).map(Header::traffic_class) else {
+            return DROPPED;
         };
-        if let Some(header) = header_mut(&mut packet) {
+        if let Some(header) = header_mut(packet) {
             set_traffic_class(header, class & 3 | self.dscp.0 << 2);
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for SetIP6DSCP {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

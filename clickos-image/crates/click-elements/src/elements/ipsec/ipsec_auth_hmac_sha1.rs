@@ -58,32 +58,38 @@ fn add(association: &Association, packet: &mut Packet) -> bool {
     room
 }
 
-impl Element for IPsecAuthHMACSHA1 {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.user.connect(ctx);
-        Ok(())
-    }
+impl InPlace for IPsecAuthHMACSHA1 {
+    const USE: Use = Use::Writes;
 
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let Some(association) = self.user.association(ctx, &packet) else {
-            return Out::Drop;
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let Some(association) = self.user.association(ctx, packet) else {
+            return DROPPED;
         };
         if !self.verify {
-            return if add(&association, &mut packet) {
-                Out::Port(0, packet)
+            return if add(&association, packet) {
+                0
             } else {
-                Out::Drop
+                DROPPED
             };
         }
         let right = is_right(&association, packet.data());
         drop(association);
         if right {
             packet.take(DIGEST);
-            return Out::Port(0, packet);
+            return 0;
         }
         self.drops += 1;
         self.user.complain(ctx, "wrong SHA1 digest");
-        Out::Port(1, packet)
+        1
+    }
+}
+
+impl Element for IPsecAuthHMACSHA1 {
+    in_place!();
+
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.user.connect(ctx);
+        Ok(())
     }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {

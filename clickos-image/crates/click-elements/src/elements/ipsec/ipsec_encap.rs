@@ -35,8 +35,10 @@ struct IPsecEncap {
     id: u16,
 }
 
-impl Element for IPsecEncap {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for IPsecEncap {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let header = ipv4::Repr {
             tos: 0,
             id: self.id,
@@ -44,14 +46,18 @@ impl Element for IPsecEncap {
             ttl: 250,
             protocol: self.protocol,
             source: Ipv4Addr::UNSPECIFIED,
-            destination: Destination::Annotation.of(&packet),
+            destination: Destination::Annotation.of(packet),
             payload_len: 0,
         };
-        if !encapsulate(&mut packet, header) {
-            return Out::Drop;
+        if !encapsulate(packet, header) {
+            return DROPPED;
         }
         self.id = self.id.wrapping_add(1);
         packet.anno_mut().set_u8(anno::FIX_IP_SRC, 1);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for IPsecEncap {
+    in_place!();
 }

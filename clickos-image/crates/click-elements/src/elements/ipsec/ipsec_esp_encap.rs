@@ -29,28 +29,34 @@ struct IPsecESPEncap {
     user: User,
 }
 
-impl Element for IPsecESPEncap {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.user.connect(ctx);
-        Ok(())
-    }
+impl InPlace for IPsecESPEncap {
+    const USE: Use = Use::Writes;
 
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let vector = ctx.random();
-        let Some(mut association) = self.user.association(ctx, &packet) else {
-            return Out::Drop;
+        let Some(mut association) = self.user.association(ctx, packet) else {
+            return DROPPED;
         };
-        let protocol = header(&packet).map_or(0, |h| h.protocol());
+        let protocol = header(packet).map_or(0, |h| h.protocol());
         let padding = (packet.len() + 2).next_multiple_of(BLOCK) - (packet.len() + 2);
         if !packet.push(ESP_HEADER) || !packet.put(padding + 2) {
-            return Out::Drop;
+            return DROPPED;
         }
         let data = packet.data_mut();
         data[..4].copy_from_slice(&association.terms.spi.to_be_bytes());
         data[4..8].copy_from_slice(&association.take_number().to_be_bytes());
         data[8..16].copy_from_slice(&vector.to_be_bytes());
         trailer(data, padding, protocol);
-        Out::Port(0, packet)
+        0
+    }
+}
+
+impl Element for IPsecESPEncap {
+    in_place!();
+
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.user.connect(ctx);
+        Ok(())
     }
 }
 

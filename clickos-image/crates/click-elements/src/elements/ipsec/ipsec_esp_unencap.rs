@@ -45,23 +45,27 @@ fn padding(data: &[u8]) -> Option<usize> {
     right.then_some(usize::from(*length) + 2)
 }
 
-impl Element for IPsecESPUnencap {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.user.connect(ctx);
-        Ok(())
-    }
-
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        if self.accept(ctx, &packet).is_none() {
-            return Out::Drop;
+impl InPlace for IPsecESPUnencap {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        if self.accept(ctx, packet).is_none() {
+            return DROPPED;
         }
         let Some(length) = padding(packet.data()) else {
             self.user.complain(ctx, "wrong padding");
-            return Out::Drop;
+            return DROPPED;
         };
         packet.pull(ESP_HEADER);
         packet.take(length);
-        Out::Port(0, packet)
+        0
+    }
+}
+
+impl Element for IPsecESPUnencap {
+    in_place!();
+
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.user.connect(ctx);
+        Ok(())
     }
 }
 

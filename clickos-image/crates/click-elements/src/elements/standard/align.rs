@@ -72,14 +72,14 @@ impl Align {
     }
 }
 
-impl Element for Align {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        if self.align(&mut packet) {
-            Out::Port(0, packet)
-        } else {
-            Out::Drop
-        }
+impl InPlace for Align {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        kept_if(self.align(packet))
     }
+}
+
+impl Element for Align {
+    in_place!();
 }
 
 #[cfg(test)]

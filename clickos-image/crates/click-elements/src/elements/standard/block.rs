@@ -31,11 +31,15 @@ struct Block {
     thresh: i64,
 }
 
-impl Element for Block {
-    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
-        let blocked = self.thresh != 0 && FORWARD.of(&packet) > self.thresh;
-        Out::Port(usize::from(blocked), packet)
+impl InPlace for Block {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let blocked = self.thresh != 0 && FORWARD.of(packet) > self.thresh;
+        usize::from(blocked)
     }
+}
+
+impl Element for Block {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -28,15 +28,21 @@ fn is_right(data: &[u8]) -> bool {
     split.is_some_and(|(data, crc)| checksum(data) == *crc)
 }
 
-impl Element for CheckCRC32 {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for CheckCRC32 {
+    const USE: Use = Use::Reads;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if !is_right(packet.data()) {
             self.drops += 1;
-            return Out::Drop;
+            return DROPPED;
         }
         packet.take(SIZE);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for CheckCRC32 {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

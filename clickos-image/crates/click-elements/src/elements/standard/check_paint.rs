@@ -37,11 +37,15 @@ struct CheckPaint {
     anno: usize,
 }
 
-impl Element for CheckPaint {
-    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
+impl InPlace for CheckPaint {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let other = packet.anno().u8(self.anno) != self.color;
-        Out::Port(usize::from(other), packet)
+        usize::from(other)
     }
+}
+
+impl Element for CheckPaint {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

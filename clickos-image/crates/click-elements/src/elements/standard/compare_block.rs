@@ -46,13 +46,17 @@ struct CompareBlock {
     thresh: i64,
 }
 
-impl Element for CompareBlock {
-    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
-        let (forward, reverse) = (FORWARD.of(&packet).max(1), REVERSE.of(&packet).max(1));
+impl InPlace for CompareBlock {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let (forward, reverse) = (FORWARD.of(packet).max(1), REVERSE.of(packet).max(1));
         let much = forward > self.thresh || reverse > self.thresh;
         let more = forward.saturating_mul(self.forward) > reverse.saturating_mul(self.reverse);
-        Out::Port(usize::from(much && more), packet)
+        usize::from(much && more)
     }
+}
+
+impl Element for CompareBlock {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -22,12 +22,4 @@ pub static ELEMENT: Class = Class {
 
 struct Null;
 
-impl Element for Null {
-    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
-        ctx.push(0, batch);
-    }
-
-    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
-        ctx.pull(0, max)
-    }
-}
+impl Element for Null {}

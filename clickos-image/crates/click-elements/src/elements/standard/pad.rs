@@ -41,12 +41,18 @@ impl Pad {
     }
 }
 
-impl Element for Pad {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        if !packet.put(self.missing(&packet)) {
-            return Out::Drop;
+impl InPlace for Pad {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        if !packet.put(self.missing(packet)) {
+            return DROPPED;
         }
         packet.anno_mut().set_u32(EXTRA_LENGTH, 0);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for Pad {
+    in_place!();
 }

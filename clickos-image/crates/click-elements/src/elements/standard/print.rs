@@ -89,13 +89,19 @@ impl Print {
     }
 }
 
-impl Element for Print {
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+impl InPlace for Print {
+    const USE: Use = Use::Reads;
+
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if self.active {
-            ctx.print(&self.line(&packet));
+            ctx.print(&self.line(packet));
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for Print {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

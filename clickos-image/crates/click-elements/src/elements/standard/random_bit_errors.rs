@@ -100,10 +100,10 @@ impl RandomBitErrors {
     }
 }
 
-impl Element for RandomBitErrors {
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for RandomBitErrors {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if !self.active || self.p.0 == 0.0 {
-            return Out::Port(0, packet);
+            return 0;
         }
         for byte in packet.data_mut() {
             let bits = self.hit(ctx);
@@ -113,8 +113,12 @@ impl Element for RandomBitErrors {
                 Kind::Flip => *byte ^= bits,
             }
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for RandomBitErrors {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

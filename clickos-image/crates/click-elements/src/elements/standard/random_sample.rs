@@ -58,14 +58,18 @@ struct RandomSample {
     drops: u64,
 }
 
-impl Element for RandomSample {
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+impl InPlace for RandomSample {
+    fn way(&mut self, ctx: &mut Context<'_>, _packet: &mut Packet) -> usize {
         if !self.active || self.sampling.happens(ctx.draw()) {
-            return Out::Port(0, packet);
+            return 0;
         }
         self.drops += 1;
-        Out::Port(1, packet)
+        1
     }
+}
+
+impl Element for RandomSample {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

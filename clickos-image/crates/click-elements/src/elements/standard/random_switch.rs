@@ -21,10 +21,14 @@ pub static ELEMENT: Class = Class {
 
 struct RandomSwitch;
 
-impl Element for RandomSwitch {
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+impl InPlace for RandomSwitch {
+    fn way(&mut self, ctx: &mut Context<'_>, _packet: &mut Packet) -> usize {
         let last = u32::try_from(ctx.outputs() - 1).expect("ports are limited");
         let output = ctx.draw_from(0, last);
-        Out::Port(output as usize, packet)
+        output as usize
     }
+}
+
+impl Element for RandomSwitch {
+    in_place!();
 }

@@ -71,13 +71,14 @@ impl Resize {
     }
 }
 
-impl Element for Resize {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        match self.resize(&mut packet) {
-            true => Out::Port(0, packet),
-            false => Out::Drop,
-        }
+impl InPlace for Resize {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        kept_if(self.resize(packet))
     }
+}
+
+impl Element for Resize {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

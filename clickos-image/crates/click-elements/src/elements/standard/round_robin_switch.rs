@@ -23,10 +23,14 @@ struct RoundRobinSwitch {
     next: usize,
 }
 
-impl Element for RoundRobinSwitch {
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+impl InPlace for RoundRobinSwitch {
+    fn way(&mut self, ctx: &mut Context<'_>, _packet: &mut Packet) -> usize {
         let output = self.next;
         self.next = (output + 1) % ctx.outputs();
-        Out::Port(output, packet)
+        output
     }
+}
+
+impl Element for RoundRobinSwitch {
+    in_place!();
 }

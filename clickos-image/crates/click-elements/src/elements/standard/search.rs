@@ -55,10 +55,12 @@ struct Search {
     set_anno: bool,
 }
 
-impl Element for Search {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for Search {
+    const USE: Use = Use::Reads;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(at) = self.finder.find(packet.data()) else {
-            return Out::Port(1, packet);
+            return 1;
         };
         let length = at + self.behind;
         packet.pull(length);
@@ -67,6 +69,10 @@ impl Element for Search {
             let sum = packet.anno().u16(self.anno).saturating_add(length);
             packet.anno_mut().set_u16(self.anno, sum);
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for Search {
+    in_place!();
 }

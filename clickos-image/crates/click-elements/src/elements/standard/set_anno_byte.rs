@@ -32,11 +32,17 @@ struct SetAnnoByte {
     value: u8,
 }
 
-impl Element for SetAnnoByte {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for SetAnnoByte {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         packet.anno_mut().set_u8(self.anno, self.value);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for SetAnnoByte {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

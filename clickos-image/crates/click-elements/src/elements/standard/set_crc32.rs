@@ -20,13 +20,19 @@ pub static ELEMENT: Class = Class {
 
 struct SetCRC32;
 
-impl Element for SetCRC32 {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for SetCRC32 {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let (length, crc) = (packet.len(), checksum(packet.data()));
         if !packet.put(SIZE) {
-            return Out::Drop;
+            return DROPPED;
         }
         packet.data_mut()[length..].copy_from_slice(&crc);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for SetCRC32 {
+    in_place!();
 }

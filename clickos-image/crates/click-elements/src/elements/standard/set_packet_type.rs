@@ -50,9 +50,13 @@ struct SetPacketType {
     to: PacketType,
 }
 
-impl Element for SetPacketType {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for SetPacketType {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         packet.anno_mut().set_packet_type(self.to);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for SetPacketType {
+    in_place!();
 }

@@ -31,14 +31,18 @@ struct SetTimestamp {
     first: bool,
 }
 
-impl Element for SetTimestamp {
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for SetTimestamp {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let time = self.time.unwrap_or(Time::now(ctx));
         if self.first {
-            time.put_first(&mut packet);
+            time.put_first(packet);
         } else {
-            time.put(&mut packet);
+            time.put(packet);
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for SetTimestamp {
+    in_place!();
 }

@@ -30,13 +30,17 @@ struct StrideSwitch {
     stride: Stride,
 }
 
-impl Element for StrideSwitch {
-    fn process(&mut self, _ctx: &mut Context<'_>, packet: Packet) -> Out {
+impl InPlace for StrideSwitch {
+    fn way(&mut self, _ctx: &mut Context<'_>, _packet: &mut Packet) -> usize {
         match self.stride.turn(Some) {
-            Some(output) => Out::Port(output, packet),
-            None => Out::Drop,
+            Some(output) => output,
+            None => DROPPED,
         }
     }
+}
+
+impl Element for StrideSwitch {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         self.stride.read(handler)

@@ -20,16 +20,20 @@ pub static ELEMENT: Class = Class {
 
 struct StripToNetworkHeader;
 
-impl Element for StripToNetworkHeader {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for StripToNetworkHeader {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(offset) = packet.network_offset() else {
-            return Out::Drop;
+            return DROPPED;
         };
         if offset >= 0 {
             packet.pull(offset.unsigned_abs());
         } else if !packet.push(offset.unsigned_abs()) {
-            return Out::Drop;
+            return DROPPED;
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for StripToNetworkHeader {
+    in_place!();
 }

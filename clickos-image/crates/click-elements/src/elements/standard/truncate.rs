@@ -33,8 +33,8 @@ struct Truncate {
     extra: bool,
 }
 
-impl Element for Truncate {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for Truncate {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let cut = packet.len().saturating_sub(self.length);
         if cut > 0 && self.extra {
             let before = packet.anno().u32(anno::EXTRA_LENGTH);
@@ -42,8 +42,12 @@ impl Element for Truncate {
             packet.anno_mut().set_u32(anno::EXTRA_LENGTH, after);
         }
         packet.take(cut);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for Truncate {
+    in_place!();
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -37,7 +37,7 @@ struct Unstrip {
 
 impl InPlace for Unstrip {
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
-        if packet.push(self.length) { 0 } else { DROPPED }
+        kept_if(packet.push(self.length))
     }
 }
 

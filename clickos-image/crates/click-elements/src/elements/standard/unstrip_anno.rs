@@ -26,13 +26,13 @@ struct UnstripAnno {
     anno: usize,
 }
 
-impl Element for UnstripAnno {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for UnstripAnno {
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let length = packet.anno().u16(self.anno);
-        if packet.push(length.into()) {
-            Out::Port(0, packet)
-        } else {
-            Out::Drop
-        }
+        kept_if(packet.push(length.into()))
     }
+}
+
+impl Element for UnstripAnno {
+    in_place!();
 }

@@ -211,7 +211,17 @@ impl FTPPortMapper {
     }
 }
 
+impl InPlace for FTPPortMapper {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        // what is no command, or cannot be translated, passes as it is
+        let _ = self.translate(ctx, packet);
+        0
+    }
+}
+
 impl Element for FTPPortMapper {
+    in_place!();
+
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         if self.control(ctx).is_none() {
             let name = &self.control;
@@ -229,11 +239,5 @@ impl Element for FTPPortMapper {
             )),
             Some(_) => Ok(()),
         }
-    }
-
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        // what is no command, or cannot be translated, passes as it is
-        let _ = self.translate(ctx, &mut packet);
-        Out::Port(0, packet)
     }
 }

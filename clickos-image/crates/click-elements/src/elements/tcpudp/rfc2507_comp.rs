@@ -75,18 +75,24 @@ impl RFC2507Comp {
     }
 }
 
-impl Element for RFC2507Comp {
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        let (replaced, front) = match headers(&packet) {
+impl InPlace for RFC2507Comp {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        let (replaced, front) = match headers(packet) {
             Some(headers) => self.front(ctx, &headers),
             None => (0, vec![OTHER]),
         };
         packet.pull(replaced);
         packet.clear_network();
         if !packet.push(front.len()) {
-            return Out::Drop;
+            return DROPPED;
         }
         packet.data_mut()[..front.len()].copy_from_slice(&front);
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for RFC2507Comp {
+    in_place!();
 }

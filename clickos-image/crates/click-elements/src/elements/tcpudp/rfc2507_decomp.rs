@@ -51,18 +51,24 @@ impl RFC2507Decomp {
     }
 }
 
-impl Element for RFC2507Decomp {
-    fn process(&mut self, _ctx: &mut Context<'_>, mut packet: Packet) -> Out {
+impl InPlace for RFC2507Decomp {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some((gone, headers)) = self.front(packet.data()) else {
-            return Out::Drop;
+            return DROPPED;
         };
         packet.pull(gone);
         if let Some(headers) = headers {
             if !packet.push(HEADERS) {
-                return Out::Drop;
+                return DROPPED;
             }
             packet.data_mut()[..HEADERS].copy_from_slice(&headers);
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for RFC2507Decomp {
+    in_place!();
 }

@@ -57,12 +57,18 @@ impl SetTCPChecksum {
     }
 }
 
-impl Element for SetTCPChecksum {
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        if self.fill(&mut packet).is_some() {
-            return Out::Port(0, packet);
+impl InPlace for SetTCPChecksum {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        if self.fill(packet).is_some() {
+            return 0;
         }
         ctx.print("SetTCPChecksum: bad lengths");
-        Out::Drop
+        DROPPED
     }
+}
+
+impl Element for SetTCPChecksum {
+    in_place!();
 }

@@ -49,16 +49,22 @@ fn fill(packet: &mut Packet) -> Option<()> {
     Some(())
 }
 
-impl Element for SetUDPChecksum {
-    fn process(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Out {
-        if fill(&mut packet).is_some() {
-            return Out::Port(0, packet);
+impl InPlace for SetUDPChecksum {
+    const USE: Use = Use::Writes;
+
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        if fill(packet).is_some() {
+            return 0;
         }
         if ctx.outputs() == 1 && !self.complained {
             self.complained = true;
             let line = format!("{} :: SetUDPChecksum: fragment or short packet", ctx.name());
             ctx.print(&line);
         }
-        Out::Port(1, packet)
+        1
     }
+}
+
+impl Element for SetUDPChecksum {
+    in_place!();
 }

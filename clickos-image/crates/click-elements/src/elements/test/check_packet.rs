@@ -129,8 +129,8 @@ impl CheckPacket {
     }
 }
 
-impl Element for CheckPacket {
-    fn process(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Out {
+impl InPlace for CheckPacket {
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let bytes = packet.data();
         let wrong = [
             self.wrong_length(bytes.len()),
@@ -140,6 +140,10 @@ impl Element for CheckPacket {
         for message in wrong.iter().flatten() {
             ctx.print(&format!("{} :: CheckPacket: {message}", ctx.name()));
         }
-        Out::Port(0, packet)
+        0
     }
+}
+
+impl Element for CheckPacket {
+    in_place!();
 }

@@ -34,10 +34,6 @@ impl Element for UpstreamNotifier {
         Ok(())
     }
 
-    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
-        ctx.push(0, batch);
-    }
-
     fn signal(&self) -> Signal {
         Signal::Own
     }
