@@ -78,7 +78,7 @@ impl Outputs {
     }
 
     /// Appends a packet for an output; without that output it is dropped.
-    #[inline]
+    #[inline(always)]
     pub fn put(&mut self, port: usize, packet: Packet) {
         let Some(run) = self.runs.get_mut(port) else {
             return;

@@ -2,6 +2,8 @@
 //! What patterns look at: the headers of one packet. A field that is not there has no value.
 use click_core::Packet;
 
+use super::lanes::{self, WIDTH};
+
 /// A header field by its place: a number of 1, 2 or 4 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Axis {
@@ -48,13 +50,6 @@ pub struct Headers<'a> {
 const SHORTEST: usize = 20;
 
 impl<'a> Headers<'a> {
-    /// Those of no packet.
-    pub const NONE: Self = Self {
-        network: &[],
-        behind: 0,
-        packet: None,
-    };
-
     /// The headers that the packet's annotations mark.
     #[inline]
     pub fn of(packet: &'a Packet) -> Self {
@@ -87,6 +82,17 @@ impl<'a> Headers<'a> {
     }
 }
 
+/// The bytes from the network header on, if the transport header, of a packet's first fragment, is right behind one
+/// without options: then every field has its fixed place there.
+#[inline]
+pub fn plain(packet: &Packet) -> Option<&[u8; WIDTH]> {
+    let network = packet.network()?;
+    let bytes = network.first_chunk::<WIDTH>()?;
+    let behind = packet.transport().map(|t| network.len() - t.len());
+    let is_first = u16::from_be_bytes([bytes[6], bytes[7]]) & 0x1fff == 0;
+    Some(bytes).filter(|_| behind == Some(SHORTEST) && is_first)
+}
+
 /// The value of the first bytes of a header's last three.
 #[cold]
 fn last_value(bytes: &[u8], bits: u32) -> Option<u32> {
@@ -114,6 +120,18 @@ impl Place {
             transport: if axis.transport { u32::MAX } else { 0 },
             shift: 32 - axis.bits(),
         }
+    }
+
+    /// Where the field lies in plain headers, if it and what is read with it lies there.
+    pub fn in_plain(self) -> Option<usize> {
+        let at = self.at + (SHORTEST as u32 & self.transport);
+        usize::try_from(at).ok().filter(|at| *at + 4 <= WIDTH)
+    }
+
+    /// The value of the field at this place in plain headers, which `in_plain` says.
+    #[inline]
+    pub fn plain_value(self, headers: &[u8; WIDTH], at: usize) -> u32 {
+        u32::from_be_bytes(lanes::bytes(headers, at)) >> self.shift
     }
 
     /// The value of the field, if it is there.

@@ -403,13 +403,13 @@ mod tests {
         #[test]
         fn all_of_them_find_the_first_rule(
             rules in prop::collection::vec(cover(), 0..40),
-            packets in prop::collection::vec((prop::array::uniform5(0u8..8), 0usize..5), 30),
+            packets in prop::collection::vec((prop::array::uniform5(0u8..8), prop_oneof![0usize..5, Just(20)]), 30),
             work in prop_oneof![Just(usize::MAX), 0usize..200],
         ) {
             let graph = Graph::with_work(&rules, work);
             let (table, short) = (Table::new(&rules), Short::new(&rules));
             for ([protocol, source, destination, sport, dport], transport) in packets {
-                let mut bytes = [0; 24];
+                let mut bytes = [0; 40];
                 (bytes[9], bytes[15], bytes[19]) = (protocol, source, destination);
                 (bytes[21], bytes[23]) = (sport, dport);
                 let bytes = &bytes[..20 + transport];
@@ -425,8 +425,11 @@ mod tests {
                 prop_assert_eq!(graph.find(&headers, holds), naive);
                 prop_assert_eq!(table.find(&headers, holds), naive);
                 if let Some(short) = &short {
-                    let check = |_: &Headers<'_>, rule: usize| holds(rule);
-                    short.find(&[headers], check, |found| assert_eq!(found, naive));
+                    let set = short.set(&headers);
+                    prop_assert_eq!(short.first(set, holds), naive);
+                    if let Some(plain) = bytes.first_chunk() {
+                        prop_assert_eq!(short.plain_sets([*plain].iter())[0], set);
+                    }
                 }
             }
         }

@@ -3,13 +3,14 @@
 //!
 //! `word` splits text, `primitive` makes a test of a few words, `parse` combines
 //! tests, `expr` evaluates them, `region` says as boxes of `values` which packets
-//! an expression matches, `short` finds the first rule of a few for a batch at a time, and
+//! an expression matches, `short` finds the first rule of a few for a batch in `lanes` at a time, and
 //! `graph` that of many, in difficult cases by the `sets` of a `table`. `show` and `listing`
 //! print what was understood. `element` is the element.
 pub mod element;
 pub mod expr;
 pub mod fields;
 mod graph;
+pub mod lanes;
 pub mod listing;
 pub mod names;
 mod parse;

@@ -7,15 +7,16 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
-use click_core::{Batch, Surroundings, did_you_mean, text};
+use click_core::{Batch, Packet, Surroundings, did_you_mean, text};
 
 use super::expr::Expr;
 use super::fields::Headers;
 use super::graph::Graph;
+use super::lanes::{LANES, Lanes};
 use super::listing::{self, Next};
 use super::parse::parse;
 use super::region::{Cover, cover};
-use super::short::{LANES, Short};
+use super::short::Short;
 use super::word::split;
 use crate::prelude::DROPPED;
 
@@ -30,8 +31,18 @@ struct Rule {
 /// A compiled list of rules.
 pub struct Program {
     rules: Vec<Rule>,
-    hits: Vec<u64>,
+    /// One for each rule.
+    tallies: Vec<Tally>,
     finder: Finder,
+    /// For the packets of a batch.
+    lanes: Lanes,
+}
+
+/// What a packet that matches a rule needs of it.
+struct Tally {
+    hits: u64,
+    /// Its output, or `DROPPED`.
+    way: usize,
 }
 
 /// What finds the first rule that matches.
@@ -45,22 +56,6 @@ impl Finder {
         match Short::new(rules) {
             Some(short) => Self::Short(short),
             None => Self::Graph(Graph::new(rules)),
-        }
-    }
-
-    /// The first rule that matches each of at most `LANES` packets; `check` says whether one does, where that is
-    /// not known of their fields.
-    fn find(
-        &self,
-        packets: &[Headers<'_>],
-        check: impl Fn(&Headers<'_>, usize) -> bool,
-        mut found: impl FnMut(Option<usize>),
-    ) {
-        match self {
-            Self::Short(short) => short.find(packets, check, found),
-            Self::Graph(graph) => packets
-                .iter()
-                .for_each(|packet| found(graph.find(packet, |rule| check(packet, rule)))),
         }
     }
 }
@@ -124,54 +119,58 @@ impl Program {
         }
         let covers = covers(&compiled);
         Ok(Self {
-            hits: vec![0; compiled.len()],
+            tallies: compiled.iter().map(Tally::of).collect(),
             rules: compiled,
             finder: Finder::new(&covers),
+            lanes: Lanes::default(),
         })
     }
 
     /// Appends the way of each packet of a batch.
     pub fn classify(&mut self, batch: &Batch, ways: &mut Vec<usize>) {
-        let Self {
-            rules,
-            hits,
-            finder,
-        } = self;
-        let mut packets = batch.iter();
-        while packets.len() > 0 {
-            let mut lanes = [Headers::NONE; LANES];
-            let count = packets.len().min(LANES);
-            for (headers, packet) in lanes.iter_mut().zip(packets.by_ref()) {
-                *headers = Headers::of(packet);
+        for packets in batch.iter().as_slice().chunks(LANES) {
+            self.classify_some(packets, ways);
+        }
+    }
+
+    #[inline]
+    fn classify_some(&mut self, packets: &[Packet], ways: &mut Vec<usize>) {
+        let (rules, tallies) = (&self.rules, &mut self.tallies);
+        let holds = |rule: usize, headers: &Headers<'_>| rules[rule].expr.holds(headers);
+        match &self.finder {
+            Finder::Short(short) => {
+                let sets = short.sets(packets, &mut self.lanes);
+                ways.extend(packets.iter().zip(sets).map(|(packet, set)| {
+                    let found = short.first(set, |rule| holds(rule, &Headers::of(packet)));
+                    count(tallies, found)
+                }));
             }
-            let check = |headers: &Headers<'_>, rule: usize| rules[rule].expr.holds(headers);
-            finder.find(&lanes[..count], check, |found| {
-                let output = found.and_then(|rule| {
-                    hits[rule] += 1;
-                    rules[rule].output
-                });
-                ways.push(output.unwrap_or(DROPPED));
-            });
+            Finder::Graph(graph) => ways.extend(packets.iter().map(|packet| {
+                let headers = Headers::of(packet);
+                count(tallies, graph.find(&headers, |rule| holds(rule, &headers)))
+            })),
         }
     }
 
     /// How often each rule matched, one a line with the rule.
     pub fn hits(&self) -> String {
-        let lines = self.hits.iter().zip(&self.rules);
-        lines.map(|(h, r)| format!("{h}\t{}\n", r.text)).collect()
+        let lines = self.tallies.iter().zip(&self.rules);
+        lines
+            .map(|(t, r)| format!("{}\t{}\n", t.hits, r.text))
+            .collect()
     }
 
     /// Sets the hit counts to 0.
     pub fn reset_hits(&mut self) {
-        self.hits.fill(0);
+        self.tallies.iter_mut().for_each(|tally| tally.hits = 0);
     }
 
     /// Takes over the hit counts of rules that were there before.
     pub fn take_hits(&mut self, old: &Self) {
         let texts = old.rules.iter().map(|r| r.text.as_str());
-        let before: BTreeMap<&str, u64> = texts.zip(old.hits.iter().copied()).collect();
-        for (hits, rule) in self.hits.iter_mut().zip(&self.rules) {
-            *hits = before.get(rule.text.as_str()).copied().unwrap_or(0);
+        let before: BTreeMap<&str, u64> = texts.zip(old.tallies.iter().map(|t| t.hits)).collect();
+        for (tally, rule) in self.tallies.iter_mut().zip(&self.rules) {
+            tally.hits = before.get(rule.text.as_str()).copied().unwrap_or(0);
         }
     }
 
@@ -195,6 +194,25 @@ impl Program {
             let _ = writeln!(out, "{index}\t{output}\t{}", rule.expr);
         }
         out
+    }
+}
+
+/// Counts the rule that was found; the way of its packet.
+#[inline]
+fn count(tallies: &mut [Tally], found: Option<usize>) -> usize {
+    found.map_or(DROPPED, |rule| {
+        let tally = &mut tallies[rule];
+        tally.hits += 1;
+        tally.way
+    })
+}
+
+impl Tally {
+    fn of(rule: &Rule) -> Self {
+        Self {
+            hits: 0,
+            way: rule.output.unwrap_or(DROPPED),
+        }
     }
 }
 

@@ -5,44 +5,51 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::slice;
 
-use super::fields::{Axis, Headers, Place};
+use super::fields::{Axis, Headers, Place, plain};
 use super::graph::values;
+use super::lanes::{LANES, Lanes, WIDTH};
 use super::region::{Cover, Region};
 use super::sets::changes;
 use super::table::axes;
 use super::values::Values;
+use crate::prelude::Packet;
 use crate::steps::Forest;
 
-/// Packets that are looked at together.
-pub const LANES: usize = 32;
 /// Boxes, one for each bit of a set.
 const MOST_BOXES: usize = 64;
 
 /// A bit for each box.
-type Set = u64;
+pub type Set = u64;
 
 /// The sets of a field's values.
 enum Sets {
-    /// Values from `first` on, as many as `span` and one, are told from the others.
-    Range {
-        first: u32,
-        span: u32,
-        inside: Set,
-        outside: Set,
-    },
+    Range(Range),
     /// One for each value of a byte.
     Bytes(Box<[Set; 256]>),
-    /// The number of the set is what the function with this root says.
-    Steps {
-        forest: Forest,
-        root: u32,
-        list: Vec<Set>,
-    },
+    Steps(Steps),
+}
+
+/// Values from `first` on, as many as `span` and one, are told from the others.
+struct Range {
+    first: u32,
+    span: u32,
+    inside: Set,
+    outside: Set,
+}
+
+/// The number of the set is what the function with this root says.
+struct Steps {
+    forest: Forest,
+    root: u32,
+    list: Vec<Set>,
 }
 
 struct Field {
     place: Place,
+    /// Where that is in plain headers.
+    in_plain: Option<usize>,
     missing: Set,
     sets: Sets,
 }
@@ -50,6 +57,8 @@ struct Field {
 /// A short list of rules.
 pub struct Short {
     fields: Vec<Field>,
+    /// Whether all fields lie in plain headers.
+    is_plain: bool,
     /// The rule of each box, and whether it matches everything in the box.
     boxes: Vec<(u32, bool)>,
 }
@@ -72,36 +81,50 @@ impl Short {
             let boxes: Vec<_> = list.iter().map(|(_, _, r)| values(r, *axis)).collect();
             Field::new(*axis, &boxes)
         };
+        let fields: Vec<_> = axes.iter().map(field).collect();
         let boxes = list.iter();
         Some(Self {
             boxes: boxes
                 .map(|(rule, exact, region)| (*rule, *exact && used(region)))
                 .collect(),
-            fields: axes.iter().map(field).collect(),
+            is_plain: fields.iter().all(|field| field.in_plain.is_some()),
+            fields,
         })
     }
 
-    /// The first rule that matches each of at most `LANES` packets; `check` says whether one does, where the boxes
-    /// cannot.
+    /// For each of at most `LANES` packets the boxes that it may be in.
     #[inline]
-    pub fn find(
-        &self,
-        packets: &[Headers<'_>],
-        mut check: impl FnMut(&Headers<'_>, usize) -> bool,
-        mut found: impl FnMut(Option<usize>),
-    ) {
+    pub fn sets(&self, packets: &[Packet], lanes: &mut Lanes) -> [Set; LANES] {
+        lanes.fill(packets, |packet| plain(packet).filter(|_| self.is_plain));
+        let mut sets = self.plain_sets(lanes.iter());
+        for n in lanes.others() {
+            sets[n] = self.set(&Headers::of(&packets[n]));
+        }
+        sets
+    }
+
+    /// The same for packets with plain headers.
+    #[inline]
+    pub fn plain_sets(&self, lanes: slice::Iter<'_, [u8; WIDTH]>) -> [Set; LANES] {
         let mut sets = [all(self.boxes.len()); LANES];
         for field in &self.fields {
-            field.narrow(packets, &mut sets);
+            field.narrow(lanes.clone(), &mut sets);
         }
-        for (headers, set) in packets.iter().zip(sets) {
-            found(self.first(set, |rule| check(headers, rule)));
-        }
+        sets
+    }
+
+    /// The same for one packet with any headers.
+    #[cold]
+    pub fn set(&self, headers: &Headers<'_>) -> Set {
+        let fields = self.fields.iter();
+        fields.fold(all(self.boxes.len()), |set, field| {
+            set & field.allowed(headers)
+        })
     }
 
     /// The rule of the first box of a set that matches.
     #[inline]
-    fn first(&self, mut set: Set, mut check: impl FnMut(usize) -> bool) -> Option<usize> {
+    pub fn first(&self, mut set: Set, mut check: impl FnMut(usize) -> bool) -> Option<usize> {
         while set != 0 {
             let (rule, decides) = self.boxes[set.trailing_zeros() as usize];
             if decides || check(rule as usize) {
@@ -137,53 +160,76 @@ impl Field {
             (start, set)
         };
         let steps: Vec<_> = changes(boxes).into_iter().map(change).collect();
+        let place = Place::of(axis);
         Self {
-            place: Place::of(axis),
+            place,
+            in_plain: place.in_plain(),
             missing: those(&|v| v.missing),
             sets: Sets::new(axis, below, &steps),
         }
     }
 
     /// Leaves in each packet's set what the field's value allows.
-    fn narrow(&self, packets: &[Headers<'_>], sets: &mut [Set; LANES]) {
+    fn narrow(&self, lanes: slice::Iter<'_, [u8; WIDTH]>, sets: &mut [Set; LANES]) {
         match &self.sets {
-            Sets::Range {
-                first,
-                span,
-                inside,
-                outside,
-            } => self.each(packets, sets, |value| {
-                if value.wrapping_sub(*first) <= *span {
-                    *inside
-                } else {
-                    *outside
-                }
-            }),
-            Sets::Bytes(list) => self.each(packets, sets, |value| list[value as usize & 255]),
-            Sets::Steps { forest, root, list } => self.each(packets, sets, |value| {
-                list[forest.get(*root, value) as usize]
-            }),
+            Sets::Range(range) => self.each(lanes, sets, |value| range.set(value)),
+            Sets::Bytes(list) => self.each(lanes, sets, |value| list[value as usize & 255]),
+            Sets::Steps(steps) => self.each(lanes, sets, |value| steps.set(value)),
         }
     }
 
     #[inline]
-    fn each(&self, packets: &[Headers<'_>], sets: &mut [Set; LANES], allowed: impl Fn(u32) -> Set) {
-        let (place, missing) = (self.place, self.missing);
-        for (headers, set) in packets.iter().zip(sets) {
-            let value = place.value(headers);
-            *set &= value.map_or(missing, &allowed);
+    fn each(
+        &self,
+        lanes: slice::Iter<'_, [u8; WIDTH]>,
+        sets: &mut [Set; LANES],
+        allowed: impl Fn(u32) -> Set,
+    ) {
+        let (place, at) = (self.place, self.in_plain.unwrap_or_default());
+        for (headers, set) in lanes.zip(sets) {
+            *set &= allowed(place.plain_value(headers, at));
         }
+    }
+
+    /// What the field allows, whichever headers there are.
+    fn allowed(&self, headers: &Headers<'_>) -> Set {
+        let value = self.place.value(headers);
+        value.map_or(self.missing, |value| match &self.sets {
+            Sets::Range(range) => range.set(value),
+            Sets::Bytes(list) => list[value as usize & 255],
+            Sets::Steps(steps) => steps.set(value),
+        })
+    }
+}
+
+impl Range {
+    #[inline]
+    fn set(&self, value: u32) -> Set {
+        if value.wrapping_sub(self.first) <= self.span {
+            self.inside
+        } else {
+            self.outside
+        }
+    }
+}
+
+impl Steps {
+    #[inline]
+    fn set(&self, value: u32) -> Set {
+        self.list[self.forest.get(self.root, value) as usize]
     }
 }
 
 impl Sets {
     /// The sets of a function that is `below` up to the first step.
     fn new(axis: Axis, below: Set, steps: &[(u32, Set)]) -> Self {
-        let range = |first: u32, last: u32, inside: Set| Self::Range {
-            first,
-            span: last - first,
-            inside,
-            outside: below,
+        let range = |first: u32, last: u32, inside: Set| {
+            Self::Range(Range {
+                first,
+                span: last - first,
+                inside,
+                outside: below,
+            })
         };
         match *steps {
             [(first, inside)] => range(first, u32::MAX, inside),
@@ -211,6 +257,6 @@ impl Sets {
             .collect();
         let mut forest = Forest::default();
         let root = forest.plant(below, &steps);
-        Self::Steps { forest, root, list }
+        Self::Steps(Steps { forest, root, list })
     }
 }

@@ -17,7 +17,9 @@ use alloc::collections::BTreeMap;
 
 use click_core::text::{split_args, split_words, unquote};
 
+use crate::classify::lanes::{self, LANES, LaneSet, Lanes, WIDTH, members};
 use crate::classify::listing::{self, Fragment, Next};
+use crate::outputs::Outputs;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -41,8 +43,8 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
-/// At most eight bytes at an offset, the first in the highest bits.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// At most eight bytes at an offset, the first in the lowest bits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Part {
     offset: usize,
     bytes: usize,
@@ -127,36 +129,44 @@ fn hex(digits: &str) -> Option<(Vec<u8>, Vec<u8>)> {
     )
 }
 
-/// Up to eight bytes as a number, the first in its highest bits.
-fn upper(bytes: &[u8]) -> u64 {
+/// Up to eight bytes as a number, the first in its lowest bits.
+fn number(bytes: &[u8]) -> u64 {
     let mut whole = [0; 8];
     whole
         .iter_mut()
         .zip(bytes)
         .for_each(|(to, from)| *to = *from);
-    u64::from_be_bytes(whole)
+    u64::from_le_bytes(whole)
 }
 
 impl Part {
     fn new(offset: usize, value: &[u8], mask: &[u8]) -> Self {
-        let mask_bits = upper(mask);
+        let mask_bits = number(mask);
         Self {
             offset,
             bytes: mask.len(),
-            value: upper(value) & mask_bits,
+            value: number(value) & mask_bits,
             mask: mask_bits,
         }
     }
 
     #[inline]
     fn holds(&self, data: &[u8]) -> bool {
-        let rest = data.get(self.offset..).unwrap_or_default();
-        let found = match rest.first_chunk() {
-            Some(whole) => u64::from_be_bytes(*whole),
-            None if rest.len() >= self.bytes => upper(rest),
-            None => return false,
-        };
-        found & self.mask == self.value
+        match data.get(self.offset..).and_then(|rest| rest.first_chunk()) {
+            Some(whole) => self.fits(*whole),
+            None => self.holds_at_end(data),
+        }
+    }
+
+    #[inline]
+    fn fits(&self, bytes: [u8; 8]) -> bool {
+        u64::from_le_bytes(bytes) & self.mask == self.value
+    }
+
+    #[cold]
+    fn holds_at_end(&self, data: &[u8]) -> bool {
+        let rest = data.get(self.offset..).filter(|r| r.len() >= self.bytes);
+        rest.is_some_and(|rest| number(rest) & self.mask == self.value)
     }
 }
 
@@ -165,7 +175,7 @@ impl Clause {
     fn steps(&self) -> Fragment {
         let mut words: BTreeMap<usize, (u32, u32)> = BTreeMap::new();
         for part in &self.parts {
-            let (values, masks) = (part.value.to_be_bytes(), part.mask.to_be_bytes());
+            let (values, masks) = (part.value.to_le_bytes(), part.mask.to_le_bytes());
             for (n, at) in (part.offset..).take(part.bytes).enumerate() {
                 let word = words.entry(at / 4 * 4).or_default();
                 let shift = 24 - at % 4 * 8;
@@ -182,102 +192,157 @@ impl Clause {
     }
 }
 
-/// Where to go on behind a decision: the number of one, or of an output beyond this.
-const OUTPUT: usize = 1 << (usize::BITS - 1);
-const DROP: usize = usize::MAX;
-
-struct Decision {
-    part: Part,
-    holds: usize,
-    fails: usize,
+/// A clause, its parts by their numbers.
+struct Test {
+    parts: Vec<usize>,
+    negated: bool,
 }
 
-/// The patterns as decisions, each behind those it leads to.
-struct Decisions {
-    list: Vec<Decision>,
-    start: usize,
+/// The patterns, made ready for batches: a part that several of them ask for is looked at once in all packets, and
+/// only if some packet's output depends on it.
+struct Sorter {
+    parts: Vec<Part>,
+    /// In which packets each part is as it must be, if that is known.
+    known: Vec<Option<LaneSet>>,
+    patterns: Vec<Vec<Test>>,
+    /// Of the packets of a batch.
+    lanes: Lanes,
 }
 
-impl Decisions {
-    fn of(patterns: &[Pattern]) -> Self {
-        let mut decisions = Self {
-            list: Vec::new(),
-            start: DROP,
-        };
-        for (output, pattern) in patterns.iter().enumerate().rev() {
-            let (matches, fails) = (OUTPUT | output, decisions.start);
-            let clauses = pattern.iter().rev();
-            decisions.start =
-                clauses.fold(matches, |holds, clause| decisions.add(clause, holds, fails));
-        }
-        decisions
+/// Packets, and their beginnings side by side.
+struct Looked<'a> {
+    packets: &'a [Packet],
+    lanes: &'a Lanes,
+}
+
+impl Looked<'_> {
+    fn all(&self) -> LaneSet {
+        LaneSet::MAX >> (LANES - self.packets.len())
     }
 
-    /// Puts a clause in front of where to go on after it.
-    fn add(&mut self, clause: &Clause, holds: usize, fails: usize) -> usize {
-        let (all, not_all) = match clause.negated {
-            true => (fails, holds),
-            false => (holds, fails),
-        };
-        let parts = clause.parts.iter().rev();
-        parts.fold(all, |holds, part| {
-            let decision = Decision {
-                part: *part,
-                holds: self.skip(holds, part, |same| same.holds),
-                fails: self.skip(not_all, part, |same| same.fails),
-            };
-            self.list.push(decision);
-            self.list.len() - 1
+    /// Those in which a part is as it must be.
+    fn those(&self, part: &Part) -> LaneSet {
+        if part.offset > WIDTH - size_of::<u64>() {
+            return set_of(self.packets.iter(), |packet| part.holds(packet.data()));
+        }
+        let set = set_of(self.lanes.iter(), |lane| {
+            part.fits(lanes::bytes(lane, part.offset))
+        });
+        let others = self.lanes.others();
+        others.fold(set, |set, n| {
+            set & !(1 << n) | LaneSet::from(part.holds(self.packets[n].data())) << n
         })
     }
+}
 
-    /// Where to go on from `at` if the outcome for a part is known.
-    fn skip(&self, mut at: usize, part: &Part, outcome: impl Fn(&Decision) -> usize) -> usize {
-        while let Some(decision) = self.list.get(at).filter(|d| d.part == *part) {
-            at = outcome(decision);
+/// The numbers of those that are as they must be. The first one is looked at first: what was just copied takes a
+/// while to be there.
+#[inline]
+fn set_of<T>(list: impl ExactSizeIterator<Item = T>, holds: impl Fn(T) -> bool) -> LaneSet {
+    let unused = LANES - list.len();
+    let top = |one| LaneSet::from(holds(one)) << (LANES - 1);
+    list.fold(0, |set, one| set >> 1 | top(one)) >> unused
+}
+
+impl Sorter {
+    fn of(patterns: &[Pattern]) -> Self {
+        let (mut parts, mut numbers) = (Vec::new(), BTreeMap::new());
+        let mut number = |part: &Part| {
+            *numbers.entry(*part).or_insert_with(|| {
+                parts.push(*part);
+                parts.len() - 1
+            })
+        };
+        let mut test = |clause: &Clause| Test {
+            parts: clause.parts.iter().map(&mut number).collect(),
+            negated: clause.negated,
+        };
+        let mut tests = |pattern: &Pattern| pattern.iter().map(&mut test).collect();
+        Self {
+            patterns: patterns.iter().map(&mut tests).collect(),
+            known: vec![None; parts.len()],
+            parts,
+            lanes: Lanes::default(),
         }
-        at
     }
 
-    /// The output for these bytes.
-    #[inline]
-    fn output(&self, data: &[u8]) -> usize {
-        let mut at = self.start;
-        while let Some(decision) = self.list.get(at) {
-            at = match decision.part.holds(data) {
-                true => decision.holds,
-                false => decision.fails,
-            };
+    /// Appends the output of each packet of a batch, or `DROPPED`.
+    fn sort(&mut self, batch: &Batch, ways: &mut Vec<usize>) {
+        for packets in batch.iter().as_slice().chunks(LANES) {
+            self.sort_some(packets, ways);
         }
-        if at == DROP { DROPPED } else { at & !OUTPUT }
     }
+
+    fn sort_some(&mut self, packets: &[Packet], ways: &mut Vec<usize>) {
+        self.lanes
+            .fill(packets, |packet| packet.data().first_chunk());
+        let looked = Looked {
+            packets,
+            lanes: &self.lanes,
+        };
+        self.known.fill(None);
+        let begin = ways.len();
+        ways.resize(begin + packets.len(), DROPPED);
+        let mut open = looked.all();
+        for (output, pattern) in self.patterns.iter().enumerate() {
+            let find = |set, test| narrow(&self.parts, &mut self.known, &looked, set, test);
+            let found = pattern.iter().fold(open, find);
+            match found == looked.all() {
+                true => ways[begin..].fill(output),
+                false => members(found).for_each(|n| ways[begin + n] = output),
+            }
+            open &= !found;
+            if open == 0 {
+                return;
+            }
+        }
+    }
+}
+
+/// What a clause leaves of a set of packets.
+fn narrow(
+    parts: &[Part],
+    known: &mut [Option<LaneSet>],
+    looked: &Looked<'_>,
+    set: LaneSet,
+    test: &Test,
+) -> LaneSet {
+    let look = |left: LaneSet, part: &usize| match left {
+        0 => 0,
+        _ => left & *known[*part].get_or_insert_with(|| looked.those(&parts[*part])),
+    };
+    let held = test.parts.iter().fold(set, look);
+    if test.negated { set & !held } else { held }
 }
 
 struct Classifier {
     patterns: Vec<Pattern>,
-    decisions: Decisions,
+    sorter: Sorter,
+    outputs: Outputs,
 }
 
 impl Classifier {
     fn new(patterns: Vec<Pattern>) -> Self {
         Self {
-            decisions: Decisions::of(&patterns),
+            sorter: Sorter::of(&patterns),
+            outputs: Outputs::new(patterns.len()),
             patterns,
         }
     }
 }
 
-impl InPlace for Classifier {
-    const USE: Use = Use::Reads;
-
-    #[inline]
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
-        self.decisions.output(packet.data())
-    }
-}
-
 impl Element for Classifier {
-    in_place!();
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.outputs.look_around(ctx);
+        Ok(())
+    }
+
+    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
+        batch.prefetch();
+        let sorter = &mut self.sorter;
+        self.outputs
+            .distribute(ctx, batch, |_, batch, ways| sorter.sort(batch, ways));
+    }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
@@ -293,7 +358,8 @@ impl Element for Classifier {
                 let patterns =
                     compiled.map_err(|messages| HandlerError::rejected(messages.join("\n")))?;
                 Ok(Change::of(move |me: &mut Self, _| {
-                    *me = Self::new(patterns)
+                    me.sorter = Sorter::of(&patterns);
+                    me.patterns = patterns;
                 }))
             }
             _ => undeclared(handler),
@@ -316,11 +382,21 @@ fn program(patterns: &[Pattern]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use click_core::PacketPool;
     use proptest::prelude::*;
+
+    fn outputs(patterns: &[Pattern], packets: &[&[u8]]) -> Vec<usize> {
+        let mut pool = PacketPool::new(packets.len());
+        let mut batch = Batch::new();
+        batch.extend(packets.iter().filter_map(|data| pool.packet_from(data)));
+        let mut ways = Vec::new();
+        Sorter::of(patterns).sort(&batch, &mut ways);
+        ways
+    }
 
     fn matches(pattern: &str, data: &[u8]) -> bool {
         let patterns = compile(&[pattern.to_string()], 1).unwrap();
-        Decisions::of(&patterns).output(data) == 0
+        outputs(&patterns, &[data]) == [0]
     }
 
     #[test]
@@ -345,18 +421,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn decisions_find_the_first_pattern(
+        fn every_packet_gets_its_first_pattern(
             patterns in prop::collection::vec(
-                prop::collection::vec("!?[0-9]/(0[01]|0\\?|(00){9}01)", 1..4), 0..6),
-            packets in prop::collection::vec(prop::collection::vec(0u8..2, 0..24), 20),
+                prop::collection::vec("!?([0-9]|3[0-9])/(0[01]|0\\?|(00){9}01)", 1..4), 0..6),
+            packets in prop::collection::vec(prop::collection::vec(0u8..2, 0..50), 1..40),
         ) {
             let texts: Vec<_> = patterns.iter().map(|clauses| clauses.join(" ")).collect();
             let patterns = compile(&texts, texts.len()).unwrap();
-            let decisions = Decisions::of(&patterns);
-            for data in packets {
-                let first = patterns.iter().position(|pattern| is_match(pattern, &data));
-                prop_assert_eq!(decisions.output(&data), first.unwrap_or(DROPPED));
-            }
+            let packets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
+            let first = |data: &&[u8]| {
+                let found = patterns.iter().position(|pattern| is_match(pattern, data));
+                found.unwrap_or(DROPPED)
+            };
+            let expected: Vec<_> = packets.iter().map(first).collect();
+            prop_assert_eq!(outputs(&patterns, &packets), expected);
         }
     }
 }

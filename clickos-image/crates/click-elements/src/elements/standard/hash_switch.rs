@@ -39,22 +39,38 @@ struct HashSwitch {
     outputs: Outputs,
 }
 
-/// The sum of bytes, eight at a time.
-fn sum(bytes: &[u8]) -> usize {
+/// The sum of eight bytes.
+#[inline]
+fn sum_of_eight(word: u64) -> usize {
     const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
-    let chunks = bytes.chunks_exact(8);
-    let rest: usize = chunks.remainder().iter().map(|b| usize::from(*b)).sum();
-    let eight = |chunk: &[u8]| {
-        let word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
-        let pairs = (word & EVEN) + (word >> 8 & EVEN);
-        pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48
-    };
-    rest + chunks.map(eight).sum::<u64>() as usize
+    let pairs = (word & EVEN) + (word >> 8 & EVEN);
+    (pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as usize
 }
 
-/// The output for these bytes: their sum, spread over `outputs` as Click does.
-fn output(bytes: &[u8], outputs: usize) -> usize {
-    let sum = sum(bytes);
+/// The sum of the last bytes, fewer than eight: of a word that ends with them, if there is one.
+#[inline]
+fn sum_of_last(bytes: &[u8], last: usize) -> usize {
+    match bytes.last_chunk() {
+        _ if last == 0 => 0,
+        Some(word) => sum_of_eight(u64::from_le_bytes(*word) >> (64 - 8 * last)),
+        None => bytes.iter().rev().take(last).map(|b| usize::from(*b)).sum(),
+    }
+}
+
+/// The sum of the bytes from `from` on, eight at a time.
+#[inline]
+fn sum(bytes: &[u8], from: usize) -> usize {
+    let words = bytes[from..].chunks_exact(8);
+    let last = sum_of_last(bytes, words.remainder().len());
+    words.fold(last, |sum, word| {
+        let word = word.try_into().expect("eight bytes");
+        sum + sum_of_eight(u64::from_le_bytes(word))
+    })
+}
+
+/// The output for a sum of bytes, spread over `outputs` as Click does.
+#[inline]
+fn output(sum: usize, outputs: usize) -> usize {
     match outputs {
         2 | 4 | 8 => (sum ^ (sum >> 4)) & (outputs - 1),
         _ => sum % outputs,
@@ -71,8 +87,8 @@ impl Element for HashSwitch {
         batch.prefetch();
         let (from, to, outputs) = (self.offset, self.end, ctx.outputs());
         let way = |packet: &Packet| {
-            let bytes = packet.data().get(from..to);
-            bytes.map_or(0, |bytes| output(bytes, outputs))
+            let bytes = packet.data().get(..to);
+            bytes.map_or(0, |bytes| output(sum(bytes, from), outputs))
         };
         self.outputs.distribute(ctx, batch, |_, batch, ways| {
             ways.extend(batch.iter().map(way))
@@ -87,9 +103,11 @@ mod tests {
     #[test]
     fn bytes_are_summed_whatever_their_number() {
         let bytes: Vec<u8> = (0..40u8).map(|n| 255 - n).collect();
-        for length in 0..=bytes.len() {
-            let expected: usize = bytes[..length].iter().map(|b| usize::from(*b)).sum();
-            assert_eq!(sum(&bytes[..length]), expected, "{length}");
+        for to in 0..=bytes.len() {
+            for from in 0..=to {
+                let expected: usize = bytes[from..to].iter().map(|b| usize::from(*b)).sum();
+                assert_eq!(sum(&bytes[..to], from), expected, "{from} to {to}");
+            }
         }
     }
 }
