@@ -189,34 +189,39 @@ impl<P: Platform, S: Store, F: Frontend> Handshake<P, S, F> {
     }
 
     async fn backend_state(&mut self) -> Result<State, Error> {
-        let backend = self.read(&self.path("backend")).await?.unwrap_or_default();
+        // At once, since mostly it is the backend that it was before.
+        let paths = [self.path("backend"), self.backend_path("state")];
+        let mut values = self.link.texts(&paths).await?;
+        let state = values.pop().flatten();
+        let backend = values.pop().flatten().unwrap_or_default();
         if backend.is_empty() {
             return Ok(State::Unknown);
         }
-        let state = format!("{backend}/state");
-        if backend != self.memory.backend {
-            self.link.watch(&state).await?;
-            self.memory.backend = backend;
+        if backend == self.memory.backend {
+            return Ok(State::parse(state));
         }
-        self.read(&state).await.map(State::parse)
+        self.link.watch(&format!("{backend}/state")).await?;
+        self.memory.backend = backend;
+        let state = self.link.texts(&[self.backend_path("state")]).await?.pop();
+        Ok(State::parse(state.flatten()))
     }
 
-    async fn read(&self, path: &str) -> Result<Option<String>, Error> {
-        let value = self.link.read(path).await?;
-        Ok(value.and_then(|bytes| String::from_utf8(bytes).ok()))
+    fn backend_path(&self, key: &str) -> String {
+        format!("{}/{key}", self.memory.backend)
     }
 
     async fn connect(&mut self) -> Result<(), Error> {
         self.memory.met = false;
-        let domid = self.read(&self.path("backend-id")).await?;
-        let Some(backend) = domid.and_then(|id| id.parse().ok()).map(DomId) else {
+        let keys = F::BACKEND_KEYS.iter().map(|key| self.backend_path(key));
+        let mut paths = Vec::from([self.path("backend-id")]);
+        paths.extend(keys);
+        let values = self.link.texts(&paths).await?;
+        let (domid, answers) = values.split_first().expect("a value for each path");
+        let domid = domid.as_deref().and_then(|id| id.parse().ok());
+        let Some(backend) = domid.map(DomId) else {
             return self.fail("backend-id: is not a domain").await;
         };
-        let mut answers = Vec::new();
-        for key in F::BACKEND_KEYS {
-            answers.push(self.read(&format!("{}/{key}", self.memory.backend)).await?);
-        }
-        let keys = self.device.borrow_mut().connect(backend, &answers);
+        let keys = self.device.borrow_mut().connect(backend, answers);
         match keys {
             Ok(keys) => self.publish(keys).await,
             Err(error) => self.fail(&error).await,
@@ -224,9 +229,10 @@ impl<P: Platform, S: Store, F: Frontend> Handshake<P, S, F> {
     }
 
     async fn publish(&mut self, keys: Keys) -> Result<(), Error> {
-        for (key, value) in keys {
-            self.link.write(&self.path(key), value.as_bytes()).await?;
-        }
+        let values = keys
+            .iter()
+            .map(|(key, value)| (self.path(key), value.as_bytes()));
+        self.link.write_all(&values.collect::<Vec<_>>()).await?;
         self.enter(State::Connected).await
     }
 

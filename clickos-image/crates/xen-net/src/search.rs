@@ -100,11 +100,9 @@ impl<P: Platform, S: Store> Search<P, S> {
     }
 
     async fn look(&self) -> Result<(), Error> {
-        for is_vif in [true, false] {
-            let names = self
-                .link
-                .list(if is_vif { "device/vif" } else { "device/vale" });
-            for devid in names.await?.iter().filter_map(|name| name.parse().ok()) {
+        let lists = self.link.list_all(&["device/vif", "device/vale"]).await?;
+        for (names, is_vif) in lists.iter().zip([true, false]) {
+            for devid in names.iter().filter_map(|name| name.parse().ok()) {
                 let is_known = self.progress.borrow().known.contains(&devid);
                 if !is_known {
                     let device = describe(&self.link, is_vif, devid).await?;
@@ -138,12 +136,10 @@ async fn describe<S: Store>(
     devid: u32,
 ) -> Result<Result<Found, String>, Error> {
     let place = directory(is_vif, devid);
-    let mut values = [None, None, None];
-    for (value, key) in values.iter_mut().zip(["mac", "mtu", "slots"]) {
-        let bytes = link.read(&format!("{place}/{key}")).await?;
-        *value = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    }
-    let [mac, mtu, slots] = values;
+    let paths = ["mac", "mtu", "slots"].map(|key| format!("{place}/{key}"));
+    let mut values = link.texts(&paths).await?.into_iter();
+    let mut next = || values.next().flatten();
+    let (mac, mtu, slots) = (next(), next(), next());
     let found = || {
         let slots = parse("slots", slots, DEFAULT_SLOTS, |s| {
             SLOTS_RANGE.contains(s) && s.is_power_of_two()

@@ -122,6 +122,13 @@ impl<S: Store> Link<S> {
         replies.into_iter().map(none_if_missing).collect()
     }
 
+    /// Reads texts, all at once; what is no text counts as missing.
+    pub async fn texts(&self, paths: &[String]) -> Result<Vec<Option<String>>, Error> {
+        let values = self.read_all(paths).await?.into_iter();
+        let text = |value: Option<Vec<u8>>| value.and_then(|bytes| String::from_utf8(bytes).ok());
+        Ok(values.map(text).collect())
+    }
+
     /// Reads values and then the names of a node's children, all at once.
     pub async fn read_and_list(
         &self,
@@ -139,6 +146,13 @@ impl<S: Store> Link<S> {
     /// The children's names.
     pub async fn list(&self, path: &str) -> Result<Vec<String>, Error> {
         names_of(self.call(Request::directory(Tx::NONE, path)?).await)
+    }
+
+    /// The names of the children of several nodes, all at once.
+    pub async fn list_all(&self, paths: &[&str]) -> Result<Vec<Vec<String>>, Error> {
+        let requests = paths.iter().map(|path| Request::directory(Tx::NONE, path));
+        let replies = self.call_all(requests.collect::<Result<_, _>>()?).await?;
+        replies.into_iter().map(names_of).collect()
     }
 
     /// Writes a value.
