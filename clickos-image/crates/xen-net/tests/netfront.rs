@@ -369,6 +369,23 @@ fn a_backend_goes_and_comes_back() {
 }
 
 #[test]
+fn a_backend_that_moves_away_and_back_is_met_again() {
+    let (mut guest, _) = connected(Options::default());
+    let path = "/local/domain/7/device/vif/0/backend";
+    let home = guest.store.text(path).unwrap_or_default();
+    for place in ["/local/domain/0/backend/vif/7/9", &home] {
+        guest.store.write(path, place.as_bytes());
+        guest.turn();
+    }
+    guest.set_backend("vif", 0, "6");
+    guest.turn();
+    let mut back = Netback::connect(&mut guest, true);
+    assert!(back.give(&frame(1), 0));
+    assert_eq!(guest.receive().len(), 1);
+    assert!(guest.xen.said.borrow().is_empty());
+}
+
+#[test]
 fn pages_the_backend_holds_are_not_used_for_anything_else() {
     let (mut guest, _) = connected(Options::default());
     let ring = guest.number("vif", "tx-ring-ref");

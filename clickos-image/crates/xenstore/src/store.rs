@@ -90,11 +90,12 @@ impl<S: Store> Link<S> {
         .await
     }
 
-    /// Watches a node and all below it; one event comes at once.
+    /// Watches a node and all below it; one event comes at once, if it was not watched before.
     pub async fn watch(&self, path: &str) -> Result<(), Error> {
-        self.call(Request::watch(path, &self.token)?)
-            .await
-            .map(drop)
+        match self.call(Request::watch(path, &self.token)?).await {
+            Err(error) if error.is(Code::Exists) => Ok(()),
+            result => result.map(drop),
+        }
     }
 
     /// Makes a node of no value, watches it, and gives the children it had before: all at once.

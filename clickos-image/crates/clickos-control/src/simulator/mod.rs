@@ -329,6 +329,10 @@ impl State {
         let token = String::from_utf8_lossy(rest)
             .trim_end_matches('\0')
             .to_string();
+        let same = |w: &Watch| w.domid == domid && w.path == path && w.token == token;
+        if self.watches.iter().any(same) {
+            return Err(Code::Exists);
+        }
         let event = WatchEvent {
             path: name.to_string(),
             token: token.clone(),
