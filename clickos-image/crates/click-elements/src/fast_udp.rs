@@ -67,10 +67,12 @@ impl Ports {
             Self::Drawn(flows, size) => {
                 let index = (ctx.draw() >> 2) as usize % flows.len();
                 let Flow(ports, count) = &mut flows[index];
-                if *count == *size {
-                    (*ports, *count) = (draw(ctx), 0);
+                if *size > 0 {
+                    if *count == *size {
+                        (*ports, *count) = (draw(ctx), 0);
+                    }
+                    *count += 1;
                 }
-                *count += 1;
                 *ports
             }
         }
@@ -141,7 +143,9 @@ impl Pace {
             (self.first_ns, self.next_ns) = (now_ns, now_ns);
         }
         if let Some(gap_ns) = SECOND_NS.checked_div(self.rate) {
-            self.next_ns = self.next_ns.saturating_add(gap_ns);
+            // what nobody asked for in the last second is not made up for
+            let behind_ns = now_ns.saturating_sub(SECOND_NS);
+            self.next_ns = self.next_ns.max(behind_ns).saturating_add(gap_ns);
         }
         self.count += 1;
         self.last_ns = now_ns;

@@ -72,7 +72,10 @@ fn paint(outputs: &mut Outputs, first: u32, last: u32, output: usize) {
         let before = at(outputs, behind);
         outputs.insert(behind, before);
     }
-    outputs.retain(|n, _| !(first..=last).contains(n));
+    while let Some((n, _)) = outputs.range(first..=last).next() {
+        let n = *n;
+        outputs.remove(&n);
+    }
     outputs.insert(first, output);
 }
 
