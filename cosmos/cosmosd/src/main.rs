@@ -8,6 +8,7 @@ mod control;
 mod create;
 mod departure;
 mod destroy;
+mod domids;
 mod error;
 mod guest;
 mod host;
@@ -113,8 +114,8 @@ fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
         guests: config.max_guests,
     };
     let host = host(config, &store, death_sender)?;
-    let (last_domid, is_used) = host.domids();
-    let table = Arc::new(Table::new(capacity, last_domid, is_used));
+    let (first_domid, is_used) = host.domids();
+    let table = Arc::new(Table::new(capacity, first_domid, is_used));
     let events = Arc::new(EventHub::default());
     let announce = {
         let (table, store, events) = (Arc::clone(&table), Arc::clone(&store), Arc::clone(&events));

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use crate::config::MAX_DOMID;
+use crate::domids::Domids;
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State, Status};
 use crate::host::{Domain, Instance};
@@ -30,18 +32,18 @@ pub struct Table {
 
 struct Inner {
     guests: BTreeMap<Uuid, Arc<Guest>>,
-    last_domid: u16,
+    domids: Domids,
 }
 
 impl Table {
-    /// Domain ids begin after `last_domid`.
-    pub fn new(capacity: Capacity, last_domid: u16, is_used: IsUsed) -> Self {
+    /// Domain ids begin with `first_domid` for a while, then with 1.
+    pub fn new(capacity: Capacity, first_domid: u16, is_used: IsUsed) -> Self {
         Self {
             capacity,
             is_used,
             inner: Mutex::new(Inner {
                 guests: BTreeMap::new(),
-                last_domid,
+                domids: Domids::new(first_domid, Instant::now()),
             }),
         }
     }
@@ -177,7 +179,10 @@ impl Table {
     }
 
     pub fn remove(&self, uuid: &Uuid) {
-        self.lock().guests.remove(uuid);
+        let mut inner = self.lock();
+        if let Some(guest) = inner.guests.remove(uuid) {
+            inner.domids.put_back(guest.domain.domid, Instant::now());
+        }
     }
 
     pub fn all(&self) -> Vec<Arc<Guest>> {
@@ -262,7 +267,10 @@ impl Inner {
         };
         let uuid = domain.uuid.clone();
         let guest = Arc::new(Guest::new(domain, created_s, status));
-        self.guests.insert(uuid, Arc::clone(&guest));
+        // One that was saved had another number.
+        if let Some(before) = self.guests.insert(uuid, Arc::clone(&guest)) {
+            self.domids.put_back(before.domain.domid, Instant::now());
+        }
         guest
     }
 
@@ -299,24 +307,11 @@ impl Inner {
         held.map(|g| u64::from(g.domain.memory_mib)).sum()
     }
 
-    /// The next number that is free, upwards, so that one is not used again soon.
     fn next_domid(&mut self, is_used: &IsUsed) -> Result<u16> {
-        for _ in 0..MAX_DOMID {
-            self.last_domid = if self.last_domid >= MAX_DOMID {
-                1
-            } else {
-                self.last_domid + 1
-            };
-            let domid = self.last_domid;
-            let is_guests = self.guests.values().any(|g| g.domain.domid == domid);
-            if !is_guests && !is_used(domid) {
-                return Ok(domid);
-            }
-        }
-        Err(Error::new(
-            Code::TooMany,
-            format!("all {MAX_DOMID} domain ids are in use"),
-        ))
+        let busy = self.guests.values().map(|guest| guest.domain.domid);
+        let next = self.domids.next(Instant::now(), busy.collect(), is_used);
+        let message = || format!("all {MAX_DOMID} domain ids are in use");
+        next.ok_or_else(|| Error::new(Code::TooMany, message()))
     }
 }
 
@@ -330,7 +325,7 @@ mod tests {
             memory_mib: 20,
             guests: 3,
         };
-        Table::new(capacity, 0, Box::new(|domid| domid == 7))
+        Table::new(capacity, 1, Box::new(|domid| domid == 3))
     }
 
     fn refused(table: &Table, spec: &Spec) -> Error {
@@ -379,15 +374,13 @@ mod tests {
         assert_eq!(table.admit(&spec(1), 0).unwrap().domain.domid, 1);
         table.remove(&spec(1).uuid);
         assert_eq!(table.admit(&spec(1), 0).unwrap().domain.domid, 2);
-        // Somebody else's.
-        table.lock().last_domid = 6;
-        assert_eq!(table.admit(&spec(3), 0).unwrap().domain.domid, 8);
-        table.remove(&spec(3).uuid);
-        table.lock().last_domid = MAX_DOMID;
-        assert_eq!(table.admit(&spec(2), 0).unwrap().domain.domid, 1);
+        // The third is somebody else's.
+        let saved = table.admit(&spec(2), 0).unwrap();
+        assert_eq!(saved.domain.domid, 4);
+        saved.set_state(State::Saved, "");
+        assert_eq!(table.readmit(&saved, 0).unwrap().domain.domid, 5);
         table.remove(&spec(2).uuid);
-        table.lock().last_domid = 1;
-        assert_eq!(table.admit(&spec(3), 0).unwrap().domain.domid, 3);
+        assert_eq!(table.admit(&spec(2), 0).unwrap().domain.domid, 6);
     }
 
     #[test]

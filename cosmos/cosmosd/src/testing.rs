@@ -210,7 +210,7 @@ fn toolstack(
                 memory_mib: 64,
                 guests: 4,
             },
-            0,
+            1,
             host.domids().1,
         )),
         watchers,

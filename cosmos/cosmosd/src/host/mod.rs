@@ -91,9 +91,9 @@ pub trait Host: Send + Sync {
     /// SHA-256 of the installed engine or image, in lower-case hexadecimal.
     fn engine_sha256(&self) -> Result<Option<String>>;
 
-    /// The domain id to begin after, and whether another's domain has one.
+    /// The domain id to begin with, and whether another's domain has one.
     fn domids(&self) -> (u16, IsUsed) {
-        (0, Box::new(|_| false))
+        (1, Box::new(|_| false))
     }
 
     /// Refuses, before anything is built, what this host cannot run: an image, a device, more

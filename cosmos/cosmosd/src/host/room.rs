@@ -65,7 +65,7 @@ pub fn check_room(domain: &Domain, room: Room) -> Result<()> {
 /// less than a minute ago, and an earlier daemon has counted from its own start.
 pub fn first_domid(now_s: u64) -> u16 {
     const EACH_SECOND: u64 = 64;
-    u16::try_from(now_s % (u64::from(MAX_DOMID) / EACH_SECOND) * EACH_SECOND)
+    u16::try_from(1 + now_s % (u64::from(MAX_DOMID) / EACH_SECOND) * EACH_SECOND)
         .expect("below MAX_DOMID, which is a u16")
 }
 
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn daemons_begin_at_different_domain_ids() {
-        assert_eq!(first_domid(1), 64);
+        assert_eq!((first_domid(0), first_domid(1)), (1, 65));
         assert!((0..2000).all(|now_s| first_domid(now_s) <= MAX_DOMID - 64));
         assert!((1..60).all(|later_s| first_domid(500 + later_s) != first_domid(500)));
     }

@@ -67,6 +67,8 @@ class ThousandTest(base.CosmosTest):
         toolstack.start(cls.host, 'cosmosd', pool=_POOL, memory_mib=10240)
         cls.dom0.put_text('Idle -> c :: Counter -> Discard;',
                           '/root/many.click')
+        # Before, domains have high numbers, in case that low ones rest.
+        cls.dom0.check('sleep 75', timeout_s=120)
 
     def test_all_answer_and_nothing_is_left(self):
         free_kib = self._free_kib()

@@ -4,13 +4,15 @@
 import concurrent.futures
 import json
 import socket
-import subprocess
 
+from clickos_lab.xen import qemu
 from clickos_lab.xen import toolstack
 from tests.xen import base
 
 _CONFIG = 'Idle -> c :: Counter -> Discard;'
 _CLIENTS = 200
+#: More than two values of the store.
+_LONG = '// A line of a long configuration.\n' * 150 + _CONFIG
 #: Nodes of a guest, more than the 1,000 that the store grants it.
 _NODES = 1100
 _SOCKET = f'{toolstack.FOLDER}/cosmosd.sock'
@@ -48,7 +50,8 @@ xenstore-chmod -r {folder} n{domid}
 """
 
 
-class ToolstackTest(base.CosmosTest):
+class ToolstackCase(base.CosmosTest):
+    """A host on which the guest ``one`` runs."""
 
     @classmethod
     def setUpClass(cls):
@@ -56,18 +59,8 @@ class ToolstackTest(base.CosmosTest):
         toolstack.start(cls.host, 'valed')
         toolstack.start(cls.host, 'cosmosd')
         cls.dom0.put_text(_CONFIG, '/root/idle.click')
-        cls.socket = cls._forwarded()
         cls._cosmos('create --name one --config /root/idle.click '
                     '--vif port=one --timeout 60')
-
-    @classmethod
-    def _forwarded(cls):
-        """Bring cosmosd's socket here, over the connection to dom0."""
-        here = cls.host.places.root / 'c'
-        subprocess.run([*cls.dom0.command('-O', 'forward'),
-                        '-L', f'{here}:{_SOCKET}'],
-                       cwd=cls.host.places.root, check=True, timeout=30)
-        return here
 
     @classmethod
     def _run(cls, arguments):
@@ -80,6 +73,56 @@ class ToolstackTest(base.CosmosTest):
         if done.status != 0:
             raise AssertionError(f'{arguments}: {done.err}')
         return done.out
+
+    def _info(self, name):
+        return json.loads(self._cosmos(f'info {name} -o json'))
+
+
+class OnEitherStore:
+    """What the daemons of the store do differently."""
+
+    def test_a_guest_that_has_used_up_its_quota(self):
+        domid = self._info('one')['domid']
+        folder = f'/local/domain/{domid}/data/full'
+        self.dom0.check(_FILL.format(folder=folder, last=_NODES // 100,
+                                     domid=domid))
+        done = self._run('read one c.count')
+        self.assertEqual(1, done.status)
+        self.assertIn("store: the guest's quota in the Xen store is used up",
+                      done.err)
+        self.dom0.check(f'xenstore-rm {folder}')
+        self.assertEqual('0', self._cosmos('read one c.count').strip())
+
+    def test_a_long_configuration(self):
+        self.dom0.put_text(_LONG, '/root/long.click')
+        self._cosmos('install one /root/long.click')
+        self.assertEqual(_LONG, self._cosmos('read one config'))
+
+    def test_doctor_names_the_store(self):
+        done = self._run(f'doctor --valed {toolstack.FOLDER}/valed.sock')
+        self.assertIn(f'the Xen store, by {self.store}', done.out)
+        self.assertEqual(0, done.status, done.out)
+
+
+class XenstoredTest(OnEitherStore, ToolstackCase):
+    """The store kept by xenstored."""
+
+    store = 'xenstored'
+
+    @classmethod
+    def start_host(cls, contents):
+        cls.host.boot_and_connect(qemu.Machine(store=cls.store), contents)
+
+
+class ToolstackTest(OnEitherStore, ToolstackCase):
+
+    store = qemu.Machine.store
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.socket = cls.host.places.root / 'c'
+        toolstack.bring(cls.host, cls.socket)
 
     def test_many_clients_at_once(self):
         line = json.dumps({'v': 1, 'id': 1, 'verb': 'handler-write', 'args': {
@@ -136,17 +179,3 @@ class ToolstackTest(base.CosmosTest):
             self.assertEqual(1, done.status, arguments)
             self.assertIn('dead-guest: ', done.err)
         self.assertIn('exception 2', self._cosmos('console dead'))
-
-    def test_a_guest_that_has_used_up_its_quota(self):
-        folder = f'/local/domain/{self._info("one")["domid"]}/data/full'
-        self.dom0.check(_FILL.format(folder=folder, last=_NODES // 100,
-                                     domid=self._info('one')['domid']))
-        done = self._run('read one c.count')
-        self.assertEqual(1, done.status)
-        self.assertIn("store: the guest's quota in the Xen store is used up",
-                      done.err)
-        self.dom0.check(f'xenstore-rm {folder}')
-        self.assertEqual('0', self._cosmos('read one c.count').strip())
-
-    def _info(self, name):
-        return json.loads(self._cosmos(f'info {name} -o json'))
