@@ -122,9 +122,12 @@ impl World {
                 let (packet, model) = self.at(n)?;
                 assert!(packet.push(1));
                 packet.data_mut()[0] = byte;
-                model.data.insert(0, byte);
-                model.stripped.pop();
-                model.mac = model.mac.map(|mac| mac + 1);
+                assert!(packet.prepend(&[byte, 1, !byte]));
+                for byte in [byte, !byte, 1, byte] {
+                    model.data.insert(0, byte);
+                    model.stripped.pop();
+                }
+                model.mac = model.mac.map(|mac| mac + 4);
             }
             Step::Put(n, len) => {
                 let (packet, model) = self.at(n)?;
