@@ -131,7 +131,10 @@ impl<S: Store> Control<S> {
             first: next(),
             generation_after: next(),
             seed: next(),
-            pieces: names.iter().filter_map(|n| node::number(n)).count(),
+            // A list that no message takes is that of a text beyond all limits.
+            pieces: names.map_or(usize::MAX, |names| {
+                names.iter().filter_map(|n| node::number(n)).count()
+            }),
         })
     }
 

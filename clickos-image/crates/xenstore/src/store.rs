@@ -130,18 +130,23 @@ impl<S: Store> Link<S> {
         Ok(values.map(text).collect())
     }
 
-    /// Reads values and then the names of a node's children, all at once.
+    /// Reads values and then the names of a node's children, all at once; no names if there are
+    /// more of them than a message takes.
     pub async fn read_and_list(
         &self,
         paths: &[String],
         folder: &str,
-    ) -> Result<(Vec<Option<Vec<u8>>>, Vec<String>), Error> {
+    ) -> Result<(Vec<Option<Vec<u8>>>, Option<Vec<String>>), Error> {
         let requests = paths.iter().map(|path| Request::read(Tx::NONE, path));
         let requests = requests.chain([Request::directory(Tx::NONE, folder)]);
         let mut replies = self.call_all(requests.collect::<Result<_, _>>()?).await?;
         let children = replies.pop().expect("one for each request");
         let values: Result<_, _> = replies.into_iter().map(none_if_missing).collect();
-        Ok((values?, names_of(children)?))
+        let names = match children {
+            Err(error) if error.is(Code::TooBig) => None,
+            children => Some(names_of(children)?),
+        };
+        Ok((values?, names))
     }
 
     /// The children's names.
