@@ -103,7 +103,8 @@ class Guest:
             f'xenstore-rm {self.path(f"{rid}/config")} 2>/dev/null || true',
             self._put(wish),
             self._wait(f'{rid}/state', f'[A-Z][a-z]+ {generation}'),
-            f'xenstore-read -R {self.path(f"{rid}/error")} 2>/dev/null || true')
+            f'xenstore-read -R {self.path(f"{rid}/error")} 2>/dev/null'
+            ' || true')
         state, _, error = out.removesuffix('\n').partition('\n')
         return state.partition(' ')[0], error
 
