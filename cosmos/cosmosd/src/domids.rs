@@ -9,8 +9,12 @@ use crate::config::MAX_DOMID;
 /// How long a number rests after its domain has ended: libxl refuses it for a minute.
 const REST: Duration = Duration::from_secs(70);
 
-/// Numbers for domains, as low as possible: libxl and the store list domains in messages of at
-/// most 4096 bytes, in which low numbers are short (docs/adr/0018-oxenstored.md).
+/// The last number of three digits.
+const LAST_SHORT: u16 = 999;
+
+/// Numbers for domains, of few digits: libxl and the store list domains in messages of at most
+/// 4096 bytes (docs/adr/0018-oxenstored.md). They go down, since Xen numbers those that others
+/// make upwards, and libxl refuses for a minute what one of these had.
 pub struct Domids {
     /// Where to begin as long as numbers of an earlier daemon may rest, which has counted from
     /// elsewhere.
@@ -45,9 +49,12 @@ impl Domids {
             self.resting.pop_front();
         }
         busy.extend(self.resting.iter().map(|(_, domid)| domid));
-        let first = if now < self.alone_at { self.first } else { 1 };
-        let mut numbers = (first..=MAX_DOMID).chain(1..first);
-        numbers.find(|domid| !busy.contains(domid) && !is_used(*domid))
+        let is_free = |domid: &u16| !busy.contains(domid) && !is_used(*domid);
+        if now < self.alone_at {
+            return (self.first..=MAX_DOMID).chain(1..self.first).find(is_free);
+        }
+        let short = (1..=LAST_SHORT).rev();
+        short.chain(LAST_SHORT + 1..=MAX_DOMID).find(is_free)
     }
 }
 
@@ -56,18 +63,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lowest_number_that_does_not_rest_is_next() {
+    fn the_highest_short_number_that_does_not_rest_is_next() {
         let start = Instant::now();
         let mut domids = Domids::new(40, start);
         let mut next = |now, busy: &[u16], back: &[u16]| {
             back.iter().for_each(|domid| domids.put_back(*domid, now));
-            domids.next(now, busy.iter().copied().collect(), |domid| domid == 3)
+            domids.next(now, busy.iter().copied().collect(), |domid| domid == 997)
         };
         assert_eq!(next(start, &[40], &[]), Some(41));
         let alone = start + REST;
-        assert_eq!(next(alone, &[1], &[2]), Some(4));
-        assert_eq!(next(alone + REST, &[1], &[]), Some(2));
-        assert_eq!(next(alone + REST, &[2, 4], &[]), Some(1));
+        assert_eq!(next(alone, &[999], &[998]), Some(996));
+        assert_eq!(next(alone + REST, &[999], &[]), Some(998));
+        assert_eq!(next(alone + REST, &[998, 996], &[]), Some(999));
+        let short: Vec<u16> = (1..=LAST_SHORT).collect();
+        assert_eq!(next(alone + REST, &short, &[]), Some(1000));
         let all: Vec<u16> = (1..=MAX_DOMID).collect();
         assert_eq!(next(alone + REST, &all, &[]), None);
         assert_eq!(
