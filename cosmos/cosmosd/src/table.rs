@@ -36,7 +36,7 @@ struct Inner {
 }
 
 impl Table {
-    /// Domain ids begin with `first_domid` for a while, then with 1.
+    /// Domain ids begin with `first_domid` as long as those of an earlier daemon may rest.
     pub fn new(capacity: Capacity, first_domid: u16, is_used: IsUsed) -> Self {
         Self {
             capacity,
