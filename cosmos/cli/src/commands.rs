@@ -234,21 +234,17 @@ impl<'a> Session<'a> {
         if is_uuid {
             return Ok(guest.to_lowercase());
         }
-        let answer = self.call("list", json!({}))?;
-        let guests = answer["guests"].as_array().map_or(&[][..], Vec::as_slice);
-        let mut named = guests
-            .iter()
-            .filter(|g| g["name"] == guest)
-            .map(|g| text(&g["uuid"]));
-        match (named.next(), named.next()) {
-            (Some(uuid), None) => Ok(uuid),
-            (Some(_), Some(_)) => Err(failed(format!(
-                "{guest}: several guests have this name; use the UUID"
-            ))),
-            _ => Err(Failure {
+        let answer = self.call("find", json!({"name": guest}))?;
+        let uuids = answer["uuids"].as_array().map_or(&[][..], Vec::as_slice);
+        match uuids {
+            [uuid] => Ok(text(uuid)),
+            [] => Err(Failure {
                 status: NO_GUEST,
                 message: format!("no guest {guest:?} on this host"),
             }),
+            _ => Err(failed(format!(
+                "{guest}: several guests have this name; use the UUID"
+            ))),
         }
     }
 

@@ -42,6 +42,10 @@ impl State {
         }
     }
 
+    pub fn is_listed(self) -> bool {
+        self.name().is_some()
+    }
+
     /// Whether its memory is in use.
     pub fn holds_memory(self) -> bool {
         !matches!(self, Self::Crashed | Self::Saved)

@@ -41,6 +41,12 @@ struct OfGuest {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct Named {
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Console {
     uuid: Uuid,
     max_bytes: u64,
@@ -149,6 +155,7 @@ impl Service for CosmosService {
             ("create", NOVA),
             ("destroy", NOVA),
             ("list", Access::Any),
+            ("find", Access::Any),
             ("info", Access::Any),
             ("pause", NOVA),
             ("unpause", NOVA),
@@ -197,6 +204,10 @@ impl CosmosService {
             "hello" => parse::<Nothing>(verb, args).map(|_| self.hello(peer)),
             "host" => parse::<Nothing>(verb, args).and_then(|_| self.0.describe_host()),
             "list" => parse::<Nothing>(verb, args).map(|_| json!({"guests": self.0.list()})),
+            "find" => {
+                let Named { name } = parse(verb, args)?;
+                Ok(json!({"uuids": self.0.table.named(&name)}))
+            }
             "create" => {
                 let spec: Spec = parse(verb, args)?;
                 let created = self.0.create(&spec)?;
@@ -391,6 +402,10 @@ mod tests {
             bench.call("list", Value::Null).unwrap()["guests"][0]["name"],
             "g"
         );
+        for (name, uuids) in [("g", json!([uuid(1)])), ("h", json!([]))] {
+            let found = bench.call("find", json!({"name": name})).unwrap();
+            assert_eq!(found, json!({"uuids": uuids}));
+        }
         let vif = &bench.call("info", of(json!({}))).unwrap()["vifs"][0];
         assert_eq!(vif["allowed"][0]["ip"], "10.0.0.1/32");
         let writes = json!({"rid": 0, "writes": [["fw.config", "x"]], "timeout_ms": 100});

@@ -170,6 +170,14 @@ impl Table {
         self.lock().guests.get(uuid).cloned()
     }
 
+    /// The UUIDs of the listed guests of this name.
+    pub fn named(&self, name: &str) -> Vec<Uuid> {
+        let inner = self.lock();
+        let guests = inner.guests.values().filter(|g| g.domain.name == name);
+        let listed = guests.filter(|g| g.state().is_listed());
+        listed.map(|g| g.domain.uuid.clone()).collect()
+    }
+
     pub fn by_domid(&self, domid: u16) -> Option<Arc<Guest>> {
         self.lock()
             .guests
