@@ -7,8 +7,6 @@ use xenstore::Store;
 
 /// How long an idle guest goes on polling: waking a sleeper costs the switch about 12 us.
 const LINGER_NS: u64 = 50_000;
-/// The longest sleep while a device has frames that no router takes.
-const STALLED_NS: u64 = 100_000_000;
 
 /// What the loop needs of what is below it: a process and its vifs, or a domain of Xen.
 pub trait Platform {
@@ -16,7 +14,7 @@ pub trait Platform {
     fn now_ns(&mut self) -> u64;
     /// The routers ran: gives back what they received, sends what they sent.
     fn publish(&mut self);
-    /// Asks for a wake-up by the devices; true if one of them has something already.
+    /// Asks for a wake-up by the devices; true if one of them got something since the last time.
     fn sleep_prepare(&mut self) -> bool;
     /// Sleeps until a device or the store has something, or for so long.
     fn wait(&mut self, timeout_ns: Option<u64>);
@@ -31,8 +29,6 @@ pub struct Looper<S, P> {
     guest: Guest<S>,
     platform: P,
     worked_ns: u64,
-    /// A device had something when we wanted to sleep, and the routers were run again for it.
-    again: bool,
     /// The loss of the store was told.
     told: bool,
 }
@@ -44,7 +40,6 @@ impl<S: Store + 'static, P: Platform> Looper<S, P> {
             guest,
             platform,
             worked_ns: 0,
-            again: false,
             told: false,
         }
     }
@@ -66,10 +61,7 @@ impl<S: Store + 'static, P: Platform> Looper<S, P> {
         self.platform.publish();
         self.tell_loss();
         match progress {
-            Progress::Worked => {
-                self.worked_ns = now_ns;
-                self.again = false;
-            }
+            Progress::Worked => self.worked_ns = now_ns,
             Progress::Idle { .. } if now_ns < self.worked_ns.saturating_add(LINGER_NS) => {
                 core::hint::spin_loop();
             }
@@ -86,16 +78,9 @@ impl<S: Store + 'static, P: Platform> Looper<S, P> {
     }
 
     fn sleep(&mut self, now_ns: u64, until_ns: Option<u64>) {
-        let pending = self.platform.sleep_prepare();
-        if pending && !self.again {
-            self.again = true;
-        } else {
-            // Frames that no router took when it was run for them: nobody wants them now.
-            let longest = pending.then(|| now_ns.saturating_add(STALLED_NS));
-            let until_ns = until_ns.into_iter().chain(longest).min();
-            self.platform
-                .wait(until_ns.map(|until| until.saturating_sub(now_ns)));
-            self.again = false;
+        if !self.platform.sleep_prepare() {
+            let left_ns = until_ns.map(|until| until.saturating_sub(now_ns));
+            self.platform.wait(left_ns);
         }
         self.platform.wake_done();
     }

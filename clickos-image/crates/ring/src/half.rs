@@ -252,6 +252,8 @@ impl Producer {
 /// Takes frames out of slots.
 pub(crate) struct Consumer {
     line: Line,
+    /// Frames that were waiting when we last wanted to sleep, if none was taken since.
+    left: u32,
     bad_descriptors: u64,
     side: Side,
 }
@@ -265,6 +267,7 @@ impl Consumer {
         };
         Self {
             line: Line::new(layout, ring, side),
+            left: 0,
             bad_descriptors: 0,
             side,
         }
@@ -285,6 +288,7 @@ impl Consumer {
             if self.waiting(memory) == 0 {
                 return None;
             }
+            self.left = 0;
             let at = self.line.descriptor_at(self.line.next);
             self.line.next = self.line.add(self.line.next, 1);
             let word = memory.load_descriptor(at);
@@ -313,10 +317,12 @@ impl Consumer {
         self.line.publish(memory, true)
     }
 
-    /// Asks to be woken by the next frame. True if one is there already.
+    /// Asks to be woken by the next frame. True if one came since we last wanted to sleep.
     pub fn sleep_prepare(&mut self, memory: &impl Memory) -> bool {
         self.line.arm(memory, self.line.peer_next);
-        self.waiting(memory) > 0
+        self.line.refresh(memory, false);
+        let waiting = self.line.distance(self.line.next, self.line.peer_next);
+        waiting > core::mem::replace(&mut self.left, waiting)
     }
 
     pub fn wake_done(&mut self, memory: &impl Memory) {

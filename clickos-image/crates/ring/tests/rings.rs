@@ -91,6 +91,24 @@ fn a_kick_is_wanted_only_by_a_sleeper_and_only_once() {
 }
 
 #[test]
+fn frames_that_nobody_takes_keep_nobody_awake() {
+    let (mut switch, mut guest) = pair(64);
+    for _ in 0..3 {
+        switch.push(b"x").unwrap();
+        assert!(!switch.publish(), "the guest is awake");
+        assert!(guest.sleep_prepare(), "one is new");
+        assert!(!guest.sleep_prepare(), "none is new");
+        switch.push(b"y").unwrap();
+        assert!(switch.publish(), "the guest sleeps");
+        guest.wake_done();
+    }
+    assert!(guest.sleep_prepare());
+    assert_eq!(guest.pop(&mut [0; 64]), Some(1));
+    assert!(guest.sleep_prepare(), "one was taken, the rest may be, too");
+    assert!(!guest.sleep_prepare());
+}
+
+#[test]
 fn a_full_guest_is_woken_when_half_of_the_ring_is_free() {
     let (mut switch, mut guest) = pair(64);
     while guest.push(b"x").is_ok() {}

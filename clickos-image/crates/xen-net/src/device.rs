@@ -20,8 +20,8 @@ pub trait NetDevice {
     fn push(&mut self, frame: &[u8]) -> Result<(), PushError>;
     /// Shows the backend what was sent and gives back what was received; once per burst.
     fn publish(&mut self);
-    /// Asks for an event, after a [`NetDevice::publish`]. True if there is something to do
-    /// already: do not sleep. False: wait for an event of [`NetDevice::ports`].
+    /// Asks for an event, after a [`NetDevice::publish`]. True if something came since this was
+    /// last asked: look at it before you sleep. False: wait for an event of [`NetDevice::ports`].
     #[must_use = "sleeping after true can be forever"]
     fn sleep_prepare(&mut self) -> bool;
     /// Ends what `sleep_prepare` began; harmless at any time.

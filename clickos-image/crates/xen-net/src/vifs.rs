@@ -142,7 +142,7 @@ impl<P: Platform + 'static, S: Store + 'static> Vifs<P, S> {
         }
     }
 
-    /// Asks all backends for events. True if there is something to do already: do not sleep.
+    /// Asks all backends for events. True if something came since this was last asked.
     #[must_use = "sleeping after true can be forever"]
     pub fn sleep_prepare(&self) -> bool {
         let prepare = |vif: &Vif| vif.device.borrow_mut().sleep_prepare();

@@ -162,6 +162,26 @@ fn no_frame_is_slept_through() {
     }
 }
 
+/// Those of a guest without a router, or with one that looks at another vif.
+#[test]
+fn frames_that_nobody_takes_keep_nobody_awake() {
+    for options in all_options() {
+        let (guest, mut back) = connected(options);
+        let sleep = || !guest.device().borrow_mut().sleep_prepare();
+        while !sleep() {}
+        for n in 0..5 {
+            assert!(back.give(&frame(n), 0));
+            assert!(guest.is_woken(), "{options:?}: frame {n} woke nobody");
+            assert!(!sleep(), "{options:?}: frame {n} is new");
+            assert!(
+                sleep() && !guest.is_woken(),
+                "{options:?}: frame {n} is not"
+            );
+        }
+        assert_eq!(guest.receive().len(), 5, "{options:?}");
+    }
+}
+
 #[test]
 fn a_busy_guest_that_polls_is_not_disturbed() {
     let (guest, mut back) = connected(Options::default());

@@ -93,7 +93,7 @@ fn frontend_sleeps(model: Model) {
         while ring.pop(&mut [0; 8]).unwrap() {
             seen += 1;
         }
-        if seen < FRAMES && !ring.arm(1).unwrap() {
+        if seen < FRAMES && !ring.arm_next().unwrap() {
             event.wait();
         }
     }

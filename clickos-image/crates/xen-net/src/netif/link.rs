@@ -103,19 +103,14 @@ impl<P: Platform> Link<P> {
         self.tx.reap()
     }
 
-    /// True if there is something to do.
+    /// True if something came since this was last asked.
     pub fn sleep_prepare(&mut self) -> Result<bool, Fault> {
         if self.tx_port != self.rx_port {
             self.platform.take_event(self.tx_port);
         }
         let sendable = self.tx.sleep_prepare()?;
-        let received = if self.poll {
-            self.platform.take_event(self.rx_port);
-            self.rx.arm()?
-        } else {
-            self.awake // a pending event stays pending, and wakes us
-        };
-        Ok(sendable || received)
+        self.awake |= self.platform.take_event(self.rx_port);
+        Ok(self.rx.arm()? || sendable)
     }
 
     pub fn ports(&self, into: &mut Vec<EvtchnPort>) {

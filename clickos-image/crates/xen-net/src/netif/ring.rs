@@ -44,6 +44,8 @@ pub struct FrontRing<M, const SLOT: usize> {
     rsp_cons: u32,
     /// The backend's `rsp_prod` as last read and checked.
     rsp_prod: u32,
+    /// Responses that were there when [`Self::arm_next`] was last called, if none was taken since.
+    left: u32,
 }
 
 impl<M: Memory, const SLOT: usize> FrontRing<M, SLOT> {
@@ -63,6 +65,7 @@ impl<M: Memory, const SLOT: usize> FrontRing<M, SLOT> {
             published: 0,
             rsp_cons: 0,
             rsp_prod: 0,
+            left: 0,
         }
     }
 
@@ -113,6 +116,11 @@ impl<M: Memory, const SLOT: usize> FrontRing<M, SLOT> {
         if waiting > 0 {
             return Ok(waiting);
         }
+        self.look()
+    }
+
+    /// Responses that can be taken, the newest among them.
+    fn look(&mut self) -> Result<u32, BadIndex> {
         let rsp_prod = self.memory.load(RSP_PROD);
         let claimed = rsp_prod.wrapping_sub(self.rsp_cons);
         let outstanding = self.published.wrapping_sub(self.rsp_cons);
@@ -136,20 +144,34 @@ impl<M: Memory, const SLOT: usize> FrontRing<M, SLOT> {
         }
         self.memory.read(slot_at::<SLOT>(self.rsp_cons), response);
         self.rsp_cons = self.rsp_cons.wrapping_add(1);
+        self.left = 0;
         Ok(true)
     }
 
-    /// Asks for an event at the response number `after` from now (1 is the next one). True if
-    /// that response is there already: do not sleep.
+    /// Asks for an event once `count` responses can be taken. True if they are there already: do
+    /// not sleep.
     ///
     /// # Errors
     /// As [`Self::waiting`].
-    pub fn arm(&mut self, after: u32) -> Result<bool, BadIndex> {
-        let event = self.rsp_cons.wrapping_add(after);
+    pub fn arm(&mut self, count: u32) -> Result<bool, BadIndex> {
+        self.ask(self.rsp_cons.wrapping_add(count));
+        Ok(self.look()? >= count)
+    }
+
+    /// Asks for an event at the next response. True if one came since this was last asked: look
+    /// at it before you sleep.
+    ///
+    /// # Errors
+    /// As [`Self::waiting`].
+    pub fn arm_next(&mut self) -> Result<bool, BadIndex> {
+        self.ask(self.rsp_prod.wrapping_add(1));
+        let waiting = self.look()?;
+        Ok(waiting > core::mem::replace(&mut self.left, waiting))
+    }
+
+    fn ask(&self, event: u32) {
         self.memory.store(RSP_EVENT, event);
         self.memory.fence();
-        self.rsp_prod = self.rsp_cons; // look again
-        Ok(self.waiting()? >= after)
     }
 }
 

@@ -157,9 +157,9 @@ impl<P: Platform> Rx<P> {
         self.ring.publish()
     }
 
-    /// Asks for an event at the next frame; true if there is one already.
+    /// Asks for an event at the next frame; true if one came since this was last asked.
     pub fn arm(&mut self) -> Result<bool, Fault> {
-        self.ring.arm(1).map_err(|e| Fault::Index(NAME, e))
+        self.ring.arm_next().map_err(|e| Fault::Index(NAME, e))
     }
 
     /// The pages, to end their grants.
