@@ -4,7 +4,8 @@
 //!
 //! The two never run at once: routers run on the target only after the source has settled that
 //! they will not run there again by themselves. Until then, whatever becomes of this command or
-//! of either daemon, the source lets them run again.
+//! of either daemon, the source lets them run again, and the target undoes what it has until it
+//! is told that the guest has arrived: no copy is left halted.
 
 use std::time::Instant;
 
@@ -80,7 +81,7 @@ impl Journey<'_> {
         let arrived = self.arrive(&info);
         let (domid, skipped) = arrived.map_err(|why| self.go_back(why))?;
         // From here on the target's guest is the only one that runs.
-        self.run(self.target).map_err(|why| self.stranded(why))?;
+        self.set_going().map_err(|why| self.recall(why))?;
         self.end("start", "destroying the old guest");
         self.source
             .call("destroy", self.guest.clone())
@@ -108,7 +109,8 @@ impl Journey<'_> {
             }) => {}
             Err(other) => return Err(other),
             Ok(_) => {
-                let message = format!("the target has {name} already; destroy it there first");
+                let message =
+                    format!("the target has {name} already; destroy it where it is not to run");
                 return Err(failed(message));
             }
         }
@@ -150,6 +152,14 @@ impl Journey<'_> {
         })
     }
 
+    /// Lets the guest of the target stay, and run.
+    fn set_going(&self) -> Result<()> {
+        let ran = self.routers.iter().filter(|router| router.runs);
+        let rids: Vec<u8> = ran.map(|router| router.rid).collect();
+        let args = json!({"routers": rids});
+        self.timed(self.target, "move-arrive", args).map(drop)
+    }
+
     /// Makes the guest on the target, with halted routers in the source's state.
     fn arrive(&mut self, info: &Value) -> Result<(Value, Vec<Skipped>)> {
         self.end("halt", "copying its state");
@@ -182,7 +192,7 @@ impl Journey<'_> {
             "config": PLACEHOLDER, "config_name": info["config_name"], "writes": [],
             "timeout_ms": self.seconds * 1000,
         });
-        let created = self.target.call_for("create", args, self.seconds);
+        let created = self.target.call_for("move-receive", args, self.seconds);
         // What is refused is not made; without an answer nobody knows.
         self.is_made = !matches!(
             &created,
@@ -205,12 +215,7 @@ impl Journey<'_> {
     /// Undoes a move whose target has not run: the source goes on.
     fn go_back(&mut self, why: Failure) -> Failure {
         self.progress.step("undoing it");
-        let cancelled = self.timed(self.source, "move-cancel", json!({}));
-        // A daemon that lost this connection has forgotten the move.
-        let now = match cancelled.map(drop).or_else(|_| self.run(self.source)) {
-            Ok(()) => "it goes on where it was".to_owned(),
-            Err(e) => format!("it may be halted here: {}", e.message),
-        };
+        let now = self.go_on();
         match self.unmake() {
             Ok(()) => because(&why, &now),
             Err(e) => {
@@ -227,13 +232,27 @@ impl Journey<'_> {
         }
     }
 
-    /// Nobody knows whether the target's routers run, so the source's must not.
-    fn stranded(&self, why: Failure) -> Failure {
-        because(
-            &why,
-            "it is halted here, and whole on the target: start it there, or destroy it there \
-             and start it here",
-        )
+    /// Lets the source's routers run again; tells how they are.
+    fn go_on(&self) -> String {
+        let cancelled = self.timed(self.source, "move-cancel", json!({}));
+        // A daemon that lost this connection has forgotten the move.
+        match cancelled.map(drop).or_else(|_| self.run(self.source)) {
+            Ok(()) => "it goes on where it was".to_owned(),
+            Err(e) => format!("it may be halted here: {}", e.message),
+        }
+    }
+
+    /// Nobody knows whether the target's routers run, so the source's must not, unless the target
+    /// says that they are gone.
+    fn recall(&mut self, why: Failure) -> Failure {
+        self.progress.step("undoing it");
+        match self.unmake() {
+            Ok(()) => because(&why, &self.go_on()),
+            Err(_) => because(
+                &why,
+                "it is halted here: if the target has it, destroy it here, else start it here",
+            ),
+        }
     }
 
     fn duplicate(&self, why: Failure) -> Failure {

@@ -48,11 +48,17 @@ impl Toolstack {
     /// Creates a guest; when this returns its router runs, every write is applied and its ports
     /// are up, or nothing of it is left.
     pub fn create(&self, spec: &Spec) -> Result<Created> {
+        self.make(spec, |_| {})
+    }
+
+    /// Creates a guest of which something is noted before it is on disk.
+    pub fn make(&self, spec: &Spec, note: impl FnOnce(&Guest)) -> Result<Created> {
         spec.check()?;
         let deadline = Instant::now() + check_timeout(spec.timeout_ms)?;
         let _creating = self.pool.note_creation();
         let (guest, pooled) = self.admit(spec)?;
         let _owner = guest.own();
+        note(&guest);
         let (mut made, mut steps) = (Made::default(), Steps::begin());
         let result = self
             .build(&guest, pooled.as_deref(), &mut made, &mut steps)
@@ -118,6 +124,7 @@ impl Toolstack {
         steps.end("switch port");
         made.spawned = true; // So has this.
         let instance = self.host.spawn(domain, fds, steps)?;
+        control::give_seed(&*self.store, domain.domid)?;
         // On disk before the guest runs: a cosmosd that is killed here finds it again.
         guest.set_instance(instance);
         self.records.save(&guest.record(Phase::Partial))?;

@@ -31,17 +31,21 @@ struct Hold {
     is_settled: bool,
 }
 
+impl Hold {
+    fn new(connection: u64, halted: &[u8]) -> Self {
+        Self {
+            connection,
+            halted: halted.to_vec(),
+            is_settled: false,
+        }
+    }
+}
+
 impl Departure {
     /// That of a guest which an earlier cosmosd had halted.
-    pub fn former(halted: Vec<u8>) -> Self {
-        let hold = Hold {
-            connection: FORMER,
-            halted,
-            is_settled: false,
-        };
-        Self(Mutex::new(
-            Some(hold).filter(|hold| !hold.halted.is_empty()),
-        ))
+    pub fn former(halted: &[u8]) -> Self {
+        let hold = (!halted.is_empty()).then(|| Hold::new(FORMER, halted));
+        Self(Mutex::new(hold))
     }
 
     /// Fails while the guest is being moved.
@@ -59,12 +63,13 @@ impl Departure {
     fn begin(&self, connection: u64) -> Result<()> {
         let mut hold = self.lock();
         check(&hold)?;
-        *hold = Some(Hold {
-            connection,
-            halted: Vec::new(),
-            is_settled: false,
-        });
+        *hold = Some(Hold::new(connection, &[]));
         Ok(())
+    }
+
+    /// That of a guest of which a client lets these routers run next.
+    pub fn hold(&self, connection: u64, halted: &[u8]) {
+        *self.lock() = Some(Hold::new(connection, halted));
     }
 
     fn set_halted(&self, routers: &[u8]) {
@@ -92,7 +97,7 @@ impl Departure {
         self.lock().as_ref().is_some_and(|hold| hold.is_settled)
     }
 
-    fn end(&self) {
+    pub fn end(&self) {
         *self.lock() = None;
     }
 
@@ -126,6 +131,7 @@ impl Toolstack {
     ) -> Result<Vec<Installed>> {
         let guest = self.table.get(uuid)?;
         guest.check_answers()?;
+        guest.arrival.check()?;
         guest.departure.begin(connection)?;
         let halted = self.halt(&guest, Instant::now() + timeout);
         if halted.is_err() {
@@ -159,7 +165,8 @@ impl Toolstack {
         self.stay(&guest, connection, timeout)
     }
 
-    fn stay(&self, guest: &Guest, connection: u64, timeout: Duration) -> Result<()> {
+    /// Lets run again what is halted for a client, and others change the guest.
+    pub fn stay(&self, guest: &Guest, connection: u64, timeout: Duration) -> Result<()> {
         let halted = guest
             .departure
             .halted_by(connection)
@@ -176,7 +183,7 @@ impl Toolstack {
     }
 
     /// A client has gone: what it was moving goes on here, unless it has arrived there.
-    pub fn forget_client(&self, connection: u64) {
+    pub fn forget_departures(&self, connection: u64) {
         let guests = self.table.all().into_iter();
         guests
             .filter(|guest| guest.departure.halted_by(connection).is_some())
@@ -186,7 +193,7 @@ impl Toolstack {
     fn end_departure(&self, guest: &Arc<Guest>, connection: u64) {
         let uuid = &guest.domain.uuid;
         if guest.departure.is_settled() {
-            info!("guest {uuid} stays halted: another host has it");
+            info!("guest {uuid} stays halted: it runs elsewhere, or has to be started here");
             return guest.departure.end();
         }
         match self.stay(guest, connection, RESUME) {

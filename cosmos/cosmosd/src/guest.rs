@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
+use crate::arrival::Arrival;
 use crate::control::Requests;
 use crate::departure::Departure;
 use crate::error::{Code, Error, Result};
@@ -71,6 +72,7 @@ pub struct Guest {
     pub signals: Arc<Signals>,
     pub requests: Requests,
     pub departure: Departure,
+    pub arrival: Arrival,
     /// Held by whoever makes, stops or removes it, one at a time.
     lifecycle: Mutex<()>,
     status: Mutex<Status>,
@@ -84,6 +86,7 @@ impl Guest {
             signals: Arc::default(),
             requests: Requests::default(),
             departure: Departure::default(),
+            arrival: Arrival::default(),
             lifecycle: Mutex::new(()),
             status: Mutex::new(status),
         }
@@ -113,7 +116,7 @@ impl Guest {
             vifs: record.vifs,
             nics: record.nics,
         };
-        let departure = Departure::former(record.halted);
+        let departure = Departure::former(&record.halted);
         Self {
             departure,
             ..Self::new(domain, record.created_s, status)
@@ -134,7 +137,10 @@ impl Guest {
             vifs: self.domain.vifs.clone(),
             nics: self.domain.nics.clone(),
             config_name: status.config_name,
-            phase,
+            phase: match self.arrival.is_under_way() {
+                true => Phase::Partial, // Undone after a crash.
+                false => phase,
+            },
             reason: status.reason,
             instance: status.instance,
             halted: self.departure.to_resume(),
@@ -160,6 +166,12 @@ impl Guest {
         let mut status = self.lock();
         status.state = state;
         status.reason = reason.into();
+    }
+
+    /// Fails while it is being moved to or from another host.
+    pub fn check_settled(&self) -> Result<()> {
+        self.arrival.check()?;
+        self.departure.check()
     }
 
     pub fn set_instance(&self, instance: Instance) {
@@ -194,7 +206,10 @@ impl Guest {
     /// The guest as `list` and `info` show it, if they do.
     pub fn describe(&self, cpu_time_ns: Option<u64>) -> Option<Value> {
         let status = self.status();
-        let state = status.state.name()?;
+        let state = match (status.state, self.arrival.is_under_way()) {
+            (State::Running, true) => "arriving",
+            (state, _) => state.name()?,
+        };
         Some(json!({
             "uuid": self.domain.uuid, "name": self.domain.name, "domid": self.domain.domid,
             "state": state, "reason": status.reason,

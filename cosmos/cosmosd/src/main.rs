@@ -3,6 +3,7 @@
 //! Its interface is docs/interfaces.md, "cosmosd".
 #![forbid(unsafe_code)]
 
+mod arrival;
 mod config;
 mod control;
 mod create;
@@ -178,7 +179,7 @@ fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &C
         spawn("pool", move || toolstack.keep_pool());
     }
     let moving = Arc::clone(toolstack);
-    spawn("moves", move || moving.forget_client(departure::FORMER));
+    spawn("moves", move || moving.forget_departures(departure::FORMER));
     let toolstack = Arc::clone(toolstack);
     spawn("deaths", move || toolstack.watch_deaths(deaths));
 }

@@ -70,7 +70,7 @@ impl Toolstack {
     /// Writes a running guest's memory to a file and ends its domain; it stays listed as `saved`.
     pub fn save(&self, uuid: &Uuid) -> Result<()> {
         let guest = self.table.get(uuid)?;
-        guest.departure.check()?;
+        guest.check_settled()?;
         let _owner = guest.own();
         match guest.state() {
             State::Saved => return Ok(()),

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::control::Wish;
+use crate::create::Created;
 use crate::error::{Error, Result};
 use crate::images::Piece;
 use crate::spec::{
@@ -77,6 +78,15 @@ struct Run {
 #[serde(deny_unknown_fields)]
 struct Departing {
     uuid: Uuid,
+    timeout_ms: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arriving {
+    uuid: Uuid,
+    /// Those that are to run.
+    routers: Vec<u8>,
     timeout_ms: u64,
 }
 
@@ -169,6 +179,8 @@ impl Service for CosmosService {
             ("move-begin", NOVA),
             ("move-settle", NOVA),
             ("move-cancel", NOVA),
+            ("move-receive", NOVA),
+            ("move-arrive", NOVA),
             ("router-install", AGENT),
             ("router-run", AGENT),
             ("router-list", AGENT),
@@ -194,7 +206,8 @@ impl Service for CosmosService {
     }
 
     fn closed(&self, peer: &Peer) {
-        self.0.forget_client(peer.connection);
+        self.0.forget_departures(peer.connection);
+        self.0.forget_arrivals(peer.connection);
     }
 }
 
@@ -208,11 +221,7 @@ impl CosmosService {
                 let Named { name } = parse(verb, args)?;
                 Ok(json!({"uuids": self.0.table.named(&name)}))
             }
-            "create" => {
-                let spec: Spec = parse(verb, args)?;
-                let created = self.0.create(&spec)?;
-                Ok(json!({"domid": created.domid, "steps_ms": created.steps.answer()}))
-            }
+            "create" => self.0.create(&parse(verb, args)?).map(created),
             "info" => self.0.info(&parse::<OfGuest>(verb, args)?.uuid),
             "destroy" => done(self.0.destroy(&parse::<OfGuest>(verb, args)?.uuid)),
             "pause" => done(self.0.pause(&parse::<OfGuest>(verb, args)?.uuid)),
@@ -237,6 +246,11 @@ impl CosmosService {
                 let timeout = check_timeout(timeout_ms)?;
                 done(self.0.cancel_departure(&uuid, peer.connection, timeout))
             }
+            "move-receive" => {
+                let spec: Spec = parse(verb, args)?;
+                self.0.receive(&spec, peer.connection).map(created)
+            }
+            "move-arrive" => self.end_move(peer, &parse(verb, args)?),
             "image-add" => self.add_image(&parse(verb, args)?),
             "image-list" => parse::<Nothing>(verb, args).and_then(|_| self.list_images()),
             "image-remove" => {
@@ -307,6 +321,14 @@ impl CosmosService {
         Ok(json!({"routers": routers}))
     }
 
+    fn end_move(&self, peer: &Peer, args: &Arriving) -> Result<Value> {
+        let timeout = check_timeout(args.timeout_ms)?;
+        let arrived = self
+            .0
+            .arrive(&args.uuid, peer.connection, &args.routers, timeout);
+        done(arrived)
+    }
+
     fn routers(&self, args: &OfGuest) -> Result<Value> {
         let routers = self.0.routers(&args.uuid, HANDLER_TIMEOUT)?;
         Ok(json!({"routers": routers}))
@@ -330,6 +352,10 @@ impl CosmosService {
         let timeout = check_timeout(args.timeout_ms)?;
         self.0.write(&args.uuid, args.rid, &args.writes, timeout)
     }
+}
+
+fn created(created: Created) -> Value {
+    json!({"domid": created.domid, "steps_ms": created.steps.answer()})
 }
 
 fn done(result: Result<()>) -> Result<Value> {
@@ -509,6 +535,7 @@ mod tests {
             ("move-begin", json!({"timeout_ms": 10})),
             ("move-settle", json!({})),
             ("move-cancel", json!({"timeout_ms": 10})),
+            ("move-arrive", json!({"routers": [], "timeout_ms": 10})),
             ("console", json!({"max_bytes": 10})),
             (
                 "router-install",

@@ -50,10 +50,7 @@ impl Toolstack {
         rid: u8,
         timeout: Duration,
     ) -> Result<Router<'a>> {
-        if rid > control::MAX_RID {
-            let message = format!("rid: expected 0 to {}, got {rid}", control::MAX_RID);
-            return Err(Error::bad_request(message));
-        }
+        control::check_rid(rid)?;
         guest.check_answers()?;
         Ok(self.router_of(guest, rid, Instant::now() + timeout))
     }
@@ -189,7 +186,7 @@ impl Toolstack {
         act: impl FnOnce(u16) -> Result<()>,
     ) -> Result<()> {
         let guest = self.table.get(uuid)?;
-        guest.departure.check()?;
+        guest.check_settled()?;
         let _owner = guest.own();
         match guest.state() {
             state if state == to => Ok(()),

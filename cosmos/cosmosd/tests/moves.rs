@@ -2,6 +2,7 @@
 //! A guest that a client moves to another host: held for it, and let go. Needs root and
 //! NOXEN_PREFIX.
 
+use control_socket::Client;
 use cosmos_testbed::{GuestSpec, Testbed, eventually, uuid};
 use serde_json::{Value, json};
 
@@ -22,6 +23,26 @@ fn bed() -> Testbed {
     bed.call("create", spec.vif(1).args())
         .expect("it is created");
     bed
+}
+
+/// A host to which a client brings the guest, halted.
+fn brought() -> (Testbed, Client) {
+    let bed = Testbed::start();
+    let mut mover = bed.client();
+    let spec = GuestSpec::new(
+        1,
+        &bed.engine_sha256(),
+        "c :: Counter; Idle -> c -> Discard;",
+    );
+    mover.call("move-receive", spec.vif(1).args()).unwrap();
+    let mut halt = change("router-run");
+    halt["run"] = json!(false);
+    mover.call("router-run", halt).unwrap();
+    (bed, mover)
+}
+
+fn arrived() -> Value {
+    json!({"uuid": uuid(1), "routers": [0], "timeout_ms": 5000})
 }
 
 fn of_guest() -> Value {
@@ -125,4 +146,45 @@ fn a_killed_cosmosd_lets_run_again_what_it_had_halted_for_a_move() {
         });
         assert_eq!(state(&bed), wanted);
     }
+}
+
+#[test]
+fn a_guest_on_its_way_goes_with_the_client_that_brings_it() {
+    let (bed, mover) = brought();
+    assert_eq!(bed.call("info", of_guest()).unwrap()["state"], "arriving");
+    for (verb, args) in [
+        ("pause", of_guest()),
+        ("save", of_guest()),
+        ("move-begin", timed()),
+    ] {
+        let error = bed.refused(verb, args);
+        assert!(error.starts_with("busy: "), "{verb}: {error}");
+    }
+    let error = bed.refused("move-arrive", arrived());
+    assert!(error.contains("by this client"), "{error}");
+    drop(mover);
+    eventually("it is gone", || bed.remains().is_empty().then_some(()));
+}
+
+#[test]
+fn a_guest_that_has_arrived_stays_and_runs() {
+    let (mut bed, mut mover) = brought();
+    let mut bad = arrived();
+    bad["routers"] = json!([0, 64]);
+    assert!(mover.call("move-arrive", bad).is_err());
+    mover.call("move-arrive", arrived()).unwrap();
+    assert_eq!(bed.call("info", of_guest()).unwrap()["state"], "running");
+    drop(mover);
+    bed.cosmosd.kill();
+    bed.restart_cosmosd();
+    assert_eq!(state(&bed), "Running");
+    bed.call("pause", of_guest()).unwrap();
+}
+
+#[test]
+fn a_killed_cosmosd_undoes_what_was_on_its_way() {
+    let (mut bed, _mover) = brought();
+    bed.cosmosd.kill();
+    bed.restart_cosmosd();
+    eventually("it is gone", || bed.remains().is_empty().then_some(()));
 }

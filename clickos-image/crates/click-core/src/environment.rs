@@ -17,13 +17,29 @@ use crate::device::Device;
 use crate::files::{ReadFile, WriteFile};
 use crate::names::Named;
 
-/// A socket on which the ControlSocket protocol is to be answered.
+/// A socket that an element has the program listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ControlSocket {
+pub struct ServerSocket {
     /// The element that asks for it.
     pub element: String,
     /// Where.
-    pub address: ControlAddress,
+    pub address: ServerAddress,
+    /// What is spoken there.
+    pub protocol: Protocol,
+}
+
+/// What is spoken on a socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Handlers are called: that of ControlSocket.
+    Control(ControlOptions),
+    /// Peers are told what the console is: that of ChatterSocket.
+    Chatter(ChatterOptions),
+}
+
+/// How handlers are called through a socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlOptions {
     /// Whether handlers can only be read.
     pub read_only: bool,
     /// The element whose handlers stand for all others; empty for none.
@@ -32,9 +48,18 @@ pub struct ControlSocket {
     pub verbose: bool,
 }
 
-/// Where a control socket listens.
+/// What is told through a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ControlAddress {
+pub struct ChatterOptions {
+    /// Whether peers are greeted.
+    pub greeting: bool,
+    /// Whether they are told what the console is; else of another channel, to which nobody writes.
+    pub is_default: bool,
+}
+
+/// Where a socket listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerAddress {
     /// `PORT`, or `PORT+` for the first free one from there.
     Tcp {
         /// The port.
@@ -133,11 +158,11 @@ pub trait Host {
     fn notice(&self, _notice: &ConfigError) -> bool {
         false
     }
-    /// Answers the ControlSocket protocol on a socket; returns where it listens.
+    /// Speaks a protocol on a socket; returns where it listens.
     ///
     /// # Errors
     /// Why that is not possible.
-    fn listen(&self, _socket: &ControlSocket) -> Result<String, String> {
+    fn listen(&self, _socket: &ServerSocket) -> Result<String, String> {
         Err("there are no sockets here".to_string())
     }
     /// What its network interfaces' names stand for.

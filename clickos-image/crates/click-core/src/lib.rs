@@ -46,7 +46,8 @@ pub use device::Device;
 pub use device::MemoryDevice;
 pub use element::{AsAny, Change, Element, Signal, View};
 pub use environment::{
-    ControlAddress, ControlSocket, DeviceRequest, Environment, Host, Limits, Tun, TunRequest,
+    ChatterOptions, ControlOptions, DeviceRequest, Environment, Host, Limits, Protocol,
+    ServerAddress, ServerSocket, Tun, TunRequest,
 };
 pub use error::HandlerError;
 pub use files::{ReadFile, WriteFile};

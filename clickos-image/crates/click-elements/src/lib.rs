@@ -28,6 +28,7 @@ mod ip_packet;
 mod ipsec;
 #[cfg(feature = "os")]
 mod kernel_interface;
+mod learning_switch;
 mod numbers;
 mod outputs;
 mod prelude;
@@ -35,6 +36,8 @@ mod print_line;
 mod rewrite;
 mod rfc2507;
 mod routes;
+#[cfg(feature = "os")]
+mod server;
 #[cfg(feature = "os")]
 mod socket;
 mod standard;

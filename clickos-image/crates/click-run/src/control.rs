@@ -5,15 +5,14 @@
 //! `DATA N` and N bytes. The server never waits: it is polled between slices of the router.
 pub mod command;
 mod connection;
-mod listener;
 mod llrpc;
 
 use std::os::fd::BorrowedFd;
 
-use click_core::ControlSocket;
+use click_core::ControlOptions;
 
+use crate::listener::Stream;
 use connection::Connection;
-pub use listener::Listeners;
 
 /// What the commands call. Errors are a code of the protocol and a text.
 pub trait Service {
@@ -53,17 +52,19 @@ impl Control {
         self.connections.iter().map(Connection::file)
     }
 
-    /// Takes a new connection to `socket`.
+    /// Takes a new connection to an element's socket.
     pub fn add(
         &mut self,
-        socket: &ControlSocket,
-        connection: Connection,
+        element: String,
+        options: ControlOptions,
+        stream: Box<dyn Stream>,
         service: &mut dyn Service,
     ) {
         if self.connections.len() < MAX_CONNECTIONS {
-            if socket.verbose {
-                service.say(&format!("{}: opened connection", socket.element));
+            if options.verbose {
+                service.say(&format!("{element}: opened connection"));
             }
+            let connection = Connection::new(stream, element, options);
             self.connections.push(connection);
         }
     }
@@ -73,11 +74,8 @@ impl Control {
         let mut worked = false;
         for connection in &mut self.connections {
             worked |= connection.serve(service);
-            if connection.is_over() && connection.socket().verbose {
-                service.say(&format!(
-                    "{}: closed connection",
-                    connection.socket().element
-                ));
+            if connection.is_over() && connection.options().verbose {
+                service.say(&format!("{}: closed connection", connection.element()));
             }
         }
         self.connections.retain(|c| !c.is_over());

@@ -7,15 +7,16 @@ use std::rc::{Rc, Weak};
 
 use click_core::class::{Handler, read_write, write};
 use click_core::{
-    ConfigError, ControlSocket, Device, DeviceRequest, Host, Named, ReadFile, Tun, TunRequest,
+    ConfigError, Device, DeviceRequest, Host, Named, ReadFile, ServerSocket, Tun, TunRequest,
     WriteFile,
 };
 
+use crate::chatter::Chatter;
 use crate::clock::Clock;
-use crate::control::Listeners;
 use crate::files;
 use crate::interfaces;
 use crate::kernel_tun::KernelTun;
+use crate::listener::Listeners;
 use crate::output::{self, Output};
 use crate::packet_socket::PacketSocket;
 use crate::report::report_notice;
@@ -33,6 +34,8 @@ pub struct Machine {
     pub clock: Clock,
     /// The sockets its elements listen on.
     pub listeners: RefCell<Listeners>,
+    /// Who is told what the console is.
+    pub chatter: RefCell<Chatter>,
     /// The signals its elements wait for.
     pub signals: RefCell<Signals>,
     /// The network interfaces they opened.
@@ -51,6 +54,7 @@ impl Machine {
         Self {
             clock,
             listeners: RefCell::default(),
+            chatter: RefCell::default(),
             signals: RefCell::default(),
             devices: RefCell::default(),
             wanted: RefCell::default(),
@@ -78,6 +82,7 @@ impl Machine {
     /// Forgets what elements asked for that are not there any more.
     pub fn keep_elements(&self, is_kept: impl Fn(&str) -> bool) {
         self.listeners.borrow_mut().keep(&is_kept);
+        self.chatter.borrow_mut().keep(&is_kept);
         self.signals.borrow_mut().keep(&is_kept);
     }
 }
@@ -119,7 +124,7 @@ impl Host for Machine {
         true
     }
 
-    fn listen(&self, socket: &ControlSocket) -> Result<String, String> {
+    fn listen(&self, socket: &ServerSocket) -> Result<String, String> {
         self.listeners.borrow_mut().listen(socket)
     }
 

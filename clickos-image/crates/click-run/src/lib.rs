@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod any_class;
+mod chatter;
 mod clock;
 pub mod control;
 pub mod files;
@@ -11,6 +12,7 @@ mod interfaces;
 mod kernel_filter;
 mod kernel_tun;
 pub mod library;
+pub mod listener;
 pub mod options;
 mod output;
 mod packet_socket;

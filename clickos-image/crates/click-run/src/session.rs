@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Instant;
 
-use click_core::{Device, Environment, Host, Limits, Progress, Registry, Router};
+use click_core::{Device, Environment, Host, Limits, Progress, Protocol, Registry, Router};
 use clickos_control::files::{Quota, RamFiles};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -92,7 +92,7 @@ fn guest_files(files: Vec<(String, Vec<u8>)>) -> Result<Rc<dyn Host>, String> {
     Ok(Rc::new(host))
 }
 
-fn environment(options: &Options, host: Rc<dyn Host>) -> Environment {
+fn environment(options: &Options, host: Rc<dyn Host>, machine: &Rc<Machine>) -> Environment {
     let vif = |devid| -> Rc<RefCell<dyn Device>> { Rc::new(RefCell::new(UnpluggedVif { devid })) };
     let vifs = if options.check { options.vifs } else { 0 };
     let limits = limits();
@@ -101,11 +101,7 @@ fn environment(options: &Options, host: Rc<dyn Host>) -> Environment {
             .map(|devid| (devid, vif(devid)))
             .collect::<BTreeMap<_, _>>(),
         host: Some(host),
-        console: Rc::new(|line| {
-            // nobody is left to be told when standard error is closed
-            // at once, so that lines of several programs do not mix
-            let _ = stderr().write_all(format!("{line}\n").as_bytes());
-        }),
+        console: console(machine.clone()),
         limits: Limits {
             config_bytes: limits.config_bytes,
             elements: limits.elements,
@@ -123,6 +119,17 @@ fn environment(options: &Options, host: Rc<dyn Host>) -> Environment {
             Vec::new()
         },
     }
+}
+
+/// Standard error, and whoever listens.
+fn console(machine: Rc<Machine>) -> Rc<dyn Fn(&str)> {
+    Rc::new(move |line| {
+        let line = format!("{line}\n");
+        // nobody is left to be told when standard error is closed
+        // at once, so that lines of several programs do not mix
+        let _ = stderr().write_all(line.as_bytes());
+        machine.chatter.borrow_mut().tell(line.as_bytes());
+    })
 }
 
 fn registry(options: &Options) -> Registry {
@@ -149,7 +156,7 @@ fn host(
 
 fn build(options: &Options, given: Given, machine: &Rc<Machine>) -> Result<Router, String> {
     let (registry, variables) = (registry(options), options.variables());
-    let environment = environment(options, host(options, given.files, machine)?);
+    let environment = environment(options, host(options, given.files, machine)?, machine);
     let now_ns = machine.clock.now_ns();
     let built = Router::build_from(given.sources, &registry, environment, &variables, now_ns);
     built.map_err(|errors| report(&errors))
@@ -158,7 +165,7 @@ fn build(options: &Options, given: Given, machine: &Rc<Machine>) -> Result<Route
 /// All errors in full. A guest's elements are started too: they reach nothing here.
 fn check(options: &Options, given: Given, machine: &Rc<Machine>) -> Result<ExitCode, String> {
     let (registry, variables) = (registry(options), options.variables());
-    let environment = environment(options, host(options, given.files, machine)?);
+    let environment = environment(options, host(options, given.files, machine)?, machine);
     let sources = given.sources;
     let checked = if options.guest {
         Router::build_from(sources, &registry, environment, &variables, 0).map(|r| r.flat_text())
@@ -220,11 +227,21 @@ impl Session {
     /// Takes new connections and answers; returns whether there was anything to do.
     fn serve(&mut self) -> bool {
         let new = self.machine.listeners.borrow().accept();
+        let machine = self.machine.clone();
         let (mut handlers, control) = self.handlers();
         let any = !new.is_empty();
-        for (socket, connection) in new {
-            control.add(&socket, connection, &mut handlers);
+        for (socket, stream) in new {
+            match socket.protocol {
+                Protocol::Control(options) => {
+                    control.add(socket.element, options, stream, &mut handlers);
+                }
+                Protocol::Chatter(options) => {
+                    let mut chatter = machine.chatter.borrow_mut();
+                    chatter.add(socket.element, &options, stream);
+                }
+            }
         }
+        machine.chatter.borrow_mut().poll();
         control.poll(&mut handlers) || any
     }
 
@@ -254,11 +271,13 @@ impl Session {
         // a file is told of by the element that writes it, and nobody is left to be told of handlers
         let _ = output::flush();
         let listeners = self.machine.listeners.borrow();
+        let chatter = self.machine.chatter.borrow();
         let devices = self.machine.devices();
         let devices: Vec<_> = devices.iter().map(|d| d.borrow()).collect();
         let files: Vec<BorrowedFd<'_>> = listeners
             .files()
             .chain(self.control.files())
+            .chain(chatter.files())
             .chain(devices.iter().map(|d| d.file()))
             .collect();
         self.machine.clock.wait(until_ns, &files)

@@ -246,3 +246,48 @@ fn a_descriptor_that_is_no_connection_is_refused() {
         );
     }
 }
+
+/// Asks for a configuration that tells peers at `path` a line whenever `i.active` is written.
+fn chatter_config(path: &std::path::Path, keywords: &str) -> String {
+    let path = path.display();
+    format!(
+        "WRITE hotconfig ch :: ChatterSocket(UNIX, {path}{keywords}); \
+         i :: InfiniteSource(LIMIT 1, ACTIVE false) -> Print(told, 0) -> Discard\n"
+    )
+}
+
+#[test]
+fn peers_of_a_chatter_socket_are_told_what_is_printed() {
+    let click = Click::start("chatter", &["-R"]);
+    let mut peer = click.connect();
+    let path = click.socket.with_extension("told");
+    assert!(ask(&mut peer, &chatter_config(&path, "")).starts_with("200"));
+    let mut told = BufReader::new(UnixStream::connect(&path).unwrap());
+    told.get_ref()
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    assert_eq!(line(&mut told), "Click::ChatterSocket/1.0");
+    told.get_mut().write_all(b"nobody listens\n").unwrap();
+    assert!(ask(&mut peer, "WRITE i.active true\n").starts_with("200"));
+    assert_eq!(line(&mut told), "told:   69");
+    // the same socket goes on after a hot swap
+    assert!(ask(&mut peer, &chatter_config(&path, "")).starts_with("200"));
+    assert!(ask(&mut peer, "WRITE i.active true\n").starts_with("200"));
+    assert_eq!(line(&mut told), "told:   69");
+    assert!(ask(&mut peer, "WRITE hotconfig Idle\n").starts_with("200"));
+    assert_eq!(line(&mut told), "", "the connection is closed");
+    assert!(!path.exists(), "the socket is removed");
+}
+
+#[test]
+fn a_chatter_socket_of_another_channel_tells_nothing() {
+    let click = Click::start("quiet", &["-R"]);
+    let mut peer = click.connect();
+    let path = click.socket.with_extension("told");
+    let keywords = ", CHANNEL other, GREETING false";
+    assert!(ask(&mut peer, &chatter_config(&path, keywords)).starts_with("200"));
+    let mut told = BufReader::new(UnixStream::connect(&path).unwrap());
+    assert!(ask(&mut peer, "WRITE i.active true\n").starts_with("200"));
+    assert!(ask(&mut peer, "WRITE hotconfig Idle\n").starts_with("200"));
+    assert_eq!(line(&mut told), "", "the end comes first");
+}

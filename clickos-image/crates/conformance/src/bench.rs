@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 
 use click_core::{
-    ConfigError, ControlSocket, Device, Environment, Host, Limits, MemoryDevice, Progress,
-    ReadFile, Registry, Router, Tun, TunRequest, WriteFile,
+    ConfigError, Device, Environment, Host, Limits, MemoryDevice, Progress, ReadFile, Registry,
+    Router, ServerSocket, Tun, TunRequest, WriteFile,
 };
 
 use crate::case::{Case, Step};
@@ -100,7 +100,7 @@ impl Host for TestHost {
         true
     }
 
-    fn listen(&self, socket: &ControlSocket) -> Result<String, String> {
+    fn listen(&self, socket: &ServerSocket) -> Result<String, String> {
         self.1.listen(socket)
     }
 

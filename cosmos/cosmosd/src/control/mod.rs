@@ -11,8 +11,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use xenstore::{Access, Perm};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::host::escape;
+use crate::spec::random_bytes;
 use crate::store::{Change, Seen, Signals, Store};
 
 pub use install::{Wish, install, propose_first, router_state, run};
@@ -20,8 +21,21 @@ pub use list::{Installed, routers};
 pub use request::{Handler, handlers, read, write};
 use slots::Slots;
 
+/// Random bytes that a guest is given.
+const SEED_BYTES: usize = 32;
 /// The last router id.
 pub const MAX_RID: u8 = clickos_protocol::ROUTERS - 1;
+
+/// # Errors
+/// `bad-request` for what is no router's id.
+pub fn check_rid(rid: u8) -> Result<()> {
+    match rid {
+        0..=MAX_RID => Ok(()),
+        _ => Err(Error::bad_request(format!(
+            "rid: expected 0 to {MAX_RID}, got {rid}"
+        ))),
+    }
+}
 
 /// What is under way between this daemon and one guest.
 pub struct Requests {
@@ -76,22 +90,31 @@ impl Router<'_> {
         format!("{}/{}/{key}", root(self.domid), self.rid)
     }
 
-    fn seed_path(&self) -> String {
-        format!("{}/seed", root(self.domid))
-    }
-
     /// A node of this router that the guest reads and cannot change.
     fn node(&self, key: &str, value: impl Into<Vec<u8>>) -> Change {
-        self.node_at(self.path(key), value)
+        node(self.domid, self.path(key), value)
     }
 
-    fn node_at(&self, path: String, value: impl Into<Vec<u8>>) -> Change {
-        let perms = [
-            Perm::new(Access::None, 0),
-            Perm::new(Access::Read, self.domid),
-        ];
-        Change::write_as(path, value, &perms)
+    /// New random bits for the guest.
+    fn seed(&self) -> Result<Change> {
+        seed(self.domid)
     }
+}
+
+/// A node that the guest reads and cannot change.
+fn node(domid: u16, path: String, value: impl Into<Vec<u8>>) -> Change {
+    let perms = [Perm::new(Access::None, 0), Perm::new(Access::Read, domid)];
+    Change::write_as(path, value, &perms)
+}
+
+fn seed(domid: u16) -> Result<Change> {
+    let path = format!("{}/seed", root(domid));
+    Ok(node(domid, path, random_bytes::<SEED_BYTES>()?))
+}
+
+/// Gives a guest that has not run yet random bits, which it takes in with its first wish.
+pub fn give_seed(store: &dyn Store, domid: u16) -> Result<()> {
+    store.apply(&[seed(domid)?])
 }
 
 fn root(domid: u16) -> String {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! IPv6 (RFC 8200): addresses, prefixes, headers; [`neighbor`] is neighbor discovery, [`translate`] what becomes of
-//! packets between the two versions, [`table`] routes.
+//! IPv6 (RFC 8200): addresses, prefixes, headers; [`neighbor`] is neighbor discovery, [`naming`] gives packets other
+//! addresses, of which [`bindings`] are kept, [`translate`] is what becomes of packets between the two versions, [`table`]
+//! routes.
+pub mod bindings;
+pub mod naming;
 pub mod neighbor;
 pub mod table;
 pub mod translate;

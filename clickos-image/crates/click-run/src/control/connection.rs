@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One peer of a control socket: its bytes in, its bytes out, its commands.
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
+use std::io::ErrorKind;
+use std::os::fd::BorrowedFd;
 
-use click_core::ControlSocket;
+use click_core::ControlOptions;
 use rustix::net::{Shutdown, shutdown};
 
 use super::command::{Command, MAX_DATA, MAX_LINE, Taken, split, take};
 use super::{Service, llrpc};
+use crate::listener::Stream;
 
 const GREETING: &[u8] = b"Click::ControlSocket/1.3\r\n";
 /// Answers are not made while this many bytes wait to be taken.
@@ -17,13 +16,12 @@ const MAX_OUTPUT: usize = 1 << 20;
 /// Commands answered in one poll.
 const MAX_COMMANDS: usize = 64;
 
-trait Stream: Read + Write + AsFd {}
-impl<T: Read + Write + AsFd> Stream for T {}
-
 /// A peer.
 pub struct Connection {
     stream: Box<dyn Stream>,
-    socket: ControlSocket,
+    /// The element whose socket it came through.
+    element: String,
+    options: ControlOptions,
     input: Vec<u8>,
     output: Vec<u8>,
     /// No more input comes, or none is wanted.
@@ -32,20 +30,11 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub fn new_tcp(stream: TcpStream, socket: &ControlSocket) -> io::Result<Self> {
-        stream.set_nonblocking(true)?;
-        Ok(Self::new(Box::new(stream), socket))
-    }
-
-    pub fn new_unix(stream: UnixStream, socket: &ControlSocket) -> io::Result<Self> {
-        stream.set_nonblocking(true)?;
-        Ok(Self::new(Box::new(stream), socket))
-    }
-
-    fn new(stream: Box<dyn Stream>, socket: &ControlSocket) -> Self {
+    pub fn new(stream: Box<dyn Stream>, element: String, options: ControlOptions) -> Self {
         Self {
             stream,
-            socket: socket.clone(),
+            element,
+            options,
             input: Vec::new(),
             output: GREETING.to_vec(),
             ended: false,
@@ -53,9 +42,12 @@ impl Connection {
         }
     }
 
-    /// The socket it came through.
-    pub fn socket(&self) -> &ControlSocket {
-        &self.socket
+    pub fn element(&self) -> &str {
+        &self.element
+    }
+
+    pub fn options(&self) -> &ControlOptions {
+        &self.options
     }
 
     /// Where something can come in.
@@ -166,7 +158,7 @@ impl Connection {
     /// The handler that a peer means by `name`, with the proxy in front.
     fn handler(&self, name: &str, service: &mut dyn Service) -> Result<String, (u16, String)> {
         let name = numbered(name, service)?;
-        Ok(match self.socket.proxy.as_str() {
+        Ok(match self.options.proxy.as_str() {
             "" => name,
             proxy => format!("{proxy}.{name}"),
         })
@@ -189,7 +181,7 @@ impl Connection {
     }
 
     fn write(&mut self, name: &str, value: &[u8], service: &mut dyn Service) {
-        if self.socket.read_only {
+        if self.options.read_only {
             self.say(530, &format!("Permission denied for '{name}'"));
             return;
         }
@@ -202,7 +194,7 @@ impl Connection {
 
     fn check(&mut self, name: &str, write: bool, service: &mut dyn Service) {
         let what = if write { "Write" } else { "Read" };
-        if write && self.socket.read_only {
+        if write && self.options.read_only {
             self.say(530, &format!("Permission denied for '{name}'"));
             return;
         }
@@ -214,7 +206,7 @@ impl Connection {
     }
 
     fn llrpc(&mut self, name: &str, data: &[u8], service: &mut dyn Service) {
-        match llrpc::call(name, data, self.socket.read_only, service) {
+        match llrpc::call(name, data, self.options.read_only, service) {
             Ok(value) => self.say_data(&format!("LLRPC '{name}' OK"), &value),
             Err((code, text)) => self.say(code, &text),
         }

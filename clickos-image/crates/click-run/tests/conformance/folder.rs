@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use click_conformance::Place;
-use click_core::{ControlSocket, Host, ReadFile, WriteFile};
-use click_run::control::Listeners;
+use click_core::{Host, ReadFile, ServerSocket, WriteFile};
+use click_run::listener::Listeners;
 use click_run::files;
 use click_run::signals::kill;
 
@@ -52,7 +52,7 @@ impl Host for Folder {
         true
     }
 
-    fn listen(&self, socket: &ControlSocket) -> Result<String, String> {
+    fn listen(&self, socket: &ServerSocket) -> Result<String, String> {
         self.listeners.borrow_mut().listen(socket)
     }
 

@@ -3,15 +3,17 @@
 //! asks for the same socket gets it.
 use std::cell::RefCell;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 
-use click_core::{ControlAddress, ControlSocket};
+use click_core::{ServerAddress, ServerSocket};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
-use super::connection::Connection;
+/// A connection.
+pub trait Stream: Read + Write + AsFd {}
+impl<T: Read + Write + AsFd> Stream for T {}
 
 /// Ports that `PORT+` tries.
 const MAX_TRIES: u16 = 100;
@@ -20,11 +22,30 @@ enum Kind {
     Tcp(TcpListener),
     Unix(UnixListener),
     /// A connection that is there already, until it is taken.
-    Given(RefCell<Option<Connection>>),
+    Given(RefCell<Option<UnixStream>>),
+}
+
+impl Kind {
+    /// A connection that has come in, which never waits.
+    fn accept(&self) -> io::Result<Box<dyn Stream>> {
+        match self {
+            Self::Tcp(listener) => unblocked(listener.accept()?.0),
+            Self::Unix(listener) => unblocked(listener.accept()?.0),
+            Self::Given(stream) => {
+                let there = stream.take();
+                unblocked(there.ok_or(ErrorKind::WouldBlock)?)
+            }
+        }
+    }
+}
+
+fn unblocked<T: Stream + 'static>(stream: T) -> io::Result<Box<dyn Stream>> {
+    rustix::io::ioctl_fionbio(&stream, true)?;
+    Ok(Box::new(stream))
 }
 
 struct Listener {
-    socket: ControlSocket,
+    socket: ServerSocket,
     kind: Kind,
     /// Port or path.
     at: String,
@@ -41,21 +62,20 @@ impl Listeners {
     ///
     /// # Errors
     /// Why that is not possible.
-    pub fn listen(&mut self, socket: &ControlSocket) -> Result<String, String> {
+    pub fn listen(&mut self, socket: &ServerSocket) -> Result<String, String> {
         if let Some(known) = self.list.iter().find(|l| l.socket == *socket) {
             return Ok(known.at.clone());
         }
         let (kind, at) = match &socket.address {
-            ControlAddress::Tcp { port, local } => tcp(port, *local)?,
-            ControlAddress::Unix(path) => {
+            ServerAddress::Tcp { port, local } => tcp(port, *local)?,
+            ServerAddress::Unix(path) => {
                 let listener = UnixListener::bind(path);
                 let listener = listener.and_then(|l| l.set_nonblocking(true).map(|()| l));
                 let listener = listener.map_err(|e| format!("{path}: {e}"))?;
                 (Kind::Unix(listener), path.clone())
             }
-            ControlAddress::Descriptor(number) => {
-                let given = given(*number).and_then(|s| Connection::new_unix(s, socket));
-                let given = given.map_err(|e| format!("descriptor {number}: {e}"))?;
+            ServerAddress::Descriptor(number) => {
+                let given = given(*number).map_err(|e| format!("descriptor {number}: {e}"))?;
                 (Kind::Given(RefCell::new(Some(given))), number.to_string())
             }
         };
@@ -79,21 +99,11 @@ impl Listeners {
     }
 
     /// The connections that have come in.
-    pub fn accept(&self) -> Vec<(ControlSocket, Connection)> {
+    pub fn accept(&self) -> Vec<(ServerSocket, Box<dyn Stream>)> {
         let mut new = Vec::new();
         for Listener { socket, kind, .. } in &self.list {
-            let accepted = match kind {
-                Kind::Tcp(l) => l.accept().and_then(|(s, _)| Connection::new_tcp(s, socket)),
-                Kind::Unix(l) => l
-                    .accept()
-                    .and_then(|(s, _)| Connection::new_unix(s, socket)),
-                Kind::Given(connection) => {
-                    let there = connection.take();
-                    there.ok_or_else(|| ErrorKind::WouldBlock.into())
-                }
-            };
-            match accepted {
-                Ok(connection) => new.push((socket.clone(), connection)),
+            match kind.accept() {
+                Ok(stream) => new.push((socket.clone(), stream)),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {}
                 Err(e) => eprintln!("{}: {e}", socket.element),
             }
