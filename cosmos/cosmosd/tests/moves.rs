@@ -34,10 +34,12 @@ fn brought() -> (Testbed, Client) {
         &bed.engine_sha256(),
         "c :: Counter; Idle -> c -> Discard;",
     );
-    mover.call("move-receive", spec.vif(1).args()).unwrap();
+    mover
+        .call("move-receive", spec.vif(1).args())
+        .expect("it is made");
     let mut halt = change("router-run");
     halt["run"] = json!(false);
-    mover.call("router-run", halt).unwrap();
+    mover.call("router-run", halt).expect("it is halted");
     (bed, mover)
 }
 

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A guest that comes from another host (docs/adr/0015-move.md): it goes with the client that
+//! brings it, until that one says that it is whole.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use log::{info, warn};
+
+use crate::control;
+use crate::create::Created;
+use crate::error::{Code, Error, Result};
+use crate::guest::Guest;
+use crate::spec::{Spec, Uuid};
+use crate::toolstack::Toolstack;
+
+/// The connection of the client that brings a guest, as long as it does.
+#[derive(Default)]
+pub struct Arrival(Mutex<Option<u64>>);
+
+impl Arrival {
+    /// Fails while the guest is on its way.
+    pub fn check(&self) -> Result<()> {
+        match self.is_under_way() {
+            false => Ok(()),
+            true => Err(Error::new(
+                Code::Busy,
+                "the guest is being moved to this host",
+            )),
+        }
+    }
+
+    pub fn is_under_way(&self) -> bool {
+        self.lock().is_some()
+    }
+
+    pub fn begin(&self, connection: u64) {
+        *self.lock() = Some(connection);
+    }
+
+    fn end(&self) {
+        *self.lock() = None;
+    }
+
+    fn is_by(&self, connection: u64) -> bool {
+        *self.lock() == Some(connection)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Toolstack {
+    /// Creates a guest that a client brings from another host: it is undone when the connection
+    /// or this daemon ends before the guest has [arrived](Self::arrive).
+    pub fn receive(&self, spec: &Spec, connection: u64) -> Result<Created> {
+        self.make(spec, |guest| guest.arrival.begin(connection))
+    }
+
+    /// The guest is whole: it is this host's, and these routers run, whatever becomes of the
+    /// client or of this daemon.
+    pub fn arrive(
+        &self,
+        uuid: &Uuid,
+        connection: u64,
+        routers: &[u8],
+        timeout: Duration,
+    ) -> Result<()> {
+        let guest = self.table.get(uuid)?;
+        guest.check_answers()?;
+        if !guest.arrival.is_by(connection) {
+            let message = "the guest is not being brought here by this client";
+            return Err(Error::bad_request(message));
+        }
+        routers
+            .iter()
+            .try_for_each(|rid| control::check_rid(*rid))?;
+        self.keep_arrived(&guest, connection, routers)?;
+        info!("guest {uuid} has arrived");
+        self.stay(&guest, connection, timeout)
+    }
+
+    /// The one step that decides where the guest is: a restarted daemon lets run what is noted
+    /// from here on, and undoes the guest before.
+    fn keep_arrived(&self, guest: &Guest, connection: u64, routers: &[u8]) -> Result<()> {
+        guest.departure.hold(connection, routers);
+        guest.arrival.end();
+        self.keep(guest).inspect_err(|_| {
+            guest.arrival.begin(connection);
+            guest.departure.end();
+        })
+    }
+
+    /// A client has gone: what it was bringing here is undone.
+    pub fn forget_arrivals(&self, connection: u64) {
+        let guests = self.table.all().into_iter();
+        for guest in guests.filter(|guest| guest.arrival.is_by(connection)) {
+            self.turn_away(&guest);
+        }
+    }
+
+    fn turn_away(&self, guest: &Arc<Guest>) {
+        let uuid = &guest.domain.uuid;
+        info!("guest {uuid}: whoever moved it here has gone: it is destroyed");
+        self.destroy(uuid)
+            .unwrap_or_else(|e| warn!("guest {uuid}: {e}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::departure::FORMER;
+    use crate::error::Code;
+    use crate::testing::{World, spec, uuid};
+
+    const MOVER: u64 = 7;
+    const SOON: Duration = Duration::from_secs(1);
+
+    /// A world to which a client has brought a halted guest.
+    fn brought() -> World {
+        let world = World::new();
+        world.toolstack.receive(&spec(1), MOVER).unwrap();
+        world.toolstack.run(&uuid(1), 0, false, SOON).unwrap();
+        world
+    }
+
+    fn state(world: &World) -> String {
+        world.toolstack.routers(&uuid(1), SOON).unwrap()[0]
+            .state
+            .clone()
+    }
+
+    #[test]
+    fn what_has_arrived_runs_after_a_crash() {
+        let world = brought();
+        world.faults.fail("store.wish");
+        let arrived = world.toolstack.arrive(&uuid(1), MOVER, &[0], SOON);
+        assert!(arrived.unwrap_err().message.contains("injected"));
+        world.faults.mend();
+        let world = world.restart();
+        assert_eq!(state(&world), "Halted");
+        world.toolstack.forget_departures(FORMER);
+        world.toolstack.forget_arrivals(MOVER);
+        assert_eq!(state(&world), "Running");
+    }
+
+    #[test]
+    fn what_has_not_is_undone_after_a_crash() {
+        let world = brought().restart();
+        assert_eq!(world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn nobody_but_its_client_lets_it_arrive_and_others_go_without_it() {
+        let world = brought();
+        let by_another = world.toolstack.arrive(&uuid(1), MOVER + 1, &[0], SOON);
+        assert_eq!(by_another.unwrap_err().code, Code::BadRequest);
+        world.toolstack.forget_arrivals(MOVER + 1);
+        assert_eq!(world.toolstack.info(&uuid(1)).unwrap()["state"], "arriving");
+        assert_eq!(
+            world.toolstack.pause(&uuid(1)).unwrap_err().code,
+            Code::Busy
+        );
+        world.toolstack.forget_arrivals(MOVER);
+        assert_eq!(world.remains(), Vec::<String>::new());
+    }
+}
