@@ -232,12 +232,42 @@ impl Home {
                 None => release_single(first.header),
             }
         };
+        // SAFETY: they are gone; `me` is not used any more.
+        unsafe { Self::leave(home, count) };
+        count
+    }
+
+    /// Takes the buffer of one packet back.
+    ///
+    /// # Safety
+    /// As `put_back`.
+    pub unsafe fn put_back_one(packet: &Packet) {
+        let (home, class) = packet.kind();
+        // SAFETY: a home lives while a packet of it is in use; this is the only reference.
+        let me = unsafe { &mut *home.as_ptr() };
+        // SAFETY: as the caller says; `make_single` made the buffers that no shelf is for, and `me` is not used after.
+        unsafe {
+            match me.shelves.get_mut(usize::from(class)) {
+                Some(shelf) => shelf.put_back_one(packet),
+                None => _ = release_single(packet.header),
+            }
+            Self::leave(home, 1);
+        }
+    }
+
+    /// So many packets are not in use any more.
+    ///
+    /// # Safety
+    /// They were, the home is alive, and no reference to it is used any more.
+    #[inline]
+    unsafe fn leave(home: NonNull<Self>, count: usize) {
+        // SAFETY: as the caller says.
+        let me = unsafe { &mut *home.as_ptr() };
         me.in_use -= count;
         if me.in_use == 0 && !me.open {
             // SAFETY: closed, and those were the last packets in use.
             unsafe { Self::end(home) };
         }
-        count
     }
 
     /// The pool is gone; the home goes with the last packet.
@@ -295,6 +325,24 @@ impl Shelf {
         let (run, _) = packets.split_at(run.count());
         self.free.extend(run.iter().map(|packet| packet.header));
         run.len()
+    }
+
+    /// Takes the buffer of one packet back, unless others have it too.
+    ///
+    /// # Safety
+    /// It is of this shelf, and the packet is used by nobody any more.
+    #[inline]
+    unsafe fn put_back_one(&mut self, packet: &Packet) {
+        if packet.is_shared() {
+            // SAFETY: the buffer is alive; this is the only reference.
+            let others = unsafe { &mut *sharers(packet.header) };
+            if *others > 0 {
+                *others -= 1;
+                self.held -= 1;
+                return;
+            }
+        }
+        self.free.push(packet.header);
     }
 
     /// Ends the shares of the first packets that are shared; a buffer whose last one ends is free. Returns how many

@@ -353,6 +353,10 @@ impl Packet {
     /// Nobody uses them any more, nor drops them again.
     #[inline]
     pub(crate) unsafe fn drop_all(mut packets: &[Self]) {
+        if let [packet] = packets {
+            // SAFETY: as below.
+            return unsafe { Home::put_back_one(packet) };
+        }
         while !packets.is_empty() {
             // SAFETY: these packets are gone, as the caller says; no reference to a home is held.
             let count = unsafe { Home::put_back(packets) };
