@@ -41,7 +41,7 @@ impl Engine {
     }
 
     /// The elements that packets sent along an edge can be pushed to.
-    fn pushed_to(&self, edge: Option<Edge>) -> BTreeSet<usize> {
+    pub fn pushed_to(&self, edge: Option<Edge>) -> BTreeSet<usize> {
         let mut reached = BTreeSet::new();
         let mut pending: Vec<Edge> = edge.into_iter().collect();
         while let Some(edge) = pending.pop() {

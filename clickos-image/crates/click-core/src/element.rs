@@ -97,6 +97,12 @@ pub trait Element: AsAny {
         Signal::PassThrough
     }
 
+    /// Whether it does no more to packets that are pushed to it than to pass them on in their order, change or drop
+    /// them: it sets nothing in motion, calls and tells nobody, and draws no random numbers.
+    fn is_plain(&self) -> bool {
+        false
+    }
+
     /// How many packets it stores, if that is what it is for.
     fn stored(&self) -> Option<usize> {
         None

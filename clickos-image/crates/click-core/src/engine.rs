@@ -52,6 +52,8 @@ pub struct Slot {
     pub writers: Vec<usize>,
     pub upstream: Vec<Option<Watch>>,
     pub downstream: Vec<Option<Watch>>,
+    /// Whether nobody can tell batches it sends from packets, as of so many handlers written.
+    pub unseen: Option<(u64, bool)>,
 }
 
 struct Work {
@@ -99,6 +101,8 @@ pub struct Engine {
     /// Whether packets were pulled, even if none of them arrived at the task that wanted them.
     pub moved: bool,
     pub max_batch: usize,
+    /// Turns of tasks that are left of the slice.
+    pub turns: usize,
     pub reads: u64,
     pub writes: u64,
     /// What elements share, by type.
@@ -135,6 +139,7 @@ impl Engine {
             depth: 0,
             moved: false,
             max_batch: limits.batch.max(1),
+            turns: 0,
             reads: 0,
             writes: 0,
             shared: BTreeMap::new(),

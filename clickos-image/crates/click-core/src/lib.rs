@@ -34,6 +34,7 @@ mod router;
 mod sched;
 mod signal;
 mod surroundings;
+mod turns;
 pub mod value;
 
 pub use args::{Args, Surroundings};

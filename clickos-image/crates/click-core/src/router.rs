@@ -211,8 +211,9 @@ impl Router {
     /// Runs tasks until the slice is over or all of them found nothing to do.
     fn run_tasks(&mut self, entries: &mut usize) -> bool {
         let (mut any, mut idle) = (false, 0);
-        let most = SLICE_TASKS.max(self.engine.tasks.len() + 1);
-        for _ in 0..most {
+        self.engine.turns = SLICE_TASKS.max(self.engine.tasks.len() + 1);
+        while self.engine.turns > 0 {
+            self.engine.turns -= 1;
             if idle > self.engine.tasks.len() || self.engine.stops > 0 {
                 break;
             }

@@ -24,6 +24,8 @@ pub struct Tasks {
     tasks: Vec<Task>,
     /// Those scheduled and their passes, in the order of their turns. A new one almost always goes last.
     turns: VecDeque<(u64, usize)>,
+    /// The one that is before all of these, if that is known.
+    first: Option<(u64, usize)>,
     pass: u64,
 }
 
@@ -38,6 +40,7 @@ impl Tasks {
         Self {
             tasks: vec![task; elements],
             turns: VecDeque::new(),
+            first: None,
             pass: 0,
         }
     }
@@ -67,10 +70,11 @@ impl Tasks {
 
     /// How many tasks are scheduled.
     pub fn len(&self) -> usize {
-        self.turns.len()
+        self.turns.len() + usize::from(self.first.is_some())
     }
 
     /// Schedules the task of an element, unless it is.
+    #[inline]
     pub fn schedule(&mut self, element: usize) {
         let task = &mut self.tasks[element];
         if task.scheduled {
@@ -79,6 +83,18 @@ impl Tasks {
         task.scheduled = true;
         task.pass = task.pass.max(self.pass);
         let turn = (task.pass, element);
+        if self.turns.is_empty() && self.first.is_none() {
+            self.first = Some(turn);
+        } else {
+            self.line_up(turn);
+        }
+    }
+
+    fn line_up(&mut self, mut turn: (u64, usize)) {
+        if let Some(first) = self.first.as_mut().filter(|first| first.0 > turn.0) {
+            core::mem::swap(first, &mut turn);
+            return self.turns.push_front(turn);
+        }
         match self.turns.back() {
             Some((last, _)) if *last > turn.0 => {
                 let at = self.turns.partition_point(|(pass, _)| *pass <= turn.0);
@@ -89,13 +105,22 @@ impl Tasks {
     }
 
     /// Takes the task whose turn it is.
+    #[inline]
     pub fn next(&mut self) -> Option<usize> {
-        let (pass, element) = self.turns.pop_front()?;
+        let (pass, element) = self.first.take().or_else(|| self.turns.pop_front())?;
         self.pass = pass;
         let task = &mut self.tasks[element];
         task.scheduled = false;
         task.pass = pass + task.stride;
         Some(element)
+    }
+
+    /// Counts so many more turns of the task that was taken last, and is not scheduled again.
+    pub fn skip(&mut self, element: usize, turns: usize) {
+        let task = &mut self.tasks[element];
+        let by = task.stride.saturating_mul(turns as u64);
+        task.pass += by;
+        self.pass += by;
     }
 }
 

@@ -16,36 +16,38 @@ enum Direction {
 }
 
 impl Engine {
+    #[inline]
     pub fn is_readable(&mut self, me: usize, port: usize) -> bool {
-        if self.slots[me].upstream[port].is_none() {
-            self.begin_to_watch_upstream(me, port);
+        match &self.slots[me].upstream[port] {
+            Some(w) => w.always || w.signals.iter().any(|s| self.slots[*s].readable),
+            None => self.begin_to_watch_upstream(me, port),
         }
-        let watch = self.slots[me].upstream[port].as_ref();
-        watch.is_some_and(|w| w.always || w.signals.iter().any(|s| self.slots[*s].readable))
     }
 
     #[cold]
-    fn begin_to_watch_upstream(&mut self, me: usize, port: usize) {
+    fn begin_to_watch_upstream(&mut self, me: usize, port: usize) -> bool {
         let watch = self.watch(me, port, Direction::Up);
         let signals = watch.signals.iter();
         signals.for_each(|s| self.slots[*s].readers.push(me));
         self.slots[me].upstream[port] = Some(watch);
+        self.is_readable(me, port)
     }
 
+    #[inline]
     pub fn is_writable(&mut self, me: usize, port: usize) -> bool {
-        if self.slots[me].downstream[port].is_none() {
-            self.begin_to_watch_downstream(me, port);
+        match &self.slots[me].downstream[port] {
+            Some(w) => w.always || w.signals.iter().any(|s| self.slots[*s].writable),
+            None => self.begin_to_watch_downstream(me, port),
         }
-        let watch = self.slots[me].downstream[port].as_ref();
-        watch.is_some_and(|w| w.always || w.signals.iter().any(|s| self.slots[*s].writable))
     }
 
     #[cold]
-    fn begin_to_watch_downstream(&mut self, me: usize, port: usize) {
+    fn begin_to_watch_downstream(&mut self, me: usize, port: usize) -> bool {
         let watch = self.watch(me, port, Direction::Down);
         let signals = watch.signals.iter();
         signals.for_each(|s| self.slots[*s].writers.push(me));
         self.slots[me].downstream[port] = Some(watch);
+        self.is_writable(me, port)
     }
 
     fn edges(&self, element: usize, direction: Direction) -> &[Option<Edge>] {

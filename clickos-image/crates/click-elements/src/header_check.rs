@@ -37,6 +37,11 @@ impl Drops {
         self.counts[reason] += 1;
     }
 
+    /// Whether only the first wrong packet gets a message.
+    pub fn are_quiet(&self) -> bool {
+        !self.verbose
+    }
+
     fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
@@ -101,6 +106,10 @@ impl InPlace for CheckTransport {
 
 impl Element for CheckTransport {
     in_place!();
+
+    fn is_plain(&self) -> bool {
+        self.drops.are_quiet()
+    }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         self.drops.read(handler)

@@ -77,7 +77,7 @@ impl InPlace for Encap {
 }
 
 impl Element for Encap {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -288,6 +288,10 @@ impl Element for CheckIp {
         pull_in_place(self, ctx, max)
     }
 
+    fn is_plain(&self) -> bool {
+        self.drops.are_quiet()
+    }
+
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         self.drops.read(handler)
     }

@@ -31,7 +31,8 @@ pub enum Use {
     Writes,
 }
 
-/// An element that says of each packet, pushed or pulled, where it goes. Its `impl Element` has `in_place!();`.
+/// An element that says of each packet, pushed or pulled, where it goes. Its `impl Element` has `in_place!();`, or
+/// `in_place!(plain);` if it is plain (`Element::is_plain`): a test looks what `way` does with the context then.
 pub trait InPlace: Element {
     /// What it does with their bytes.
     const USE: Use = Use::Little;
@@ -42,6 +43,13 @@ pub trait InPlace: Element {
 
 /// `push` and `pull` of an element that is `InPlace`.
 macro_rules! in_place {
+    (plain) => {
+        in_place!();
+
+        fn is_plain(&self) -> bool {
+            true
+        }
+    };
     () => {
         fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
             $crate::prelude::push_in_place(self, ctx, batch);

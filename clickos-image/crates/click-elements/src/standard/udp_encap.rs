@@ -96,7 +96,7 @@ impl InPlace for UDPIPEncap {
 }
 
 impl Element for UDPIPEncap {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

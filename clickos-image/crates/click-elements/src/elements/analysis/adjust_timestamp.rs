@@ -56,7 +56,7 @@ impl InPlace for AdjustTimestamp {
 }
 
 impl Element for AdjustTimestamp {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

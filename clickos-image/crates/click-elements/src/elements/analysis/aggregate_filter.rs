@@ -100,5 +100,5 @@ impl InPlace for AggregateFilter {
 }
 
 impl Element for AggregateFilter {
-    in_place!();
+    in_place!(plain);
 }

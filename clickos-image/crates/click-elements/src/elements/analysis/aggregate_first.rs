@@ -54,7 +54,7 @@ impl InPlace for AggregateFirst {
 }
 
 impl Element for AggregateFirst {
-    in_place!();
+    in_place!(plain);
 
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.seen = Counts::new(self.capacity, ctx.random());

@@ -49,5 +49,5 @@ impl InPlace for AggregateLength {
 }
 
 impl Element for AggregateLength {
-    in_place!();
+    in_place!(plain);
 }

@@ -49,5 +49,5 @@ impl InPlace for AggregatePaint {
 }
 
 impl Element for AggregatePaint {
-    in_place!();
+    in_place!(plain);
 }

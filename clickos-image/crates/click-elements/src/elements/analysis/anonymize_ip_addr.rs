@@ -159,7 +159,7 @@ impl InPlace for AnonymizeIPAddr {
 }
 
 impl Element for AnonymizeIPAddr {
-    in_place!();
+    in_place!(plain);
 
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         let halves = [ctx.random(), ctx.random()].map(u64::to_le_bytes);

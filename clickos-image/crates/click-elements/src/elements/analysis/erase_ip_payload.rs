@@ -48,5 +48,5 @@ impl InPlace for EraseIPPayload {
 }
 
 impl Element for EraseIPPayload {
-    in_place!();
+    in_place!(plain);
 }

@@ -52,5 +52,5 @@ impl InPlace for StoreTimestamp {
 }
 
 impl Element for StoreTimestamp {
-    in_place!();
+    in_place!(plain);
 }

@@ -199,7 +199,7 @@ impl InPlace for ARPResponder {
 }
 
 impl Element for ARPResponder {
-    in_place!();
+    in_place!(plain);
 
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.warn(ctx);

@@ -69,5 +69,5 @@ impl InPlace for EnsureEther {
 }
 
 impl Element for EnsureEther {
-    in_place!();
+    in_place!(plain);
 }

@@ -72,7 +72,7 @@ fn on_header<T: FromArg + 'static>(
 }
 
 impl Element for EtherEncap {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

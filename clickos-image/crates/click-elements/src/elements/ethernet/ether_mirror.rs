@@ -33,5 +33,5 @@ impl InPlace for EtherMirror {
 }
 
 impl Element for EtherMirror {
-    in_place!();
+    in_place!(plain);
 }

@@ -50,7 +50,7 @@ impl InPlace for EtherRewrite {
 }
 
 impl Element for EtherRewrite {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

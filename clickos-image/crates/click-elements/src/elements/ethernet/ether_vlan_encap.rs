@@ -83,7 +83,7 @@ impl InPlace for EtherVLANEncap {
 }
 
 impl Element for EtherVLANEncap {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -47,5 +47,5 @@ impl InPlace for GetEtherAddress {
 }
 
 impl Element for GetEtherAddress {
-    in_place!();
+    in_place!(plain);
 }

@@ -46,7 +46,7 @@ impl InPlace for SetVLANAnno {
 }
 
 impl Element for SetVLANAnno {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         self.tag.read(handler)

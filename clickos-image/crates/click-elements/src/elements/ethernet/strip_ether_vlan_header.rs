@@ -54,5 +54,5 @@ impl InPlace for StripEtherVLANHeader {
 }
 
 impl Element for StripEtherVLANHeader {
-    in_place!();
+    in_place!(plain);
 }

@@ -50,5 +50,5 @@ impl InPlace for VLANDecap {
 }
 
 impl Element for VLANDecap {
-    in_place!();
+    in_place!(plain);
 }

@@ -72,7 +72,7 @@ impl InPlace for VLANEncap {
 }
 
 impl Element for VLANEncap {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -71,7 +71,7 @@ impl InPlace for StringMatcher {
 }
 
 impl Element for StringMatcher {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -65,7 +65,7 @@ impl InPlace for DecIPTTL {
 }
 
 impl Element for DecIPTTL {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -50,5 +50,5 @@ impl InPlace for FixIPSrc {
 }
 
 impl Element for FixIPSrc {
-    in_place!();
+    in_place!(plain);
 }

@@ -73,5 +73,5 @@ impl InPlace for GetIPAddress {
 }
 
 impl Element for GetIPAddress {
-    in_place!();
+    in_place!(plain);
 }

@@ -97,7 +97,7 @@ impl InPlace for IPEncap {
 }
 
 impl Element for IPEncap {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

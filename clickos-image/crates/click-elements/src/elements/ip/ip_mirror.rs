@@ -59,5 +59,5 @@ impl InPlace for IPMirror {
 }
 
 impl Element for IPMirror {
-    in_place!();
+    in_place!(plain);
 }

@@ -43,5 +43,5 @@ impl InPlace for MarkIPHeader {
 }
 
 impl Element for MarkIPHeader {
-    in_place!();
+    in_place!(plain);
 }

@@ -46,7 +46,7 @@ impl InPlace for MarkIPCE {
 }
 
 impl Element for MarkIPCE {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -42,7 +42,7 @@ impl InPlace for SetIPDSCP {
 }
 
 impl Element for SetIPDSCP {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -69,7 +69,7 @@ impl InPlace for SetIPECN {
 }
 
 impl Element for SetIPECN {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -79,5 +79,5 @@ impl InPlace for StoreIPAddress {
 }
 
 impl Element for StoreIPAddress {
-    in_place!();
+    in_place!(plain);
 }

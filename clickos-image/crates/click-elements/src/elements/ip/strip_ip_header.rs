@@ -29,5 +29,5 @@ impl InPlace for StripIPHeader {
 }
 
 impl Element for StripIPHeader {
-    in_place!();
+    in_place!(plain);
 }

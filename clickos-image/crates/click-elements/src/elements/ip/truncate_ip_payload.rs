@@ -92,5 +92,5 @@ impl InPlace for TruncateIPPayload {
 }
 
 impl Element for TruncateIPPayload {
-    in_place!();
+    in_place!(plain);
 }

@@ -27,5 +27,5 @@ impl InPlace for UnstripIPHeader {
 }
 
 impl Element for UnstripIPHeader {
-    in_place!();
+    in_place!(plain);
 }

@@ -45,7 +45,7 @@ impl InPlace for DecIP6HLIM {
 }
 
 impl Element for DecIP6HLIM {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -40,5 +40,5 @@ impl InPlace for GetIP6Address {
 }
 
 impl Element for GetIP6Address {
-    in_place!();
+    in_place!(plain);
 }

@@ -81,7 +81,7 @@ impl InPlace for IP6Encap {
 }
 
 impl Element for IP6Encap {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

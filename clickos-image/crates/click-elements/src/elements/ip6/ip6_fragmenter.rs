@@ -41,7 +41,7 @@ impl InPlace for IP6Fragmenter {
 }
 
 impl Element for IP6Fragmenter {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

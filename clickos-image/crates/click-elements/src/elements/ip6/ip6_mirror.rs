@@ -41,5 +41,5 @@ impl InPlace for IP6Mirror {
 }
 
 impl Element for IP6Mirror {
-    in_place!();
+    in_place!(plain);
 }

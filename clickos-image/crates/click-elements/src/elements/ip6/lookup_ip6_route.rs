@@ -67,7 +67,7 @@ impl InPlace for LookupIP6Route {
 }
 
 impl Element for LookupIP6Route {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

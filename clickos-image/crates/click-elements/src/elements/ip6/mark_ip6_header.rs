@@ -38,5 +38,5 @@ impl InPlace for MarkIP6Header {
 }
 
 impl Element for MarkIP6Header {
-    in_place!();
+    in_place!(plain);
 }

@@ -32,5 +32,5 @@ impl InPlace for ProtocolTranslator46 {
 }
 
 impl Element for ProtocolTranslator46 {
-    in_place!();
+    in_place!(plain);
 }

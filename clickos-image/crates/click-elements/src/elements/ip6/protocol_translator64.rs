@@ -32,5 +32,5 @@ impl InPlace for ProtocolTranslator64 {
 }
 
 impl Element for ProtocolTranslator64 {
-    in_place!();
+    in_place!(plain);
 }

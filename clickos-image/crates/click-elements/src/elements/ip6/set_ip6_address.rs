@@ -37,5 +37,5 @@ impl InPlace for SetIP6Address {
 }
 
 impl Element for SetIP6Address {
-    in_place!();
+    in_place!(plain);
 }

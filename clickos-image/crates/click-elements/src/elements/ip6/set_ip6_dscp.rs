@@ -44,7 +44,7 @@ impl InPlace for SetIP6DSCP {
 }
 
 impl Element for SetIP6DSCP {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

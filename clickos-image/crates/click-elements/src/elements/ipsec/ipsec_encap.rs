@@ -59,5 +59,5 @@ impl InPlace for IPsecEncap {
 }
 
 impl Element for IPsecEncap {
-    in_place!();
+    in_place!(plain);
 }

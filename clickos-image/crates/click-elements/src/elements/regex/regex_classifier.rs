@@ -159,7 +159,7 @@ fn index(handler: &str) -> Option<usize> {
 }
 
 impl Element for RegexClassifier {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match (handler, index(handler).and_then(|n| self.texts.get(n))) {

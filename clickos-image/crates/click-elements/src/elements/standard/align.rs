@@ -79,7 +79,7 @@ impl InPlace for Align {
 }
 
 impl Element for Align {
-    in_place!();
+    in_place!(plain);
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl InPlace for Block {
 }
 
 impl Element for Block {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

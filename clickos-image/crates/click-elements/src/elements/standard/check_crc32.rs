@@ -42,7 +42,7 @@ impl InPlace for CheckCRC32 {
 }
 
 impl Element for CheckCRC32 {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

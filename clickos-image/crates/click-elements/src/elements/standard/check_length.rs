@@ -36,7 +36,7 @@ impl InPlace for CheckLength {
 }
 
 impl Element for CheckLength {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

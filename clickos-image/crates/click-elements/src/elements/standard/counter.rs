@@ -117,6 +117,10 @@ impl Element for Counter {
         batch
     }
 
+    fn is_plain(&self) -> bool {
+        self.count_call.is_none() && self.byte_count_call.is_none()
+    }
+
     fn read(&self, view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
             "count" => text(self.count),

@@ -57,11 +57,16 @@ impl Element for Discard {
         self.drop_all(ctx, batch);
     }
 
+    fn is_plain(&self) -> bool {
+        true
+    }
+
     fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
         if !self.active {
             return false;
         }
-        let batch = ctx.pull(0, self.burst);
+        let turns = ctx.take_turns(self.burst, ctx.stored_before(0));
+        let batch = ctx.pull(0, self.burst.saturating_mul(turns));
         let worked = !batch.is_empty();
         self.drop_all(ctx, batch);
         if worked || ctx.readable(0) {

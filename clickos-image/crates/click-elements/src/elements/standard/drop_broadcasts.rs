@@ -40,7 +40,7 @@ impl InPlace for DropBroadcasts {
 }
 
 impl Element for DropBroadcasts {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -31,6 +31,10 @@ impl Element for Idle {
         ctx.batch()
     }
 
+    fn is_plain(&self) -> bool {
+        true
+    }
+
     /// Never readable, always writable: whoever pulls from it sleeps for good.
     fn signal(&self) -> Signal {
         Signal::Own

@@ -105,10 +105,6 @@ impl InfiniteSource {
         usize::try_from(limit.saturating_sub(self.count)).unwrap_or(usize::MAX)
     }
 
-    fn allowance(&self) -> usize {
-        self.left().min(self.burst)
-    }
-
     /// Goes on if there are packets to make.
     fn wake(&mut self, ctx: &mut Context<'_>) {
         if !self.active || self.is_exhausted() {
@@ -173,7 +169,8 @@ impl Element for InfiniteSource {
             self.end(ctx);
             return false;
         }
-        let batch = self.make(ctx, self.allowance());
+        let turns = ctx.take_turns(self.burst, self.left());
+        let batch = self.make(ctx, self.left().min(self.burst.saturating_mul(turns)));
         let worked = !batch.is_empty();
         ctx.push(0, batch);
         ctx.schedule();

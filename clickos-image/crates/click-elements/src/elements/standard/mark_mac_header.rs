@@ -44,5 +44,5 @@ impl InPlace for MarkMACHeader {
 }
 
 impl Element for MarkMACHeader {
-    in_place!();
+    in_place!(plain);
 }

@@ -22,4 +22,8 @@ pub static ELEMENT: Class = Class {
 
 struct Null;
 
-impl Element for Null {}
+impl Element for Null {
+    fn is_plain(&self) -> bool {
+        true
+    }
+}

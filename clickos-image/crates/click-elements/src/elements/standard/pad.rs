@@ -54,5 +54,5 @@ impl InPlace for Pad {
 }
 
 impl Element for Pad {
-    in_place!();
+    in_place!(plain);
 }

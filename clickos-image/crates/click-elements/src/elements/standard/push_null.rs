@@ -20,4 +20,8 @@ pub static ELEMENT: Class = Class {
 
 struct PushNull;
 
-impl Element for PushNull {}
+impl Element for PushNull {
+    fn is_plain(&self) -> bool {
+        true
+    }
+}

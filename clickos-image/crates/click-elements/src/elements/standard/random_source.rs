@@ -135,11 +135,13 @@ impl Element for RandomSource {
     }
 
     fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
-        let most = self.allowance().min(self.burst);
+        let (left, most) = (self.allowance(), self.allowance().min(self.burst));
         if most == 0 || !ctx.output_is_push(0) || !ctx.writable(0) {
             return false;
         }
-        let batch = self.make(ctx, most);
+        // the last packet alone: before it goes, the end is told to who can count the others
+        let turns = ctx.take_turns(most, left - 1);
+        let batch = self.make(ctx, most.saturating_mul(turns));
         let worked = !batch.is_empty();
         ctx.push(0, batch);
         ctx.schedule();

@@ -78,7 +78,7 @@ impl InPlace for Resize {
 }
 
 impl Element for Resize {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

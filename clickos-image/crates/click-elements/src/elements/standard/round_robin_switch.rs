@@ -32,5 +32,5 @@ impl InPlace for RoundRobinSwitch {
 }
 
 impl Element for RoundRobinSwitch {
-    in_place!();
+    in_place!(plain);
 }

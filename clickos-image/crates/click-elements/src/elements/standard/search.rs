@@ -74,5 +74,5 @@ impl InPlace for Search {
 }
 
 impl Element for Search {
-    in_place!();
+    in_place!(plain);
 }

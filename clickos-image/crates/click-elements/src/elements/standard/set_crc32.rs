@@ -34,5 +34,5 @@ impl InPlace for SetCRC32 {
 }
 
 impl Element for SetCRC32 {
-    in_place!();
+    in_place!(plain);
 }

@@ -58,5 +58,5 @@ impl InPlace for SetPacketType {
 }
 
 impl Element for SetPacketType {
-    in_place!();
+    in_place!(plain);
 }

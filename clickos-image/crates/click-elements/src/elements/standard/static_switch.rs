@@ -34,4 +34,8 @@ impl Element for StaticSwitch {
             None => ctx.recycle(batch),
         }
     }
+
+    fn is_plain(&self) -> bool {
+        true
+    }
 }

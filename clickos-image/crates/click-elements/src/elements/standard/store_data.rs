@@ -43,5 +43,5 @@ impl InPlace for StoreData {
 }
 
 impl Element for StoreData {
-    in_place!();
+    in_place!(plain);
 }

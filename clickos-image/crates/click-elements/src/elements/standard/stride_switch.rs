@@ -40,7 +40,7 @@ impl InPlace for StrideSwitch {
 }
 
 impl Element for StrideSwitch {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         self.stride.read(handler)

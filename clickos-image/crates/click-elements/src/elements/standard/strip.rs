@@ -35,7 +35,7 @@ impl InPlace for Strip {
 }
 
 impl Element for Strip {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

@@ -35,5 +35,5 @@ impl InPlace for StripToNetworkHeader {
 }
 
 impl Element for StripToNetworkHeader {
-    in_place!();
+    in_place!(plain);
 }

@@ -40,6 +40,10 @@ impl Element for Switch {
         }
     }
 
+    fn is_plain(&self) -> bool {
+        true
+    }
+
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match (handler, self.output) {
             ("switch", Some(output)) => text(output),

@@ -47,7 +47,7 @@ impl InPlace for Truncate {
 }
 
 impl Element for Truncate {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {

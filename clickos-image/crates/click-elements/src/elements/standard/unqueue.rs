@@ -49,13 +49,18 @@ struct Unqueue {
 }
 
 impl Unqueue {
-    /// How many packets may be pulled now.
+    /// How many packets may be pulled at once.
     fn allowance(&self) -> usize {
         let burst = usize::try_from(self.burst).unwrap_or(usize::MAX);
+        burst.min(self.left())
+    }
+
+    /// Packets until LIMIT is reached.
+    fn left(&self) -> usize {
         let Ok(limit) = u64::try_from(self.limit) else {
-            return burst;
+            return usize::MAX;
         };
-        burst.min(usize::try_from(limit.saturating_sub(self.count)).unwrap_or(usize::MAX))
+        usize::try_from(limit.saturating_sub(self.count)).unwrap_or(usize::MAX)
     }
 }
 
@@ -70,7 +75,9 @@ impl Element for Unqueue {
         if !self.active || allowance == 0 {
             return false;
         }
-        let batch = ctx.pull(0, allowance);
+        let left = self.left().min(ctx.stored_before(0));
+        let turns = ctx.take_turns(allowance, left);
+        let batch = ctx.pull(0, allowance.saturating_mul(turns));
         let worked = !batch.is_empty();
         self.count += batch.len() as u64;
         ctx.push(0, batch);

@@ -42,5 +42,5 @@ impl InPlace for Unstrip {
 }
 
 impl Element for Unstrip {
-    in_place!();
+    in_place!(plain);
 }

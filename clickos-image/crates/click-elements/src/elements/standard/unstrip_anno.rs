@@ -34,5 +34,5 @@ impl InPlace for UnstripAnno {
 }
 
 impl Element for UnstripAnno {
-    in_place!();
+    in_place!(plain);
 }

@@ -70,5 +70,5 @@ impl InPlace for RFC2507Decomp {
 }
 
 impl Element for RFC2507Decomp {
-    in_place!();
+    in_place!(plain);
 }

@@ -80,7 +80,7 @@ impl InPlace for UDPIP6Encap {
 }
 
 impl Element for UDPIP6Encap {
-    in_place!();
+    in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
