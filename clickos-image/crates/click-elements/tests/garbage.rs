@@ -50,7 +50,7 @@ const EVERYTHING: &str = "
     cl => [0-6] n :: { input[0-6] -> [0] output };
     n -> q;
     t2[3] -> CheckARPHeader -> ARPPrint(x, ETHER true) -> StoreEtherAddress(1:2:3:4:5:6, src) -> q;
-    t2[4] -> CheckIPHeader2 -> sw :: EtherSwitch -> q;
+    t2[4] -> CheckIPHeader2 -> sw :: ListenEtherSwitch -> q; sw[1] -> q;
     t2[1] -> CheckIPHeader -> DecIPTTL -> q;
     t[5] -> h :: HostEtherFilter(vif0, false, false) -> StripEtherVLANHeader -> MarkIPHeader -> ip :: Tee(9);
     ip[0] -> IPPrint(x, CONTENTS HEX) -> IPPrint(y, PAYLOAD ASCII) -> Discard;

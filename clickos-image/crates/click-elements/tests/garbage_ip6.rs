@@ -45,7 +45,7 @@ fn sent(config: &str, packets: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 
 const EVERYTHING: &str = "
     q :: Queue(100) -> ToDevice(1);
-    FromDevice(0) -> t :: Tee(5);
+    FromDevice(0) -> t :: Tee(7);
     t[0] -> c :: CheckIP6Header(::1) -> GetIP6Address(24) -> r :: LookupIP6Route(::/1 0, 8000::/1 ::7 1) -> q;
     r[1] -> d :: DecIP6HLIM -> SetIP6DSCP(9) -> IP6Mirror -> IP6Fragmenter(60) -> q;
     d[1] -> ICMP6Error(::2, 3, 0) -> q;
@@ -54,6 +54,8 @@ const EVERYTHING: &str = "
     t[2] -> ProtocolTranslator46 -> CheckIP6Header -> q;
     t[3] -> ProtocolTranslator64 -> CheckIPHeader -> q;
     t[4] -> SetIP6Address(::9) -> IP6Encap(4, ::1, DST_ANNO) -> UDPIP6Encap(::1, 2, ::3, 4) -> q;
+    t[5] -> [0] at :: AddressTranslator(1, 0, ::1 ::2, 1, 1, 0, ::9 1 9) -> q;
+    t[6] -> [1] at [1] -> q;
 ";
 
 /// Bytes that look like a packet of one of the versions, more or less, with an ICMP error among them.

@@ -11,7 +11,7 @@ use click_conformance::{Case, Step};
 use click_core::class::ArgKind;
 use click_core::text::{shift_word, split_args};
 use click_core::{
-    Class, ControlSocket, Device, Entry, Environment, Host, MemoryDevice, ReadFile, Router, Tun,
+    Class, Device, Entry, Environment, Host, MemoryDevice, ReadFile, Router, ServerSocket, Tun,
     TunRequest, WriteFile,
 };
 
@@ -102,7 +102,7 @@ impl Host for Files {
         })
     }
 
-    fn listen(&self, _: &ControlSocket) -> Result<String, String> {
+    fn listen(&self, _: &ServerSocket) -> Result<String, String> {
         Ok(String::new())
     }
 }

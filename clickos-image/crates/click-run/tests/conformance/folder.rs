@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use click_conformance::Place;
 use click_core::{Host, ReadFile, ServerSocket, WriteFile};
-use click_run::listener::Listeners;
 use click_run::files;
+use click_run::listener::Listeners;
 use click_run::signals::kill;
 
 /// A folder that goes with the run.
