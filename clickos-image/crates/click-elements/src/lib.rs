@@ -29,6 +29,7 @@ mod ipsec;
 #[cfg(feature = "os")]
 mod kernel_interface;
 mod learning_switch;
+mod networks;
 mod numbers;
 mod outputs;
 mod prelude;

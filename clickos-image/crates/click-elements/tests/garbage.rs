@@ -64,9 +64,10 @@ const EVERYTHING: &str = "
     ip[7] -> TruncateIPPayload(3) -> EraseIPPayload -> EnsureEther -> VLANEncap(3) -> VLANDecap -> q;
     ip[8] -> ICMPPingEncap(1.0.0.1, 2.0.0.2) -> UDPIPEncap(1.0.0.1, 2, DST_ANNO, 4) -> IPEncap(4, 1.2.3.4, DST_ANNO) -> q;
     t2[2] -> Unstrip(14) -> Unstrip(300) -> Unstrip(9000) -> q;
-    t2[5] -> MarkIPHeader -> AggregateIP(payload[4:2]) -> AggregateIP(tcp dport, INCREMENTAL true) -> AggregateLength(IP true)
+    t2[5] -> MarkIPHeader -> IPRateMonitor(BYTES, 0.9, 1) -> cb :: CompareBlock(1, 1, 1) -> AggregateIP(payload[4:2])
+        -> AggregateIP(tcp dport, INCREMENTAL true) -> AggregateLength(IP true)
         -> AggregateFirst(CAPACITY 4) -> AggregateFilter(allow 0-100) -> GetEtherAddress(20, src)
-        -> SetEtherAddress(1:2:3:4:5:6, 26) -> SetTimestamp(FIRST true) -> Queue(4) -> CoDel -> Unqueue -> q;
+        -> SetEtherAddress(1:2:3:4:5:6, 26) -> SetTimestamp(FIRST true) -> Queue(4) -> CoDel -> Unqueue -> q; cb[1] -> q;
 ";
 
 proptest! {

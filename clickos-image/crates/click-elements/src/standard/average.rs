@@ -54,7 +54,11 @@ impl Average {
 
 /// Thousandths as a handler prints them.
 pub fn decimal(milli: u64) -> Text {
-    text(format!("{}.{:03}", milli / 1000, milli % 1000))
+    text(thousandths(milli))
+}
+
+pub fn thousandths(milli: u64) -> String {
+    format!("{}.{:03}", milli / 1000, milli % 1000)
 }
 
 #[cfg(test)]

@@ -16,4 +16,11 @@ impl RateAnno {
         let bytes = packet.anno().u32(self.0).to_le_bytes();
         i64::from(i32::from_le_bytes(bytes))
     }
+
+    /// Sets it in a packet, as much as there is room for.
+    pub fn put(&self, packet: &mut Packet, rate: u64) {
+        let value = i32::try_from(rate).unwrap_or(i32::MAX);
+        let bits = u32::from_le_bytes(value.to_le_bytes());
+        packet.anno_mut().set_u32(self.0, bits);
+    }
 }
