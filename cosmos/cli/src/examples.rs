@@ -67,9 +67,9 @@ Example, with the other host's socket brought here by SSH:
 
 The guest is halted; its configurations and the value of every handler that can be read and
 written, counters too, are copied; it is started on the other host and destroyed on this one.
-If anything fails before that, or the command is killed, it goes on here; destroy what a killed
-command has left there, halted, before you try again. Nobody else may change the guest, nor move
-it, meanwhile.
+If anything fails before that, or the command is killed, it goes on here, and what is there is
+undone. Killed in the moment between the two, it stays halted here: if the other host has it,
+destroy it here, else start it. Nobody else may change the guest, nor move it, meanwhile.
 Not copied: packets in queues, tables that elements have learned, a share of processor time.";
 
 pub const ROUTERS: &str = "\

@@ -2,7 +2,7 @@
 //! A guest that comes from another host (docs/adr/0015-move.md): it goes with the client that
 //! brings it, until that one says that it is whole.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use log::{info, warn};
@@ -42,7 +42,7 @@ impl Arrival {
         *self.lock() = None;
     }
 
-    fn is_by(&self, connection: u64) -> bool {
+    pub fn is_by(&self, connection: u64) -> bool {
         *self.lock() == Some(connection)
     }
 
@@ -92,15 +92,8 @@ impl Toolstack {
         })
     }
 
-    /// A client has gone: what it was bringing here is undone.
-    pub fn forget_arrivals(&self, connection: u64) {
-        let guests = self.table.all().into_iter();
-        for guest in guests.filter(|guest| guest.arrival.is_by(connection)) {
-            self.turn_away(&guest);
-        }
-    }
-
-    fn turn_away(&self, guest: &Arc<Guest>) {
+    /// Undoes a guest whose client has gone.
+    pub fn turn_away(&self, guest: &Guest) {
         let uuid = &guest.domain.uuid;
         info!("guest {uuid}: whoever moved it here has gone: it is destroyed");
         self.destroy(uuid)
@@ -142,8 +135,8 @@ mod tests {
         world.faults.mend();
         let world = world.restart();
         assert_eq!(state(&world), "Halted");
-        world.toolstack.forget_departures(FORMER);
-        world.toolstack.forget_arrivals(MOVER);
+        world.toolstack.forget_client(FORMER);
+        world.toolstack.forget_client(MOVER);
         assert_eq!(state(&world), "Running");
     }
 
@@ -158,13 +151,13 @@ mod tests {
         let world = brought();
         let by_another = world.toolstack.arrive(&uuid(1), MOVER + 1, &[0], SOON);
         assert_eq!(by_another.unwrap_err().code, Code::BadRequest);
-        world.toolstack.forget_arrivals(MOVER + 1);
+        world.toolstack.forget_client(MOVER + 1);
         assert_eq!(world.toolstack.info(&uuid(1)).unwrap()["state"], "arriving");
         assert_eq!(
             world.toolstack.pause(&uuid(1)).unwrap_err().code,
             Code::Busy
         );
-        world.toolstack.forget_arrivals(MOVER);
+        world.toolstack.forget_client(MOVER);
         assert_eq!(world.remains(), Vec::<String>::new());
     }
 }

@@ -13,6 +13,7 @@ use crate::host::{Domain, escape};
 use crate::record::Phase;
 use crate::spec::{Spec, Vif, check_timeout};
 use crate::steps::Steps;
+use crate::store::Change;
 use crate::switch::PortFds;
 use crate::toolstack::{Toolstack, now_s};
 
@@ -62,7 +63,7 @@ impl Toolstack {
         let (mut made, mut steps) = (Made::default(), Steps::begin());
         let result = self
             .build(&guest, pooled.as_deref(), &mut made, &mut steps)
-            .and_then(|()| self.start(&guest, spec, deadline, &mut steps))
+            .and_then(|told| self.start(&guest, spec, told, deadline, &mut steps))
             .and_then(|()| self.bring_up(&guest, spec, deadline, &mut steps));
         match result {
             Ok(()) => {
@@ -93,20 +94,21 @@ impl Toolstack {
         }
     }
 
-    /// Makes the domain of a guest, or gives it one of the pool. It does not run yet.
+    /// Makes the domain of a guest, or gives it one of the pool; returns what the store is to be
+    /// told before it runs.
     fn build(
         &self,
         guest: &Arc<Guest>,
         pooled: Option<&Guest>,
         made: &mut Made,
         steps: &mut Steps,
-    ) -> Result<()> {
+    ) -> Result<Vec<Change>> {
         match pooled {
             Some(pooled) => self.claim(guest, pooled, made, steps),
             None => {
                 self.host.check(&guest.domain)?;
                 self.check_ports(&guest.domain.vifs)?;
-                self.spawn(guest, made, steps)
+                self.spawn(guest, made, steps).map(|()| Vec::new())
             }
         }
     }
@@ -139,7 +141,7 @@ impl Toolstack {
         pooled: &Guest,
         made: &mut Made,
         steps: &mut Steps,
-    ) -> Result<()> {
+    ) -> Result<Vec<Change>> {
         let domain = &guest.domain;
         (made.prepared, made.spawned) = (true, true);
         // In this order: a cosmosd that is killed in between finds it as this guest's.
@@ -152,7 +154,9 @@ impl Toolstack {
         self.check_ports(&domain.vifs)?;
         self.add_ports(domain, made)?;
         steps.end("switch port");
-        self.host.claim(domain, steps)
+        let told = self.host.claim(domain)?;
+        steps.end("devices");
+        Ok(told)
     }
 
     pub fn add_ports(&self, domain: &Domain, made: &mut Made) -> Result<Vec<PortFds>> {
@@ -169,6 +173,7 @@ impl Toolstack {
         &self,
         guest: &Guest,
         spec: &Spec,
+        told: Vec<Change>,
         deadline: Instant,
         steps: &mut Steps,
     ) -> Result<()> {
@@ -177,7 +182,7 @@ impl Toolstack {
             config_name: &spec.config_name,
             halted: false,
         };
-        let proposal = control::propose_first(self.router_of(guest, 0, deadline), &wish)?;
+        let proposal = control::propose_first(self.router_of(guest, 0, deadline), told, &wish)?;
         steps.end("configuration");
         self.host.start(guest.domain.domid)?;
         steps.end("start");

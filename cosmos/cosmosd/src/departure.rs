@@ -182,12 +182,17 @@ impl Toolstack {
             .try_for_each(|rid| control::run(self.router_of(guest, *rid, deadline), run))
     }
 
-    /// A client has gone: what it was moving goes on here, unless it has arrived there.
-    pub fn forget_departures(&self, connection: u64) {
-        let guests = self.table.all().into_iter();
-        guests
-            .filter(|guest| guest.departure.halted_by(connection).is_some())
-            .for_each(|guest| self.end_departure(&guest, connection));
+    /// A client has gone: what it was moving away goes on here, unless it has arrived there, and
+    /// what it was bringing is undone.
+    pub fn forget_client(&self, connection: u64) {
+        for guest in self.table.all() {
+            if guest.departure.halted_by(connection).is_some() {
+                self.end_departure(&guest, connection);
+            }
+            if guest.arrival.is_by(connection) {
+                self.turn_away(&guest);
+            }
+        }
     }
 
     fn end_departure(&self, guest: &Arc<Guest>, connection: u64) {

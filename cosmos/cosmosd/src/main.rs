@@ -162,7 +162,7 @@ fn host(
         #[cfg(feature = "xen")]
         HostKind::Xen => {
             let xen = config.xen.as_ref().expect(CHECKED);
-            let host = host::XenHost::new(xen, &config.state_dir, Arc::clone(store), deaths)?;
+            let host = host::XenHost::new(xen, &config.state_dir, deaths)?;
             Ok(Box::new(host))
         }
         #[cfg(not(feature = "xen"))]
@@ -179,7 +179,7 @@ fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &C
         spawn("pool", move || toolstack.keep_pool());
     }
     let moving = Arc::clone(toolstack);
-    spawn("moves", move || moving.forget_departures(departure::FORMER));
+    spawn("moves", move || moving.forget_client(departure::FORMER));
     let toolstack = Arc::clone(toolstack);
     spawn("deaths", move || toolstack.watch_deaths(deaths));
 }

@@ -266,6 +266,8 @@ mod tests {
         assert!(calls.contains(&"host.claim".to_owned()), "{calls:?}");
         assert!(!calls.contains(&"host.spawn".to_owned()), "{calls:?}");
         assert_eq!(world.store.rule(created.domid).unwrap(), "deny all");
+        let name = format!("/local/domain/{}/name", created.domid);
+        assert!(world.store.keys().contains(&name));
         assert_eq!(world.toolstack.table.pooled().len(), 1);
         assert!(world.toolstack.fill_pool_by_one().unwrap());
         world.toolstack.destroy(&uuid(1)).unwrap();

@@ -206,8 +206,7 @@ impl Service for CosmosService {
     }
 
     fn closed(&self, peer: &Peer) {
-        self.0.forget_departures(peer.connection);
-        self.0.forget_arrivals(peer.connection);
+        self.0.forget_client(peer.connection);
     }
 }
 

@@ -75,21 +75,27 @@ fn propose<'a>(router: Router<'a>, asked: &Wish<'_>) -> Result<Proposal<'a>> {
     Ok(Proposal::new(router, asked, generation, seen, turn))
 }
 
-/// Writes the configuration of a guest that has not had one, and does not run: nothing is there
-/// to be removed, nor does anybody see it half written. Its few nodes are the guest's own, as
-/// what is made below its root is, which saves half of the requests; it has its seed already.
+/// Writes the configuration of a guest that has not had one, and does not run, after what else
+/// the store is to be told: nothing is there to be removed, nor does anybody see it half written.
+/// Its few nodes are the guest's own, as what is made below its root is, which saves half of the
+/// requests; it has its seed already.
 ///
 /// # Errors
 /// `store`.
-pub fn propose_first<'a>(router: Router<'a>, asked: &Wish<'_>) -> Result<Proposal<'a>> {
+pub fn propose_first<'a>(
+    router: Router<'a>,
+    told: Vec<Change>,
+    asked: &Wish<'_>,
+) -> Result<Proposal<'a>> {
     let turn = router
         .requests
         .slots
         .enter(router.rid, Kind::Install, router.deadline)?;
     let seen = router.signals.seen();
+    let mut changes = told;
     let wish = wish(asked, 1).into_iter();
-    let changes = wish.map(|(key, value)| Change::write(router.path(&key), value));
-    router.store.apply(&changes.collect::<Vec<_>>())?;
+    changes.extend(wish.map(|(key, value)| Change::write(router.path(&key), value)));
+    router.store.apply(&changes)?;
     Ok(Proposal::new(router, asked, 1, seen, turn))
 }
 

@@ -6,6 +6,8 @@
 
 mod console;
 mod image;
+#[cfg(any(feature = "xen", test))]
+mod kernels;
 mod link;
 mod pidfd;
 mod process;
@@ -25,6 +27,7 @@ use crate::error::{Code, Error, Result};
 use crate::images::Images;
 use crate::spec::{Cpu, Nic, Uuid, Vif};
 use crate::steps::Steps;
+use crate::store::Change;
 use crate::switch::PortFds;
 use crate::table::IsUsed;
 
@@ -112,8 +115,9 @@ pub trait Host: Send + Sync {
     /// ends before `start` it ends by itself, or `stop` finds it by its guest's UUID.
     fn spawn(&self, domain: &Domain, ports: Vec<PortFds>, steps: &mut Steps) -> Result<Instance>;
 
-    /// Makes a paused domain of the pool this guest's: its name, and its devices.
-    fn claim(&self, _domain: &Domain, _steps: &mut Steps) -> Result<()> {
+    /// Gives a paused domain of the pool this guest's devices; returns what the store is to be
+    /// told of it before it runs: its name.
+    fn claim(&self, _domain: &Domain) -> Result<Vec<Change>> {
         Err(unsupported("a pool of guests"))
     }
 

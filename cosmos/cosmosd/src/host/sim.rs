@@ -119,9 +119,11 @@ impl Host for Arc<SimHost> {
         })
     }
 
-    fn claim(&self, domain: &Domain, _steps: &mut Steps) -> Result<()> {
+    fn claim(&self, domain: &Domain) -> Result<Vec<Change>> {
         assert_ne!(domain.handle, domain.uuid);
-        self.faults.call("host.claim")
+        self.faults.call("host.claim")?;
+        let name = format!("/local/domain/{}/name", domain.domid);
+        Ok(vec![Change::write(name, domain.uuid.as_str())])
     }
 
     fn start(&self, domid: u16) -> Result<()> {

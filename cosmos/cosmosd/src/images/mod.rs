@@ -129,14 +129,14 @@ impl Images {
         Ok(())
     }
 
-    /// The whole image; from now on it counts as used just now.
-    pub fn load(&self, sha256: &str) -> Result<Vec<u8>> {
+    /// Where an image lies; from now on it counts as used just now.
+    pub fn touch(&self, sha256: &str) -> Result<PathBuf> {
         let _change = self.lock();
         let path = self.find(sha256)?;
         let place = |e: io::Error| Error::internal(path.display(), e);
         let file = OpenOptions::new().write(true).open(&path).map_err(place)?;
         file.set_modified(SystemTime::now()).map_err(place)?;
-        fs::read(&path).map_err(place)
+        Ok(path)
     }
 
     /// # Errors
@@ -275,10 +275,11 @@ mod tests {
         let image = kernel(&[18]);
         assert_eq!(give(&images, &image, 0, 50), Ok(false));
         assert_eq!(give(&images, &image, 0, 50), Ok(false));
-        assert!(images.load(sum(&image).as_str()).is_err());
+        assert!(images.touch(sum(&image).as_str()).is_err());
         assert_eq!(give(&images, &image, 50, image.len()), Ok(true));
         assert_eq!(give(&images, &image, 0, 50), Ok(true));
-        assert_eq!(images.load(sum(&image).as_str()).unwrap(), image);
+        let path = images.touch(sum(&image).as_str()).unwrap();
+        assert_eq!(fs::read(path).unwrap(), image);
         let again = Images::open(dir.path(), LIMITS).unwrap();
         assert_eq!(names(&again), [sum(&image).as_str()]);
         again.remove(&sum(&image)).unwrap();
@@ -323,7 +324,7 @@ mod tests {
             let used = SystemTime::now() - Duration::from_secs(age_s);
             file.unwrap().set_modified(used).unwrap();
         }
-        images.load(sum(&kernels[0]).as_str()).unwrap();
+        images.touch(sum(&kernels[0]).as_str()).unwrap();
         give(&images, &kernels[2], 0, kernels[2].len()).unwrap();
         let known = names(&images);
         assert!(known.contains(&sum(&kernels[0]).as_str().to_owned()));

@@ -21,6 +21,7 @@ use log::warn;
 
 use super::console::Consoles;
 use super::image::Engine;
+use super::kernels::Kernels;
 use super::room::{Room, channels, check_devices, check_room, first_domid};
 use super::{Death, Domain, Found, Host, Instance};
 use crate::config::XenConfig;
@@ -28,7 +29,7 @@ use crate::error::{Code, Error, Result};
 use crate::images::{Images, check_kernel};
 use crate::spec::{Cpu, Uuid};
 use crate::steps::Steps;
-use crate::store::{Change, Store};
+use crate::store::Change;
 use crate::switch::PortFds;
 use crate::table::IsUsed;
 use crate::toolstack::now_s;
@@ -46,9 +47,7 @@ pub struct XenHost {
     host: Arc<xen::Host>,
     /// The same host, for what takes long: libxl's lock is held while a domain is built.
     builder: xen::Host,
-    store: Arc<dyn Store>,
-    installed: Option<Engine>,
-    images: Images,
+    kernels: Kernels,
     vif_script: String,
     kind: xen::Type,
     consoles: Consoles,
@@ -59,18 +58,14 @@ pub struct XenHost {
 }
 
 impl XenHost {
-    pub fn new(
-        config: &XenConfig,
-        state_dir: &Path,
-        store: Arc<dyn Store>,
-        deaths: Sender<Death>,
-    ) -> Result<Self> {
+    pub fn new(config: &XenConfig, state_dir: &Path, deaths: Sender<Death>) -> Result<Self> {
         let this = Self {
             host: Arc::new(xen::Host::open().map_err(failed("xen"))?),
             builder: xen::Host::open().map_err(failed("xen"))?,
-            store,
-            installed: config.image.clone().map(Engine::new),
-            images: Images::open(state_dir, limits(config))?,
+            kernels: Kernels::new(
+                config.image.clone().map(Engine::new),
+                Images::open(state_dir, limits(config))?,
+            ),
             vif_script: path_text(config.vif_script.as_deref()),
             kind: kind(config.kind),
             consoles: Consoles::open(state_dir)?,
@@ -168,15 +163,6 @@ impl XenHost {
         })
     }
 
-    /// The bytes of an image: the installed one's, or from the cache.
-    fn image(&self, sha256: &str) -> Result<Vec<u8>> {
-        match &self.installed {
-            Some(engine) if engine.sha256()? == sha256 => std::fs::read(engine.path())
-                .map_err(|e| Error::internal(engine.path().display(), e)),
-            _ => self.images.load(sha256),
-        }
-    }
-
     /// From here on its console is kept and its end is reported.
     fn attend(&self, domain: &Domain) -> Result<()> {
         let domid = domain.domid;
@@ -212,7 +198,11 @@ impl Host for XenHost {
     }
 
     fn engine_sha256(&self) -> Result<Option<String>> {
-        self.installed.as_ref().map(Engine::sha256).transpose()
+        self.kernels
+            .installed
+            .as_ref()
+            .map(Engine::sha256)
+            .transpose()
     }
 
     fn domids(&self) -> (u16, IsUsed) {
@@ -222,7 +212,7 @@ impl Host for XenHost {
     }
 
     fn check(&self, domain: &Domain) -> Result<()> {
-        let image = self.image(&domain.image_sha256)?;
+        let image = self.kernels.load(&domain.image_sha256)?;
         let entries = check_kernel(&domain.image_sha256, &image)?;
         let (starts, kind) = match self.kind {
             xen::Type::Pv => (entries.pv, "pv"),
@@ -240,7 +230,7 @@ impl Host for XenHost {
     }
 
     fn images(&self) -> Option<&Images> {
-        Some(&self.images)
+        Some(&self.kernels.images)
     }
 
     fn prepare(&self, domain: &Domain) -> Result<()> {
@@ -248,7 +238,7 @@ impl Host for XenHost {
     }
 
     fn spawn(&self, domain: &Domain, _ports: Vec<PortFds>, steps: &mut Steps) -> Result<Instance> {
-        let image = self.image(&domain.image_sha256)?;
+        let image = self.kernels.load(&domain.image_sha256)?;
         steps.end("image");
         self.builder
             .create(&self.spec(domain, &image))
@@ -262,17 +252,14 @@ impl Host for XenHost {
         Ok(Instance::Xen)
     }
 
-    fn claim(&self, domain: &Domain, steps: &mut Steps) -> Result<()> {
+    fn claim(&self, domain: &Domain) -> Result<Vec<Change>> {
         check_devices(domain)?;
         let domid = domain.domid;
-        self.store.apply(&names(domain))?;
-        steps.end("name");
         self.add_devices(domain).map_err(failed(&place(domid)))?;
         lock(&self.domains)
             .entry(domid)
             .and_modify(|known| *known = channels(domain));
-        steps.end("devices");
-        Ok(())
+        Ok(names(domain).into())
     }
 
     fn start(&self, domid: u16) -> Result<()> {
