@@ -275,6 +275,17 @@ mod tests {
     }
 
     #[test]
+    fn a_taken_guest_costs_few_requests_to_the_store() {
+        let world = filled();
+        let mut plain = spec(1);
+        (plain.vifs, plain.writes) = (Vec::new(), Vec::new());
+        let before = world.store.requests();
+        world.toolstack.create(&plain).unwrap();
+        // The domain's name, the three nodes of a short configuration; the guest's answer.
+        assert_eq!(world.store.requests() - before, 5);
+    }
+
+    #[test]
     fn it_is_not_filled_while_somebody_creates() {
         let pool = Pool::default();
         let until = || pool.lock().until_quiet();

@@ -5,6 +5,7 @@
 //! knows the handlers `fw.config` (refuses `bad`) and `c.count`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use xenstore::Perm;
@@ -22,6 +23,7 @@ pub struct SimStore {
     introduced: Mutex<BTreeSet<u16>>,
     handlers: Mutex<BTreeMap<u16, String>>,
     watchers: Mutex<Option<Arc<Watchers>>>,
+    requests: AtomicUsize,
 }
 
 impl SimStore {
@@ -35,6 +37,15 @@ impl SimStore {
     /// Who is told of what is [put](Self::put) from now on.
     pub fn report_to(&self, watchers: &Arc<Watchers>) {
         *self.watchers.lock().unwrap() = Some(Arc::clone(watchers));
+    }
+
+    /// The requests that a real store would have had so far.
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    fn count(&self, requests: usize) {
+        self.requests.fetch_add(requests, Ordering::Relaxed);
     }
 
     pub fn introduced(&self) -> Vec<u16> {
@@ -150,6 +161,7 @@ impl SimStore {
 
 impl Store for SimStore {
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        self.count(1);
         Ok(self
             .nodes
             .lock()
@@ -181,6 +193,7 @@ impl Store for SimStore {
 
     fn commit(&self, changes: &[Change]) -> Result<()> {
         self.faults.call(kind_of(changes))?;
+        self.count(changes.iter().map(requests_of).sum());
         for change in changes {
             match change {
                 Change::Remove { path } => self.remove(path),
@@ -207,6 +220,14 @@ impl Store for SimStore {
     fn release(&self, domid: u16) -> Result<()> {
         self.introduced.lock().unwrap().remove(&domid);
         Ok(())
+    }
+}
+
+/// A node is written, and then gets its permissions.
+fn requests_of(change: &Change) -> usize {
+    match change {
+        Change::Write { perms: Some(_), .. } => 2,
+        _ => 1,
     }
 }
 
