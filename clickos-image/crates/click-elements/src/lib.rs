@@ -32,6 +32,7 @@ mod learning_switch;
 mod networks;
 mod numbers;
 mod outputs;
+mod paint;
 mod prelude;
 mod print_line;
 mod rewrite;
