@@ -48,6 +48,10 @@ impl Element for ClassifyIp {
         Ok(())
     }
 
+    fn is_plain(&self) -> bool {
+        true
+    }
+
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         let program = &mut self.program;
         self.outputs

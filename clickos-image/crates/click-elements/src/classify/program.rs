@@ -136,18 +136,18 @@ impl Program {
     #[inline]
     fn classify_some(&mut self, packets: &[Packet], ways: &mut Vec<usize>) {
         let (rules, tallies) = (&self.rules, &mut self.tallies);
-        let holds = |rule: usize, headers: &Headers<'_>| rules[rule].expr.holds(headers);
         match &self.finder {
             Finder::Short(short) => {
                 let sets = short.sets(packets, &mut self.lanes);
                 ways.extend(packets.iter().zip(sets).map(|(packet, set)| {
-                    let found = short.first(set, |rule| holds(rule, &Headers::of(packet)));
+                    let found = short.first(set, |rule| rules[rule].holds(packet));
                     count(tallies, found)
                 }));
             }
             Finder::Graph(graph) => ways.extend(packets.iter().map(|packet| {
                 let headers = Headers::of(packet);
-                count(tallies, graph.find(&headers, |rule| holds(rule, &headers)))
+                let holds = |rule: usize| rules[rule].expr.holds(&headers);
+                count(tallies, graph.find(&headers, holds))
             })),
         }
     }
@@ -217,6 +217,12 @@ impl Tally {
 }
 
 impl Rule {
+    /// Whether it matches a packet; apart, so that headers are looked for only where this is asked.
+    #[cold]
+    fn holds(&self, packet: &Packet) -> bool {
+        self.expr.holds(&Headers::of(packet))
+    }
+
     fn compile(
         rule: &str,
         index: usize,

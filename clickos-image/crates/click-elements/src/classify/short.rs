@@ -51,6 +51,8 @@ struct Field {
     /// Where that is in plain headers.
     in_plain: Option<usize>,
     missing: Set,
+    /// The boxes that ask for a value of it.
+    asking: Set,
     sets: Sets,
 }
 
@@ -108,7 +110,10 @@ impl Short {
     pub fn plain_sets(&self, lanes: slice::Iter<'_, [u8; WIDTH]>) -> [Set; LANES] {
         let mut sets = [all(self.boxes.len()); LANES];
         for field in &self.fields {
-            field.narrow(lanes.clone(), &mut sets);
+            let packets = sets.iter().take(lanes.len());
+            if field.asking & packets.fold(0, |all, set| all | set) != 0 {
+                field.narrow(lanes.clone(), &mut sets);
+            }
         }
         sets
     }
@@ -165,6 +170,7 @@ impl Field {
             place,
             in_plain: place.in_plain(),
             missing: those(&|v| v.missing),
+            asking: all(boxes.len()) & !those(&|_| false),
             sets: Sets::new(axis, below, &steps),
         }
     }

@@ -97,12 +97,14 @@ fn first_run<T: InPlace>(me: &mut T, ctx: &mut Context<'_>, batch: &mut Batch) -
     let mut packets = batch.iter_mut();
     while let Some(packet) = packets.next() {
         let next = me.way(ctx, packet);
-        let len = all - packets.len() - 1;
-        if next != way && len > 0 {
-            let (way, next) = (short(way), short(next));
-            return Run { len, way, next };
+        if next != way {
+            let len = all - packets.len() - 1;
+            if len > 0 {
+                let (way, next) = (short(way), short(next));
+                return Run { len, way, next };
+            }
+            way = next;
         }
-        way = next;
     }
     let (len, way) = (all, short(way));
     Run {

@@ -337,6 +337,10 @@ impl Element for Classifier {
         Ok(())
     }
 
+    fn is_plain(&self) -> bool {
+        true
+    }
+
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         batch.prefetch();
         let sorter = &mut self.sorter;
