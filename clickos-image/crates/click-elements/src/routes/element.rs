@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The element that looks up routes; its classes differ in their names, and in what may be changed.
 use super::live::Routes;
+use super::ranges::Ready;
+use super::route::Hop;
 use super::table::{Command, Table};
 use crate::outputs::Outputs;
 use crate::prelude::*;
@@ -46,7 +48,7 @@ fn build(a: &mut Args<'_>) -> Built {
     Some(Box::new(LookUp {
         routes: Routes::of(table),
         outputs: Outputs::new(ports),
-        complaints: 0,
+        complaints: COMPLAINTS,
     }))
 }
 
@@ -56,18 +58,48 @@ const COMPLAINTS: u32 = 5;
 struct LookUp {
     routes: Routes,
     outputs: Outputs,
+    /// Left to be made.
     complaints: u32,
 }
 
-/// Drops a packet without a route.
+/// Sends all packets one way.
+fn send_all(ctx: &mut Context<'_>, hop: &Hop, mut batch: Batch) {
+    if let Some(gateway) = hop.gateway {
+        for packet in batch.iter_mut() {
+            packet.anno_mut().set_dst_ip(gateway.octets());
+        }
+    }
+    ctx.push(hop.port, batch);
+}
+
+/// Appends the way of each packet, on which it has its gateway's address; says whether all have one.
+#[inline(always)]
+fn find(routes: Ready<'_>, batch: &mut Batch, ways: &mut Vec<usize>) -> bool {
+    let mut all = true;
+    let found = &mut all;
+    ways.extend(batch.iter_mut().map(move |packet| {
+        let address = Ipv4Addr::from(packet.anno().dst_ip());
+        let Some(hop) = routes.hop(address.into()) else {
+            *found = false;
+            return DROPPED;
+        };
+        let next = hop.gateway.unwrap_or(address);
+        packet.anno_mut().set_dst_ip(next.octets());
+        hop.port
+    }));
+    all
+}
+
+/// Says which packets have no route.
 #[cold]
-fn complain(complaints: &mut u32, ctx: &mut Context<'_>, address: Ipv4Addr) -> usize {
-    if *complaints < COMPLAINTS {
-        *complaints += 1;
+fn complain(left: &mut u32, ctx: &mut Context<'_>, batch: &Batch, ways: &[usize]) {
+    let lost = batch.iter().zip(ways).filter(|(_, way)| **way == DROPPED);
+    for (packet, _) in lost.take(*left as usize) {
+        let address = Ipv4Addr::from(packet.anno().dst_ip());
         let line = format!("{}: no route for {address}", ctx.name());
         ctx.print(&line);
+        *left -= 1;
     }
-    DROPPED
 }
 
 impl LookUp {
@@ -84,24 +116,14 @@ impl Element for LookUp {
     }
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
-        let Self {
-            routes,
-            outputs,
-            complaints,
-        } = self;
-        let lookup = routes.ready();
-        let mut way = |ctx: &mut Context<'_>, packet: &mut Packet| {
-            let address = Ipv4Addr::from(packet.anno().dst_ip());
-            let Some(hop) = lookup.hop(address.into()) else {
-                return complain(complaints, ctx, address);
-            };
-            if let Some(gateway) = hop.gateway {
-                packet.anno_mut().set_dst_ip(gateway.octets());
+        if let Some(hop) = self.routes.only_hop() {
+            return send_all(ctx, hop, batch);
+        }
+        let (routes, left) = (self.routes.ready(), &mut self.complaints);
+        self.outputs.distribute(ctx, batch, |ctx, batch, ways| {
+            if !find(routes, batch, ways) {
+                complain(left, ctx, batch, ways);
             }
-            hop.port
-        };
-        outputs.distribute(ctx, batch, |ctx, batch, ways| {
-            ways.extend(batch.iter_mut().map(|packet| way(ctx, packet)));
         });
     }
 

@@ -34,6 +34,12 @@ impl Routes {
         self.ranges.ready()
     }
 
+    /// Where packets to any address go, if that is known to be the same.
+    #[inline]
+    pub fn only_hop(&self) -> Option<&Hop> {
+        self.ranges.only_hop()
+    }
+
     /// Whether commands are possible, one after the other.
     ///
     /// # Errors

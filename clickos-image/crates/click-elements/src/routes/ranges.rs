@@ -1,47 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The structure that packets are looked up in: the address space in equal parts, and for each part how the hop
-//! depends on the address. Most parts have at most one network in them, which takes one look. A change of a network
-//! makes the parts that it reaches into anew. A thousand routes are some 540 KB, a million some 70 MB.
+//! depends on the address. Most parts have at most two networks in them, which takes one look. A change of a network
+//! makes the parts that it reaches into anew. A thousand routes are some 150 KB, a million some 40 MB.
 use alloc::collections::BTreeMap;
+use core::ops::RangeInclusive;
 
 use super::route::{Hop, Network, Route};
 use super::table::Table;
 use crate::prelude::*;
 use crate::steps::Forest;
 
-/// There are 2 to the power of this many parts for each route,
-const PARTS_A_ROUTE: u32 = 4;
-/// or of this many, so that a part seldom has two networks in it,
-const PARTS_A_ROUTE_OF_FEW: u32 = 6;
-/// as long as there are not more than 2 to the power of this many parts.
-const FEW_BITS: u32 = 15;
-/// There are at most 2 to the power of this many parts.
+/// There are 2 to the power of this many parts for each route, so that a part seldom has three networks in it,
+const PARTS_A_ROUTE: u32 = 3;
+/// and at most 2 to the power of this many.
 const MOST_BITS: u32 = 20;
-/// A network that reaches into more parts has all of them made anew.
-const FEW_PARTS: u32 = 256;
 /// What old parts left behind is kept up to this many bytes, or the size of what is in use.
 const LEFT_BEHIND: usize = 64 << 10;
+/// Two networks have at most so many steps.
+const MOST_SIMPLE: usize = 4;
 /// No route.
 const NOWHERE: u32 = Forest::MOST_VALUES - 1;
 
-/// A part of the address space: what is the root for addresses from `first` on, as many as `span` and one, and for
-/// the others.
+/// Addresses from `first` on, as many as `span` and one.
 #[derive(Clone, Copy)]
-struct Part {
+struct Interval {
     first: u32,
     span: u32,
-    inside: u32,
-    outside: u32,
+}
+
+impl Interval {
+    const ALL: Self = Self::new(0, None);
+
+    const fn new(first: u32, end: Option<u32>) -> Self {
+        let last = match end {
+            Some(end) => end - 1,
+            None => u32::MAX,
+        };
+        let span = last - first;
+        Self { first, span }
+    }
+
+    #[inline]
+    fn has(self, address: u32) -> bool {
+        address.wrapping_sub(self.first) <= self.span
+    }
+
+    /// What differs from `below` and is the root there, if that is one interval at most.
+    fn only(below: u32, steps: &[(u32, u32)]) -> Option<(Self, u32)> {
+        match *steps {
+            [] => Some((Self::ALL, below)),
+            [(first, root)] => Some((Self::new(first, None), root)),
+            [(first, root), (end, behind)] if behind == below => {
+                Some((Self::new(first, Some(end)), root))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What the hops of a part's addresses are: the first interval that an address is in tells. That is enough for two
+/// networks, side by side or one in the other.
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+struct Part {
+    intervals: [Interval; 2],
+    /// For addresses in neither, in the second, in the first, and in both: read without a decision.
+    roots: [u32; 4],
 }
 
 impl Part {
-    #[inline]
-    fn root(self, address: u32) -> u32 {
-        if address.wrapping_sub(self.first) <= self.span {
-            self.inside
-        } else {
-            self.outside
+    /// A part where all addresses have one root.
+    fn plain(root: u32) -> Self {
+        Self {
+            intervals: [Interval::ALL; 2],
+            roots: [root; 4],
         }
+    }
+
+    /// A part that begins with `below` and has such steps, if it needs no more.
+    fn simple(below: u32, steps: &[(u32, u32)]) -> Option<Self> {
+        (0..steps.len()).find_map(|n| {
+            let (first, root) = steps[n];
+            let end = steps.get(n + 1).map(|(start, _)| *start);
+            // what is left if nobody asks what the function is there
+            let mut rest = steps.to_vec();
+            rest.remove(n);
+            let before = n.checked_sub(1).map_or(below, |n| steps[n].1);
+            if rest.get(n).is_some_and(|(_, root)| *root == before) {
+                rest.remove(n);
+            }
+            let (other, other_root) = Interval::only(below, &rest)?;
+            Some(Self {
+                intervals: [Interval::new(first, end), other],
+                roots: [below, other_root, root, root],
+            })
+        })
+    }
+
+    #[inline]
+    fn root(&self, address: u32) -> u32 {
+        let [first, second] = self.intervals.map(|i| usize::from(i.has(address)));
+        self.roots[first << 1 | second]
     }
 }
 
@@ -65,9 +124,7 @@ impl<'a> Ready<'a> {
 
 /// There are 2 to the power of this many parts for so many routes.
 fn bits(routes: usize) -> u32 {
-    let routes = routes.max(1).ilog2();
-    let few = (routes + PARTS_A_ROUTE_OF_FEW).min(FEW_BITS);
-    few.max(routes + PARTS_A_ROUTE).min(MOST_BITS)
+    (routes.max(1).ilog2() + PARTS_A_ROUTE).min(MOST_BITS)
 }
 
 /// For each address the hop.
@@ -77,6 +134,8 @@ pub struct Ranges {
     forest: Forest,
     hops: Vec<Hop>,
     numbers: BTreeMap<Hop, u32>,
+    /// The root of all addresses, if it is known to be the same.
+    only: Option<u32>,
     /// Bytes it took when everything was made anew.
     bytes: usize,
 }
@@ -86,14 +145,15 @@ impl Ranges {
     pub fn of(table: &Table) -> Self {
         let bits = bits(table.len());
         let mut ranges = Self {
-            parts: Vec::new(),
+            parts: vec![Part::plain(NOWHERE); 1 << bits],
             shift: 32 - bits,
             forest: Forest::default(),
             hops: Vec::new(),
             numbers: BTreeMap::new(),
+            only: None,
             bytes: 0,
         };
-        ranges.fill(table);
+        ranges.fill(table, 0..=(1 << bits) - 1);
         ranges.bytes = ranges.bytes();
         ranges
     }
@@ -109,23 +169,19 @@ impl Ranges {
         }
     }
 
+    /// Where packets to any address go, if that is known to be the same.
+    #[inline]
+    pub fn only_hop(&self) -> Option<&Hop> {
+        self.hops.get(self.only? as usize)
+    }
+
     /// Takes over a change of the route for a network, which is made already.
     pub fn update(&mut self, table: &Table, network: Network) {
-        let (first, last) = (network.first >> self.shift, network.last() >> self.shift);
-        if last - first >= FEW_PARTS || self.bytes() > 2 * self.bytes + LEFT_BEHIND {
+        if self.bytes() > 2 * self.bytes + LEFT_BEHIND {
             *self = Self::of(table);
-            return;
-        }
-        for part in first..=last {
-            let begin = part << self.shift;
-            let end = begin | ((1 << self.shift) - 1);
-            let around = table
-                .around(begin, 32 - self.shift)
-                .map(|hop| self.number(hop));
-            let routes = table.within(begin, end);
-            let mut steps = self.steps(routes, begin, around.unwrap_or(NOWHERE));
-            steps.retain(|(start, _)| *start <= end);
-            self.parts[part as usize] = self.part(steps[0].1, &steps[1..]);
+        } else {
+            let (first, last) = (network.first >> self.shift, network.last() >> self.shift);
+            self.fill(table, first..=last);
         }
     }
 
@@ -144,38 +200,36 @@ impl Ranges {
 
     /// A part that begins with `below` and has such steps.
     fn part(&mut self, below: u32, steps: &[(u32, u32)]) -> Part {
-        let (first, span, within) = match *steps {
-            [(first, inside), ref within @ .., (end, behind)] if behind == below => {
-                (first, end - first - 1, Some((inside, within)))
-            }
-            [(first, inside)] => (first, u32::MAX - first, Some((inside, &[][..]))),
-            _ => (0, u32::MAX, None),
-        };
-        let (below_inside, steps_inside) = within.unwrap_or((below, steps));
-        Part {
-            first,
-            span,
-            inside: self.forest.plant(below_inside, steps_inside),
-            outside: below,
+        match steps {
+            [] => Some(Part::plain(below)),
+            _ if steps.len() <= MOST_SIMPLE => Part::simple(below, steps),
+            _ => None,
         }
+        .unwrap_or_else(|| Part::plain(self.forest.plant(below, steps)))
     }
 
-    fn fill(&mut self, table: &Table) {
-        let steps = self.steps(table.iter(), 0, NOWHERE);
+    /// Makes some parts anew.
+    fn fill(&mut self, table: &Table, parts: RangeInclusive<u32>) {
+        let shift = self.shift;
+        let bounds = |part: u32| (part << shift, part << shift | ((1 << shift) - 1));
+        let ((begin, _), (_, end)) = (bounds(*parts.start()), bounds(*parts.end()));
+        let around = table.around(begin, 32 - shift);
+        let mut before = around.map_or(NOWHERE, |hop| self.number(hop));
+        let steps = self.steps(table.within(begin, end), begin, before);
+        self.only = match *steps {
+            [(_, hop)] if (begin, end) == (0, u32::MAX) => Some(hop),
+            _ => None,
+        };
         let mut rest = steps.as_slice();
-        let mut before = NOWHERE;
-        for part in 0..1u64 << (32 - self.shift) {
-            let (begin, end) = (part << self.shift, (part + 1) << self.shift);
-            let inside = rest.partition_point(|(start, _)| u64::from(*start) < end);
+        for part in parts {
+            let (begin, end) = bounds(part);
+            let inside = rest.iter().take_while(|(start, _)| *start <= end).count();
             let (here, behind) = rest.split_at(inside);
-            let part = match here {
-                [(start, number), rest @ ..] if u64::from(*start) == begin => {
-                    self.part(*number, rest)
-                }
+            self.parts[part as usize] = match here {
+                [(start, hop), rest @ ..] if *start == begin => self.part(*hop, rest),
                 _ => self.part(before, here),
             };
-            self.parts.push(part);
-            before = here.last().map_or(before, |(_, number)| *number);
+            before = here.last().map_or(before, |(_, hop)| *hop);
             rest = behind;
         }
     }
@@ -266,6 +320,9 @@ mod tests {
         for address in edges.chain(others.iter().copied()).chain([0, u32::MAX]) {
             let found = ranges.ready().hop(address).copied();
             assert_eq!(found, table.lookup(address), "{address}");
+            if let Some(only) = ranges.only_hop() {
+                assert_eq!(found, Some(*only), "{address}");
+            }
         }
     }
 
@@ -324,7 +381,7 @@ mod tests {
         let mut ranges = Ranges::of(&table);
         assert_eq!(ranges.hops.len(), 8);
         let least = ranges.bytes();
-        assert!(least < 600 << 10, "{least}");
+        assert!(least < 160 << 10, "{least}");
         for n in 0..5000u32 {
             let network = set(
                 &mut table,

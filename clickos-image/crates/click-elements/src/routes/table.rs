@@ -206,6 +206,7 @@ impl Table {
     }
 
     /// All routes by first address, wider networks first.
+    #[cfg(test)]
     pub fn iter(&self) -> impl Iterator<Item = Route> {
         self.within(0, u32::MAX)
     }
