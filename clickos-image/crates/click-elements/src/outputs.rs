@@ -64,15 +64,10 @@ impl Outputs {
 
     /// Sends packets that do not all go the same way, those of each output in one batch.
     fn split(&mut self, ctx: &mut Context<'_>, mut batch: Batch) {
-        let ways = core::mem::take(&mut self.ways);
-        let mut sweep = batch.sweep();
-        for way in &ways {
-            if let Some(packet) = sweep.next() {
-                self.put(*way, packet);
-            }
-        }
-        drop(sweep);
-        self.ways = ways;
+        let Self {
+            runs, order, ways, ..
+        } = self;
+        batch.deal(ways, runs, |port| order.push(port));
         ctx.recycle(batch);
         self.flush(ctx);
     }

@@ -156,6 +156,21 @@ impl Batch {
         }
     }
 
+    /// Appends the packet at `from`, where it is not any more then.
+    ///
+    /// # Safety
+    /// There is a packet, in none of our slots.
+    #[inline]
+    pub(crate) unsafe fn append_moved(&mut self, from: *const Packet) {
+        self.reserve(1);
+        let (head, tail) = self.range();
+        // SAFETY: there is a free slot at the tail, and a packet says the caller.
+        unsafe {
+            self.slot(tail).copy_from_nonoverlapping(from, 1);
+            self.set_range(head, tail + 1);
+        }
+    }
+
     /// Puts a packet in front, as one that did not fit a device.
     pub fn push_front(&mut self, packet: Packet) {
         if self.s().head == 0 {

@@ -19,6 +19,7 @@ extern crate std;
 pub mod anno;
 mod batch;
 mod buffer;
+mod deal;
 mod home;
 mod iter;
 mod known;

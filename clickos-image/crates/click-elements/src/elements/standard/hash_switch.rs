@@ -25,8 +25,7 @@ pub static ELEMENT: Class = Class {
             a.error("LENGTH", "expected at least 1, got 0");
         }
         Some(Box::new(HashSwitch {
-            offset,
-            end: offset + length,
+            bytes: Field::new(offset, length),
             outputs: Outputs::new(a.outputs()),
         }))
     },
@@ -34,9 +33,17 @@ pub static ELEMENT: Class = Class {
 };
 
 struct HashSwitch {
-    offset: usize,
-    end: usize,
+    bytes: Field,
     outputs: Outputs,
+}
+
+/// Which bytes of a packet are looked at.
+#[derive(Clone, Copy)]
+struct Field {
+    from: usize,
+    to: usize,
+    /// If one or two words have room for them: bits of the word they end with that are not, or are in the first one.
+    beside: u32,
 }
 
 /// The sum of eight bytes.
@@ -47,33 +54,62 @@ fn sum_of_eight(word: u64) -> usize {
     (pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as usize
 }
 
-/// The sum of the last bytes, fewer than eight: of a word that ends with them, if there is one.
-#[inline]
-fn sum_of_last(bytes: &[u8], last: usize) -> usize {
-    match bytes.last_chunk() {
-        _ if last == 0 => 0,
-        Some(word) => sum_of_eight(u64::from_le_bytes(*word) >> (64 - 8 * last)),
-        None => bytes.iter().rev().take(last).map(|b| usize::from(*b)).sum(),
+impl Field {
+    fn new(offset: usize, length: usize) -> Self {
+        Self {
+            from: offset,
+            to: offset + length,
+            beside: 8 * (length.wrapping_neg() % 8) as u32,
+        }
+    }
+
+    /// The sum of a packet's bytes, 0 if it is too short. They fit into so many words, one or two; 0 for any number.
+    #[inline(always)]
+    fn sum<const WORDS: usize>(self, data: &[u8]) -> usize {
+        let Some(bytes) = data.get(..self.to) else {
+            return 0;
+        };
+        match self.sum_of_words::<WORDS>(bytes) {
+            Some(sum) => sum,
+            None => self.sum_of_any(bytes),
+        }
+    }
+
+    #[inline(always)]
+    fn sum_of_words<const WORDS: usize>(self, bytes: &[u8]) -> Option<usize> {
+        let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+        let last = || Some(sum_of_eight(word(bytes.last_chunk()?) >> self.beside));
+        match WORDS {
+            1 => last(),
+            2 => Some(sum_of_eight(word(bytes.get(self.from..)?.first_chunk()?)) + last()?),
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
+    fn sum_of_any(self, bytes: &[u8]) -> usize {
+        bytes[self.from..].iter().map(|b| usize::from(*b)).sum()
+    }
+
+    /// Appends the sum of each packet's bytes.
+    fn sums(self, batch: &Batch, sums: &mut Vec<usize>) {
+        let packets = batch.iter().map(Packet::data);
+        match self.to - self.from {
+            1..=8 => sums.extend(packets.map(|data| self.sum::<1>(data))),
+            9..=16 => sums.extend(packets.map(|data| self.sum::<2>(data))),
+            _ => sums.extend(packets.map(|data| self.sum::<0>(data))),
+        }
     }
 }
 
-/// The sum of the bytes from `from` on, eight at a time.
+/// Makes outputs of sums of bytes, spread over `outputs` as Click does.
 #[inline]
-fn sum(bytes: &[u8], from: usize) -> usize {
-    let words = bytes[from..].chunks_exact(8);
-    let last = sum_of_last(bytes, words.remainder().len());
-    words.fold(last, |sum, word| {
-        let word = word.try_into().expect("eight bytes");
-        sum + sum_of_eight(u64::from_le_bytes(word))
-    })
-}
-
-/// The output for a sum of bytes, spread over `outputs` as Click does.
-#[inline]
-fn output(sum: usize, outputs: usize) -> usize {
+fn spread(sums: &mut [usize], outputs: usize) {
     match outputs {
-        2 | 4 | 8 => (sum ^ (sum >> 4)) & (outputs - 1),
-        _ => sum % outputs,
+        2 | 4 | 8 => sums
+            .iter_mut()
+            .for_each(|sum| *sum = (*sum ^ (*sum >> 4)) & (outputs - 1)),
+        _ => sums.iter_mut().for_each(|sum| *sum %= outputs),
     }
 }
 
@@ -83,15 +119,16 @@ impl Element for HashSwitch {
         Ok(())
     }
 
+    fn is_plain(&self) -> bool {
+        true
+    }
+
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         batch.prefetch();
-        let (from, to, outputs) = (self.offset, self.end, ctx.outputs());
-        let way = |packet: &Packet| {
-            let bytes = packet.data().get(..to);
-            bytes.map_or(0, |bytes| output(sum(bytes, from), outputs))
-        };
+        let (bytes, outputs) = (self.bytes, ctx.outputs());
         self.outputs.distribute(ctx, batch, |_, batch, ways| {
-            ways.extend(batch.iter().map(way))
+            bytes.sums(batch, ways);
+            spread(ways, outputs);
         });
     }
 }
@@ -102,11 +139,18 @@ mod tests {
 
     #[test]
     fn bytes_are_summed_whatever_their_number() {
-        let bytes: Vec<u8> = (0..40u8).map(|n| 255 - n).collect();
-        for to in 0..=bytes.len() {
-            for from in 0..=to {
-                let expected: usize = bytes[from..to].iter().map(|b| usize::from(*b)).sum();
-                assert_eq!(sum(&bytes[..to], from), expected, "{from} to {to}");
+        let data: Vec<u8> = (0..40u8).map(|n| 255 - n).collect();
+        for to in 1..=data.len() {
+            for from in 0..to {
+                let expected: usize = data[from..to].iter().map(|b| usize::from(*b)).sum();
+                let bytes = Field::new(from, to - from);
+                assert_eq!(bytes.sum::<0>(&data), expected, "{from} to {to}");
+                if to - from <= 8 {
+                    assert_eq!(bytes.sum::<1>(&data), expected, "{from} to {to}");
+                } else if to - from <= 16 {
+                    assert_eq!(bytes.sum::<2>(&data), expected, "{from} to {to}");
+                }
+                assert_eq!(bytes.sum::<0>(&data[..to - 1]), 0);
             }
         }
     }
