@@ -126,10 +126,10 @@ impl Toolstack {
         steps.end("switch port");
         made.spawned = true; // So has this.
         let instance = self.host.spawn(domain, fds, steps)?;
-        control::give_seed(&*self.store, domain.domid)?;
         // On disk before the guest runs: a cosmosd that is killed here finds it again.
         guest.set_instance(instance);
         self.records.save(&guest.record(Phase::Partial))?;
+        control::give_seed(&*self.store, domain.domid)?;
         steps.end("record");
         Ok(())
     }
