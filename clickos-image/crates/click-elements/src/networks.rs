@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A tree of networks, by bytes of addresses, that knows more of those where much happens.
-use alloc::collections::BTreeMap;
-
 use crate::prelude::*;
 use crate::standard::average::{Average, thousandths};
 
 /// Octets of memory that a network takes, about.
-pub const NETWORK_BYTES: usize = size_of::<Network>() + 2 * size_of::<usize>();
+pub const NETWORK_BYTES: usize = size_of::<Network>() + size_of::<usize>();
 
 /// A network, or in the end a host: what it sends and gets.
 #[derive(Clone, Default)]
 struct Network {
+    /// In which it differs from those beside it.
+    byte: u8,
     rates: [Average; 2],
     /// Until then it is not divided.
     whole_until_ns: u64,
     parts: Level,
 }
 
-/// Networks within one, by the byte of the address in which they differ.
-type Level = BTreeMap<u8, Network>;
+/// Networks within one, sorted by their bytes.
+type Level = Vec<Network>;
+
+/// The index of a network in a level, or that at which it is to be put.
+fn find(level: &Level, byte: u8) -> Result<usize, usize> {
+    level.binary_search_by_key(&byte, |network| network.byte)
+}
 
 impl Network {
     fn rates_at(&self, now_ns: u64) -> [u64; 2] {
@@ -28,7 +33,7 @@ impl Network {
     /// Forgets what is within it; returns how many networks that were.
     fn forget_parts(&mut self) -> usize {
         let parts = core::mem::take(&mut self.parts);
-        let within = parts.into_values();
+        let within = parts.into_iter();
         within.map(|mut part| 1 + part.forget_parts()).sum()
     }
 }
@@ -85,10 +90,14 @@ impl Networks {
 
     fn add_at(&mut self, level: &mut Level, address: &[u8], amount: &Amount) -> Option<[u64; 2]> {
         let (byte, rest) = address.split_first()?;
-        if !level.contains_key(byte) && !self.take_room() {
-            return None;
-        }
-        let network = level.entry(*byte).or_default();
+        let index = match find(level, *byte) {
+            Ok(index) => index,
+            Err(index) => {
+                self.add_network(level, index, *byte)?;
+                index
+            }
+        };
+        let network = &mut level[index];
         let now_ns = amount.now_ns;
         network.rates[amount.direction].add(now_ns, amount.value);
         let rates = network.rates_at(now_ns);
@@ -101,6 +110,14 @@ impl Networks {
             self.divide(network, rest);
         }
         Some(rates)
+    }
+
+    fn add_network(&mut self, level: &mut Level, index: usize, byte: u8) -> Option<()> {
+        let network = Network {
+            byte,
+            ..Network::default()
+        };
+        self.take_room().then(|| level.insert(index, network))
     }
 
     /// Whether one more may become known, which then counts.
@@ -116,11 +133,11 @@ impl Networks {
         if !self.take_room() {
             return;
         }
-        let part = Network {
+        network.parts.push(Network {
+            byte: *byte,
             rates: network.rates,
             ..Network::default()
-        };
-        network.parts.insert(*byte, part);
+        });
     }
 
     /// Forgets what is within networks whose rates are below `milli`.
@@ -142,9 +159,10 @@ impl Networks {
     pub fn keep_whole(&mut self, address: [u8; 4], level: usize, until_ns: u64) {
         let mut parts = &mut self.all;
         for (depth, byte) in address.iter().enumerate() {
-            let Some(network) = parts.get_mut(byte) else {
+            let Ok(index) = find(parts, *byte) else {
                 return;
             };
+            let network = &mut parts[index];
             if depth == level {
                 network.whole_until_ns = until_ns;
                 self.known -= network.forget_parts();
@@ -157,7 +175,7 @@ impl Networks {
 
 /// Returns how many networks were forgotten.
 fn fold(level: &mut Level, milli: u64, now_ns: u64) -> usize {
-    let folded = level.values_mut().map(|network| {
+    let folded = level.iter_mut().map(|network| {
         let little = network.rates_at(now_ns).iter().all(|rate| *rate < milli);
         match little {
             true => network.forget_parts(),
@@ -169,12 +187,12 @@ fn fold(level: &mut Level, milli: u64, now_ns: u64) -> usize {
 
 fn look(level: &Level, name: &str, now_ns: u64) -> String {
     let mut lines = String::new();
-    for (byte, network) in level {
+    for network in level {
         let [sent, got] = network.rates_at(now_ns);
         if sent == 0 && got == 0 {
             continue;
         }
-        let name = format!("{name}{byte}");
+        let name = format!("{name}{}", network.byte);
         lines += &format!("{name}\t{}\t{}\n", thousandths(sent), thousandths(got));
         lines += &look(&network.parts, &format!("\t{name}."), now_ns);
     }
