@@ -214,7 +214,7 @@ impl Router {
         self.engine.turns = SLICE_TASKS.max(self.engine.tasks.len() + 1);
         while self.engine.turns > 0 {
             self.engine.turns -= 1;
-            if idle > self.engine.tasks.len() || self.engine.stops > 0 {
+            if self.engine.stops > 0 {
                 break;
             }
             let Some(element) = self.engine.tasks.next() else {
@@ -223,9 +223,12 @@ impl Router {
             let mut worked = self.engine.with(element, |e, ctx| e.run_task(ctx)) == Some(true);
             worked |= core::mem::take(&mut self.engine.moved);
             any |= worked;
-            idle = if worked { 0 } else { idle + 1 };
             if !self.engine.drain(entries) {
                 return true;
+            }
+            idle = if worked { 0 } else { idle + 1 };
+            if idle > self.engine.tasks.len() {
+                break;
             }
         }
         any

@@ -24,8 +24,8 @@ pub struct Tasks {
     tasks: Vec<Task>,
     /// Those scheduled and their passes, in the order of their turns. A new one almost always goes last.
     turns: VecDeque<(u64, usize)>,
-    /// The one that is before all of these, if that is known.
-    first: Option<(u64, usize)>,
+    /// The pass of the last one of them, if there is one.
+    last: u64,
     pass: u64,
 }
 
@@ -40,7 +40,7 @@ impl Tasks {
         Self {
             tasks: vec![task; elements],
             turns: VecDeque::new(),
-            first: None,
+            last: 0,
             pass: 0,
         }
     }
@@ -70,7 +70,7 @@ impl Tasks {
 
     /// How many tasks are scheduled.
     pub fn len(&self) -> usize {
-        self.turns.len() + usize::from(self.first.is_some())
+        self.turns.len()
     }
 
     /// Schedules the task of an element, unless it is.
@@ -83,31 +83,24 @@ impl Tasks {
         task.scheduled = true;
         task.pass = task.pass.max(self.pass);
         let turn = (task.pass, element);
-        if self.turns.is_empty() && self.first.is_none() {
-            self.first = Some(turn);
-        } else {
-            self.line_up(turn);
+        if self.last > turn.0 && !self.turns.is_empty() {
+            return self.line_up(turn);
         }
+        self.last = turn.0;
+        self.turns.push_back(turn);
     }
 
-    fn line_up(&mut self, mut turn: (u64, usize)) {
-        if let Some(first) = self.first.as_mut().filter(|first| first.0 > turn.0) {
-            core::mem::swap(first, &mut turn);
-            return self.turns.push_front(turn);
-        }
-        match self.turns.back() {
-            Some((last, _)) if *last > turn.0 => {
-                let at = self.turns.partition_point(|(pass, _)| *pass <= turn.0);
-                self.turns.insert(at, turn);
-            }
-            _ => self.turns.push_back(turn),
-        }
+    /// Lines up somewhere before the last one.
+    #[cold]
+    fn line_up(&mut self, turn: (u64, usize)) {
+        let at = self.turns.partition_point(|(pass, _)| *pass <= turn.0);
+        self.turns.insert(at, turn);
     }
 
     /// Takes the task whose turn it is.
     #[inline]
     pub fn next(&mut self) -> Option<usize> {
-        let (pass, element) = self.first.take().or_else(|| self.turns.pop_front())?;
+        let (pass, element) = self.turns.pop_front()?;
         self.pass = pass;
         let task = &mut self.tasks[element];
         task.scheduled = false;

@@ -9,11 +9,11 @@ use crate::engine::Engine;
 
 impl Context<'_> {
     /// Takes several turns at once if nobody can tell; returns how many, this one among them. Only for `run_task`: what
-    /// all of them send, `each` packets a turn, is to be sent in one batch. There are `left` packets.
+    /// all of them send, `each` packets a turn, is to be sent in one batch. `left` says how many packets there are.
     #[inline]
-    pub fn take_turns(&mut self, each: usize, left: usize) -> usize {
+    pub fn take_turns(&mut self, each: usize, left: impl FnOnce(&Self) -> usize) -> usize {
         match self.engine.tasks.len() {
-            0 => self.engine.take_turns(self.me, each, left),
+            0 => self.engine.take_turns(self.me, each, left(self)),
             _ => 1,
         }
     }

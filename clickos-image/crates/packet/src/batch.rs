@@ -263,7 +263,7 @@ impl Batch {
         }
         // SAFETY: so many slots behind our tail are free, and what they hold then are packets of their own.
         unsafe {
-            ptr::copy_nonoverlapping(packets.as_ptr(), self.slot(tail), packets.len());
+            copy_packets(packets.as_ptr(), self.slot(tail), packets.len());
             self.set_range(head, tail + packets.len());
         }
     }
@@ -276,13 +276,16 @@ impl Batch {
     pub(crate) unsafe fn extend_repeated(&mut self, packet: &Packet, n: usize) {
         self.reserve(n);
         let (head, tail) = self.range();
-        for at in tail..tail + n {
-            // SAFETY: so many slots behind our tail are free.
-            unsafe { ptr::copy_nonoverlapping(packet, self.slot(at), 1) };
+        if n == 0 {
+            return;
         }
-        if n > 0 {
-            // SAFETY: they hold packets of their own now, and there is memory.
-            unsafe { self.set_range(head, tail + n) };
+        // SAFETY: so many slots behind our tail are free, and hold packets of their own then; there is memory.
+        unsafe {
+            ptr::copy_nonoverlapping(packet, self.slot(tail), 1);
+            for at in tail + 1..tail + n {
+                ptr::copy_nonoverlapping(packet, self.slot(at), 1);
+            }
+            self.set_range(head, tail + n);
         }
     }
 
@@ -297,7 +300,7 @@ impl Batch {
         let ((head, tail), (from, end)) = (self.range(), other.range());
         // SAFETY: n slots of `other` hold packets and n behind our tail do not; then the other way round.
         unsafe {
-            ptr::copy_nonoverlapping(other.slot(from), self.slot(tail), n);
+            copy_packets(other.slot(from), self.slot(tail), n);
             other.set_range_or_reset(from + n, end);
             self.set_range(head, tail + n);
         }
@@ -335,6 +338,28 @@ impl Batch {
             self.set_range(0, 0);
             let packets = slice::from_raw_parts(self.slot(head), tail - head);
             Packet::drop_all(packets);
+        }
+    }
+}
+
+/// Half a packet, as it is written and read: what was just written in halves is not read as a whole without waiting.
+type Half = [u64; 2];
+const _: () = assert!(size_of::<Packet>() == 2 * size_of::<Half>());
+
+/// Copies `n` packets, of which one alone is not worth a call.
+///
+/// # Safety
+/// So many can be read and written, at places that do not overlap; from then on one copy of each is used.
+#[inline]
+pub(crate) unsafe fn copy_packets(from: *const Packet, to: *mut Packet, n: usize) {
+    // SAFETY: as the caller says.
+    unsafe {
+        if n == 1 {
+            let (from, to) = (from.cast::<Half>(), to.cast::<Half>());
+            ptr::copy_nonoverlapping(from, to, 1);
+            ptr::copy_nonoverlapping(from.add(1), to.add(1), 1);
+        } else {
+            ptr::copy_nonoverlapping(from, to, n);
         }
     }
 }

@@ -160,8 +160,11 @@ impl Home {
         // SAFETY: as the caller says; the reference ends with this function.
         let me = unsafe { &mut *home.as_ptr() };
         let shelf = usize::from(class);
-        while me.shelves.get(shelf)?.ready() < n && me.make(home, class).is_some() {}
-        let n = n.min(me.shelves[shelf].ready());
+        let mut ready = me.shelves.get(shelf)?.ready();
+        while ready < n && me.make(home, class).is_some() {
+            ready = me.shelves[shelf].ready();
+        }
+        let n = n.min(ready);
         me.shelves[shelf].held += n;
         me.in_use += n;
         Some(n)

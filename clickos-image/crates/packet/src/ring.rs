@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use core::mem::MaybeUninit;
 use core::{ptr, slice};
 
-use crate::batch::Batch;
+use crate::batch::{Batch, copy_packets};
 use crate::packet::Packet;
 
 /// Slots at first.
@@ -71,7 +71,9 @@ impl Ring {
         let at = self.slot(self.len);
         let first = n.min(self.slots.len() - at);
         batch.move_front_to(&mut self.slots[at..at + first]);
-        batch.move_front_to(&mut self.slots[..n - first]);
+        if first < n {
+            batch.move_front_to(&mut self.slots[..n - first]);
+        }
         self.len += n;
     }
 
@@ -83,7 +85,9 @@ impl Ring {
         // SAFETY: these slots hold packets, and none from here on.
         unsafe {
             batch.extend_from(&self.slots[self.head..self.head + first]);
-            batch.extend_from(&self.slots[..n - first]);
+            if first < n {
+                batch.extend_from(&self.slots[..n - first]);
+            }
         }
         self.head = self.slot(n);
         self.len -= n;
@@ -140,7 +144,7 @@ impl Batch {
         if n > 0 {
             // SAFETY: n slots from the head on hold packets, and do not any more.
             unsafe {
-                ptr::copy_nonoverlapping(self.slot(head), slots.as_mut_ptr().cast(), n);
+                copy_packets(self.slot(head), slots.as_mut_ptr().cast(), n);
                 self.set_range_or_reset(head + n, tail);
             }
         }

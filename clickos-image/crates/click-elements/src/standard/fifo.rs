@@ -88,11 +88,13 @@ impl Queue {
         self.drops += packets as u64;
     }
 
+    #[inline]
     fn signal_state(&self, ctx: &mut Context<'_>) {
         ctx.set_readable(!self.stored.is_empty());
         self.tell_room(ctx);
     }
 
+    #[inline]
     fn tell_room(&self, ctx: &mut Context<'_>) {
         let room = self.stored.len() < self.capacity;
         ctx.set_writable(room || !self.full.is_told());

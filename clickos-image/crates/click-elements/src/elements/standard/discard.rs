@@ -65,7 +65,7 @@ impl Element for Discard {
         if !self.active {
             return false;
         }
-        let turns = ctx.take_turns(self.burst, ctx.stored_before(0));
+        let turns = ctx.take_turns(self.burst, |ctx| ctx.stored_before(0));
         let batch = ctx.pull(0, self.burst.saturating_mul(turns));
         let worked = !batch.is_empty();
         self.drop_all(ctx, batch);

@@ -169,7 +169,7 @@ impl Element for InfiniteSource {
             self.end(ctx);
             return false;
         }
-        let turns = ctx.take_turns(self.burst, self.left());
+        let turns = ctx.take_turns(self.burst, |_| self.left());
         let batch = self.make(ctx, self.left().min(self.burst.saturating_mul(turns)));
         let worked = !batch.is_empty();
         ctx.push(0, batch);

@@ -75,8 +75,7 @@ impl Element for Unqueue {
         if !self.active || allowance == 0 {
             return false;
         }
-        let left = self.left().min(ctx.stored_before(0));
-        let turns = ctx.take_turns(allowance, left);
+        let turns = ctx.take_turns(allowance, |ctx| self.left().min(ctx.stored_before(0)));
         let batch = ctx.pull(0, allowance.saturating_mul(turns));
         let worked = !batch.is_empty();
         self.count += batch.len() as u64;
