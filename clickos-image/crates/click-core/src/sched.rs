@@ -57,15 +57,15 @@ impl Tasks {
 
     /// Sets the share of the task of an element.
     pub fn set_tickets(&mut self, element: usize, tickets: u32) {
-        self.tasks[element].tickets = tickets.clamp(1, MAX_TICKETS);
+        let task = &mut self.tasks[element];
+        task.tickets = tickets.clamp(1, MAX_TICKETS);
+        task.stride = STRIDE_ONE / u64::from(task.tickets);
     }
 
     /// Gives the task of an element so many times the tickets it has, in thousandths.
     pub fn scale_tickets(&mut self, element: usize, milli: u64) {
-        let task = &mut self.tasks[element];
-        let tickets = u64::from(task.tickets).saturating_mul(milli) / 1000;
-        task.tickets = u32::try_from(tickets).map_or(MAX_TICKETS, |t| t.clamp(1, MAX_TICKETS));
-        task.stride = STRIDE_ONE / u64::from(task.tickets);
+        let tickets = u64::from(self.tickets(element)).saturating_mul(milli) / 1000;
+        self.set_tickets(element, u32::try_from(tickets).unwrap_or(MAX_TICKETS));
     }
 
     /// How many tasks are scheduled.
@@ -189,6 +189,46 @@ mod tests {
             (tasks.next(), tasks.next(), tasks.next()),
             (Some(0), Some(2), None)
         );
+    }
+
+    /// Whose turns they are, each being scheduled again after its own.
+    fn turns(tasks: &mut Tasks, count: usize) -> Vec<usize> {
+        let one = |_| {
+            let element = tasks.next()?;
+            tasks.schedule(element);
+            Some(element)
+        };
+        (0..count).filter_map(one).collect()
+    }
+
+    #[test]
+    fn tickets_are_shares() {
+        let mut tasks = Tasks::new(2);
+        tasks.set_tickets(1, 3 * TICKETS);
+        tasks.schedule(0);
+        tasks.schedule(1);
+        let of_one = turns(&mut tasks, 400).into_iter().filter(|e| *e == 1);
+        assert!((298..=302).contains(&of_one.count()));
+        tasks.scale_tickets(0, 3000);
+        let of_one = turns(&mut tasks, 400).into_iter().filter(|e| *e == 1);
+        assert!((198..=202).contains(&of_one.count()));
+    }
+
+    #[test]
+    fn turns_that_were_skipped_were_taken() {
+        let (mut skips, mut takes) = (Tasks::new(2), Tasks::new(2));
+        for tasks in [&mut skips, &mut takes] {
+            tasks.set_tickets(0, 2 * TICKETS);
+            tasks.schedule(0);
+        }
+        assert_eq!(turns(&mut takes, 5), [0; 5]);
+        assert_eq!(skips.next(), Some(0));
+        skips.skip(0, 4);
+        skips.schedule(0);
+        for tasks in [&mut skips, &mut takes] {
+            tasks.schedule(1);
+        }
+        assert_eq!(turns(&mut skips, 20), turns(&mut takes, 20));
     }
 
     #[test]
