@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What hosts are called on the other side of an address translator.
-use alloc::collections::BTreeMap;
-
 use super::Address;
 use super::naming::{End, Endpoint, Flow, Names};
 use crate::prelude::*;
@@ -46,12 +44,23 @@ struct Binding {
     used_ns: u64,
 }
 
+impl Binding {
+    /// What its flow is called on the side on which `end` of packets gets another name.
+    fn name(&self, end: End) -> &Flow {
+        match end {
+            End::Source => &self.inner,
+            End::Destination => &self.mapped,
+        }
+    }
+}
+
 /// Flows by both of their names.
 pub struct Bindings {
     detail: Detail,
     list: Vec<Binding>,
-    by_inner: BTreeMap<Flow, usize>,
-    by_mapped: BTreeMap<Flow, usize>,
+    /// Indices of the list, sorted by names: new ones are rare.
+    by_inner: Vec<usize>,
+    by_mapped: Vec<usize>,
 }
 
 impl Bindings {
@@ -59,37 +68,70 @@ impl Bindings {
         Self {
             detail,
             list: Vec::new(),
-            by_inner: BTreeMap::new(),
-            by_mapped: BTreeMap::new(),
+            by_inner: Vec::new(),
+            by_mapped: Vec::new(),
         }
     }
 
     /// Binds an inner name to one outside, for good. Of two bindings of a name the first one counts.
     pub fn fix(&mut self, inner: Endpoint, mapped: Endpoint) {
         let flow = |own| Flow { own, peer: NOBODY };
-        self.enter(self.list.len(), flow(inner), flow(mapped));
         self.list.push(Binding {
             inner: flow(inner),
             mapped: flow(mapped),
             used_ns: u64::MAX,
         });
+        self.enter(self.list.len() - 1);
     }
 
-    fn enter(&mut self, index: usize, inner: Flow, mapped: Flow) {
-        self.by_inner.entry(inner).or_insert(index);
-        self.by_mapped.entry(mapped).or_insert(index);
+    fn sorted(&mut self, end: End) -> &mut Vec<usize> {
+        match end {
+            End::Source => &mut self.by_inner,
+            End::Destination => &mut self.by_mapped,
+        }
+    }
+
+    /// Where the sorted indices have a name, or where it is to be put.
+    fn place(&self, end: End, name: &Flow) -> Result<usize, usize> {
+        let sorted = match end {
+            End::Source => &self.by_inner,
+            End::Destination => &self.by_mapped,
+        };
+        sorted.binary_search_by(|index| self.list[*index].name(end).cmp(name))
+    }
+
+    /// Makes a binding of the list known by its names, unless others have them.
+    fn enter(&mut self, index: usize) {
+        for end in [End::Source, End::Destination] {
+            let name = *self.list[index].name(end);
+            if let Err(at) = self.place(end, &name) {
+                self.sorted(end).insert(at, index);
+            }
+        }
+    }
+
+    /// Makes a binding of the list unknown.
+    fn leave(&mut self, index: usize) {
+        for end in [End::Source, End::Destination] {
+            let name = *self.list[index].name(end);
+            if let Ok(at) = self.place(end, &name) {
+                let sorted = self.sorted(end);
+                // another one may have the name
+                if sorted[at] == index {
+                    sorted.remove(at);
+                }
+            }
+        }
     }
 
     /// What the `end` of a packet's flow is called on the other side.
     fn find(&mut self, end: End, flow: &Flow, now_ns: u64) -> Option<Endpoint> {
         let key = self.detail.key(flow);
-        let index = match end {
-            End::Source => self.by_inner.get(&key)?,
-            End::Destination => self.by_mapped.get(&key)?,
-        };
-        let binding = &mut self.list[*index];
+        let at = self.place(end, &key).ok()?;
+        let index = self.sorted(end)[at];
+        let binding = &mut self.list[index];
         binding.used_ns = binding.used_ns.max(now_ns);
-        Some(self.name(*index, end, flow))
+        Some(self.name(index, end, flow))
     }
 
     /// The other name of binding `index` for a flow that it is for.
@@ -115,20 +157,18 @@ impl Bindings {
             End::Source => (key, named),
             End::Destination => (named, key),
         };
-        if let Some(old) = self.list.get(index) {
-            self.by_inner.remove(&old.inner);
-            self.by_mapped.remove(&old.mapped);
-        }
         let binding = Binding {
             inner,
             mapped,
             used_ns: now_ns,
         };
-        match self.list.get_mut(index) {
-            Some(place) => *place = binding,
-            None => self.list.push(binding),
+        if index < self.list.len() {
+            self.leave(index);
+            self.list[index] = binding;
+        } else {
+            self.list.push(binding);
         }
-        self.enter(index, inner, mapped);
+        self.enter(index);
     }
 }
 
