@@ -9,6 +9,7 @@
 /* libxl shares the process with others that have children of their own. */
 static const libxl_childproc_hooks hooks = {
     .chldowner = libxl_sigchld_owner_libxl_always_selective_reap,
+    .fork_replacement = cosmos_fork,
 };
 
 int cosmos_open(struct cosmos_ctx **out, unsigned api_version,
@@ -24,6 +25,7 @@ int cosmos_open(struct cosmos_ctx **out, unsigned api_version,
     ctx = calloc(1, sizeof(*ctx));
     if (!ctx)
         return cosmos_fail(err, COSMOS_NO_MEMORY, "no memory for a context");
+    pthread_mutex_init(&ctx->asking, NULL);
 
     rc = cosmos_log_make(&ctx->log);
     if (rc) {
@@ -44,7 +46,7 @@ int cosmos_open(struct cosmos_ctx **out, unsigned api_version,
                          "dom0?", cosmos_log_text(&ctx->log));
         goto out;
     }
-    libxl_childproc_setmode(ctx->xl, &hooks, NULL);
+    libxl_childproc_setmode(ctx->xl, &hooks, ctx);
     *out = ctx;
     return COSMOS_OK;
 
@@ -63,6 +65,7 @@ void cosmos_close(struct cosmos_ctx *ctx)
         xs_close(ctx->xs);
     if (ctx->log_made)
         cosmos_log_free(&ctx->log);
+    pthread_mutex_destroy(&ctx->asking);
     free(ctx);
 }
 
@@ -74,7 +77,9 @@ int cosmos_host_info(struct cosmos_ctx *ctx, struct cosmos_host_info *info,
     int rc;
 
     libxl_physinfo_init(&phys);
+    cosmos_ask_begin(ctx);
     rc = libxl_get_physinfo(ctx->xl, &phys);
+    cosmos_ask_end(ctx);
     if (rc) {
         rc = cosmos_fail_xl(ctx, err, rc, "host info", COSMOS_NO_DOMAIN);
         goto out;

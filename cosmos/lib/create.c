@@ -102,9 +102,14 @@ static int fail_create(struct cosmos_ctx *ctx, struct cosmos_error *err,
 {
     const char *said = cosmos_log_text(&ctx->log);
     uint32_t other;
+    int named = 0;
 
-    if (!is_numbered(spec) &&
-        !libxl_name_to_domid(ctx->xl, spec->name, &other))
+    if (!is_numbered(spec)) {
+        cosmos_ask_begin(ctx);
+        named = !libxl_name_to_domid(ctx->xl, spec->name, &other);
+        cosmos_ask_end(ctx);
+    }
+    if (named)
         return cosmos_fail(err, COSMOS_EXISTS,
                            "create %s: domain %u has this name", spec->name,
                            other);

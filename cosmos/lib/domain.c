@@ -17,7 +17,12 @@ static int result(struct cosmos_ctx *ctx, struct cosmos_error *err, int rc,
 int cosmos_check_domain(struct cosmos_ctx *ctx, uint32_t domid,
                         struct cosmos_error *err)
 {
-    if (!domid || libxl_domain_info(ctx->xl, NULL, domid))
+    int rc;
+
+    cosmos_ask_begin(ctx);
+    rc = domid ? libxl_domain_info(ctx->xl, NULL, domid) : ERROR_INVAL;
+    cosmos_ask_end(ctx);
+    if (rc)
         return cosmos_fail(err, COSMOS_NOT_FOUND, "there is no domain %u",
                            domid);
     return COSMOS_OK;
@@ -127,7 +132,9 @@ int cosmos_domain_peek(struct cosmos_ctx *ctx, uint32_t domid,
 
     libxl_dominfo_init(&xl);
     cosmos_log_clear(&ctx->log);
+    cosmos_ask_begin(ctx);
     rc = libxl_domain_info(ctx->xl, &xl, domid);
+    cosmos_ask_end(ctx);
     if (rc)
         rc = cosmos_fail_xl(ctx, err, rc, "info", domid);
     else
@@ -154,7 +161,9 @@ int cosmos_domain_peek_all(struct cosmos_ctx *ctx, struct cosmos_info **list,
     int i, n = 0, rc = COSMOS_OK;
 
     cosmos_log_clear(&ctx->log);
+    cosmos_ask_begin(ctx);
     domains = libxl_list_domain(ctx->xl, &n);
+    cosmos_ask_end(ctx);
     if (!domains)
         return cosmos_fail(err, COSMOS_HOST, "list: %s",
                            cosmos_log_text(&ctx->log));
@@ -225,6 +234,7 @@ int cosmos_domain_pin(struct cosmos_ctx *ctx, uint32_t domid, int cpu,
     if (rc)
         return rc;
     libxl_bitmap_init(&map);
+    cosmos_ask_begin(ctx);
     rc = libxl_cpu_bitmap_alloc(ctx->xl, &map, 0);
     if (!rc && cpu < 0)
         libxl_bitmap_set_any(&map);
@@ -234,6 +244,7 @@ int cosmos_domain_pin(struct cosmos_ctx *ctx, uint32_t domid, int cpu,
         rc = ERROR_INVAL;
     if (!rc)
         rc = libxl_set_vcpuaffinity(ctx->xl, domid, 0, &map, NULL);
+    cosmos_ask_end(ctx);
     libxl_bitmap_dispose(&map);
     return result(ctx, err, rc, "pin", domid);
 }
@@ -250,7 +261,9 @@ int cosmos_domain_share(struct cosmos_ctx *ctx, uint32_t domid,
     libxl_domain_sched_params_init(&params);
     params.weight = weight;
     params.cap = cap_percent;
+    cosmos_ask_begin(ctx);
     rc = libxl_domain_sched_params_set(ctx->xl, domid, &params);
+    cosmos_ask_end(ctx);
     libxl_domain_sched_params_dispose(&params);
     return result(ctx, err, rc, "share", domid);
 }

@@ -29,7 +29,14 @@ struct cosmos_ctx {
     bool log_made;
     libxl_ctx *xl;
     struct xs_handle *xs;
+    pthread_mutex_t asking;              /* see ask.c */
 };
+
+/* Around what libxl asks Xen without its context locked; see ask.c. */
+void cosmos_ask_begin(struct cosmos_ctx *ctx);
+void cosmos_ask_end(struct cosmos_ctx *ctx);
+/* Makes libxl's children; arg is the context. */
+pid_t cosmos_fork(void *arg);
 
 /* Writes the message; returns code. */
 int cosmos_fail(struct cosmos_error *err, enum cosmos_code code,

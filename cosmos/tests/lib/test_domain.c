@@ -5,6 +5,10 @@
  */
 #define _GNU_SOURCE
 #include <cosmos.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +21,9 @@
 #define NUMBER 300      /* and the type: none is given twice in a minute */
 #define GONE_LOOKS 500
 #define GONE_LOOK_US 10000
+#define KEEP_LOCK_US 500
+#define CROWD_ROUNDS 6
+#define CROWD_LIMIT_S 90
 
 static int failed;
 
@@ -131,6 +138,59 @@ static void life(struct cosmos_ctx *ctx, const struct cosmos_spec *spec)
     cosmos_events_close(events);
 }
 
+static _Thread_local bool dawdles;
+static atomic_bool enough;
+
+/* In place of the C library's: some threads keep each lock for a while. */
+int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+    int (*unlock)(pthread_mutex_t *) = dlsym(RTLD_NEXT, __func__);
+
+    if (dawdles)
+        usleep(KEEP_LOCK_US);
+    return unlock(mutex);
+}
+
+static void *ask(void *ctx)
+{
+    struct cosmos_info *list;
+    size_t count;
+
+    dawdles = true;
+    while (!enough) {
+        list = NULL;
+        cosmos_domain_peek_all(ctx, &list, &count, NULL);
+        free(list);
+    }
+    return NULL;
+}
+
+/* A child of libxl that is forked while others ask must not wait for a lock
+ * that they had: the destruction would never end, which the alarm tells. */
+static void crowd(struct cosmos_ctx *ctx, const struct cosmos_spec *spec)
+{
+    struct cosmos_error err = { 0 };
+    pthread_t other;
+    uint32_t domid;
+    int i;
+
+    if (pthread_create(&other, NULL, ask, ctx)) {
+        check("a thread", 0, &err);
+        return;
+    }
+    alarm(CROWD_LIMIT_S);
+    for (i = 0; i < CROWD_ROUNDS; i++) {
+        check("create beside others that ask",
+              !cosmos_domain_create(ctx, spec, &domid, &err), &err);
+        check("destroy beside them", !cosmos_domain_destroy(ctx, domid, &err),
+              &err);
+        check("it is gone", gone(ctx, domid), &err);
+    }
+    alarm(0);
+    enough = true;
+    pthread_join(other, NULL);
+}
+
 /* libxl is not told the name of a domain whose number is given. */
 static void numbered(struct cosmos_ctx *ctx, const struct cosmos_spec *spec)
 {
@@ -171,6 +231,7 @@ int main(int argc, char **argv)
     refusals(ctx, &spec);
     life(ctx, &spec);
     numbered(ctx, &spec);
+    crowd(ctx, &spec);
     check("nothing is left", domains(ctx) == before, &err);
     cosmos_close(ctx);
     return failed;
