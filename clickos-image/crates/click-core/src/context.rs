@@ -151,13 +151,11 @@ impl<'a> Context<'a> {
     }
 
     /// Whether pulling at an input can give packets. If not, the task is scheduled when it can.
-    #[inline]
     pub fn readable(&mut self, port: usize) -> bool {
         self.engine.is_readable(self.me, port)
     }
 
     /// Whether packets pushed at an output can be kept. If not, the task is scheduled when they can.
-    #[inline]
     pub fn writable(&mut self, port: usize) -> bool {
         self.engine.is_writable(self.me, port)
     }

@@ -74,7 +74,6 @@ impl Tasks {
     }
 
     /// Schedules the task of an element, unless it is.
-    #[inline]
     pub fn schedule(&mut self, element: usize) {
         let task = &mut self.tasks[element];
         if task.scheduled {
