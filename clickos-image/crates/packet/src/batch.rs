@@ -5,6 +5,7 @@ use core::alloc::Layout;
 use core::ptr::{self, NonNull};
 use core::slice;
 
+use crate::copy::copy_packets;
 use crate::packet::Packet;
 
 /// What a batch points to; `capacity` slots follow, those in `head..tail` hold packets.
@@ -338,28 +339,6 @@ impl Batch {
             self.set_range(0, 0);
             let packets = slice::from_raw_parts(self.slot(head), tail - head);
             Packet::drop_all(packets);
-        }
-    }
-}
-
-/// Half a packet, as it is written and read: what was just written in halves is not read as a whole without waiting.
-type Half = [u64; 2];
-const _: () = assert!(size_of::<Packet>() == 2 * size_of::<Half>());
-
-/// Copies `n` packets, of which one alone is not worth a call.
-///
-/// # Safety
-/// So many can be read and written, at places that do not overlap; from then on one copy of each is used.
-#[inline]
-pub(crate) unsafe fn copy_packets(from: *const Packet, to: *mut Packet, n: usize) {
-    // SAFETY: as the caller says.
-    unsafe {
-        if n == 1 {
-            let (from, to) = (from.cast::<Half>(), to.cast::<Half>());
-            ptr::copy_nonoverlapping(from, to, 1);
-            ptr::copy_nonoverlapping(from.add(1), to.add(1), 1);
-        } else {
-            ptr::copy_nonoverlapping(from, to, n);
         }
     }
 }

@@ -10,7 +10,8 @@ use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use crate::buffer::{self, BLOCK, Block, FIRST, Header, LINE, block_of, sharers};
+use crate::alike::Alike;
+use crate::buffer::{self, BLOCK, FIRST, Header, LINE, block_of, sharers};
 use crate::packet::{HEADROOM, Packet};
 
 /// Bytes of the buffers that are kept; most packets fit the first.
@@ -376,34 +377,6 @@ impl Shelf {
         }
         self.held -= done - freed;
         done
-    }
-}
-
-/// Tells which packets' buffers belong where a first one's does, mostly without a look at their blocks.
-pub struct Alike {
-    block: NonNull<Block>,
-    kind: Kind,
-}
-
-impl Alike {
-    /// Like this one's.
-    #[inline]
-    pub fn new(packet: &Packet) -> Self {
-        Self {
-            block: block_of(packet.header),
-            kind: packet.kind(),
-        }
-    }
-
-    /// Whether another one's does.
-    #[inline]
-    pub fn is(&mut self, packet: &Packet) -> bool {
-        let block = block_of(packet.header);
-        if block != self.block && packet.kind() != self.kind {
-            return false;
-        }
-        self.block = block;
-        true
     }
 }
 

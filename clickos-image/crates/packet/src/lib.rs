@@ -16,9 +16,11 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod alike;
 pub mod anno;
 mod batch;
 mod buffer;
+mod copy;
 mod deal;
 mod home;
 mod iter;

@@ -2,9 +2,10 @@
 //! The packet buffers of a router: bounded in number, reused, never shared between threads.
 use core::ptr::NonNull;
 
+use crate::alike::Alike;
 use crate::batch::Batch;
 use crate::buffer::Header;
-use crate::home::{Alike, Home, Kind};
+use crate::home::{Home, Kind};
 use crate::packet::{HEADROOM, MAX_PACKET, Packet};
 
 /// Hands out packets, at most `limit` at a time.

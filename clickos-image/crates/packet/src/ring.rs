@@ -5,7 +5,8 @@ use alloc::boxed::Box;
 use core::mem::MaybeUninit;
 use core::{ptr, slice};
 
-use crate::batch::{Batch, copy_packets};
+use crate::batch::Batch;
+use crate::copy::copy_packets;
 use crate::packet::Packet;
 
 /// Slots at first.
