@@ -26,7 +26,9 @@ for daemon in cosmosd valed oxenstored xenconsoled; do
     echo $daemon $(ls /proc/$(pidof $daemon)/fd | wc -l) descriptors
     echo $daemon $(ls /proc/$(pidof $daemon)/task | wc -l) threads
 done
-echo processes $(ls -l /proc/[0-9]*/exe 2>/dev/null | grep -c ' -> ')
+count=0
+for exe in /proc/[0-9]*/exe; do [ ! -e $exe ] || count=$((count + 1)); done
+echo processes $count
 echo keys $(xenstore-ls / | wc -l)
 echo files $(ls {folder}/state/guests {folder}/state/console /var/lib/xen \
     /run /run/xen /tmp | wc -l)
