@@ -6,10 +6,12 @@
  * handles, under a lock of the process each: a child that was forked while
  * another thread held one waits for it for ever, and its domain stays. libxl
  * forks with its context locked, as it does most of its work; what it does
- * without that lock is a short question or setting. Those, and whatever else
- * opens a handle, are made under ours, and so is the fork.
+ * without that lock is a short question or setting. Those, and a wait's
+ * connection to the store, are made under ours, and so is the fork.
  *
  * Nothing that locks libxl's context may be called between begin and end.
+ * The lock is the context's: a process with threads has one context, and
+ * opens it and its events before it destroys anything.
  */
 #include <unistd.h>
 

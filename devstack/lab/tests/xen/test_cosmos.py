@@ -232,6 +232,9 @@ class CosmosdTest(base.CosmosTest):
         made = json.loads(self._done(
             self._create('taken', _WIRE, _VIFS) + ' -o json'))
         self.assertNotIn('domain', dict(made['steps_ms']))
+        taken = json.loads(self._done('info taken -o json'))
+        named = self.dom0.check(f'xl domname {made["domid"]}').strip()
+        self.assertEqual(taken['uuid'], named)
         self.assertEqual('0', self._done('read taken c.count').strip())
         self._done('destroy taken')
         self.wait_for(lambda: self._pooled() == 2, 60)
