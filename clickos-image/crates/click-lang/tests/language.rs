@@ -178,7 +178,7 @@ fn errors_of_compounds() {
     );
     assert!(
         errors("elementclass A { $a | -> Null -> } Source -> A -> Discard")[0]
-            .contains("nothing fits 0 arguments")
+            .contains("nothing fits 0 arguments, 1 input, 1 output; candidates: A($a)[1 input")
     );
     assert!(
         errors("elementclass A { -> Null -> } Source -> A [2] -> Discard")[0]

@@ -41,13 +41,10 @@ pub fn select<'b, 'a>(
     match second {
         Some((body, values)) if candidates.len() == 1 => Ok(Selected::Compound(body, values)),
         _ => {
-            let (inputs, outputs) = ports;
-            let given = format!(
-                "{} arguments, {inputs} inputs, {outputs} outputs",
-                args.len()
-            );
+            let arguments = counted(args.len(), "argument");
+            let ports = ports_in_words(ports);
             Err(format!(
-                "nothing fits {given}; candidates: {}",
+                "nothing fits {arguments}, {ports}; candidates: {}",
                 candidates.join("; ")
             ))
         }
@@ -69,12 +66,18 @@ fn signature(name: &str, body: &Body<'_>) -> String {
     } else {
         name
     };
-    format!(
-        "{name}({})[{} inputs, {} outputs]",
-        formals.join(", "),
-        body.inputs,
-        body.outputs
-    )
+    let ports = ports_in_words((body.inputs, body.outputs));
+    format!("{name}({})[{ports}]", formals.join(", "))
+}
+
+fn ports_in_words((inputs, outputs): (usize, usize)) -> String {
+    let inputs = counted(inputs, "input");
+    format!("{inputs}, {}", counted(outputs, "output"))
+}
+
+fn counted(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
 }
 
 /// Gives parameters their values; `None` if the arguments do not fit.
