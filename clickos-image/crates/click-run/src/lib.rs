@@ -18,6 +18,7 @@ mod output;
 mod packet_socket;
 pub mod pretty;
 pub mod report;
+mod run_time;
 mod service;
 pub mod session;
 pub mod signals;

@@ -42,15 +42,15 @@ pub struct Options {
     pub exit_handler: Option<String>,
 
     /// Do not run the configuration: build it, print handlers, end
-    #[arg(short, long)]
+    #[arg(short, long, overrides_with = "quit")]
     pub quit: bool,
 
-    /// Print the time the run took
-    #[arg(short, long)]
+    /// Print the time the run took on standard error: of the processor in the program and in the system, and by the clock
+    #[arg(short, long, overrides_with = "time")]
     pub time: bool,
 
     /// Do not print warnings and other messages about the configuration
-    #[arg(short = 'w', long)]
+    #[arg(short = 'w', long, overrides_with = "no_warnings")]
     pub no_warnings: bool,
 
     /// Print them (the default)
@@ -74,23 +74,27 @@ pub struct Options {
     pub sockets: Vec<u16>,
 
     /// Allow the configuration to be replaced through the handler hotconfig
-    #[arg(short = 'R', long)]
+    #[arg(short = 'R', long, overrides_with = "allow_reconfigure")]
     pub allow_reconfigure: bool,
 
+    /// Do not (the default)
+    #[arg(long, overrides_with = "allow_reconfigure")]
+    no_allow_reconfigure: bool,
+
     /// Search these folders for required libraries instead of those of CLICKPATH
-    #[arg(short = 'C', long, value_name = "PATH")]
+    #[arg(short = 'C', long, overrides_with = "clickpath", value_name = "PATH")]
     pub clickpath: Option<PathBuf>,
 
     /// Accepted for scripts written for Click: a router runs on one thread, and more are warned about
-    #[arg(short = 'j', long, value_name = "N")]
+    #[arg(short = 'j', long, overrides_with = "threads", value_name = "N")]
     pub threads: Option<u32>,
 
     /// Run on processor N (default 0) only
-    #[arg(short = 'a', long, visible_alias = "cpu", num_args = 0..=1, require_equals = true, value_name = "N")]
+    #[arg(short = 'a', long, visible_alias = "cpu", overrides_with = "affinity", num_args = 0..=1, require_equals = true, value_name = "N")]
     pub affinity: Option<Option<u16>>,
 
     /// Run on any processor (the default)
-    #[arg(long, overrides_with = "affinity")]
+    #[arg(long, visible_alias = "no-cpu", overrides_with = "affinity")]
     no_affinity: bool,
 
     /// Only check that the configuration is right

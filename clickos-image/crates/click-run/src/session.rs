@@ -7,7 +7,6 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
-use std::time::Instant;
 
 use click_core::{Device, Environment, Host, Limits, Progress, Protocol, Registry, Router};
 use clickos_control::files::{Quota, RamFiles};
@@ -20,6 +19,7 @@ use crate::library::{Given, Reader, limits};
 use crate::options::Options;
 use crate::output::{self, STANDARD, write_to};
 use crate::report::{listed, report};
+use crate::run_time::RunTime;
 use crate::service::Handlers;
 use crate::vif::UnpluggedVif;
 
@@ -55,13 +55,13 @@ fn run_once(options: &Options) -> Result<ExitCode, String> {
     if let Some(path) = &options.output {
         write_to(path, &session.router.flat_text())?;
     }
-    let start = Instant::now();
+    let start = RunTime::now();
     if !options.quit {
         session.machine.signals.borrow_mut().catch_stopping()?;
         session.drive();
     }
     if options.time {
-        eprintln!("{:.6}s", start.elapsed().as_secs_f64());
+        eprintln!("{}", RunTime::now().since(start));
     }
     session.finish(options)
 }

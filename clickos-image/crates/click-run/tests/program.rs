@@ -47,6 +47,26 @@ fn runs_and_prints_handlers() {
 }
 
 #[test]
+fn options_may_be_repeated_and_taken_back() {
+    let flags = [
+        "-q",
+        "-q",
+        "-ww",
+        "-R",
+        "--no-allow-reconfigure",
+        "--no-cpu",
+        "-j1",
+        "-j1",
+    ];
+    let args = [&flags[..], &["-e", "Idle -> Discard"]].concat();
+    assert_eq!(click(&args, ""), (0, String::new(), String::new()));
+    let (code, _, error) = click(&["-t", "-e", SOURCE], "");
+    let numbers = error.trim_end().split([' ', '.', ':', 'u', 's']);
+    let count = numbers.filter(|n| n.parse::<u32>().is_ok()).count();
+    assert_eq!((code, count), (0, 7), "{error}");
+}
+
+#[test]
 fn exit_codes() {
     assert_eq!(click(&["-e", SOURCE, "-x", "c.count"], "").0, 5);
     let (code, _, error) = click(&["-x", "c.class", "-e", SOURCE], "");
