@@ -40,7 +40,8 @@ impl Registry {
         let missing = os_names.iter().filter(|n| !classes.contains_key(*n));
         let is_program = entries.iter().any(|e| e.group == "os");
         let why = if is_program { NOT_BUILT } else { REACHES_OS };
-        let unavailable = missing.map(|n| (*n, why)).collect();
+        let mut unavailable = BTreeMap::new();
+        unavailable.extend(missing.map(|n| (*n, why)));
         Self {
             classes,
             unavailable,

@@ -5,6 +5,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use click_lang::sort;
+
 use crate::context::Context;
 use crate::engine::Slot;
 
@@ -35,7 +37,7 @@ impl Context<'_> {
                 }
             }
         }
-        stores.sort_by_key(|store| store.0);
+        sort::by_key(&mut stores, |store| store.0);
         stores
     }
 
@@ -72,7 +74,7 @@ impl Context<'_> {
         };
         let watch = watches[0].as_ref().filter(|watch| !watch.always)?;
         let mut elements = watch.signals.clone();
-        elements.sort_unstable();
+        sort::by(&mut elements, Ord::cmp);
         let slots = elements.iter().map(|e| &self.engine.slots[*e]);
         Some(
             slots

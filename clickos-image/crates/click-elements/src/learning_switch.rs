@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Switches that learn from frames behind which port hosts are.
+use click_core::sort;
 use click_wire::ether;
 
 use crate::outputs::Outputs;
@@ -100,7 +101,7 @@ impl Table {
             .flatten()
             .filter(|s| s.at_ns != 0)
             .collect();
-        known.sort_by_key(|s| s.mac);
+        sort::by_key(&mut known, |s| s.mac);
         let line = |s: &Seen| format!("{} {}\n", EtherAddr(s.mac), s.port);
         known.into_iter().map(line).collect()
     }

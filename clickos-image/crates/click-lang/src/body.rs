@@ -237,8 +237,10 @@ impl<'a> Body<'a> {
             complain(format!("'{name}' pseudoelement 'output' used as input"));
         }
         let ends = |end: fn(&Link) -> End, member| {
-            let own = self.links.iter().map(end).filter(|e| e.0 == member);
-            own.map(|e| e.1).collect::<BTreeSet<usize>>()
+            let mut own = BTreeSet::new();
+            let ends = self.links.iter().map(end).filter(|e| e.0 == member);
+            own.extend(ends.map(|e| e.1));
+            own
         };
         let used = [ends(Link::from, group.input), ends(Link::to, group.output)];
         let counts = [0, 1].map(|side: usize| used[side].last().map_or(0, |last| last + 1));
@@ -252,7 +254,8 @@ impl<'a> Body<'a> {
 
     /// Gives anonymous members their final names, and forgets what only resolving needs.
     pub fn finish(&mut self) {
-        let mut taken: BTreeSet<(&str, u32)> = self.names.keys().filter_map(numbered).collect();
+        let mut taken = BTreeSet::new();
+        taken.extend(self.names.keys().filter_map(numbered));
         for member in self.members.iter_mut().filter(|m| m.name.number > 0) {
             let name = &mut member.name;
             if taken.contains(&(name.text, name.number)) {

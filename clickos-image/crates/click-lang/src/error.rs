@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::sort;
 use crate::source::{Directive, Located, Place, Sources};
 
 /// Which part of an element's life an error belongs to.
@@ -179,7 +180,7 @@ impl Errors {
 
     /// All errors in the order of their places.
     pub fn into_sorted(mut self, sources: &Sources) -> Vec<ConfigError> {
-        self.list.sort_by_key(|e| e.place);
+        sort::by_key(&mut self.list, |e| e.place);
         let locate = |place| sources.locate(place, &self.directives);
         let plain = |place, message| ConfigError {
             place,

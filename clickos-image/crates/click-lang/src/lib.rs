@@ -22,6 +22,7 @@ mod lexer;
 mod parser;
 mod ports;
 mod resolve;
+pub mod sort;
 mod source;
 mod suggest;
 pub mod text;

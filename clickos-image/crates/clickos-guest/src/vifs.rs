@@ -15,9 +15,9 @@ pub type Devices = BTreeMap<u32, Rc<RefCell<dyn Device>>>;
 pub fn devices(vifs: &[Vif]) -> Devices {
     let usable = vifs.iter().filter(|vif| vif.is_usable());
     let device = |vif: &Vif| Rc::new(RefCell::new(VifDevice(Rc::clone(&vif.device))));
-    usable
-        .map(|vif| (vif.devid, device(vif) as Rc<RefCell<dyn Device>>))
-        .collect()
+    let mut devices = Devices::new();
+    devices.extend(usable.map(|vif| (vif.devid, device(vif) as Rc<RefCell<dyn Device>>)));
+    devices
 }
 
 struct VifDevice(Rc<RefCell<dyn NetDevice>>);

@@ -5,6 +5,8 @@
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
+use click_core::sort;
+
 use super::fields::{Axis, Headers, Place};
 use super::region::{Cover, Region};
 use super::sets::changes;
@@ -295,8 +297,11 @@ impl<'a> Maker<'a> {
                     values.ranges.last().copied(),
                 ))
             };
-            let different: BTreeSet<_> = asking.clone().map(first).collect();
-            (asking.count(), different.len())
+            let mut all: Vec<_> = asking.map(first).collect();
+            let asked = all.len();
+            sort::by(&mut all, Ord::cmp);
+            all.dedup();
+            (asked, all.len())
         };
         let counted = untested.map(|at| (asked(at), core::cmp::Reverse(at)));
         let (most, at) = counted.max()?;

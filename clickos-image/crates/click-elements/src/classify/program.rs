@@ -168,7 +168,8 @@ impl Program {
     /// Takes over the hit counts of rules that were there before.
     pub fn take_hits(&mut self, old: &Self) {
         let texts = old.rules.iter().map(|r| r.text.as_str());
-        let before: BTreeMap<&str, u64> = texts.zip(old.tallies.iter().map(|t| t.hits)).collect();
+        let mut before: BTreeMap<&str, u64> = BTreeMap::new();
+        before.extend(texts.zip(old.tallies.iter().map(|t| t.hits)));
         for (tally, rule) in self.tallies.iter_mut().zip(&self.rules) {
             tally.hits = before.get(rule.text.as_str()).copied().unwrap_or(0);
         }

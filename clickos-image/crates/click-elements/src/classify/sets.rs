@@ -5,6 +5,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use click_core::sort;
+
 use super::values::Values;
 use crate::steps::Forest;
 
@@ -91,7 +93,7 @@ pub fn changes(boxes: &[Option<&Values>]) -> BTreeMap<u32, Vec<(usize, bool)>> {
     }
     changes
         .values_mut()
-        .for_each(|list| list.sort_by_key(|c| c.1));
+        .for_each(|list| sort::by_key(list, |c| c.1));
     changes
 }
 

@@ -5,6 +5,8 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use click_core::sort;
+
 use super::fields::{Axis, Headers};
 use super::graph::values;
 use super::region::{Cover, Region};
@@ -119,7 +121,7 @@ pub fn axes(rules: &[Cover]) -> Vec<Axis> {
         *asked.entry(*axis).or_default() += 1;
     }
     let mut asked: Vec<_> = asked.into_iter().collect();
-    asked.sort_by_key(|(_, boxes)| core::cmp::Reverse(*boxes));
+    sort::by_key(&mut asked, |(_, boxes)| core::cmp::Reverse(*boxes));
     asked.truncate(MOST_FIELDS);
     asked.into_iter().map(|(axis, _)| axis).collect()
 }

@@ -3,6 +3,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use click_core::sort;
+
 use super::expr::Compare;
 
 /// A mask that leaves this many free bits above others is not written as ranges.
@@ -111,7 +113,7 @@ impl Values {
     /// What is in one of them.
     pub fn union(&self, other: &Self) -> Self {
         let mut all: Vec<_> = self.ranges.iter().chain(&other.ranges).copied().collect();
-        all.sort_unstable();
+        sort::by(&mut all, Ord::cmp);
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         for (first, last) in all {
             match ranges.last_mut() {
@@ -165,7 +167,7 @@ fn equal(compare: &Compare, bits: u32) -> Option<Vec<(u32, u32)>> {
         }
         setting = (setting | !free).wrapping_add(1) & free;
     }
-    ranges.sort_unstable();
+    sort::by(&mut ranges, Ord::cmp);
     Some(ranges)
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Counts by number: numbers that are near each other share a page, and pages are found by a keyed hash.
+use click_core::sort;
+
 use super::chunks::Chunks;
 use crate::prelude::*;
 
@@ -114,7 +116,7 @@ impl Counts {
             .iter()
             .filter(|(_, page)| *page != 0)
             .collect();
-        pages.sort_unstable();
+        sort::by(&mut pages, Ord::cmp);
         let of_page = |(number, page): &Place| {
             let (first, counts) = (number * PAGE, &self.pages[page - 1]);
             (first..=first + (PAGE - 1)).zip(*counts)

@@ -3,6 +3,8 @@
 use alloc::rc::Rc;
 use core::cell::RefCell;
 
+use click_core::sort;
+
 use super::clocks::Clocks;
 use super::mapper::MapperElement;
 use super::rewriter::{Capacity, Rewriter};
@@ -81,7 +83,7 @@ impl Rewriter {
             })
             .map(|(slot, _)| (before.touched_ns(slot), slot))
             .collect();
-        order.sort_unstable();
+        sort::by(&mut order, Ord::cmp);
         let flows = Rc::clone(&self.flows);
         let mut table = flows.borrow_mut();
         for (touched_ns, slot) in order {

@@ -2,8 +2,8 @@
 //! The routes there are, and the commands that change them.
 use alloc::collections::BTreeMap;
 
-use click_core::Surroundings;
 use click_core::text::split_words;
+use click_core::{Surroundings, sort};
 
 use super::route::{Hop, Network, Partial, Route};
 use crate::prelude::*;
@@ -230,7 +230,7 @@ impl Table {
     /// All routes in the order in which they came.
     pub fn in_order(&self) -> Vec<Route> {
         let mut all: Vec<_> = self.routes.iter().collect();
-        all.sort_by_key(|(_, (order, _))| *order);
+        sort::by_key(&mut all, |(_, (order, _))| *order);
         let route = |(network, (_, hop)): (&Network, &(u64, Hop))| Route {
             network: *network,
             hop: *hop,

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Display, Formatter};
 
 use super::{Flat, FlatConnection};
-use crate::text;
+use crate::{sort, text};
 
 impl Display for Flat {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -92,9 +92,9 @@ struct ByInput<'a>(Vec<&'a FlatConnection>, Vec<usize>);
 impl<'a> ByInput<'a> {
     fn of(connections: &'a [FlatConnection]) -> Self {
         let mut list: Vec<_> = connections.iter().collect();
-        list.sort_unstable_by_key(|c| (c.to, c.from));
+        sort::by_key(&mut list, |c| (c.to, c.from));
         let mut by_output: Vec<usize> = (0..list.len()).collect();
-        by_output.sort_by_key(|n| list[*n].from);
+        sort::by_key(&mut by_output, |n| list[*n].from);
         Self(list, by_output)
     }
 

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use super::{Flattener, Node};
 use crate::body::{End, Link};
 use crate::flat::FlatConnection;
+use crate::sort;
 
 /// The links that leave tunnels, in the order of their ends.
 struct Leaving(Vec<u32>);
@@ -20,7 +21,7 @@ impl Leaving {
             .filter(|(_, l)| is_tunnel(l))
             .map(|(i, _)| i)
             .collect();
-        list.sort_unstable_by_key(|i| (links[*i as usize].from(), *i));
+        sort::by_key(&mut list, |i| links[*i as usize].from());
         Self(list)
     }
 
@@ -44,7 +45,7 @@ impl Flattener<'_, '_> {
                 break;
             }
         }
-        found.sort_unstable_by_key(|c| (c.from, c.to, c.place));
+        sort::by_key(&mut found, |c| (c.from, c.to, c.place));
         found.dedup_by_key(|c| (c.from, c.to));
         found.shrink_to_fit();
         found

@@ -3,6 +3,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use click_core::sort;
+
 use super::{Listing, Next, Step};
 
 /// The values of longer groups are sorted.
@@ -40,7 +42,7 @@ pub fn grouped(listing: Listing) -> Listing {
 /// The values as numbers of Click's little-endian hosts.
 fn sort_values(part: &mut [Step]) {
     let mut values: Vec<u32> = part.iter().map(|s| s.test.value).collect();
-    values.sort_by_key(|v| v.swap_bytes());
+    sort::by_key(&mut values, |v| v.swap_bytes());
     part.iter_mut()
         .zip(values)
         .for_each(|(s, v)| s.test.value = v);

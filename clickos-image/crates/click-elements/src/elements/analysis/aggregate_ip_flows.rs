@@ -20,6 +20,7 @@
 use alloc::collections::VecDeque;
 
 use click_core::anno;
+use click_core::sort;
 use click_wire::ipv4;
 
 use crate::flow_key::{Key, UDP_MAP, Whole, is_fragment, key_of, quoted, whole_of};
@@ -450,7 +451,7 @@ impl Element for AggregateIPFlows {
                 .iter()
                 .map(|(slot, flow)| (old.table.touched_ns(slot), *flow))
                 .collect();
-            known.sort_unstable_by_key(|(touched_ns, _)| *touched_ns);
+            sort::by_key(&mut known, |(touched_ns, _)| *touched_ns);
             for (touched_ns, flow) in known {
                 let class = if flow.map == UDP_MAP {
                     2

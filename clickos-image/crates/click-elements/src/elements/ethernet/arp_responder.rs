@@ -14,6 +14,7 @@
 //! # Example
 //! `c :: Classifier(12/0806 20/0001, -); c -> ARPResponder(10.0.0.1 vif0) -> ToDevice(0);`
 use click_core::Surroundings;
+use click_core::sort;
 use click_core::text::{split_args, split_words};
 use click_wire::{arp, ether};
 
@@ -95,7 +96,9 @@ impl Table {
             return Err(format!("{} entries, the limit is {limit}", entries.len()));
         }
         entries.reverse();
-        entries.sort_by_key(|e| (!u32::from(e.prefix.mask), u32::from(e.prefix.address)));
+        sort::by_key(&mut entries, |e| {
+            (!u32::from(e.prefix.mask), u32::from(e.prefix.address))
+        });
         let mut repeated = Vec::new();
         entries.dedup_by(|later, first| {
             let same = later.prefix == first.prefix;

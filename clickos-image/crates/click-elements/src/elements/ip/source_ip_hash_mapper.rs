@@ -11,6 +11,7 @@
 //! None of its own.
 //! # Example
 //! `lb :: SourceIPHashMapper(100 0x1234, - - 10.0.0.1 - 0 1 1, - - 10.0.0.2 - 0 1 2); rw :: IPRewriter(lb, drop);`
+use click_core::sort;
 use click_core::text::split_words;
 use click_core::value::number;
 
@@ -47,7 +48,7 @@ fn build(a: &mut Args<'_>) -> Built {
         (0..nodes as u32).map(move |node| (point(point(seed ^ id) ^ node), n))
     };
     let mut circle: Vec<_> = servers.iter().enumerate().flat_map(points).collect();
-    circle.sort_unstable();
+    sort::by(&mut circle, Ord::cmp);
     let patterns = servers.into_iter().map(|(pattern, _)| pattern).collect();
     Mapper::element(patterns, Choose::BySource(circle))
 }
