@@ -70,10 +70,7 @@ impl Global {
                     .map(|r| format!("{} {}", r.kind, r.value))
                     .collect::<Vec<_>>(),
             ),
-            Self::Handlers => ALL
-                .iter()
-                .map(|(h, _)| handler_line(h.named(h.name.to_string())))
-                .collect(),
+            Self::Handlers => engine.global_handlers().map(handler_line).collect(),
             Self::Packages => "click\nclickos\n".to_string(),
             Self::Pool => {
                 let pool = &engine.pool;

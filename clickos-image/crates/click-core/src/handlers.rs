@@ -125,11 +125,7 @@ impl Router {
 
 impl Engine {
     fn handlers(&self) -> Vec<HandlerInfo> {
-        let globals = globals::ALL.iter().map(|(h, _)| h);
-        let mut list: Vec<_> = globals
-            .chain(self.host_handlers())
-            .map(|h| h.named(h.name.to_string()))
-            .collect();
+        let mut list: Vec<_> = self.global_handlers().collect();
         for index in 0..self.plan.classes.len() {
             let element = &self.slots[index].name;
             for mut handler in self.handlers_of(index, "") {
@@ -138,6 +134,13 @@ impl Engine {
             }
         }
         list
+    }
+
+    /// The router's own handlers and its host's.
+    pub(crate) fn global_handlers(&self) -> impl Iterator<Item = HandlerInfo> + '_ {
+        let globals = globals::ALL.iter().map(|(h, _)| h);
+        let all = globals.chain(self.host_handlers());
+        all.map(|h| h.named(h.name.to_string()))
     }
 
     /// The handlers of one element: those every element has, its class's, those of its ports and its

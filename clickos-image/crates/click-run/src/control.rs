@@ -3,6 +3,7 @@
 //!
 //! A line of a request is a command and its arguments; an answer is `CODE TEXT`, and for values
 //! `DATA N` and N bytes. The server never waits: it is polled between slices of the router.
+pub mod code;
 pub mod command;
 mod connection;
 mod llrpc;

@@ -2,7 +2,7 @@
 //! Handlers as the control socket's peers see them, and the hot swap they can ask for.
 use click_core::{HandlerError, Registry, Router};
 
-use crate::control::Service;
+use crate::control::{Service, code};
 use crate::host::Machine;
 use crate::library::Reader;
 use crate::report::report;
@@ -36,13 +36,17 @@ fn failure(error: &HandlerError, what: &str) -> (u16, String) {
         }
         other => other.to_string(),
     };
-    (error.code(), text)
+    let code = match error {
+        HandlerError::Syntax { .. } => code::SYNTAX,
+        other => other.code(),
+    };
+    (code, text)
 }
 
 fn public(name: &str) -> Result<(), (u16, String)> {
     let handler = name.rsplit_once('.').map_or("", |(_, handler)| handler);
     if PRIVATE.contains(&handler) {
-        return Err((511, format!("No handler named '{name}'")));
+        return Err((code::NO_SUCH_HANDLER, format!("No handler named '{name}'")));
     }
     Ok(())
 }
@@ -89,7 +93,7 @@ impl Service for Handlers<'_> {
         match self.machine.wanted.take() {
             Some(text) => self.swap(&text).map_err(|errors| {
                 let text = format!("Write handler '{name}' error:\n{errors}");
-                (520, text)
+                (code::HANDLER_ERROR, text)
             }),
             None => Ok(()),
         }
@@ -100,9 +104,15 @@ impl Service for Handlers<'_> {
         let handlers = self.router.handlers();
         match handlers.iter().find(|h| h.name == name) {
             Some(h) if (write && h.write) || (!write && h.read) => Ok(()),
-            Some(_) if write => Err((511, format!("Handler '{name}' not writable"))),
-            Some(_) => Err((511, format!("Handler '{name}' not readable"))),
-            None => Err((511, format!("No handler named '{name}'"))),
+            Some(_) if write => Err((
+                code::NO_SUCH_HANDLER,
+                format!("Handler '{name}' not writable"),
+            )),
+            Some(_) => Err((
+                code::NO_SUCH_HANDLER,
+                format!("Handler '{name}' not readable"),
+            )),
+            None => Err((code::NO_SUCH_HANDLER, format!("No handler named '{name}'"))),
         }
     }
 

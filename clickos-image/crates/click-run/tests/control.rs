@@ -111,8 +111,8 @@ fn handlers_are_called_over_a_control_socket() {
         ask(&mut peer, "write hotconfig Idle\n"),
         "511 No handler named 'hotconfig'"
     );
-    assert!(ask(&mut peer, "NONSENSE\n").starts_with("500 "));
-    assert!(ask(&mut peer, "WRITEDATA c.reset 99999999\n").starts_with("501 "));
+    assert!(ask(&mut peer, "NONSENSE\n").starts_with("501 "));
+    assert!(ask(&mut peer, "WRITEDATA c.reset 99999999\n").starts_with("521 "));
     assert_eq!(line(&mut peer), "", "the connection is closed");
 }
 
@@ -142,6 +142,8 @@ fn endless_lines_and_many_peers_do_not_hurt() {
 fn the_configuration_is_replaced_while_it_runs() {
     let click = Click::start("swap", &["-R"]);
     let mut peer = click.connect();
+    assert!(ask(&mut peer, "READ handlers\n").starts_with("200"));
+    assert!(value(&mut peer).ends_with("timewarp\trw\nhotconfig\tw\n"));
     assert_eq!(
         ask(&mut peer, "WRITE hotconfig Idle -> Nonsense\n"),
         "520-Write handler 'hotconfig' error:"
@@ -202,8 +204,8 @@ fn the_rest_of_the_protocol() {
         ask(&mut peer, "READ 99.name\n"),
         "510 No element named '99'"
     );
-    assert!(ask(&mut peer, "LLRPC sw#zz\n").starts_with("501 "));
-    assert!(ask(&mut peer, "LLRPC sw#1\n").starts_with("502 "));
+    assert!(ask(&mut peer, "LLRPC sw#zz\n").starts_with("500 "));
+    assert!(ask(&mut peer, "LLRPC sw#1\n").starts_with("501 "));
     assert!(ask(&mut peer, "READ click_driver@@ControlSocket.filename\n").starts_with("200"));
     assert_eq!(value(&mut peer), click.socket.display().to_string());
 }

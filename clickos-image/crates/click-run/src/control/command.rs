@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Commands, taken whole off what a peer has sent.
+use super::code;
 
 /// Bytes of a command line.
 pub const MAX_LINE: usize = 65_536;
@@ -55,7 +56,7 @@ fn data_of(line: &str) -> Data<'_> {
 pub fn take(input: &mut Vec<u8>, ended: bool) -> Taken {
     let Some(end) = input.iter().position(|b| *b == b'\n') else {
         if input.len() > MAX_LINE {
-            return Taken::TooLong(500, "Command line too long");
+            return Taken::TooLong(code::SYNTAX, "Command line too long");
         }
         // what is left when the peer ends is a line too
         if !ended || input.is_empty() {
@@ -68,7 +69,9 @@ pub fn take(input: &mut Vec<u8>, ended: bool) -> Taken {
     let behind = end + 1;
     let found = match data_of(&line) {
         Data::None => Some((behind..behind, behind)),
-        Data::Bytes(size) if size > MAX_DATA => return Taken::TooLong(501, "Too much data"),
+        Data::Bytes(size) if size > MAX_DATA => {
+            return Taken::TooLong(code::DATA_TOO_BIG, "Too much data");
+        }
         Data::Bytes(size) => Some((behind..behind + size, behind + size)),
         Data::Until(term) => {
             until(&input[behind..], term).map(|(data, next)| (behind..behind + data, behind + next))
@@ -81,7 +84,9 @@ pub fn take(input: &mut Vec<u8>, ended: bool) -> Taken {
             input.drain(..next);
             Taken::Whole(Command { line, data })
         }
-        None if input.len() > MAX_LINE + MAX_DATA => Taken::TooLong(501, "Too much data"),
+        None if input.len() > MAX_LINE + MAX_DATA => {
+            Taken::TooLong(code::DATA_TOO_BIG, "Too much data")
+        }
         None => {
             if ended {
                 input.clear();
@@ -160,12 +165,12 @@ mod tests {
         let long = vec![b'x'; MAX_LINE + 1];
         assert!(matches!(
             take(&mut long.clone(), false),
-            Taken::TooLong(500, _)
+            Taken::TooLong(code::SYNTAX, _)
         ));
         let much = b"WRITEDATA a 99999999\n".to_vec();
         assert!(matches!(
             take(&mut much.clone(), false),
-            Taken::TooLong(501, _)
+            Taken::TooLong(code::DATA_TOO_BIG, _)
         ));
     }
 }

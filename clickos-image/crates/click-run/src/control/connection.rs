@@ -7,7 +7,7 @@ use click_core::ControlOptions;
 use rustix::net::{Shutdown, shutdown};
 
 use super::command::{Command, MAX_DATA, MAX_LINE, Taken, split, take};
-use super::{Service, llrpc};
+use super::{Service, code, llrpc};
 use crate::listener::Stream;
 
 const GREETING: &[u8] = b"Click::ControlSocket/1.3\r\n";
@@ -133,22 +133,25 @@ impl Connection {
         let data = command.data.as_deref();
         match upper.as_str() {
             "" => {}
-            "HELP" => self.say(200, HELP),
+            "HELP" => self.say(code::OK, HELP),
             "QUIT" | "CLOSE" => {
-                self.say(200, "Goodbye!");
+                self.say(code::OK, "Goodbye!");
                 self.quit();
             }
             _ if !COMMANDS.contains(&upper.as_str()) => {
                 let word = word.escape_debug();
-                self.say(500, &format!("Command '{word}' unimplemented"));
+                self.say(
+                    code::UNIMPLEMENTED,
+                    &format!("Command '{word}' unimplemented"),
+                );
             }
-            _ if name.is_empty() => self.say(501, "Wrong number of arguments"),
+            _ if name.is_empty() => self.say(code::SYNTAX, "Wrong number of arguments"),
             "READ" | "GET" => self.read(name, value.as_bytes(), service),
             "WRITE" | "SET" => self.write(name, value.as_bytes(), service),
             "CHECKREAD" | "CHECKWRITE" => self.check(name, upper == "CHECKWRITE", service),
             "LLRPC" => self.llrpc(name, data.unwrap_or_default(), service),
             _ => match data {
-                None => self.say(501, &format!("Syntax error in '{upper}'")),
+                None => self.say(code::SYNTAX, &format!("Syntax error in '{upper}'")),
                 Some(data) if upper.starts_with("READ") => self.read(name, data, service),
                 Some(data) => self.write(name, data, service),
             },
@@ -174,7 +177,7 @@ impl Connection {
     }
 
     fn say_data(&mut self, text: &str, value: &[u8]) {
-        self.say(200, text);
+        self.say(code::OK, text);
         let head = format!("DATA {}\r\n", value.len());
         self.output
             .extend(head.bytes().chain(value.iter().copied()));
@@ -182,12 +185,12 @@ impl Connection {
 
     fn write(&mut self, name: &str, value: &[u8], service: &mut dyn Service) {
         if self.options.read_only {
-            self.say(530, &format!("Permission denied for '{name}'"));
+            self.say(code::PERMISSION, &format!("Permission denied for '{name}'"));
             return;
         }
         let handler = self.handler(name, service);
         match handler.and_then(|handler| service.write(&handler, value)) {
-            Ok(()) => self.say(200, &format!("Write handler '{name}' OK")),
+            Ok(()) => self.say(code::OK, &format!("Write handler '{name}' OK")),
             Err((code, text)) => self.say(code, &text),
         }
     }
@@ -195,12 +198,12 @@ impl Connection {
     fn check(&mut self, name: &str, write: bool, service: &mut dyn Service) {
         let what = if write { "Write" } else { "Read" };
         if write && self.options.read_only {
-            self.say(530, &format!("Permission denied for '{name}'"));
+            self.say(code::PERMISSION, &format!("Permission denied for '{name}'"));
             return;
         }
         let handler = self.handler(name, service);
         match handler.and_then(|handler| service.check(&handler, write)) {
-            Ok(()) => self.say(200, &format!("{what} handler '{name}' OK")),
+            Ok(()) => self.say(code::OK, &format!("{what} handler '{name}' OK")),
             Err((code, text)) => self.say(code, &text),
         }
     }
@@ -221,7 +224,10 @@ fn numbered(name: &str, service: &mut dyn Service) -> Result<String, (u16, Strin
     match element.parse::<usize>() {
         Ok(number) => match service.element(number) {
             Some(element) => Ok(format!("{element}.{handler}")),
-            None => Err((510, format!("No element named '{element}'"))),
+            None => Err((
+                code::NO_SUCH_ELEMENT,
+                format!("No element named '{element}'"),
+            )),
         },
         Err(_) => Ok(name.to_string()),
     }

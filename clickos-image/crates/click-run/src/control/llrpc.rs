@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Click's low-level calls that some programs use beside handlers: numbers in, numbers out, in
 //! this machine's byte order. Each stands for a handler.
-use super::Service;
+use super::{Service, code};
 
 /// A call: its number, the handler that stands for it, and whether it is written.
 struct Call {
@@ -34,13 +34,18 @@ pub fn call(
     read_only: bool,
     service: &mut dyn Service,
 ) -> Result<Vec<u8>, (u16, String)> {
-    let syntax = || (501, format!("Syntax error in LLRPC name '{name}'"));
+    let syntax = || (code::SYNTAX, format!("Syntax error in LLRPC name '{name}'"));
     let (element, number) = name.split_once('#').ok_or_else(syntax)?;
     let number = u32::from_str_radix(number, 16).map_err(|_| syntax())?;
     let call = CALLS.iter().find(|c| c.number == number);
-    let call = call.ok_or_else(|| (502, format!("Cannot call LLRPC '{name}' remotely")))?;
+    let call = call.ok_or_else(|| {
+        (
+            code::UNIMPLEMENTED,
+            format!("Cannot call LLRPC '{name}' remotely"),
+        )
+    })?;
     if call.sets && read_only {
-        return Err((530, format!("Permission denied for '{name}'")));
+        return Err((code::PERMISSION, format!("Permission denied for '{name}'")));
     }
     let handler = format!("{element}.{}", call.handler);
     if call.sets {
@@ -57,7 +62,12 @@ fn set(
     service: &mut dyn Service,
 ) -> Result<Vec<u8>, (u16, String)> {
     let number = data.first_chunk::<4>().copied().map(i32::from_ne_bytes);
-    let needs = || (540, format!("LLRPC '{name}' requires 4 bytes input data"));
+    let needs = || {
+        (
+            code::LLRPC_ERROR,
+            format!("LLRPC '{name}' requires 4 bytes input data"),
+        )
+    };
     let number = number.ok_or_else(needs)?;
     service.write(handler, number.to_string().as_bytes())?;
     Ok(Vec::new())
@@ -69,6 +79,6 @@ fn get(name: &str, handler: &str, service: &mut dyn Service) -> Result<Vec<u8>, 
     let number: Result<i32, _> = text.trim().parse();
     match number {
         Ok(number) => Ok(number.to_ne_bytes().to_vec()),
-        Err(_) => Err((540, format!("LLRPC '{name}' error"))),
+        Err(_) => Err((code::LLRPC_ERROR, format!("LLRPC '{name}' error"))),
     }
 }
