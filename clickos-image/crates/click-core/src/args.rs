@@ -167,9 +167,9 @@ impl<'a> Args<'a> {
         self.notices.push(message.to_string());
     }
 
-    /// Defines a name for an address, for elements built later.
-    pub fn define(&mut self, name: &str, value: &str) {
-        let value = Definition::Address(value.to_string());
+    /// Defines a name for addresses, for elements built later.
+    pub fn define(&mut self, name: &str, addresses: &[String]) {
+        let value = Definition::Addresses(addresses.to_vec());
         self.defined.push((name.to_string(), value));
     }
 

@@ -4,6 +4,7 @@
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
 use crate::args::Surroundings;
@@ -17,8 +18,8 @@ pub struct Named {
     pub ether: Option<[u8; 6]>,
     /// Its address.
     pub ip: Option<[u8; 4]>,
-    /// The prefix length of its network.
-    pub prefix: Option<u8>,
+    /// Its network, host bits included.
+    pub network: Option<Prefix>,
     /// The machine's way out by this interface.
     pub gateway: Option<[u8; 4]>,
     /// The offset of the annotation it names.
@@ -29,26 +30,56 @@ pub struct Named {
 
 impl Named {
     /// The address that `text`, a name, means: its own, with `name:bcast` the last of its network, with `name:gw` that of
-    /// the gateway.
+    /// the gateway, the first of its network if none is known.
     pub fn address(&self, text: &str) -> Option<Ipv4Addr> {
-        if text.ends_with(":gw") {
-            return self.gateway.map(Ipv4Addr::from);
+        let first = || Some(self.network?.first());
+        match suffix(text) {
+            "" | "ip" | "ip4" => self.ip.map(Ipv4Addr::from),
+            "bcast" => Some(self.network?.last()),
+            "gw" => self.gateway.map(Ipv4Addr::from).or_else(first),
+            _ => None,
         }
-        let ip = u32::from_be_bytes(self.ip?);
-        let hosts = u32::MAX.checked_shr(self.prefix.unwrap_or(32).into());
-        let broadcast = text.ends_with(":bcast");
-        Some(Ipv4Addr::from(if broadcast {
-            ip | hosts.unwrap_or(0)
-        } else {
-            ip
-        }))
     }
+
+    /// The hardware address that `text`, a name, means.
+    pub fn hardware_address(&self, text: &str) -> Option<[u8; 6]> {
+        let is_hardware = matches!(suffix(text), "" | "eth" | "ether" | "ethernet");
+        self.ether.filter(|_| is_hardware)
+    }
+
+    /// The network that `text`, a name, means.
+    pub fn network(&self, text: &str) -> Option<Prefix> {
+        let is_network = matches!(suffix(text), "" | "net" | "ipnet" | "ip4net");
+        self.network.filter(|_| is_network)
+    }
+
+    /// Adds what `other`, which was defined later in the same place, says of the name.
+    fn set(&mut self, other: Self) {
+        self.ether = other.ether.or(self.ether);
+        self.ip = other.ip.or(self.ip);
+        self.network = other.network.or(self.network);
+    }
+
+    /// Adds a network; one with host bits says the address, too, and gives way to what the same line says.
+    fn set_network(&mut self, network: Prefix) {
+        if network.address == network.base() {
+            self.network = Some(network);
+        } else {
+            self.network = self.network.or(Some(network));
+            self.ip = self.ip.or(Some(network.address.octets()));
+        }
+    }
+}
+
+/// What is behind the colon of a name.
+fn suffix(text: &str) -> &str {
+    text.split_once(':').map_or("", |(_, suffix)| suffix)
 }
 
 /// What an element defines a name to be.
 pub(crate) enum Definition {
-    /// An address, a prefix or a hardware address, as it is written.
-    Address(String),
+    /// Addresses, prefixes or hardware addresses, as they are written.
+    Addresses(Vec<String>),
     /// The annotation at this offset.
     Annotation(usize),
     /// Something of this kind, as it is written.
@@ -90,7 +121,20 @@ impl Names {
         environment: &Environment,
     ) -> Result<(), String> {
         match value {
-            Definition::Address(value) => self.define_address(element, name, value, environment),
+            Definition::Addresses(values) => {
+                let surroundings = Surroundings {
+                    environment,
+                    names: self,
+                    element,
+                };
+                let mut named = Named::default();
+                for value in values {
+                    add_address(&mut named, value, surroundings)
+                        .map_err(|e| format!("{name}: {e}"))?;
+                }
+                self.entry(element, name).set(named);
+                Ok(())
+            }
             Definition::Annotation(offset) => {
                 self.entry(element, name).annotation = Some(*offset);
                 Ok(())
@@ -111,34 +155,6 @@ impl Names {
         self.table.entry(scope + name).or_default()
     }
 
-    fn define_address(
-        &mut self,
-        element: &str,
-        name: &str,
-        value: &str,
-        environment: &Environment,
-    ) -> Result<(), String> {
-        let surroundings = Surroundings {
-            environment,
-            names: self,
-            element,
-        };
-        let ether = EtherAddr::from_arg(value, surroundings);
-        let prefix = Prefix::from_arg(value, surroundings);
-        let named = self.entry(element, name);
-        match (ether, prefix) {
-            (Ok(ether), _) => named.ether = Some(ether.0),
-            (_, Ok(prefix)) => {
-                named.ip = Some(prefix.address.octets());
-                if value.contains('/') {
-                    named.prefix = u8::try_from(u32::from(prefix.mask).leading_ones()).ok();
-                }
-            }
-            _ => return Err(format!("{name}: expected an address, got \"{value}\"")),
-        }
-        Ok(())
-    }
-
     /// Looks a name up from `element` outwards; what is behind a colon (`name:ip`, `name:bcast`) does not count.
     pub fn find(&self, element: &str, name: &str) -> Option<&Named> {
         let name = name.split(':').next().unwrap_or(name);
@@ -151,4 +167,23 @@ impl Names {
         }
         self.table.get(name)
     }
+}
+
+/// Adds an address, or another name, to what a line says of a name; a lone address goes before that of a network.
+fn add_address(named: &mut Named, value: &str, at: Surroundings<'_>) -> Result<(), String> {
+    let ether = EtherAddr::from_arg(value, at).ok().map(|ether| ether.0);
+    let ip = Ipv4Addr::from_arg(value, at).ok().map(|ip| ip.octets());
+    match (ether, ip) {
+        (Some(_), Some(_)) => {
+            named.ether = named.ether.or(ether);
+            named.ip = named.ip.or(ip);
+        }
+        (Some(_), None) => named.ether = ether,
+        (None, Some(_)) => named.ip = ip,
+        (None, None) => match Prefix::from_arg(value, at) {
+            Ok(network) => named.set_network(network),
+            Err(_) => return Err(format!("expected an address, got \"{value}\"")),
+        },
+    }
+    Ok(())
 }

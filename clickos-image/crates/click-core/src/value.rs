@@ -147,7 +147,7 @@ fn ether(text: &str) -> Option<[u8; 6]> {
 
 impl FromArg for EtherAddr {
     fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
-        let named = || at.names.find(at.element, text).and_then(|n| n.ether);
+        let named = || at.names.find(at.element, text)?.hardware_address(text);
         match ether(text).or_else(named) {
             Some(address) => Ok(Self(address)),
             None => expected("an Ethernet address", text),
@@ -165,6 +165,21 @@ pub struct Prefix {
 }
 
 impl Prefix {
+    /// The network's address.
+    pub fn base(&self) -> Ipv4Addr {
+        Ipv4Addr::from(u32::from(self.address) & u32::from(self.mask))
+    }
+
+    /// The address behind the network's.
+    pub fn first(&self) -> Ipv4Addr {
+        Ipv4Addr::from(u32::from(self.base()) | 1)
+    }
+
+    /// The last address, which is for broadcasts.
+    pub fn last(&self) -> Ipv4Addr {
+        Ipv4Addr::from(u32::from(self.address) | !u32::from(self.mask))
+    }
+
     /// Whether `address` is in the network.
     pub fn contains(&self, address: Ipv4Addr) -> bool {
         let mask = u32::from(self.mask);
@@ -184,14 +199,13 @@ pub fn mask_of(length: u8) -> Ipv4Addr {
 impl FromArg for Prefix {
     fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
         let Some((address, mask)) = text.split_once('/') else {
-            let named = at.names.find(at.element, text).filter(|n| n.ip.is_some());
-            let length = named.and_then(|n| n.prefix).unwrap_or(32);
-            let address = Ipv4Addr::from_arg(text, at)?;
-            let of_network = text.ends_with(":ipnet");
-            return Ok(Self {
+            let network = || at.names.find(at.element, text)?.network(text);
+            let lone = |address| Self {
                 address,
-                mask: mask_of(if of_network { length } else { 32 }),
-            });
+                mask: mask_of(32),
+            };
+            let address = Ipv4Addr::from_arg(text, at).map(lone);
+            return address.or_else(|e| network().ok_or(e));
         };
         let full = if address.split('.').count() < 4 {
             short_address(address)

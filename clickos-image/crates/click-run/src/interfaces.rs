@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use click_core::Named;
+use click_core::value::Prefix;
 use nix::ifaddrs::getifaddrs;
 
 /// Where Linux lists routes; addresses are hexadecimal, in the order of this machine's bytes.
@@ -22,7 +23,10 @@ pub fn all() -> Vec<(String, Named)> {
         if let (Some(ip), None) = (ip, entry.ip) {
             let mask = interface.netmask.as_ref().and_then(|m| m.as_sockaddr_in());
             entry.ip = Some(ip.ip().octets());
-            entry.prefix = mask.map(|mask| u32::from(mask.ip()).leading_ones() as u8);
+            entry.network = mask.map(|mask| Prefix {
+                address: ip.ip(),
+                mask: mask.ip(),
+            });
         }
     }
     for (interface, gateway) in gateways(&fs::read_to_string(ROUTES).unwrap_or_default()) {
@@ -45,6 +49,8 @@ fn gateways(list: &str) -> impl Iterator<Item = (String, [u8; 4])> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     #[test]
@@ -62,9 +68,8 @@ mod tests {
     fn the_loopback_interface_has_its_address() {
         let all = all();
         let (_, loopback) = all.iter().find(|(name, _)| name == "lo").unwrap();
-        assert_eq!(
-            (loopback.ip, loopback.prefix),
-            (Some([127, 0, 0, 1]), Some(8))
-        );
+        let (address, mask) = (Ipv4Addr::LOCALHOST, Ipv4Addr::new(255, 0, 0, 0));
+        assert_eq!(loopback.ip, Some(address.octets()));
+        assert_eq!(loopback.network, Some(Prefix { address, mask }));
     }
 }

@@ -118,6 +118,11 @@ impl Window {
         }
     }
 
+    /// Whether it ends before the file does.
+    pub fn has_end(&self) -> bool {
+        self.end.is_some()
+    }
+
     /// Moves the end of the window.
     pub fn extend(&mut self, span: Span) {
         self.over = false;

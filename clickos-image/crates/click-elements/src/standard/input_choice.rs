@@ -11,25 +11,23 @@ pub const CLASS: Class = Class {
     ..Class::DEFAULT
 };
 
-/// The chosen input; none if INPUT is negative.
+/// The chosen input, if there is one.
 pub struct InputChoice(pub Option<usize>);
 
 impl InputChoice {
     /// Reads argument INPUT, default 0.
     pub fn argument(a: &mut Args<'_>) -> Option<Self> {
-        let (input, inputs) = (a.or("INPUT", 0i64)?, a.inputs());
-        let input = usize::try_from(input).ok();
-        if let Some(input) = input.filter(|i| *i >= inputs && *i > 0) {
-            a.error("INPUT", format!("there is no input {input}"));
-        }
-        Some(Self(input))
+        Some(Self::among(a.or("INPUT", 0i64)?, a.inputs()))
     }
 
-    /// The value of the handler; an input that is not there means none.
+    /// The value of the handler.
     pub fn parse(view: &View<'_>, value: &str) -> Result<Self, HandlerError> {
-        let input = view.parse::<i64>(value)?;
-        let there = usize::try_from(input).ok().filter(|i| *i < view.ports.0);
-        Ok(Self(there))
+        Ok(Self::among(view.parse(value)?, view.ports.0))
+    }
+
+    /// An input that is not there means none.
+    fn among(input: i64, inputs: usize) -> Self {
+        Self(usize::try_from(input).ok().filter(|i| *i < inputs))
     }
 
     /// What the handler shows: -1 for none.

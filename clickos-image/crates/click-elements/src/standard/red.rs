@@ -68,6 +68,16 @@ fn between(x: u64, (x0, y0): (u64, u64), (x1, y1): (u64, u64)) -> u64 {
     }
 }
 
+/// A fraction, in no more decimal places than tell it from its neighbors.
+fn decimal(scaled: u64, one: u64) -> f64 {
+    let (mut rounded, mut ten) = (scaled / one, 1);
+    while (rounded * one + ten / 2) / ten != scaled {
+        ten *= 10;
+        rounded = (scaled * ten + one / 2) / one;
+    }
+    rounded as f64 / ten as f64
+}
+
 /// An average of queue lengths.
 pub struct Average {
     /// In 1/1024 packets.
@@ -121,8 +131,7 @@ impl Average {
 
 impl core::fmt::Display for Average {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let milli = (self.scaled * 1000 + (1 << SCALE >> 1)) >> SCALE;
-        write!(f, "{}.{:03}", milli / 1000, milli % 1000)
+        write!(f, "{}", decimal(self.scaled, 1 << SCALE))
     }
 }
 
@@ -245,7 +254,7 @@ impl Red {
             "avg_queue_size" => text(&self.average),
             "min_thresh" => text(self.rule.min_thresh),
             "max_thresh" => text(self.rule.max_thresh),
-            "max_p" => text(self.rule.max_p as f64 / CERTAIN as f64),
+            "max_p" => text(decimal(self.rule.max_p, CERTAIN)),
             _ => undeclared(handler),
         }
     }

@@ -15,6 +15,9 @@
 //! * `src` (read, write): SRC. `count` (read): answers sent.
 //! # Example
 //! `ttl[1] -> ICMPError(10.0.0.1, timeexceeded) -> arp;`
+use alloc::rc::Rc;
+use core::cell::RefCell;
+
 use click_core::anno::{self, PacketType};
 use click_core::text::split_words;
 use click_wire::ipv4::View as Header;
@@ -81,7 +84,7 @@ fn build(a: &mut Args<'_>) -> Built {
         mtu: mtu.into(),
         pmtu: pmtu?,
         set_fix_anno: fix?,
-        id: 1,
+        ids: Rc::default(),
         count: 0,
     }))
 }
@@ -123,8 +126,19 @@ struct ICMPError {
     mtu: usize,
     pmtu: u16,
     set_fix_anno: bool,
-    id: u16,
+    ids: Rc<RefCell<Identifiers>>,
     count: u64,
+}
+
+/// What all elements of a router that make errors number their packets by: the last number.
+#[derive(Clone, Copy, Default)]
+struct Identifiers(u16);
+
+impl Identifiers {
+    fn next(&mut self) -> u16 {
+        self.0 = self.0.wrapping_add(1);
+        self.0
+    }
 }
 
 impl ICMPError {
@@ -196,7 +210,7 @@ impl ICMPError {
         .emit(&mut bytes[header_len..]);
         let ip = ipv4::Repr {
             tos: 0,
-            id: self.id,
+            id: self.ids.borrow_mut().next(),
             fragment: 0,
             ttl: TTL,
             protocol: ipv4::ICMP,
@@ -213,7 +227,6 @@ impl ICMPError {
         answer
             .anno_mut()
             .set_u8(anno::FIX_IP_SRC, u8::from(self.set_fix_anno));
-        self.id = self.id.wrapping_add(1);
         self.count += 1;
         Some(answer)
     }
@@ -227,6 +240,11 @@ impl InPlace for ICMPError {
 
 impl Element for ICMPError {
     in_place!();
+
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        self.ids = ctx.shared();
+        Ok(())
+    }
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
@@ -245,7 +263,8 @@ impl Element for ICMPError {
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
-            (self.id, self.count) = (old.id, old.count);
+            *self.ids.borrow_mut() = *old.ids.borrow();
+            self.count = old.count;
         }
     }
 }

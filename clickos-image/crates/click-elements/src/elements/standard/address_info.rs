@@ -3,10 +3,11 @@
 //!
 //! # Synopsis
 //! `AddressInfo(NAME ADDRESS [ADDRESS ...], ...)`: each ADDRESS is an IP address, a prefix such as
-//! `10.0.0.1/24`, or an Ethernet address. `NAME:ip`, `NAME:ipnet` and `NAME:eth` say which is meant; `NAME:bcast` is
-//! the last address of the network.
+//! `10.0.0.1/24`, an Ethernet address, or a name. A prefix with host bits is an address, too, if none stands alone.
+//! `NAME:ip`, `NAME:ipnet` and `NAME:eth` say which is meant; `NAME:bcast` is the last address of the network, `NAME:gw`
+//! the first.
 //! `vif0`, `vif1` ... name the Ethernet addresses of the devices without being defined; in the program `click` the names of
-//! the machine's network interfaces stand for their addresses, and `NAME:gw` for the gateway of a default route.
+//! the machine's network interfaces stand for their addresses, and `NAME:gw` for the gateway of a default route, if there is one.
 //! # Ports
 //! 0/0.
 //! # Handlers
@@ -29,7 +30,7 @@ pub static ELEMENT: Class = Class {
                 a.error("NAME", format!("expected \"NAME ADDRESS\", got \"{line}\""));
                 continue;
             };
-            addresses.iter().for_each(|address| a.define(name, address));
+            a.define(name, addresses);
         }
         Some(Box::new(AddressInfo))
     },

@@ -160,7 +160,7 @@ impl FromDump {
     fn end(&mut self, ctx: &mut Context<'_>) {
         match self.end_call.clone() {
             Some(call) => call.make_from(ctx, self),
-            None => self.play.active = false,
+            None => self.play.active &= !(self.play.stop || self.window.has_end()),
         }
         if self.play.stop {
             ctx.stop();
