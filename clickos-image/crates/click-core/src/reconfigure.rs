@@ -8,21 +8,33 @@ use click_lang::text;
 
 use crate::class::{Arg, ArgKind, Class};
 
-/// `config` with the argument that has the name of `handler` set to `value`; `None` if there is no such
-/// argument, or `value` could not stand in a configuration string.
+/// `config` with the argument that has the name of `handler` set to `value`, where `pattern3` is the third after the
+/// first PATTERN; `None` if there is no such argument, or `value` could not stand in a configuration string.
 pub fn with_argument(class: &Class, config: &str, handler: &str, value: &str) -> Option<String> {
-    let named = |a: &&Arg| a.kind != ArgKind::Rest && a.name.eq_ignore_ascii_case(handler);
-    let arg = class.args.iter().find(named)?;
     if text::split_args(value).len() > 1 {
         return None;
     }
     let mut given = text::split_args(config);
+    if let Some(numbered) = of_rest(class, handler).and_then(|n| given.get_mut(n)) {
+        *numbered = value.into();
+        return Some(given.join(", "));
+    }
+    let named = |a: &&Arg| a.kind != ArgKind::Rest && a.name.eq_ignore_ascii_case(handler);
+    let arg = class.args.iter().find(named)?;
     match place(class, arg, &given) {
         Some(index) if keyword(class, &given[index]).is_none() => given[index] = value.into(),
         Some(index) => given[index] = format!("{} {value}", arg.name),
         None => given.push(format!("{} {value}", arg.name)),
     }
     Some(given.join(", "))
+}
+
+/// Which of the given arguments `pattern3` means in a class that has nothing but such ones.
+fn of_rest(class: &Class, handler: &str) -> Option<usize> {
+    let name = handler.trim_end_matches(|c: char| c.is_ascii_digit());
+    let ports = |a: &Arg| a.kind == ArgKind::Rest && a.name.eq_ignore_ascii_case(name);
+    let only = class.args.first().is_some_and(ports) && class.args.len() == 1;
+    handler[name.len()..].parse().ok().filter(|_| only)
 }
 
 /// The argument that `text` gives by keyword.
@@ -58,10 +70,15 @@ fn place(class: &Class, arg: &Arg, given: &[String]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::class::{keyword, mandatory, optional};
+    use crate::class::{keyword, mandatory, optional, rest};
 
     const CLASS: Class = Class {
         args: &[mandatory("A"), optional("B"), keyword("C")],
+        ..Class::DEFAULT
+    };
+
+    const LIST: Class = Class {
+        args: &[rest("PATTERN")],
         ..Class::DEFAULT
     };
 
@@ -76,5 +93,11 @@ mod tests {
         assert_eq!(set("C 3, 1", "c").as_deref(), Some("C 9, 1"));
         assert_eq!(set("1", "d"), None);
         assert_eq!(with_argument(&CLASS, "1", "a", "x, y"), None);
+        let set = |handler| with_argument(&LIST, "1, 2", handler, "9");
+        assert_eq!(set("pattern1").as_deref(), Some("1, 9"));
+        assert_eq!(
+            [set("pattern2"), set("pattern"), set("9")],
+            [None, None, None]
+        );
     }
 }

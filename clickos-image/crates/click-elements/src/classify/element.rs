@@ -36,10 +36,28 @@ pub fn build(a: &mut Args<'_>, syntax: Syntax, what: &str) -> Built {
     }
 }
 
+/// Which pattern `pattern3` is about.
+fn pattern(handler: &str) -> Option<usize> {
+    handler.strip_prefix("pattern")?.parse().ok()
+}
+
 struct ClassifyIp {
     program: Program,
     syntax: Syntax,
     outputs: Outputs,
+}
+
+impl ClassifyIp {
+    /// Another list, of as many outputs.
+    fn relist(&self, view: &View<'_>, list: &[String]) -> Result<Change, HandlerError> {
+        let compiled = Program::compile(list, self.syntax, view.ports.1, view.surroundings);
+        let rejected = |messages: Vec<String>| HandlerError::rejected(messages.join("\n"));
+        let mut program = compiled.map_err(rejected)?;
+        Ok(Change::of(move |me: &mut Self, _| {
+            program.take_hits(&me.program);
+            me.program = program;
+        }))
+    }
 }
 
 impl Element for ClassifyIp {
@@ -58,30 +76,30 @@ impl Element for ClassifyIp {
             .distribute(ctx, batch, |_, batch, ways| program.classify(batch, ways));
     }
 
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+    fn read(&self, view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
             "hits" => text(self.program.hits()),
             "program" => text(self.program.listing()),
             "rules" => text(self.program.text()),
-            _ => undeclared(handler),
+            _ => match pattern(handler).and_then(|n| split_args(view.config).into_iter().nth(n)) {
+                Some(pattern) => text(pattern),
+                None => undeclared(handler),
+            },
         }
     }
 
     fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
         match handler {
-            "config" => {
-                let list = split_args(value);
-                let compiled =
-                    Program::compile(&list, self.syntax, view.ports.1, view.surroundings);
-                let mut program =
-                    compiled.map_err(|messages| HandlerError::rejected(messages.join("\n")))?;
-                Ok(Change::of(move |me: &mut Self, _| {
-                    program.take_hits(&me.program);
-                    me.program = program;
-                }))
-            }
+            "config" => self.relist(view, &split_args(value)),
             "reset_hits" => on_write(|me: &mut Self, _| me.program.reset_hits()),
-            _ => undeclared(handler),
+            _ => {
+                let mut list = split_args(view.config);
+                match pattern(handler).and_then(|n| list.get_mut(n)) {
+                    Some(pattern) => *pattern = value.to_string(),
+                    None => return undeclared(handler),
+                }
+                self.relist(view, &list)
+            }
         }
     }
 

@@ -259,6 +259,27 @@ impl Red {
         }
     }
 
+    /// The rule after a write to one of its handlers.
+    ///
+    /// # Errors
+    /// The value is wrong, or does not go with the others.
+    pub fn changed(
+        &self,
+        view: &View<'_>,
+        handler: &str,
+        value: &str,
+    ) -> Result<Rule, HandlerError> {
+        let mut rule = self.rule;
+        match handler {
+            "min_thresh" => rule.min_thresh = view.parse(value)?,
+            "max_thresh" => rule.max_thresh = view.parse(value)?,
+            "max_p" => rule.max_p = scaled(view.parse(value)?),
+            _ => return undeclared(handler),
+        }
+        rule.check().map_err(HandlerError::rejected)?;
+        Ok(rule)
+    }
+
     /// The average is what is left of another router's element.
     pub fn take_from(&mut self, old: &Self) {
         self.average.scaled = old.average.scaled;

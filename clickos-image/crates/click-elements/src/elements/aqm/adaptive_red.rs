@@ -8,7 +8,7 @@
 //! # Ports
 //! 1/1-2, agnostic. Output 1 (push) gets what is dropped, if it is connected.
 //! # Handlers
-//! * `min_thresh`, `max_thresh`, `max_p` (read): what is in force.
+//! * `min_thresh`, `max_thresh`, `max_p` (read, write): what is in force.
 //! * `avg_queue_size` (read): the average. `drops` (read): packets dropped. `queues` (read): names, one a line.
 //! * `stats` (read): length, average and drops.
 //! # Example
@@ -28,9 +28,9 @@ pub static ELEMENT: Class = Class {
         keyword("STABILITY"),
     ],
     handlers: &[
-        read("min_thresh"),
-        read("max_thresh"),
-        read("max_p"),
+        read_write("min_thresh"),
+        read_write("max_thresh"),
+        read_write("max_p"),
         read("avg_queue_size"),
         read("drops"),
         read("queues"),
@@ -112,6 +112,11 @@ impl Element for AdaptiveRED {
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         self.0.read(handler)
+    }
+
+    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+        let rule = self.0.changed(view, handler, value)?;
+        Ok(Change::of(move |me: &mut Self, _| me.0.rule = rule))
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

@@ -83,14 +83,7 @@ impl Element for EarlyDrop {
     }
 
     fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        let mut rule = self.0.rule;
-        match handler {
-            "min_thresh" => rule.min_thresh = view.parse(value)?,
-            "max_thresh" => rule.max_thresh = view.parse(value)?,
-            "max_p" => rule.max_p = scaled(view.parse(value)?),
-            _ => return undeclared(handler),
-        }
-        rule.check().map_err(HandlerError::rejected)?;
+        let rule = self.0.changed(view, handler, value)?;
         Ok(Change::of(move |me: &mut Self, _| me.0.rule = rule))
     }
 

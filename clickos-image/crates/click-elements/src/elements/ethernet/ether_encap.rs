@@ -6,7 +6,7 @@
 //! # Ports
 //! 1/1, agnostic.
 //! # Handlers
-//! * `ethertype`, `src`, `dst` (read, write): the arguments.
+//! * `ethertype`, `src`, `dst` (read, write): the arguments; `etht` is `ethertype`.
 //! # Example
 //! `... -> EtherEncap(0x0800, vif0, 2:0:0:0:0:1) -> ToDevice(0);`
 use click_wire::ether;
@@ -18,6 +18,7 @@ pub static ELEMENT: Class = Class {
     args: &[mandatory("ETHERTYPE"), mandatory("SRC"), mandatory("DST")],
     handlers: &[
         read_write("ethertype"),
+        read_write("etht"),
         read_write("src"),
         read_write("dst"),
     ],
@@ -76,7 +77,7 @@ impl Element for EtherEncap {
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
-            "ethertype" => text(self.header.ethertype),
+            "ethertype" | "etht" => text(self.header.ethertype),
             "src" => text(EtherAddr(self.header.source)),
             "dst" => text(EtherAddr(self.header.destination)),
             _ => undeclared(handler),
@@ -85,7 +86,7 @@ impl Element for EtherEncap {
 
     fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
         match handler {
-            "ethertype" => on_header(view, value, |header, kind| header.ethertype = kind),
+            "ethertype" | "etht" => on_header(view, value, |header, kind| header.ethertype = kind),
             "src" => on_header(view, value, |header, EtherAddr(mac)| header.source = mac),
             "dst" => on_header(view, value, |header, EtherAddr(mac)| {
                 header.destination = mac;

@@ -12,7 +12,7 @@
 //! to a broadcast or multicast address, packets from addresses no host can have; source-routed ones get no redirect. The destination annotation of the answer
 //! is set.
 //! # Handlers
-//! * `src` (read, write): SRC. `count` (read): answers sent.
+//! * `src`, `mtu`, `pmtu` (read, write): the arguments. `count` (read): answers sent.
 //! # Example
 //! `ttl[1] -> ICMPError(10.0.0.1, timeexceeded) -> arp;`
 use alloc::rc::Rc;
@@ -38,7 +38,12 @@ pub static ELEMENT: Class = Class {
         keyword("PMTU"),
         keyword("SET_FIX_ANNO"),
     ],
-    handlers: &[read_write("src"), read("count")],
+    handlers: &[
+        read_write("src"),
+        read_write("mtu"),
+        read_write("pmtu"),
+        read("count"),
+    ],
     build,
     ..Class::DEFAULT
 };
@@ -66,27 +71,25 @@ fn build(a: &mut Args<'_>) -> Built {
         a.or("PMTU", 0u16),
         a.or("SET_FIX_ANNO", true),
     );
-    let mtu = mtu?;
-    if usize::from(mtu) < ipv4::HEADER + icmp::HEADER {
-        a.error(
-            "MTU",
-            format!(
-                "{mtu} is too small, an answer has at least {} bytes",
-                ipv4::HEADER + icmp::HEADER
-            ),
-        );
-    }
+    let mtu = checked_mtu(mtu?).map_err(|e| a.error("MTU", e)).ok();
     Some(Box::new(ICMPError {
         source: source?,
         kind: kind?,
         code: code?,
         bad_addresses,
-        mtu: mtu.into(),
+        mtu: mtu?,
         pmtu: pmtu?,
         set_fix_anno: fix?,
         ids: Rc::default(),
         count: 0,
     }))
+}
+
+fn checked_mtu(mtu: u16) -> Result<usize, String> {
+    let least = ipv4::HEADER + icmp::HEADER;
+    let mtu = usize::from(mtu);
+    let small = || format!("{mtu} is too small, an answer has at least {least} bytes");
+    (mtu >= least).then_some(mtu).ok_or_else(small)
 }
 
 fn error_type(a: &mut Args<'_>) -> Option<u8> {
@@ -249,6 +252,8 @@ impl Element for ICMPError {
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
             "src" => text(self.source),
+            "mtu" => text(self.mtu),
+            "pmtu" => text(self.pmtu),
             "count" => text(self.count),
             _ => undeclared(handler),
         }
@@ -257,6 +262,11 @@ impl Element for ICMPError {
     fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
         match handler {
             "src" => on_value(view, value, |me: &mut Self, source, _| me.source = source),
+            "mtu" => {
+                let mtu = checked_mtu(view.parse(value)?).map_err(HandlerError::rejected)?;
+                Ok(Change::of(move |me: &mut Self, _| me.mtu = mtu))
+            }
+            "pmtu" => on_value(view, value, |me: &mut Self, pmtu, _| me.pmtu = pmtu),
             _ => undeclared(handler),
         }
     }

@@ -16,7 +16,7 @@
 //! # Ports
 //! 1/any, push; as many outputs as patterns. The header annotation must be set.
 //! # Handlers
-//! * `config` (read, write): the patterns, as many as before. `hits` (read): for each pattern how many packets matched.
+//! * `config` (read, write): the patterns, as many as before. `pattern0` ... (read, write): each. `hits` (read): for each pattern how many packets matched.
 //! * `reset_hits` (write): sets them to 0. `rules` (read): the patterns as they were understood.
 //! * `program` (read): the patterns as a list of steps, in Click's format.
 //! # Example
@@ -28,6 +28,7 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "IPClassifier",
     args: &[rest("PATTERN")],
+    port_handlers: &[read_write("pattern")],
     build: |a| element::build(a, Syntax::Position, "PATTERN"),
     ..CLASS
 };

@@ -11,7 +11,8 @@
 //! 0/1, agnostic. It rests while a queue it pushes to is full.
 //! # Handlers
 //! * `count` (read): packets made. `reset` (write): sets it to 0, so that LIMIT more are made.
-//! * `data`, `length`, `limit`, `burst`, `active` (read, write): the arguments.
+//! * `data`, `length`, `limit`, `burst`, `active` (read, write): the arguments; `datasize` is `length`,
+//!   `burstsize` is `burst`.
 //! # Example
 //! `InfiniteSource(LENGTH 60, LIMIT 1000, STOP true) -> Counter -> Discard;`
 use crate::handler_call::HandlerCall;
@@ -36,8 +37,10 @@ pub static ELEMENT: Class = Class {
         write("reset"),
         read_write("data"),
         read_write("length"),
+        read_write("datasize"),
         read_write("limit"),
         read_write("burst"),
+        read_write("burstsize"),
         read_write("active"),
     ],
     build: |a| {
@@ -198,9 +201,9 @@ impl Element for InfiniteSource {
         match handler {
             "count" => text(self.count),
             "data" => text(String::from_utf8_lossy(&self.data)),
-            "length" => text(self.length),
+            "length" | "datasize" => text(self.length),
             "limit" => text(self.limit),
-            "burst" => text(self.burst),
+            "burst" | "burstsize" => text(self.burst),
             "active" => text(self.active),
             _ => undeclared(handler),
         }
@@ -220,7 +223,7 @@ impl Element for InfiniteSource {
                 let data = view.parse::<Bytes>(value)?.0;
                 change(Box::new(|me| me.data = data))
             }
-            "length" => {
+            "length" | "datasize" => {
                 let length = view.parse(value)?;
                 change(Box::new(move |me| me.length = length))
             }
@@ -228,7 +231,7 @@ impl Element for InfiniteSource {
                 let limit = view.parse(value)?;
                 change(Box::new(move |me| me.limit = limit))
             }
-            "burst" => {
+            "burst" | "burstsize" => {
                 let burst = view.parse(value)?;
                 change(Box::new(move |me| me.burst = burst))
             }

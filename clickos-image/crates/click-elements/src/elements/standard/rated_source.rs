@@ -9,7 +9,7 @@
 //! 0/1, push.
 //! # Handlers
 //! * `count` (read): packets made. `reset` (write): sets it to 0, so that LIMIT more are made.
-//! * `data`, `length`, `rate`, `limit`, `active` (read, write): the arguments.
+//! * `data`, `length`, `rate`, `limit`, `active` (read, write): the arguments; `datasize` is `length`.
 //! # Example
 //! `RatedSource(RATE 100, LIMIT 500) -> ToDevice(0);`
 use crate::prelude::*;
@@ -32,6 +32,7 @@ pub static ELEMENT: Class = Class {
         write("reset"),
         read_write("data"),
         read_write("length"),
+        read_write("datasize"),
         read_write("rate"),
         read_write("limit"),
         read_write("active"),
@@ -130,7 +131,7 @@ impl Element for RatedSource {
         match handler {
             "count" => text(self.count),
             "data" => text(String::from_utf8_lossy(&self.data)),
-            "length" => text(self.length),
+            "length" | "datasize" => text(self.length),
             "rate" => text(self.rate),
             "limit" => text(self.limit),
             "active" => text(self.active),
@@ -143,7 +144,9 @@ impl Element for RatedSource {
             "data" => on_value(view, value, |me: &mut Self, data: Bytes, _| {
                 me.data = data.0
             }),
-            "length" => on_value(view, value, |me: &mut Self, length, _| me.length = length),
+            "length" | "datasize" => {
+                on_value(view, value, |me: &mut Self, length, _| me.length = length)
+            }
             "reset" => on_write(|me: &mut Self, ctx| {
                 me.count = 0;
                 me.start(ctx);

@@ -7,7 +7,7 @@
 //! # Ports
 //! 1/1, pull to push.
 //! # Handlers
-//! * `count` (read): packets moved. `reset` (write): sets it to 0, so that LIMIT more may pass.
+//! * `count` (read): packets moved. `reset`, `reset_counts` (write): sets it to 0, so that LIMIT more may pass.
 //! * `active`, `limit`, `burst` (read, write): the arguments.
 //! # Example
 //! `FromDevice(0) -> Queue -> Unqueue(BURST 32) -> Discard;`
@@ -20,6 +20,7 @@ pub static ELEMENT: Class = Class {
     handlers: &[
         read("count"),
         write("reset"),
+        write("reset_counts"),
         read_write("active"),
         read_write("limit"),
         read_write("burst"),
@@ -98,7 +99,7 @@ impl Element for Unqueue {
 
     fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
         match handler {
-            "reset" => on_write(|me: &mut Self, ctx| {
+            "reset" | "reset_counts" => on_write(|me: &mut Self, ctx| {
                 me.count = 0;
                 ctx.schedule();
             }),

@@ -14,7 +14,7 @@
 //! 0/1, agnostic. The network header and the destination annotation are set.
 //! # Handlers
 //! * `active` (read, write): ACTIVE. `count` (read): packets made. `encap` (read): `IP`. `sampling_prob` (read): SAMPLE.
-//! * `filesize`, `filepos` (read): the file's size (`-`: unknown) and the place in it.
+//! * `filename`, `filesize`, `filepos` (read): the file, its size (`-`: unknown) and the place in it.
 //! * `stop` (write): ends reading and stops the router.
 //! # Example
 //! `FromIPSummaryDump(DATA "!data src dst\n1.0.0.1 1.0.0.2", STOP true) -> IPPrint -> Discard;`
@@ -50,6 +50,7 @@ pub static ELEMENT: Class = Class {
         read("count"),
         read("encap"),
         read("sampling_prob"),
+        read("filename"),
         read("filesize"),
         read("filepos"),
         write("stop"),
@@ -317,6 +318,10 @@ impl Element for FromIPSummaryDump {
             "count" => text(self.play.count),
             "encap" => text("IP"),
             "sampling_prob" => text(self.sample),
+            "filename" => match &self.from {
+                Origin::File { path, .. } => text(path),
+                Origin::Text(_) => text(""),
+            },
             "filesize" => size_text(self.source.as_ref().and_then(Source::size)),
             "filepos" => text(self.source.as_ref().map_or(0, Source::at)),
             _ => undeclared(handler),
