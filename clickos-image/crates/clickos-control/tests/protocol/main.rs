@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//! docs/control-protocol.md, case by case, on the simulated store.
+#![allow(clippy::unwrap_used)] // A test.
+
+mod bed;
+mod files;
+mod people;
+mod requests;
+mod store;
+mod wishes;
+
+use bed::{Bed, DOMID};
+
+fn running() -> (String, String) {
+    ("Running".into(), String::new())
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Handlers of programs: requests and answers in pieces.
+use super::{Bed, DOMID};
+
+#[test]
+fn requests_of_programs() {
+    let mut bed = Bed::new();
+    assert_eq!(
+        bed.read(0, "a.value"),
+        (540, "router 0 is not installed".into())
+    );
+    bed.install(0, "a :: Cell(1); b :: Cell(2);");
+    assert_eq!(bed.read(0, "a.value"), (200, "1".into()));
+    assert_eq!(bed.request(0, b"read a.big 5"), (200, "xxxxx".into()));
+    assert_eq!(
+        bed.request(0, b"write a.value two words\nand lines"),
+        (200, String::new())
+    );
+    assert_eq!(bed.read(0, "a.value"), (200, "two words\nand lines".into()));
+    assert_eq!(bed.read(0, "x.value").0, 510);
+    assert_eq!(bed.read(0, "a.nothing").0, 511);
+    assert_eq!(bed.read(0, "a.dead").0, 520);
+    assert_eq!(bed.write(0, &[("a.value", "bad")]).0, 520);
+    assert_eq!(bed.write(0, &[("a.fail", "x")]).0, 530);
+    for malformed in [&b""[..], b"x", b"writes 3\n", b"read \xff"] {
+        assert_eq!(bed.request(0, malformed).0, 500, "{malformed:?}");
+    }
+    let (code, list) = bed.request(0, b"handlers");
+    assert_eq!(code, 200);
+    for line in ["a.value rw", "a.big r", "b.value rw", "list r"] {
+        assert!(list.lines().any(|l| l == line), "{line} is not in {list}");
+    }
+}
+
+#[test]
+fn a_batch_is_all_or_nothing() {
+    let mut bed = Bed::new();
+    bed.install(0, "a :: Cell(1); b :: Cell(2);");
+    let (code, error) = bed.write(0, &[("a.value", "x"), ("b.value", "bad")]);
+    assert_eq!(code, 520);
+    assert!(error.starts_with("b.value: "), "{error}");
+    assert_eq!(bed.read(0, "a.value"), (200, "1".into()));
+    assert_eq!(bed.write(0, &[("a.value", "x"), ("b.value", "y")]).0, 200);
+    assert_eq!(bed.read(0, "a.value"), (200, "x".into()));
+    assert_eq!(bed.read(0, "b.value"), (200, "y".into()));
+}
+
+#[test]
+fn long_requests_and_long_answers() {
+    let mut bed = Bed::new();
+    bed.install(0, "a :: Cell(1);");
+    let long = "v".repeat(50_000);
+    assert_eq!(bed.write(0, &[("a.value", &long)]), (200, String::new()));
+    assert_eq!(bed.read(0, "a.value"), (200, long));
+    let (code, error) = bed.request(0, b"read a.big 300000");
+    assert_eq!(
+        (code, &error[..]),
+        (590, "answer of 300000 bytes, the limit is 262144 now")
+    );
+    let (code, error) = bed.request(0, &[b'x'; 170_000]);
+    assert_eq!(
+        (code, &error[..]),
+        (590, "request is longer than the limit of 165536 bytes")
+    );
+    assert_eq!(bed.read(0, "a.class").0, 200);
+}
+
+#[test]
+fn a_request_in_pieces_is_answered_once_when_it_is_whole() {
+    let mut bed = Bed::new();
+    bed.install(0, "a :: Cell(1);");
+    bed.by_hand("0/request/7/0", "+write a.val");
+    assert_eq!(bed.response(0, 7), None);
+    bed.by_hand("0/request/7/2", ".2");
+    assert_eq!(bed.response(0, 7), None);
+    bed.by_hand("0/request/7/1", "+ue ");
+    assert_eq!(bed.response(0, 7), Some((200, String::new())));
+    bed.write(0, &[("a.value", "3")]);
+    bed.by_hand("0/request/7/1", "+ue ");
+    assert_eq!(bed.read(0, "a.value"), (200, "3".into()));
+    bed.by_hand("0/request/8/0", "no mark");
+    assert_eq!(
+        bed.response(0, 8),
+        Some((500, "piece without + or .".into()))
+    );
+}
+
+#[test]
+fn at_most_sixteen_answers_wait_to_be_taken() {
+    let mut bed = Bed::new();
+    bed.install(0, "a :: Cell(1);");
+    let seqs: Vec<u32> = (0..20).map(|_| bed.ask(0, b"read a.value")).collect();
+    bed.run();
+    let answered = |bed: &Bed| {
+        seqs.iter()
+            .filter(|s| bed.response(0, **s).is_some())
+            .count()
+    };
+    assert_eq!(answered(&bed), 16);
+    assert_eq!(bed.response(0, seqs[15]), Some((200, "1".into())));
+    for seq in &seqs[..4] {
+        bed.take_away(0, *seq);
+    }
+    assert_eq!(answered(&bed), 16);
+    assert!(bed.response(0, seqs[19]).is_some());
+    seqs.iter().for_each(|seq| bed.take_away(0, *seq));
+    assert_eq!(bed.read(0, "a.value"), (200, "1".into()));
+    assert_eq!(bed.store.list(&bed.node("0/response")), [""; 0]);
+}
+
+#[test]
+fn large_answers_share_their_budget() {
+    let mut bed = Bed::new();
+    bed.install(0, "a :: Cell(1);");
+    let seqs: Vec<u32> = (0..3).map(|_| bed.ask(0, b"read a.big 250000")).collect();
+    bed.run();
+    let codes: Vec<u16> = seqs
+        .iter()
+        .map(|s| bed.response(0, *s).unwrap().0)
+        .collect();
+    assert_eq!(codes, [200, 200, 590]);
+    assert!(bed.store.owned(DOMID) < 400, "{}", bed.store.owned(DOMID));
+    seqs.iter().for_each(|seq| bed.take_away(0, *seq));
+    assert_eq!(bed.request(0, b"read a.big 250000").0, 200);
+}
+
+#[test]
+fn a_requester_that_gave_up_leaves_nothing_behind() {
+    let mut bed = Bed::new();
+    bed.install(0, "a :: Cell(1);");
+    // Removed before it was seen: no answer at all.
+    let seq = bed.ask(0, b"read a.value");
+    bed.store.remove(&bed.node(&format!("0/request/{seq}")));
+    bed.run();
+    assert_eq!(bed.response(0, seq), None);
+    // Removed after it was answered: the answer goes too. More often than answers are kept.
+    for _ in 0..20 {
+        let seq = bed.ask(0, b"read a.value");
+        bed.run();
+        bed.store.remove(&bed.node(&format!("0/request/{seq}")));
+        bed.run();
+        assert_eq!(bed.response(0, seq), None);
+    }
+    // The same by removing all at once.
+    (0..16).for_each(|_| _ = bed.ask(0, b"read a.value"));
+    bed.run();
+    bed.store.remove(&bed.node("0/request"));
+    bed.run();
+    assert_eq!(bed.store.list(&bed.node("0/response")), [""; 0]);
+    assert_eq!(bed.read(0, "a.value"), (200, "1".into()));
+}
+
+#[test]
+fn strange_request_names_are_ignored() {
+    let mut bed = Bed::new();
+    bed.install(0, "a :: Cell(1);");
+    for name in ["x", "01", "-1", "4294967296"] {
+        bed.by_hand(&format!("0/request/{name}/0"), ".read a.value");
+        assert_eq!(bed.text(&format!("0/response/{name}/0")), None, "{name}");
+    }
+    assert_eq!(bed.read(0, "a.value").0, 200);
+}
