@@ -1,72 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What elements that write files about packets have in common: packets come and pass, and a file that
+//! The element that writes a file about packets, which come and pass; what is written is its format's affair. A file that
 //! cannot be written is closed with a message.
 use crate::files::Sink;
 use crate::prelude::*;
 
-/// An element that writes a file.
-pub trait Recorder {
-    /// The file; none once it could not be written.
-    fn sink(&mut self) -> &mut Option<Sink>;
-    /// Writes a packet to the file.
-    fn record(&mut self, packet: &Packet) -> Result<(), String>;
+/// What a file says about packets.
+pub trait Format: 'static {
+    /// What the file begins with.
+    fn header(&mut self, ctx: &mut Context<'_>) -> Result<Vec<u8>, String>;
 
-    /// Begins: what is pulled is asked for where nobody else does.
-    fn start(&mut self, ctx: &mut Context<'_>, sink: Sink) {
-        *self.sink() = Some(sink);
-        if ctx.outputs() == 0 && ctx.input_is_pull(0) {
-            ctx.schedule();
-        }
+    /// Writes a packet; returns how much the handler `count` grows.
+    fn record(&mut self, sink: &mut Sink, packet: &Packet) -> Result<u64, String>;
+}
+
+/// An element that writes a file.
+pub struct Recorder<F> {
+    filename: String,
+    format: F,
+    /// None once it could not be written.
+    sink: Option<Sink>,
+    count: u64,
+}
+
+impl<F: Format> Recorder<F> {
+    /// The element that writes the file with this name.
+    pub fn element(filename: String, format: F) -> Built {
+        Some(Box::new(Self {
+            filename,
+            format,
+            sink: None,
+            count: 0,
+        }))
     }
 
     /// Writes all packets.
-    fn record_batch(&mut self, ctx: &mut Context<'_>, batch: &Batch) {
+    fn record(&mut self, ctx: &mut Context<'_>, batch: &Batch) {
         for packet in batch.iter() {
-            if self.sink().is_none() {
-                return;
+            let Some(sink) = &mut self.sink else { return };
+            match self.format.record(sink, packet) {
+                Ok(written) => self.count += written,
+                Err(message) => self.close(ctx, &message),
             }
-            let written = self.record(packet);
-            self.close_if_failed(ctx, written);
         }
     }
 
-    /// Writes what waits.
     fn flush(&mut self, ctx: &mut Context<'_>) {
-        let flushed = self.sink().as_mut().map_or(Ok(()), Sink::flush);
-        self.close_if_failed(ctx, flushed);
-    }
-
-    /// Closes the file after an error.
-    fn close_if_failed(&mut self, ctx: &mut Context<'_>, written: Result<(), String>) {
-        if let Err(message) = written {
-            let line = format!("{}: {message}", ctx.name());
-            ctx.print(&line);
-            *self.sink() = None;
+        let flushed = self.sink.as_mut().map_or(Ok(()), Sink::flush);
+        if let Err(message) = flushed {
+            self.close(ctx, &message);
         }
     }
 
-    /// `Element::push`.
-    fn record_pushed(&mut self, ctx: &mut Context<'_>, batch: Batch) {
-        self.record_batch(ctx, &batch);
+    fn close(&mut self, ctx: &mut Context<'_>, message: &str) {
+        let line = format!("{}: {message}", ctx.name());
+        ctx.print(&line);
+        self.sink = None;
+    }
+}
+
+impl<F: Format> Element for Recorder<F> {
+    /// What is pulled is asked for where nobody else does.
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        let header = self.format.header(ctx)?;
+        let mut sink = Sink::create(ctx.host().as_ref(), &self.filename)?;
+        sink.write(&header)?;
+        sink.flush()?;
+        self.sink = Some(sink);
+        if ctx.outputs() == 0 && ctx.input_is_pull(0) {
+            ctx.schedule();
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
+        self.record(ctx, &batch);
         ctx.push(0, batch);
     }
 
-    /// `Element::pull`.
-    fn record_pulled(&mut self, ctx: &mut Context<'_>, max: usize) -> Batch {
+    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let batch = ctx.pull(0, max);
-        self.record_batch(ctx, &batch);
+        self.record(ctx, &batch);
         batch
     }
 
-    /// `Element::run_task`.
-    fn record_one(&mut self, ctx: &mut Context<'_>) -> bool {
+    fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
         let batch = ctx.pull(0, 1);
         let worked = !batch.is_empty();
-        self.record_batch(ctx, &batch);
+        self.record(ctx, &batch);
         ctx.recycle(batch);
         if worked || ctx.readable(0) {
             ctx.schedule();
         }
         worked
+    }
+
+    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
+        match handler {
+            "count" => text(self.count),
+            "filename" => text(&self.filename),
+            _ => undeclared(handler),
+        }
+    }
+
+    fn write(&self, _view: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
+        match handler {
+            "reset_counts" => on_write(|me: &mut Self, _| me.count = 0),
+            "flush" => on_write(|me: &mut Self, ctx| me.flush(ctx)),
+            _ => undeclared(handler),
+        }
     }
 }

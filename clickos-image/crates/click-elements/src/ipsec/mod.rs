@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Security associations: what IPsec elements know of each other. RadixIPsecLookup makes them and marks packets with
 //! their numbers; the other elements find them by these marks, in the list that all elements of a router
-//! share. [`route`] is a route with an association, [`replay`] the window of sequence numbers, [`chained`] what ciphers do.
+//! share. [`route`] is a route with an association, [`tunnels`] the associations
+//! of an element's routes, [`replay`] the window of sequence numbers, [`chained`] what ciphers do.
 pub mod chained;
 pub mod replay;
 pub mod route;
+pub mod tunnels;
 
 use alloc::rc::Rc;
 use core::cell::{RefCell, RefMut};

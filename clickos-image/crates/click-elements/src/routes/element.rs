@@ -3,7 +3,7 @@
 use super::live::Routes;
 use super::ranges::Ready;
 use super::route::Hop;
-use super::table::{Command, Table};
+use super::table::{Command, Table, parse_lines};
 use crate::outputs::Outputs;
 use crate::prelude::*;
 
@@ -139,7 +139,7 @@ impl Element for LookUp {
         let (ports, at) = (view.ports.1, view.surroundings);
         let commands = match handler {
             "flush" => return on_write(|me: &mut Self, _| me.routes.clear()),
-            "ctrl" => Command::parse_lines(value, ports, at),
+            "ctrl" => parse_lines(value, |verb, text| Command::parse(verb, text, ports, at)),
             verb => Command::parse(verb, value, ports, at).map(|command| [command].into()),
         };
         let commands = commands.map_err(HandlerError::rejected)?;

@@ -2,7 +2,7 @@
 //! The routes there are, and the commands that change them.
 use alloc::collections::BTreeMap;
 
-use click_core::text::split_words;
+use click_core::text::shift_word;
 use click_core::{Surroundings, sort};
 
 use super::route::{Hop, Network, Partial, Route};
@@ -47,25 +47,23 @@ impl Command {
             )),
         }
     }
+}
 
-    /// Parses commands, one a line.
-    ///
-    /// # Errors
-    /// The first line that is wrong, and what is.
-    pub fn parse_lines(
-        text: &str,
-        ports: usize,
-        at: Surroundings<'_>,
-    ) -> Result<Vec<Self>, String> {
-        let lines = text.lines().enumerate();
-        let commands = lines.filter_map(|(index, line)| {
-            let verb = split_words(line).into_iter().next()?;
-            let (_, rest) = line.split_once(verb.as_str())?;
-            let parsed = Self::parse(&verb, rest, ports, at);
-            Some(parsed.map_err(|e| format!("line {}: {e}", index + 1)))
-        });
-        commands.collect()
-    }
+/// Parses commands, one a line, each a verb and its arguments.
+///
+/// # Errors
+/// The first line that is wrong, and what is.
+pub fn parse_lines<T>(
+    text: &str,
+    parse: impl Fn(&str, &str) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
+    let lines = text.lines().enumerate();
+    let commands = lines.filter(|(_, line)| !line.trim().is_empty());
+    let parsed = commands.map(|(index, line)| {
+        let (verb, rest) = shift_word(line);
+        parse(&verb, &rest).map_err(|e| format!("line {}: {e}", index + 1))
+    });
+    parsed.collect()
 }
 
 /// What a table will be: a table and changes of it.

@@ -19,33 +19,22 @@
 //! # Example
 //! `rt :: RadixIPsecLookup(1.0.0.1/32 0, 2.0.0.0/8 1.0.0.2 1 234 \<00112233445566778899aabbccddeeff>
 //!  \<ffeeddccbbaa99887766554433221100> 300 64); rt[0] -> ...`
-use alloc::collections::BTreeMap;
-
-use click_core::Surroundings;
-use click_core::text::shift_word;
+use click_core::{Surroundings, sort};
 
 use crate::ip_packet::header;
-use crate::ipsec::{Association, Shared, Terms, mark, route};
+use crate::ipsec::tunnels::Tunnels;
+use crate::ipsec::{Shared, Terms, mark, route};
 use crate::outputs::Outputs;
 use crate::prelude::*;
+use crate::routes::element::CLASS;
 use crate::routes::live::Routes;
-use crate::routes::table::{Command, Table};
+use crate::routes::route::Route;
+use crate::routes::table::{Command, Table, parse_lines};
 
 pub static ELEMENT: Class = Class {
     name: "RadixIPsecLookup",
-    ports: "1/-",
-    processing: "h/h",
-    args: &[rest("ROUTE")],
-    handlers: &[
-        read("table"),
-        read("lookup"),
-        write("add"),
-        write("set"),
-        write("remove"),
-        write("ctrl"),
-    ],
     build,
-    ..Class::DEFAULT
+    ..CLASS
 };
 
 /// ESP packets for this host, or others.
@@ -68,24 +57,13 @@ fn parse(verb: &str, text: &str, ports: usize, at: Surroundings<'_>) -> Result<S
     Ok((command, terms))
 }
 
-fn parse_lines(text: &str, ports: usize, at: Surroundings<'_>) -> Result<Vec<Step>, String> {
-    let lines = text.lines().enumerate();
-    let steps = lines
-        .filter(|(_, line)| !line.trim().is_empty())
-        .map(|(index, line)| {
-            let (verb, rest) = shift_word(line);
-            parse(&verb, &rest, ports, at).map_err(|e| format!("line {}: {e}", index + 1))
-        });
-    steps.collect()
-}
-
 fn build(a: &mut Args<'_>) -> Built {
     let (ports, at) = (a.outputs(), a.surroundings());
     let most = a.environment().limits.table_entries;
-    let (mut table, mut terms) = (Table::default(), BTreeMap::new());
+    let (mut table, mut tunnels) = (Table::default(), Tunnels::default());
     for (index, text) in a.rest().to_vec().iter().enumerate() {
         let added = parse("add", text, ports, at).and_then(|(command, given)| {
-            agree(&mut terms, given, false)?;
+            tunnels.agree(given, false)?;
             table.run_new(&command, most)
         });
         if let Err(message) = added {
@@ -94,72 +72,35 @@ fn build(a: &mut Args<'_>) -> Built {
     }
     Some(Box::new(RadixIPsecLookup {
         routes: Routes::of(table),
-        terms,
-        numbers: BTreeMap::new(),
+        tunnels,
         shared: Shared::default(),
         outputs: Outputs::new(ports),
         complaints: 0,
     }))
 }
 
-/// Adds terms to those there are; other ones for the same SPI must be there to replace them.
-fn agree(
-    all: &mut BTreeMap<u32, Terms>,
-    given: Option<Terms>,
-    replace: bool,
-) -> Result<(), String> {
-    let Some(given) = given else {
-        return Ok(());
-    };
-    let spi = given.spi;
-    if !replace && all.get(&spi).is_some_and(|terms| *terms != given) {
-        return Err(format!("SPI {spi} has other terms"));
-    }
-    all.insert(spi, given);
-    Ok(())
-}
-
 struct RadixIPsecLookup {
     routes: Routes,
-    /// Of each SPI.
-    terms: BTreeMap<u32, Terms>,
-    /// Of the associations in the shared list, by SPI.
-    numbers: BTreeMap<u32, u32>,
+    tunnels: Tunnels,
     shared: Shared,
     outputs: Outputs,
     complaints: u32,
 }
 
 impl RadixIPsecLookup {
-    /// Makes the associations those of the terms; one whose terms are as before goes on counting.
-    fn associate(&mut self) {
-        let mut shared = self.shared.borrow_mut();
-        let terms = &self.terms;
-        self.numbers.retain(|spi, number| {
-            let same = |a: &mut Association| terms.get(spi) == Some(&a.terms);
-            let keep = shared.get(*number).is_some_and(same);
-            if !keep {
-                shared.remove(*number);
-            }
-            keep
-        });
-        for (spi, terms) in &self.terms {
-            let number = || shared.add(terms.clone());
-            self.numbers.entry(*spi).or_insert_with(number);
-        }
-    }
-
     /// Runs steps that were checked, and forgets associations without a route.
     fn run(&mut self, steps: &[Step], most: usize) {
         let commands: Vec<&Command> = steps.iter().map(|(command, _)| command).collect();
         self.routes.run(commands.into_iter(), most);
         for (_, terms) in steps {
-            let _ = agree(&mut self.terms, terms.clone(), true);
+            let _ = self.tunnels.agree(terms.clone(), true);
         }
         let routes = self.routes.in_order();
-        let used: Vec<u32> = routes.iter().filter_map(|r| r.hop.tunnel).collect();
-        self.terms.retain(|spi, _| used.contains(spi));
-        self.associate();
+        let mut used: Vec<u32> = routes.iter().filter_map(|r| r.hop.tunnel).collect();
+        sort::by(&mut used, Ord::cmp);
+        let mut shared = self.shared.borrow_mut();
+        self.tunnels.keep(&used, &mut shared);
+        self.tunnels.associate(&mut shared);
     }
 
     /// The SPI in the header of an ESP packet.
@@ -179,12 +120,19 @@ impl RadixIPsecLookup {
         let spi = match hop.port {
             LOCAL if !esp => return Ok(NOT_ESP),
             LOCAL => Some(Self::spi_of(packet).ok_or("ESP packet without an SPI")?),
-            TUNNELS => Some(hop.tunnel.ok_or(format!("no tunnel for {address}"))?),
+            TUNNELS => Some(
+                hop.tunnel
+                    .ok_or_else(|| format!("no tunnel for {address}"))?,
+            ),
             _ => None,
         };
         if let Some(spi) = spi {
-            let number = self.numbers.get(&spi).ok_or(format!("unknown SPI {spi}"))?;
-            mark(packet, spi, *number);
+            let number = self.tunnels.number(spi);
+            mark(
+                packet,
+                spi,
+                number.ok_or_else(|| format!("unknown SPI {spi}"))?,
+            );
         }
         if let Some(gateway) = hop.gateway {
             packet.anno_mut().set_dst_ip(gateway.octets());
@@ -193,7 +141,7 @@ impl RadixIPsecLookup {
     }
 
     fn table(&self) -> String {
-        let line = |route: crate::routes::route::Route| {
+        let line = |route: Route| {
             let spi = route.hop.tunnel.map(|spi| format!("\tSPI {spi}"));
             format!("{}{}\n", route.columns(), spi.unwrap_or_default())
         };
@@ -205,7 +153,7 @@ impl Element for RadixIPsecLookup {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.shared = ctx.shared();
         self.outputs.look_around(ctx);
-        self.associate();
+        self.tunnels.associate(&mut self.shared.borrow_mut());
         Ok(())
     }
 
@@ -239,30 +187,25 @@ impl Element for RadixIPsecLookup {
     fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
         let (ports, at) = (view.ports.1, view.surroundings);
         let steps = match handler {
-            "ctrl" => parse_lines(value, ports, at),
+            "ctrl" => parse_lines(value, |verb, text| parse(verb, text, ports, at)),
             verb => parse(verb, value, ports, at).map(|step| [step].into()),
         };
         let steps = steps.map_err(HandlerError::rejected)?;
         let most = at.environment.limits.table_entries;
         self.routes.check(steps.iter().map(|(c, _)| c), most)?;
-        let mut terms = self.terms.clone();
+        let mut trial = self.tunnels.clone();
         for (command, given) in &steps {
             let replace = matches!(command, Command::Set(_));
-            agree(&mut terms, given.clone(), replace).map_err(HandlerError::rejected)?;
+            let agreed = trial.agree(given.clone(), replace);
+            agreed.map_err(HandlerError::rejected)?;
         }
         Ok(Change::of(move |me: &mut Self, _| me.run(&steps, most)))
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
-        let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
-            return;
-        };
-        let (mut shared, mut before) = (self.shared.borrow_mut(), old.shared.borrow_mut());
-        for (spi, number) in &self.numbers {
-            let was = old.numbers.get(spi).and_then(|n| before.get(*n));
-            if let (Some(new), Some(was)) = (shared.get(*number), was) {
-                new.go_on(was);
-            }
+        if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+            let (mut new, mut before) = (self.shared.borrow_mut(), old.shared.borrow_mut());
+            self.tunnels.go_on(&mut new, &old.tunnels, &mut before);
         }
     }
 }

@@ -18,7 +18,7 @@ use click_core::anno::EXTRA_LENGTH;
 use click_core::text::split_words;
 
 use crate::dump::link::Link;
-use crate::dump::recorder::Recorder;
+use crate::dump::recorder::{Format, Recorder};
 use crate::files::Sink;
 use crate::prelude::*;
 
@@ -54,21 +54,18 @@ fn build(a: &mut Args<'_>) -> Built {
         0 => usize::from(u16::MAX),
         n => n.min(usize::from(u16::MAX)),
     };
-    Some(Box::new(ToDump {
-        filename: filename?,
+    let format = Pcap {
         snap,
         link: encap.unwrap_or(Link::ETHER),
         encap_from: split_words(&from.unwrap_or_default()),
         extra_length: extra?,
         unbuffered: unbuffered?,
         nano: nano?,
-        sink: None,
-        count: 0,
-    }))
+    };
+    Recorder::element(filename?, format)
 }
 
-struct ToDump {
-    filename: String,
+struct Pcap {
     snap: usize,
     link: Link,
     /// Elements that know what packets begin with.
@@ -76,16 +73,13 @@ struct ToDump {
     extra_length: bool,
     unbuffered: bool,
     nano: bool,
-    sink: Option<Sink>,
-    count: u64,
 }
 
 /// Sizes and numbers in the header of a file: version 2.4, times in UTC.
 const VERSION: [u8; 12] = [2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
-impl ToDump {
-    /// What the file begins with.
-    fn header(&self) -> Vec<u8> {
+impl Pcap {
+    fn file_header(&self) -> Vec<u8> {
         let magic = match self.nano {
             true => 0xa1b2_3c4du32,
             false => 0xa1b2_c3d4,
@@ -134,66 +128,24 @@ impl ToDump {
     }
 }
 
-impl Recorder for ToDump {
-    fn sink(&mut self) -> &mut Option<Sink> {
-        &mut self.sink
+impl Format for Pcap {
+    fn header(&mut self, ctx: &mut Context<'_>) -> Result<Vec<u8>, String> {
+        self.learn_encap(ctx)?;
+        Ok(self.file_header())
     }
 
-    fn record(&mut self, packet: &Packet) -> Result<(), String> {
+    fn record(&mut self, sink: &mut Sink, packet: &Packet) -> Result<u64, String> {
         let data = &packet.data()[..packet.len().min(self.snap)];
-        let header = self.record_header(packet, data.len());
-        let Some(sink) = &mut self.sink else {
-            return Ok(());
-        };
-        sink.write(&header)?;
+        sink.write(&self.record_header(packet, data.len()))?;
         sink.write(data)?;
         if self.unbuffered {
             sink.flush()?;
         }
-        self.count += 1;
-        Ok(())
+        Ok(1)
     }
 }
 
 /// The lower 32 bits.
 fn low(value: u64) -> u32 {
     u32::try_from(value & 0xffff_ffff).expect("masked")
-}
-
-impl Element for ToDump {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.learn_encap(ctx)?;
-        let mut sink = Sink::create(ctx.host().as_ref(), &self.filename)?;
-        sink.write(&self.header())?;
-        sink.flush()?;
-        self.start(ctx, sink);
-        Ok(())
-    }
-
-    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
-        self.record_pushed(ctx, batch);
-    }
-
-    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
-        self.record_pulled(ctx, max)
-    }
-
-    fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
-        self.record_one(ctx)
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "filename" => text(&self.filename),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, _view: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "reset_counts" => on_write(|me: &mut Self, _| me.count = 0),
-            _ => undeclared(handler),
-        }
-    }
 }

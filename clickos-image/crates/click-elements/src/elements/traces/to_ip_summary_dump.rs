@@ -16,7 +16,7 @@
 //! `FromDump(in.pcap, STOP true) -> CheckIPHeader(14) -> ToIPSummaryDump(-, FIELDS src dst ip_len);`
 use click_core::value::Verbatim;
 
-use crate::dump::recorder::Recorder;
+use crate::dump::recorder::{Format, Recorder};
 use crate::files::Sink;
 use crate::ip_summary::{EXTRA_PACKETS, Field, binary, fields, show, store};
 use crate::prelude::*;
@@ -56,8 +56,7 @@ fn build(a: &mut Args<'_>) -> Built {
     }
     careful?;
     extra?;
-    Some(Box::new(ToIPSummaryDump {
-        filename: filename?,
+    let format = Summary {
         multipacket: multipacket? && !fields.contains(&Field::Count),
         fields,
         header: header?,
@@ -65,9 +64,8 @@ fn build(a: &mut Args<'_>) -> Built {
         banner: banner?,
         binary,
         bad_packets: bad_packets?,
-        sink: None,
-        count: 0,
-    }))
+    };
+    Recorder::element(filename?, format)
 }
 
 fn wanted_fields(a: &mut Args<'_>) -> Option<Vec<Field>> {
@@ -76,8 +74,7 @@ fn wanted_fields(a: &mut Args<'_>) -> Option<Vec<Field>> {
     fields(&list.0).map_err(|e| a.error("FIELDS", e)).ok()
 }
 
-struct ToIPSummaryDump {
-    filename: String,
+struct Summary {
     fields: Vec<Field>,
     header: bool,
     verbose: bool,
@@ -85,13 +82,11 @@ struct ToIPSummaryDump {
     binary: bool,
     multipacket: bool,
     bad_packets: bool,
-    sink: Option<Sink>,
-    count: u64,
 }
 
-impl ToIPSummaryDump {
+impl Summary {
     /// The lines in front.
-    fn header(&self, now_ns: u64) -> String {
+    fn lines_in_front(&self, now_ns: u64) -> String {
         let mut lines = String::new();
         if !self.header {
             return lines;
@@ -129,66 +124,26 @@ impl ToIPSummaryDump {
     }
 }
 
-impl Recorder for ToIPSummaryDump {
-    fn sink(&mut self) -> &mut Option<Sink> {
-        &mut self.sink
+impl Format for Summary {
+    fn header(&mut self, ctx: &mut Context<'_>) -> Result<Vec<u8>, String> {
+        Ok(self.lines_in_front(ctx.now_ns()).into_bytes())
     }
 
-    fn record(&mut self, packet: &Packet) -> Result<(), String> {
+    fn record(&mut self, sink: &mut Sink, packet: &Packet) -> Result<u64, String> {
         let is_bad = packet.network().is_none_or(|b| b.len() < 20);
         let bad = (self.bad_packets && is_bad).then(|| self.note("!bad no IP header"));
         let entry = self.entry(packet);
-        let Some(sink) = &mut self.sink else {
-            return Ok(());
-        };
         bad.iter().try_for_each(|note| sink.write(note))?;
         let times = match self.multipacket {
-            true => u64::from(packet.anno().u32(EXTRA_PACKETS)) + 1,
+            true => MAX_REPEATS.min(u64::from(packet.anno().u32(EXTRA_PACKETS)) + 1),
             false => 1,
         };
-        for _ in 0..times.min(MAX_REPEATS) {
+        for _ in 0..times {
             sink.write(&entry)?;
-            self.count += 1;
         }
-        Ok(())
+        Ok(times)
     }
 }
 
 /// Lines one packet may give: its annotation is not to be trusted.
 const MAX_REPEATS: u64 = 65_536;
-
-impl Element for ToIPSummaryDump {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        let mut sink = Sink::create(ctx.host().as_ref(), &self.filename)?;
-        sink.write(self.header(ctx.now_ns()).as_bytes())?;
-        self.start(ctx, sink);
-        Ok(())
-    }
-
-    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
-        self.record_pushed(ctx, batch);
-    }
-
-    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
-        self.record_pulled(ctx, max)
-    }
-
-    fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
-        self.record_one(ctx)
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "filename" => text(&self.filename),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, _view: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "flush" => on_write(|me: &mut Self, ctx| Recorder::flush(me, ctx)),
-            _ => undeclared(handler),
-        }
-    }
-}
