@@ -46,11 +46,7 @@ pub fn build(a: &mut Args<'_>, checksum: bool) -> Built {
     }
     details?;
     Some(Box::new(CheckIp {
-        checker: Checker {
-            offset: offset?,
-            checksum: checksum?,
-            sources,
-        },
+        checker: Checker::new(offset?, checksum?, &sources),
         drops: Drops::new("IP", &REASONS, verbose?),
     }))
 }
@@ -93,10 +89,6 @@ impl Sources {
         self.bad
             .extend([Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST]);
     }
-
-    fn refuse(&self, source: Ipv4Addr, destination: Ipv4Addr) -> bool {
-        self.bad.contains(&source) && !self.good_destinations.contains(&destination)
-    }
 }
 
 fn list<T: FromArg>(a: &mut Args<'_>, name: &str) -> Vec<T> {
@@ -132,11 +124,22 @@ fn reason(bytes: &[u8], error: Error) -> usize {
     }
 }
 
+/// Addresses that are looked at together, which takes no decision for each.
+type Four = [u32; 4];
+
 /// What is checked.
 pub struct Checker {
-    pub offset: usize,
-    pub checksum: bool,
-    pub sources: Sources,
+    offset: usize,
+    checksum: bool,
+    /// Wrong source addresses; the last ones come more than once if there are not so many.
+    bad: Vec<Four>,
+    good_destinations: Vec<Ipv4Addr>,
+}
+
+/// An address as it is compared.
+#[inline]
+fn word(address: Ipv4Addr) -> u32 {
+    u32::from_ne_bytes(address.octets())
 }
 
 /// What a right header says.
@@ -150,6 +153,21 @@ struct Found {
 const PLAIN: u8 = 0x45;
 
 impl Checker {
+    /// Headers are at `offset`; whether their checksums matter, and where they must not come from.
+    pub fn new(offset: usize, checksum: bool, sources: &Sources) -> Self {
+        let four = |some: &[Ipv4Addr]| core::array::from_fn(|n| word(some[n.min(some.len() - 1)]));
+        Self {
+            offset,
+            checksum,
+            bad: sources
+                .bad
+                .chunks(size_of::<Four>() / size_of::<u32>())
+                .map(four)
+                .collect(),
+            good_destinations: sources.good_destinations.clone(),
+        }
+    }
+
     /// What the header says, or the index of the reason why it is wrong.
     #[inline(always)]
     fn check(&self, bytes: &[u8]) -> Result<Found, usize> {
@@ -201,8 +219,22 @@ impl Checker {
 
     #[inline]
     fn check_source<T: AsRef<[u8]>>(&self, header: &Header<T>) -> Result<(), usize> {
-        let refused = self.sources.refuse(header.source(), header.destination());
-        if refused { Err(5) } else { Ok(()) }
+        let source = word(header.source());
+        let is_in = |four: &Four| {
+            four.iter()
+                .fold(false, |found, bad| found | (*bad == source))
+        };
+        if self.bad.iter().any(is_in) {
+            return self.check_destination(header.destination());
+        }
+        Ok(())
+    }
+
+    /// Checks the destination of a packet with a wrong source.
+    #[cold]
+    fn check_destination(&self, destination: Ipv4Addr) -> Result<(), usize> {
+        let good = self.good_destinations.contains(&destination);
+        if good { Ok(()) } else { Err(5) }
     }
 
     /// Checks a packet, marks its header, sets its destination annotation, and cuts off what is behind it.
@@ -238,7 +270,7 @@ impl Checker {
     /// Runs until a packet has to be looked at more closely; says whether none has.
     fn run_all(&self, batch: &mut Batch) -> bool {
         let mut packets = batch.iter_mut();
-        match self.sources.bad.is_empty() {
+        match self.bad.is_empty() {
             true => packets.all(|packet| self.run_plain::<false>(packet)),
             false => packets.all(|packet| self.run_plain::<true>(packet)),
         }
@@ -276,7 +308,6 @@ impl InPlace for CheckIp {
 
 impl Element for CheckIp {
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
-        batch.prefetch();
         if self.checker.run_all(&mut batch) {
             return ctx.push(0, batch);
         }

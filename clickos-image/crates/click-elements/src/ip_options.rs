@@ -23,6 +23,19 @@ pub struct Writer<'a> {
     pub now_ns: u64,
 }
 
+/// What the marked header says of its length; 0 if there is none.
+#[inline]
+fn length(packet: &Packet) -> usize {
+    let first = packet.network().and_then(|bytes| bytes.first());
+    first.map_or(0, |first| usize::from(first & 15) * 4)
+}
+
+/// Whether the marked header has options.
+#[inline]
+pub fn are_in(packet: &Packet) -> bool {
+    length(packet) > HEADER
+}
+
 impl Writer<'_> {
     /// Handles the options of the marked header; on an error the packet is unchanged.
     ///
@@ -30,16 +43,15 @@ impl Writer<'_> {
     /// The offset in the header of the byte that is wrong.
     #[inline]
     pub fn run(&self, packet: &mut Packet) -> Result<(), u8> {
-        let first = packet.network().and_then(|bytes| bytes.first());
-        let length = first.map_or(0, |first| usize::from(first & 15) * 4);
-        if length <= HEADER {
-            return Ok(());
+        if are_in(packet) {
+            return self.run_options(packet);
         }
-        self.run_options(packet, length)
+        Ok(())
     }
 
     #[cold]
-    fn run_options(&self, packet: &mut Packet, length: usize) -> Result<(), u8> {
+    fn run_options(&self, packet: &mut Packet) -> Result<(), u8> {
+        let length = length(packet);
         let bytes = packet.network_mut().filter(|bytes| length <= bytes.len());
         let Some(bytes) = bytes else {
             return Ok(());

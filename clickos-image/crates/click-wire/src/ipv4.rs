@@ -148,6 +148,19 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
         self.set_checksum(checksum::update(self.checksum(), old, new));
     }
 
+    /// Takes one off the time to live, which is not 0, and updates the checksum: the old word and the new one differ
+    /// by a constant, so that neither has to be looked at (RFC 1624, equation 3; RFC 1071, section 2, for the order
+    /// of bytes).
+    #[inline]
+    pub fn decrement_ttl(&mut self) {
+        const CHANGE: u16 = u16::from_ne_bytes([0xfe, 0xff]);
+        let bytes = self.bytes.as_mut();
+        bytes[8] -= 1;
+        let old = u16::from_ne_bytes(array_at(bytes, 10));
+        let (sum, carry) = (!old).overflowing_add(CHANGE);
+        put(bytes, 10, &(!(sum + u16::from(carry))).to_ne_bytes());
+    }
+
     /// Sets the 16 bits at `at`, an even offset, and updates the checksum.
     #[inline]
     fn set_word(&mut self, at: usize, new: u16) {
@@ -280,6 +293,21 @@ mod tests {
         let view = View::new_checked(bytes).unwrap();
         assert_eq!(Repr::parse(&view), repr);
         bytes
+    }
+
+    #[test]
+    fn one_less_is_the_same_as_setting_it() {
+        for (checksum, ttl) in (0..=u16::MAX).flat_map(|sum| [1, 2, 64, 255].map(|ttl| (sum, ttl)))
+        {
+            let mut bytes = packet();
+            let mut view = View::new_unchecked(&mut bytes);
+            view.set_ttl(ttl);
+            view.set_checksum(checksum);
+            let mut other = bytes;
+            View::new_unchecked(&mut bytes).decrement_ttl();
+            View::new_unchecked(&mut other).set_ttl(ttl - 1);
+            assert_eq!(bytes, other, "checksum {checksum}, ttl {ttl}");
+        }
     }
 
     #[test]

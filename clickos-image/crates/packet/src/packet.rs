@@ -158,12 +158,35 @@ impl Packet {
         if !self.push(N) {
             return false;
         }
-        // SAFETY: the data's first N bytes, which `push` made; no other packet has the buffer.
+        // SAFETY: `push` made them.
+        unsafe { self.write_front(header) };
+        true
+    }
+
+    /// Adds a link header in front, which is marked as such; false if the packet would become too long.
+    #[inline]
+    #[must_use]
+    pub fn prepend_mac<const N: usize>(&mut self, header: &[u8; N]) -> bool {
+        if !self.push(N) {
+            return false;
+        }
+        self.set_mac_offset(0);
+        // SAFETY: `push` made them.
+        unsafe { self.write_front(header) };
+        true
+    }
+
+    /// Sets the data's first bytes.
+    ///
+    /// # Safety
+    /// There are so many, and no other packet has the buffer.
+    #[inline]
+    unsafe fn write_front<const N: usize>(&mut self, header: &[u8; N]) {
+        // SAFETY: as the caller says.
         unsafe {
             let at = self.header.cast::<u8>().add(BYTES_AT + self.headroom());
             at.cast::<[u8; N]>().write(*header);
         }
-        true
     }
 
     /// Adds `n` zero bytes at the end; false if the packet would become too long.
@@ -286,8 +309,18 @@ impl Packet {
         }
     }
 
-    /// Sees to it that no other packet has these packets' buffers.
-    pub(crate) fn own_all(mut packets: &mut [Self]) {
+    /// Sees to it that no other packet has these packets' buffers. Mostly none has, which takes no decisions.
+    #[inline]
+    pub(crate) fn own_all(packets: &mut [Self]) {
+        let places = packets.iter().map(|packet| packet.place);
+        if places.fold(Place::NONE, Place::or).has(SHARED) {
+            Self::own_some(packets);
+        }
+    }
+
+    /// The same where some have.
+    #[inline(never)]
+    fn own_some(mut packets: &mut [Self]) {
         while let Some(at) = packets.iter().position(Self::is_shared) {
             packets = &mut packets[at..];
             // SAFETY: the first one is shared; no reference to its home is held.

@@ -29,6 +29,15 @@ const PULLED: u64 = 1u64.wrapping_add(1 << BITS).wrapping_sub(1 << LEN);
 pub struct Place(u64);
 
 impl Place {
+    /// No bit is set.
+    pub const NONE: Self = Self(0);
+
+    /// What is set in either of them.
+    #[inline]
+    pub fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// `len` bytes from `start` on; both fit a buffer.
     #[inline]
     pub fn new(start: usize, len: usize) -> Self {
@@ -143,8 +152,13 @@ impl Place {
     /// Sets the offset of the link header; returns whether it is far away.
     #[inline]
     pub fn set_mac(&mut self, at: Option<u32>) -> bool {
-        let told = at.map_or(0, |at| at.saturating_add(1).min(FAR));
+        let is_far = at.is_some_and(|at| at >= FAR - 1);
+        let told = if is_far {
+            FAR
+        } else {
+            at.map_or(0, |at| at + 1)
+        };
         self.0 = self.0 & ((1 << MAC) - 1) | u64::from(told) << MAC;
-        told == FAR
+        is_far
     }
 }

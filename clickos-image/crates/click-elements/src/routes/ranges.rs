@@ -115,10 +115,19 @@ pub struct Ready<'a> {
 
 impl<'a> Ready<'a> {
     /// Where packets to `address` go.
-    #[inline]
+    #[inline(always)]
     pub fn hop(self, address: u32) -> Option<&'a Hop> {
-        let root = self.parts[(address >> self.shift) as usize].root(address);
-        self.hops.get(self.forest.get(root, address) as usize)
+        let mut hop = self.parts[(address >> self.shift) as usize].root(address);
+        if Forest::is_root(hop) {
+            hop = self.further(hop, address);
+        }
+        self.hops.get(hop as usize)
+    }
+
+    /// The number of the hop in a part with more than two networks, of which there are few.
+    #[inline(never)]
+    fn further(self, root: u32, address: u32) -> u32 {
+        self.forest.get(root, address)
     }
 }
 

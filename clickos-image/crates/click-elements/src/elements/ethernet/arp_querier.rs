@@ -177,9 +177,7 @@ impl ARPQuerier {
             source: self.mac,
             ethertype: ether::IPV4,
         };
-        let fits = packet.prepend(&header.bytes());
-        packet.set_mac_offset(0);
-        fits
+        packet.prepend_mac(&header.bytes())
     }
 
     fn nowhere(&mut self, ctx: &mut Context<'_>) {

@@ -52,11 +52,7 @@ impl InPlace for EtherEncap {
 
     #[inline]
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
-        if !packet.prepend(&self.bytes) {
-            return DROPPED;
-        }
-        packet.set_mac_offset(0);
-        0
+        kept_if(packet.prepend_mac(&self.bytes))
     }
 }
 

@@ -99,11 +99,10 @@ impl IP6NDSolicitor {
             source: self.mac,
             ethertype: ETHERTYPE,
         };
-        if !packet.prepend(&header.bytes()) {
+        if !packet.prepend_mac(&header.bytes()) {
             self.drops += 1;
             return;
         }
-        packet.set_mac_offset(0);
         ctx.push_one(0, packet);
     }
 

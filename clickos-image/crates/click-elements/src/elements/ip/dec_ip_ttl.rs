@@ -56,8 +56,8 @@ impl InPlace for DecIPTTL {
                 self.drops += 1;
                 1
             }
-            ttl => {
-                header.set_ttl(ttl - 1);
+            _ => {
+                header.decrement_ttl();
                 0
             }
         }

@@ -34,11 +34,7 @@ pub static ELEMENT: Class = Class {
         }
         Some(Box::new(IPInputCombo {
             color: color?,
-            checker: Checker {
-                offset: 0,
-                checksum: true,
-                sources,
-            },
+            checker: Checker::new(0, true, &sources),
             drops: Drops::new("IP", &REASONS, false),
         }))
     },

@@ -65,11 +65,10 @@ impl IPOutputCombo {
         if fix {
             header.set_source(self.address);
         }
-        let ttl = header.ttl();
-        if ttl <= 1 {
+        if header.ttl() <= 1 {
             return Some(TIME_OVER);
         }
-        header.set_ttl(ttl - 1);
+        header.decrement_ttl();
         Some(if packet.len() > self.mtu { TOO_LONG } else { 0 })
     }
 }

@@ -15,7 +15,7 @@
 use click_core::anno;
 use click_core::text::split_words;
 
-use crate::ip_options::Writer;
+use crate::ip_options::{self, Writer};
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -43,9 +43,10 @@ struct IPGWOptions {
     drops: u64,
 }
 
-impl InPlace for IPGWOptions {
-    #[inline(always)]
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+impl IPGWOptions {
+    /// The way of a packet with options.
+    #[cold]
+    fn write_options(&mut self, ctx: &Context<'_>, packet: &mut Packet) -> usize {
         let writer = Writer {
             address: self.address,
             others: &self.others,
@@ -58,6 +59,16 @@ impl InPlace for IPGWOptions {
                 packet.anno_mut().set_u8(anno::ICMP_PARAMPROB, wrong);
                 1
             }
+        }
+    }
+}
+
+impl InPlace for IPGWOptions {
+    #[inline(always)]
+    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+        match ip_options::are_in(packet) {
+            true => self.write_options(ctx, packet),
+            false => 0,
         }
     }
 }

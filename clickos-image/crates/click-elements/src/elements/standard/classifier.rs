@@ -17,7 +17,7 @@ use alloc::collections::BTreeMap;
 
 use click_core::text::{split_args, split_words, unquote};
 
-use crate::classify::lanes::{self, LANES, LaneSet, Lanes, WIDTH, members};
+use crate::classify::lanes::{LANES, LaneSet, members};
 use crate::classify::listing::{self, Fragment, Next};
 use crate::outputs::Outputs;
 use crate::prelude::*;
@@ -151,18 +151,11 @@ impl Part {
     }
 
     #[inline]
-    fn holds(&self, data: &[u8]) -> bool {
-        match data.get(self.offset..).and_then(|rest| rest.first_chunk()) {
-            Some(whole) => self.fits(*whole),
-            None => self.holds_at_end(data),
-        }
+    fn fits(&self, word: u64) -> bool {
+        word & self.mask == self.value
     }
 
-    #[inline]
-    fn fits(&self, bytes: [u8; 8]) -> bool {
-        u64::from_le_bytes(bytes) & self.mask == self.value
-    }
-
+    /// The same for a packet that ends before eight bytes are there.
     #[cold]
     fn holds_at_end(&self, data: &[u8]) -> bool {
         let rest = data.get(self.offset..).filter(|r| r.len() >= self.bytes);
@@ -198,6 +191,45 @@ struct Test {
     negated: bool,
 }
 
+/// What packets have at an offset, side by side, for all parts that begin there.
+struct Column {
+    /// Where, if it is known.
+    offset: Option<usize>,
+    words: [u64; LANES],
+    /// The packets that end before; what is here of them means nothing.
+    short: LaneSet,
+}
+
+impl Column {
+    const NONE: Self = Self {
+        offset: None,
+        words: [0; LANES],
+        short: 0,
+    };
+
+    fn fill(&mut self, offset: usize, packets: &[Packet]) {
+        let end = offset + size_of::<u64>();
+        (self.offset, self.short) = (Some(offset), 0);
+        for (n, (packet, word)) in packets.iter().zip(&mut self.words).enumerate() {
+            match packet.data().get(offset..end).and_then(<[u8]>::first_chunk) {
+                Some(bytes) => *word = u64::from_le_bytes(*bytes),
+                None => self.short |= 1 << n,
+            }
+        }
+    }
+
+    /// The packets in which a part is as it must be.
+    fn those(&mut self, part: &Part, packets: &[Packet]) -> LaneSet {
+        if self.offset != Some(part.offset) {
+            self.fill(part.offset, packets);
+        }
+        let set = set_of(&self.words[..packets.len()], |word| part.fits(word));
+        members(self.short).fold(set & !self.short, |set, n| {
+            set | LaneSet::from(part.holds_at_end(packets[n].data())) << n
+        })
+    }
+}
+
 /// The patterns, made ready for batches: a part that several of them ask for is looked at once in all packets, and
 /// only if some packet's output depends on it.
 struct Sorter {
@@ -206,42 +238,16 @@ struct Sorter {
     known: Vec<Option<LaneSet>>,
     patterns: Vec<Vec<Test>>,
     /// Of the packets of a batch.
-    lanes: Lanes,
-}
-
-/// Packets, and their beginnings side by side.
-struct Looked<'a> {
-    packets: &'a [Packet],
-    lanes: &'a Lanes,
-}
-
-impl Looked<'_> {
-    fn all(&self) -> LaneSet {
-        LaneSet::MAX >> (LANES - self.packets.len())
-    }
-
-    /// Those in which a part is as it must be.
-    fn those(&self, part: &Part) -> LaneSet {
-        if part.offset > WIDTH - size_of::<u64>() {
-            return set_of(self.packets.iter(), |packet| part.holds(packet.data()));
-        }
-        let set = set_of(self.lanes.iter(), |lane| {
-            part.fits(lanes::bytes(lane, part.offset))
-        });
-        let others = self.lanes.others();
-        others.fold(set, |set, n| {
-            set & !(1 << n) | LaneSet::from(part.holds(self.packets[n].data())) << n
-        })
-    }
+    column: Column,
 }
 
 /// The numbers of those that are as they must be. The first one is looked at first: what was just copied takes a
 /// while to be there.
 #[inline]
-fn set_of<T>(list: impl ExactSizeIterator<Item = T>, holds: impl Fn(T) -> bool) -> LaneSet {
-    let unused = LANES - list.len();
-    let top = |one| LaneSet::from(holds(one)) << (LANES - 1);
-    list.fold(0, |set, one| set >> 1 | top(one)) >> unused
+fn set_of(words: &[u64], holds: impl Fn(u64) -> bool) -> LaneSet {
+    let unused = LANES - words.len();
+    let top = |word: &u64| LaneSet::from(holds(*word)) << (LANES - 1);
+    words.iter().fold(0, |set, word| set >> 1 | top(word)) >> unused
 }
 
 impl Sorter {
@@ -262,7 +268,7 @@ impl Sorter {
             patterns: patterns.iter().map(&mut tests).collect(),
             known: vec![None; parts.len()],
             parts,
-            lanes: Lanes::default(),
+            column: Column::NONE,
         }
     }
 
@@ -274,20 +280,15 @@ impl Sorter {
     }
 
     fn sort_some(&mut self, packets: &[Packet], ways: &mut Vec<usize>) {
-        self.lanes
-            .fill(packets, |packet| packet.data().first_chunk());
-        let looked = Looked {
-            packets,
-            lanes: &self.lanes,
-        };
         self.known.fill(None);
+        self.column.offset = None;
         let begin = ways.len();
         ways.resize(begin + packets.len(), DROPPED);
-        let mut open = looked.all();
-        for (output, pattern) in self.patterns.iter().enumerate() {
-            let find = |set, test| narrow(&self.parts, &mut self.known, &looked, set, test);
-            let found = pattern.iter().fold(open, find);
-            match found == looked.all() {
+        let all = LaneSet::MAX >> (LANES - packets.len());
+        let mut open = all;
+        for output in 0..self.patterns.len() {
+            let found = self.narrow(open, output, packets);
+            match found == all {
                 true => ways[begin..].fill(output),
                 false => members(found).for_each(|n| ways[begin + n] = output),
             }
@@ -297,22 +298,19 @@ impl Sorter {
             }
         }
     }
-}
 
-/// What a clause leaves of a set of packets.
-fn narrow(
-    parts: &[Part],
-    known: &mut [Option<LaneSet>],
-    looked: &Looked<'_>,
-    set: LaneSet,
-    test: &Test,
-) -> LaneSet {
-    let look = |left: LaneSet, part: &usize| match left {
-        0 => 0,
-        _ => left & *known[*part].get_or_insert_with(|| looked.those(&parts[*part])),
-    };
-    let held = test.parts.iter().fold(set, look);
-    if test.negated { set & !held } else { held }
+    /// What a pattern leaves of a set of packets.
+    fn narrow(&mut self, set: LaneSet, pattern: usize, packets: &[Packet]) -> LaneSet {
+        let (parts, known, column) = (&self.parts, &mut self.known, &mut self.column);
+        let mut look = |left: LaneSet, part: &usize| match left {
+            0 => 0,
+            _ => left & *known[*part].get_or_insert_with(|| column.those(&parts[*part], packets)),
+        };
+        self.patterns[pattern].iter().fold(set, |set, test| {
+            let held = test.parts.iter().fold(set, &mut look);
+            if test.negated { set & !held } else { held }
+        })
+    }
 }
 
 struct Classifier {
@@ -342,7 +340,6 @@ impl Element for Classifier {
     }
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
-        batch.prefetch();
         let sorter = &mut self.sorter;
         self.outputs
             .distribute(ctx, batch, |_, batch, ways| sorter.sort(batch, ways));
@@ -417,9 +414,16 @@ mod tests {
         }
     }
 
+    /// Whether a part is as it must be, byte by byte.
+    fn is_held(part: &Part, data: &[u8]) -> bool {
+        let (value, mask) = (part.value.to_le_bytes(), part.mask.to_le_bytes());
+        let mut bytes = (0..part.bytes).map(|n| (data.get(part.offset + n), n));
+        bytes.all(|(byte, n)| byte.is_some_and(|byte| byte & mask[n] == value[n]))
+    }
+
     /// Whether a pattern matches, as it is written: all clauses hold.
     fn is_match(pattern: &Pattern, data: &[u8]) -> bool {
-        let holds = |c: &Clause| c.parts.iter().all(|p| p.holds(data)) != c.negated;
+        let holds = |c: &Clause| c.parts.iter().all(|p| is_held(p, data)) != c.negated;
         pattern.iter().all(holds)
     }
 
