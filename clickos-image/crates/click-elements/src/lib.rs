@@ -44,6 +44,7 @@ mod server;
 mod socket;
 mod standard;
 mod steps;
+mod transport_line;
 mod vlan;
 mod ways;
 

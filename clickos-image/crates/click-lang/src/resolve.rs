@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Syntax tree to bodies: every class and element name is looked up where it stands.
+mod chain;
 mod declare;
+mod name;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::ast::{Arrow, ClassRef, Config, Ports, Statement, Step, Term, What};
-use crate::body::{Body, Class, End, Group, Member};
+use crate::ast::{ClassRef, Config, Ports, Statement, Term, What};
+use crate::body::{Body, Class, Group};
 use crate::error::{Errors, Limits};
 use crate::flat::Requirement;
 use crate::parser::{Parser, is_too_long};
-use crate::ports::{Side, pairs};
 use crate::source::{Place, Sources};
 use crate::suggest::did_you_mean;
 use crate::text;
+use chain::Ends;
 
 /// What the parser of names has to know about the registry.
 pub trait Classes {
@@ -89,34 +91,6 @@ struct Resolver<'r, 'a> {
     files: Vec<usize>,
     /// The file that is being read.
     file: usize,
-}
-
-/// The members a term stands for: its inputs and its outputs differ for groups.
-struct Ends {
-    input: usize,
-    output: usize,
-    inputs: Option<Ports>,
-    outputs: Option<Ports>,
-}
-
-impl Ends {
-    fn input_side(&self) -> Side<'_> {
-        Side {
-            element: self.input,
-            ports: self.inputs.as_ref(),
-        }
-    }
-
-    fn output_side(&self) -> Side<'_> {
-        Side {
-            element: self.output,
-            ports: self.outputs.as_ref(),
-        }
-    }
-
-    fn is_group(&self) -> bool {
-        self.input != self.output
-    }
 }
 
 impl<'a> Resolver<'_, 'a> {
@@ -208,69 +182,6 @@ impl<'a> Resolver<'_, 'a> {
         did_you_mean(name, known.chain(members))
     }
 
-    fn chain(&mut self, steps: &[Step<'a>], body: &mut Body<'a>) {
-        let mut left: Option<(Place, Vec<Ends>, Arrow, Place)> = None;
-        for (index, step) in steps.iter().enumerate() {
-            let ends = self.terms(&step.terms, body, steps.len() == 1, index == 0);
-            let Some(ends) = ends else {
-                left = None;
-                continue;
-            };
-            match left.take() {
-                Some((from, outputs, arrow, place)) => {
-                    let made = self.pairs(&outputs, &ends, arrow, body);
-                    match made {
-                        Ok(list) => list.iter().for_each(|(f, t)| body.link(*f, *t, place)),
-                        Err(message) => self.errors.add(from, message),
-                    }
-                }
-                None if index == 0 => self.check_useless(step, &ends, false),
-                None => {}
-            }
-            match step.arrow {
-                Some((arrow, place)) => left = Some((step.terms[0].place, ends, arrow, place)),
-                None => self.check_useless(step, &ends, true),
-            }
-        }
-    }
-
-    /// The connections that an arrow makes.
-    fn pairs(
-        &self,
-        outputs: &[Ends],
-        inputs: &[Ends],
-        arrow: Arrow,
-        body: &Body<'a>,
-    ) -> Result<Vec<(End, End)>, String> {
-        let outputs: Vec<_> = outputs.iter().map(Ends::output_side).collect();
-        let inputs: Vec<_> = inputs.iter().map(Ends::input_side).collect();
-        let limit = self.limits.connections;
-        let list = pairs(&outputs, &inputs, arrow, self.limits.ports)?;
-        if body.links.len() + list.len() > limit {
-            return Err(format!("more than {limit} connections"));
-        }
-        Ok(list)
-    }
-
-    /// Reports ports at an end of a chain.
-    fn check_useless(&mut self, step: &Step<'_>, ends: &[Ends], outputs: bool) {
-        let named = |e: &&Ends| {
-            if outputs {
-                e.outputs.is_some()
-            } else {
-                e.inputs.is_some()
-            }
-        };
-        if ends.iter().filter(|e| !e.is_group()).any(|e| named(&e)) {
-            let message = if outputs {
-                "output ports at the end of a chain"
-            } else {
-                "input ports at the start of a chain"
-            };
-            self.errors.add(step.terms[0].place, message);
-        }
-    }
-
     /// The members of one step; `None` if one of them is unknown.
     fn terms(
         &mut self,
@@ -351,85 +262,6 @@ impl<'a> Resolver<'_, 'a> {
             return None;
         }
         Some(add(body, place))
-    }
-
-    fn named(
-        &mut self,
-        name: &'a str,
-        class: Option<Class<'a>>,
-        config: Option<Config<'a>>,
-        body: &mut Body<'a>,
-        place: Place,
-    ) -> Option<usize> {
-        let raw = config.map_or("", |c| c.raw);
-        let mut anonymous_of = self.class(name);
-        if let (Some(member), None) = (body.find(name), &anonymous_of) {
-            self.check_reference(name, &body.members[member], class, config, place);
-            return Some(member);
-        }
-        if class.is_none() && anonymous_of.is_none() {
-            anonymous_of = self.take(name);
-        }
-        match (anonymous_of, class) {
-            (Some(_), Some(_)) => {
-                let message = format!("class '{name}' used as element name");
-                self.errors.add(place, message);
-                None
-            }
-            (Some(of), None) => self.new_member(body, place, |body, place| {
-                body.add_anonymous(name, of, raw, place)
-            }),
-            (None, Some(class)) => {
-                self.check_name(name, place);
-                self.new_member(body, place, |body, place| body.add(name, class, raw, place))
-            }
-            (None, None) => {
-                let is_class = config.is_some() || name.starts_with(|c: char| c.is_uppercase());
-                let what = if is_class {
-                    "undeclared element or unknown class"
-                } else {
-                    "undeclared element"
-                };
-                let hint = self.hint(name, body);
-                self.errors.add(place, format!("{what} '{name}'{hint}"));
-                // known from here on, so that one mistake is one error
-                self.new_member(body, place, |body, place| {
-                    body.add(name, Class::Unknown, "", place)
-                })
-            }
-        }
-    }
-
-    /// What a mention of an element that exists must not have.
-    fn check_reference(
-        &mut self,
-        name: &str,
-        member: &Member<'a>,
-        class: Option<Class<'a>>,
-        config: Option<Config<'a>>,
-        place: Place,
-    ) {
-        if matches!(member.class, Class::Unknown) {
-            return;
-        }
-        if class.is_some() {
-            let message = format!("redeclaration of element '{name}'");
-            let note = format!("element '{name}' previously declared here");
-            self.errors
-                .add_with_note(place, message, (member.place, note));
-        } else if config.is_some() {
-            let message = format!("configuration string ignored on reference to element '{name}'");
-            self.errors.add(place, message);
-        }
-    }
-
-    /// Handlers of elements whose names are numbers could not be told from others.
-    fn check_name(&mut self, name: &str, place: Place) {
-        let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
-        if name.split('/').any(digits) {
-            let message = format!("element name '{name}' has all-digit component");
-            self.errors.add(place, message);
-        }
     }
 
     fn group(

@@ -7,7 +7,9 @@ mod options;
 mod packet;
 mod record;
 mod times;
+mod words;
 
 pub use field::{Field, fields};
 pub use packet::{EXTRA_PACKETS, show, store};
-pub use record::{Defaults, Record, protocol};
+pub use record::{Defaults, Record};
+pub use words::protocol;

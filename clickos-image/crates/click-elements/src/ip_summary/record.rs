@@ -4,10 +4,10 @@ use click_core::{MAX_PACKET, PacketPool, anno, text};
 use click_wire::{checksum, icmp};
 
 use super::binary::{Value, take};
-use super::field::{FLAGS, Field, PROTOCOLS};
+use super::field::Field;
 use super::options;
 use super::packet::EXTRA_PACKETS;
-use crate::classify::names::{Kind, Lookup, lookup};
+use super::words::{SECOND_NS, flags, length, protocol, time, whole_seconds};
 use crate::prelude::*;
 
 /// What packets have where their line does not say.
@@ -145,20 +145,11 @@ impl Record {
 
     fn set(&mut self, field: Field, word: &str) -> Option<()> {
         match field {
-            Field::Timestamp | Field::FirstTimestamp => self.timestamp_ns = Some(time(word)?),
-            Field::TsSec => {
-                let fraction = self.timestamp_ns.unwrap_or(0) % 1_000_000_000;
-                self.timestamp_ns =
-                    Some(word.parse::<u64>().ok()?.checked_mul(1_000_000_000)? + fraction);
-            }
-            Field::TsUsec => {
-                let ns = self.timestamp_ns.unwrap_or(0);
-                let us = word.parse::<u64>().ok().filter(|us| *us < 1_000_000)?;
-                self.timestamp_ns = Some(ns - ns % 1_000_000_000 + us * 1000);
-            }
-            Field::TsUsec1 => {
-                self.timestamp_ns = Some(word.parse::<u64>().ok()?.checked_mul(1000)?)
-            }
+            Field::Timestamp
+            | Field::FirstTimestamp
+            | Field::TsSec
+            | Field::TsUsec
+            | Field::TsUsec1 => self.timestamp_ns = Some(self.time(field, word)?),
             Field::Count => self.count = word.parse().ok()?,
             Field::Direction | Field::Link => {
                 self.paint = match word {
@@ -176,6 +167,21 @@ impl Record {
             }
         }
         Some(())
+    }
+
+    /// The time that a word makes of the one there is.
+    fn time(&self, field: Field, word: &str) -> Option<u64> {
+        let before_ns = self.timestamp_ns.unwrap_or(0);
+        let fraction_ns = before_ns % SECOND_NS;
+        match field {
+            Field::TsSec => whole_seconds(word)?.checked_add(fraction_ns),
+            Field::TsUsec => {
+                let us = word.parse::<u64>().ok().filter(|us| *us < 1_000_000)?;
+                (before_ns - fraction_ns).checked_add(us * 1000)
+            }
+            Field::TsUsec1 => word.parse::<u64>().ok()?.checked_mul(1000),
+            _ => time(word),
+        }
     }
 
     fn set_ip(&mut self, field: Field, word: &str) -> Option<()> {
@@ -386,54 +392,6 @@ fn fitting(octets: &[u8]) -> Option<Vec<u8>> {
     (options.len() <= options::MAX).then_some(options)
 }
 
-/// Parses a protocol: a number, or the letter of one.
-pub fn protocol(word: &str) -> Option<u8> {
-    let letter = PROTOCOLS
-        .iter()
-        .find(|(l, _)| word.len() == 1 && word.starts_with(*l));
-    let named = || match lookup(word, Some(Kind::Protocol), None) {
-        Lookup::Value(_, number) => u8::try_from(number).ok(),
-        _ => None,
-    };
-    let known = letter.map(|(_, p)| *p).or_else(|| word.parse().ok());
-    known.or_else(named)
-}
-
-fn length(word: &str) -> Option<usize> {
-    word.parse().ok().filter(|n| *n <= usize::from(u16::MAX))
-}
-
-/// Parses seconds with a fraction of at most nine digits; `.5` is half a second.
-fn time(word: &str) -> Option<u64> {
-    let (seconds, fraction) = word.split_once('.').unwrap_or((word, ""));
-    let seconds = if seconds.is_empty() { "0" } else { seconds };
-    let digits = fraction
-        .get(..fraction.len().min(9))
-        .filter(|f| f.bytes().all(|b| b.is_ascii_digit()))?;
-    let ns: u64 = format!("{digits:0<9}").parse().ok()?;
-    seconds
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(1_000_000_000)?
-        .checked_add(ns)
-}
-
-fn flags(word: &str) -> Option<u16> {
-    if let Ok(number) = word.parse() {
-        return Some(number);
-    }
-    let mut bits = 0;
-    for letter in word.chars().filter(|c| *c != '.') {
-        let letter = match letter {
-            'W' | 'Y' => 'C',
-            'X' => 'E',
-            other => other,
-        };
-        bits |= 1 << FLAGS.find(letter)?;
-    }
-    Some(bits)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{fields, show, store};
@@ -498,6 +456,24 @@ mod tests {
         for end in 0..bytes.len() {
             let cut = Record::of_binary(&bytes[..end], &fields, &defaults());
             assert!(cut.packet(&mut pool, &defaults()).is_some(), "{end}");
+        }
+    }
+
+    #[test]
+    fn times_beyond_what_can_be_counted_are_missing() {
+        for (names, line, expected) in [
+            ("ts_usec ts_sec", "999999 18446744073", Some(999_999_000)),
+            (
+                "ts_sec ts_usec",
+                "18446744073 999999",
+                Some(18_446_744_073_000_000_000),
+            ),
+            ("ts_usec1", "18446744073709551615", None),
+            ("timestamp", "18446744073.999999", None),
+        ] {
+            let record = Record::parse(line, &fields(names).unwrap(), &defaults());
+            let time_ns = record.and_then(|r| r.timestamp_ns);
+            assert_eq!(time_ns, expected, "{names}");
         }
     }
 

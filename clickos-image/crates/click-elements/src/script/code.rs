@@ -94,6 +94,11 @@ pub const NAMES: [&str; 27] = [
     "error",
 ];
 
+/// Those that may end in `q`.
+const QUOTABLE: [&str; 9] = [
+    "set", "init", "export", "print", "printn", "read", "write", "return", "error",
+];
+
 /// Parses an instruction; nothing for an empty argument.
 ///
 /// # Errors
@@ -103,74 +108,22 @@ pub fn parse(
     at: click_core::Surroundings<'_>,
 ) -> Result<Option<Instruction>, String> {
     let (word, rest) = text::shift_word(argument);
-    let base = word
-        .strip_suffix('q')
-        .filter(|_| word != "q")
-        .unwrap_or(&word);
+    let base = word.strip_suffix('q');
+    let base = base.filter(|base| !base.is_empty()).unwrap_or(&word);
     let unquote = base != word;
-    let variable = || -> Result<(String, String), String> {
-        let (name, value) = text::shift_word(&rest);
-        if is_name(&name) {
-            return Ok((name, value));
-        }
-        Err(format!(
-            "{word}: expected the name of a variable, got \"{name}\""
-        ))
-    };
-    let quotable = matches!(
-        base,
-        "set" | "init" | "export" | "print" | "printn" | "read" | "write" | "return" | "error"
-    );
-    if unquote && !quotable {
+    if unquote && !QUOTABLE.contains(&base) {
         return Err(unknown(&word));
     }
-    Ok(Some(match base {
+    let instruction = match base {
         "" => return Ok(None),
-        "set" => {
-            let (name, text) = variable()?;
-            Instruction::Set {
-                name,
-                text,
-                unquote,
-            }
-        }
-        "init" | "export" => {
-            let (name, text) = variable()?;
-            let export = base == "export";
-            Instruction::Init {
-                name,
-                text,
-                unquote,
-                export,
-            }
-        }
+        "set" | "init" | "export" => assignment(&word, base, &rest, unquote)?,
         "print" | "printn" => print(&rest, unquote, base == "print")?,
-        "read" => Instruction::Read {
-            call: some(&word, rest)?,
-            unquote,
-        },
-        "write" => Instruction::Write {
-            call: some(&word, rest)?,
-            unquote,
-        },
+        "read" | "write" => call(&word, base == "read", rest, unquote)?,
         "pause" | "wait_stop" | "wait_step" => Instruction::Pause(rest),
-        "wait" | "wait_time" if rest.is_empty() => Instruction::Pause(rest),
-        "wait" | "wait_time" | "wait_for" => {
-            if !rest.contains('$') {
-                Span::from_arg(&rest, at)?;
-            }
-            Instruction::Wait(rest)
-        }
+        "wait" | "wait_time" | "wait_for" => wait(base, rest, at)?,
         "label" => Instruction::Label(some(&word, rest)?),
-        "goto" => {
-            let (label, condition) = text::shift_word(&some(&word, rest)?);
-            let condition = Some(condition).filter(|c| !c.is_empty());
-            Instruction::Goto { label, condition }
-        }
-        "loop" => Instruction::Goto {
-            label: "loop".into(),
-            condition: None,
-        },
+        "goto" => goto(&some(&word, rest)?),
+        "loop" => goto(base),
         "end" => Instruction::End,
         "exit" => Instruction::Exit,
         "stop" => Instruction::Stop,
@@ -183,7 +136,56 @@ pub fn parse(
             unquote,
         },
         _ => return Err(unknown(&word)),
-    }))
+    };
+    Ok(Some(instruction))
+}
+
+/// `set`, `init` or `export`, and a variable.
+fn assignment(word: &str, base: &str, rest: &str, unquote: bool) -> Result<Instruction, String> {
+    let (name, text) = text::shift_word(rest);
+    if !is_name(&name) {
+        return Err(format!(
+            "{word}: expected the name of a variable, got \"{name}\""
+        ));
+    }
+    Ok(match base {
+        "set" => Instruction::Set {
+            name,
+            text,
+            unquote,
+        },
+        _ => Instruction::Init {
+            name,
+            text,
+            unquote,
+            export: base == "export",
+        },
+    })
+}
+
+fn call(word: &str, is_read: bool, rest: String, unquote: bool) -> Result<Instruction, String> {
+    let call = some(word, rest)?;
+    Ok(match is_read {
+        true => Instruction::Read { call, unquote },
+        false => Instruction::Write { call, unquote },
+    })
+}
+
+/// For a time or, for all words but `wait_for`, until a step if there is none.
+fn wait(base: &str, rest: String, at: click_core::Surroundings<'_>) -> Result<Instruction, String> {
+    if rest.is_empty() && base != "wait_for" {
+        return Ok(Instruction::Pause(rest));
+    }
+    if !rest.contains('$') {
+        Span::from_arg(&rest, at)?;
+    }
+    Ok(Instruction::Wait(rest))
+}
+
+fn goto(text: &str) -> Instruction {
+    let (label, condition) = text::shift_word(text);
+    let condition = Some(condition).filter(|c| !c.is_empty());
+    Instruction::Goto { label, condition }
 }
 
 fn unknown(word: &str) -> String {
