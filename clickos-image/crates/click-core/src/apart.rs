@@ -31,7 +31,7 @@ impl Engine {
         })
     }
 
-    fn only_drops(&self, element: usize) -> bool {
+    pub fn only_drops(&self, element: usize) -> bool {
         let stored = self.slots[element].element.as_ref().map(|e| e.stored());
         self.is_quiet_end(element) && stored == Some(None)
     }

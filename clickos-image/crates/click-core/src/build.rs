@@ -222,7 +222,7 @@ fn connect(
             writers: Vec::new(),
             upstream: (0..inputs).map(|_| None).collect(),
             downstream: (0..outputs).map(|_| None).collect(),
-            unseen: None,
+            reach: None,
         }
     };
     let mut slots: Vec<Slot> = elements.into_iter().enumerate().map(slot).collect();

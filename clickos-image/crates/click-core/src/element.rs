@@ -98,7 +98,8 @@ pub trait Element: AsAny {
     }
 
     /// Whether it does no more to packets that are pushed to it than to pass them on in their order, change or drop
-    /// them: it sets nothing in motion, calls and tells nobody, and draws no random numbers.
+    /// them: it sets nothing in motion, calls and tells nobody, and draws no random numbers. Copies are at most one for
+    /// each output, and nobody can tell in which order outputs got theirs.
     fn is_plain(&self) -> bool {
         false
     }
@@ -106,6 +107,20 @@ pub trait Element: AsAny {
     /// How many packets it stores, if that is what it is for.
     fn stored(&self) -> Option<usize> {
         None
+    }
+
+    /// How many more packets it can store at its end and have room still.
+    fn room(&self) -> usize {
+        0
+    }
+
+    /// More packets than one come at once, each of which would come after the one before was taken.
+    fn expect_one_by_one(&mut self) {}
+
+    /// How many of its task's next turns do no more than to take one packet right from where it is stored, if there is
+    /// one, or to make one, and to push it.
+    fn sure_turns(&self) -> usize {
+        0
     }
 
     /// Calls a read handler of the class; `param` is empty for most.

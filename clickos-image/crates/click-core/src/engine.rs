@@ -17,6 +17,7 @@ use crate::environment::Environment;
 use crate::graph::Graph;
 use crate::names::Names;
 use crate::random::Random;
+use crate::reach::Reach;
 use crate::sched::{Tasks, Timers};
 use click_packet::Batch;
 use click_packet::PacketPool;
@@ -52,8 +53,8 @@ pub struct Slot {
     pub writers: Vec<usize>,
     pub upstream: Vec<Option<Watch>>,
     pub downstream: Vec<Option<Watch>>,
-    /// Whether nobody can tell batches it sends from packets, as of so many handlers written.
-    pub unseen: Option<(u64, bool)>,
+    /// What turns of its task meet, once that was asked.
+    pub reach: Option<Box<Reach>>,
 }
 
 struct Work {

@@ -28,6 +28,7 @@ mod handlers;
 mod names;
 mod ports;
 mod random;
+mod reach;
 mod reconfigure;
 mod registry;
 mod router;

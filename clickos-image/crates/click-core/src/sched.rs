@@ -107,12 +107,41 @@ impl Tasks {
         Some(element)
     }
 
-    /// Counts so many more turns of the task that was taken last, and is not scheduled again.
-    pub fn skip(&mut self, element: usize, turns: usize) {
+    /// Counts so many more turns of the task that was taken last, and is not scheduled again; they may be `before`
+    /// those of others that come between.
+    pub fn skip(&mut self, element: usize, turns: usize, before: bool) {
         let task = &mut self.tasks[element];
         let by = task.stride.saturating_mul(turns as u64);
         task.pass += by;
-        self.pass += by;
+        if !before {
+            self.pass += by;
+        }
+    }
+
+    /// Of the turns to come the n-th one: its pass, and whose it is.
+    pub fn turn(&self, n: usize) -> (u64, usize) {
+        self.turns[n]
+    }
+
+    /// The pass of the next turn of the task of an element, if it is scheduled.
+    pub fn pass(&self, element: usize) -> Option<u64> {
+        let task = &self.tasks[element];
+        task.scheduled.then_some(task.pass)
+    }
+
+    /// Whether another task, which is scheduled, has a turn between any two of the one that was taken last.
+    pub fn take_turns_about(&self, element: usize, other: usize) -> bool {
+        let (mine, theirs) = (&self.tasks[element], &self.tasks[other]);
+        mine.stride == theirs.stride && theirs.pass < mine.pass
+    }
+
+    /// How many turns the task that was taken last has before the one that has its turn at `pass`.
+    pub fn turns_before(&self, element: usize, pass: u64) -> usize {
+        let task = &self.tasks[element];
+        match pass.saturating_sub(task.pass) {
+            0 => 1,
+            ahead => 1 + usize::try_from(ahead.div_ceil(task.stride)).unwrap_or(usize::MAX - 1),
+        }
     }
 }
 
@@ -222,11 +251,31 @@ mod tests {
         }
         assert_eq!(turns(&mut takes, 5), [0; 5]);
         assert_eq!(skips.next(), Some(0));
-        skips.skip(0, 4);
+        skips.skip(0, 4, false);
         skips.schedule(0);
         for tasks in [&mut skips, &mut takes] {
             tasks.schedule(1);
         }
+        assert_eq!(turns(&mut skips, 20), turns(&mut takes, 20));
+    }
+
+    #[test]
+    fn turns_taken_before_those_of_others_leave_these_their_turns() {
+        let (mut skips, mut takes) = (Tasks::new(2), Tasks::new(2));
+        for tasks in [&mut skips, &mut takes] {
+            tasks.schedule(0);
+            tasks.schedule(1);
+        }
+        assert_eq!(turns(&mut takes, 8), [0, 1].repeat(4));
+        assert_eq!(skips.next(), Some(0));
+        assert_eq!(skips.turns_before(0, skips.pass(1).unwrap()), 1);
+        skips.skip(0, 3, true);
+        skips.schedule(0);
+        assert_eq!(skips.turn(0), (0, 1));
+        assert_eq!(skips.next(), Some(1));
+        assert_eq!(skips.turns_before(1, skips.pass(0).unwrap()), 4);
+        skips.schedule(1);
+        assert_eq!(turns(&mut skips, 3), [1; 3]);
         assert_eq!(turns(&mut skips, 20), turns(&mut takes, 20));
     }
 

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Several turns of a task at once, where nobody can tell that from one after the other: the task is the only one
-//! that has a turn, and whatever its packets meet just passes, changes or drops them.
-use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::vec::Vec;
-
+//! Several turns of a task at once, where nobody can tell that from one after the other: whatever its packets meet
+//! just passes, changes, drops or stores them, and the turns that come between of other tasks meet other elements, or
+//! take what was stored.
 use crate::context::Context;
 use crate::engine::Engine;
+
+/// Fewer turns are not worth the question.
+const FEW: usize = 4;
 
 impl Context<'_> {
     /// Takes several turns at once if nobody can tell; returns how many, this one among them. Only for `run_task`: what
     /// all of them send, `each` packets a turn, is to be sent in one batch. `left` says how many packets there are.
     #[inline]
     pub fn take_turns(&mut self, each: usize, left: impl FnOnce(&Self) -> usize) -> usize {
-        match self.engine.tasks.len() {
-            0 => self.engine.take_turns(self.me, each, left(self)),
-            _ => 1,
+        match self.engine.turns_may_join(self.me, each) {
+            true => self.engine.take_turns(self.me, each, left(self)),
+            false => 1,
         }
+    }
+
+    /// Whether no other task has a turn.
+    pub fn is_alone(&self) -> bool {
+        self.engine.tasks.len() == 0
     }
 
     /// How many packets can be pulled at an input without anybody being told: those that an element right before it
@@ -31,70 +37,107 @@ impl Context<'_> {
 }
 
 impl Engine {
-    fn take_turns(&mut self, me: usize, each: usize, left: usize) -> usize {
-        // so that a packet finds a buffer, and another one while it is changed, as if it were alone
-        let room = self.pool.limit().saturating_sub(self.pool.in_use()) / 2;
-        let most = self.max_batch.min(left).min(room).checked_div(each);
-        let more = most.unwrap_or(0).saturating_sub(1).min(self.turns);
-        if more == 0 || !self.sends_unseen(me) {
-            return 1;
+    /// Whether a task that sends so many packets a turn may take several turns at once; what is quickly known.
+    fn turns_may_join(&mut self, me: usize, each: usize) -> bool {
+        let others = self.tasks.len();
+        if self.turns < FEW * (others + 1) || (others > 0 && each != 1) {
+            return false;
         }
-        self.turns -= more;
-        self.tasks.skip(me, more);
+        if self.known_reach(me).is_none() {
+            self.find_reach(me);
+        }
+        let reach = self.known_reach(me);
+        reach.is_some_and(|reach| reach.plain && (each == 1 || reach.fills.is_empty()))
+    }
+
+    fn take_turns(&mut self, me: usize, each: usize, left: usize) -> usize {
+        let most = self.max_batch.min(left).checked_div(each);
+        let (turns, others) = match self.has_buffers(me) {
+            true => self.unseen_turns(me, most.unwrap_or(0)),
+            false => (1, 0),
+        };
+        let more = turns.saturating_sub(1);
+        if more > 0 {
+            self.turns -= more;
+            self.tasks.skip(me, more, others > 0);
+            self.tell_stores(me);
+        }
         1 + more
     }
 
-    /// Whether nobody can tell packets that an element sends one by one from those that it sends in batches. Handlers
-    /// may change that.
-    fn sends_unseen(&mut self, me: usize) -> bool {
-        if let Some((_, unseen)) = self.slots[me].unseen.filter(|(at, _)| *at == self.writes) {
-            return unseen;
-        }
-        let unseen = self.meets_only_plain(me);
-        self.slots[me].unseen = Some((self.writes, unseen));
-        unseen
+    /// Whether each packet of so many turns finds a buffer, and another one while it is changed, as if it were alone.
+    fn has_buffers(&self, task: usize) -> bool {
+        let copies = self.known_reach(task).map_or(1, |reach| reach.copies);
+        let free = self.pool.limit().saturating_sub(self.pool.in_use());
+        free >= 2 * copies * self.max_batch.max(self.turns + 1)
     }
 
-    fn meets_only_plain(&self, me: usize) -> bool {
-        let mut outputs = self.slots[me].outputs.iter();
-        let reached = outputs.try_fold(BTreeSet::new(), |mut reached, edge| {
-            reached.append(&mut self.pushed_to((*edge)?.into()));
-            Some(reached)
-        });
-        reached.is_some_and(|reached| {
-            reached.iter().all(|element| self.is_plain(*element)) && !self.has_loop(&reached)
-        })
-    }
-
-    /// Whether an element is plain; one that runs just now might come to itself again.
-    fn is_plain(&self, element: usize) -> bool {
-        let element = self.slots[element].element.as_ref();
-        element.is_some_and(|element| element.is_plain())
-    }
-
-    /// Whether packets can come to one of these elements twice; they go to no others.
-    fn has_loop(&self, elements: &BTreeSet<usize>) -> bool {
-        let mut entries: BTreeMap<usize, usize> = elements.iter().map(|e| (*e, 0)).collect();
-        let next = |element: &usize| self.slots[*element].outputs.iter().flatten();
-        for edge in elements.iter().flat_map(next) {
-            *entries.entry(edge.element).or_default() += 1;
-        }
-        let mut free: Vec<usize> = elements
-            .iter()
-            .copied()
-            .filter(|e| entries[e] == 0)
-            .collect();
-        let mut passed = 0;
-        while let Some(element) = free.pop() {
-            passed += 1;
-            for edge in next(&element) {
-                let left = entries.entry(edge.element).or_default();
-                *left -= 1;
-                if *left == 0 {
-                    free.push(edge.element);
-                }
+    /// Tells those that store what a task sends that one packet comes at a time, whatever they see.
+    fn tell_stores(&mut self, me: usize) {
+        let Self { slots, .. } = self;
+        let reach = slots[me].reach.take();
+        for (store, _) in reach.iter().flat_map(|reach| &reach.fills) {
+            if let Some(store) = &mut slots[*store].element {
+                store.expect_one_by_one();
             }
         }
-        passed < elements.len()
+        slots[me].reach = reach;
+    }
+
+    /// How many turns, at most `most`, a task can take before those of others that come between; and how many others
+    /// those are.
+    fn unseen_turns(&mut self, me: usize, most: usize) -> (usize, usize) {
+        let (mut most, mut passed) = (most.min(self.room_behind(me)), 0);
+        for n in 0..self.tasks.len() {
+            if most < 2 {
+                break;
+            }
+            let (pass, other) = self.tasks.turn(n);
+            match self.may_pass(me, other) {
+                true => passed += 1,
+                false => most = most.min(self.tasks.turns_before(me, pass)),
+            }
+        }
+        // each of them has at most one turn between two of ours, and all of these are to be in this slice
+        (most.min(1 + self.turns / (1 + passed)), passed)
+    }
+
+    /// How many packets fit where a task stores its packets; none if one could stay there until the next one comes.
+    fn room_behind(&self, me: usize) -> usize {
+        let fills = self.known_reach(me).map_or(&[][..], |reach| &reach.fills);
+        let room = |(store, taker): &(usize, Option<usize>)| {
+            let comes = taker.and_then(|taker| self.tasks.pass(taker));
+            let next = comes.filter(|pass| self.tasks.turns_before(me, *pass) == 1);
+            let store = next.and(self.slots[*store].element.as_ref());
+            store.map_or(0, |store| store.room())
+        };
+        fills.iter().map(room).min().unwrap_or(usize::MAX)
+    }
+
+    /// Whether a task can take its turns before those of another one that come between: that one goes on as it does
+    /// for the rest of the slice, and wakes none that has no turn yet.
+    fn may_pass(&mut self, me: usize, other: usize) -> bool {
+        self.tasks.take_turns_about(me, other)
+            && self.never_meets(me, other)
+            && self.wakes_nobody(me, other)
+            && self.has_buffers(other)
+            && self.goes_on(other)
+    }
+
+    fn goes_on(&self, task: usize) -> bool {
+        let element = self.slots[task].element.as_ref();
+        element.is_some_and(|element| element.sure_turns() >= self.turns)
+    }
+
+    fn wakes_nobody(&self, me: usize, task: usize) -> bool {
+        let Some(reach) = self.known_reach(task) else {
+            return false;
+        };
+        let filled = reach.fills.iter().map(|(store, _)| store);
+        let mut stores = filled.chain(&reach.takes).map(|store| &self.slots[*store]);
+        stores.all(|store| {
+            let mut waiting = store.readers.iter().chain(&store.writers);
+            waiting.all(|task| *task == me || self.tasks.is_scheduled(*task))
+        })
     }
 }

@@ -11,6 +11,7 @@ use click_core::{
     Batch, Class, Context, Element, Entry, Environment, HandlerError, Limits, Registry, Router,
     View,
 };
+use proptest::prelude::*;
 
 /// Tells how large the batches were that it got.
 static SIZES: Class = Class {
@@ -86,6 +87,7 @@ fn told(config: &str, limits: Limits) -> Vec<String> {
             .collect();
         for name in names.iter().filter(|name| !name.ends_with("largest")) {
             let value = router.read_handler(name, "", now_ns);
+            let value = value.map(|value| String::from_utf8_lossy(&value).into_owned());
             all.push(format!("{now_ns} {name}: {value:?}"));
         }
     }
@@ -101,7 +103,7 @@ fn largest(config: &str) -> String {
 }
 
 /// Here several turns are taken.
-const UNSEEN: [&str; 9] = [
+const UNSEEN: [&str; 19] = [
     "InfiniteSource -> Strip(1) -> Counter -> z :: Sizes",
     "InfiniteSource(LIMIT 150, STOP true) -> Paint(2) -> z :: Sizes",
     "s :: InfiniteSource(LIMIT 100, BURST 3, END_CALL s.reset) -> MarkIPHeader -> z :: Sizes",
@@ -111,19 +113,34 @@ const UNSEEN: [&str; 9] = [
     "RandomSource(10, LIMIT 90, END_CALL c.reset) -> c :: Counter -> z :: Sizes",
     "InfiniteSource(LENGTH 2000) -> Unstrip(500) -> EtherEncap(1, 2:2:2:2:2:2, 3:3:3:3:3:3) -> z :: Sizes",
     "InfiniteSource -> l :: CheckLength(80); l[1] -> Truncate(5) -> Discard; l[0] -> z :: Sizes",
+    "InfiniteSource(LIMIT 99) -> Queue(5) -> Unqueue -> q :: Queue(5) -> Unqueue -> z :: Sizes",
+    "InfiniteSource -> Queue(5) -> Unqueue -> z :: Sizes",
+    "InfiniteSource -> q :: Queue -> u :: Unqueue(LIMIT 150) -> z :: Sizes",
+    "InfiniteSource(LIMIT 70, STOP true) -> Strip(1) -> FrontDropQueue -> Unqueue -> z :: Sizes",
+    "InfiniteSource -> q :: QuickNoteQueue -> Unqueue -> z :: Sizes; InfiniteSource -> Queue -> Discard",
+    "InfiniteSource -> Queue(20) -> Unqueue -> z :: Sizes; InfiniteSource -> Queue -> Unqueue -> Discard",
+    "s :: InfiniteSource -> Queue(9) -> Unqueue -> Queue(7) -> Unqueue -> Queue -> Unqueue -> z :: Sizes",
+    "InfiniteSource -> Queue -> Unqueue -> t :: Tee(3); t[0] -> Queue -> d :: Discard; t[1] -> Discard; t[2] -> Strip(1) -> Queue -> Unqueue -> z :: Sizes",
+    "InfiniteSource -> t :: Tee; t[0] -> Queue(5) -> Unqueue -> z :: Sizes; t[1] -> Discard",
+    "RandomSource(10) -> c :: Counter -> Queue -> Unqueue -> z :: Sizes; Idle -> Queue -> Unqueue -> z",
 ];
 
 /// Here they could be seen, or are in vain as packets part at once.
-const SEEN: [&str; 14] = [
+const SEEN: [&str; 19] = [
     "InfiniteSource -> r :: RoundRobinSwitch; r[0] -> Null -> n :: Null -> z :: Sizes; r[1] -> Strip(2) -> n",
-    "InfiniteSource(LIMIT 99) -> Queue(5) -> Unqueue -> q :: Queue(5) -> Unqueue -> z :: Sizes",
     "InfiniteSource(LIMIT 99, BURST 99) -> Queue -> Discard; Idle -> z :: Sizes",
     "InfiniteSource -> Print(a) -> Print(b) -> z :: Sizes",
     "s :: InfiniteSource -> Counter(COUNT_CALL 10 s.active false) -> z :: Sizes",
     "InfiniteSource -> Counter(BYTE_COUNT_CALL 1000 stop) -> z :: Sizes",
-    "InfiniteSource -> Queue(5) -> Unqueue -> z :: Sizes",
-    "InfiniteSource -> t :: Tee; t[0] -> Queue(5) -> Unqueue -> z :: Sizes; t[1] -> Discard",
     "InfiniteSource -> z :: Sizes; InfiniteSource -> z",
+    "InfiniteSource -> Queue -> Unqueue(BURST 3) -> z :: Sizes",
+    "InfiniteSource -> l :: CheckLength(69); l[0] -> q :: Queue -> Unqueue -> z :: Sizes; l[1] -> p :: Queue -> Discard; InfiniteSource(LENGTH 70) -> p",
+    "InfiniteSource -> q :: Queue; InfiniteSource -> q -> Unqueue -> z :: Sizes",
+    "InfiniteSource -> q :: Queue -> Unqueue -> z :: Sizes; q -> Unqueue -> Discard",
+    "InfiniteSource -> Queue -> Unqueue -> z :: Sizes; InfiniteSource(STOP true, LIMIT 20) -> Discard",
+    "InfiniteSource -> Queue -> Unqueue -> z :: Sizes; InfiniteSource -> Print(a) -> Discard",
+    "InfiniteSource -> Queue -> RatedUnqueue(1000) -> z :: Sizes",
+    "InfiniteSource -> [0] m :: MixedQueue -> Unqueue -> z :: Sizes; Idle -> [1] m",
     "InfiniteSource -> n :: Null -> r :: RoundRobinSwitch; r[0] -> n; r[1] -> z :: Sizes",
     "InfiniteSource -> RandomSample(0.5) -> z :: Sizes",
     "InfiniteSource -> CheckIPHeader(VERBOSE true) -> Print(b) -> z :: Sizes",
@@ -131,20 +148,24 @@ const SEEN: [&str; 14] = [
     "InfiniteSource -> s :: Script(TYPE PACKET, return 0) -> z :: Sizes",
 ];
 
+/// The same is told whether several turns are taken at once or not.
+fn compare(config: &str, packet_buffers: usize) {
+    let limits = |batch| Limits {
+        batch,
+        packet_buffers,
+        ..Limits::default()
+    };
+    let (joined, single) = (told(config, limits(32)), told(config, limits(1)));
+    let other = joined.iter().zip(&single).find(|(a, b)| a != b);
+    assert_eq!(other, None, "{config}");
+    assert_eq!(joined.len(), single.len(), "{config}");
+}
+
 #[test]
 fn nobody_can_tell() {
     for config in UNSEEN.iter().chain(&SEEN) {
         for packet_buffers in [3, 20, 4096] {
-            let limits = |batch| Limits {
-                batch,
-                packet_buffers,
-                ..Limits::default()
-            };
-            assert_eq!(
-                told(config, limits(32)),
-                told(config, limits(1)),
-                "{config}"
-            );
+            compare(config, packet_buffers);
         }
     }
 }
@@ -156,7 +177,11 @@ fn turns_are_taken_where_they_are_unseen() {
     }
     assert_eq!(largest(UNSEEN[0]), "32");
     for config in SEEN {
-        assert!(["0", "1"].contains(&largest(config).as_str()), "{config}");
+        let largest = largest(config);
+        assert!(
+            ["0", "1"].contains(&largest.as_str()),
+            "{config}: {largest}"
+        );
     }
 }
 
@@ -184,6 +209,50 @@ fn files(folder: &Path) -> Vec<PathBuf> {
         }
     });
     all.collect()
+}
+
+/// Elements between a source and its end.
+fn stage() -> impl Strategy<Value = String> {
+    prop_oneof![
+        2 => (1usize..40).prop_map(|room| format!("Queue({room}) -> Unqueue")),
+        1 => (1usize..99).prop_map(|limit| format!("Queue -> Unqueue(LIMIT {limit})")),
+        1 => Just("QuickNoteQueue -> Unqueue".to_string()),
+        1 => Just("FrontDropQueue(9) -> Unqueue".to_string()),
+        1 => Just("SimpleQueue(3) -> Unqueue".to_string()),
+        1 => Just("Counter".to_string()),
+        1 => Just("CheckLength(70)".to_string()),
+    ]
+}
+
+/// A source, what follows, and where it ends: alone, or where others do.
+fn chain() -> impl Strategy<Value = String> {
+    let source = prop_oneof![
+        3 => Just("InfiniteSource".to_string()),
+        1 => (1usize..150).prop_map(|limit| format!("InfiniteSource(LIMIT {limit}, STOP true)")),
+        1 => (1usize..150).prop_map(|limit| format!("InfiniteSource(LIMIT {limit}, LENGTH 71)")),
+        1 => (2usize..4).prop_map(|burst| format!("InfiniteSource(BURST {burst})")),
+    ];
+    let ends = [
+        "Discard",
+        "Queue -> Discard",
+        "Queue(7) -> Discard",
+        "c",
+        "q",
+    ];
+    let stages = prop::collection::vec(stage(), 0..3);
+    (source, stages, prop::sample::select(ends.to_vec())).prop_map(|(source, stages, end)| {
+        let all: Vec<_> = [source].into_iter().chain(stages).collect();
+        format!("{} -> {end};", all.join(" -> "))
+    })
+}
+
+proptest! {
+    #[test]
+    fn nobody_can_tell_whatever_the_chains(chains in prop::collection::vec(chain(), 1..4)) {
+        let shared = "c :: Counter -> Discard; q :: Queue(50) -> Unqueue -> Counter -> Discard; Idle -> c; Idle -> q;";
+        let config = format!("{shared} {}", chains.join(" "));
+        compare(&config, 4096);
+    }
 }
 
 /// `way` of an element that says that it is plain asks the context for nothing but numbers that stand still.

@@ -86,14 +86,30 @@ pub trait Player: Element + Sized {
         None
     }
 
-    /// Pushes a packet, if one is due.
-    fn play_one(&mut self, ctx: &mut Context<'_>) -> bool {
-        let Some(packet) = self.next(ctx) else {
-            return false;
-        };
-        ctx.push_one(0, packet);
-        ctx.schedule();
-        true
+    /// Whether a handler is called at the end.
+    fn calls(&self) -> bool {
+        false
+    }
+
+    /// How many packets to push now: one a turn. Packets of several turns leave together only if nothing else has a
+    /// turn before the end, and nothing is called there.
+    fn turns(&mut self, ctx: &mut Context<'_>) -> usize {
+        match self.playback().timing || self.calls() || ctx.outputs() > 1 || !ctx.is_alone() {
+            true => 1,
+            false => ctx.take_turns(1, |_| usize::MAX),
+        }
+    }
+
+    /// Pushes the packets of its turn that are due.
+    fn play(&mut self, ctx: &mut Context<'_>) -> bool {
+        let (turns, mut batch) = (self.turns(ctx), ctx.batch());
+        batch.extend((0..turns).map_while(|_| self.next(ctx)));
+        let sent = batch.len();
+        ctx.push(0, batch);
+        if sent == turns {
+            ctx.schedule();
+        }
+        sent > 0
     }
 
     /// Gives at most `max` packets that are due.

@@ -66,6 +66,7 @@ pub fn build(args: &mut Args<'_>, full: Full) -> Built {
         stored: Ring::default(),
         drops: 0,
         highwater: 0,
+        most: usize::MAX,
     }))
 }
 
@@ -75,6 +76,8 @@ struct Queue {
     stored: Ring,
     drops: u64,
     highwater: usize,
+    /// Before the next pull it counts as no longer than this.
+    most: usize,
 }
 
 impl Queue {
@@ -155,7 +158,7 @@ impl Element for Queue {
         } else {
             self.prepend(ctx, batch)
         };
-        self.highwater = self.highwater.max(self.stored.len());
+        self.highwater = self.highwater.max(self.stored.len().min(self.most));
         if !rest.is_empty() {
             self.count_drops(ctx, rest.len());
         }
@@ -168,6 +171,7 @@ impl Element for Queue {
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let mut batch = ctx.batch();
         self.stored.take_front(max, &mut batch);
+        self.most = usize::MAX;
         self.stored.prefetch(batch.len());
         let quick = self.full == Full::QuickAndDropNew && self.stored.is_empty();
         if quick || batch.is_empty() {
@@ -179,6 +183,17 @@ impl Element for Queue {
 
     fn stored(&self) -> Option<usize> {
         Some(self.stored.len())
+    }
+
+    fn expect_one_by_one(&mut self) {
+        self.most = self.stored.len() + 1;
+    }
+
+    fn room(&self) -> usize {
+        match self.full {
+            Full::Mixed => 0,
+            _ => (self.capacity.saturating_sub(1)).saturating_sub(self.stored.len()),
+        }
     }
 
     fn signal(&self) -> Signal {

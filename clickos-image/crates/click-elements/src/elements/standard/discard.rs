@@ -75,6 +75,13 @@ impl Element for Discard {
         worked
     }
 
+    fn sure_turns(&self) -> usize {
+        match self.active && self.burst == 1 {
+            true => usize::MAX,
+            false => 0,
+        }
+    }
+
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
             "count" => text(self.count),

@@ -193,6 +193,13 @@ impl Element for InfiniteSource {
         self.make(ctx, most)
     }
 
+    fn sure_turns(&self) -> usize {
+        match self.active && self.burst == 1 {
+            true => self.left(),
+            false => 0,
+        }
+    }
+
     fn signal(&self) -> Signal {
         Signal::Own
     }

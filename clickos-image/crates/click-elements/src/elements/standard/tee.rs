@@ -55,6 +55,10 @@ impl Element for Tee {
         Ok(())
     }
 
+    fn is_plain(&self) -> bool {
+        self.apart
+    }
+
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
         if !self.apart {
             return Self::one_by_one(ctx, batch);

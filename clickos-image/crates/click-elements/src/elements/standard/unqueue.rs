@@ -87,6 +87,13 @@ impl Element for Unqueue {
         worked
     }
 
+    fn sure_turns(&self) -> usize {
+        match self.active && self.burst == 1 {
+            true => self.left(),
+            false => 0,
+        }
+    }
+
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
         match handler {
             "count" => text(self.count),

@@ -188,6 +188,10 @@ impl Player for FromDump {
         packet
     }
 
+    fn calls(&self) -> bool {
+        self.end_call.is_some()
+    }
+
     fn admit(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Option<Packet> {
         if !self.force_ip || self.link.mark_ip(&mut packet) {
             return Some(packet);
@@ -205,7 +209,7 @@ impl Element for FromDump {
     }
 
     fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
-        self.play_one(ctx)
+        self.play(ctx)
     }
 
     fn run_timer(&mut self, ctx: &mut Context<'_>) {

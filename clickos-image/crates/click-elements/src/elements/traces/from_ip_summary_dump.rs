@@ -297,7 +297,7 @@ impl Element for FromIPSummaryDump {
     }
 
     fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
-        self.play_one(ctx)
+        self.play(ctx)
     }
 
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
