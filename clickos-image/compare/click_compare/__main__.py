@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line."""
 import argparse
+import collections
 import pathlib
 import random
-import re
-import subprocess
+import shutil
 import sys
 import tempfile
 
 from click_compare.configuration import configuration
+from click_compare.files import compare_file
 from click_compare.packets import frame
 from click_compare.packets import write_pcap
+from click_compare.programs import only_one_has
+from click_compare.programs import run
 
-TIMEOUT_S = 20
+
+def program(name):
+    """Return where a program is, from everywhere."""
+    found = shutil.which(name)
+    if not found:
+        raise argparse.ArgumentTypeError(f'no program {name}')
+    return str(pathlib.Path(found).resolve())
 
 
 def arguments():
@@ -20,41 +29,19 @@ def arguments():
     parser = argparse.ArgumentParser(
         prog='click_compare', description='Run random configurations with '
         'two programs and compare what they print and what handlers say.')
-    parser.add_argument('--click', required=True, help='our click')
-    parser.add_argument('--other', required=True, help="Click's click")
+    parser.add_argument('--click', required=True, type=program,
+                        help='our click')
+    parser.add_argument('--other', required=True, type=program,
+                        help="Click's click")
     parser.add_argument('--count', type=int, default=100)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--packets', type=int, default=60)
     parser.add_argument('--keep', type=pathlib.Path, metavar='DIR',
                         help='where configurations that differ are kept')
+    parser.add_argument('--files', type=pathlib.Path, nargs='+', default=[],
+                        help='configurations to run instead of random ones; '
+                        'files take the places of their devices')
     return parser.parse_args()
-
-
-def run(program, config, handlers, dump):
-    """Return the exit status, or what it did instead, and lines of output."""
-    dump.unlink(missing_ok=True)
-    command = [program, '--simtime', str(config)]
-    for handler in handlers:
-        command += ['-h', handler]
-    try:
-        done = subprocess.run(command, capture_output=True,
-                              timeout=TIMEOUT_S, check=False)
-    except subprocess.TimeoutExpired:
-        return 'hangs', []
-    if done.returncode < 0:
-        return 'crashes', []
-    dumped = dump.read_bytes() if dump.exists() else b''
-    texts = (done.stderr, dumped, done.stdout)
-    return done.returncode, [line for text in texts for line in lines(text)]
-
-
-def lines(output):
-    """Return what counts: no warnings, and not who complains."""
-    text = output.decode('latin1').split('\n')
-    hidden = re.compile('.*(While configuring|warning:|expensive |'
-                        'no (gw|route) for)|!')
-    who = re.compile(r'^\S+ :: (?=[A-Z])|^\S+: (?=\w+ header check)')
-    return [who.sub('', line) for line in text if not hidden.match(line)]
 
 
 def compare(options, number, folder):
@@ -65,9 +52,9 @@ def compare(options, number, folder):
     write_pcap(trace, [frame(rng) for _ in range(options.packets)])
     text, handlers = configuration(rng, trace, dump)
     config.write_text(text)
-    ours = run(options.click, config, handlers, dump)
-    other = run(options.other, config, handlers, dump)
-    if 'Unqueue' in text:
+    ours = run(options.click, config, handlers, [dump])
+    other = run(options.other, config, handlers, [dump])
+    if 'Queue' in text or 'Source' in text:
         # in which turn tasks run is not said anywhere
         ours, other = ((status, sorted(found)) for status, found
                        in (ours, other))
@@ -83,13 +70,9 @@ def compare(options, number, folder):
 
 
 def tell(options, number, ours, other):
-    """Print the first line that differs."""
+    """Print what differs."""
     print(f'{options.seed}.{number}: exit status {ours[0]}, other {other[0]}')
-    pairs = zip([*ours[1], '(end)'], [*other[1], '(end)'])
-    for at, (line, wanted) in enumerate(pairs):
-        if line != wanted:
-            print(f'  line {at}: {line}\n     other: {wanted}')
-            return
+    print(only_one_has(ours[1], other[1]))
 
 
 def keep(options, number, text, trace, dump):
@@ -103,14 +86,26 @@ def keep(options, number, text, trace, dump):
             text.replace(str(trace), str(copy)).replace(str(dump), '-'))
 
 
+def random_ones(options, folder):
+    """Yield how each random configuration went."""
+    for number in range(options.count):
+        yield compare(options, number, folder)
+
+
+def given_ones(options, folder):
+    """Yield how each configuration that was given went."""
+    for path in options.files:
+        outcome, difference = compare_file(options, path.resolve(), folder)
+        print(f'{path}: {outcome}', difference, sep='\n' * bool(difference))
+        yield outcome
+
+
 def main():
     """Run, and tell how many went how."""
     options = arguments()
-    outcomes = {}
+    runs = given_ones if options.files else random_ones
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(options.count):
-            outcome = compare(options, number, pathlib.Path(folder))
-            outcomes[outcome] = outcomes.get(outcome, 0) + 1
+        outcomes = collections.Counter(runs(options, pathlib.Path(folder)))
     print(', '.join(f'{count} {what}' for what, count in outcomes.items()))
     return 'differ' in outcomes
 
