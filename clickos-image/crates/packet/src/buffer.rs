@@ -4,7 +4,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use crate::anno;
-use crate::home::Home;
+use crate::home::Kind;
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
@@ -17,9 +17,8 @@ const PIECES: usize = BLOCK / PIECE;
 /// Begins every block.
 #[repr(C, align(64))]
 pub struct Block {
-    pub home: NonNull<Home>,
-    /// The size its buffers are kept with, or none.
-    pub class: u8,
+    /// Where its buffers belong.
+    pub kind: Kind,
     /// How many packets beside one have the buffer that begins in a piece. They lie close together: whoever copies
     /// or drops stored packets touches no line of the packets themselves.
     sharers: [u32; PIECES],
@@ -70,14 +69,40 @@ pub fn sharers(buffer: NonNull<Header>) -> *mut u32 {
     unsafe { (&raw mut (*block_of(buffer).as_ptr()).sharers[piece]).cast() }
 }
 
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line {
+    _bytes: [u8; LINE],
+}
+
+/// Copies the lines that hold a packet's bytes between two offsets to another buffer: whole ones, since for those few
+/// lengths have to be told from others.
+///
+/// # Safety
+/// `from <= to`; both buffers are alive, as large, and have room for `to` bytes; nobody uses the other one.
+#[inline]
+pub unsafe fn copy_lines(buffer: NonNull<Header>, other: NonNull<Header>, from: u32, to: u32) {
+    let (first, end) = (from as usize / LINE, (to as usize).div_ceil(LINE));
+    // SAFETY: the first line is the header, and a buffer ends with a line.
+    unsafe {
+        let buffer = buffer.cast::<Line>().add(1 + first);
+        let other = other.cast::<Line>().add(1 + first);
+        match end - first {
+            // without a call
+            1 => other.write(buffer.read()),
+            2 => other.cast::<[Line; 2]>().write(buffer.cast().read()),
+            count => buffer.copy_to_nonoverlapping(other, count),
+        }
+    }
+}
+
 /// Makes the beginning of a block.
 ///
 /// # Safety
 /// `FIRST` bytes at `at` are allocated, aligned for a block, and used by nobody else.
-pub unsafe fn begin_block(at: NonNull<u8>, class: u8, home: NonNull<Home>) {
+pub unsafe fn begin_block(at: NonNull<u8>, kind: Kind) {
     let block = Block {
-        home,
-        class,
+        kind,
         sharers: [0; PIECES],
     };
     // SAFETY: the caller gives this memory to the block.

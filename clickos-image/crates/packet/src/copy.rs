@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packets copied as they are.
+//! Packets copied as they are, and short runs of bytes.
 use core::ptr;
 
 use crate::packet::Packet;
@@ -23,5 +23,26 @@ pub unsafe fn copy_packets(from: *const Packet, to: *mut Packet, n: usize) {
         } else {
             ptr::copy_nonoverlapping(from, to, n);
         }
+    }
+}
+
+/// Copies `from` over `to`, which is as long. Short ones without a call: first and last part, which may overlap.
+#[inline]
+pub fn copy(to: &mut [u8], from: &[u8]) {
+    match from.len() {
+        16..=32 => copy_ends::<16>(to, from),
+        33..=64 => copy_ends::<32>(to, from),
+        65..=128 => copy_ends::<64>(to, from),
+        _ => to.copy_from_slice(from),
+    }
+}
+
+#[inline]
+fn copy_ends<const N: usize>(to: &mut [u8], from: &[u8]) {
+    if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), from.first_chunk()) {
+        *to = *from;
+    }
+    if let (Some(to), Some(from)) = (to.last_chunk_mut::<N>(), from.last_chunk()) {
+        *to = *from;
     }
 }

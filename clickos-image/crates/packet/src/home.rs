@@ -10,9 +10,9 @@ use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use crate::alike::Alike;
-use crate::buffer::{self, BLOCK, FIRST, Header, LINE, block_of, sharers};
+use crate::buffer::{self, BLOCK, FIRST, Header, LINE, block_of};
 use crate::packet::{HEADROOM, Packet};
+use crate::shares::leave;
 
 /// Bytes of the buffers that are kept; most packets fit the first.
 const SIZES: [usize; 2] = [HEADROOM + 384, HEADROOM + 2048 + 128];
@@ -21,7 +21,7 @@ const COLORS: usize = 9;
 /// There are half as many new blocks as there are, but no more than fill a large page.
 const MOST_BLOCKS: usize = (2 << 20) / BLOCK;
 /// The class of buffers that are not kept, nor shared.
-const SINGLE: u8 = SIZES.len() as u8;
+const SINGLE: usize = SIZES.len();
 
 /// Buffers of a block.
 const fn per_block(class: usize) -> usize {
@@ -30,10 +30,10 @@ const fn per_block(class: usize) -> usize {
 
 /// Buffers of one size.
 #[derive(Default)]
-struct Shelf {
-    free: Vec<NonNull<Header>>,
+pub struct Shelf {
+    pub free: Vec<NonNull<Header>>,
     /// How many of those are held back for packets that share one.
-    held: usize,
+    pub held: usize,
     blocks: usize,
 }
 
@@ -55,8 +55,37 @@ pub struct Home {
     open: bool,
 }
 
-/// Where a buffer belongs.
-pub type Kind = (NonNull<Home>, u8);
+/// Where a buffer belongs: the address of its home and, in the lowest bits of it, which are 0, the class. Two are
+/// compared as one number, always: whether packets lie in the same block besides is a decision nobody can foresee.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Kind(NonNull<Home>);
+const _: () = assert!(align_of::<Home>() > SINGLE);
+
+impl Kind {
+    #[inline]
+    fn new(home: NonNull<Home>, class: usize) -> Self {
+        Self(home.map_addr(|at| at | class))
+    }
+
+    /// The home.
+    #[inline]
+    pub fn home(self) -> NonNull<Home> {
+        let at = self.0.as_ptr().map_addr(|at| at - self.class());
+        // SAFETY: what it was made of.
+        unsafe { NonNull::new_unchecked(at) }
+    }
+
+    /// The size it is kept with, or none.
+    #[inline]
+    fn class(self) -> usize {
+        self.0.addr().get() % align_of::<Home>()
+    }
+
+    #[inline]
+    fn parts(self) -> (NonNull<Home>, usize) {
+        (self.home(), self.class())
+    }
+}
 
 /// Where a buffer belongs.
 ///
@@ -64,17 +93,16 @@ pub type Kind = (NonNull<Home>, u8);
 /// It is alive.
 #[inline]
 pub unsafe fn kind(buffer: NonNull<Header>) -> Kind {
-    let block = block_of(buffer).as_ptr();
-    // SAFETY: its block is alive too, and these fields of it never change.
-    unsafe { ((*block).home, (*block).class) }
+    // SAFETY: its block is alive too, and this field of it never changes.
+    unsafe { (*block_of(buffer).as_ptr()).kind }
 }
 
 /// The class of the smallest size with room for `bytes`.
 #[inline]
-fn class_for(bytes: usize) -> u8 {
+fn class_for(bytes: usize) -> usize {
     SIZES
         .iter()
-        .fold(0, |class, size| class + u8::from(bytes > *size))
+        .fold(0, |class, size| class + usize::from(bytes > *size))
 }
 
 impl Home {
@@ -107,10 +135,10 @@ impl Home {
             me.in_use += 1;
             return Some(buffer);
         }
-        if me.shelves[usize::from(class)].ready() == 0 {
+        if me.shelves[class].ready() == 0 {
             me.make(home, class)?;
         }
-        let buffer = me.shelves[usize::from(class)].free.pop()?;
+        let buffer = me.shelves[class].free.pop()?;
         me.in_use += 1;
         Some(buffer)
     }
@@ -122,15 +150,14 @@ impl Home {
         let at = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         // SAFETY: just allocated with this layout, and zeroed.
         unsafe {
-            buffer::begin_block(at, SINGLE, home);
+            buffer::begin_block(at, Kind::new(home, SINGLE));
             Some(buffer::place(at.add(FIRST), bytes))
         }
     }
 
     /// Makes more buffers; `None` when there is no memory.
     #[cold]
-    fn make(&mut self, home: NonNull<Self>, kind: u8) -> Option<()> {
-        let class = usize::from(kind);
+    fn make(&mut self, home: NonNull<Self>, class: usize) -> Option<()> {
         let before = self.shelves[class].blocks;
         let count = (before / 2).clamp(1, MOST_BLOCKS);
         let layout = buffer::layout(count * BLOCK);
@@ -144,7 +171,7 @@ impl Home {
             // SAFETY: the n-th block of the memory, which is zeroed and nobody else's.
             unsafe {
                 let block = memory.add(n * BLOCK);
-                buffer::begin_block(block, kind, home);
+                buffer::begin_block(block, Kind::new(home, class));
                 shelf.cut(block.add(FIRST + (before + n) % COLORS * LINE), class);
             }
         }
@@ -157,16 +184,16 @@ impl Home {
     /// # Safety
     /// The home is alive and no reference to it exists.
     #[inline]
-    pub unsafe fn hold((home, class): Kind, n: usize) -> Option<usize> {
+    pub unsafe fn hold(kind: Kind, n: usize) -> Option<usize> {
+        let (home, class) = kind.parts();
         // SAFETY: as the caller says; the reference ends with this function.
         let me = unsafe { &mut *home.as_ptr() };
-        let shelf = usize::from(class);
-        let mut ready = me.shelves.get(shelf)?.ready();
+        let mut ready = me.shelves.get(class)?.ready();
         while ready < n && me.make(home, class).is_some() {
-            ready = me.shelves[shelf].ready();
+            ready = me.shelves[class].ready();
         }
         let n = n.min(ready);
-        me.shelves[shelf].held += n;
+        me.shelves[class].held += n;
         me.in_use += n;
         Some(n)
     }
@@ -180,28 +207,11 @@ impl Home {
         let Some(first) = packets.first() else {
             return 0;
         };
-        let ((home, class), mut like) = (first.kind(), Alike::new(first));
+        let (home, class) = first.kind().parts();
         // SAFETY: a home lives while a packet of it is in use; this is the only reference.
-        let shelf = unsafe { &mut (&mut *home.as_ptr()).shelves[usize::from(class)] };
-        let (mut done, mut free) = (0, shelf.free.len());
-        for packet in packets {
-            if !packet.is_shared() || !like.is(packet) {
-                break;
-            }
-            done += 1;
-            // SAFETY: the buffer is alive; this is the only reference.
-            let others = unsafe { &mut *sharers(packet.header) };
-            packet.end_share();
-            if *others > 0 {
-                *others -= 1;
-                free -= 1;
-                // SAFETY: free, and as large as the one that the others keep.
-                unsafe { packet.move_to(shelf.free[free]) };
-            }
-        }
-        shelf.held -= shelf.free.len() - free;
-        shelf.free.truncate(free);
-        done
+        let me = unsafe { &mut *home.as_ptr() };
+        // SAFETY: the first one is shared, says the caller, and belongs there.
+        unsafe { me.shelves[class].end_shares(packets) }
     }
 
     /// Gives back what was held for packets that were not made after all.
@@ -209,10 +219,11 @@ impl Home {
     /// # Safety
     /// So many were held for that kind by `hold`; no reference to the home exists.
     #[inline]
-    pub unsafe fn give_back((home, class): Kind, n: usize) {
+    pub unsafe fn give_back(kind: Kind, n: usize) {
+        let (home, class) = kind.parts();
         // SAFETY: as the caller says; the reference ends with this function.
         let me = unsafe { &mut *home.as_ptr() };
-        me.shelves[usize::from(class)].held -= n;
+        me.shelves[class].held -= n;
         me.in_use -= n;
     }
 
@@ -225,12 +236,12 @@ impl Home {
         let Some(first) = packets.first() else {
             return 0;
         };
-        let (home, class) = first.kind();
+        let (home, class) = first.kind().parts();
         // SAFETY: a home lives while a packet of it is in use; this is the only reference.
         let me = unsafe { &mut *home.as_ptr() };
         // SAFETY: as the caller says; `make_single` made the buffers that no shelf is for.
         let count = unsafe {
-            match me.shelves.get_mut(usize::from(class)) {
+            match me.shelves.get_mut(class) {
                 Some(shelf) if first.is_shared() => shelf.drop_shares(packets),
                 Some(shelf) => shelf.put_back(packets),
                 None => release_single(first.header),
@@ -246,12 +257,12 @@ impl Home {
     /// # Safety
     /// As `put_back`.
     pub unsafe fn put_back_one(packet: &Packet) {
-        let (home, class) = packet.kind();
+        let (home, class) = packet.kind().parts();
         // SAFETY: a home lives while a packet of it is in use; this is the only reference.
         let me = unsafe { &mut *home.as_ptr() };
         // SAFETY: as the caller says; `make_single` made the buffers that no shelf is for, and `me` is not used after.
         unsafe {
-            match me.shelves.get_mut(usize::from(class)) {
+            match me.shelves.get_mut(class) {
                 Some(shelf) => shelf.put_back_one(packet),
                 None => _ = release_single(packet.header),
             }
@@ -323,12 +334,14 @@ impl Shelf {
     /// The first one's is of this shelf, and they are used by nobody any more.
     #[inline]
     unsafe fn put_back(&mut self, packets: &[Packet]) -> usize {
-        let mut like = Alike::new(&packets[0]);
-        let run = packets.iter();
-        let run = run.take_while(|packet| !packet.is_shared() && like.is(packet));
-        let (run, _) = packets.split_at(run.count());
-        self.free.extend(run.iter().map(|packet| packet.header));
-        run.len()
+        let (kind, before) = (packets[0].kind(), self.free.len());
+        for packet in packets {
+            if packet.is_shared() || packet.kind() != kind {
+                break;
+            }
+            self.free.push(packet.header);
+        }
+        self.free.len() - before
     }
 
     /// Takes the buffer of one packet back, unless others have it too.
@@ -337,46 +350,12 @@ impl Shelf {
     /// It is of this shelf, and the packet is used by nobody any more.
     #[inline]
     unsafe fn put_back_one(&mut self, packet: &Packet) {
-        if packet.is_shared() {
-            // SAFETY: the buffer is alive; this is the only reference.
-            let others = unsafe { &mut *sharers(packet.header) };
-            if *others > 0 {
-                *others -= 1;
-                self.held -= 1;
-                return;
-            }
+        // SAFETY: the buffer is alive, and one of its packets is gone.
+        if packet.is_shared() && unsafe { leave(packet.header, 1) } {
+            self.held -= 1;
+            return;
         }
         self.free.push(packet.header);
-    }
-
-    /// Ends the shares of the first packets that are shared; a buffer whose last one ends is free. Returns how many
-    /// those are.
-    ///
-    /// # Safety
-    /// The first one's buffer is of this shelf, and they are used by nobody any more.
-    #[inline]
-    unsafe fn drop_shares(&mut self, packets: &[Packet]) -> usize {
-        let (mut like, mut done, mut freed) = (Alike::new(&packets[0]), 0, 0);
-        while let Some(first) = packets.get(done) {
-            if !first.is_shared() || !like.is(first) {
-                break;
-            }
-            // those of one buffer together, so that its number need not be written and read again for each
-            let others = packets[done + 1..].iter();
-            let same = others.take_while(|packet| packet.header == first.header);
-            let count = 1 + same.count();
-            // SAFETY: the buffer is alive; this is the only reference.
-            let others = unsafe { &mut *sharers(first.header) };
-            let left = (*others as usize).checked_sub(count);
-            *others = left.unwrap_or(0) as u32;
-            if left.is_none() {
-                freed += 1;
-                self.free.push(first.header);
-            }
-            done += count;
-        }
-        self.held -= done - freed;
-        done
     }
 }
 

@@ -29,17 +29,23 @@ impl Headers {
         self.0 & ((1 << NETWORK_BITS) - 1)
     }
 
+    /// From the one to the other.
+    #[inline]
+    fn distance(self) -> u32 {
+        self.0 >> NETWORK_BITS
+    }
+
     #[inline]
     fn transport(self) -> u32 {
-        self.network() + (self.0 >> NETWORK_BITS)
+        self.network() + self.distance()
     }
 }
 
 impl Packet {
     /// Everything lies `by` bytes further back, in a larger buffer.
     pub(crate) fn move_known(&mut self, by: u32) {
-        let (network, transport) = (self.headers.network(), self.headers.transport());
-        let moved = Headers::new((network + by) as usize, (transport - network) as usize);
+        let network = self.headers.network() + by;
+        let moved = Headers::new(network as usize, self.headers.distance() as usize);
         self.set_headers(moved.filter(|_| self.place.has(NETWORK)));
         if let Some(mac) = self.mac_at() {
             self.set_mac_at(mac.checked_add(by));
@@ -163,6 +169,12 @@ impl Packet {
     #[inline]
     pub fn transport_offset(&self) -> Option<isize> {
         self.relative(self.transport_at()?)
+    }
+
+    /// Bytes of the network header, up to the transport header.
+    #[inline]
+    pub fn network_len(&self) -> Option<usize> {
+        (self.place.has(NETWORK)).then(|| self.headers.distance() as usize)
     }
 
     /// Sets network and transport header: the network header begins at `at` of the data and is `len` long. Offsets

@@ -16,7 +16,6 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-mod alike;
 pub mod anno;
 mod batch;
 mod buffer;
@@ -29,6 +28,7 @@ mod packet;
 mod place;
 mod pool;
 mod ring;
+mod shares;
 mod sweep;
 
 pub use batch::Batch;

@@ -4,7 +4,8 @@ use core::ptr::NonNull;
 use core::slice;
 
 use crate::anno::DST_IP_SIZE;
-use crate::buffer::{BYTES_AT, Header, sharers};
+use crate::buffer::{BYTES_AT, Header, copy_lines, sharers};
+use crate::copy::copy;
 use crate::home::{self, Home, Kind};
 use crate::known::Headers;
 use crate::place::{ANNOTATIONS, Place, SHARED};
@@ -211,7 +212,7 @@ impl Packet {
             return false;
         }
         // SAFETY: a packet's home is alive; no reference to it is held here.
-        let Some(header) = (unsafe { Home::take(self.kind().0, size) }) else {
+        let Some(header) = (unsafe { Home::take(self.kind().home(), size) }) else {
             return false;
         };
         // SAFETY: just taken, and larger by more than what everything lies further back.
@@ -329,42 +330,27 @@ impl Packet {
         }
     }
 
-    /// The packet is, or is to be, the only one that has its buffer.
+    /// The packet is the only one that has its buffer.
     #[inline]
     pub(crate) fn end_share(&mut self) {
         self.place.clear(SHARED);
     }
 
-    /// Copies the packet to another buffer, which it has from now on.
+    /// Copies the packet to another buffer, which it alone has from now on.
     ///
     /// # Safety
     /// That one is nobody's and as large; the one it had is others' now.
     #[inline]
     pub(crate) unsafe fn move_to(&mut self, buffer: NonNull<Header>) {
-        // SAFETY: as the caller says.
-        unsafe { self.copy_to(buffer, 0) };
+        // SAFETY: first <= end <= capacity of both, says the caller, and the new one is nobody's.
+        unsafe {
+            copy_lines(self.header, buffer, self.place.first(), self.place.end());
+            if self.place.has(ANNOTATIONS) || self.place.has_far_mac() {
+                self.header.copy_to_nonoverlapping(buffer, 1);
+            }
+        }
         self.header = buffer;
-    }
-}
-
-/// Copies `from` over `to`, which is as long. Short ones without a call: first and last part, which may overlap.
-#[inline]
-fn copy(to: &mut [u8], from: &[u8]) {
-    match from.len() {
-        16..=32 => copy_ends::<16>(to, from),
-        33..=64 => copy_ends::<32>(to, from),
-        65..=128 => copy_ends::<64>(to, from),
-        _ => to.copy_from_slice(from),
-    }
-}
-
-#[inline]
-fn copy_ends<const N: usize>(to: &mut [u8], from: &[u8]) {
-    if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), from.first_chunk()) {
-        *to = *from;
-    }
-    if let (Some(to), Some(from)) = (to.last_chunk_mut::<N>(), from.last_chunk()) {
-        *to = *from;
+        self.end_share();
     }
 }
 

@@ -2,7 +2,6 @@
 //! The packet buffers of a router: bounded in number, reused, never shared between threads.
 use core::ptr::NonNull;
 
-use crate::alike::Alike;
 use crate::batch::Batch;
 use crate::buffer::Header;
 use crate::home::{Home, Kind};
@@ -94,9 +93,9 @@ impl PacketPool {
     /// many.
     #[inline]
     fn share_alike(packets: &mut [Packet], into: &mut Batch) -> usize {
-        let (kind, mut like, mut done) = (packets[0].kind(), Alike::new(&packets[0]), 0);
+        let (kind, mut done) = (packets[0].kind(), 0);
         for packet in packets.iter_mut() {
-            if !like.is(packet) {
+            if packet.kind() != kind {
                 break;
             }
             packet.begin_share(1);
@@ -130,7 +129,7 @@ impl PacketPool {
     fn hold(&mut self, kind: Kind, n: usize) -> Option<usize> {
         let room = n.min(self.limit.saturating_sub(self.in_use()));
         // SAFETY: the home lives as long as the pool, and no reference to it is held.
-        (kind.0 == self.home).then(|| unsafe { Home::hold(kind, room) })?
+        (kind.home() == self.home).then(|| unsafe { Home::hold(kind, room) })?
     }
 
     /// A copy with a buffer of its own.

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The ends of shares: of packets that are to be changed, and of those that are dropped.
+use core::ptr::NonNull;
+
+use crate::buffer::{Header, sharers};
+use crate::home::{Kind, Shelf};
+use crate::packet::Packet;
+
+impl Shelf {
+    /// Ends the shares of the first packets that are shared and of one kind: those whose buffer others still have get
+    /// a copy of it. Returns how many packets those are.
+    ///
+    /// # Safety
+    /// The first one is shared, its buffer of this shelf.
+    pub unsafe fn end_shares(&mut self, packets: &mut [Packet]) -> usize {
+        let kind = packets[0].kind();
+        let (mut done, mut free) = (0, self.free.len());
+        for packet in packets {
+            if !packet.is_shared() || packet.kind() != kind {
+                break;
+            }
+            done += 1;
+            // SAFETY: the buffer is alive, and this packet leaves it.
+            if unsafe { !leave(packet.header, 1) } {
+                packet.end_share();
+                continue;
+            }
+            free -= 1;
+            // SAFETY: free, and as large as the one that the others keep.
+            unsafe { packet.move_to(self.free[free]) };
+        }
+        self.held -= self.free.len() - free;
+        self.free.truncate(free);
+        done
+    }
+
+    /// Ends the shares of the first packets that are shared; a buffer whose last one ends is free. Returns how many
+    /// those are.
+    ///
+    /// # Safety
+    /// The first one's buffer is of this shelf, and they are used by nobody any more.
+    #[inline]
+    pub unsafe fn drop_shares(&mut self, packets: &[Packet]) -> usize {
+        let (kind, mut done, mut freed) = (packets[0].kind(), 0, 0);
+        while let Some(count) = of_one_buffer(&packets[done..], kind) {
+            let buffer = packets[done].header;
+            // SAFETY: the buffer is alive, and so many of its packets are gone.
+            if unsafe { !leave(buffer, count) } {
+                freed += 1;
+                self.free.push(buffer);
+            }
+            done += count;
+        }
+        self.held -= done - freed;
+        done
+    }
+}
+
+/// How many of the first packets have one buffer, if it is shared and of this kind. Together, so that its number need
+/// not be written and read again for each.
+#[inline]
+fn of_one_buffer(packets: &[Packet], kind: Kind) -> Option<usize> {
+    let (first, others) = packets.split_first()?;
+    if !first.is_shared() || first.kind() != kind {
+        return None;
+    }
+    let same = others.iter().take_while(|p| p.header == first.header);
+    Some(1 + same.count())
+}
+
+/// Lets `count` packets leave their buffer; returns whether others still have it.
+///
+/// # Safety
+/// The buffer is alive, and so many have it.
+#[inline]
+pub unsafe fn leave(buffer: NonNull<Header>, count: usize) -> bool {
+    // SAFETY: the buffer is alive; this is the only reference.
+    let others = unsafe { &mut *sharers(buffer) };
+    let left = (*others as usize).checked_sub(count);
+    *others = left.unwrap_or(0) as u32;
+    left.is_some()
+}
