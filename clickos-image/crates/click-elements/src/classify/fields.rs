@@ -86,11 +86,9 @@ impl<'a> Headers<'a> {
 /// without options: then every field has its fixed place there.
 #[inline]
 pub fn plain(packet: &Packet) -> Option<&[u8; WIDTH]> {
-    let network = packet.network()?;
-    let bytes = network.first_chunk::<WIDTH>()?;
-    let behind = packet.transport().map(|t| network.len() - t.len());
+    let bytes = packet.network()?.first_chunk::<WIDTH>()?;
     let is_first = u16::from_be_bytes([bytes[6], bytes[7]]) & 0x1fff == 0;
-    Some(bytes).filter(|_| behind == Some(SHORTEST) && is_first)
+    Some(bytes).filter(|_| packet.network_len() == Some(SHORTEST) && is_first)
 }
 
 /// The value of the first bytes of a header's last three.

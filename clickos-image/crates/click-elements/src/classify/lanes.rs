@@ -33,9 +33,9 @@ impl Lanes {
         self.begins.clear();
         self.begins
             .extend(packets.iter().enumerate().map(|(n, packet)| {
-                begin(packet).copied().unwrap_or_else(|| {
+                *begin(packet).unwrap_or_else(|| {
                     others |= 1 << n;
-                    [0; WIDTH]
+                    &[0; WIDTH]
                 })
             }));
         self.others = others;

@@ -10,6 +10,7 @@ use core::slice;
 use super::fields::{Axis, Headers, Place, plain};
 use super::graph::values;
 use super::lanes::{LANES, Lanes, WIDTH};
+use super::pairs::Numbers;
 use super::region::{Cover, Region};
 use super::sets::changes;
 use super::table::axes;
@@ -28,6 +29,7 @@ enum Sets {
     Range(Range),
     /// One for each value of a byte.
     Bytes(Box<[Set; 256]>),
+    Pairs(Pairs),
     Steps(Steps),
 }
 
@@ -43,6 +45,12 @@ struct Range {
 struct Steps {
     forest: Forest,
     root: u32,
+    list: Vec<Set>,
+}
+
+/// The same for values of two bytes.
+struct Pairs {
+    numbers: Numbers,
     list: Vec<Set>,
 }
 
@@ -129,7 +137,19 @@ impl Short {
 
     /// The rule of the first box of a set that matches.
     #[inline]
-    pub fn first(&self, mut set: Set, mut check: impl FnMut(usize) -> bool) -> Option<usize> {
+    pub fn first(&self, set: Set, check: impl FnMut(usize) -> bool) -> Option<usize> {
+        if set == 0 {
+            return None;
+        }
+        match self.boxes[set.trailing_zeros() as usize] {
+            (rule, true) => Some(rule as usize),
+            _ => self.first_checked(set, check),
+        }
+    }
+
+    /// The same where the first box does not decide; apart, since that is rare and takes registers.
+    #[inline(never)]
+    fn first_checked(&self, mut set: Set, mut check: impl FnMut(usize) -> bool) -> Option<usize> {
         while set != 0 {
             let (rule, decides) = self.boxes[set.trailing_zeros() as usize];
             if decides || check(rule as usize) {
@@ -180,6 +200,7 @@ impl Field {
         match &self.sets {
             Sets::Range(range) => self.each(lanes, sets, |value| range.set(value)),
             Sets::Bytes(list) => self.each(lanes, sets, |value| list[value as usize & 255]),
+            Sets::Pairs(pairs) => self.each(lanes, sets, |value| pairs.set(value)),
             Sets::Steps(steps) => self.each(lanes, sets, |value| steps.set(value)),
         }
     }
@@ -203,6 +224,7 @@ impl Field {
         value.map_or(self.missing, |value| match &self.sets {
             Sets::Range(range) => range.set(value),
             Sets::Bytes(list) => list[value as usize & 255],
+            Sets::Pairs(pairs) => pairs.set(value),
             Sets::Steps(steps) => steps.set(value),
         })
     }
@@ -226,6 +248,13 @@ impl Steps {
     }
 }
 
+impl Pairs {
+    #[inline]
+    fn set(&self, value: u32) -> Set {
+        self.list[self.numbers.get(value)]
+    }
+}
+
 impl Sets {
     /// The sets of a function that is `below` up to the first step.
     fn new(axis: Axis, below: Set, steps: &[(u32, Set)]) -> Self {
@@ -244,11 +273,11 @@ impl Sets {
                 let begun = steps.partition_point(|(start, _)| *start as usize <= value);
                 begun.checked_sub(1).map_or(below, |last| steps[last].1)
             }))),
-            _ => Self::numbered(below, steps),
+            _ => Self::numbered(axis, below, steps),
         }
     }
 
-    fn numbered(below: Set, steps: &[(u32, Set)]) -> Self {
+    fn numbered(axis: Axis, below: Set, steps: &[(u32, Set)]) -> Self {
         let (mut list, mut numbers) = (Vec::new(), BTreeMap::new());
         let mut number = |set: Set| {
             *numbers.entry(set).or_insert_with(|| {
@@ -261,6 +290,9 @@ impl Sets {
             .iter()
             .map(|(start, s)| (*start, number(*s)))
             .collect();
+        if let (2, Some(numbers)) = (axis.bytes, Numbers::new(below, &steps)) {
+            return Self::Pairs(Pairs { numbers, list });
+        }
         let mut forest = Forest::default();
         let root = forest.plant(below, &steps);
         Self::Steps(Steps { forest, root, list })

@@ -38,7 +38,6 @@ struct HashSwitch {
 }
 
 /// Which bytes of a packet are looked at.
-#[derive(Clone, Copy)]
 struct Field {
     from: usize,
     to: usize,
@@ -46,12 +45,23 @@ struct Field {
     beside: u32,
 }
 
-/// The sum of eight bytes.
+/// Four sums of two bytes each, of eight bytes.
 #[inline]
-fn sum_of_eight(word: u64) -> usize {
+fn pairs(bytes: &[u8; 8], beside: u32) -> u64 {
     const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
-    let pairs = (word & EVEN) + (word >> 8 & EVEN);
-    (pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as usize
+    let word = u64::from_le_bytes(*bytes) >> beside;
+    (word & EVEN) + (word >> 8 & EVEN)
+}
+
+/// The sum of four sums.
+#[inline]
+fn sum_of_four(sums: u64) -> usize {
+    (sums.wrapping_mul(0x0001_0001_0001_0001) >> 48) as usize
+}
+
+#[inline(never)]
+fn sum_of_any(bytes: &[u8]) -> usize {
+    bytes.iter().map(|b| usize::from(*b)).sum()
 }
 
 impl Field {
@@ -65,34 +75,23 @@ impl Field {
 
     /// The sum of a packet's bytes, 0 if it is too short. They fit into so many words, one or two; 0 for any number.
     #[inline(always)]
-    fn sum<const WORDS: usize>(self, data: &[u8]) -> usize {
-        let Some(bytes) = data.get(..self.to) else {
+    fn sum<const WORDS: usize>(&self, data: &[u8]) -> usize {
+        let (Some(bytes), Some(all)) = (data.get(self.from..self.to), data.get(..self.to)) else {
             return 0;
         };
-        match self.sum_of_words::<WORDS>(bytes) {
-            Some(sum) => sum,
-            None => self.sum_of_any(bytes),
+        if let (1, Some(last)) = (WORDS, all.last_chunk()) {
+            return sum_of_four(pairs(last, self.beside));
         }
-    }
-
-    #[inline(always)]
-    fn sum_of_words<const WORDS: usize>(self, bytes: &[u8]) -> Option<usize> {
-        let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
-        let last = || Some(sum_of_eight(word(bytes.last_chunk()?) >> self.beside));
-        match WORDS {
-            1 => last(),
-            2 => Some(sum_of_eight(word(bytes.get(self.from..)?.first_chunk()?)) + last()?),
-            _ => None,
+        if WORDS == 2 && bytes.len() >= 8 {
+            if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+                return sum_of_four(pairs(first, 0) + pairs(last, self.beside));
+            }
         }
-    }
-
-    #[inline(never)]
-    fn sum_of_any(self, bytes: &[u8]) -> usize {
-        bytes[self.from..].iter().map(|b| usize::from(*b)).sum()
+        sum_of_any(bytes)
     }
 
     /// Appends the sum of each packet's bytes.
-    fn sums(self, batch: &Batch, sums: &mut Vec<usize>) {
+    fn sums(&self, batch: &Batch, sums: &mut Vec<usize>) {
         let packets = batch.iter().map(Packet::data);
         match self.to - self.from {
             1..=8 => sums.extend(packets.map(|data| self.sum::<1>(data))),
@@ -125,7 +124,7 @@ impl Element for HashSwitch {
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         batch.prefetch();
-        let (bytes, outputs) = (self.bytes, ctx.outputs());
+        let (bytes, outputs) = (&self.bytes, ctx.outputs());
         self.outputs.distribute(ctx, batch, |_, batch, ways| {
             bytes.sums(batch, ways);
             spread(ways, outputs);
