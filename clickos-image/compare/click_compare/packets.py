@@ -127,7 +127,7 @@ def _ip_packet(rng, ends, quoted=False):
     options = rng.choice(_OPTIONS) if rng.random() < .15 else b''
     words = 5 + len(options) // 4
     fragment = rng.choice([0] * 12 + [0x4000] * 4
-                          + [0x2000, 1, 3, 10, 0x2001, 0x2005, 0x1fff])
+                          + [0x2000, 1, 3, 10, 0x2001, 0x2005, 0x1000])
     header = struct.pack('>BBHHHBBH', 0x40 | words,
                          rng.choice([0, 0, 0x10, 0xb8, 3, 1]),
                          _said(rng, words * 4 + len(body)),

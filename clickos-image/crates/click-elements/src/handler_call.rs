@@ -86,6 +86,11 @@ impl CountCall {
     pub fn call(&self) -> &HandlerCall {
         &self.call
     }
+
+    /// N.
+    pub fn count(&self) -> u64 {
+        self.at
+    }
 }
 
 impl FromArg for CountCall {
@@ -95,12 +100,6 @@ impl FromArg for CountCall {
             at: u64::from_arg(&count, at)?,
             call: HandlerCall::from_arg(&call, at)?,
         })
-    }
-}
-
-impl core::fmt::Display for CountCall {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{} {}", self.at, self.call)
     }
 }
 

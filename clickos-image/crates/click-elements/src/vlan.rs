@@ -6,9 +6,20 @@ use crate::prelude::*;
 
 /// EtherType of a tag.
 pub const ETHERTYPE: u16 = 0x8100;
+/// Bytes of an Ethernet header without a tag.
+pub const UNTAGGED: usize = HEADER - 4;
 /// Bytes of an Ethernet header with a tag.
 pub const HEADER: usize = 18;
 const ID: u16 = 0xfff;
+
+/// Marks the frame, and its network header behind `header` bytes if it is long enough and not marked there.
+pub fn mark_frame(packet: &mut Packet, header: usize) {
+    packet.set_mac_offset(0);
+    let marked = packet.network_offset() == isize::try_from(header).ok();
+    if packet.len() >= header && !marked {
+        packet.set_network(header, 0);
+    }
+}
 
 /// The tag control information of the annotation.
 pub fn annotation(packet: &Packet) -> u16 {

@@ -2,6 +2,7 @@
 //! From qualifiers, operator and value to a test: `src tcp port & 10 == 8`.
 use alloc::format;
 use alloc::string::String;
+use core::net::Ipv4Addr;
 
 use click_core::Surroundings;
 use click_core::value::{EtherAddr, FromArg, Prefix, number};
@@ -98,7 +99,7 @@ impl Primitive {
         let other = self.subject.is_some() && wanted.is_none();
         match lookup(word, wanted, self.protocol) {
             Lookup::Value(kind, value) if !other => self.data = Data::Named(kind, value),
-            Lookup::Unknown => match plain_data(word, layer, at) {
+            Lookup::Unknown => match plain_data(word, self.subject, layer, at) {
                 Some(data) => self.data = data,
                 None => return Ok(false),
             },
@@ -396,19 +397,33 @@ fn ecn(value: u32, negated: bool) -> Expr {
     })
 }
 
-fn plain_data(word: &str, layer: Option<Layer>, at: Surroundings<'_>) -> Option<Data> {
+fn plain_data(
+    word: &str,
+    subject: Option<Subject>,
+    layer: Option<Layer>,
+    at: Surroundings<'_>,
+) -> Option<Data> {
     if let Some(n) = number(word).and_then(|n| u32::try_from(n).ok()) {
         return Some(Data::Int(n));
     }
-    if layer != Some(Layer::Ether) {
-        let prefix = word.contains('/') || word.ends_with(":ipnet");
-        match Prefix::from_arg(word, at) {
-            Ok(net) if prefix => return Some(Data::Net(net.address.into(), net.mask.into())),
-            Ok(host) => return Some(Data::Host(host.address.into())),
-            Err(_) => {}
+    let ip = match layer {
+        Some(Layer::Ether) => None,
+        _ => ip_data(word, subject, at),
+    };
+    ip.or_else(|| ether_data(word, layer, at))
+}
+
+/// A name that is both is a network behind `net`, else an address.
+fn ip_data(word: &str, subject: Option<Subject>, at: Surroundings<'_>) -> Option<Data> {
+    let named = || at.names.find(at.element, word)?.network(word);
+    let net = |net: Prefix| Data::Net(net.address.into(), net.mask.into());
+    match Ipv4Addr::from_arg(word, at) {
+        Ok(host) => {
+            let network = named().filter(|_| subject == Some(Subject::Net));
+            Some(network.map_or(Data::Host(host.into()), net))
         }
+        Err(_) => Prefix::from_arg(word, at).ok().map(net),
     }
-    ether_data(word, layer, at)
 }
 
 fn ether_data(word: &str, layer: Option<Layer>, at: Surroundings<'_>) -> Option<Data> {
@@ -423,7 +438,7 @@ fn ether_data(word: &str, layer: Option<Layer>, at: Surroundings<'_>) -> Option<
 
 /// Parses the mask behind `&`.
 pub fn mask_data(word: &str, layer: Option<Layer>, at: Surroundings<'_>) -> Option<Data> {
-    match plain_data(word, layer, at)? {
+    match plain_data(word, None, layer, at)? {
         data @ (Data::Int(_) | Data::Host(_) | Data::Ether(_)) => Some(data),
         _ => None,
     }

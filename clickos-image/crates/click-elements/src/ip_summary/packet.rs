@@ -96,11 +96,15 @@ impl<'a> Parts<'a> {
         ip.get(self.header_len..self.total_len.min(ip.len()))
     }
 
-    /// What is behind all headers, and stored.
+    /// What is behind all headers, and stored; nothing if there should be something and none of it is.
     fn payload(&self) -> Option<&'a [u8]> {
         let ip = self.ip?;
-        let data = ip.get(..self.total_len.min(ip.len()))?;
-        Some(data.get(self.headers()?..).unwrap_or_default())
+        let headers = self.headers()?;
+        if headers == self.total_len {
+            return Some(&[]);
+        }
+        let payload = ip.get(headers..self.total_len.min(ip.len()))?;
+        Some(payload).filter(|payload| !payload.is_empty())
     }
 
     fn of_protocol(&self, protocols: &[u8]) -> Option<&'a [u8]> {
@@ -108,8 +112,10 @@ impl<'a> Parts<'a> {
         self.transport().filter(|_| protocols.contains(&protocol))
     }
 
+    /// A TCP header, unless it says that it is too short.
     fn tcp(&self) -> Option<&'a [u8]> {
-        self.of_protocol(&[6])
+        let tcp = self.of_protocol(&[6])?;
+        Some(tcp).filter(|tcp| tcp.get(12).is_none_or(|words| words >> 4 >= 5))
     }
 
     fn icmp(&self) -> Option<&'a [u8]> {
@@ -119,7 +125,10 @@ impl<'a> Parts<'a> {
     /// Octets of headers in front of the payload.
     fn headers(&self) -> Option<usize> {
         let transport = match (self.transport(), self.ip?[9]) {
-            (Some(t), 6) => usize::from(*t.get(12)? >> 4) * 4,
+            (Some(t), 6) => t
+                .get(12)
+                .map_or(20, |words| usize::from(words >> 4) * 4)
+                .max(20),
             (Some(_), 17) => 8,
             _ => 0,
         };

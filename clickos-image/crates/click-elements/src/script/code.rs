@@ -64,7 +64,7 @@ pub struct Target {
 }
 
 /// The names of all instructions.
-pub const NAMES: [&str; 27] = [
+pub const NAMES: [&str; 29] = [
     "set",
     "setq",
     "init",
@@ -77,6 +77,8 @@ pub const NAMES: [&str; 27] = [
     "printnq",
     "read",
     "readq",
+    "save",
+    "append",
     "write",
     "writeq",
     "pause",
@@ -118,6 +120,7 @@ pub fn parse(
         "" => return Ok(None),
         "set" | "init" | "export" => assignment(&word, base, &rest, unquote)?,
         "print" | "printn" => print(&rest, unquote, base == "print")?,
+        "save" | "append" => save(&rest, base == "append"),
         "read" | "write" => call(&word, base == "read", rest, unquote)?,
         "pause" | "wait_stop" | "wait_step" => Instruction::Pause(rest),
         "wait" | "wait_time" | "wait_for" => wait(base, rest, at)?,
@@ -222,6 +225,18 @@ fn print(rest: &str, unquote: bool, newline: bool) -> Result<Instruction, String
         unquote,
         newline,
     })
+}
+
+/// Prints a handler's value to a file, which is named behind it.
+fn save(rest: &str, append: bool) -> Instruction {
+    let (text, file) = text::shift_word(rest);
+    let file = if file.is_empty() { "-".into() } else { file };
+    Instruction::Print {
+        to: Some(Target { file, append }),
+        text,
+        unquote: false,
+        newline: true,
+    }
 }
 
 /// Whether `word` can be the name of a variable.

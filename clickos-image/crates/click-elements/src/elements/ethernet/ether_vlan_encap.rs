@@ -77,7 +77,7 @@ impl InPlace for EtherVLANEncap {
             bytes[14..16].copy_from_slice(&tci.to_be_bytes());
             bytes[16..18].copy_from_slice(&self.header.ethertype.to_be_bytes());
         }
-        packet.set_mac_offset(0);
+        vlan::mark_frame(packet, length);
         0
     }
 }

@@ -41,7 +41,7 @@ impl InPlace for VLANDecap {
             bytes.copy_within(0..12, 4);
             packet.pull(4);
         }
-        packet.set_mac_offset(0);
+        vlan::mark_frame(packet, vlan::UNTAGGED);
         if self.annotate {
             vlan::annotate(packet, tci);
         }

@@ -57,7 +57,8 @@ impl InPlace for VLANEncap {
 
     fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let tci = self.tag.of_packet(packet);
-        if !vlan::is_native(tci, self.native) {
+        let native = vlan::is_native(tci, self.native);
+        if !native {
             if packet.len() < ADDRESSES || !packet.push(4) {
                 return DROPPED;
             }
@@ -66,7 +67,7 @@ impl InPlace for VLANEncap {
             bytes[ADDRESSES..14].copy_from_slice(&self.ethertype.to_be_bytes());
             bytes[14..16].copy_from_slice(&tci.to_be_bytes());
         }
-        packet.set_mac_offset(0);
+        vlan::mark_frame(packet, if native { vlan::UNTAGGED } else { vlan::HEADER });
         0
     }
 }

@@ -9,7 +9,8 @@
 //! # Handlers
 //! * `count`, `byte_count` (read, write): packets and bytes since the last reset; a guest that moves to another host
 //!   goes on counting where it was.
-//! * `count_call`, `byte_count_call` (read, write): the arguments; the call is made when the count gets there again.
+//! * `count_call`, `byte_count_call` (read, write): the arguments, of which the count is read; the call is made when the
+//!   count gets there again.
 //! * `rate`, `byte_rate`, `bit_rate` (read): a second, averaged over about two seconds.
 //! * `reset`, `reset_counts` (write): set everything to 0.
 //! # Example
@@ -93,8 +94,9 @@ impl Counter {
     }
 }
 
+/// The count alone, as with Click.
 fn shown(call: Option<&CountCall>) -> Text {
-    text(call.map_or_else(String::new, ToString::to_string))
+    text(call.map_or_else(String::new, |call| call.count().to_string()))
 }
 
 impl Element for Counter {

@@ -6,7 +6,8 @@
 //! `run` is called), PACKET (default with ports: for each packet, which leaves by the returned output), PROXY (for
 //! any handler), DRIVER (as DriverManager) and SIGNAL NAME... (when one of these signals arrives; `exit` lets
 //! it do again what it did before). Each INSTRUCTION is one of
-//! `set VAR TEXT`, `init VAR TEXT`, `export VAR TEXT`, `print [>FILE] TEXT|HANDLER`, `printn`, `read HANDLER`,
+//! `set VAR TEXT`, `init VAR TEXT`, `export VAR TEXT`, `print [>FILE] TEXT|HANDLER`, `printn`, `save HANDLER [FILE]`,
+//! `append HANDLER [FILE]`, `read HANDLER`,
 //! `write HANDLER VALUE`, `pause [COUNT]`, `wait TIME`, `label NAME`, `goto LABEL [CONDITION]`, `loop`, `end`,
 //! `exit`, `stop`, `return TEXT`, `error TEXT`; with a `q` behind it the text loses its quotes. In text `$VAR` and
 //! `$(HANDLER PARAMETER)` stand for their values; `$?`, `$args`, `$1`, `$#`, `$0`, `$write` and `$input` tell how the
