@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is known of a packet beside its bytes: headers, annotations, the time it came in.
 use crate::anno::{self, PacketType};
+use crate::buffer::Header;
 use crate::packet::Packet;
 use crate::place::{ANNOTATIONS, NETWORK};
 
@@ -84,18 +85,22 @@ impl Packet {
     /// The same, to change.
     #[inline]
     pub(crate) fn annotations_mut(&mut self) -> &mut [u8; anno::SIZE] {
-        self.begin_annotations();
-        &mut self.h_mut().annotations
+        &mut self.begin_annotations().annotations
     }
 
+    /// The header, where annotations are told from now on.
     #[inline]
-    fn begin_annotations(&mut self) {
-        if !self.place.has(ANNOTATIONS) {
-            let header = self.h_mut();
+    fn begin_annotations(&mut self) -> &mut Header {
+        let known = self.place.has(ANNOTATIONS);
+        self.own();
+        self.place.set(ANNOTATIONS);
+        // SAFETY: no other packet has this buffer any more, and `&mut self` is the only way there.
+        let header = unsafe { self.header.as_mut() };
+        if !known {
             header.annotations = [0; anno::SIZE];
             header.packet_type = PacketType::Host;
-            self.place.set(ANNOTATIONS);
         }
+        header
     }
 
     #[inline]
@@ -110,8 +115,7 @@ impl Packet {
     #[inline]
     pub(crate) fn set_packet_type(&mut self, packet_type: PacketType) {
         if self.packet_type() != packet_type {
-            self.begin_annotations();
-            self.h_mut().packet_type = packet_type;
+            self.begin_annotations().packet_type = packet_type;
         }
     }
 

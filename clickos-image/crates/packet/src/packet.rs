@@ -303,7 +303,7 @@ impl Packet {
 
     /// Sees to it that no other packet has this one's buffer.
     #[inline]
-    fn own(&mut self) {
+    pub(crate) fn own(&mut self) {
         if self.is_shared() {
             // SAFETY: shared until now; no reference to its home is held.
             unsafe { Home::end_shares(slice::from_mut(self)) };

@@ -93,24 +93,40 @@ fn first_run<T: InPlace>(me: &mut T, ctx: &mut Context<'_>, batch: &mut Batch) -
         Use::Reads => batch.prefetch(),
         Use::Writes => batch.own(),
     }
-    let (all, mut way) = (batch.len(), DROPPED);
+    let (all, mut next) = (batch.len(), 0);
     let mut packets = batch.iter_mut();
-    while let Some(packet) = packets.next() {
-        let next = me.way(ctx, packet);
-        if next != way {
-            let len = all - packets.len() - 1;
-            if len > 0 {
-                let (way, next) = (short(way), short(next));
-                return Run { len, way, next };
-            }
-            way = next;
-        }
+    // most packets of most elements leave by output 0, and what is known takes no comparison
+    let other = packets.position(|packet| {
+        next = me.way(ctx, packet);
+        next != 0
+    });
+    if other == Some(0) {
+        return other_run(&mut |ctx, packet| me.way(ctx, packet), ctx, packets, next);
     }
-    let (len, way) = (all, short(way));
     Run {
-        len,
-        way,
-        next: way,
+        len: other.unwrap_or(all),
+        way: 0,
+        next: short(next),
+    }
+}
+
+/// The same if the first packet, which was looked at, does not leave by output 0.
+#[inline(never)]
+fn other_run(
+    choose: Way<'_>,
+    ctx: &mut Context<'_>,
+    mut packets: core::slice::IterMut<'_, Packet>,
+    way: usize,
+) -> Run {
+    let (others, mut next) = (packets.len(), way);
+    let other = packets.position(|packet| {
+        next = choose(ctx, packet);
+        next != way
+    });
+    Run {
+        len: 1 + other.unwrap_or(others),
+        way: short(way),
+        next: short(next),
     }
 }
 
