@@ -53,6 +53,8 @@ pub struct Slot {
     pub writers: Vec<usize>,
     pub upstream: Vec<Option<Watch>>,
     pub downstream: Vec<Option<Watch>>,
+    /// For so many turns of its task nobody asks whether it can take several at once.
+    pub rest: u8,
     /// What turns of its task meet, once that was asked.
     pub reach: Option<Box<Reach>>,
 }

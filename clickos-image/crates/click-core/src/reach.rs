@@ -19,6 +19,8 @@ pub struct Reach {
     pub copies: usize,
     /// Stores that it pulls from.
     pub takes: Vec<usize>,
+    /// Grows as it is asked in vain whether several turns can be taken at once.
+    pub rest: u8,
     /// Other tasks, and whether theirs never meet it but where they take what it stored.
     others: Vec<(usize, bool)>,
 }
@@ -50,6 +52,7 @@ impl Engine {
             fills: fills.map(|store| (*store, self.taker(*store))).collect(),
             takes,
             copies: ways.map(|ways| ways.saturating_sub(1)).sum::<usize>() + 1,
+            rest: 0,
             others: Vec::new(),
             meets: pushed,
         };

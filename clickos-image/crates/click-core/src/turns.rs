@@ -5,8 +5,11 @@
 use crate::context::Context;
 use crate::engine::Engine;
 
-/// Fewer turns are not worth the question.
+/// Fewer turns are not worth the question, nor are turns among those of more others.
 const FEW: usize = 4;
+const MANY: usize = 16;
+/// After it was asked in vain it is not asked for a while, at most for so many turns.
+const LONGEST_REST: u8 = 15;
 
 impl Context<'_> {
     /// Takes several turns at once if nobody can tell; returns how many, this one among them. Only for `run_task`: what
@@ -39,8 +42,12 @@ impl Context<'_> {
 impl Engine {
     /// Whether a task that sends so many packets a turn may take several turns at once; what is quickly known.
     fn turns_may_join(&mut self, me: usize, each: usize) -> bool {
+        if self.slots[me].rest > 0 {
+            self.slots[me].rest -= 1;
+            return false;
+        }
         let others = self.tasks.len();
-        if self.turns < FEW * (others + 1) || (others > 0 && each != 1) {
+        if self.turns < FEW || others > MANY || (others > 0 && each != 1) {
             return false;
         }
         if self.known_reach(me).is_none() {
@@ -57,12 +64,25 @@ impl Engine {
             false => (1, 0),
         };
         let more = turns.saturating_sub(1);
+        self.rest_after(me, more == 0);
         if more > 0 {
             self.turns -= more;
             self.tasks.skip(me, more, others > 0);
             self.tell_stores(me);
         }
         1 + more
+    }
+
+    /// The more often it was asked in vain, the longer it is not asked.
+    fn rest_after(&mut self, me: usize, in_vain: bool) {
+        if let Some(reach) = &mut self.slots[me].reach {
+            let rest = reach.rest;
+            reach.rest = match in_vain {
+                true => (2 * rest + 1).min(LONGEST_REST),
+                false => 0,
+            };
+            self.slots[me].rest = rest.min(reach.rest);
+        }
     }
 
     /// Whether each packet of so many turns finds a buffer, and another one while it is changed, as if it were alone.
