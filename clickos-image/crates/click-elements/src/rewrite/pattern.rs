@@ -51,10 +51,15 @@ pub fn outputs(words: &[String], count: usize) -> Result<Outputs, String> {
     };
     let output = |word: &str, what: &str| number(word).ok_or_else(|| format!("bad {what} port"));
     let ports = [output(forward, "forward")?, output(reply, "reply")?];
-    if ports.iter().any(|port| *port >= count as u64) {
-        return Err("output port out of range".into());
+    if let Some(port) = ports.iter().find(|port| **port >= count as u64) {
+        return Err(no_output(*port, count));
     }
     Ok(ports.map(|port| u16::try_from(port).unwrap_or(u16::MAX)))
+}
+
+/// What is said of an output that is not there.
+pub fn no_output(port: u64, count: usize) -> String {
+    format!("output port out of range: {port}, there are {count}")
 }
 
 /// A range without the mark behind it that says how to choose from it.

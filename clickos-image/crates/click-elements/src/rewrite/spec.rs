@@ -8,7 +8,7 @@ use click_core::text::split_words;
 use click_core::value::number;
 
 use super::mapper::Mapper;
-use super::pattern::{Outputs, Pattern, outputs};
+use super::pattern::{Outputs, Pattern, no_output, outputs};
 use crate::prelude::*;
 
 /// What becomes of a new flow.
@@ -56,7 +56,7 @@ fn pass(rest: &[String], ports: usize) -> Result<Spec, String> {
     let output = output.ok_or("syntax error, expected \"nochange [OUTPUT]\"")?;
     match u16::try_from(output) {
         Ok(port) if usize::from(port) < ports => Ok(Spec::Pass(port)),
-        _ => Err("output port out of range".into()),
+        _ => Err(no_output(output, ports)),
     }
 }
 

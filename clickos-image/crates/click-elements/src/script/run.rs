@@ -88,7 +88,7 @@ impl Script {
             } => {
                 let value = self.text(ctx, text, *unquote);
                 if !self.store(name, value) {
-                    self.complain(ctx, "too many variables");
+                    self.complain(ctx, &format!("more than {MAX_VARIABLES} variables"));
                 }
             }
             Instruction::Print {
