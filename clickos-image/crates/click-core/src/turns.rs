@@ -5,8 +5,9 @@
 use crate::context::Context;
 use crate::engine::Engine;
 
-/// Fewer turns are not worth the question, nor are turns among those of more others.
+/// Of fewer turns that are left of a slice it is not asked whether several can be taken at once.
 const FEW: usize = 4;
+/// Nor where more other tasks have turns: few of one task would fit in a slice.
 const MANY: usize = 16;
 /// After it was asked in vain it is not asked for a while, at most for so many turns.
 const LONGEST_REST: u8 = 15;
