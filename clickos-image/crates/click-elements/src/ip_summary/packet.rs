@@ -96,15 +96,26 @@ impl<'a> Parts<'a> {
         ip.get(self.header_len..self.total_len.min(ip.len()))
     }
 
-    /// What is behind all headers, and stored; nothing if there should be something and none of it is.
+    /// What is behind all headers, and stored; nothing if there should be something and none of it is. Without an IP header
+    /// it is the whole packet.
     fn payload(&self) -> Option<&'a [u8]> {
-        let ip = self.ip?;
+        let Some(ip) = self.ip else {
+            return Some(self.packet.data());
+        };
         let headers = self.headers()?;
         if headers == self.total_len {
             return Some(&[]);
         }
         let payload = ip.get(headers..self.total_len.min(ip.len()))?;
         Some(payload).filter(|payload| !payload.is_empty())
+    }
+
+    /// How long the payload is, or was on its way.
+    fn payload_len(&self) -> Option<u64> {
+        match self.ip {
+            Some(_) => Some(self.total_len.saturating_sub(self.headers()?) as u64),
+            None => Some(self.whole_len()),
+        }
     }
 
     fn of_protocol(&self, protocols: &[u8]) -> Option<&'a [u8]> {
@@ -209,7 +220,10 @@ impl<'a> Parts<'a> {
             Field::EthType => format!("{:04x}", be16(self.packet.mac()?, 12)?),
             Field::WireLen => self.whole_len().to_string(),
             Field::IpLen if self.ip.is_none() => self.whole_len().to_string(),
-            _ => return self.of_ip(field).or_else(|| self.of_transport(field)),
+            _ => {
+                let headers = self.of_ip(field).or_else(|| self.of_transport(field));
+                return headers.or_else(|| self.of_payload(field));
+            }
         })
     }
 
@@ -245,7 +259,13 @@ impl<'a> Parts<'a> {
             }
             Field::IpOpt => options::show_ip(ip.get(20..self.header_len)?),
             Field::IpCaptureLen => self.total_len.min(ip.len()).to_string(),
-            Field::PayloadLen => self.total_len.saturating_sub(self.headers()?).to_string(),
+            _ => return None,
+        })
+    }
+
+    fn of_payload(&self, field: Field) -> Option<String> {
+        Some(match field {
+            Field::PayloadLen => self.payload_len()?.to_string(),
             Field::Payload => quoted(self.payload()?),
             Field::PayloadMd5 => digest::letters(digest::md5(self.payload()?)),
             Field::PayloadMd5Hex => digest::hex(digest::md5(self.payload()?)),
