@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 
 use crate::buffer::{Header, sharers};
-use crate::home::{Kind, Shelf};
+use crate::home::Shelf;
 use crate::packet::Packet;
 
 impl Shelf {
@@ -42,30 +42,24 @@ impl Shelf {
     #[inline]
     pub unsafe fn drop_shares(&mut self, packets: &[Packet]) -> usize {
         let (kind, mut done, mut freed) = (packets[0].kind(), 0, 0);
-        while let Some(count) = of_one_buffer(&packets[done..], kind) {
-            let buffer = packets[done].header;
+        while let Some(first) = packets.get(done) {
+            if !first.is_shared() || first.kind() != kind {
+                break;
+            }
+            // those of one buffer together, so that its number need not be written and read again for each
+            let others = packets[done + 1..].iter();
+            let same = others.take_while(|packet| packet.header == first.header);
+            let count = 1 + same.count();
             // SAFETY: the buffer is alive, and so many of its packets are gone.
-            if unsafe { !leave(buffer, count) } {
+            if unsafe { !leave(first.header, count) } {
                 freed += 1;
-                self.free.push(buffer);
+                self.free.push(first.header);
             }
             done += count;
         }
         self.held -= done - freed;
         done
     }
-}
-
-/// How many of the first packets have one buffer, if it is shared and of this kind. Together, so that its number need
-/// not be written and read again for each.
-#[inline]
-fn of_one_buffer(packets: &[Packet], kind: Kind) -> Option<usize> {
-    let (first, others) = packets.split_first()?;
-    if !first.is_shared() || first.kind() != kind {
-        return None;
-    }
-    let same = others.iter().take_while(|p| p.header == first.header);
-    Some(1 + same.count())
 }
 
 /// Lets `count` packets leave their buffer; returns whether others still have it.
