@@ -21,7 +21,7 @@ impl Interface {
         if a.environment().host.is_some() && !number {
             return Some(Self::Wanted(request));
         }
-        let id = a.need::<DeviceId>("DEVID")?;
+        let id = a.parse::<DeviceId>("DEVID", &request.name)?;
         let device = a.environment().devices.get(&id.0)?;
         Some(Self::Open(device.clone()))
     }

@@ -48,6 +48,13 @@ impl Scope {
         }
     }
 
+    /// The top of a configuration: what it defines counts where nobody around it has given a value.
+    pub fn top(&self, defines: &[(String, String)]) -> Self {
+        let given = |name: &String| self.inner.variables.iter().any(|v| v.name == *name);
+        let own = defines.iter().filter(|(name, _)| !given(name));
+        self.enter(0, Vec::new(), &own.cloned().collect::<Vec<_>>())
+    }
+
     /// The inside of a body at `depth` seen from here: only the bodies around its definition are visible.
     pub fn enter(
         &self,

@@ -39,7 +39,7 @@ pub fn flatten(
         text_left: limits.config_bytes.saturating_mul(4),
         exhausted: false,
     };
-    let scope = globals.enter(0, Vec::new(), &body.defines);
+    let scope = globals.top(&body.defines);
     flattener.body(&body, "", &scope, 0);
     drop(body);
     let connections = flattener.dissolve();

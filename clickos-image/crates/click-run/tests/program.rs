@@ -67,6 +67,16 @@ fn options_may_be_repeated_and_taken_back() {
 }
 
 #[test]
+fn the_command_line_overrules_what_the_configuration_defines() {
+    let text = "define($L 1); elementclass C { define($L 3) input -> Print(\"$L\") -> output }
+        Idle -> Print(\"$L\") -> C -> Discard;";
+    let flat = |args: &[&str]| click(&[&["-q", "-o", "-", "-e", text][..], args].concat(), "").1;
+    let has = |text: &str, label: u8| text.contains(&format!("Print(\"{label}\")"));
+    assert!(has(&flat(&[]), 1) && has(&flat(&["L=7"]), 7));
+    assert!(has(&flat(&["L=7"]), 3) && !has(&flat(&["L=7"]), 1));
+}
+
+#[test]
 fn exit_codes() {
     assert_eq!(click(&["-e", SOURCE, "-x", "c.count"], "").0, 5);
     let (code, _, error) = click(&["-x", "c.class", "-e", SOURCE], "");

@@ -2,7 +2,7 @@
 //! Receives packets from a device.
 //!
 //! # Synopsis
-//! `FromDevice(DEVID [, BURST, keywords])`: DEVID is the number of the device (vif), or in the program `click` the name
+//! `FromDevice([DEVID, BURST, keywords])`: DEVID is the number of the device (vif; default 0), or in the program `click` the name
 //! of a network interface; at most BURST packets at a time (default 32). Keywords: ACTIVE (default true). For a
 //! network interface: PROMISC (default false: frames for other addresses, too), OUTBOUND (default false: what this
 //! machine sends, too), SNAPLEN (octets of a frame at most, default 65535), SNIFFER (default true; with false the
@@ -27,7 +27,7 @@ pub static ELEMENT: Class = Class {
     ports: "0/1",
     processing: "h/h",
     args: &[
-        mandatory("DEVID"),
+        optional("DEVID"),
         optional("BURST"),
         keyword("ACTIVE"),
         keyword("PROMISC"),
@@ -43,7 +43,7 @@ pub static ELEMENT: Class = Class {
         read("mac"),
     ],
     build: |a| {
-        let (name, burst) = (a.need::<String>("DEVID"), a.or("BURST", 32usize));
+        let (name, burst) = (a.or("DEVID", "0".to_string()), a.or("BURST", 32usize));
         let (active, promiscuous) = (a.or("ACTIVE", true), a.or("PROMISC", false));
         let (outbound, snaplen) = (a.or("OUTBOUND", false), a.or("SNAPLEN", 65_535usize));
         let sniffer = a.or("SNIFFER", true);

@@ -2,7 +2,7 @@
 //! Sends packets to a device.
 //!
 //! # Synopsis
-//! `ToDevice(DEVID [, BURST, METHOD, DEBUG])`: DEVID is the number of the device (vif), or in the program `click` the name
+//! `ToDevice([DEVID, BURST, METHOD, DEBUG])`: DEVID is the number of the device (vif; default 0), or in the program `click` the name
 //! of a network interface; at most BURST packets at a time (default 32). METHOD is LINUX or PCAP, which are the same here;
 //! DEBUG has no effect.
 //! # Ports
@@ -23,7 +23,7 @@ pub static ELEMENT: Class = Class {
     aliases: &["ToClickOS"],
     ports: "1/0",
     args: &[
-        mandatory("DEVID"),
+        optional("DEVID"),
         optional("BURST"),
         keyword("METHOD"),
         keyword("DEBUG"),
@@ -35,7 +35,7 @@ pub static ELEMENT: Class = Class {
         read("mac"),
     ],
     build: |a| {
-        let (name, burst) = (a.need::<String>("DEVID"), a.or("BURST", 32usize));
+        let (name, burst) = (a.or("DEVID", "0".to_string()), a.or("BURST", 32usize));
         check_method(a)?;
         a.or("DEBUG", false)?;
         let request = DeviceRequest {

@@ -65,6 +65,8 @@ pub static ELEMENT: Class = Class {
 const SECOND: u64 = 1_000_000_000;
 /// What is late by more than this is not made up for.
 const MAX_LATE_NS: u64 = SECOND / 10;
+/// Packets made before others get their turn.
+const MOST_AT_ONCE: u64 = 256;
 
 struct RatedSource {
     data: Vec<u8>,
@@ -111,7 +113,13 @@ impl Element for RatedSource {
 
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
         self.next_ns = self.next_ns.max(ctx.now_ns().saturating_sub(MAX_LATE_NS));
-        while self.next_ns <= ctx.now_ns() && self.active && self.rate > 0 && !self.is_done() {
+        let most = self.count.saturating_add(MOST_AT_ONCE);
+        while self.next_ns <= ctx.now_ns()
+            && self.active
+            && self.rate > 0
+            && self.count < most
+            && !self.is_done()
+        {
             self.next_ns += (SECOND / self.rate).max(1);
             self.count += 1;
             if let Some(packet) = self.packet(ctx) {
