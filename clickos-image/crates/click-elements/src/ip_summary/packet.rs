@@ -218,7 +218,7 @@ impl<'a> Parts<'a> {
             Field::EthDst => ether(self.packet.mac()?, 0)?,
             Field::EthSrc => ether(self.packet.mac()?, 6)?,
             Field::EthType => format!("{:04x}", be16(self.packet.mac()?, 12)?),
-            Field::WireLen => self.whole_len().to_string(),
+            Field::WireLen => self.packet.len().to_string(),
             Field::IpLen if self.ip.is_none() => self.whole_len().to_string(),
             _ => {
                 let headers = self.of_ip(field).or_else(|| self.of_transport(field));
