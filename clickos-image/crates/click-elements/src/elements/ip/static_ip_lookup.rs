@@ -4,7 +4,7 @@
 //! # Synopsis
 //! `StaticIPLookup(ROUTE, ...)`: each ROUTE is `NETWORK/LENGTH [GATEWAY] OUTPUT`. The longest prefix that contains the
 //! destination annotation decides: packets leave by OUTPUT, and GATEWAY, if there is one, becomes the annotation. Of two
-//! routes for one network the first one counts.
+//! routes for one network the first one counts. LookupIPRouteMP is another name for it.
 //! # Ports
 //! 1/any, push. Packets without a route are dropped, the first five with a message.
 //! # Handlers
@@ -16,6 +16,7 @@ use crate::routes::element::CLASS;
 
 pub static ELEMENT: Class = Class {
     name: "StaticIPLookup",
+    aliases: &["LookupIPRouteMP"],
     handlers: &[read("table"), read("lookup")],
     ..CLASS
 };
