@@ -48,7 +48,8 @@ impl HandlerError {
         }
     }
 
-    /// The code of the ControlSocket protocol, 500 to 599.
+    /// The code in answers of a guest (`docs/control-protocol.md`); those of Click's ControlSocket but for `Syntax`, which
+    /// is told from a request that is none.
     pub fn code(&self) -> u16 {
         match self {
             Self::Syntax { .. } => 501,

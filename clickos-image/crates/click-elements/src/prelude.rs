@@ -33,6 +33,11 @@ pub fn undeclared<T>(handler: &str) -> Result<T, HandlerError> {
     )))
 }
 
+/// Which port `handler` is about if it is one of the `port_handlers` called `name`: 3 for `pattern3`.
+pub fn port_of(handler: &str, name: &str) -> Option<usize> {
+    handler.strip_prefix(name)?.parse().ok()
+}
+
 /// A handler that runs `reset` whatever is written.
 pub fn on_write<T: Element>(
     reset: impl FnOnce(&mut T, &mut Context<'_>) + 'static,

@@ -36,6 +36,7 @@ fn failure(error: &HandlerError, what: &str) -> (u16, String) {
         }
         other => other.to_string(),
     };
+    // the one code of a guest's answers that ControlSocket has another for
     let code = match error {
         HandlerError::Syntax { .. } => code::SYNTAX,
         other => other.code(),

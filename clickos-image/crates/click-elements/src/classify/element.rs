@@ -36,11 +36,6 @@ pub fn build(a: &mut Args<'_>, syntax: Syntax, what: &str) -> Built {
     }
 }
 
-/// Which pattern `pattern3` is about.
-fn pattern(handler: &str) -> Option<usize> {
-    handler.strip_prefix("pattern")?.parse().ok()
-}
-
 struct ClassifyIp {
     program: Program,
     syntax: Syntax,
@@ -81,10 +76,13 @@ impl Element for ClassifyIp {
             "hits" => text(self.program.hits()),
             "program" => text(self.program.listing()),
             "rules" => text(self.program.text()),
-            _ => match pattern(handler).and_then(|n| split_args(view.config).into_iter().nth(n)) {
-                Some(pattern) => text(pattern),
-                None => undeclared(handler),
-            },
+            _ => {
+                let list = split_args(view.config);
+                match port_of(handler, "pattern").and_then(|n| list.get(n)) {
+                    Some(pattern) => text(pattern),
+                    None => undeclared(handler),
+                }
+            }
         }
     }
 
@@ -94,7 +92,7 @@ impl Element for ClassifyIp {
             "reset_hits" => on_write(|me: &mut Self, _| me.program.reset_hits()),
             _ => {
                 let mut list = split_args(view.config);
-                match pattern(handler).and_then(|n| list.get_mut(n)) {
+                match port_of(handler, "pattern").and_then(|n| list.get_mut(n)) {
                     Some(pattern) => *pattern = value.to_string(),
                     None => return undeclared(handler),
                 }

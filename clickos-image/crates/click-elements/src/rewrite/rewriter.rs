@@ -311,7 +311,7 @@ impl Element for Rewriter {
             "tcp_table" | "tcp_mappings" => Ok(self.table_text(view, Some(ipv4::TCP))),
             "udp_table" | "udp_mappings" => Ok(self.table_text(view, Some(ipv4::UDP))),
             "lookup" | "tcp_lookup" => self.lookup_text(view, param),
-            _ => match input_of(handler) {
+            _ => match port_of(handler, "pattern") {
                 Some(input) => Ok(self.input_text(input)),
                 None => undeclared(handler),
             },
@@ -319,7 +319,7 @@ impl Element for Rewriter {
     }
 
     fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        if let Some(input) = input_of(handler) {
+        if let Some(input) = port_of(handler, "pattern") {
             let spec = Spec::parse(value, view.ports.1, view.surroundings);
             return match spec.map_err(HandlerError::rejected)? {
                 Spec::Named(_) => Err(HandlerError::rejected(
@@ -360,9 +360,4 @@ impl Element for Rewriter {
             self.adopt(old);
         }
     }
-}
-
-/// The input a handler is about.
-fn input_of(handler: &str) -> Option<usize> {
-    handler.strip_prefix("pattern")?.parse().ok()
 }

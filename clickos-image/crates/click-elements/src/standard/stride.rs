@@ -99,8 +99,7 @@ impl Stride {
 
     /// The port a handler `tickets<N>` is about.
     pub fn port(&self, handler: &str) -> Option<usize> {
-        let port = handler.strip_prefix("tickets")?.parse().ok()?;
-        (port < self.clients.len()).then_some(port)
+        port_of(handler, "tickets").filter(|port| *port < self.clients.len())
     }
 
     /// Sets the tickets of a port; one that had none comes in behind the next.

@@ -153,16 +153,14 @@ impl InPlace for RegexClassifier {
     }
 }
 
-/// Which pattern `pattern3` is about.
-fn index(handler: &str) -> Option<usize> {
-    handler.strip_prefix("pattern")?.parse().ok()
-}
-
 impl Element for RegexClassifier {
     in_place!(plain);
 
     fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match (handler, index(handler).and_then(|n| self.texts.get(n))) {
+        match (
+            handler,
+            port_of(handler, "pattern").and_then(|n| self.texts.get(n)),
+        ) {
             ("payload_only", _) => text(self.payload_only),
             (_, Some(pattern)) => text(pattern),
             _ => undeclared(handler),
@@ -171,7 +169,7 @@ impl Element for RegexClassifier {
 
     fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
         let mut texts = self.texts.clone();
-        match index(handler).and_then(|n| texts.get_mut(n)) {
+        match port_of(handler, "pattern").and_then(|n| texts.get_mut(n)) {
             Some(text) => *text = unquote(value),
             None => {
                 return on_value(view, value, |me: &mut Self, only, _| me.payload_only = only);

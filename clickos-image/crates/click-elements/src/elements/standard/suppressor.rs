@@ -31,8 +31,7 @@ struct Suppressor {
 
 impl Suppressor {
     fn port(&self, handler: &str) -> Option<usize> {
-        let port = handler.strip_prefix("active")?.parse().ok()?;
-        (port < self.active.len()).then_some(port)
+        port_of(handler, "active").filter(|port| *port < self.active.len())
     }
 }
 
