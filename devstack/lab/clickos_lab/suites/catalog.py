@@ -25,7 +25,7 @@ def suites(state):
     """Return all suites."""
     return [
         _check('licenses'), _check('docs'), _rustfmt(),
-        _check('shell_scripts'),
+        _check('shell_scripts'), _check('prose'),
         runner.Suite('pep8', [state.tool('flake8')]),
         *(_python_tests(state, folder) for folder in _PYTHON_TESTS
           if (paths.REPO / folder / 'tests').is_dir()),
