@@ -5,12 +5,13 @@ KEEP ?=
 HOST ?=
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 
-.PHONY: help demo test bench build image lab soak lab-up lab-down clean-demo
+.PHONY: help demo test audit bench build image lab soak lab-up lab-down clean-demo
 
 help:
 	@echo 'make demo         show the main job on real services; KEEP=1 leaves them up,'
 	@echo '                  HOST=xen runs the VNF on a Xen host in QEMU'
 	@echo 'make test         everything a change must pass; SUITES="a b" runs only those'
+	@echo 'make audit        dependencies against advisory databases and licenses; needs the network'
 	@echo 'make bench        time of a packet per configuration; ENGINE="name=path ..." compares, ONLY=30,41 restricts'
 	@echo 'make build        install what is needed and build what make demo starts'
 	@echo 'make image        build the guests of Xen; sizes by part'
@@ -24,6 +25,9 @@ demo:
 
 test:
 	@$(LAB) test $(SUITES)
+
+audit:
+	@PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab.audit
 
 # About 12 minutes for each engine, 4 with RUNS=1. ENGINE names other programs that run as click does.
 BENCH = PYTHONPATH=$(CURDIR)/clickos-image/benches $(PYTHON) -m click_bench

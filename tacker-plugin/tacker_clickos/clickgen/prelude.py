@@ -56,5 +56,5 @@ def _interface(vif, interface):
             (name + 'MAC', interface.mac),
             (name + 'IP', interface.ip),
             (name + 'NET', interface.net),
-            (name + 'GW', interface.gateway or '0.0.0.0'),
+            (name + 'GW', interface.gateway or '0.0.0.0'),  # nosec B104
             (name + 'MTU', interface.mtu)]

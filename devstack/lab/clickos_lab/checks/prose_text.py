@@ -18,7 +18,8 @@ _CODE_WORD = 'code'
 _COMMENT = re.compile(r'^[ \t]*(//[/!]?|/\*+!?|\*+/|\*(?= |$)|#+!?) ?')
 _FIELD = re.compile(r'^\s*(:\w+|- |\* |SPDX-)')
 _TESTS = re.compile(r'^#\[cfg\(test\)\]', re.MULTILINE)
-_PLAIN_WORD = re.compile(r"[A-Za-z'][A-Za-z'-]*[.,;:!?)]*|[({][\w .:?]*[)}]?\S*")
+_PLAIN_WORD = re.compile(
+    r"[A-Za-z'][A-Za-z'-]*[.,;:!?)]*|[({][\w .:?]*[)}]?\S*")
 #: Of a string's words, as a share: what has fewer is data, not prose.
 _PROSE_SHARE = 0.8
 

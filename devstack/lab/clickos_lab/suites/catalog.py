@@ -26,7 +26,7 @@ def suites(state):
     return [
         _check('licenses'), _check('docs'), _rustfmt(),
         _check('shell_scripts'), _check('prose'),
-        runner.Suite('pep8', [state.tool('flake8')]),
+        runner.Suite('pep8', [state.tool('flake8')]), _bandit(state),
         *(_python_tests(state, folder) for folder in _PYTHON_TESTS
           if (paths.REPO / folder / 'tests').is_dir()),
         _cargo('clippy', 'clippy', '--workspace', '--all-targets', '--locked',
@@ -55,6 +55,13 @@ def _rust(name):
 def _check(name):
     return runner.Suite(
         name, [sys.executable, '-m', f'clickos_lab.checks.{name}'])
+
+
+def _bandit(state):
+    """Findings of medium severity and above; exceptions say nosec."""
+    return runner.Suite(
+        'bandit', [state.tool('bandit'), '--quiet', '--recursive', '-ll',
+                   '--exclude', '*/tests/*', *_PYTHON_TESTS])
 
 
 def _cargo(name, *arguments, **more):
