@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::line::{LineError, LineReader, send_line};
 use crate::message::{Incoming, Request};
-use crate::{ApiError, Event, VERSION};
+use crate::{ApiError, Event, MAX_LINE, VERSION};
 
 /// Longest wait for an answer unless [`Client::set_timeout`] says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -89,7 +89,7 @@ impl Client {
         let request = Request {
             v: VERSION,
             id: self.last_id,
-            verb: verb.to_owned(),
+            verb,
             args,
         };
         let line = serde_json::to_vec(&request).map_err(|e| self.broken(&e.to_string()))?;
@@ -114,7 +114,7 @@ impl Client {
     }
 
     fn incoming(&mut self, timeout: Duration) -> Result<(Incoming, Vec<OwnedFd>), ClientError> {
-        let read = self.reader.read(&self.socket, timeout, timeout);
+        let read = self.reader.read(&self.socket, MAX_LINE, timeout, timeout);
         let (line, fds) = read.map_err(|e| self.line_error(e))?;
         let incoming = serde_json::from_slice(&line).map_err(|e| self.broken(&e.to_string()))?;
         Ok((incoming, fds))
@@ -123,11 +123,12 @@ impl Client {
     fn line_error(&self, error: LineError) -> ClientError {
         self.broken(&match error {
             LineError::Closed => "the daemon closed the connection".to_owned(),
-            LineError::TooLong => format!("a line is longer than {} bytes", crate::MAX_LINE),
+            LineError::TooLong => format!("a line is longer than {} bytes", MAX_LINE),
             LineError::TooManyFds => {
                 format!("more than {} descriptors with a line", crate::MAX_FDS)
             }
             LineError::TimedOut => format!("no answer within {} s", self.timeout.as_secs()),
+            LineError::NoRoom => "no room for the answer".to_owned(),
             LineError::Io(e) => e.to_string(),
         })
     }

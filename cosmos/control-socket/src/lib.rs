@@ -2,27 +2,37 @@
 //! JSON lines over a UNIX socket with roles by peer credentials and descriptor passing.
 //!
 //! The protocol stands in `docs/interfaces.md`, "Control sockets". A daemon implements
-//! [`Service`] and hands it to a [`Server`]; programs talk to it with a [`Client`].
+//! [`Service`], a table of [`Verb`]s, and hands it to a [`Server`]; programs talk to it with a [`Client`].
 //! [`daemon`] has what the daemons share beside the socket: configuration, logs, signals.
 #![forbid(unsafe_code)]
 
+mod bounded;
+mod budget;
 mod client;
+mod connection;
+mod connections;
 pub mod daemon;
 mod events;
 mod line;
 mod message;
 mod peer;
 mod server;
+mod verb;
 
+pub use bounded::at_most;
 pub use client::{Client, ClientError, EventReader};
+pub use connections::Limits;
 pub use events::{EventHub, Subscription};
 pub use message::{ApiError, Event};
 pub use peer::{OPERATOR, Peer, Roles};
-pub use server::{Access, Limits, Reply, Server, Service, Stopper};
+pub use server::{Server, Stopper};
+pub use verb::{Access, Handler, Reply, Service, Typed, Verb, Work};
 
 /// Version of the protocol, the `v` of every line.
 pub const VERSION: u32 = 1;
 /// Longest line either side accepts, in bytes without the newline.
 pub const MAX_LINE: usize = 4 << 20;
+/// Longest request line of a verb that says nothing else.
+pub const SMALL_LINE: usize = 64 << 10;
 /// Most descriptors that may travel with one line.
 pub const MAX_FDS: usize = 8;

@@ -17,7 +17,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-use crate::{MAX_FDS, MAX_LINE};
+use crate::{MAX_FDS, MAX_LINE, SMALL_LINE};
 
 const CHUNK: usize = 64 << 10;
 
@@ -32,6 +32,8 @@ pub(crate) enum LineError {
     TooLong,
     TooManyFds,
     TimedOut,
+    /// The lines of the peer's uid hold all bytes they may.
+    NoRoom,
     Io(io::Error),
 }
 
@@ -46,17 +48,25 @@ pub(crate) struct LineReader {
 }
 
 impl LineReader {
-    /// The next line. Waits at most `idle` for its first byte and at most
-    /// `line` from then on for its end.
+    /// The next line, of at most `limit` bytes; after [`LineError::TooLong`] a call with a larger
+    /// limit goes on. Waits at most `idle` for its first byte and at most `line` from then on
+    /// for its end.
     pub fn read(
         &mut self,
         socket: &UnixStream,
+        limit: usize,
         idle: Duration,
         line: Duration,
     ) -> Result<Line, LineError> {
+        if limit > SMALL_LINE {
+            // At once, because growth by doubling holds up to three times as much.
+            let room = limit + CHUNK;
+            self.buffer
+                .reserve_exact(room.saturating_sub(self.buffer.len()));
+        }
         let mut deadline = Instant::now() + if self.buffer.is_empty() { idle } else { line };
         loop {
-            if let Some(found) = self.take_line()? {
+            if let Some(found) = self.take_line(limit)? {
                 return Ok(found);
             }
             let was_empty = self.buffer.is_empty();
@@ -68,20 +78,20 @@ impl LineReader {
         }
     }
 
-    fn take_line(&mut self) -> Result<Option<Line>, LineError> {
+    fn take_line(&mut self, limit: usize) -> Result<Option<Line>, LineError> {
         let Some(at) = self.buffer[self.searched..]
             .iter()
             .position(|b| *b == b'\n')
         else {
             self.searched = self.buffer.len();
-            return if self.buffer.len() > MAX_LINE {
+            return if self.buffer.len() > limit {
                 Err(LineError::TooLong)
             } else {
                 Ok(None)
             };
         };
         let end = self.searched + at;
-        if end > MAX_LINE {
+        if end > limit {
             return Err(LineError::TooLong);
         }
         let rest = self.buffer.split_off(end + 1);
@@ -216,7 +226,7 @@ mod tests {
 
     fn read(reader: &mut LineReader, socket: &UnixStream) -> Result<(Vec<u8>, usize), LineError> {
         reader
-            .read(socket, SECOND, SECOND)
+            .read(socket, MAX_LINE, SECOND, SECOND)
             .map(|(line, fds)| (line, fds.len()))
     }
 
@@ -243,7 +253,7 @@ mod tests {
                 line.push(b'\n');
                 let _ = a.write_all(&line);
             });
-            let result = LineReader::default().read(&b, SECOND, 10 * SECOND);
+            let result = LineReader::default().read(&b, MAX_LINE, SECOND, 10 * SECOND);
             drop(b);
             writer.join().unwrap();
             match result {
@@ -276,7 +286,7 @@ mod tests {
         let (mut a, b) = UnixStream::pair().unwrap();
         a.write_all(b"begin").unwrap();
         let short = Duration::from_millis(50);
-        let result = LineReader::default().read(&b, 100 * SECOND, short);
+        let result = LineReader::default().read(&b, MAX_LINE, 100 * SECOND, short);
         assert!(matches!(result, Err(LineError::TimedOut)), "{result:?}");
     }
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The lines of the protocol as plain structs.
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::VERSION;
+use crate::verb::bounded;
 
 /// A refused call: a code for programs, a message for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,29 +47,50 @@ pub struct Event {
     pub data: Value,
 }
 
-/// One call. Unknown fields are refused so that a typing error is not silently ignored.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Request {
+/// One call, as a client sends it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Request<'a, A> {
     pub v: u32,
     pub id: u64,
-    pub verb: String,
-    #[serde(default)]
-    pub args: Value,
+    pub verb: &'a str,
+    pub args: A,
 }
 
-impl Request {
-    pub fn parse(line: &[u8]) -> Result<Self, ApiError> {
-        let request: Self = serde_json::from_slice(line)
-            .map_err(|e| ApiError::bad_request(format!("request: {e}")))?;
-        if request.v != VERSION {
-            let message = format!(
-                "request: version {} is not spoken here, only {VERSION}",
-                request.v
-            );
-            return Err(ApiError::bad_request(message));
+/// A line as a daemon reads it: its arguments stay text until the verb and the peer's role are
+/// known. Unknown fields are refused so that a typing error is not silently ignored.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Call<'a> {
+    v: u32,
+    pub id: u64,
+    #[serde(borrow)]
+    pub verb: Cow<'a, str>,
+    #[serde(borrow, default)]
+    args: Option<&'a RawValue>,
+}
+
+impl<'a> Call<'a> {
+    pub fn parse(line: &'a [u8]) -> Result<Self, ApiError> {
+        let refused = |words: String| ApiError::bad_request(format!("request: {words}"));
+        let text = std::str::from_utf8(line).map_err(|e| refused(e.to_string()))?;
+        // A struct can be read from an array too, which no client should rely on.
+        if !text.trim_start().starts_with('{') {
+            return Err(refused("expected an object".to_owned()));
         }
-        Ok(request)
+        let call: Self = serde_json::from_str(text).map_err(|e| refused(bounded(&e)))?;
+        if call.v != VERSION {
+            let message = format!("version {} is not spoken here, only {VERSION}", call.v);
+            return Err(refused(message));
+        }
+        Ok(call)
+    }
+
+    /// The arguments; none are an empty object.
+    pub fn args(&self) -> &'a str {
+        match self.args.map(RawValue::get) {
+            None | Some("null") => "{}",
+            Some(text) => text,
+        }
     }
 }
 
@@ -100,13 +124,11 @@ mod tests {
 
     #[test]
     fn requests_are_checked() {
-        assert!(
-            Request::parse(br#"{"v":1,"id":7,"verb":"hello"}"#)
-                .unwrap()
-                .args
-                .is_null()
-        );
-        let wrong = Request::parse(br#"{"v":2,"id":7,"verb":"hello"}"#).unwrap_err();
+        let call = Call::parse(br#"{"v":1,"id":7,"verb":"hello"}"#).unwrap();
+        assert_eq!((call.args(), &*call.verb), ("{}", "hello"));
+        let call = Call::parse(br#"{"v":1,"id":7,"verb":"hell\u006f","args":null}"#).unwrap();
+        assert_eq!((call.args(), &*call.verb), ("{}", "hello"));
+        let wrong = Call::parse(br#"{"v":2,"id":7,"verb":"hello"}"#).unwrap_err();
         assert_eq!(wrong.code, "bad-request");
         assert!(wrong.message.contains("version 2"));
         for bad in [
@@ -115,9 +137,20 @@ mod tests {
             "{}",
             r#"{"v":1,"id":-1,"verb":"x"}"#,
             r#"{"v":1,"id":1,"verb":"x","arg":1}"#,
+            r#"{"v":1,"id":1,"id":2,"verb":"x"}"#,
+            r#"{"v":1,"id":1e999,"verb":"x"}"#,
+            r#"{"v":1,"id":1,"verb":7}"#,
+            r#"{"v":1,"id":1,"verb":"x","args":[}"#,
+            r#"[1,1,"x"]"#,
         ] {
-            assert!(Request::parse(bad.as_bytes()).is_err(), "{bad}");
+            assert!(Call::parse(bad.as_bytes()).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_refused_with_their_place() {
+        let error = Call::parse(b"{\"v\":1,\"id\":1,\"verb\":\"\xff\"}").unwrap_err();
+        assert!(error.message.contains("index 22"), "{error}");
     }
 
     #[test]

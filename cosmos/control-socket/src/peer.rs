@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Who is at the other end, and what it may do.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::net::sockopt::socket_peercred;
+use nix::sys::socket::{getsockopt, sockopt};
 use serde::Deserialize;
 
 /// The role that may call every verb; uid 0 and the daemon's own uid always have it.
@@ -39,6 +39,14 @@ impl Roles {
         uids.find(|(_, uid)| range.contains(uid))
     }
 
+    /// The uids that have a role.
+    pub(crate) fn uids(&self) -> Vec<u32> {
+        let named = self.0.values().flatten().copied();
+        let own = rustix::process::geteuid().as_raw();
+        let uids: BTreeSet<u32> = named.chain([0, own]).collect();
+        uids.into_iter().collect()
+    }
+
     fn of(&self, uid: u32) -> Vec<String> {
         let own = rustix::process::geteuid().as_raw();
         let mut roles: Vec<String> = self
@@ -58,6 +66,7 @@ impl Roles {
 #[derive(Clone, Debug)]
 pub struct Peer {
     pub uid: u32,
+    /// For logs; 0 for a process of another PID namespace.
     pub pid: i32,
     pub roles: Vec<String>,
     /// Number of the connection; no other has it as long as the daemon lives.
@@ -67,11 +76,11 @@ pub struct Peer {
 impl Peer {
     pub(crate) fn of(socket: impl AsFd, roles: &Roles) -> std::io::Result<Self> {
         static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
-        let credentials = socket_peercred(socket)?;
-        let uid = credentials.uid.as_raw();
+        let credentials = getsockopt(&socket, sockopt::PeerCredentials)?;
+        let uid = credentials.uid();
         Ok(Self {
             uid,
-            pid: credentials.pid.as_raw_nonzero().get(),
+            pid: credentials.pid(),
             roles: roles.of(uid),
             connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed),
         })

@@ -2,7 +2,7 @@
 //! A server and its clients over real sockets.
 #![cfg(test)]
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -11,41 +11,59 @@ use std::time::{Duration, Instant};
 
 use control_socket::{
     Access, ApiError, Client, ClientError, EventHub, Limits, MAX_LINE, Peer, Reply, Roles, Server,
-    Service, Stopper,
+    Service, Stopper, Typed, Verb,
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 #[derive(Default)]
 struct Echo {
     hub: EventHub,
     closed: Mutex<Vec<u64>>,
+    /// The other ends of the descriptors given away.
+    ends: Mutex<Vec<UnixStream>>,
 }
 
-impl Service for Echo {
-    fn verbs(&self) -> &'static [(&'static str, Access)] {
-        &[
-            ("echo", Access::Any),
-            ("fds", Access::Only(&["nova"])),
-            ("events", Access::Any),
-            ("fail", Access::Any),
-            ("connection", Access::Any),
-        ]
+type Answer = Result<Reply, ApiError>;
+
+impl Echo {
+    fn echo(&self, _: &Peer, args: Anything) -> Answer {
+        Ok(args.0.into())
     }
 
-    fn call(
-        &self,
-        peer: &Peer,
-        verb: &str,
-        args: Value,
-        fds: Vec<OwnedFd>,
-    ) -> Result<Reply, ApiError> {
-        match verb {
-            "fds" => Ok(Reply::WithFds(json!(fds.len()), fds)),
-            "events" => Ok(Reply::Events(self.hub.subscribe())),
-            "connection" => Ok(json!(peer.connection).into()),
-            "fail" => Err(ApiError::new("exists", "it exists")),
-            _ => Ok(args.into()),
-        }
+    fn fds(&self, _: &Peer, _: Anything) -> Answer {
+        let (end, other) = UnixStream::pair().unwrap();
+        self.ends.lock().unwrap().push(other);
+        Ok(Reply::WithFds(json!(1), vec![end.into()]))
+    }
+
+    fn events(&self, _: &Peer, _: Anything) -> Answer {
+        Ok(Reply::Events(self.hub.subscribe()))
+    }
+
+    fn fail(&self, _: &Peer, _: Anything) -> Answer {
+        Err(ApiError::new("exists", "it exists"))
+    }
+
+    fn connection(&self, peer: &Peer, _: Anything) -> Answer {
+        Ok(json!(peer.connection).into())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Anything(Value);
+
+impl Service for Echo {
+    fn verbs() -> &'static [Verb<Self>] {
+        const VERBS: &[Verb<Echo>] = &[
+            Verb::new("echo", Access::Any, &Typed(Echo::echo)).large(),
+            Verb::new("fds", Access::Only(&["nova"]), &Typed(Echo::fds)),
+            Verb::new("events", Access::Any, &Typed(Echo::events)),
+            Verb::new("fail", Access::Any, &Typed(Echo::fail)),
+            Verb::new("connection", Access::Any, &Typed(Echo::connection)),
+        ];
+        VERBS
     }
 
     fn closed(&self, peer: &Peer) {
@@ -75,7 +93,7 @@ impl Running {
             .unwrap()
             .with_limits(limits);
         let (stopper, echo) = (server.stopper(), Arc::new(Echo::default()));
-        let service: Arc<dyn Service> = echo.clone();
+        let service = echo.clone();
         let thread = Some(std::thread::spawn(move || server.serve(service).unwrap()));
         Self {
             path,
@@ -128,21 +146,30 @@ fn calls_errors_and_descriptors() {
         client.call("nothing", json!({})).unwrap_err().code(),
         Some("bad-request")
     );
-    let (mut ours, theirs) = UnixStream::pair().unwrap();
-    let (count, fds) = client
-        .call_with_fds("fds", json!({}), &[theirs.as_fd()])
-        .unwrap();
-    drop(theirs);
+    let (count, fds) = client.call_with_fds("fds", json!({}), &[]).unwrap();
     assert_eq!((count, fds.len()), (json!(1), 1));
     UnixStream::from(fds.into_iter().next().unwrap())
         .write_all(b"hi")
         .unwrap();
+    let mut ours = server.echo.ends.lock().unwrap().pop().unwrap();
     let mut text = String::new();
     ours.read_to_string(&mut text).unwrap();
     assert_eq!(
         text, "hi",
-        "the descriptor that came back is the one sent, and no copy stays open"
+        "the descriptor that came is the one sent, and no copy stays open"
     );
+}
+
+#[test]
+fn descriptors_that_come_with_a_request_are_closed() {
+    let server = Running::new(Limits::default());
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let mut client = server.client();
+    client
+        .call_with_fds("echo", json!({}), &[theirs.as_fd()])
+        .unwrap();
+    drop(theirs);
+    assert_eq!(ours.read(&mut [0]).unwrap(), 0);
 }
 
 #[test]
@@ -218,15 +245,19 @@ fn connections_are_bounded() {
     });
     let mut held = [server.client(), server.client()];
     for client in &mut held {
-        client.call("echo", json!(1)).unwrap();
+        client.call("echo", json!({"n": 1})).unwrap();
     }
     assert_eq!(
-        server.client().call("echo", json!(1)).unwrap_err().code(),
+        server
+            .client()
+            .call("echo", json!({"n": 1}))
+            .unwrap_err()
+            .code(),
         Some("too-many")
     );
     drop(held);
     let begin = Instant::now();
-    while let Err(error) = server.client().call("echo", json!(1)) {
+    while let Err(error) = server.client().call("echo", json!({"n": 1})) {
         assert!(begin.elapsed() < Duration::from_secs(5), "{error}");
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -17,6 +17,7 @@ mod images;
 mod pool;
 mod record;
 mod recover;
+mod request;
 mod saved;
 mod service;
 mod spec;

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use control_socket::at_most;
+use serde::{Deserialize, Deserializer, Serialize};
 use vale_proto::{Allowed, GuestVif, Kind, Mac, PortAdd, PortName, SwitchName};
 
 use crate::error::{Error, Result};
@@ -113,7 +114,7 @@ pub struct Vif {
     pub switch: SwitchName,
     pub port: PortName,
     pub segment: u16,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "vale_proto::allowed")]
     pub allowed: Vec<Allowed>,
     pub port_security: bool,
     pub mtu: u16,
@@ -193,14 +194,28 @@ pub struct Spec {
     pub name: String,
     pub image_sha256: String,
     pub memory_mib: u32,
+    #[serde(deserialize_with = "vifs")]
     pub vifs: Vec<Vif>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "nics")]
     pub nics: Vec<Nic>,
     pub config: String,
     pub config_name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "writes")]
     pub writes: Vec<Write>,
     pub timeout_ms: u64,
+}
+
+fn vifs<'de, D: Deserializer<'de>>(input: D) -> std::result::Result<Vec<Vif>, D::Error> {
+    at_most(input, "vifs", MAX_VIFS)
+}
+
+fn nics<'de, D: Deserializer<'de>>(input: D) -> std::result::Result<Vec<Nic>, D::Error> {
+    at_most(input, "nics", MAX_VIFS)
+}
+
+/// A batch of handler writes.
+pub fn writes<'de, D: Deserializer<'de>>(input: D) -> std::result::Result<Vec<Write>, D::Error> {
+    at_most(input, "writes", MAX_WRITES)
 }
 
 impl Spec {
@@ -222,7 +237,7 @@ impl Spec {
 }
 
 fn check_devices(vifs: &[Vif], nics: &[Nic]) -> Result<()> {
-    at_most("vifs and nics", vifs.len() + nics.len(), MAX_VIFS)?;
+    limit("vifs and nics", vifs.len() + nics.len(), MAX_VIFS)?;
     let (mut devids, mut ports) = (HashSet::new(), HashSet::new());
     let all = vifs.iter().map(|vif| vif.devid);
     for devid in all.chain(nics.iter().map(|nic| nic.devid)) {
@@ -265,7 +280,7 @@ fn check_nic(nic: &Nic) -> Result<()> {
 
 /// Checks a configuration and its name; an empty one removes a router.
 pub fn check_config(config: &str, config_name: &str) -> Result<()> {
-    at_most("config", config.len(), MAX_CONFIG)?;
+    limit("config", config.len(), MAX_CONFIG)?;
     if config.contains('\0') {
         return Err(Error::bad_request("config: it has a NUL character"));
     }
@@ -274,18 +289,18 @@ pub fn check_config(config: &str, config_name: &str) -> Result<()> {
 
 /// Checks a batch of handler writes.
 pub fn check_writes(writes: &[Write]) -> Result<()> {
-    at_most("writes", writes.len(), MAX_WRITES)?;
+    limit("writes", writes.len(), MAX_WRITES)?;
     let bytes = writes
         .iter()
         .map(|(name, value)| name.len() + value.len())
         .sum();
-    at_most("writes: bytes", bytes, MAX_WRITE_BYTES)?;
+    limit("writes: bytes", bytes, MAX_WRITE_BYTES)?;
     writes.iter().try_for_each(|(name, _)| check_handler(name))
 }
 
 /// Checks a handler's name: `element.handler`, or one of the router's own.
 pub fn check_handler(name: &str) -> Result<()> {
-    at_most("handler name", name.len(), 255)?;
+    limit("handler name", name.len(), 255)?;
     if !name.is_empty() && name.bytes().all(|b| b.is_ascii_graphic()) {
         return Ok(());
     }
@@ -303,7 +318,7 @@ pub fn check_timeout(timeout_ms: u64) -> Result<Duration> {
 }
 
 fn check_name(key: &str, name: &str) -> Result<()> {
-    at_most(key, name.len(), 255)?;
+    limit(key, name.len(), 255)?;
     if name.is_empty() || name.chars().any(char::is_control) {
         let message =
             format!("{key}: expected 1 to 255 bytes without control characters, got {name:?}");
@@ -312,7 +327,7 @@ fn check_name(key: &str, name: &str) -> Result<()> {
     Ok(())
 }
 
-fn at_most(key: &str, count: usize, limit: usize) -> Result<()> {
+fn limit(key: &str, count: usize, limit: usize) -> Result<()> {
     if count <= limit {
         return Ok(());
     }

@@ -15,7 +15,7 @@ pub use ipnet::IpNet;
 pub use mac::Mac;
 pub use name::{PortName, SwitchName};
 pub use port::{
-    Allowed, Counters, GuestVif, Kind, PortAdd, PortId, PortInfo, PortList, PortSet, Ports,
+    Allowed, Counters, GuestVif, Kind, PortAdd, PortId, PortInfo, PortList, PortSet, Ports, allowed,
 };
 
 /// Where valed listens unless `--socket` or this environment variable says otherwise.

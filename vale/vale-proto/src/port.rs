@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{MAX_ALLOWED, MAX_SEGMENT, MTU_RANGE, Mac, PortName, SwitchName};
 
@@ -72,7 +72,7 @@ pub struct PortAdd {
     pub segment: u16,
     #[serde(default)]
     pub mac: Option<Mac>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "allowed")]
     pub allowed: Vec<Allowed>,
     #[serde(default = "yes")]
     pub port_security: bool,
@@ -83,6 +83,11 @@ pub struct PortAdd {
     pub slots: u32,
     #[serde(default = "yes")]
     pub link_up: bool,
+}
+
+/// Reads a port's list of allowed addresses, of [`MAX_ALLOWED`] at most.
+pub fn allowed<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Allowed>, D::Error> {
+    control_socket::at_most(input, "allowed", MAX_ALLOWED)
 }
 
 fn yes() -> bool {

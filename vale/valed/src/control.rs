@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs of the control socket.
 use std::io;
-use std::os::fd::OwnedFd;
 
-use control_socket::{Access, ApiError, Peer, Reply, Service};
+use control_socket::{Access, ApiError, Peer, Reply, Service, Typed, Verb};
 use log::info;
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use vale_proto::{Kind, PortAdd, PortId, PortList, PortSet, Ports};
 
@@ -25,35 +24,30 @@ pub struct Control {
 }
 
 impl Service for Control {
-    fn verbs(&self) -> &'static [(&'static str, Access)] {
-        const CHANGE: Access = Access::Only(&[TOOLSTACK]);
-        &[
-            ("hello", Access::Any),
-            ("port-add", CHANGE),
-            ("port-remove", CHANGE),
-            ("port-set", CHANGE),
-            ("port-list", Access::Any),
-        ]
-    }
-
-    fn call(
-        &self,
-        peer: &Peer,
-        verb: &str,
-        args: Value,
-        _: Vec<OwnedFd>,
-    ) -> Result<Reply, ApiError> {
-        match verb {
-            "port-add" => self.port_add(peer, parse(verb, args)?),
-            "port-remove" => self.port_remove(peer, parse(verb, args)?),
-            "port-set" => self.port_set(parse(verb, args)?),
-            "port-list" => self.port_list(parse(verb, args)?),
-            _ => Ok(json!({"version": env!("CARGO_PKG_VERSION")}).into()),
-        }
+    fn verbs() -> &'static [Verb<Self>] {
+        VERBS
     }
 }
 
+const CHANGE: Access = Access::Only(&[TOOLSTACK]);
+const VERBS: &[Verb<Control>] = &[
+    Verb::new("hello", Access::Any, &Typed(Control::hello)),
+    Verb::new("port-add", CHANGE, &Typed(Control::port_add)),
+    Verb::new("port-remove", CHANGE, &Typed(Control::port_remove)),
+    Verb::new("port-set", CHANGE, &Typed(Control::port_set)),
+    Verb::new("port-list", Access::Any, &Typed(Control::port_list)),
+];
+
+/// The arguments of a verb that has none.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoArgs {}
+
 impl Control {
+    fn hello(&self, _: &Peer, _: NoArgs) -> Result<Value, ApiError> {
+        Ok(json!({"version": env!("CARGO_PKG_VERSION")}))
+    }
+
     fn port_add(&self, peer: &Peer, add: PortAdd) -> Result<Reply, ApiError> {
         add.check()
             .map_err(|e| ApiError::bad_request(format!("port-add: {e}")))?;
@@ -113,7 +107,7 @@ impl Control {
         Ok(json!({}).into())
     }
 
-    fn port_set(&self, set: PortSet) -> Result<Reply, ApiError> {
+    fn port_set(&self, _: &Peer, set: PortSet) -> Result<Reply, ApiError> {
         let name = format!("{}:{}", set.switch, set.port);
         let found = self
             .forwarder
@@ -128,7 +122,7 @@ impl Control {
         }
     }
 
-    fn port_list(&self, list: PortList) -> Result<Reply, ApiError> {
+    fn port_list(&self, _: &Peer, list: PortList) -> Result<Reply, ApiError> {
         let ports = self
             .forwarder
             .run(move |forwarder| forwarder.list(list.switch.as_ref()))
@@ -137,12 +131,6 @@ impl Control {
             .map_err(|e| ApiError::new("internal", e.to_string()))?;
         Ok(answer.into())
     }
-}
-
-/// Arguments that are absent are an empty object.
-fn parse<T: DeserializeOwned>(verb: &str, args: Value) -> Result<T, ApiError> {
-    let args = if args.is_null() { json!({}) } else { args };
-    serde_json::from_value(args).map_err(|e| ApiError::bad_request(format!("{verb}: {e}")))
 }
 
 fn stopped() -> ApiError {

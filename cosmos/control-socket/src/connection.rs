@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One connection of a daemon: reads requests, checks roles, calls the service, answers.
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use log::debug;
+use serde_json::{Value, json};
+
+use crate::budget::{Budget, Charge};
+use crate::connections::{Connections, LINE_COST, Place};
+use crate::line::{LineError, LineReader, hung_up, send_line};
+use crate::message::{Call, answer, event_line};
+use crate::{
+    ApiError, Limits, MAX_FDS, MAX_LINE, Peer, Reply, SMALL_LINE, Service, Subscription, Verb, Work,
+};
+
+/// How often a connection that carries events is looked at for its end.
+const HANG_UP_CHECK: Duration = Duration::from_secs(1);
+
+/// What all connections of a server share.
+pub(crate) struct Shared<S> {
+    service: Arc<S>,
+    limits: Limits,
+    connections: Arc<Connections>,
+    budget: Arc<Budget>,
+    /// Held while a long line is parsed: a parser's error can quote all of it, escaped.
+    parsing: Mutex<()>,
+}
+
+impl<S: Service> Shared<S> {
+    pub fn new(service: Arc<S>, limits: Limits, uids: Vec<u32>) -> Arc<Self> {
+        Arc::new(Self {
+            service,
+            limits,
+            budget: Budget::new(limits.share(uids.len())),
+            connections: Connections::new(limits, uids),
+            parsing: Mutex::new(()),
+        })
+    }
+}
+
+/// A line, and what it costs.
+struct Request {
+    line: Vec<u8>,
+    /// None for a line of at most [`SMALL_LINE`] bytes: their number is the connections'.
+    charge: Option<Charge>,
+}
+
+pub(crate) struct Connection<S> {
+    socket: UnixStream,
+    peer: Peer,
+    shared: Arc<Shared<S>>,
+    _place: Place,
+}
+
+impl<S: Service> Connection<S> {
+    pub fn new(socket: UnixStream, peer: Peer, shared: &Arc<Shared<S>>) -> Result<Self, ApiError> {
+        Ok(Self {
+            socket,
+            _place: shared.connections.enter(peer.uid)?,
+            peer,
+            shared: Arc::clone(shared),
+        })
+    }
+
+    pub fn run(self) {
+        if let Err(e) = self.requests() {
+            debug!(
+                "connection of uid {} pid {}: {e:?}",
+                self.peer.uid, self.peer.pid
+            );
+        }
+        self.shared.service.closed(&self.peer);
+    }
+
+    fn requests(&self) -> Result<(), LineError> {
+        let mut reader = LineReader::default();
+        loop {
+            let request = self
+                .next(&mut reader)
+                .inspect_err(|e| self.say_farewell(e))?;
+            if let Some(subscription) = self.answer(request)? {
+                return self.events(&subscription);
+            }
+        }
+    }
+
+    /// Waits for a request; a long one waits until its bytes are free.
+    fn next(&self, reader: &mut LineReader) -> Result<Request, LineError> {
+        let Limits { idle, line, .. } = self.shared.limits;
+        let mut charge = None;
+        let mut read = reader.read(&self.socket, SMALL_LINE, idle, line);
+        if matches!(read, Err(LineError::TooLong)) && self.longest() > SMALL_LINE {
+            let budget = &self.shared.budget;
+            charge = budget.take(self.peer.uid, LINE_COST * MAX_LINE, line);
+            if charge.is_none() {
+                return Err(LineError::NoRoom);
+            }
+            read = reader.read(&self.socket, self.longest(), line, line);
+        }
+        // No verb takes descriptors: those that came are closed here.
+        read.map(|(line, _)| Request { line, charge })
+    }
+
+    /// The longest line this peer may send.
+    fn longest(&self) -> usize {
+        let allowed = S::verbs().iter().filter(|v| v.access.admits(&self.peer));
+        allowed
+            .map(|verb| verb.max_line)
+            .max()
+            .unwrap_or(SMALL_LINE)
+    }
+
+    /// Tells the peer why it is disconnected, if that is news to it.
+    fn say_farewell(&self, error: &LineError) {
+        let error = match error {
+            LineError::TooLong => too_long("a line", self.longest()),
+            LineError::TooManyFds => {
+                ApiError::bad_request(format!("more than {MAX_FDS} descriptors came with a line"))
+            }
+            LineError::TimedOut => ApiError::new("timeout", "no complete request came in time"),
+            LineError::NoRoom => {
+                let message = format!(
+                    "uid {} has too many bytes in long requests; wait for their answers",
+                    self.peer.uid
+                );
+                ApiError::new("too-many", message)
+            }
+            LineError::Closed | LineError::Io(_) => return,
+        };
+        let _ = self.send(&answer(None, Err(&error)), &[]);
+    }
+
+    /// Answers one line; a subscription if the connection now belongs to events.
+    fn answer(&self, mut request: Request) -> Result<Option<Subscription>, LineError> {
+        let (id, work) = self.parse(&request.line);
+        if let Some(charge) = &mut request.charge {
+            charge.shrink(LINE_COST * request.line.len());
+        }
+        // The work has its arguments: the line only costs memory from here on.
+        request.line = Vec::new();
+        let result = work.and_then(|work| work(&self.shared.service, &self.peer));
+        match result {
+            Ok(Reply::Value(value)) => self.send(&answer(id, Ok(&value)), &[])?,
+            Ok(Reply::WithFds(value, fds)) => self.send(&answer(id, Ok(&value)), &fds)?,
+            Ok(Reply::Events(subscription)) => {
+                self.send(&answer(id, Ok(&json!({}))), &[])?;
+                return Ok(Some(subscription));
+            }
+            Err(error) => self.send(&answer(id, Err(&error)), &[])?,
+        }
+        Ok(None)
+    }
+
+    /// The number of a call, if it can be read, and what it asks.
+    fn parse(&self, line: &[u8]) -> (Option<u64>, Result<Work<S>, ApiError>) {
+        let _one = (line.len() > SMALL_LINE).then(|| {
+            self.shared
+                .parsing
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        });
+        match Call::parse(line) {
+            Ok(call) => (Some(call.id), self.prepare(&call, line.len())),
+            Err(error) => (None, Err(error)),
+        }
+    }
+
+    /// Checks verb, role and size before it looks at the arguments.
+    fn prepare(&self, call: &Call<'_>, bytes: usize) -> Result<Work<S>, ApiError> {
+        let verb = S::verbs().iter().find(|verb| verb.name == call.verb);
+        let Some(verb) = verb else {
+            let message = format!("unknown verb {:.64?}", call.verb);
+            return Err(ApiError::bad_request(message));
+        };
+        self.check_role(verb)?;
+        if bytes > verb.max_line {
+            return Err(too_long(verb.name, verb.max_line));
+        }
+        verb.prepare(call.args())
+    }
+
+    fn check_role(&self, verb: &Verb<S>) -> Result<(), ApiError> {
+        if verb.access.admits(&self.peer) {
+            return Ok(());
+        }
+        let message = format!(
+            "{}: uid {} has the roles {:?} only",
+            verb.name, self.peer.uid, self.peer.roles
+        );
+        Err(ApiError::new("forbidden", message))
+    }
+
+    fn events(&self, subscription: &Subscription) -> Result<(), LineError> {
+        loop {
+            match subscription.wait(HANG_UP_CHECK) {
+                Ok(event) => self.send(&event_line(&event), &[])?,
+                Err(RecvTimeoutError::Timeout) if !hung_up(&self.socket) => (),
+                Err(_) => return Err(LineError::Closed),
+            }
+        }
+    }
+
+    fn send(&self, value: &Value, fds: &[OwnedFd]) -> Result<(), LineError> {
+        let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
+        let line = value.to_string().into_bytes();
+        send_line(&self.socket, line, &fds, self.shared.limits.line)
+    }
+}
+
+fn too_long(what: &str, limit: usize) -> ApiError {
+    ApiError::new("too-long", format!("{what}: longer than {limit} bytes"))
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs of a daemon: one table entry each.
+use std::fmt::{self, Display, Write};
+use std::os::fd::OwnedFd;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{ApiError, MAX_LINE, OPERATOR, Peer, SMALL_LINE, Subscription};
+
+/// Most bytes of a parser's words in an error: they quote the line.
+const MAX_WORDS: usize = 300;
+
+/// The roles that may call a verb. [`OPERATOR`] always may.
+#[derive(Clone, Copy, Debug)]
+pub enum Access {
+    /// Every peer that has a role.
+    Any,
+    /// Peers with one of these roles.
+    Only(&'static [&'static str]),
+}
+
+impl Access {
+    pub(crate) fn admits(self, peer: &Peer) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Only(roles) => peer.has(OPERATOR) || roles.iter().any(|role| peer.has(role)),
+        }
+    }
+}
+
+/// What a verb answers.
+pub enum Reply {
+    Value(Value),
+    /// An answer with at most [`crate::MAX_FDS`] descriptors.
+    WithFds(Value, Vec<OwnedFd>),
+    /// An empty answer; from then on the connection carries only events.
+    Events(Subscription),
+}
+
+impl From<Value> for Reply {
+    fn from(value: Value) -> Self {
+        Self::Value(value)
+    }
+}
+
+/// What a daemon does behind its socket. One thread per connection calls it.
+pub trait Service: Sized + Send + Sync + 'static {
+    /// Every verb; any other is a bad request.
+    fn verbs() -> &'static [Verb<Self>];
+
+    /// The peer's connection has ended, and no call of it is under way.
+    fn closed(&self, _peer: &Peer) {}
+}
+
+/// An entry of a daemon's table.
+pub struct Verb<S: 'static> {
+    pub name: &'static str,
+    pub access: Access,
+    /// Longest request line in bytes.
+    pub max_line: usize,
+    handler: &'static dyn Handler<S>,
+}
+
+impl<S> Verb<S> {
+    /// A verb whose request has at most [`SMALL_LINE`] bytes.
+    pub const fn new(name: &'static str, access: Access, handler: &'static dyn Handler<S>) -> Self {
+        Self {
+            name,
+            access,
+            max_line: SMALL_LINE,
+            handler,
+        }
+    }
+
+    /// Lets the request have [`MAX_LINE`] bytes.
+    pub const fn large(mut self) -> Self {
+        self.max_line = MAX_LINE;
+        self
+    }
+
+    /// Parses the arguments, the text of a JSON object.
+    pub fn prepare(&self, args: &str) -> Result<Work<S>, ApiError> {
+        self.handler
+            .prepare(args)
+            .map_err(|words| ApiError::bad_request(format!("{}: {words}", self.name)))
+    }
+}
+
+/// A call with its arguments parsed.
+pub type Work<S> = Box<dyn FnOnce(&S, &Peer) -> Result<Reply, ApiError>>;
+
+/// Parses the arguments of a verb; the work needs the line no more.
+pub trait Handler<S>: Sync {
+    fn prepare(&self, args: &str) -> Result<Work<S>, String>;
+}
+
+/// A function with typed arguments. Their type bounds what a line can make the daemon hold:
+/// it names every field (`deny_unknown_fields`) and bounds every sequence ([`crate::at_most`]).
+pub struct Typed<S, A, R, E>(pub fn(&S, &Peer, A) -> Result<R, E>);
+
+impl<S, A, R, E> Handler<S> for Typed<S, A, R, E>
+where
+    S: 'static,
+    A: DeserializeOwned + 'static,
+    R: Into<Reply> + 'static,
+    E: Into<ApiError> + 'static,
+{
+    fn prepare(&self, args: &str) -> Result<Work<S>, String> {
+        // A struct can be read from an array too, which no client should rely on.
+        if !args.starts_with('{') {
+            return Err("args: expected an object".to_owned());
+        }
+        let args: A = serde_json::from_str(args).map_err(|e| bounded(&e))?;
+        let call = self.0;
+        Ok(Box::new(move |service, peer| {
+            call(service, peer, args).map(R::into).map_err(E::into)
+        }))
+    }
+}
+
+/// The first [`MAX_WORDS`] bytes of a text.
+pub(crate) fn bounded(text: &dyn Display) -> String {
+    let mut words = Words(String::new());
+    if write!(words, "{text}").is_err() {
+        words.0.push_str("...");
+    }
+    words.0
+}
+
+struct Words(String);
+
+impl Write for Words {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = MAX_WORDS - self.0.len();
+        if text.len() <= room {
+            self.0.push_str(text);
+            return Ok(());
+        }
+        let end = (0..=room).rev().find(|at| text.is_char_boundary(*at));
+        self.0.push_str(&text[..end.unwrap_or(0)]);
+        Err(fmt::Error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_cut_between_characters() {
+        assert_eq!(bounded(&"short"), "short");
+        let long = "é".repeat(MAX_WORDS);
+        let cut = bounded(&format!("x{long}"));
+        assert_eq!(cut.len(), MAX_WORDS - 1 + 3);
+        assert!(cut.ends_with("é..."), "{cut}");
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The arguments of the verbs. No field is ignored, and no list is read beyond its limit, so that
+//! a request costs about as much memory as its line.
+
+use serde::{Deserialize, Deserializer};
+
+use crate::control::MAX_RID;
+use crate::spec::{Cpu, Sha256Text, Uuid, Write, writes};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoArgs {}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OfGuest {
+    pub uuid: Uuid,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    pub name: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Console {
+    pub uuid: Uuid,
+    pub max_bytes: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Install {
+    pub uuid: Uuid,
+    pub rid: u8,
+    pub config: String,
+    pub config_name: String,
+    #[serde(default)]
+    pub halted: bool,
+    pub timeout_ms: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    pub uuid: Uuid,
+    pub rid: u8,
+    pub run: bool,
+    pub timeout_ms: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Departing {
+    pub uuid: Uuid,
+    pub timeout_ms: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arriving {
+    pub uuid: Uuid,
+    /// Those that are to run.
+    #[serde(deserialize_with = "rids")]
+    pub routers: Vec<u8>,
+    pub timeout_ms: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Share {
+    pub uuid: Uuid,
+    pub cpu: Cpu,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OfRouter {
+    pub uuid: Uuid,
+    pub rid: u8,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Read {
+    pub uuid: Uuid,
+    pub rid: u8,
+    pub name: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Writes {
+    pub uuid: Uuid,
+    pub rid: u8,
+    #[serde(deserialize_with = "writes")]
+    pub writes: Vec<Write>,
+    pub timeout_ms: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageAdd {
+    pub sha256: Sha256Text,
+    pub size: u64,
+    pub offset: u64,
+    /// In base64.
+    pub data: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OfImage {
+    pub sha256: Sha256Text,
+}
+
+fn rids<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u8>, D::Error> {
+    control_socket::at_most(input, "routers", usize::from(MAX_RID) + 1)
+}
