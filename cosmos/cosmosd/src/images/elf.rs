@@ -6,9 +6,18 @@
 const NOTE_PVH_ENTRY: u32 = 18;
 /// `XEN_ELFNOTE_ENTRY`: where a PV guest begins.
 const NOTE_PV_ENTRY: u32 = 1;
+const PT_LOAD: u32 = 1;
 const PT_NOTE: u32 = 4;
 const MACHINE_X86_64: u16 = 62;
 const HEADER_BYTES: usize = 64;
+/// `sizeof(Elf64_Phdr)`.
+const ENTRY_BYTES: u16 = 56;
+/// Most program headers; a Linux kernel has 5.
+const MAX_ENTRIES: u16 = 64;
+/// Most bytes of all note segments together; a Linux kernel has less than 1 KiB.
+const MAX_NOTE_BYTES: u64 = 64 << 10;
+/// Most memory that the segments of a kernel span.
+const MAX_SPAN: u64 = 256 << 20;
 
 /// What of Xen a kernel knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,11 +26,21 @@ pub struct Entries {
     pub pvh: bool,
 }
 
+/// A program header.
+struct Segment {
+    kind: u32,
+    offset: u64,
+    address: u64,
+    file_bytes: u64,
+    memory_bytes: u64,
+}
+
 /// The ways Xen can start this kernel: at least one.
 pub fn entries(file: &[u8]) -> Result<Entries, String> {
-    check_header(file)?;
+    let segments = segments(file)?;
+    check_memory(&segments)?;
     let mut entries = Entries::default();
-    for notes in notes(file).ok_or("its program headers lie outside of it")? {
+    for notes in notes(file, &segments)? {
         scan(notes, &mut entries);
     }
     if entries == Entries::default() {
@@ -47,30 +66,93 @@ fn check_header(file: &[u8]) -> Result<(), String> {
     }
 }
 
-/// The contents of all note segments; `None` if one is not in the file.
-fn notes(file: &[u8]) -> Option<Vec<&[u8]>> {
-    let start = usize::try_from(u64_at(file, 32)?).ok()?;
-    let (size, count) = (u16_at(file, 54)?.into(), u16_at(file, 56)?.into());
-    let header = |n: usize| file.get(start.checked_add(n.checked_mul(size)?)?..);
-    let mut found = Vec::new();
-    for n in 0..count {
-        let header = header(n)?;
-        if u32_at(header, 0)? == PT_NOTE {
-            found.push(slice(file, u64_at(header, 8)?, u64_at(header, 32)?)?);
-        }
+/// The program headers; everything they name lies in the file.
+fn segments(file: &[u8]) -> Result<Vec<Segment>, String> {
+    check_header(file)?;
+    let word = |at| u16_at(file, at).unwrap_or(0);
+    let (start, bytes, count) = (u64_at(file, 32).unwrap_or(0), word(54), word(56));
+    if bytes != ENTRY_BYTES {
+        return Err(format!(
+            "its program headers have {bytes} bytes each, expected {ENTRY_BYTES}"
+        ));
     }
-    Some(found)
+    if !(1..=MAX_ENTRIES).contains(&count) {
+        return Err(format!(
+            "it has {count} program headers, expected 1 to {MAX_ENTRIES}"
+        ));
+    }
+    let table = slice(file, start, u64::from(bytes) * u64::from(count));
+    let table = table.ok_or("its program headers lie outside of it")?;
+    let entries = table.chunks_exact(ENTRY_BYTES.into());
+    let segments: Option<Vec<Segment>> = entries.map(segment).collect();
+    let segments = segments.unwrap_or_default();
+    let lies_in = |s: &Segment| slice(file, s.offset, s.file_bytes).is_some();
+    match segments.iter().position(|s| !lies_in(s)) {
+        Some(n) => Err(format!("its segment {n} lies outside of it")),
+        None => Ok(segments),
+    }
 }
 
-/// Looks for entries of Xen among notes; what is cut short ends them.
-fn scan(mut notes: &[u8], entries: &mut Entries) {
+fn segment(header: &[u8]) -> Option<Segment> {
+    Some(Segment {
+        kind: u32_at(header, 0)?,
+        offset: u64_at(header, 8)?,
+        address: u64_at(header, 24)?,
+        file_bytes: u64_at(header, 32)?,
+        memory_bytes: u64_at(header, 40)?,
+    })
+}
+
+/// Checks what the loader makes of the segments: memory in bounds, each byte loaded once.
+fn check_memory(segments: &[Segment]) -> Result<(), String> {
+    let loaded = segments.iter().filter(|s| s.kind == PT_LOAD);
+    let mut ranges = Vec::new();
+    for s in loaded.filter(|s| s.memory_bytes > 0 || s.file_bytes > 0) {
+        let end = s.address.checked_add(s.memory_bytes);
+        let end = end.filter(|_| s.file_bytes <= s.memory_bytes);
+        ranges.push((s.address, end.ok_or("a segment is larger than its memory")?));
+    }
+    ranges.sort_unstable();
+    if ranges.windows(2).any(|pair| pair[1].0 < pair[0].1) {
+        return Err("its segments overlap in memory".into());
+    }
+    let span = ranges.last().map_or(0, |last| last.1 - ranges[0].0);
+    if span > MAX_SPAN {
+        return Err(format!(
+            "its segments span {span} bytes of memory, at most {MAX_SPAN} are loaded"
+        ));
+    }
+    Ok(())
+}
+
+/// The contents of all note segments.
+fn notes<'a>(file: &'a [u8], segments: &[Segment]) -> Result<Vec<&'a [u8]>, String> {
+    let notes = segments.iter().filter(|s| s.kind == PT_NOTE);
+    let (mut found, mut total) = (Vec::new(), 0u64);
+    for s in notes {
+        total = total.saturating_add(s.file_bytes);
+        found.extend(slice(file, s.offset, s.file_bytes));
+    }
+    if total > MAX_NOTE_BYTES {
+        return Err(format!(
+            "its note segments have {total} bytes, at most {MAX_NOTE_BYTES} are read"
+        ));
+    }
+    Ok(found)
+}
+
+/// Looks for entries of Xen among notes; what is cut short ends them. Returns the notes read.
+fn scan(mut notes: &[u8], entries: &mut Entries) -> u64 {
+    let mut read = 0;
     while let Some((name, kind, rest)) = next_note(notes) {
         if name == b"Xen\0" {
             entries.pvh |= kind == NOTE_PVH_ENTRY;
             entries.pv |= kind == NOTE_PV_ENTRY;
         }
         notes = rest;
+        read += 1;
     }
+    read
 }
 
 /// The first note's name and type, and what follows it.
@@ -161,6 +243,84 @@ pub mod tests {
             (&kernel(&[6]), "no note of Xen"),
         ] {
             assert!(entries(file).unwrap_err().contains(words), "{words}");
+        }
+    }
+
+    /// A kernel whose program headers are all `header`.
+    fn repeated(header: &[u8], count: u16) -> Vec<u8> {
+        let mut file = kernel(&[1]);
+        let notes = file.split_off(64 + 56);
+        file.truncate(64);
+        file[56..58].copy_from_slice(&count.to_le_bytes());
+        (0..count).for_each(|_| file.extend(header));
+        file.extend(notes);
+        file
+    }
+
+    fn header(kind: u32, words: [u64; 5]) -> Vec<u8> {
+        let [offset, address, rest @ ..] = words;
+        let mut header = u64::from(kind).to_le_bytes().to_vec();
+        for word in [offset, 0, address].into_iter().chain(rest) {
+            header.extend(word.to_le_bytes());
+        }
+        header
+    }
+
+    #[test]
+    fn headers_that_cost_much_work_or_memory_are_refused() {
+        let mut shared = kernel(&[1]);
+        (shared[54], shared[56], shared[57]) = (0, 255, 255);
+        let many = repeated(&header(PT_NOTE, [0, 0, 64, 64, 4]), 65);
+        let mut long = repeated(&header(PT_NOTE, [0, 0, 2000, 2000, 4]), 64);
+        long.resize(10_000, 0);
+        let load = |address, memory| header(PT_LOAD, [0, address, 64, memory, 1]);
+        for (file, words) in [
+            (shared, "have 0 bytes each, expected 56"),
+            (
+                repeated(b"", 0),
+                "it has 0 program headers, expected 1 to 64",
+            ),
+            (many, "it has 65 program headers, expected 1 to 64"),
+            (long, "its note segments have 128000 bytes, at most 65536"),
+            (repeated(&load(0, 64), 2), "overlap in memory"),
+            (repeated(&load(0, 1 << 40), 1), "span 1099511627776 bytes"),
+            (repeated(&load(u64::MAX, 64), 1), "larger than its memory"),
+            (repeated(&load(0, 63), 1), "larger than its memory"),
+        ] {
+            let error = entries(&file).unwrap_err();
+            assert!(error.contains(words), "{words}: {error}");
+        }
+    }
+
+    /// Notes read of a file; each takes 12 bytes at least.
+    fn steps(file: &[u8]) -> u64 {
+        let segments = segments(file).unwrap_or_default();
+        let notes = notes(file, &segments).unwrap_or_default();
+        let mut entries = Entries::default();
+        notes.into_iter().map(|n| scan(n, &mut entries)).sum()
+    }
+
+    #[test]
+    fn the_work_is_bounded_whatever_the_headers_say() {
+        // All headers name the same note segment of 256 bytes, full of the smallest notes.
+        let mut file = repeated(&header(PT_NOTE, [64 + 64 * 56, 0, 256, 256, 4]), 64);
+        file.resize(64 + 64 * 56 + 4096, 0);
+        assert!(steps(&file) > 64 * 19);
+        let mut seed = 1u64;
+        let mut random = || {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            seed
+        };
+        for _ in 0..1000 {
+            let mut changed = file.clone();
+            for _ in 0..1 + random() % 4 {
+                let at = random() as usize % (64 + 56 * 4);
+                changed[at] = random() as u8;
+            }
+            assert!(steps(&changed) <= MAX_NOTE_BYTES / 12);
+            let _ = entries(&changed);
         }
     }
 

@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -25,6 +26,10 @@ pub use elf::tests::kernel;
 
 /// The extension of complete images.
 const COMPLETE: &str = "elf";
+/// The extension of images of which pieces are missing.
+const PART: &str = "part";
+/// The extension of whole images that are being checked.
+const CHECKED: &str = "check";
 
 /// What the cache may hold.
 #[derive(Debug, Clone, Copy)]
@@ -51,11 +56,25 @@ pub struct Known {
     pub used_s: u64,
 }
 
-/// A directory of images: `<sha256>.elf`, and `<sha256>.part` while one is given.
+/// A directory of images: `<sha256>.elf`, and `<sha256>.part` while one is given, `<sha256>.<n>.check`
+/// while it is checked.
 pub struct Images {
     dir: PathBuf,
     limits: Limits,
     changes: Mutex<()>,
+    /// Held while a whole image is checked.
+    checks: Mutex<()>,
+    /// Images that were whole.
+    finished: AtomicU64,
+}
+
+/// What became of a piece.
+enum Taken {
+    More,
+    /// The image was there before.
+    Known,
+    /// The last one: the image lies in this file, which no other piece changes.
+    Whole(PathBuf),
 }
 
 #[cfg_attr(
@@ -66,46 +85,79 @@ impl Images {
     pub fn open(state_dir: &Path, limits: Limits) -> Result<Self> {
         let dir = state_dir.join("images");
         make_private_dir(&dir)?;
-        let changes = Mutex::new(());
-        Ok(Self {
+        let images = Self {
             dir,
             limits,
-            changes,
-        })
+            changes: Mutex::default(),
+            checks: Mutex::default(),
+            finished: AtomicU64::default(),
+        };
+        images.remove_unfinished()?;
+        Ok(images)
+    }
+
+    /// Removes what an earlier cosmosd was checking when it ended.
+    fn remove_unfinished(&self) -> Result<()> {
+        let unfinished = self.files(CHECKED)?.into_iter();
+        let mut paths = unfinished.map(|file| self.dir.join(format!("{}.{CHECKED}", file.sha256)));
+        paths.try_for_each(|path| self.remove_file(&path))
     }
 
     /// Takes a piece; true when the image is complete, and then it can be used. Pieces may come
-    /// again; the one that ends the image comes last.
+    /// again, but none before those that lie in front of it.
     ///
     /// # Errors
     /// `bad-image`: too large, another checksum, or no kernel; then nothing of it is kept.
     pub fn add(&self, piece: &Piece<'_>) -> Result<bool> {
         self.check(piece)?;
+        match self.take(piece)? {
+            Taken::More => Ok(false),
+            Taken::Known => Ok(true),
+            Taken::Whole(file) => self.finish(piece.sha256, &file).map(|()| true),
+        }
+    }
+
+    fn take(&self, piece: &Piece<'_>) -> Result<Taken> {
         let _change = self.lock();
         let path = self.path(piece.sha256);
         if path.exists() {
-            return Ok(true);
+            return Ok(Taken::Known);
         }
-        let part = path.with_extension("part");
+        let part = path.with_extension(PART);
         let place = |e: io::Error| Error::internal(part.display(), e);
         if !part.exists() {
-            self.make_room("part")?;
+            self.make_room(PART)?;
         }
-        write(&part, piece).map_err(place)?;
+        write(&part, piece)?;
         if piece.offset + (piece.data.len() as u64) < piece.size {
-            return Ok(false);
+            return Ok(Taken::More);
         }
-        let checked = fs::read(&part).map_err(place).and_then(|image| {
-            check_sum(piece.sha256, &image)?;
-            check_kernel(piece.sha256.as_str(), &image).map(drop)
+        // From here on no other piece changes it.
+        let number = self.finished.fetch_add(1, Ordering::Relaxed);
+        let file = path.with_extension(format!("{number}.{CHECKED}"));
+        fs::rename(&part, &file).map_err(place)?;
+        Ok(Taken::Whole(file))
+    }
+
+    /// Checks a whole image without the lock, and lets it be used.
+    fn finish(&self, sha256: &Sha256Text, file: &Path) -> Result<()> {
+        let checked = self.check_file(sha256, file).and_then(|()| {
+            let _change = self.lock();
+            self.make_room(COMPLETE)?;
+            fs::rename(file, self.path(sha256)).map_err(|e| Error::internal(file.display(), e))
         });
-        if let Err(e) = checked {
-            remove_file(&part).map_err(place)?;
-            return Err(e);
+        if checked.is_err() {
+            self.remove_file(file)?;
         }
-        self.make_room(COMPLETE)?;
-        fs::rename(&part, &path).map_err(place)?;
-        Ok(true)
+        checked
+    }
+
+    /// One image at a time, because it lies in memory as a whole.
+    fn check_file(&self, sha256: &Sha256Text, file: &Path) -> Result<()> {
+        let _one = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
+        let image = fs::read(file).map_err(|e| Error::internal(file.display(), e))?;
+        check_sum(sha256, &image)?;
+        check_kernel(sha256.as_str(), &image).map(drop)
     }
 
     fn check(&self, piece: &Piece<'_>) -> Result<()> {
@@ -195,16 +247,27 @@ impl Images {
     }
 }
 
-fn write(path: &Path, piece: &Piece<'_>) -> io::Result<()> {
+/// Refuses a hole, so that checking an image costs no more than sending it.
+fn write(path: &Path, piece: &Piece<'_>) -> Result<()> {
+    let place = |e: io::Error| Error::internal(path.display(), e);
     let mut options = OpenOptions::new();
-    let file: File = options
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)?;
-    file.set_len(piece.size)?;
-    file.write_all_at(piece.data, piece.offset)
+    let options = options.write(true).create(true).truncate(false).mode(0o600);
+    let file: File = options.open(path).map_err(place)?;
+    let there = file.metadata().map_err(place)?.len();
+    if piece.offset > there {
+        let message = format!(
+            "image {:.12}: the piece at {} is beyond the {there} bytes that came; give the \
+             pieces in order, from 0",
+            piece.sha256.as_str(),
+            piece.offset
+        );
+        return Err(Error::bad_request(message));
+    }
+    let whole = piece.offset + piece.data.len() as u64 == piece.size;
+    file.write_all_at(piece.data, piece.offset).map_err(place)?;
+    // What came under another size ends here.
+    let cut = whole.then(|| file.set_len(piece.size));
+    cut.unwrap_or(Ok(())).map_err(place)
 }
 
 fn check_sum(expected: &Sha256Text, image: &[u8]) -> Result<()> {
@@ -311,6 +374,63 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path().join("images")).unwrap().count(), 0);
         let unknown = images.find("../../etc/passwd").unwrap_err();
         assert!(unknown.message.contains("image-add"), "{unknown}");
+    }
+
+    #[test]
+    fn pieces_come_in_order_and_cost_no_more_than_they_bring() {
+        let dir = tempfile::tempdir().unwrap();
+        let images = Images::open(dir.path(), LIMITS).unwrap();
+        let image = kernel(&[18]);
+        let error = give(&images, &image, 50, image.len()).unwrap_err();
+        assert!(
+            error.message.contains("at 50 is beyond the 0 bytes"),
+            "{error}"
+        );
+        // A longer one that was begun under this name leaves nothing behind.
+        let (sha256, size) = (&sum(&image), 900);
+        let data = &[7; 800];
+        let begun = Piece {
+            sha256,
+            size,
+            offset: 0,
+            data,
+        };
+        assert_eq!(images.add(&begun), Ok(false));
+        assert_eq!(give(&images, &image, 0, image.len()), Ok(true));
+    }
+
+    #[test]
+    fn what_was_being_checked_does_not_outlive_a_daemon() {
+        let dir = tempfile::tempdir().unwrap();
+        let image = kernel(&[18]);
+        let images = Images::open(dir.path(), LIMITS).unwrap();
+        give(&images, &image, 0, 50).unwrap();
+        let check = images.path(&sum(&image)).with_extension("0.check");
+        fs::write(&check, b"half").unwrap();
+        Images::open(dir.path(), LIMITS).unwrap();
+        assert!(!check.exists());
+        assert_eq!(give(&images, &image, 50, image.len()), Ok(true));
+    }
+
+    #[test]
+    fn the_cache_is_of_use_while_an_image_is_checked() {
+        let dir = tempfile::tempdir().unwrap();
+        let images = Images::open(dir.path(), LIMITS).unwrap();
+        let (first, second) = (kernel(&[18]), kernel(&[1]));
+        give(&images, &first, 0, first.len()).unwrap();
+        let check = images.checks.lock().unwrap();
+        std::thread::scope(|scope| {
+            let last = scope.spawn(|| give(&images, &second, 0, second.len()));
+            while images.files(CHECKED).unwrap().is_empty() {
+                std::thread::yield_now();
+            }
+            images.touch(sum(&first).as_str()).unwrap();
+            // A piece that comes meanwhile does not change what is checked.
+            assert_eq!(give(&images, &second, 0, 7), Ok(false));
+            drop(check);
+            assert_eq!(last.join().unwrap(), Ok(true));
+        });
+        images.touch(sum(&second).as_str()).unwrap();
     }
 
     #[test]
