@@ -162,8 +162,12 @@ impl Toolstack {
     pub fn add_ports(&self, domain: &Domain, made: &mut Made) -> Result<Vec<PortFds>> {
         let mut fds = Vec::new();
         for vif in &domain.vifs {
-            fds.extend(self.switch.add(domain.domid, vif)?);
-            made.ports.push(vif.clone());
+            let added = self.switch.add(domain.domid, vif);
+            let may_exist = |e: &Error| e.code == Code::Switch;
+            if added.as_ref().err().is_none_or(may_exist) {
+                made.ports.push(vif.clone());
+            }
+            fds.extend(added?);
         }
         Ok(fds)
     }
@@ -230,7 +234,7 @@ impl Toolstack {
         match self.remove(guest, made) {
             Ok(()) => cause,
             Err(left) => {
-                error!("guest {uuid}: undoing its creation failed: {left}; destroy it again");
+                error!("guest {uuid}: undoing its creation failed: {left}; cosmosd tries again");
                 let message = format!("{}; undoing it failed: {}", cause.message, left.message);
                 Error::new(cause.code, message)
             }

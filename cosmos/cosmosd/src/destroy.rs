@@ -32,7 +32,7 @@ impl Toolstack {
         Ok(())
     }
 
-    fn is_current(&self, guest: &Arc<Guest>) -> bool {
+    pub fn is_current(&self, guest: &Arc<Guest>) -> bool {
         let now = self.table.find(&guest.domain.uuid);
         now.is_some_and(|now| Arc::ptr_eq(&now, guest))
     }
@@ -49,7 +49,7 @@ impl Toolstack {
     }
 
     /// Undoes what was made of a guest and forgets it. If something is left the guest stays
-    /// listed in state `error`, so that it can be destroyed again.
+    /// listed in state `error`, and [`Toolstack::retry`] goes on.
     pub fn remove(&self, guest: &Guest, made: &Made) -> Result<()> {
         let uuid = &guest.domain.uuid;
         let undone = self.undo(guest, made).and_then(|()| {
@@ -58,6 +58,7 @@ impl Toolstack {
             self.records.remove(uuid)
         });
         self.watchers.remove(guest.domain.domid);
+        guest.set_left(undone.as_ref().err().map(|_| made.clone()));
         match undone {
             Ok(()) => self.table.remove(uuid),
             Err(ref left) => guest.set_state(State::Error, left.message.clone()),
@@ -122,7 +123,7 @@ impl Toolstack {
             json!({"uuid": uuid, "domid": domid, "reason": reason}),
         );
         self.release(guest).unwrap_or_else(|e: Error| {
-            error!("guest {uuid}: releasing what it used failed: {e}; destroy it to try again");
+            error!("guest {uuid}: releasing what it used failed: {e}; cosmosd tries again");
         });
     }
 
@@ -130,7 +131,9 @@ impl Toolstack {
     pub fn release(&self, guest: &Guest) -> Result<()> {
         let saved = self.records.save(&guest.record(Phase::Crashed));
         self.watchers.remove(guest.domain.domid);
-        self.undo(guest, &Made::all(guest)).and(saved)
+        let undone = self.undo(guest, &Made::all(guest)).and(saved);
+        guest.set_left(undone.as_ref().err().map(|_| Made::all(guest)));
+        undone
     }
 }
 

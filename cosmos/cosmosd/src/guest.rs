@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::arrival::Arrival;
 use crate::control::Requests;
+use crate::create::Made;
 use crate::departure::Departure;
 use crate::error::{Code, Error, Result};
 use crate::host::{Domain, Instance};
@@ -76,6 +77,8 @@ pub struct Guest {
     /// Held by whoever makes, stops or removes it, one at a time.
     lifecycle: Mutex<()>,
     status: Mutex<Status>,
+    /// What a failed undoing has to do again.
+    left: Mutex<Option<Made>>,
 }
 
 impl Guest {
@@ -89,6 +92,7 @@ impl Guest {
             arrival: Arrival::default(),
             lifecycle: Mutex::new(()),
             status: Mutex::new(status),
+            left: Mutex::default(),
         }
     }
 
@@ -166,6 +170,18 @@ impl Guest {
         let mut status = self.lock();
         status.state = state;
         status.reason = reason.into();
+    }
+
+    pub fn left(&self) -> Option<Made> {
+        self.lock_left().clone()
+    }
+
+    pub fn set_left(&self, left: Option<Made>) {
+        *self.lock_left() = left;
+    }
+
+    fn lock_left(&self) -> MutexGuard<'_, Option<Made>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Fails while it is being moved to or from another host.

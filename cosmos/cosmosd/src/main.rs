@@ -18,6 +18,7 @@ mod pool;
 mod record;
 mod recover;
 mod request;
+mod retry;
 mod saved;
 mod service;
 mod spec;
@@ -181,6 +182,8 @@ fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &C
     }
     let moving = Arc::clone(toolstack);
     spawn("moves", move || moving.forget_client(departure::FORMER));
+    let retrying = Arc::clone(toolstack);
+    spawn("retry", move || retrying.keep_retrying());
     let toolstack = Arc::clone(toolstack);
     spawn("deaths", move || toolstack.watch_deaths(deaths));
 }

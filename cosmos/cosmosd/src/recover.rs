@@ -31,6 +31,9 @@ impl Toolstack {
             let uuid = &record.uuid;
             match self.recover_one(&guest, &record) {
                 Ok(()) => info!("guest {uuid}, domain {}: {:?}", record.domid, guest.state()),
+                Err(e) if guest.left().is_some() => {
+                    error!("guest {uuid}: {e}; cosmosd tries again")
+                }
                 Err(e) => {
                     error!("guest {uuid}: {e}; destroy it");
                     guest.set_state(State::Error, e.message);

@@ -2,9 +2,9 @@
 //! The switch as this daemon uses it: the guests' ports, through valed's control socket.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use control_socket::ClientError;
-use log::warn;
 use vale_proto::{Kind, PortSet, ValeClient};
 
 use crate::error::{Code, Error, Result};
@@ -13,19 +13,23 @@ use crate::spec::Vif;
 /// What the owner of a port gets: rings and the two events.
 pub use vale_proto::RingFds as PortFds;
 
+/// Longest wait for an answer of valed, which needs milliseconds.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
 /// A switch with ports for guests.
 pub trait Switch: Send + Sync {
     /// The ports among these that exist.
     fn existing(&self, vifs: &[Vif]) -> Result<Vec<Vif>>;
 
-    /// Adds a domain's port with its link down; nothing is left of it after an error. A process
-    /// guest's rings come as descriptors, a Xen guest grants its own.
+    /// Adds a domain's port with its link down. A process guest's rings come as descriptors, a Xen
+    /// guest grants its own. After an error of code `switch` the port may be there all the same.
     fn add(&self, domid: u16, vif: &Vif) -> Result<Option<PortFds>>;
 
     /// Sets a port's link.
     fn set_link(&self, vif: &Vif, up: bool) -> Result<()>;
 
-    /// Removes a port; one that is not there is no error.
+    /// Removes a port; one that is not there is no error, but a switch that does not answer is:
+    /// it may have the port.
     fn remove(&self, vif: &Vif) -> Result<()>;
 }
 
@@ -42,7 +46,10 @@ impl Valed {
     }
 
     fn connect(&self) -> Result<ValeClient> {
-        ValeClient::connect(&self.socket).map_err(|e| Error::new(Code::Switch, e.to_string()))
+        let client = ValeClient::connect(&self.socket);
+        let mut client = client.map_err(|e| Error::new(Code::Switch, e.to_string()))?;
+        client.set_timeout(TIMEOUT);
+        Ok(client)
     }
 }
 
@@ -78,16 +85,10 @@ impl Switch for Valed {
         let place = vif.place();
         match self.connect()?.port_add(&vif.port_add(self.kind, domid)) {
             Ok(fds) if fds.is_some() == (self.kind == Kind::Process) => Ok(fds),
-            Err(e @ ClientError::Api(_)) => Err(failed(&place)(e)),
-            lost => {
-                // The port may be there all the same, and nobody else knows of it.
-                self.remove(vif)?;
-                let cause = lost
-                    .err()
-                    .map_or("valed sent other rings than asked for".into(), |e| {
-                        e.to_string()
-                    });
-                Err(Error::new(Code::Switch, format!("{place}: {cause}")))
+            Err(e) => Err(failed(&place)(e)),
+            Ok(_) => {
+                let message = format!("{place}: valed sent other rings than asked for");
+                Err(Error::new(Code::Switch, message))
             }
         }
     }
@@ -102,15 +103,7 @@ impl Switch for Valed {
     }
 
     fn remove(&self, vif: &Vif) -> Result<()> {
-        // Without a valed there are no ports: it keeps none beyond its life.
-        let mut client = match self.connect() {
-            Ok(client) => client,
-            Err(e) => {
-                warn!("{}: not removed: {e}", vif.place());
-                return Ok(());
-            }
-        };
-        client
+        self.connect()?
             .port_remove(&vif.switch, &vif.port)
             .map_err(failed(&vif.place()))
     }

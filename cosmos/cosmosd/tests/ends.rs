@@ -199,3 +199,18 @@ fn a_destruction_cut_short_is_completed() {
         eventually("nothing is left", || bed.remains().is_empty().then_some(()));
     }
 }
+
+#[test]
+fn ports_are_removed_when_a_switch_that_was_away_answers_again() {
+    let bed = Testbed::start();
+    bed.call("create", idle(&bed, 1)).unwrap();
+    let (socket, away) = (bed.path("valed.sock"), bed.path("away.sock"));
+    std::fs::rename(&socket, &away).unwrap();
+    let error = bed.refused("destroy", json!({"uuid": uuid(1)}));
+    assert!(error.starts_with("switch: "), "{error}");
+    assert_eq!(info(&bed, 1)["state"], "error");
+    assert_eq!(bed.guest_processes(), Vec::<i32>::new());
+    std::fs::rename(&away, &socket).unwrap();
+    assert_eq!(bed.vale().port_list(None).unwrap().len(), 2);
+    eventually("the ports go", || bed.remains().is_empty().then_some(()));
+}

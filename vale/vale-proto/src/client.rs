@@ -2,6 +2,7 @@
 //! A client that speaks valed's verbs.
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::time::Duration;
 
 use control_socket::{Client, ClientError};
 use serde::Serialize;
@@ -26,6 +27,11 @@ pub struct ValeClient(Client);
 impl ValeClient {
     pub fn connect(socket: impl AsRef<Path>) -> Result<Self, ClientError> {
         Client::connect(socket).map(Self)
+    }
+
+    /// Longest wait for one answer.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.0.set_timeout(timeout);
     }
 
     /// Adds a port; a process port's rings come back.
