@@ -6,6 +6,9 @@ use crate::wire::{HEADER_LEN, Header, Kind, PAYLOAD_MAX};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+/// Most bytes of a list of names that a socket brings.
+const LISTING_MAX: usize = 1 << 20;
+
 /// A change below a watched path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchEvent {
@@ -28,12 +31,30 @@ pub enum Message {
 }
 
 /// Collects bytes until a message is whole; holds at most one message and what one read gave.
-#[derive(Default)]
 pub struct Decoder {
     bytes: Vec<u8>,
+    listing_max: usize,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self {
+            bytes: Vec::new(),
+            listing_max: PAYLOAD_MAX,
+        }
+    }
 }
 
 impl Decoder {
+    /// For the daemon's socket: there oxenstored (4.17) sends every list of names whole, and it
+    /// knows no `DIRECTORY_PART`.
+    pub fn of_socket() -> Self {
+        Self {
+            listing_max: LISTING_MAX,
+            ..Self::default()
+        }
+    }
+
     /// Adds received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
@@ -42,14 +63,19 @@ impl Decoder {
     /// Takes the next message off, if it is whole.
     ///
     /// # Errors
-    /// [`Error::Protocol`] for a message longer than the protocol allows or a broken event.
+    /// [`Error::Protocol`] for a message longer than allowed or a broken event.
     pub fn take(&mut self) -> Result<Option<Message>, Error> {
         let Some(header) = self.header() else {
             return Ok(None);
         };
         let len = header.len as usize;
-        if len > PAYLOAD_MAX {
+        if len > PAYLOAD_MAX && header.kind != Kind::Directory as u32 {
             return Err(Error::Protocol("message longer than 4096 bytes"));
+        }
+        if len > self.listing_max {
+            return Err(Error::Protocol(
+                "list longer than 4096 bytes, of a socket 1 MiB",
+            ));
         }
         if self.bytes.len() < HEADER_LEN + len {
             return Ok(None);
@@ -151,6 +177,26 @@ mod tests {
             .to_bytes(),
         );
         assert!(matches!(decoder.take(), Err(Error::Protocol(_))));
+    }
+
+    #[test]
+    fn a_socket_brings_long_lists_and_nothing_else_that_long() {
+        let list = b"name\0".repeat(1000);
+        let of = |decoder: Decoder, kind: u32, payload: &[u8]| {
+            let mut decoder = decoder;
+            decoder.push(&bytes(kind, payload));
+            decoder.take()
+        };
+        let whole = of(Decoder::of_socket(), 1, &list).unwrap().unwrap();
+        assert!(matches!(whole, Message::Reply { result: Ok(payload), .. } if payload == list));
+        for (decoder, kind, payload) in [
+            (Decoder::of_socket(), 2, &list),
+            (Decoder::of_socket(), 1, &vec![b'x'; LISTING_MAX + 1]),
+            (Decoder::default(), 1, &list),
+        ] {
+            let error = of(decoder, kind, payload).unwrap_err();
+            assert!(matches!(error, Error::Protocol(_)), "{kind}: {error}");
+        }
     }
 
     proptest! {

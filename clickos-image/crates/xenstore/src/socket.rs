@@ -50,7 +50,7 @@ impl Client {
             .map_err(refused)?;
         Ok(Self {
             stream,
-            decoder: Decoder::default(),
+            decoder: Decoder::of_socket(),
             events: Events::default(),
             last_id: 0,
             broken: false,
