@@ -2,9 +2,9 @@
 /*
  * libcosmos: guests of a Xen host.
  *
- * One cosmos_ctx serves any number of threads. Every call that can fail
- * returns 0 or one of enum cosmos_code, and then writes a message for a
- * person to *err, which may be NULL. Nothing of the library is global.
+ * One cosmos_ctx serves any number of threads, and a process has one. Every
+ * call that can fail returns 0 or one of enum cosmos_code. A failed call
+ * writes a message for a person to *err, which may be NULL.
  *
  * Sizes are in the unit of their name; times are in milliseconds.
  */
@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /* Raised by every change that breaks a caller; cosmos_open checks it. */
-#define COSMOS_API_VERSION 1
+#define COSMOS_API_VERSION 2
 
 /* A domain that does not exist. */
 #define COSMOS_NO_DOMAIN UINT32_MAX
@@ -48,8 +48,12 @@ struct cosmos_error {
 
 struct cosmos_ctx;
 
-/* Opens the host. api_version is COSMOS_API_VERSION of the caller. */
-int cosmos_open(struct cosmos_ctx **out, unsigned api_version,
+/* Opens the host, once in a process, which has not used libxl before.
+ * api_version is COSMOS_API_VERSION of the caller. Domains are made and
+ * destroyed in helper processes (cosmos-xl), which end with this one. They
+ * keep the descriptor held open unless it is -1: a lock on it (flock) ends
+ * with the last of them. */
+int cosmos_open(struct cosmos_ctx **out, unsigned api_version, int held,
                 struct cosmos_error *err);
 
 /* Closes the host; guests go on. NULL is allowed. */
@@ -70,9 +74,12 @@ struct cosmos_spec {
     uint8_t uuid[16];
     const void *image;         /* an ELF kernel; copied before the call returns */
     size_t image_bytes;
-    const char *cmdline;       /* NULL: none */
+    const char *cmdline;       /* NULL: none; at most 1,023 bytes */
     uint32_t memory_kib;
 };
+
+/* Domains that are created or restored at a time; further calls wait. */
+#define COSMOS_BUILDERS 2
 
 /* Creates a domain, paused; *domid is set only when 0 is returned, and a
  * failure leaves nothing behind. */
@@ -133,7 +140,7 @@ int cosmos_domain_info(struct cosmos_ctx *ctx, uint32_t domid,
                        struct cosmos_info *info, struct cosmos_error *err);
 
 /* The same without the name, which takes a request to the Xen store: one
- * hypercall. For whoever looks at many domains often. */
+ * hypercall. */
 int cosmos_domain_peek(struct cosmos_ctx *ctx, uint32_t domid,
                        struct cosmos_info *info, struct cosmos_error *err);
 
@@ -161,7 +168,7 @@ int cosmos_domain_share(struct cosmos_ctx *ctx, uint32_t domid,
                         unsigned weight, unsigned cap_percent,
                         struct cosmos_error *err);
 
-/* What the domain may use at most from now on. */
+/* Limits the memory of the domain from now on. */
 int cosmos_domain_memory(struct cosmos_ctx *ctx, uint32_t domid,
                          uint32_t memory_kib, struct cosmos_error *err);
 
@@ -182,7 +189,8 @@ struct cosmos_nic {
     uint8_t mac[6];
     uint16_t mtu;
     const char *bridge;
-    const char *script;        /* NULL: the host's default */
+    const char *script;        /* NULL: the host's default; both at most
+                                * 1,023 bytes */
 };
 
 int cosmos_nic_add(struct cosmos_ctx *ctx, uint32_t domid,

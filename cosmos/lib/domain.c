@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be done to a domain that exists, and what is known of it. */
+/* Calls about a domain that exists. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "job.h"
 
 /* Reports what a libxl call about one domain returned. */
 static int result(struct cosmos_ctx *ctx, struct cosmos_error *err, int rc,
@@ -19,9 +19,7 @@ int cosmos_check_domain(struct cosmos_ctx *ctx, uint32_t domid,
 {
     int rc;
 
-    cosmos_ask_begin(ctx);
     rc = domid ? libxl_domain_info(ctx->xl, NULL, domid) : ERROR_INVAL;
-    cosmos_ask_end(ctx);
     if (rc)
         return cosmos_fail(err, COSMOS_NOT_FOUND, "there is no domain %u",
                            domid);
@@ -57,23 +55,19 @@ int cosmos_domain_pause(struct cosmos_ctx *ctx, uint32_t domid,
 int cosmos_domain_destroy(struct cosmos_ctx *ctx, uint32_t domid,
                           struct cosmos_error *err)
 {
+    struct job job = { .kind = JOB_DESTROY, .domid = domid };
     int rc = begin(ctx, domid, err);
 
-    if (rc)
-        return rc;
-    rc = libxl_domain_destroy(ctx->xl, domid, NULL);
-    if (!rc)
-        cosmos_vale_forget(ctx, domid);
-    return result(ctx, err, rc, "destroy", domid);
+    return rc ? rc : cosmos_do(ctx, &job, -1, NULL, err);
 }
 
 int cosmos_domain_save(struct cosmos_ctx *ctx, uint32_t domid, int fd,
                        struct cosmos_error *err)
 {
+    struct job job = { .kind = JOB_SAVE, .domid = domid };
     int rc = begin(ctx, domid, err);
 
-    return rc ? rc : result(ctx, err, libxl_domain_suspend(ctx->xl, domid,
-                            fd, 0, NULL), "save", domid);
+    return rc ? rc : cosmos_do(ctx, &job, fd, NULL, err);
 }
 
 int cosmos_domain_resume(struct cosmos_ctx *ctx, uint32_t domid,
@@ -132,9 +126,7 @@ int cosmos_domain_peek(struct cosmos_ctx *ctx, uint32_t domid,
 
     libxl_dominfo_init(&xl);
     cosmos_log_clear(&ctx->log);
-    cosmos_ask_begin(ctx);
     rc = libxl_domain_info(ctx->xl, &xl, domid);
-    cosmos_ask_end(ctx);
     if (rc)
         rc = cosmos_fail_xl(ctx, err, rc, "info", domid);
     else
@@ -161,9 +153,7 @@ int cosmos_domain_peek_all(struct cosmos_ctx *ctx, struct cosmos_info **list,
     int i, n = 0, rc = COSMOS_OK;
 
     cosmos_log_clear(&ctx->log);
-    cosmos_ask_begin(ctx);
     domains = libxl_list_domain(ctx->xl, &n);
-    cosmos_ask_end(ctx);
     if (!domains)
         return cosmos_fail(err, COSMOS_HOST, "list: %s",
                            cosmos_log_text(&ctx->log));
@@ -213,12 +203,25 @@ bool cosmos_put_name(struct xs_handle *xs, uint32_t domid, const char *name)
     return done;
 }
 
+int cosmos_check_name(const char *name, struct cosmos_error *err)
+{
+    size_t length = name ? strlen(name) : 0;
+
+    if (length && length < COSMOS_NAME_BYTES)
+        return COSMOS_OK;
+    return cosmos_fail(err, COSMOS_INVALID,
+                       "name: expected 1 to %d bytes, got %zu",
+                       COSMOS_NAME_BYTES - 1, length);
+}
+
 /* libxl's own compares the name with those of all domains, one by one. */
 int cosmos_domain_rename(struct cosmos_ctx *ctx, uint32_t domid,
                          const char *name, struct cosmos_error *err)
 {
-    int rc = begin(ctx, domid, err);
+    int rc = cosmos_check_name(name, err);
 
+    if (!rc)
+        rc = begin(ctx, domid, err);
     if (rc || cosmos_put_name(ctx->xs, domid, name))
         return rc;
     return cosmos_fail(err, COSMOS_STORE, "rename: xen store: %s",
@@ -234,7 +237,6 @@ int cosmos_domain_pin(struct cosmos_ctx *ctx, uint32_t domid, int cpu,
     if (rc)
         return rc;
     libxl_bitmap_init(&map);
-    cosmos_ask_begin(ctx);
     rc = libxl_cpu_bitmap_alloc(ctx->xl, &map, 0);
     if (!rc && cpu < 0)
         libxl_bitmap_set_any(&map);
@@ -244,7 +246,6 @@ int cosmos_domain_pin(struct cosmos_ctx *ctx, uint32_t domid, int cpu,
         rc = ERROR_INVAL;
     if (!rc)
         rc = libxl_set_vcpuaffinity(ctx->xl, domid, 0, &map, NULL);
-    cosmos_ask_end(ctx);
     libxl_bitmap_dispose(&map);
     return result(ctx, err, rc, "pin", domid);
 }
@@ -261,9 +262,7 @@ int cosmos_domain_share(struct cosmos_ctx *ctx, uint32_t domid,
     libxl_domain_sched_params_init(&params);
     params.weight = weight;
     params.cap = cap_percent;
-    cosmos_ask_begin(ctx);
     rc = libxl_domain_sched_params_set(ctx->xl, domid, &params);
-    cosmos_ask_end(ctx);
     libxl_domain_sched_params_dispose(&params);
     return result(ctx, err, rc, "share", domid);
 }

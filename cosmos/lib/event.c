@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events of the host, by watches on a store connection of their own. */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +70,7 @@ int cosmos_events_fd(const struct cosmos_events *events)
     return xs_fileno(events->xs);
 }
 
-/* Whether what changed is worth an event; the guest writes much else. */
+/* Is the change worth an event? The guest writes much else. */
 static bool understand(struct cosmos_events *events, char **changed,
                        struct cosmos_event *event)
 {
@@ -83,7 +84,8 @@ static bool understand(struct cosmos_events *events, char **changed,
     if (changed[XS_WATCH_TOKEN][0] == 'd')
         return true;
     event->kind = COSMOS_ROUTER;
-    if (sscanf(path, "/local/domain/%u/data/clickos/%u/state%n",
+    /* The guest names its nodes: %u of more digits is not defined. */
+    if (sscanf(path, "/local/domain/%5u/data/clickos/%2u/state%n",
                &event->domid, &event->rid, &end) != 2 || !end || path[end])
         return false;
     state = xs_read(events->xs, XBT_NULL, path, &length);
@@ -94,30 +96,37 @@ static bool understand(struct cosmos_events *events, char **changed,
     return true;
 }
 
+/* Returns at the latest then; earlier for an event, a signal, or when poll's
+ * own limit comes first. */
+static void wait_until(const struct cosmos_events *events, uint64_t end_ms)
+{
+    struct pollfd ready = { .fd = xs_fileno(events->xs), .events = POLLIN };
+    uint64_t now = cosmos_now_ms();
+    uint64_t left = end_ms > now ? end_ms - now : 0;
+
+    poll(&ready, 1, left < INT_MAX ? (int)left : INT_MAX);
+}
+
 int cosmos_events_next(struct cosmos_events *events, unsigned timeout_ms,
                        struct cosmos_event *event, struct cosmos_error *err)
 {
-    uint64_t now, end = cosmos_now_ms() + timeout_ms;
-    struct pollfd ready = { .fd = xs_fileno(events->xs), .events = POLLIN };
+    uint64_t end = cosmos_now_ms() + timeout_ms;
     char **changed;
     bool good;
 
-    for (;;) {
+    do {
         changed = xs_check_watch(events->xs);
         if (changed) {
             good = understand(events, changed, event);
             free(changed);
             if (good)
                 return COSMOS_OK;
-            continue;
-        }
-        if (errno != EAGAIN && errno != EINTR)
+        } else if (errno == EAGAIN || errno == EINTR) {
+            wait_until(events, end);
+        } else {
             return cosmos_fail(err, COSMOS_STORE, "events: xen store: %s",
                                strerror(errno));
-        now = cosmos_now_ms();
-        if (now >= end)
-            return cosmos_fail(err, COSMOS_TIMEOUT, "no event in %u ms",
-                               timeout_ms);
-        poll(&ready, 1, end - now);
-    }
+        }
+    } while (cosmos_now_ms() < end);
+    return cosmos_fail(err, COSMOS_TIMEOUT, "no event in %u ms", timeout_ms);
 }

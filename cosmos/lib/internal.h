@@ -24,25 +24,31 @@ struct cosmos_log {
     pthread_key_t text;                  /* char[COSMOS_MESSAGE_BYTES] */
 };
 
+struct cosmos_helpers;
+
 struct cosmos_ctx {
     struct cosmos_log log;
     bool log_made;
     libxl_ctx *xl;
     struct xs_handle *xs;
-    pthread_mutex_t asking;              /* see ask.c */
+    struct cosmos_helpers *helpers;      /* NULL in a helper */
 };
 
-/* Around what libxl asks Xen without its context locked; see ask.c. */
-void cosmos_ask_begin(struct cosmos_ctx *ctx);
-void cosmos_ask_end(struct cosmos_ctx *ctx);
-/* Makes libxl's children; arg is the context. */
-pid_t cosmos_fork(void *arg);
+/* The host without helpers, as a helper has it. */
+int cosmos_host_open(struct cosmos_ctx **out, struct cosmos_error *err);
+void cosmos_host_close(struct cosmos_ctx *ctx);
+
+/* Forks the process that forks helpers, which keeps held open; stop ends them
+ * all, and NULL is allowed. */
+int cosmos_helpers_start(struct cosmos_helpers **out, int held,
+                         struct cosmos_error *err);
+void cosmos_helpers_stop(struct cosmos_helpers *helpers);
 
 /* Writes the message; returns code. */
 int cosmos_fail(struct cosmos_error *err, enum cosmos_code code,
                 const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Turns a libxl code into ours, with what libxl said of it. */
+/* Turns a libxl code into ours, with the words of libxl. */
 int cosmos_fail_xl(struct cosmos_ctx *ctx, struct cosmos_error *err, int rc,
                    const char *what, uint32_t domid);
 
@@ -53,6 +59,9 @@ void cosmos_log_free(struct cosmos_log *log);
 void cosmos_log_clear(struct cosmos_log *log);
 const char *cosmos_log_text(struct cosmos_log *log);
 
+/* COSMOS_OK, or COSMOS_INVALID for a name that is empty or too long. */
+int cosmos_check_name(const char *name, struct cosmos_error *err);
+
 /* COSMOS_OK, or COSMOS_NOT_FOUND when there is no such domain. */
 int cosmos_check_domain(struct cosmos_ctx *ctx, uint32_t domid,
                         struct cosmos_error *err);
@@ -61,11 +70,13 @@ int cosmos_check_domain(struct cosmos_ctx *ctx, uint32_t domid,
 typedef bool cosmos_change(struct xs_handle *xs, xs_transaction_t tx,
                            void *arg);
 
-/* Runs body in a transaction, again while others interfere. */
+/* Runs body in a transaction, again while others interfere; errno tells why
+ * it failed. */
 int cosmos_transact(struct xs_handle *xs, cosmos_change *body, void *arg,
                     const char *what, struct cosmos_error *err);
 
-/* Writes printf(format, ...) to directory/key; false with errno set. */
+/* Writes printf(format, ...) to directory/key; false with errno set, E2BIG
+ * for what a message does not hold. */
 bool cosmos_put(struct xs_handle *xs, xs_transaction_t tx,
                 const char *directory, const char *key, const char *format,
                 ...) __attribute__((format(printf, 5, 6)));

@@ -2,6 +2,7 @@
 /* Sizes that bindings in other languages rely on (cosmos/xen/src/ffi.rs). */
 #include "cosmos.h"
 
+_Static_assert(COSMOS_BUILDERS == 2, "see cosmos/xen/src/ffi.rs");
 _Static_assert(sizeof(struct cosmos_error) == 516, "see cosmos/xen/src/ffi.rs");
 _Static_assert(sizeof(struct cosmos_spec) == 64, "see cosmos/xen/src/ffi.rs");
 _Static_assert(sizeof(struct cosmos_info) == 312, "see cosmos/xen/src/ffi.rs");

@@ -160,10 +160,10 @@ int cosmos_request(struct cosmos_ctx *ctx, uint32_t domid, uint32_t rid,
 
     if (rc)
         return rc;
-    if (request_bytes > REQUEST_BYTES)
-        return cosmos_fail(err, COSMOS_INVALID, "request: %zu bytes, the "
-                           "limit is %u", request_bytes, REQUEST_BYTES);
-    /* Any number that nobody else uses at the moment. */
+    if (!request_bytes || request_bytes > REQUEST_BYTES)
+        return cosmos_fail(err, COSMOS_INVALID, "request: expected 1 to %u "
+                           "bytes, got %zu", REQUEST_BYTES, request_bytes);
+    /* A number that no other request uses at the moment. */
     if (getrandom(&r.seq, sizeof(r.seq), 0) != sizeof(r.seq))
         return cosmos_fail(err, COSMOS_HOST, "getrandom: %s", strerror(errno));
 

@@ -35,7 +35,7 @@ int cosmos_check_router(struct cosmos_ctx *ctx, uint32_t domid, uint32_t rid,
     return cosmos_check_domain(ctx, domid, err);
 }
 
-/* What is wished of one router. */
+/* The desired configuration of one router. */
 struct wish {
     uint32_t domid, rid;
     const struct cosmos_router *router;      /* NULL: only the status */
@@ -118,7 +118,7 @@ static char *read_key(struct cosmos_ctx *ctx, const struct wish *wish,
     return xs_read(ctx->xs, XBT_NULL, path, &bytes);
 }
 
-/* Whether the guest has answered: *word is then "Running", "Halted" or
+/* Has the guest answered? *word is then "Running", "Halted" or
  * "Error". */
 static bool answered(struct cosmos_ctx *ctx, const struct wish *wish,
                      char *word)
@@ -186,6 +186,10 @@ int cosmos_router_install(struct cosmos_ctx *ctx, uint32_t domid,
 
     if (rc)
         return rc;
+    if (strlen(router->config_name) > PIECE_BYTES)
+        return cosmos_fail(err, COSMOS_INVALID,
+                           "config name: %zu bytes, the limit is %d",
+                           strlen(router->config_name), PIECE_BYTES);
     if (router->config_bytes && memchr(router->config, 0,
                                        router->config_bytes))
         return cosmos_fail(err, COSMOS_INVALID, "config: has a NUL byte");

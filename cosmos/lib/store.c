@@ -24,25 +24,29 @@ int cosmos_transact(struct xs_handle *xs, cosmos_change *body, void *arg,
                     const char *what, struct cosmos_error *err)
 {
     xs_transaction_t tx;
-    int attempt, failed;
+    int attempt, failed = EAGAIN;
 
     for (attempt = 0; attempt < ATTEMPTS; attempt++) {
         tx = xs_transaction_start(xs);
-        if (tx == XBT_NULL)
+        if (tx == XBT_NULL) {
+            failed = errno;
             break;
+        }
         if (!body(xs, tx, arg)) {
             failed = errno;
             xs_transaction_end(xs, tx, true);
-            errno = failed;
             break;
         }
         if (xs_transaction_end(xs, tx, false))
             return COSMOS_OK;
-        if (errno != EAGAIN)
+        failed = errno;
+        if (failed != EAGAIN)
             break;
     }
-    return cosmos_fail(err, COSMOS_STORE, "%s: xen store: %s", what,
-                       strerror(errno));
+    cosmos_fail(err, COSMOS_STORE, "%s: xen store: %s", what,
+                strerror(failed));
+    errno = failed;
+    return COSMOS_STORE;
 }
 
 bool cosmos_put(struct xs_handle *xs, xs_transaction_t tx,
@@ -51,12 +55,16 @@ bool cosmos_put(struct xs_handle *xs, xs_transaction_t tx,
 {
     char path[PATH_BYTES], value[VALUE_BYTES];
     va_list args;
-    int n;
+    int at, n;
 
-    snprintf(path, sizeof(path), "%s/%s", directory, key);
+    at = snprintf(path, sizeof(path), "%s/%s", directory, key);
     va_start(args, format);
     n = vsnprintf(value, sizeof(value), format, args);
     va_end(args);
+    if (at < 0 || at >= PATH_BYTES || n < 0 || n >= VALUE_BYTES) {
+        errno = E2BIG;                   /* as the store's own refusal */
+        return false;
+    }
     return xs_write(xs, tx, path, value, n);
 }
 

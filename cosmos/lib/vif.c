@@ -1,52 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vifs: of stock netback by libxl, of the VALE switch by their store nodes. */
+/* Vifs: of stock netback by a helper, of the VALE switch by their store nodes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "job.h"
 
 int cosmos_nic_add(struct cosmos_ctx *ctx, uint32_t domid,
                    const struct cosmos_nic *nic, struct cosmos_error *err)
 {
-    libxl_device_nic xl;
+    struct job job = { .kind = JOB_NIC_ADD, .domid = domid, .nic = *nic };
     int rc = cosmos_check_domain(ctx, domid, err);
 
-    if (rc)
-        return rc;
-    cosmos_log_clear(&ctx->log);
-    libxl_device_nic_init(&xl);
-    xl.devid = nic->devid;
-    xl.mtu = nic->mtu;
-    xl.nictype = LIBXL_NIC_TYPE_VIF;
-    memcpy(xl.mac, nic->mac, sizeof(nic->mac));
-    xl.bridge = nic->bridge ? strdup(nic->bridge) : NULL;
-    xl.script = nic->script ? strdup(nic->script) : NULL;
-    rc = libxl_device_nic_add(ctx->xl, domid, &xl, NULL);
-    if (rc)
-        rc = cosmos_fail_xl(ctx, err, rc, "nic add", domid);
-    libxl_device_nic_dispose(&xl);
-    return rc;
+    if (!rc)
+        rc = cosmos_job_text(job.first, nic->bridge, "bridge", err);
+    if (!rc)
+        rc = cosmos_job_text(job.second, nic->script, "script", err);
+    return rc ? rc : cosmos_do(ctx, &job, -1, NULL, err);
 }
 
 int cosmos_nic_remove(struct cosmos_ctx *ctx, uint32_t domid, uint32_t devid,
                       struct cosmos_error *err)
 {
-    libxl_device_nic xl;
+    struct job job = {
+        .kind = JOB_NIC_REMOVE, .domid = domid, .nic.devid = devid,
+    };
     int rc = cosmos_check_domain(ctx, domid, err);
 
-    if (rc)
-        return rc;
-    cosmos_log_clear(&ctx->log);
-    libxl_device_nic_init(&xl);
-    rc = libxl_devid_to_device_nic(ctx->xl, domid, devid, &xl);
-    if (!rc)
-        rc = libxl_device_nic_destroy(ctx->xl, domid, &xl, NULL);
-    if (rc)
-        rc = cosmos_fail_xl(ctx, err, rc, "nic remove", domid);
-    libxl_device_nic_dispose(&xl);
-    return rc;
+    return rc ? rc : cosmos_do(ctx, &job, -1, NULL, err);
 }
 
 /* The two ends of a vale vif in the store. */
@@ -143,7 +125,6 @@ int cosmos_vale_add(struct cosmos_ctx *ctx, uint32_t domid,
                            "vif %u: expected a number below %d", vale->devid,
                            VIFS);
     name_nodes(&nodes, domid, vale->devid);
-    errno = 0;
     rc = cosmos_transact(ctx->xs, make_nodes, &nodes, "vale add", err);
     if (rc && errno == EEXIST)
         rc = cosmos_fail(err, COSMOS_EXISTS, "domain %u has a vale vif %u",

@@ -18,9 +18,7 @@ int cosmos_wait_begin(struct cosmos_wait *wait, struct cosmos_ctx *ctx,
     wait->domid = domid;
     wait->end_ms = cosmos_now_ms() + timeout_ms;
     wait->timeout_ms = timeout_ms;
-    cosmos_ask_begin(ctx);
     wait->xs = xs_open(0);
-    cosmos_ask_end(ctx);
     if (wait->xs && xs_watch(wait->xs, path, "w"))
         return COSMOS_OK;
     return cosmos_fail(err, COSMOS_STORE, "watch %s: xen store: %s", path,
@@ -29,10 +27,8 @@ int cosmos_wait_begin(struct cosmos_wait *wait, struct cosmos_ctx *ctx,
 
 void cosmos_wait_end(struct cosmos_wait *wait)
 {
-    cosmos_ask_begin(wait->ctx);
     if (wait->xs)
         xs_close(wait->xs);
-    cosmos_ask_end(wait->ctx);
     wait->xs = NULL;
 }
 

@@ -173,7 +173,7 @@ OWNED(cosmos_event, event)
 %inline %{
 int open_host(struct cosmos_ctx **out, struct cosmos_error *err)
 {
-    return cosmos_open(out, COSMOS_API_VERSION, err);
+    return cosmos_open(out, COSMOS_API_VERSION, -1, err);
 }
 
 /* Creates a domain, paused; uuid has 16 bytes, domid may be NO_DOMAIN. */

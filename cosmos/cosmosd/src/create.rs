@@ -20,7 +20,7 @@ use crate::toolstack::{Toolstack, now_s};
 /// Bytes of the console of a guest that died at its start, for the error message.
 const LAST_WORDS: usize = 400;
 
-/// What of a guest exists, and has to be undone.
+/// The parts of a guest that exist and have to be undone.
 #[derive(Debug, Clone, Default)]
 pub struct Made {
     pub prepared: bool,
@@ -62,7 +62,7 @@ impl Toolstack {
         note(&guest);
         let (mut made, mut steps) = (Made::default(), Steps::begin());
         let result = self
-            .build(&guest, pooled.as_deref(), &mut made, &mut steps)
+            .build(&guest, pooled.as_deref(), &mut made, deadline, &mut steps)
             .and_then(|told| self.start(&guest, spec, told, deadline, &mut steps))
             .and_then(|()| self.bring_up(&guest, spec, deadline, &mut steps));
         match result {
@@ -101,6 +101,7 @@ impl Toolstack {
         guest: &Arc<Guest>,
         pooled: Option<&Guest>,
         made: &mut Made,
+        deadline: Instant,
         steps: &mut Steps,
     ) -> Result<Vec<Change>> {
         match pooled {
@@ -108,14 +109,24 @@ impl Toolstack {
             None => {
                 self.host.check(&guest.domain)?;
                 self.check_ports(&guest.domain.vifs)?;
-                self.spawn(guest, made, steps).map(|()| Vec::new())
+                self.spawn(guest, made, deadline, steps)
+                    .map(|()| Vec::new())
             }
         }
     }
 
     /// Makes a domain.
-    pub fn spawn(&self, guest: &Arc<Guest>, made: &mut Made, steps: &mut Steps) -> Result<()> {
+    pub fn spawn(
+        &self,
+        guest: &Arc<Guest>,
+        made: &mut Made,
+        deadline: Instant,
+        steps: &mut Steps,
+    ) -> Result<()> {
         let domain = &guest.domain;
+        let _turn = self.turns.enter(deadline)?;
+        guest.signals.check()?;
+        steps.end("turn");
         self.records.save(&guest.record(Phase::Partial))?;
         self.watchers
             .insert(domain.domid, Arc::clone(&guest.signals));
@@ -225,7 +236,7 @@ impl Toolstack {
         }
     }
 
-    /// Undoes what was made; returns what the client is told.
+    /// Undoes what was made; returns the answer for the client.
     pub fn abandon(&self, guest: &Guest, made: &Made, cause: Error) -> Error {
         let uuid = &guest.domain.uuid;
         let cause = self.with_last_words(guest, made, cause);
@@ -241,7 +252,7 @@ impl Toolstack {
         }
     }
 
-    /// What a guest that died at its start said, which is gone after the undoing.
+    /// Adds the last words of a guest that died at its start; the undoing removes them.
     fn with_last_words(&self, guest: &Guest, made: &Made, cause: Error) -> Error {
         if !made.spawned || cause.code != Code::DeadGuest {
             return cause;

@@ -29,6 +29,7 @@ mod table;
 #[cfg(test)]
 mod testing;
 mod toolstack;
+mod turns;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -52,6 +53,7 @@ use crate::store::{Store, Watchers, XenStore};
 use crate::switch::Valed;
 use crate::table::{Capacity, Table};
 use crate::toolstack::{Toolstack, announce_states};
+use crate::turns::Turns;
 
 /// The toolstack daemon of ClickOS.
 #[derive(Parser)]
@@ -124,8 +126,10 @@ fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
         let (table, store, events) = (Arc::clone(&table), Arc::clone(&store), Arc::clone(&events));
         move |domid, routers| announce_states(&table, &*store, &events, domid, routers)
     };
+    let turns = Turns::new(host.builds_at_once());
     let toolstack = Toolstack {
         host,
+        turns,
         store,
         switch: Box::new(Valed::new(config.valed_socket.clone(), port_kind(config))),
         records: Records::open(&config.state_dir)?,

@@ -200,8 +200,8 @@ impl Toolstack {
     fn boot(&self, guest: &Arc<Guest>, made: &mut Made) -> Result<()> {
         let (domain, mut steps) = (&guest.domain, Steps::begin());
         self.host.check(domain)?;
-        self.spawn(guest, made, &mut steps)?;
         let (signals, deadline) = (&guest.signals, Instant::now() + BOOT);
+        self.spawn(guest, made, deadline, &mut steps)?;
         let seen = signals.seen();
         self.host.start(domain.domid)?;
         control::wait_boot(&*self.store, signals, seen, domain.domid, deadline)?;

@@ -13,8 +13,10 @@ use crate::host::Found;
 use crate::record::{Phase, Record};
 use crate::toolstack::Toolstack;
 
-/// Why a guest is crashed that died while nobody looked.
+/// The reason of a crash between two lives of cosmosd.
 const DIED_UNSEEN: &str = "ended while cosmosd was not running";
+/// The reason of a crash that leaves a useless domain.
+const HALF: &str = "its domain has lost its keys in the Xen store";
 
 impl Toolstack {
     /// Rebuilds the table of guests from the state files and what is there.
@@ -49,30 +51,50 @@ impl Toolstack {
     }
 
     fn recover_one(&self, guest: &Arc<Guest>, record: &Record) -> Result<()> {
-        if record.phase == Phase::Saving {
-            self.cancel_save(guest)?;
-        }
-        let found = match &record.instance {
-            Some(instance) => self.host.adopt(&guest.domain, instance)?,
-            None => Found::Gone,
-        };
-        match (record.phase, found) {
-            (Phase::Partial, _) => {
+        match record.phase {
+            // Not attended: its console may be gone already.
+            Phase::Partial => {
                 warn!("guest {}: half made or half destroyed: undone", record.uuid);
+                self.find(guest, record)?;
                 self.remove(guest, &Made::all(guest))
             }
-            (Phase::Pooled, found) => self.recover_pooled(guest, found == Found::Paused),
-            (Phase::Saved, _) => self.undo(guest, &Made::all(guest)),
-            (Phase::Crashed, _) => self.release(guest),
-            (Phase::Complete | Phase::Saving, Found::Gone) => {
-                self.bury(guest, DIED_UNSEEN);
-                Ok(())
+            Phase::Pooled => {
+                let is_paused = self.find(guest, record)? == Found::Paused;
+                if is_paused {
+                    self.host.attend(&guest.domain)?;
+                }
+                self.recover_pooled(guest, is_paused)
             }
-            (Phase::Complete | Phase::Saving, found) => self.resume(guest, found),
+            Phase::Saving => {
+                self.cancel_save(guest)?;
+                self.recover_complete(guest, record)
+            }
+            Phase::Saved => self.undo(guest, &Made::all(guest)),
+            Phase::Crashed => self.release(guest),
+            Phase::Complete => self.recover_complete(guest, record),
         }
     }
 
-    /// A cosmosd was killed while it saved this guest, which goes on as if nobody had.
+    fn find(&self, guest: &Guest, record: &Record) -> Result<Found> {
+        match &record.instance {
+            Some(instance) => self.host.adopt(&guest.domain, instance),
+            None => Ok(Found::Gone),
+        }
+    }
+
+    fn recover_complete(&self, guest: &Arc<Guest>, record: &Record) -> Result<()> {
+        match self.find(guest, record)? {
+            Found::Gone => self.bury(guest, DIED_UNSEEN),
+            Found::Half => self.bury(guest, HALF),
+            found => {
+                self.host.attend(&guest.domain)?;
+                self.resume(guest, found)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a guest go on whose save a killed cosmosd had begun.
     fn cancel_save(&self, guest: &Guest) -> Result<()> {
         warn!("guest {}: half saved: it goes on", guest.domain.uuid);
         control::withdraw_suspend(&*self.store, guest.domain.domid)?;
@@ -153,6 +175,35 @@ mod tests {
     }
 
     #[test]
+    fn nobody_attends_to_a_guest_that_is_undone() {
+        let world = World::new();
+        world.toolstack.create(&spec(1)).unwrap();
+        let guest = world.toolstack.table.find(&uuid(1)).unwrap();
+        let partial = guest.record(Phase::Partial);
+        assert!(partial.instance.is_some());
+        world.toolstack.records.save(&partial).unwrap();
+        drop(guest);
+        world.faults.fail("host.attend");
+        let world = world.restart();
+        assert_eq!(world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_domain_without_its_keys_is_destroyed() {
+        let world = World::new();
+        world.toolstack.create(&spec(1)).unwrap();
+        world.host.halve(1);
+        let world = world.restart();
+        let info = world.toolstack.info(&uuid(1)).unwrap();
+        assert_eq!(info["state"], "crashed");
+        assert_eq!(info["reason"], HALF);
+        assert_eq!(world.host.found(1), None);
+        assert_eq!(world.switch.ports(), Vec::<String>::new());
+        world.toolstack.destroy(&uuid(1)).unwrap();
+        assert_eq!(world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
     fn a_guest_that_died_unseen_is_crashed() {
         let world = World::new();
         world.toolstack.create(&spec(1)).unwrap();
@@ -187,10 +238,12 @@ mod tests {
 
     #[test]
     fn trouble_with_one_guest_does_not_hide_the_others() {
-        let world = World::new();
-        world.toolstack.create(&spec(1)).unwrap();
-        world.faults.fail("host.adopt");
-        let world = world.restart();
-        assert_eq!(world.toolstack.info(&uuid(1)).unwrap()["state"], "error");
+        for step in ["host.adopt", "host.attend"] {
+            let world = World::new();
+            world.toolstack.create(&spec(1)).unwrap();
+            world.faults.fail(step);
+            let world = world.restart();
+            assert_eq!(world.toolstack.info(&uuid(1)).unwrap()["state"], "error");
+        }
     }
 }

@@ -305,7 +305,7 @@ mod tests {
         let created = bench.call("create", create_args()).unwrap();
         assert_eq!(
             (&created["domid"], &created["steps_ms"][0][0]),
-            (&json!(1), &json!("record"))
+            (&json!(1), &json!("turn"))
         );
         assert_eq!(
             bench.call("list", json!({})).unwrap()["guests"][0]["name"],

@@ -21,6 +21,7 @@ use crate::store::{Store, Watchers};
 use crate::switch::sim::SimSwitch;
 use crate::table::{Capacity, Table};
 use crate::toolstack::Toolstack;
+use crate::turns::Turns;
 
 /// The engine of the simulated host.
 pub const ENGINE: &str = "e5";
@@ -202,6 +203,7 @@ fn toolstack(
     store.report_to(&watchers);
     let toolstack = Toolstack {
         host: Box::new(host.clone()),
+        turns: Turns::new(2),
         store: store.clone() as Arc<dyn Store>,
         switch: Box::new(switch.clone()),
         records: Records::open(dir.path()).unwrap(),

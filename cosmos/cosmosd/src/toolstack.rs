@@ -19,6 +19,7 @@ use crate::spec::{Cpu, Uuid, Write};
 use crate::store::{Store, Watchers};
 use crate::switch::Switch;
 use crate::table::Table;
+use crate::turns::Turns;
 
 /// The most console text one call gives, in bytes of the log.
 pub const MAX_CONSOLE: usize = 256 << 10;
@@ -31,6 +32,7 @@ const NO_SPACE: &str = "ENOSPC";
 /// See the module.
 pub struct Toolstack {
     pub host: Box<dyn Host>,
+    pub turns: Turns,
     pub store: Arc<dyn Store>,
     pub switch: Box<dyn Switch>,
     pub records: Records,

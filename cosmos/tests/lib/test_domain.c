@@ -22,7 +22,7 @@
 #define GONE_LOOKS 500
 #define GONE_LOOK_US 10000
 #define KEEP_LOCK_US 500
-#define CROWD_ROUNDS 6
+#define CROWD_ROUNDS 3
 #define CROWD_LIMIT_S 90
 
 static int failed;
@@ -64,7 +64,7 @@ static size_t domains(struct cosmos_ctx *ctx)
     return count;
 }
 
-/* What must be refused, and must leave nothing. */
+/* Refused calls leave nothing. */
 static void refusals(struct cosmos_ctx *ctx, const struct cosmos_spec *good)
 {
     struct cosmos_error err = { 0 };
@@ -73,7 +73,7 @@ static void refusals(struct cosmos_ctx *ctx, const struct cosmos_spec *good)
     uint32_t domid;
 
     check("another api version is refused",
-          cosmos_open(&other, COSMOS_API_VERSION + 1, &err) == COSMOS_INVALID,
+          cosmos_open(&other, COSMOS_API_VERSION + 1, -1, &err) == COSMOS_INVALID,
           &err);
     bad.image = "no kernel at all";
     bad.image_bytes = strlen(bad.image);
@@ -165,8 +165,8 @@ static void *ask(void *ctx)
     return NULL;
 }
 
-/* A child of libxl that is forked while others ask must not wait for a lock
- * that they had: the destruction would never end, which the alarm tells. */
+/* A child that libxl forks while others ask must not wait for a lock that
+ * they hold. The alarm ends a destruction that does. */
 static void crowd(struct cosmos_ctx *ctx, const struct cosmos_spec *spec)
 {
     struct cosmos_error err = { 0 };
@@ -191,7 +191,7 @@ static void crowd(struct cosmos_ctx *ctx, const struct cosmos_spec *spec)
     pthread_join(other, NULL);
 }
 
-/* libxl is not told the name of a domain whose number is given. */
+/* The caller may number a domain. */
 static void numbered(struct cosmos_ctx *ctx, const struct cosmos_spec *spec)
 {
     struct cosmos_error err = { 0 };
@@ -224,7 +224,7 @@ int main(int argc, char **argv)
     }
     spec.image = map(argv[1], &spec.image_bytes);
     spec.type = strcmp(argv[2], "pvh") ? COSMOS_PV : COSMOS_PVH;
-    check("open", !cosmos_open(&ctx, COSMOS_API_VERSION, &err), &err);
+    check("open", !cosmos_open(&ctx, COSMOS_API_VERSION, -1, &err), &err);
     if (!ctx)
         return failed;
     before = domains(ctx);

@@ -3,7 +3,8 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-pub const API_VERSION: c_uint = 1;
+pub const API_VERSION: c_uint = 2;
+pub const BUILDERS: usize = 2;
 pub const MESSAGE_BYTES: usize = 512;
 pub const NAME_BYTES: usize = 256;
 
@@ -90,7 +91,12 @@ const _: () = {
 };
 
 unsafe extern "C" {
-    pub fn cosmos_open(out: *mut *mut Context, api_version: c_uint, err: *mut Error) -> c_int;
+    pub fn cosmos_open(
+        out: *mut *mut Context,
+        api_version: c_uint,
+        held: c_int,
+        err: *mut Error,
+    ) -> c_int;
     pub fn cosmos_close(ctx: *mut Context);
     pub fn cosmos_host_info(ctx: *mut Context, info: *mut HostInfo, err: *mut Error) -> c_int;
 

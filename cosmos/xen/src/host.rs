@@ -21,11 +21,13 @@ unsafe impl Send for Host {}
 unsafe impl Sync for Host {}
 
 impl Host {
-    /// Opens the host; it takes dom0's root.
-    pub fn open() -> Result<Self> {
-        let mut context = ptr::null_mut();
-        // SAFETY: both pointers are to variables of this call.
-        call(|e| unsafe { ffi::cosmos_open(&raw mut context, ffi::API_VERSION, e) })?;
+    /// Opens the host, once in a process; it takes dom0's root. The helper processes, which end
+    /// with this one, keep `held` open: a lock on it ends with the last of them.
+    pub fn open(held: BorrowedFd<'_>) -> Result<Self> {
+        let (mut context, held) = (ptr::null_mut(), held.as_raw_fd());
+        // SAFETY: the pointers are to variables of this call; the descriptor is open meanwhile,
+        // and the helpers have a copy of their own.
+        call(|e| unsafe { ffi::cosmos_open(&raw mut context, ffi::API_VERSION, held, e) })?;
         let context = NonNull::new(context).expect("cosmos_open gave what it promises");
         Ok(Self { context })
     }

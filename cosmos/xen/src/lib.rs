@@ -16,5 +16,6 @@ mod types;
 
 pub use error::{Code, Error, Result};
 pub use events::{Event, Events};
+pub use ffi::BUILDERS;
 pub use host::Host;
 pub use types::{HostInfo, Info, Nic, Reason, Spec, State, Type, Vale};

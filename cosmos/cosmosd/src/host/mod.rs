@@ -65,16 +65,19 @@ pub enum Instance {
     },
     /// A domain of the hypervisor: it carries the guest's UUID.
     Xen,
-    /// Of the simulator.
+    /// A domain of the simulator.
     #[cfg(test)]
     Sim { domid: u16 },
 }
 
-/// What [`Host::adopt`] found.
+/// The answer of [`Host::adopt`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     Running,
     Paused,
+    /// The domain is there and its keys in the store are not.
+    #[cfg_attr(not(any(feature = "xen", test)), expect(dead_code))]
+    Half,
     Gone,
 }
 
@@ -97,6 +100,11 @@ pub trait Host: Send + Sync {
     /// The domain id to begin with, and whether another's domain has one.
     fn domids(&self) -> (u16, IsUsed) {
         (1, Box::new(|_| false))
+    }
+
+    /// Domains that `spawn` builds at a time; more would make each slower.
+    fn builds_at_once(&self) -> usize {
+        64
     }
 
     /// Refuses, before anything is built, what this host cannot run: an image, a device, more
@@ -157,8 +165,13 @@ pub trait Host: Send + Sync {
     /// Undoes `prepare`.
     fn forget(&self, domain: &Domain) -> Result<()>;
 
-    /// Takes over a domain that an earlier cosmosd started.
+    /// Finds a domain that an earlier cosmosd started; `stop` ends it from here on.
     fn adopt(&self, domain: &Domain, instance: &Instance) -> Result<Found>;
+
+    /// Keeps the console of a domain that was adopted, and reports its end.
+    fn attend(&self, _domain: &Domain) -> Result<()> {
+        Ok(())
+    }
 
     /// Processor time used so far; `None` when the domain does not run.
     fn cpu_time_ns(&self, domid: u16) -> Option<u64>;

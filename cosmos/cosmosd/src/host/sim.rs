@@ -64,6 +64,11 @@ impl SimHost {
         }
     }
 
+    /// Takes the keys of a domain away.
+    pub fn halve(&self, domid: u16) {
+        self.domains.lock().unwrap().insert(domid, Found::Half);
+    }
+
     pub fn found(&self, domid: u16) -> Option<Found> {
         self.domains.lock().unwrap().get(&domid).copied()
     }
@@ -188,6 +193,10 @@ impl Host for Arc<SimHost> {
     fn adopt(&self, domain: &Domain, _instance: &Instance) -> Result<Found> {
         self.faults.call("host.adopt")?;
         Ok(self.found(domain.domid).unwrap_or(Found::Gone))
+    }
+
+    fn attend(&self, _domain: &Domain) -> Result<()> {
+        self.faults.call("host.attend")
     }
 
     fn cpu_time_ns(&self, domid: u16) -> Option<u64> {

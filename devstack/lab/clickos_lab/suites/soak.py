@@ -18,7 +18,8 @@ PARTS = {
     'routers': 'tests.soak.test_routers',
     'many': 'tests.soak.test_many',
     'cycles': 'tests.soak.test_cycles',
-    'thousand': 'tests.soak.test_thousand'}
+    'thousand': 'tests.soak.test_thousand',
+    'parallel': 'tests.soak.test_parallel'}
 
 
 def main(names):

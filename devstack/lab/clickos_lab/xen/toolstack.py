@@ -15,7 +15,6 @@ from clickos_lab.xen import libraries
 #: Where dom0 has the programs and their files.
 FOLDER = '/opt/clickos'
 _PROGRAMS = ('cosmosd', 'cosmos', 'valed', 'vale-ctl')
-_TEST = 'test_domain'
 _CONFIGS = {
     'valed': """\
 socket = "{folder}/valed.sock"
@@ -54,15 +53,18 @@ def build(state, places):
                   env=env, cwd=paths.REPO, timeout_s=1200)
 
 
-def build_c_test(state, places):
-    """Build the C test of libcosmos; return its path."""
+def build_c_test(state, places, name):
+    """Build a C test of libcosmos, with sanitizers; return its path."""
     cosmos, usr = paths.REPO / 'cosmos', places.packages / 'usr'
-    program = places.build / _TEST
+    program = places.build / name
     shell.run(['cc', '-std=gnu11', '-O1', '-g', '-Wall', '-Wextra',
-               '-Wno-format-truncation', '-I', cosmos / 'include',
+               '-Wno-format-truncation', '-fno-omit-frame-pointer',
+               '-fsanitize=address,undefined', '-fno-sanitize-recover=all',
+               '-static-libasan', '-static-libubsan',
+               '-I', cosmos / 'include', '-I', cosmos / 'lib',
                '-isystem', usr / 'include',
                *sorted((cosmos / 'lib').glob('*.c')),
-               cosmos / f'tests/lib/{_TEST}.c', '-o', program,
+               cosmos / f'tests/lib/{name}.c', '-o', program,
                '-L', usr / f'lib/{libraries.TRIPLE}',
                '-Wl,--allow-shlib-undefined', '-lxenlight', '-lxenstore',
                '-lxentoollog', '-lpthread'], state.log / 'libcosmos.log')

@@ -39,8 +39,9 @@ class LibcosmosTest(base.XenTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        program = toolstack.build_c_test(cls.state, cls.places)
-        cls.dom0.put(program, '/root/test_domain', 0o755)
+        for name in ('test_domain', 'test_store'):
+            program = toolstack.build_c_test(cls.state, cls.places, name)
+            cls.dom0.put(program, f'/root/{name}', 0o755)
 
     @classmethod
     def add_files(cls, contents):
@@ -55,10 +56,15 @@ class LibcosmosTest(base.XenTest):
 
     def _run(self, kind):
         done = self.dom0.run(
+            'ASAN_OPTIONS=allocator_may_return_null=1 '
             f'/root/test_domain {image.FOLDER}/{image.CLICKOS} {kind}',
             timeout_s=120)
         self.assertEqual(0, done.status, done.out + done.err)
         self.assertIn('ok   nothing is left', done.out)
+
+    def test_the_store(self):
+        done = self.dom0.run('/root/test_store', timeout_s=120)
+        self.assertEqual(0, done.status, done.out + done.err)
 
     def test_pv(self):
         self._run('pv')

@@ -6,6 +6,7 @@
 
 mod convert;
 mod ends;
+mod helpers;
 mod pump;
 
 use std::collections::HashMap;
@@ -34,6 +35,7 @@ use crate::switch::PortFds;
 use crate::table::IsUsed;
 use crate::toolstack::now_s;
 use convert::{bytes, failed, kind, limits, path_text, place, vale};
+use helpers::lock_helpers;
 use pump::Pump;
 
 /// How long a destroyed domain may take to be gone: others have to let go of its pages.
@@ -45,8 +47,8 @@ const SUSPEND: Duration = Duration::from_secs(1);
 /// See the module.
 pub struct XenHost {
     host: Arc<xen::Host>,
-    /// The same host, for what takes long: libxl's lock is held while a domain is built.
-    builder: xen::Host,
+    /// The lock that the helper processes hold with this one.
+    _helpers: File,
     kernels: Kernels,
     vif_script: String,
     kind: xen::Type,
@@ -59,9 +61,10 @@ pub struct XenHost {
 
 impl XenHost {
     pub fn new(config: &XenConfig, state_dir: &Path, deaths: Sender<Death>) -> Result<Self> {
+        let helpers = lock_helpers(state_dir)?;
         let this = Self {
-            host: Arc::new(xen::Host::open().map_err(failed("xen"))?),
-            builder: xen::Host::open().map_err(failed("xen"))?,
+            host: Arc::new(xen::Host::open(helpers.as_fd()).map_err(failed("xen"))?),
+            _helpers: helpers,
             kernels: Kernels::new(
                 config.image.clone().map(Engine::new),
                 Images::open(state_dir, limits(config))?,
@@ -99,7 +102,7 @@ impl XenHost {
             .map_err(failed(&place(domain.domid)))
     }
 
-    /// The store tells when a domain begins to die, and nobody when it is gone.
+    /// Polls: the store tells when a domain begins to die, not when it is gone.
     fn wait_gone(&self, domid: u16, uuid: &Uuid) -> Result<()> {
         let deadline = Instant::now() + GONE;
         while self.find(domid, uuid)?.is_some() {
@@ -112,7 +115,7 @@ impl XenHost {
         Ok(())
     }
 
-    /// Whether a domain is suspended, or is about to be.
+    /// Returns true if a domain is suspended, or is about to be.
     fn wait_suspended(&self, domain: &Domain) -> Result<bool> {
         let deadline = Instant::now() + SUSPEND;
         while let Some(info) = self.find(domain.domid, &domain.handle)? {
@@ -162,19 +165,6 @@ impl XenHost {
             channels: lock(&self.domains).values().sum(),
         })
     }
-
-    /// From here on its console is kept and its end is reported.
-    fn attend(&self, domain: &Domain) -> Result<()> {
-        let domid = domain.domid;
-        let console = self.host.console(domid.into());
-        let log = self.consoles.append(&domain.handle)?;
-        let pump = console
-            .map_err(failed(&place(domid)))
-            .and_then(|fd| Pump::start(domid, fd, log))?;
-        lock(&self.pumps).insert(domid, pump);
-        lock(&self.domains).insert(domid, channels(domain));
-        Ok(())
-    }
 }
 
 /// The two places where a domain's name stands; libxl's own way to rename compares the name with
@@ -211,6 +201,10 @@ impl Host for XenHost {
         (first_domid(now_s()), Box::new(is_used))
     }
 
+    fn builds_at_once(&self) -> usize {
+        xen::BUILDERS
+    }
+
     fn check(&self, domain: &Domain) -> Result<()> {
         let image = self.kernels.load(&domain.image_sha256)?;
         let entries = check_kernel(&domain.image_sha256, &image)?;
@@ -240,7 +234,7 @@ impl Host for XenHost {
     fn spawn(&self, domain: &Domain, _ports: Vec<PortFds>, steps: &mut Steps) -> Result<Instance> {
         let image = self.kernels.load(&domain.image_sha256)?;
         steps.end("image");
-        self.builder
+        self.host
             .create(&self.spec(domain, &image))
             .map_err(failed(&place(domain.domid)))?;
         steps.end("domain");
@@ -318,7 +312,7 @@ impl Host for XenHost {
 
     fn restore(&self, domain: &Domain, from: &File) -> Result<Instance> {
         let spec = self.spec(domain, &[]);
-        let made = self.builder.restore(&spec, from.as_fd()).map(drop);
+        let made = self.host.restore(&spec, from.as_fd()).map(drop);
         made.and_then(|()| self.add_devices(domain))
             .map_err(failed(&place(domain.domid)))?;
         self.attend(domain)?;
@@ -353,8 +347,26 @@ impl Host for XenHost {
             xen::State::Paused => Found::Paused,
             xen::State::ShutDown | xen::State::Dying => return Ok(Found::Gone),
         };
-        self.attend(domain)?;
+        let info = self
+            .host
+            .info(domid.into())
+            .map_err(failed(&place(domid)))?;
+        if info.name.is_empty() {
+            return Ok(Found::Half);
+        }
         Ok(found)
+    }
+
+    fn attend(&self, domain: &Domain) -> Result<()> {
+        let domid = domain.domid;
+        let console = self.host.console(domid.into());
+        let log = self.consoles.append(&domain.handle)?;
+        let pump = console
+            .map_err(failed(&place(domid)))
+            .and_then(|fd| Pump::start(domid, fd, log))?;
+        lock(&self.pumps).insert(domid, pump);
+        lock(&self.domains).insert(domid, channels(domain));
+        Ok(())
     }
 
     fn cpu_time_ns(&self, domid: u16) -> Option<u64> {
