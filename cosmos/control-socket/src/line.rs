@@ -128,9 +128,9 @@ impl LineReader {
         self.buffer
             .truncate(old + received.as_ref().map_or(0, |r| r.bytes));
         let received = received.map_err(|e| LineError::Io(e.into()))?;
-        let begin = self.last_line_begin();
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(fds) = message {
+                let begin = self.last_line_begin();
                 self.fds.extend(fds.map(|fd| (begin, fd)));
             }
         }

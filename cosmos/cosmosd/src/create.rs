@@ -11,7 +11,7 @@ use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::host::{Domain, escape};
 use crate::record::Phase;
-use crate::spec::{Spec, Vif, check_timeout};
+use crate::spec::{Spec, Vif, check_spec, check_timeout};
 use crate::steps::Steps;
 use crate::store::Change;
 use crate::switch::PortFds;
@@ -54,7 +54,7 @@ impl Toolstack {
 
     /// Creates a guest of which something is noted before it is on disk.
     pub fn make(&self, spec: &Spec, note: impl FnOnce(&Guest)) -> Result<Created> {
-        spec.check()?;
+        check_spec(spec)?;
         let deadline = Instant::now() + check_timeout(spec.timeout_ms)?;
         let _creating = self.pool.note_creation();
         let (guest, pooled) = self.admit(spec)?;

@@ -17,7 +17,6 @@ mod images;
 mod pool;
 mod record;
 mod recover;
-mod request;
 mod retry;
 mod saved;
 mod service;

@@ -13,12 +13,12 @@ use crate::control::Wish;
 use crate::create::Created;
 use crate::error::{Error, Result};
 use crate::images::Piece;
-use crate::request::{
+use crate::spec::{Spec, check_config, check_handler, check_timeout, check_writes};
+use crate::toolstack::Toolstack;
+use cosmos_proto::{
     Arriving, Console, Departing, ImageAdd, Install, Named, NoArgs, OfGuest, OfImage, OfRouter,
     Read, Run, Share, Writes,
 };
-use crate::spec::{Spec, check_config, check_handler, check_timeout, check_writes};
-use crate::toolstack::Toolstack;
 
 /// How long a guest may take to answer where the client names no deadline.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,50 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a guest is to be: the arguments of `create`, checked.
+//! The checks of what a guest is to be, and of other arguments.
 
 use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-use control_socket::at_most;
-use serde::{Deserialize, Deserializer, Serialize};
-use vale_proto::{Allowed, GuestVif, Kind, Mac, PortAdd, PortName, SwitchName};
+use vale_proto::Kind;
 
 use crate::error::{Error, Result};
-use crate::host::hex;
+
+pub use cosmos_proto::{Cpu, MAX_VIFS, MAX_WRITES, Nic, Sha256Text, Spec, Uuid, Vif, Write};
 
 /// The longest configuration, in bytes.
 pub const MAX_CONFIG: usize = 1 << 20;
-/// Most interfaces of one guest.
-pub const MAX_VIFS: usize = 16;
-/// Most handler writes in one request.
-pub const MAX_WRITES: usize = clickos_protocol::WRITES_MAX;
 /// Their bytes together: a request to a guest has at most 1 MiB.
 const MAX_WRITE_BYTES: usize = 1000 << 10;
 /// Guest memory in MiB: the engine needs some, and no guest of this kind needs more.
 const MEMORY_MIB: std::ops::RangeInclusive<u32> = 4..=65536;
 /// Deadlines a client may ask for, in milliseconds.
 const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1..=600_000;
-
-/// A guest's UUID: lower case, with hyphens.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Uuid(String);
-
-impl Uuid {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// A new one, of random bits (version 4 of RFC 9562).
-    pub fn random() -> Result<Self> {
-        let mut bytes = random_bytes::<16>()?;
-        bytes[6] = bytes[6] & 0x0f | 0x40;
-        bytes[8] = bytes[8] & 0x3f | 0x80;
-        let mut text = hex(&bytes);
-        [20, 16, 12, 8].iter().for_each(|at| text.insert(*at, '-'));
-        Ok(Self(text))
-    }
-}
 
 /// Bytes of the kernel's random numbers.
 pub fn random_bytes<const N: usize>() -> Result<[u8; N]> {
@@ -54,186 +28,20 @@ pub fn random_bytes<const N: usize>() -> Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// A guest's share of processor time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Cpu {
-    /// The only processor it runs on; any if missing.
-    pub pin: Option<u16>,
-    #[serde(default = "usual_weight")]
-    pub weight: u16,
-    /// Percent of one processor; 0 is no limit.
-    #[serde(default)]
-    pub cap_percent: u16,
-}
-
-/// Of Xen's schedulers.
-fn usual_weight() -> u16 {
-    256
-}
-
-impl TryFrom<String> for Uuid {
-    type Error = String;
-
-    fn try_from(text: String) -> std::result::Result<Self, String> {
-        let hyphens = [8, 13, 18, 23];
-        let good = text.len() == 36
-            && text.bytes().enumerate().all(|(at, byte)| match byte {
-                b'-' => hyphens.contains(&at),
-                b'0'..=b'9' | b'a'..=b'f' => !hyphens.contains(&at),
-                _ => false,
-            });
-        if good {
-            return Ok(Self(text));
-        }
-        Err(format!(
-            "{:.64?} is not a uuid in lower case with hyphens",
-            text
-        ))
+/// Checks every argument before anything is built.
+pub fn check_spec(spec: &Spec) -> Result<()> {
+    check_name("name", &spec.name)?;
+    if !MEMORY_MIB.contains(&spec.memory_mib) {
+        return Err(out_of_range("memory_mib", spec.memory_mib, &MEMORY_MIB));
     }
-}
-
-impl From<Uuid> for String {
-    fn from(uuid: Uuid) -> Self {
-        uuid.0
+    check_devices(&spec.vifs, &spec.nics)?;
+    check_config(&spec.config, &spec.config_name)?;
+    if spec.config.is_empty() {
+        return Err(Error::bad_request(
+            "config: a new guest needs a configuration",
+        ));
     }
-}
-
-impl fmt::Display for Uuid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// One interface of a guest and its port of the switch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Vif {
-    pub devid: u32,
-    pub mac: Mac,
-    pub switch: SwitchName,
-    pub port: PortName,
-    pub segment: u16,
-    #[serde(default, deserialize_with = "vale_proto::allowed")]
-    pub allowed: Vec<Allowed>,
-    pub port_security: bool,
-    pub mtu: u16,
-    pub slots: u32,
-}
-
-impl Vif {
-    /// What the switch is asked for; the link is down until the guest forwards. A Xen guest's
-    /// port belongs to a vif of its domain.
-    pub fn port_add(&self, kind: Kind, domid: u16) -> PortAdd {
-        let devid = self.devid;
-        PortAdd {
-            switch: self.switch.clone(),
-            port: self.port.clone(),
-            kind,
-            ifname: None,
-            guest: (kind == Kind::Xen).then_some(GuestVif { domid, devid }),
-            segment: self.segment,
-            mac: Some(self.mac),
-            allowed: self.allowed.clone(),
-            port_security: self.port_security,
-            mtu: self.mtu,
-            slots: self.slots,
-            link_up: false,
-        }
-    }
-
-    /// The port's name for a person.
-    pub fn place(&self) -> String {
-        format!("{}:{}", self.switch, self.port)
-    }
-}
-
-/// A vif of stock xen-netback, on a bridge of dom0.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Nic {
-    pub devid: u32,
-    pub mac: Mac,
-    pub bridge: String,
-    pub mtu: u16,
-}
-
-/// A SHA-256 in 64 lower-case hexadecimal digits.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Sha256Text(String);
-
-impl Sha256Text {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for Sha256Text {
-    type Error = String;
-
-    fn try_from(text: String) -> std::result::Result<Self, String> {
-        let digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        if text.len() == 64 && text.bytes().all(digit) {
-            return Ok(Self(text));
-        }
-        Err(format!(
-            "{text:.80?} is not a sha256 in 64 lower-case hexadecimal digits"
-        ))
-    }
-}
-
-/// A handler and the value to write.
-pub type Write = (String, String);
-
-/// The arguments of `create`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Spec {
-    pub uuid: Uuid,
-    pub name: String,
-    pub image_sha256: String,
-    pub memory_mib: u32,
-    #[serde(deserialize_with = "vifs")]
-    pub vifs: Vec<Vif>,
-    #[serde(default, deserialize_with = "nics")]
-    pub nics: Vec<Nic>,
-    pub config: String,
-    pub config_name: String,
-    #[serde(default, deserialize_with = "writes")]
-    pub writes: Vec<Write>,
-    pub timeout_ms: u64,
-}
-
-fn vifs<'de, D: Deserializer<'de>>(input: D) -> std::result::Result<Vec<Vif>, D::Error> {
-    at_most(input, "vifs", MAX_VIFS)
-}
-
-fn nics<'de, D: Deserializer<'de>>(input: D) -> std::result::Result<Vec<Nic>, D::Error> {
-    at_most(input, "nics", MAX_VIFS)
-}
-
-/// A batch of handler writes.
-pub fn writes<'de, D: Deserializer<'de>>(input: D) -> std::result::Result<Vec<Write>, D::Error> {
-    at_most(input, "writes", MAX_WRITES)
-}
-
-impl Spec {
-    /// Checks every argument before anything is built.
-    pub fn check(&self) -> Result<()> {
-        check_name("name", &self.name)?;
-        if !MEMORY_MIB.contains(&self.memory_mib) {
-            return Err(out_of_range("memory_mib", self.memory_mib, &MEMORY_MIB));
-        }
-        check_devices(&self.vifs, &self.nics)?;
-        check_config(&self.config, &self.config_name)?;
-        if self.config.is_empty() {
-            return Err(Error::bad_request(
-                "config: a new guest needs a configuration",
-            ));
-        }
-        check_writes(&self.writes)
-    }
+    check_writes(&spec.writes)
 }
 
 fn check_devices(vifs: &[Vif], nics: &[Nic]) -> Result<()> {
@@ -348,26 +156,7 @@ mod tests {
 
     #[test]
     fn a_good_one_passes() {
-        spec(1).check().unwrap();
-    }
-
-    #[test]
-    fn uuids() {
-        let good = "3f0a6d4e-6f0e-4a4e-9c1c-0d4b0f3f2a11";
-        assert!(Uuid::try_from(good.to_owned()).is_ok());
-        for bad in ["", "../../../../../../../../etc/passwd-xyz", &good[1..]] {
-            assert!(Uuid::try_from(bad.to_owned()).is_err(), "{bad}");
-        }
-        assert!(Uuid::try_from(good.to_uppercase()).is_err());
-        assert!(Uuid::try_from(good.replace('-', "a")).is_err());
-    }
-
-    #[test]
-    fn random_uuids_are_uuids() {
-        let (one, two) = (Uuid::random().unwrap(), Uuid::random().unwrap());
-        assert_ne!(one, two);
-        assert_eq!(Uuid::try_from(one.as_str().to_owned()), Ok(one.clone()));
-        assert_eq!(&one.as_str()[14..15], "4");
+        check_spec(&spec(1)).unwrap();
     }
 
     #[test]
@@ -415,7 +204,7 @@ mod tests {
         for (words, change) in cases {
             let mut bad = spec(1);
             change(&mut bad);
-            let error = bad.check().unwrap_err();
+            let error = check_spec(&bad).unwrap_err();
             assert!(error.message.starts_with(words), "{words}: {error}");
         }
         assert!(check_timeout(0).is_err() && check_timeout(600_001).is_err());

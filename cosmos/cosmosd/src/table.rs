@@ -11,7 +11,7 @@ use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State, Status};
 use crate::host::{Domain, Instance};
 use crate::pool::Shape;
-use crate::spec::{Spec, Uuid};
+use crate::spec::{Spec, Uuid, random_bytes};
 
 /// What guests may use together.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +68,7 @@ impl Table {
     pub fn admit_to_pool(&self, shape: &Shape, created_s: u64) -> Result<Arc<Guest>> {
         let mut inner = self.lock();
         inner.check_room(shape.memory_mib, self.capacity)?;
-        let uuid = Uuid::random()?;
+        let uuid = Uuid::of_random(u128::from_ne_bytes(random_bytes()?));
         let domain = Domain {
             domid: inner.next_domid(&self.is_used)?,
             handle: uuid.clone(),

@@ -4,8 +4,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-use crate::control::MAX_RID;
-use crate::spec::{Cpu, Sha256Text, Uuid, Write, writes};
+use crate::guest::{Cpu, Sha256Text, Uuid, Write, writes};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -117,5 +116,5 @@ pub struct OfImage {
 }
 
 fn rids<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u8>, D::Error> {
-    control_socket::at_most(input, "routers", usize::from(MAX_RID) + 1)
+    control_socket::at_most(input, "routers", clickos_protocol::ROUTERS.into())
 }

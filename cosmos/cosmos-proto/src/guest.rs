@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a guest is to be.
+
+use std::fmt;
+
+use control_socket::at_most;
+use serde::{Deserialize, Deserializer, Serialize};
+use vale_proto::{Allowed, GuestVif, Kind, Mac, PortAdd, PortName, SwitchName};
+
+/// Most interfaces of one guest.
+pub const MAX_VIFS: usize = 16;
+/// Most handler writes in one request.
+pub const MAX_WRITES: usize = clickos_protocol::WRITES_MAX;
+
+/// A guest's UUID: lower case, with hyphens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Uuid(String);
+
+impl Uuid {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// A new one, of random bits (version 4 of RFC 9562).
+    pub fn of_random(bits: u128) -> Self {
+        let bits = bits & !(0xf << 76 | 0x3 << 62) | 0x4 << 76 | 0x2 << 62;
+        let mut text = format!("{bits:032x}");
+        [20, 16, 12, 8].iter().for_each(|at| text.insert(*at, '-'));
+        Self(text)
+    }
+}
+
+impl TryFrom<String> for Uuid {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let hyphens = [8, 13, 18, 23];
+        let good = text.len() == 36
+            && text.bytes().enumerate().all(|(at, byte)| match byte {
+                b'-' => hyphens.contains(&at),
+                b'0'..=b'9' | b'a'..=b'f' => !hyphens.contains(&at),
+                _ => false,
+            });
+        if good {
+            return Ok(Self(text));
+        }
+        Err(format!(
+            "{:.64?} is not a uuid in lower case with hyphens",
+            text
+        ))
+    }
+}
+
+impl From<Uuid> for String {
+    fn from(uuid: Uuid) -> Self {
+        uuid.0
+    }
+}
+
+impl fmt::Display for Uuid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A guest's share of processor time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cpu {
+    /// The only processor it runs on; any if missing.
+    pub pin: Option<u16>,
+    #[serde(default = "usual_weight")]
+    pub weight: u16,
+    /// Percent of one processor; 0 is no limit.
+    #[serde(default)]
+    pub cap_percent: u16,
+}
+
+/// Of Xen's schedulers.
+fn usual_weight() -> u16 {
+    256
+}
+
+/// One interface of a guest and its port of the switch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Vif {
+    pub devid: u32,
+    pub mac: Mac,
+    pub switch: SwitchName,
+    pub port: PortName,
+    pub segment: u16,
+    #[serde(default, deserialize_with = "vale_proto::allowed")]
+    pub allowed: Vec<Allowed>,
+    pub port_security: bool,
+    pub mtu: u16,
+    pub slots: u32,
+}
+
+impl Vif {
+    /// What the switch is asked for; the link is down until the guest forwards. A Xen guest's
+    /// port belongs to a vif of its domain.
+    pub fn port_add(&self, kind: Kind, domid: u16) -> PortAdd {
+        let devid = self.devid;
+        PortAdd {
+            switch: self.switch.clone(),
+            port: self.port.clone(),
+            kind,
+            ifname: None,
+            guest: (kind == Kind::Xen).then_some(GuestVif { domid, devid }),
+            segment: self.segment,
+            mac: Some(self.mac),
+            allowed: self.allowed.clone(),
+            port_security: self.port_security,
+            mtu: self.mtu,
+            slots: self.slots,
+            link_up: false,
+        }
+    }
+
+    /// The port's name for a person.
+    pub fn place(&self) -> String {
+        format!("{}:{}", self.switch, self.port)
+    }
+}
+
+/// A vif of stock xen-netback, on a bridge of dom0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nic {
+    pub devid: u32,
+    pub mac: Mac,
+    pub bridge: String,
+    pub mtu: u16,
+}
+
+/// A SHA-256 in 64 lower-case hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Sha256Text(String);
+
+impl Sha256Text {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Sha256Text {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if text.len() == 64 && text.bytes().all(digit) {
+            return Ok(Self(text));
+        }
+        Err(format!(
+            "{text:.80?} is not a sha256 in 64 lower-case hexadecimal digits"
+        ))
+    }
+}
+
+/// A handler and the value to write.
+pub type Write = (String, String);
+
+/// The arguments of `create`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    pub uuid: Uuid,
+    pub name: String,
+    pub image_sha256: String,
+    pub memory_mib: u32,
+    #[serde(deserialize_with = "vifs")]
+    pub vifs: Vec<Vif>,
+    #[serde(default, deserialize_with = "nics")]
+    pub nics: Vec<Nic>,
+    pub config: String,
+    pub config_name: String,
+    #[serde(default, deserialize_with = "writes")]
+    pub writes: Vec<Write>,
+    pub timeout_ms: u64,
+}
+
+fn vifs<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Vif>, D::Error> {
+    at_most(input, "vifs", MAX_VIFS)
+}
+
+fn nics<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Nic>, D::Error> {
+    at_most(input, "nics", MAX_VIFS)
+}
+
+/// A batch of handler writes.
+pub fn writes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Write>, D::Error> {
+    at_most(input, "writes", MAX_WRITES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuids() {
+        let good = "3f0a6d4e-6f0e-4a4e-9c1c-0d4b0f3f2a11";
+        assert!(Uuid::try_from(good.to_owned()).is_ok());
+        for bad in ["", "../../../../../../../../etc/passwd-xyz", &good[1..]] {
+            assert!(Uuid::try_from(bad.to_owned()).is_err(), "{bad}");
+        }
+        assert!(Uuid::try_from(good.to_uppercase()).is_err());
+        assert!(Uuid::try_from(good.replace('-', "a")).is_err());
+    }
+
+    #[test]
+    fn random_uuids_are_uuids() {
+        for bits in [0, u128::MAX, 1 << 100] {
+            let uuid = Uuid::of_random(bits);
+            assert_eq!(Uuid::try_from(uuid.as_str().to_owned()), Ok(uuid.clone()));
+            assert_eq!(&uuid.as_str()[14..15], "4");
+        }
+    }
+}
