@@ -203,6 +203,11 @@ fn messages() {
 }
 
 #[test]
+fn requests() {
+    run(click_fuzz::requests, noise, 5_000, 12);
+}
+
+#[test]
 fn rings() {
     run(click_fuzz::rings, input, 20_000, 9);
 }

@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 use crate::budget::{Budget, Charge};
 use crate::connections::{Connections, LINE_COST, Place};
 use crate::line::{LineError, LineReader, hung_up, send_line};
-use crate::message::{Call, answer, event_line};
+use crate::message::{answer, event_line};
+use crate::verb::{prepare, too_long};
 use crate::{
-    ApiError, Limits, MAX_FDS, MAX_LINE, Peer, Reply, SMALL_LINE, Service, Subscription, Verb, Work,
+    ApiError, Limits, MAX_FDS, MAX_LINE, Peer, Reply, SMALL_LINE, Service, Subscription, Work,
 };
 
 /// How often a connection that carries events is looked at for its end.
@@ -163,35 +164,7 @@ impl<S: Service> Connection<S> {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
         });
-        match Call::parse(line) {
-            Ok(call) => (Some(call.id), self.prepare(&call, line.len())),
-            Err(error) => (None, Err(error)),
-        }
-    }
-
-    /// Checks verb, role and size before it looks at the arguments.
-    fn prepare(&self, call: &Call<'_>, bytes: usize) -> Result<Work<S>, ApiError> {
-        let verb = S::verbs().iter().find(|verb| verb.name == call.verb);
-        let Some(verb) = verb else {
-            let message = format!("unknown verb {:.64?}", call.verb);
-            return Err(ApiError::bad_request(message));
-        };
-        self.check_role(verb)?;
-        if bytes > verb.max_line {
-            return Err(too_long(verb.name, verb.max_line));
-        }
-        verb.prepare(call.args())
-    }
-
-    fn check_role(&self, verb: &Verb<S>) -> Result<(), ApiError> {
-        if verb.access.admits(&self.peer) {
-            return Ok(());
-        }
-        let message = format!(
-            "{}: uid {} has the roles {:?} only",
-            verb.name, self.peer.uid, self.peer.roles
-        );
-        Err(ApiError::new("forbidden", message))
+        prepare(&self.peer, line)
     }
 
     fn events(&self, subscription: &Subscription) -> Result<(), LineError> {
@@ -209,8 +182,4 @@ impl<S: Service> Connection<S> {
         let line = value.to_string().into_bytes();
         send_line(&self.socket, line, &fds, self.shared.limits.line)
     }
-}
-
-fn too_long(what: &str, limit: usize) -> ApiError {
-    ApiError::new("too-long", format!("{what}: longer than {limit} bytes"))
 }

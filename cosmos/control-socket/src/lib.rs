@@ -26,7 +26,7 @@ pub use events::{EventHub, Subscription};
 pub use message::{ApiError, Event};
 pub use peer::{OPERATOR, Peer, Roles};
 pub use server::{Server, Stopper};
-pub use verb::{Access, Handler, Reply, Service, Typed, Verb, Work};
+pub use verb::{Access, Handler, Prepared, Reply, Service, Typed, Verb, Work, prepare};
 
 /// Version of the protocol, the `v` of every line.
 pub const VERSION: u32 = 1;

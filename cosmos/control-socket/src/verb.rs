@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::message::Call;
 use crate::{ApiError, MAX_LINE, OPERATOR, Peer, SMALL_LINE, Subscription};
 
 /// Most bytes of a parser's words in an error: they quote the line.
@@ -80,11 +81,47 @@ impl<S> Verb<S> {
     }
 
     /// Parses the arguments, the text of a JSON object.
-    pub fn prepare(&self, args: &str) -> Result<Work<S>, ApiError> {
+    fn prepare(&self, args: &str) -> Result<Work<S>, ApiError> {
         self.handler
             .prepare(args)
             .map_err(|words| ApiError::bad_request(format!("{}: {words}", self.name)))
     }
+}
+
+/// The number of a call, if the line has one, and the work that it asks for.
+pub type Prepared<S> = (Option<u64>, Result<Work<S>, ApiError>);
+
+/// Reads a line of `peer`. Checks verb, role and length before it looks at the arguments.
+pub fn prepare<S: Service>(peer: &Peer, line: &[u8]) -> Prepared<S> {
+    match Call::parse(line) {
+        Ok(call) => (Some(call.id), prepare_call(peer, &call, line.len())),
+        Err(error) => (None, Err(error)),
+    }
+}
+
+fn prepare_call<S: Service>(
+    peer: &Peer,
+    call: &Call<'_>,
+    bytes: usize,
+) -> Result<Work<S>, ApiError> {
+    let verb = S::verbs().iter().find(|verb| verb.name == call.verb);
+    let Some(verb) = verb else {
+        let message = format!("unknown verb {:.64?}", call.verb);
+        return Err(ApiError::bad_request(message));
+    };
+    if !verb.access.admits(peer) {
+        let (name, uid, roles) = (verb.name, peer.uid, &peer.roles);
+        let message = format!("{name}: uid {uid} has the roles {roles:?} only");
+        return Err(ApiError::new("forbidden", message));
+    }
+    if bytes > verb.max_line {
+        return Err(too_long(verb.name, verb.max_line));
+    }
+    verb.prepare(call.args())
+}
+
+pub(crate) fn too_long(what: &str, limit: usize) -> ApiError {
+    ApiError::new("too-long", format!("{what}: longer than {limit} bytes"))
 }
 
 /// A call with its arguments parsed.

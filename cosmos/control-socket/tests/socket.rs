@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -45,6 +46,10 @@ impl Echo {
         Err(ApiError::new("exists", "it exists"))
     }
 
+    fn pid(&self, peer: &Peer, _: Anything) -> Answer {
+        Ok(json!(peer.pid).into())
+    }
+
     fn connection(&self, peer: &Peer, _: Anything) -> Answer {
         Ok(json!(peer.connection).into())
     }
@@ -62,6 +67,7 @@ impl Service for Echo {
             Verb::new("events", Access::Any, &Typed(Echo::events)),
             Verb::new("fail", Access::Any, &Typed(Echo::fail)),
             Verb::new("connection", Access::Any, &Typed(Echo::connection)),
+            Verb::new("pid", Access::Any, &Typed(Echo::pid)),
         ];
         VERBS
     }
@@ -314,6 +320,56 @@ fn the_end_of_a_connection_is_told_with_its_number() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(closed().len(), 2);
+}
+
+#[test]
+fn subscriptions_that_ended_leave_nothing_while_no_event_occurs() {
+    let running = Running::new(Limits::default());
+    for round in 1..=3 {
+        let subscribed: Vec<_> = (0..100)
+            .map(|_| running.client().events().unwrap())
+            .collect();
+        assert!(running.echo.hub.subscribers() >= 100);
+        drop(subscribed);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let ended = || running.echo.closed.lock().unwrap().len();
+        while ended() < round * 100 || running.echo.hub.subscribers() > 0 {
+            assert!(Instant::now() < deadline, "{} of {round}00", ended());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// The kernel shows pid 0 for a peer whose pid the daemon's namespace cannot name. Needs root.
+#[test]
+fn a_peer_of_another_pid_namespace_is_served() {
+    const SERVE_AT: &str = "CONTROL_SOCKET_TEST_SERVE_AT";
+    if let Some(path) = std::env::var_os(SERVE_AT) {
+        // The daemon, a process of the test's own making in a namespace below.
+        let server = Server::bind(Path::new(&path), Roles::default()).unwrap();
+        return server.serve(Arc::new(Echo::default())).unwrap();
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("below.sock");
+    let mut daemon = Command::new("unshare")
+        .args(["--pid", "--fork", "--kill-child"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "a_peer_of_another_pid_namespace_is_served"])
+        .env(SERVE_AT, &path)
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let mut client = loop {
+        match Client::connect(&path) {
+            Ok(client) => break client,
+            Err(e) => assert!(Instant::now() < deadline, "{e}"),
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let pid = client.call("pid", json!({}));
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+    assert_eq!(pid.unwrap(), 0);
 }
 
 #[test]

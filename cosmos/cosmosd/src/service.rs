@@ -267,9 +267,9 @@ mod tests {
                 roles: vec!["operator".into()],
                 connection: 1,
             };
-            let is_called = |entry: &&Verb<_>| entry.name == verb;
-            let entry = VERBS.iter().find(is_called).unwrap();
-            let work = entry.prepare(&args.to_string())?;
+            let line = json!({"v": 1, "id": 1, "verb": verb, "args": args});
+            let (_, work) = control_socket::prepare(&peer, line.to_string().as_bytes());
+            let work = work?;
             match work(&self.service, &peer)? {
                 Reply::Value(value) => Ok(value),
                 _ => Ok(json!("events")),

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Lines for the control sockets of cosmosd and valed.
+use control_socket::{Access, ApiError, Peer, Service, Typed, Verb, prepare};
+use serde_json::{Value, json};
+
+/// The pieces of lines; a byte chooses one, and bytes beyond them are themselves.
+const PIECES: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\"",
+    "\\",
+    "null",
+    "true",
+    "1",
+    "-1",
+    "1e999",
+    "4294967296",
+    "\"uuid\":",
+    "\"00000000-0000-4000-8000-000000000001\"",
+    "\"rid\":",
+    "0",
+    "\"name\":",
+    "\"a.b\"",
+    "\"config\":",
+    "\"Idle;\"",
+    "\"config_name\":",
+    "\"timeout_ms\":",
+    "1000",
+    "\"writes\":",
+    "[[\"a.b\",\"c\"]]",
+    "\"vifs\":",
+    "\"nics\":",
+    "[]",
+    "[{",
+    "}]",
+    "\"devid\":",
+    "\"mac\":",
+    "\"02:00:00:00:00:01\"",
+    "\"switch\":",
+    "\"vale0\"",
+    "\"port\":",
+    "\"p1\"",
+    "\"segment\":",
+    "\"allowed\":",
+    "[{\"ip\":\"10.0.0.1/32\"}]",
+    "\"port_security\":",
+    "\"mtu\":",
+    "1500",
+    "\"slots\":",
+    "256",
+    "\"image_sha256\":",
+    "\"memory_mib\":",
+    "8",
+    "\"routers\":",
+    "\"run\":",
+    "\"cpu\":",
+    "{\"weight\":256}",
+    "\"sha256\":",
+    "\"size\":",
+    "\"offset\":",
+    "\"data\":",
+    "\"kind\":",
+    "\"process\"",
+    "\"link_up\":",
+    "\"max_bytes\":",
+    "\"halted\":",
+    "\"\\u0041\"",
+    "\"\\ud800\"",
+    "\"v\":",
+    "\"id\":",
+    "\"verb\":",
+    "\"args\":",
+    " ",
+    "\n",
+];
+
+/// The verbs of both daemons, with nothing behind them.
+struct Nothing;
+
+impl Nothing {
+    fn take<A>(&self, _: &Peer, _: A) -> Result<Value, ApiError> {
+        Ok(json!({}))
+    }
+}
+
+macro_rules! verbs {
+    ($($name:literal: $args:ty,)*) => {
+        const VERBS: &[Verb<Nothing>] =
+            &[$(Verb::new($name, Access::Any, &Typed(Nothing::take::<$args>)).large(),)*];
+    };
+}
+
+verbs! {
+    "create": cosmos_proto::Spec,
+    "destroy": cosmos_proto::OfGuest,
+    "host": cosmos_proto::NoArgs,
+    "find": cosmos_proto::Named,
+    "console": cosmos_proto::Console,
+    "cpu": cosmos_proto::Share,
+    "move-begin": cosmos_proto::Departing,
+    "move-arrive": cosmos_proto::Arriving,
+    "image-add": cosmos_proto::ImageAdd,
+    "image-remove": cosmos_proto::OfImage,
+    "router-install": cosmos_proto::Install,
+    "router-run": cosmos_proto::Run,
+    "handler-list": cosmos_proto::OfRouter,
+    "handler-read": cosmos_proto::Read,
+    "handler-write": cosmos_proto::Writes,
+    "port-add": vale_proto::PortAdd,
+    "port-remove": vale_proto::PortId,
+    "port-set": vale_proto::PortSet,
+    "port-list": vale_proto::PortList,
+}
+
+/// Requests that are right.
+const RIGHT: &[&str] = &[
+    concat!(
+        r#"{"v":1,"id":7,"verb":"create","args":{"uuid":"00000000-0000-4000-8000-000000000001","#,
+        r#""name":"g","image_sha256":"e5","memory_mib":8,"vifs":[{"devid":0,"mac":"#,
+        r#""02:00:00:00:00:01","switch":"vale0","port":"p","segment":1,"allowed":[{"ip":"#,
+        r#""10.0.0.1/32"}],"port_security":true,"mtu":1500,"slots":64}],"nics":[],"config":"#,
+        r#""Idle;","config_name":"c","writes":[["a.b","c"]],"timeout_ms":1000}}"#,
+    ),
+    concat!(
+        r#"{"v":1,"id":7,"verb":"handler-write","args":{"uuid":"#,
+        r#""00000000-0000-4000-8000-000000000001","rid":0,"writes":[["a.b","c"],["d.e","f"]],"#,
+        r#""timeout_ms":1000}}"#,
+    ),
+    concat!(
+        r#"{"v":1,"id":7,"verb":"port-add","args":{"switch":"vale0","port":"p","kind":"process","#,
+        r#""segment":1,"mac":"02:00:00:00:00:01","allowed":[{"ip":"10.0.0.1/32"}]}}"#,
+    ),
+];
+
+impl Service for Nothing {
+    fn verbs() -> &'static [Verb<Self>] {
+        VERBS
+    }
+}
+
+/// A line as it is, one of pieces, the pieces as arguments of a verb, and a right request with up
+/// to three pieces in it. What is understood is
+/// JSON, and what is refused is answered in few bytes.
+pub fn requests(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else {
+        return;
+    };
+    read(data);
+    RIGHT
+        .iter()
+        .for_each(|request| assert!(read(request.as_bytes())));
+    let pieces: Vec<u8> = rest.iter().flat_map(|byte| piece(*byte)).collect();
+    read(&pieces);
+    let verb = VERBS[usize::from(*first) % VERBS.len()].name;
+    let head = format!("{{\"v\":1,\"id\":7,\"verb\":\"{verb}\",\"args\":{{");
+    read(&[head.as_bytes(), &pieces, b"}}"].concat());
+    read(&changed(RIGHT[usize::from(*first) % RIGHT.len()], rest));
+}
+
+/// Each three bytes of `changes` put a piece at a place.
+fn changed(request: &str, changes: &[u8]) -> Vec<u8> {
+    let mut line = request.as_bytes().to_vec();
+    for change in changes.chunks_exact(3).take(3) {
+        let at = usize::from(change[0]) * 256 + usize::from(change[1]);
+        let at = at % line.len();
+        line.splice(at..at + usize::from(change[0] & 1), piece(change[2]));
+    }
+    line
+}
+
+fn piece(byte: u8) -> Vec<u8> {
+    let known = PIECES.get(usize::from(byte));
+    known.map_or_else(|| vec![byte], |piece| piece.as_bytes().to_vec())
+}
+
+/// True for a line that is understood.
+fn read(line: &[u8]) -> bool {
+    let peer = Peer {
+        uid: 0,
+        pid: 1,
+        roles: vec!["operator".into()],
+        connection: 1,
+    };
+    let (id, work) = prepare::<Nothing>(&peer, line);
+    let work = match work {
+        Ok(work) => work,
+        Err(error) => {
+            assert!(error.message.len() < 400, "{error}");
+            return false;
+        }
+    };
+    assert!(id.is_some() && work(&Nothing, &peer).is_ok());
+    assert!(serde_json::from_slice::<Value>(line).is_ok());
+    true
+}
