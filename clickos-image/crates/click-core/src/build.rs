@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From text to an engine that is ready to run.
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
 use click_lang::{
-    ConfigError, Errors, Flat, FlatElement, Phase, Place, Scope, Sources, Subject, flatten,
+    ConfigError, Errors, Flat, FlatElement, Phase, Place, Scope, Sources, Subject, flatten, text,
 };
 
 use crate::args::{Args, Noted, Surroundings};
@@ -38,6 +39,7 @@ pub fn assemble(
         elements: environment.limits.elements,
         connections: environment.limits.connections,
         ports: environment.limits.ports,
+        steps: environment.limits.steps,
     };
     let mut flat = flatten(&sources, registry, globals, &limits, &mut errors);
     for warning in errors.take_warnings().into_sorted(&sources) {
@@ -45,11 +47,19 @@ pub fn assemble(
     }
     // after an error of the language connections may be missing
     let whole_graph = errors.is_empty();
+    let written = flat.elements.len();
     add_implicit(&mut flat, &environment);
     check_requirements(&flat, &mut errors);
     let classes = find_classes(&flat, registry, &mut errors);
     let counts = count_ports(&flat, &classes, &mut errors);
-    let graph = Graph::check(&flat, &classes, &counts, whole_graph, &mut errors);
+    let graph = Graph::check(
+        &flat,
+        &classes,
+        &counts,
+        whole_graph,
+        limits.steps,
+        &mut errors,
+    );
     let mut names = Names::new(&environment);
     let mut notices = Errors::resume(&flat.directives);
     let elements = build_elements(
@@ -74,6 +84,7 @@ pub fn assemble(
         flat,
         graph,
         classes,
+        written,
         class_names: registry.iter().map(|(name, _)| name).collect(),
     };
     Ok(Engine::new(plan, slots, environment, names, pool, now_ns))
@@ -85,16 +96,16 @@ fn add_implicit(flat: &mut Flat, environment: &Environment) {
         if flat.elements.iter().any(|e| *e.class == **class) {
             continue;
         }
-        let mut number = flat.elements.len() + 1;
-        let taken = |n: usize, flat: &Flat| {
-            flat.elements
-                .iter()
-                .any(|e| e.name == format!("{class}@{n}"))
+        let number = |e: &FlatElement| {
+            e.name
+                .strip_prefix(&**class)?
+                .strip_prefix('@')?
+                .parse()
+                .ok()
         };
-        while taken(number, flat) {
-            number += 1;
-        }
-        let name_of = format!("{class}@{number}");
+        let taken: BTreeSet<usize> = flat.elements.iter().filter_map(number).collect();
+        let free = (flat.elements.len() + 1..).find(|n| !taken.contains(n));
+        let name_of = format!("{class}@{}", free.unwrap_or(0));
         let place = Place::default();
         flat.elements.push(FlatElement {
             name: name_of,
@@ -149,6 +160,15 @@ fn build_elements(
         let (e, Some(class)) = (&flat.elements[index], classes[index]) else {
             continue;
         };
+        let (given, most) = (
+            text::count_args(&e.config),
+            environment.limits.table_entries,
+        );
+        if given > most {
+            let message = format!("{given} arguments, the limit is {most}");
+            errors.add_about(e.place, about(flat, index), message);
+            continue;
+        }
         let surroundings = Surroundings {
             environment,
             names,

@@ -72,6 +72,8 @@ pub struct Plan {
     /// What it was made of.
     pub sources: Sources,
     pub flat: Flat,
+    /// How many of its elements the configuration wrote; those of the environment follow.
+    pub written: usize,
     pub graph: Graph,
     /// The class of each element.
     pub classes: Vec<&'static Class>,

@@ -273,9 +273,11 @@ pub struct Limits {
     pub connections: usize,
     /// Ports of one element, each way.
     pub ports: usize,
+    /// Steps of work from the text to a checked graph.
+    pub steps: usize,
     /// Packets that exist at a time.
     pub packet_buffers: usize,
-    /// Entries of one table: rules, routes, ARP entries.
+    /// Entries of one table: rules, routes, ARP entries; also arguments of one element.
     pub table_entries: usize,
     /// Flows of one table.
     pub flows: usize,
@@ -296,6 +298,7 @@ impl Default for Limits {
             elements: 4096,
             connections: 16_384,
             ports: 1024,
+            steps: 1 << 24,
             packet_buffers: 4096,
             table_entries: 65_536,
             flows: 65_536,

@@ -52,12 +52,13 @@ impl Global {
             engine
                 .slots
                 .iter()
+                .take(plan.written)
                 .map(|s| s.name.clone())
                 .collect::<Vec<_>>()
         };
         Some(match self {
             Self::Version => env!("CARGO_PKG_VERSION").to_string(),
-            Self::List => format!("{}\n{}", engine.slots.len(), lines(&names())),
+            Self::List => format!("{}\n{}", plan.written, lines(&names())),
             Self::Classes => plan.class_names.iter().map(|c| format!("{c}\n")).collect(),
             Self::Config if is_compact(engine) => engine.flat_text(),
             Self::Config => plan.sources.text().to_string(),
@@ -120,6 +121,7 @@ impl Engine {
         for (element, slot) in flat.elements.iter_mut().zip(&self.slots) {
             element.config.clone_from(&slot.config);
         }
+        flat.elements.truncate(self.plan.written);
         flat.to_string()
     }
 

@@ -5,10 +5,13 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use click_lang::{Errors, Flat, FlatConnection, Phase, Subject};
+use click_lang::{Errors, Flat, FlatConnection, Phase, Place, Subject};
 
 use crate::class::Class;
 use crate::ports::{Processing, count, flows, processing};
+
+/// Steps of work to compare an input's flow code with an output's.
+const FLOW: usize = 16;
 
 /// One side of an element after the check.
 #[derive(Clone, Debug, Default)]
@@ -81,6 +84,7 @@ impl Graph {
         classes: &[Option<&Class>],
         counts: &[(usize, usize)],
         whole: bool,
+        steps: usize,
         errors: &mut Errors,
     ) -> Self {
         let side = |output: bool| {
@@ -113,7 +117,7 @@ impl Graph {
             inputs: side(false),
             outputs: side(true),
         };
-        graph.settle(flat, classes, errors);
+        graph.settle(flat, classes, steps, errors);
         if whole {
             graph.check_use(flat, classes, errors);
         }
@@ -137,12 +141,23 @@ impl Graph {
     }
 
     /// Spreads push and pull over connections and through agnostic elements until nothing changes.
-    fn settle(&mut self, flat: &Flat, classes: &[Option<&Class>], errors: &mut Errors) {
+    fn settle(
+        &mut self,
+        flat: &Flat,
+        classes: &[Option<&Class>],
+        limit: usize,
+        errors: &mut Errors,
+    ) {
+        let round = self.round(flat.connections.len());
         let mut changed = true;
         let mut reported = vec![false; flat.connections.len()];
         let mut mixed = vec![false; classes.len()];
         while changed {
             changed = false;
+            let what = "settling push and pull";
+            if !errors.spend(round, limit, Place::default(), what) {
+                return;
+            }
             for (index, c) in flat.connections.iter().enumerate() {
                 let (Some(from), Some(to)) = (
                     self.outputs[c.from.0].state.get(c.from.1).copied(),
@@ -178,6 +193,15 @@ impl Graph {
                 }
             }
         }
+    }
+
+    /// Steps of work of one round of `settle`.
+    fn round(&self, connections: usize) -> usize {
+        let agnostic = |p: &Ports| p.declared.iter().filter(|d| d.is_none()).count();
+        let sides = self.inputs.iter().zip(&self.outputs);
+        let pairs = sides.map(|(i, o)| agnostic(i).saturating_mul(agnostic(o)));
+        let compared = pairs.fold(0, usize::saturating_add).saturating_mul(FLOW);
+        connections.saturating_add(compared)
     }
 
     /// Spreads push and pull between the agnostic ports of one element.

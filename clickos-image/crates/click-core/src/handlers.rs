@@ -126,7 +126,7 @@ impl Router {
 impl Engine {
     fn handlers(&self) -> Vec<HandlerInfo> {
         let mut list: Vec<_> = self.global_handlers().collect();
-        for index in 0..self.plan.classes.len() {
+        for index in 0..self.plan.written {
             let element = &self.slots[index].name;
             for mut handler in self.handlers_of(index, "") {
                 handler.name = format!("{element}.{}", handler.name);

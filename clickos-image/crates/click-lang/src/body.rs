@@ -109,7 +109,7 @@ impl Link {
 #[derive(Debug, Default)]
 pub struct Body<'a> {
     pub formals: Vec<Formal<'a>>,
-    pub defines: Vec<(String, String)>,
+    pub defines: BTreeMap<String, String>,
     pub members: Vec<Member<'a>>,
     pub links: Vec<Link>,
     /// How many compounds surround it.
@@ -253,14 +253,18 @@ impl<'a> Body<'a> {
     }
 
     /// Gives anonymous members their final names, and forgets what only resolving needs.
-    pub fn finish(&mut self) {
+    ///
+    /// Returns the steps of work this took.
+    pub fn finish(&mut self, most_steps: usize) -> usize {
+        let mut steps = self.members.len();
         let mut taken = BTreeSet::new();
         taken.extend(self.names.keys().filter_map(numbered));
         for member in self.members.iter_mut().filter(|m| m.name.number > 0) {
             let name = &mut member.name;
             if taken.contains(&(name.text, name.number)) {
-                while taken.contains(&(name.text, name.number)) {
+                while steps <= most_steps && taken.contains(&(name.text, name.number)) {
                     name.number += 1;
+                    steps += 1;
                 }
                 taken.insert((name.text, name.number));
             }
@@ -268,6 +272,7 @@ impl<'a> Body<'a> {
         self.names = BTreeMap::new();
         self.members.shrink_to_fit();
         self.links.shrink_to_fit();
+        steps
     }
 }
 

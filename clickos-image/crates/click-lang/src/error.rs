@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Errors of a configuration, and what it may use.
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -80,10 +81,42 @@ pub struct Errors {
     /// What is not wrong, but may not be meant.
     warnings: Vec<Entry>,
     directives: Vec<Directive>,
+    /// Steps of work so far, all parts of one installation together.
+    steps: usize,
+    /// The limit of steps was reported.
+    exhausted: bool,
 }
+
+/// Bytes of one message; the rest of a longer one is cut off.
+const MESSAGE_MAX: usize = 2048;
 
 impl Errors {
     const MAX: usize = 100;
+
+    /// Counts `steps` of work: bytes read, elements, connections and candidates compared. Beyond
+    /// the limit it adds one error that names the place and `what`, and returns false.
+    pub fn spend(&mut self, steps: usize, limit: usize, place: Place, what: &str) -> bool {
+        self.steps = self.steps.saturating_add(steps);
+        let fits = self.steps <= limit;
+        if !fits && !self.exhausted {
+            self.exhausted = true;
+            let message = format!("{what} takes more than {limit} steps of work, the limit");
+            // The limit explains the failure, so it goes first when there are too many errors.
+            self.list.truncate(Self::MAX - 1);
+            self.add(place, message);
+        }
+        fits
+    }
+
+    /// Whether the limit of steps was reached and reported.
+    pub fn is_exhausted(&self) -> bool {
+        self.exhausted
+    }
+
+    /// Steps of work so far.
+    pub fn steps(&self) -> usize {
+        self.steps
+    }
 
     /// Errors about a configuration that was flattened before.
     pub fn resume(directives: &[Directive]) -> Self {
@@ -93,7 +126,8 @@ impl Errors {
         }
     }
 
-    fn push(&mut self, entry: Entry) {
+    fn push(&mut self, mut entry: Entry) {
+        clip(&mut entry.message);
         if self.is_full() {
             self.beyond += 1;
         } else {
@@ -206,6 +240,18 @@ impl Errors {
     }
 }
 
+/// Cuts a message at its limit, at the end of a character.
+fn clip(message: &mut String) {
+    if message.len() > MESSAGE_MAX {
+        let end = (0..=MESSAGE_MAX)
+            .rev()
+            .find(|n| message.is_char_boundary(*n));
+        message.truncate(end.unwrap_or(0));
+        message.push_str(" ...");
+        message.shrink_to_fit();
+    }
+}
+
 /// What a configuration may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -217,6 +263,8 @@ pub struct Limits {
     pub connections: usize,
     /// Ports of one element, each way.
     pub ports: usize,
+    /// Steps of work from the text to a checked graph; see [`Errors::spend`].
+    pub steps: usize,
 }
 
 impl Default for Limits {
@@ -226,6 +274,7 @@ impl Default for Limits {
             elements: 4096,
             connections: 16_384,
             ports: 1024,
+            steps: 1 << 24,
         }
     }
 }

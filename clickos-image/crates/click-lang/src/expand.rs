@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Variables in configuration strings: `$name`, `${name}`, `${name[1]}`, `${name[$n]}`, `${name-default}`.
+use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -18,29 +19,50 @@ pub struct Scope {
 #[derive(Debug, Default)]
 struct Level {
     depth: usize,
-    variables: Vec<Variable>,
+    variables: BTreeMap<String, Variable>,
     parent: Option<Rc<Level>>,
 }
 
 #[derive(Debug)]
 struct Variable {
-    name: String,
     value: String,
     /// An argument was expanded by its caller; its dollars are not ours.
     is_argument: bool,
 }
 
+/// What an expansion may still use.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Bytes of its result, and of all values on the way to it at a time.
+    pub bytes: usize,
+    /// Steps of work: bytes read, and scopes searched.
+    pub steps: usize,
+}
+
+/// What an expansion ran out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TooMuch {
+    /// The bytes of [`Room`].
+    Bytes,
+    /// The steps of [`Room`].
+    Steps,
+}
+
+fn defined((name, value): &(String, String)) -> (String, Variable) {
+    let variable = Variable {
+        value: value.clone(),
+        is_argument: false,
+    };
+    (name.clone(), variable)
+}
+
 impl Scope {
     /// Variables around the whole configuration, such as those of a command line.
     pub fn global(variables: &[(String, String)]) -> Self {
-        let value = |(n, v): &(String, String)| Variable {
-            name: n.clone(),
-            value: v.clone(),
-            is_argument: false,
-        };
         let inner = Level {
             depth: 0,
-            variables: variables.iter().map(value).collect(),
+            // Of two values of a name the first counts.
+            variables: variables.iter().rev().map(defined).collect(),
             parent: None,
         };
         Self {
@@ -49,10 +71,11 @@ impl Scope {
     }
 
     /// The top of a configuration: what it defines counts where nobody around it has given a value.
-    pub fn top(&self, defines: &[(String, String)]) -> Self {
-        let given = |name: &String| self.inner.variables.iter().any(|v| v.name == *name);
+    pub fn top(&self, defines: &BTreeMap<String, String>) -> Self {
+        let given = |name: &String| self.inner.variables.contains_key(name);
         let own = defines.iter().filter(|(name, _)| !given(name));
-        self.enter(0, Vec::new(), &own.cloned().collect::<Vec<_>>())
+        let own = own.map(|(n, v)| (n.clone(), v.clone())).collect();
+        self.enter(0, Vec::new(), &own)
     }
 
     /// The inside of a body at `depth` seen from here: only the bodies around its definition are visible.
@@ -60,27 +83,20 @@ impl Scope {
         &self,
         depth: usize,
         arguments: Vec<(String, String)>,
-        defines: &[(String, String)],
+        defines: &BTreeMap<String, String>,
     ) -> Self {
         let mut parent = Some(&self.inner);
         while let Some(level) = parent.filter(|l| l.depth > depth) {
             parent = level.parent.as_ref();
         }
-        let argument = |(name, value)| Variable {
-            name,
-            value,
-            is_argument: true,
-        };
-        let define = |(n, v): &(String, String)| Variable {
-            name: n.clone(),
-            value: v.clone(),
-            is_argument: false,
-        };
-        let variables = arguments
-            .into_iter()
-            .map(argument)
-            .chain(defines.iter().map(define))
-            .collect();
+        let own = defines
+            .iter()
+            .map(|(n, v)| defined(&(n.clone(), v.clone())));
+        let mut variables: BTreeMap<_, _> = own.collect();
+        for (name, value) in arguments {
+            let is_argument = true;
+            variables.insert(name, Variable { value, is_argument });
+        }
         Self {
             inner: Rc::new(Level {
                 depth: depth + 1,
@@ -90,25 +106,37 @@ impl Scope {
         }
     }
 
-    fn find(&self, name: &str) -> Option<&Variable> {
+    fn find(&self, name: &str, room: &mut Room) -> Result<Option<&Variable>, TooMuch> {
         let mut level = Some(&self.inner);
         while let Some(l) = level {
-            if let Some(variable) = l.variables.iter().find(|v| v.name == name) {
-                return Some(variable);
+            room.step(1)?;
+            if let Some(variable) = l.variables.get(name) {
+                return Ok(Some(variable));
             }
             level = l.parent.as_ref();
         }
-        None
+        Ok(None)
     }
 
-    /// Expands `config`; a variable that is not defined stays as it is.
-    /// `None` if the result is longer than `budget` bytes.
-    pub fn expand(&self, config: &str, budget: usize) -> Option<String> {
-        self.expand_nested(config, budget, 0)
+    /// Expands `config`; a variable that is not defined stays as it is. Takes the steps from `room`.
+    ///
+    /// # Errors
+    /// The result, or the work for it, does not fit into `room`.
+    pub fn expand(&self, config: &str, room: &mut Room) -> Result<String, TooMuch> {
+        let bytes = room.bytes;
+        let expanded = self.expand_nested(config, room, 0);
+        room.bytes = bytes;
+        expanded
     }
 
-    fn expand_nested(&self, config: &str, budget: usize, nesting: usize) -> Option<String> {
+    fn expand_nested(
+        &self,
+        config: &str,
+        room: &mut Room,
+        nesting: usize,
+    ) -> Result<String, TooMuch> {
         let b = config.as_bytes();
+        room.step(b.len().saturating_add(1))?;
         let mut out = String::new();
         let (mut i, mut start, mut in_string) = (0, 0, false);
         while i < b.len() {
@@ -118,8 +146,13 @@ impl Scope {
                 b'\'' if !in_string => i = text::skip_unit(b, i) - 1,
                 b'/' if !in_string && text::at_comment(b, i) => i = text::skip_comment(b, i) - 1,
                 b'$' if nesting <= MAX_NESTING => {
-                    if let Some((reference, end)) = Reference::at(config, i) {
-                        if let Some(value) = self.value(&reference, budget, nesting)? {
+                    if let Some((reference, end)) = Reference::at(config, i, room)? {
+                        // The value is made beside what is here already.
+                        let bytes = room.bytes;
+                        room.bytes = bytes.saturating_sub(out.len());
+                        let value = self.value(&reference, room, nesting)?;
+                        room.bytes = bytes;
+                        if let Some(value) = value {
                             out.push_str(&config[start..i]);
                             push_value(&mut out, &value, in_string);
                             start = end;
@@ -130,50 +163,64 @@ impl Scope {
                 _ => {}
             }
             i += 1;
-            if out.len() > budget {
-                return None;
-            }
+            room.holds(out.len())?;
         }
-        out.push_str(&config[start..]);
-        (out.len() <= budget).then_some(out)
+        let rest = &config[start..];
+        room.holds(out.len().saturating_add(rest.len()))?;
+        out.push_str(rest);
+        Ok(out)
     }
 
-    /// The value of a reference: outer `None` when it is too long, inner when it is not defined.
-    #[expect(
-        clippy::option_option,
-        reason = "the two mean different things and meet only in expand_nested"
-    )]
+    /// The value of a reference; none if it is not defined.
     fn value(
         &self,
         reference: &Reference<'_>,
-        budget: usize,
+        room: &mut Room,
         nesting: usize,
-    ) -> Option<Option<String>> {
-        let text = match (self.find(reference.name), reference.default) {
-            (Some(v), _) if v.is_argument => v.value.clone(),
-            (Some(v), _) => self.expand_nested(&v.value, budget, nesting + 1)?,
-            (None, Some(default)) => self.expand_nested(default, budget, nesting + 1)?,
-            (None, None) => return Some(None),
+    ) -> Result<Option<String>, TooMuch> {
+        let text = match (self.find(reference.name, room)?, reference.default) {
+            (Some(v), _) if v.is_argument => {
+                room.step(v.value.len())?;
+                room.holds(v.value.len())?;
+                v.value.clone()
+            }
+            (Some(v), _) => self.expand_nested(&v.value, room, nesting + 1)?,
+            (None, Some(default)) => self.expand_nested(default, room, nesting + 1)?,
+            (None, None) => return Ok(None),
         };
-        let word = |n: usize| {
-            text::split_words(&text)
-                .into_iter()
-                .nth(n)
-                .unwrap_or_default()
+        let index = match reference.index {
+            Some(index) => self.index(index, room)?,
+            None => None,
         };
-        let index = reference.index.and_then(|i| self.index(i));
-        Some(Some(index.map_or_else(|| text.clone(), word)))
+        Ok(Some(match index {
+            Some(n) => text::nth_word(&text, n),
+            None => text,
+        }))
+    }
+
+    /// The number of a word: written out, or a variable's value.
+    fn index(&self, text: &str, room: &mut Room) -> Result<Option<usize>, TooMuch> {
+        let value = match text.strip_prefix('$') {
+            Some(name) => match self.find(name, room)? {
+                Some(variable) => variable.value.trim(),
+                None => return Ok(None),
+            },
+            None => text,
+        };
+        room.step(value.len())?;
+        Ok(value.parse().ok())
     }
 }
 
-impl Scope {
-    /// The number of a word: written out, or a variable's value.
-    fn index(&self, text: &str) -> Option<usize> {
-        let value = match text.strip_prefix('$') {
-            Some(name) => self.find(name)?.value.trim(),
-            None => text,
-        };
-        value.parse().ok()
+impl Room {
+    fn step(&mut self, steps: usize) -> Result<(), TooMuch> {
+        self.steps = self.steps.checked_sub(steps).ok_or(TooMuch::Steps)?;
+        Ok(())
+    }
+
+    fn holds(&self, bytes: usize) -> Result<(), TooMuch> {
+        let fits = bytes <= self.bytes;
+        fits.then_some(()).ok_or(TooMuch::Bytes)
     }
 }
 
@@ -201,14 +248,15 @@ fn name_len(s: &str) -> usize {
 
 impl<'a> Reference<'a> {
     /// The reference whose `$` is at `at`, and the index behind it.
-    fn at(config: &'a str, at: usize) -> Option<(Self, usize)> {
+    fn at(config: &'a str, at: usize, room: &mut Room) -> Result<Option<(Self, usize)>, TooMuch> {
         let rest = &config[at + 1..];
         if let Some(braced) = rest.strip_prefix('{') {
-            let end = braced.find('}')?;
-            return Some((Self::braced(&braced[..end]), at + 1 + end + 2));
+            let end = braced.find('}');
+            room.step(end.unwrap_or(braced.len()))?;
+            return Ok(end.map(|end| (Self::braced(&braced[..end]), at + 1 + end + 2)));
         }
-        let len = match rest.as_bytes().first()? {
-            b'?' | b'#' => 1,
+        let len = match rest.as_bytes().first() {
+            Some(b'?' | b'#') => 1,
             _ => name_len(rest),
         };
         let plain = Self {
@@ -216,7 +264,7 @@ impl<'a> Reference<'a> {
             index: None,
             default: None,
         };
-        (len > 0).then_some((plain, at + 1 + len))
+        Ok((len > 0).then_some((plain, at + 1 + len)))
     }
 
     /// The inside of `${...}`.
@@ -254,7 +302,12 @@ mod tests {
     }
 
     fn expand(s: &str) -> String {
-        scope().expand(s, 100_000).unwrap()
+        scope().expand(s, &mut room(100_000)).unwrap()
+    }
+
+    fn room(bytes: usize) -> Room {
+        let steps = 1 << 20;
+        Room { bytes, steps }
     }
 
     #[test]
@@ -278,8 +331,41 @@ mod tests {
 
     #[test]
     fn endless_recursion_is_cut() {
-        assert!(scope().expand("$loop", 1000).is_none());
-        assert!(scope().expand("$loop", 100_000).is_some());
+        let expand = |bytes| scope().expand("$loop", &mut room(bytes));
+        assert_eq!(expand(1000), Err(TooMuch::Bytes));
+        assert!(expand(100_000).is_ok());
+    }
+
+    #[test]
+    fn values_that_come_to_nothing_take_steps() {
+        let mut variables = vec![("v0".into(), String::new())];
+        for n in 1..11 {
+            let before = n - 1;
+            variables.push((
+                alloc::format!("v{n}"),
+                alloc::format!("$v{before}").repeat(12),
+            ));
+        }
+        let mut room = room(1000);
+        let expanded = Scope::global(&variables).expand("$v10", &mut room);
+        assert_eq!(expanded, Err(TooMuch::Steps));
+    }
+
+    #[test]
+    fn a_brace_without_end_is_looked_for_in_the_steps_there_are() {
+        let text = "${".repeat(5000);
+        assert_eq!(
+            scope().expand(&text, &mut room(1 << 20)),
+            Err(TooMuch::Steps)
+        );
+    }
+
+    #[test]
+    fn values_on_the_way_share_the_bytes() {
+        let big = "x".repeat(600);
+        let scope = Scope::global(&[("a".into(), big.clone()), ("b".into(), "$a${a[9]}".into())]);
+        assert_eq!(scope.expand("$b", &mut room(1000)), Err(TooMuch::Bytes));
+        assert!(scope.expand("$b", &mut room(1200)).is_ok());
     }
 
     #[test]
@@ -287,8 +373,11 @@ mod tests {
         let inner = scope().enter(
             0,
             vec![("x".into(), "$a".into())],
-            &[("y".into(), "$x!".into())],
+            &[("y".into(), "$x!".into())].into(),
         );
-        assert_eq!(inner.expand("$x $y $a", 100).unwrap(), "$a $a! 1 2");
+        assert_eq!(
+            inner.expand("$x $y $a", &mut room(100)).unwrap(),
+            "$a $a! 1 2"
+        );
     }
 }

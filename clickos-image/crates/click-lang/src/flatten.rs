@@ -12,12 +12,12 @@ use alloc::vec::Vec;
 
 use crate::body::{Body, Class, CompoundClass, INPUT, Link, Member, OUTPUT, narrow};
 use crate::error::{Errors, Limits, MAX_DEPTH};
-use crate::expand::Scope;
+use crate::expand::{Room, Scope, TooMuch};
 use crate::flat::{Flat, FlatElement};
 use crate::resolve::{Classes, Resolved, resolve};
 use crate::source::{Place, Sources};
 use crate::text;
-use select::{Selected, select};
+use select::{Selected, cost, select};
 
 /// Parses and flattens a configuration; what was wrong is added to `errors`, and the rest is
 /// returned.
@@ -40,7 +40,9 @@ pub fn flatten(
         exhausted: false,
     };
     let scope = globals.top(&body.defines);
-    flattener.body(&body, "", &scope, 0);
+    if !flattener.errors.is_exhausted() {
+        flattener.body(&body, "", &scope, 0);
+    }
     drop(body);
     let connections = flattener.dissolve();
     Flat {
@@ -50,6 +52,11 @@ pub fn flatten(
         directives: errors.directives(),
     }
 }
+
+/// Arguments of a compound element, with those that `__REST__` takes.
+const MAX_ARGUMENTS: usize = 16_384;
+/// Nodes for each element that is allowed: a compound element, which has two, may surround few.
+const NODES_PER_ELEMENT: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Node {
@@ -94,39 +101,90 @@ impl<'a> Flattener<'_, 'a> {
         self.exhausted = true;
     }
 
-    fn node(&mut self, node: Node) -> Sides {
-        self.nodes.push(node);
-        let index = narrow(self.nodes.len() - 1);
+    /// Counts work; false, and nothing more is made, where there was too much of it.
+    fn spend(&mut self, steps: usize, place: Place, what: &str) -> bool {
+        let fits = self.errors.spend(steps, self.limits.steps, place, what);
+        self.exhausted |= !fits;
+        fits
+    }
+
+    /// Adds a node; there are no more than what their elements could need.
+    fn node(&mut self, node: Node, place: Place) -> Sides {
+        let limit = self.limits.elements.saturating_mul(NODES_PER_ELEMENT);
+        if self.nodes.len() >= limit {
+            self.give_up(
+                place,
+                format!("more than {limit} elements, and ports of compound elements"),
+            );
+        } else {
+            self.nodes.push(node);
+        }
+        let index = narrow(self.nodes.len().saturating_sub(1));
         (index, index)
     }
 
     fn expand(&mut self, scope: &Scope, member: &Member<'_>) -> String {
-        let Some(text) = scope.expand(&member.config().text(), self.text_left) else {
-            let limit = self.limits.config_bytes.saturating_mul(4);
-            let message = format!("expanded arguments exceed {limit} bytes");
-            self.give_up(member.place, message);
-            return String::new();
+        let mut room = Room {
+            bytes: self.text_left,
+            steps: self.limits.steps.saturating_sub(self.errors.steps()),
         };
-        self.text_left -= text.len();
-        text
+        let before = room.steps;
+        match scope.expand(&member.config().text(), &mut room) {
+            Ok(text) => {
+                self.spend(before - room.steps, member.place, "");
+                self.text_left -= text.len();
+                text
+            }
+            Err(TooMuch::Bytes) => {
+                self.out_of_text(member);
+                String::new()
+            }
+            Err(TooMuch::Steps) => {
+                let what = format!("'{}': expanding its arguments", member.name);
+                self.spend(self.limits.steps, member.place, &what);
+                String::new()
+            }
+        }
+    }
+
+    fn out_of_text(&mut self, member: &Member<'_>) {
+        let limit = self.limits.config_bytes.saturating_mul(4);
+        let message = format!(
+            "'{}': names and expanded arguments exceed {limit} bytes",
+            member.name
+        );
+        self.give_up(member.place, message);
+    }
+
+    /// The full name of a member; its bytes count as made text.
+    fn name(&mut self, prefix: &str, member: &Member<'_>) -> String {
+        let bytes = prefix.len().saturating_add(member.name.text.len());
+        match self.text_left.checked_sub(bytes) {
+            Some(left) => {
+                self.text_left = left;
+                format!("{prefix}{}", member.name)
+            }
+            None => {
+                self.out_of_text(member);
+                String::new()
+            }
+        }
     }
 
     /// Instantiates a body; returns the nodes of its members.
     fn body(&mut self, body: &Body<'a>, prefix: &str, scope: &Scope, depth: usize) -> Vec<Sides> {
         let mut map = vec![(u32::MAX, u32::MAX); body.members.len()];
-        self.nodes.reserve(body.members.len());
-        self.elements.reserve(body.members.len());
         for (index, member) in body.members.iter().enumerate() {
             if self.exhausted {
                 return map;
             }
             map[index] = match member.class {
                 Class::Compound(_) => continue,
-                Class::Tunnel => self.node(Node::Tunnel),
-                Class::Unknown => self.node(Node::Unknown),
+                Class::Tunnel => self.node(Node::Tunnel, member.place),
+                Class::Unknown => self.node(Node::Unknown, member.place),
                 Class::Native(class) => {
                     let config = self.expand(scope, member);
-                    let name = format!("{prefix}{}", member.name);
+                    let name = self.name(prefix, member);
                     self.element(name, class, config, member.place)
                 }
             };
@@ -151,11 +209,14 @@ impl<'a> Flattener<'_, 'a> {
         }
         let ports = body.ports_in_use();
         for (index, member) in body.members.iter().enumerate() {
+            if self.exhausted {
+                return;
+            }
             if let Class::Compound(class) = &member.class {
                 let (inputs, outputs) = ports[index];
                 let instance = Instance {
                     class,
-                    name: format!("{prefix}{}", member.name),
+                    name: self.name(prefix, member),
                     config: self.expand(scope, member),
                     ports: (inputs as usize, outputs as usize),
                     place: member.place,
@@ -169,7 +230,7 @@ impl<'a> Flattener<'_, 'a> {
         let limit = self.limits.elements;
         if self.elements.len() >= limit {
             self.give_up(place, format!("more than {limit} elements"));
-            return self.node(Node::Unknown);
+            return self.node(Node::Unknown, place);
         }
         let known = self.class_names.entry(class);
         self.elements.push(FlatElement {
@@ -178,12 +239,11 @@ impl<'a> Flattener<'_, 'a> {
             config,
             place,
         });
-        self.node(Node::Element(narrow(self.elements.len() - 1)))
+        self.node(Node::Element(narrow(self.elements.len() - 1)), place)
     }
 
     fn connect(&mut self, body: &Body<'_>, map: &[Sides]) {
         let limit = self.limits.connections;
-        self.links.reserve(body.links.len());
         for link in &body.links {
             if self.exhausted {
                 return;
@@ -204,9 +264,22 @@ impl<'a> Flattener<'_, 'a> {
             let name = &of.name;
             let message = format!("{name}: compound elements nested deeper than {MAX_DEPTH}");
             self.give_up(of.place, message);
-            return self.node(Node::Unknown);
+            return self.node(Node::Unknown, of.place);
+        }
+        let count = text::count_args(&of.config);
+        if count > MAX_ARGUMENTS {
+            let message = format!(
+                "'{}': {count} arguments, the limit is {MAX_ARGUMENTS}",
+                of.name
+            );
+            self.give_up(of.place, message);
+            return self.node(Node::Unknown, of.place);
         }
         let args = text::split_args(&of.config);
+        let steps = cost(of.class, of.config.len(), args.len());
+        if !self.spend(steps, of.place, &format!("'{}': instantiating it", of.name)) {
+            return self.node(Node::Unknown, of.place);
+        }
         match select(of.class, &args, of.ports) {
             Ok(Selected::Compound(body, values)) => {
                 let inside = scope.enter(body.depth, values, &body.defines);
@@ -219,7 +292,7 @@ impl<'a> Flattener<'_, 'a> {
             }
             Err(message) => {
                 self.errors.add(of.place, format!("{}: {message}", of.name));
-                self.node(Node::Unknown)
+                self.node(Node::Unknown, of.place)
             }
         }
     }

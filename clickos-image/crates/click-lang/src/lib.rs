@@ -29,7 +29,7 @@ pub mod text;
 mod unparse;
 
 pub use error::{ConfigError, Errors, Limits, Phase, Subject};
-pub use expand::Scope;
+pub use expand::{Room, Scope, TooMuch};
 pub use flat::{Flat, FlatConnection, FlatElement, Requirement};
 pub use flatten::flatten;
 pub use parser::parse;

@@ -67,7 +67,7 @@ pub fn resolve<'a>(
             resolver.read_file(*index, &mut body);
         }
     }
-    body.finish();
+    resolver.finish(&mut body, Place::default());
     Resolved {
         body,
         requirements: resolver.requirements,
@@ -94,6 +94,16 @@ struct Resolver<'r, 'a> {
 }
 
 impl<'a> Resolver<'_, 'a> {
+    fn spend(&mut self, steps: usize, place: Place, what: &str) -> bool {
+        self.errors.spend(steps, self.limits.steps, place, what)
+    }
+
+    fn finish(&mut self, body: &mut Body<'a>, place: Place) {
+        let left = self.limits.steps.saturating_sub(self.errors.steps());
+        let steps = body.finish(left);
+        self.spend(steps, place, "numbering elements without a name");
+    }
+
     fn read_file(&mut self, index: usize, body: &mut Body<'a>) {
         if self.files.contains(&index) {
             return;
@@ -222,7 +232,7 @@ impl<'a> Resolver<'_, 'a> {
     ) -> Option<Ends> {
         let raw = config.map_or("", |c| c.raw);
         let member = match &term.what {
-            What::Group(statements) => return Some(self.group(statements, term, body)),
+            What::Group(statements) => return self.group(statements, term, body),
             What::Implicit => self.implicit(term, body, first),
             What::Compound(compound) => {
                 let anonymous = self.compound(compound, "", body.depth);
@@ -255,13 +265,18 @@ impl<'a> Resolver<'_, 'a> {
         place: Place,
         add: impl FnOnce(&mut Body<'a>, Place) -> usize,
     ) -> Option<usize> {
+        (!self.is_full(body, place)).then(|| add(body, place))
+    }
+
+    /// Reports a body that has all elements it may have.
+    fn is_full(&mut self, body: &Body<'a>, place: Place) -> bool {
         let limit = self.limits.elements;
-        if body.members.len() >= limit.saturating_mul(2) {
-            self.errors
-                .add(place, format!("more than {limit} elements"));
-            return None;
+        let full = body.members.len() >= limit.saturating_mul(2);
+        if full {
+            let message = format!("more than {limit} elements");
+            self.errors.add(place, message);
         }
-        Some(add(body, place))
+        full
     }
 
     fn group(
@@ -269,7 +284,10 @@ impl<'a> Resolver<'_, 'a> {
         statements: &[Statement<'a>],
         term: &Term<'a>,
         body: &mut Body<'a>,
-    ) -> Ends {
+    ) -> Option<Ends> {
+        if self.is_full(body, term.place) {
+            return None;
+        }
         let (group, outer_input, outer_output) = body.begin_group(term.place);
         self.statements(statements, body);
         body.end_group(outer_input, outer_output);
@@ -280,12 +298,12 @@ impl<'a> Resolver<'_, 'a> {
                 open: false,
             })
         };
-        Ends {
+        Some(Ends {
             input: group.input,
             output: group.output,
             inputs: term.inputs.as_deref().cloned().or_else(|| all(inputs)),
             outputs: term.outputs.as_deref().cloned().or_else(|| all(outputs)),
-        }
+        })
     }
 
     fn check_tunnels(
@@ -295,6 +313,11 @@ impl<'a> Resolver<'_, 'a> {
         name: &str,
         place: Place,
     ) -> (usize, usize) {
+        let steps = body.links.len().saturating_mul(4);
+        let what = format!("'{name}': checking its ports");
+        if !self.spend(steps, place, &what) {
+            return (0, 0);
+        }
         let errors = &mut *self.errors;
         body.check_tunnels(group, name, &mut |message| errors.add(place, message))
     }

@@ -166,6 +166,16 @@ pub fn split_args(config: &str) -> Vec<String> {
     args
 }
 
+/// How many arguments [`split_args`] makes at most, without making them.
+pub fn count_args(config: &str) -> usize {
+    let (b, mut i, mut count) = (config.as_bytes(), 0, 1usize);
+    while i < b.len() {
+        count += usize::from(b[i] == b',');
+        i = skip_piece(b, i);
+    }
+    count
+}
+
 /// Splits an argument at blanks outside quotes.
 pub fn split_words(arg: &str) -> Vec<String> {
     let (text, _) = one_argument(arg, 0, false);
@@ -183,6 +193,26 @@ pub fn split_words(arg: &str) -> Vec<String> {
         i += 1;
     }
     words
+}
+
+/// The word of a number, from 0; nothing if there are fewer.
+pub(crate) fn nth_word(arg: &str, number: usize) -> String {
+    let (text, _) = one_argument(arg, 0, false);
+    let (b, mut i, mut seen) = (text.as_bytes(), 0, 0);
+    while i < b.len() {
+        let start = i;
+        while i < b.len() && !is_blank(b[i] as char) {
+            i = skip_unit(b, i);
+        }
+        if i > start {
+            if seen == number {
+                return String::from(&text[start..i]);
+            }
+            seen += 1;
+        }
+        i += 1;
+    }
+    String::new()
 }
 
 /// Takes the first word off; returns it and the rest.
@@ -333,6 +363,7 @@ mod tests {
             split_args(" a b , \"c,d\" /* x, */ , 'e,' "),
             vec!["a b", "\"c,d\"", "'e,'"]
         );
+        assert_eq!(count_args(" a b , \"c,d\" /* x, */ , 'e,' "), 3);
         assert_eq!(split_args(""), Vec::<String>::new());
         assert_eq!(split_args("a,,b,"), vec!["a", "", "b"]);
         assert_eq!(split_args("a // c, d\n e"), vec!["a e"]);

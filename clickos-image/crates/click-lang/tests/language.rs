@@ -200,6 +200,7 @@ fn limits_are_errors() {
         connections: 10,
         config_bytes: 2000,
         ports: 4,
+        ..Limits::default()
     };
     let check = |text: &str, part: &str| {
         let got = run(text, &limits).1;
@@ -364,5 +365,128 @@ fn chains_that_may_have_been_cut_are_warned_about() {
         "Null -> Null; input -> Null",
     ] {
         assert_eq!(warned(right), Vec::<u32>::new(), "{right}");
+    }
+}
+
+/// `count` levels, each of which uses the one below `fan` times.
+fn nested(
+    count: usize,
+    fan: usize,
+    level: impl Fn(usize, &str) -> String,
+    use_of: impl Fn(usize) -> String,
+) -> String {
+    let below = |n: usize| match n {
+        0 => String::new(),
+        n => use_of(n - 1).repeat(fan),
+    };
+    (0..count).map(|n| level(n, &below(n))).collect()
+}
+
+fn nested_defines(count: usize, fan: usize) -> String {
+    let defines = nested(
+        count,
+        fan,
+        |n, value| format!("define($v{n} {value});\n"),
+        |n| format!("$v{n}"),
+    );
+    let last = count - 1;
+    format!("{defines}a :: Counter($v{last});")
+}
+
+fn nested_classes(count: usize, inside: &str, fan: usize) -> String {
+    let class = |n: usize, body: &str| format!("elementclass C{n} {{ {inside} {body} }}\n");
+    let last = count - 1;
+    format!(
+        "{}C{last};",
+        nested(count, fan, class, |n| format!("C{n};"))
+    )
+}
+
+#[test]
+fn small_texts_do_not_make_large_work() {
+    let limits = Limits::default();
+    let compound = |inside: String| format!("elementclass A {{ {inside} }} A;");
+    let formals: String = (0..100_000).map(|n| format!("$a{n},")).collect();
+    let loops = "t -> t;".repeat(5000);
+    let taken: String = (0..4000)
+        .map(|n| format!("Null@{} :: Null; Null;", n + 4000))
+        .collect();
+    for (what, text) in [
+        ("steps of work", nested_defines(11, 12)),
+        ("exceed", nested_classes(39, "", 2)),
+        ("elements, and ports", nested_classes(9, "", 4)),
+        (
+            "elements, and ports",
+            nested_classes(9, "input -> output;", 4),
+        ),
+        (
+            "steps of work",
+            format!("a :: Counter({});", "${".repeat(40_000)),
+        ),
+        (
+            "more than 1024 ports",
+            format!("a :: Counter; a[{}0] -> a;", "0-1023,".repeat(40_000)),
+        ),
+        ("more than", "a[0-1023],".repeat(40_000)),
+        (
+            "more than 256 parameters",
+            compound(format!("{formals} $z | Counter")),
+        ),
+        (
+            "connections",
+            compound(format!("t :: {{ input -> output }}; Null -> t; {loops}")),
+        ),
+        (
+            "steps of work",
+            compound("(->);".repeat(4000) + &"n :: Null; n -> n[1];".repeat(8000)),
+        ),
+        (
+            "names and expanded",
+            format!("{} :: {{ {} }}", "n".repeat(200_000), "Null;".repeat(2000)),
+        ),
+        ("more than 4096 elements", "();".repeat(100_000)),
+        ("more than", taken),
+    ] {
+        assert!(text.len() <= 1 << 20, "{what}");
+        let (flat, errors) = run(&text, &limits);
+        let found = errors.iter().any(|e| e.contains(what));
+        assert!(found, "{what}: {:?}", errors.first());
+        assert!(errors.iter().all(|e| e.len() < 5000), "{what}");
+        assert!(flat.elements.len() <= limits.elements, "{what}");
+    }
+}
+
+#[test]
+fn an_exhausted_budget_names_place_construct_and_limit() {
+    let (_, errors) = run(&nested_defines(11, 12), &Limits::default());
+    let text = "'a': expanding its arguments takes more than 16777216 steps of work, the limit";
+    assert_eq!(errors, [format!("t.click:12:1: {text}")]);
+}
+
+#[test]
+fn large_honest_configurations_fit_the_budget() {
+    let limits = Limits::default();
+    let rules: String = (0..10_000).map(|n| format!("allow src host 10.{}.{}.1 && tcp dst port {n} && ip ttl > 3 && src port 10000-{},\n", n / 250, n % 250, n + 10_000)).collect();
+    let elements: String = (0..2000)
+        .map(|n| format!("c{n} :: Counter(COUNT_CALL $limit stop); Idle -> c{n} -> Discard;\n"))
+        .collect();
+    let defines: String = (0..10_000)
+        .map(|n| format!("define($host{n} 10.{}.{}.1);\n", n / 250, n % 250))
+        .collect();
+    let hosts: String = (0..10_000)
+        .map(|n| format!("allow src host $host{n},\n"))
+        .collect();
+    let deep = nested_classes(60, "input -> Counter -> output;", 1);
+    for text in [
+        format!("Idle -> f :: IPFilter({rules} deny all) -> Discard;"),
+        format!("define($rules {rules} deny all); Idle -> f :: IPFilter($rules) -> Discard;"),
+        format!("define($limit 1000);{}", &elements),
+        format!("{defines} Idle -> IPFilter({hosts} deny all) -> Discard;"),
+        deep,
+        format!("elementclass F {{ $rules | input -> IPFilter($rules) -> output }} Idle -> F({rules} deny all) -> Discard").replace(",\n", "\n").replace(" deny all", ""),
+    ] {
+        assert!(text.len() <= 1 << 20, "{}", text.len());
+        let (_, errors) = run(&text, &limits);
+        assert!(!errors.iter().any(|e| e.contains("more than") || e.contains("exceed")), "{:?}", errors.first());
     }
 }

@@ -75,6 +75,7 @@ const SMALL: Limits = Limits {
     elements: 375,
     connections: 1500,
     ports: 1024,
+    steps: 1 << 25,
 };
 
 /// Texts that are worth nothing must not take what a small guest has.

@@ -126,5 +126,6 @@ pub fn limits() -> Limits {
         elements: 1 << 20,
         connections: 1 << 22,
         ports: 65_536,
+        steps: 1 << 30,
     }
 }

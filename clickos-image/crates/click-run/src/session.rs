@@ -92,10 +92,29 @@ fn guest_files(files: Vec<(String, Vec<u8>)>) -> Result<Rc<dyn Host>, String> {
     Ok(Rc::new(host))
 }
 
+/// What a configuration may use: in a check for a guest what guests of 64 MiB and more allow.
+fn limits_of(options: &Options) -> Limits {
+    let usual = Limits::default();
+    if options.guest && options.check {
+        return usual;
+    }
+    let own = limits();
+    Limits {
+        config_bytes: own.config_bytes,
+        elements: own.elements,
+        connections: own.connections,
+        ports: own.ports,
+        steps: own.steps,
+        packet_buffers: 1 << 21,
+        flows: 1 << 23,
+        ..usual
+    }
+}
+
 fn environment(options: &Options, host: Rc<dyn Host>, machine: &Rc<Machine>) -> Environment {
     let vif = |devid| -> Rc<RefCell<dyn Device>> { Rc::new(RefCell::new(UnpluggedVif { devid })) };
     let vifs = if options.check { options.vifs } else { 0 };
-    let limits = limits();
+    let limits = limits_of(options);
     Environment {
         devices: (0..vifs)
             .map(|devid| (devid, vif(devid)))
@@ -103,14 +122,8 @@ fn environment(options: &Options, host: Rc<dyn Host>, machine: &Rc<Machine>) -> 
         host: Some(host),
         console: console(machine.clone()),
         limits: Limits {
-            config_bytes: limits.config_bytes,
-            elements: limits.elements,
-            connections: limits.connections,
-            ports: limits.ports,
             console_lines_per_s: u32::MAX,
-            packet_buffers: 1 << 21,
-            flows: 1 << 23,
-            ..Limits::default()
+            ..limits
         },
         seed: options.random_seed,
         implicit: if options.guest {

@@ -248,3 +248,24 @@ fn the_program_runs_on_the_processor_it_is_told() {
         "{errors}"
     );
 }
+
+#[test]
+fn a_check_for_guests_refuses_what_is_too_much_for_them() {
+    let mut defines = String::new();
+    for n in 1..11 {
+        let value = format!("$v{}", n - 1).repeat(12);
+        defines += &format!("define($v{n} {value});\n");
+    }
+    let text = format!("define($v0 );\n{defines}Idle -> Print($v10) -> Discard;");
+    let (code, _, error) = click(&["--check", "--guest", "-e", &text], "");
+    let want = "expanding its arguments takes more than 16777216 steps of work, the limit";
+    assert_eq!(code, 1);
+    assert!(
+        error.contains("config:12:9: ") && error.contains(want),
+        "{error}"
+    );
+    let many = "Idle -> Discard;".repeat(2500);
+    let (_, _, error) = click(&["--check", "--guest", "-e", &many], "");
+    assert!(error.contains("more than 4096 elements"), "{error}");
+    assert_eq!(click(&["--check", "-e", &many], "").2, "");
+}

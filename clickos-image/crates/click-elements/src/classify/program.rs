@@ -82,6 +82,9 @@ fn covers(rules: &[Rule]) -> Vec<Cover> {
 const ACTIONS: [&str; 3] = ["allow", "deny", "drop"];
 
 /// What comes in front of a pattern.
+/// Bytes of one rule: its words take many times as much while it is compiled.
+const RULE_BYTES: usize = 1 << 16;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Syntax {
     /// `allow`, `deny`, `drop` or an output: IPFilter.
@@ -231,6 +234,12 @@ impl Rule {
         outputs: usize,
         at: Surroundings<'_>,
     ) -> Result<Self, String> {
+        let bytes = rule.len();
+        if bytes > RULE_BYTES {
+            return Err(format!(
+                "{bytes} bytes, the limit of one rule is {RULE_BYTES}"
+            ));
+        }
         let words = split(&text::unquote(rule));
         let (output, pattern) = match (syntax, words.split_first()) {
             (_, None) => return Err("an empty rule".to_string()),

@@ -86,7 +86,11 @@ impl Flattener<'_, '_> {
                 }),
                 Node::Unknown => {}
                 Node::Tunnel => {
-                    pending.extend(leaving.from(link.to(), links).map(|i| (i, passed + 1)));
+                    // Each counts when it is put here, so that the list stays as short as the steps.
+                    for next in leaving.from(link.to(), links).take(*steps) {
+                        *steps -= 1;
+                        pending.push((next, passed + 1));
+                    }
                 }
             }
         }

@@ -8,9 +8,43 @@ use crate::ast::Formal;
 use crate::body::{Body, Class, CompoundClass};
 use crate::text;
 
+/// Candidates that an error names.
+const CANDIDATES: usize = 16;
+/// Steps of work for an instance without anything in it.
+const INSTANCE: usize = 64;
+
 pub enum Selected<'b, 'a> {
     Compound(&'b Body<'a>, Vec<(String, String)>),
     Native(&'a str),
+}
+
+/// Steps of work to choose an overload and make an instance of it.
+pub fn cost(class: &CompoundClass<'_>, config_bytes: usize, args: usize) -> usize {
+    let of_body = |body: &Body<'_>| {
+        let keywords = body
+            .formals
+            .iter()
+            .filter(|f| !f.keyword.is_empty())
+            .count();
+        let defines = body.defines.iter().map(|(n, v)| n.len() + v.len());
+        let own = body.members.len() + body.links.len() + body.formals.len() + args;
+        let searched = keywords.saturating_mul(config_bytes);
+        own.saturating_add(searched).saturating_add(defines.sum())
+    };
+    let mut steps = INSTANCE.saturating_add(config_bytes);
+    let mut at = Some(class);
+    while let Some(class) = at {
+        steps = class
+            .overloads
+            .iter()
+            .map(of_body)
+            .fold(steps, usize::saturating_add);
+        at = match &class.extends {
+            Some(Class::Compound(next)) => Some(next),
+            _ => None,
+        };
+    }
+    steps
 }
 
 /// Chooses the overload that fits ports and arguments; one whose arguments fit is the second choice.
@@ -20,11 +54,11 @@ pub fn select<'b, 'a>(
     ports: (usize, usize),
 ) -> Result<Selected<'b, 'a>, String> {
     let mut second = None;
-    let mut candidates = Vec::new();
+    let mut candidates: Vec<(&str, &Body<'_>)> = Vec::new();
     let mut at = class;
     loop {
         for body in &at.overloads {
-            candidates.push(signature(at.name, body));
+            candidates.push((at.name, body));
             if let Some(values) = assign(&body.formals, args) {
                 if (body.inputs, body.outputs) == ports {
                     return Ok(Selected::Compound(body, values));
@@ -43,9 +77,11 @@ pub fn select<'b, 'a>(
         _ => {
             let arguments = counted(args.len(), "argument");
             let ports = ports_in_words(ports);
+            let shown = candidates.iter().take(CANDIDATES);
+            let shown: Vec<_> = shown.map(|(name, body)| signature(name, body)).collect();
             Err(format!(
                 "nothing fits {arguments}, {ports}; candidates: {}",
-                candidates.join("; ")
+                shown.join("; ")
             ))
         }
     }

@@ -8,6 +8,9 @@ use crate::ast::{Compound, Formal, Overload};
 use crate::lexer::Kind;
 use crate::source::Place;
 
+/// Parameters of a compound element.
+const MAX_FORMALS: usize = 256;
+
 impl<'a> Parser<'a> {
     /// `{ overload || overload || ... }`
     pub(super) fn compound(&mut self) -> Parsed<Compound<'a>> {
@@ -79,6 +82,10 @@ impl<'a> Parser<'a> {
             }
             let name = &self.next().text[1..];
             self.check_formal(place, &formals, keyword, name);
+            if formals.len() == MAX_FORMALS {
+                let message = format!("more than {MAX_FORMALS} parameters");
+                return self.fail(place, message);
+            }
             formals.push(Formal { keyword, name });
             if self.accept(Kind::Char('|')) {
                 return Ok(formals);

@@ -131,13 +131,15 @@ impl<'a> Parser<'a> {
                 }
                 return Ok(Some(Box::new(ports)));
             }
+            let place = self.peek().place;
             let first = self.port()?;
-            if self.accept(Kind::Char('-')) {
-                let last = self.port()?;
-                ports.list.extend(first..=last);
+            let last = if self.accept(Kind::Char('-')) {
+                self.port()?
             } else {
-                ports.list.push(first);
-            }
+                first
+            };
+            self.check_count(ports.list.len(), first, last, place)?;
+            ports.list.extend(first..=last);
             if self.accept(Kind::Char(']')) {
                 return Ok(Some(Box::new(ports)));
             }
@@ -145,6 +147,17 @@ impl<'a> Parser<'a> {
                 return self.unexpected("',' or ']' behind a port number");
             }
         }
+    }
+
+    /// A list has as many ports as an element, and all lists of a statement are held at once.
+    fn check_count(&mut self, before: usize, first: usize, last: usize, at: Place) -> Parsed<()> {
+        let more = last.saturating_add(1).saturating_sub(first);
+        if before + more > self.max_ports {
+            let limit = self.max_ports;
+            return self.fail(at, format!("more than {limit} ports in a list"));
+        }
+        self.parts += more - more.min(1);
+        if more > 1 { self.count(at) } else { Ok(()) }
     }
 
     fn port(&mut self) -> Parsed<usize> {

@@ -58,7 +58,7 @@ impl<'a> Resolver<'_, 'a> {
         let mut body = Body::compound(overload.formals.clone(), depth + 1, overload.place);
         self.statements(&overload.statements, &mut body);
         self.leave_scope(mark);
-        body.finish();
+        self.finish(&mut body, overload.place);
         let tunnels = Group {
             input: INPUT,
             output: OUTPUT,
@@ -120,8 +120,8 @@ impl<'a> Resolver<'_, 'a> {
             let name = variable.strip_prefix('$').unwrap_or("");
             let valid =
                 !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-            let known = body.defines.iter().any(|(n, _)| n == name)
-                || body.formals.iter().any(|f| f.name == name);
+            let known =
+                body.defines.contains_key(name) || body.formals.iter().any(|f| f.name == name);
             if arg.is_empty() {
                 continue;
             } else if !valid {
@@ -132,7 +132,7 @@ impl<'a> Resolver<'_, 'a> {
                 let message = format!("parameter '${name}' multiply defined");
                 self.errors.add(config.place, message);
             } else {
-                body.defines.push((name.to_string(), value));
+                body.defines.insert(name.to_string(), value);
             }
         }
     }

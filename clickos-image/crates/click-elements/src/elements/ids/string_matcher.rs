@@ -42,6 +42,12 @@ fn compile(patterns: &[String], most: usize) -> Result<AhoCorasick, Vec<String>>
         let count = patterns.len();
         return Err(vec![format!("{count} patterns, the limit is {most}")]);
     }
+    let total = patterns.iter().map(String::len).sum::<usize>();
+    if total > most {
+        return Err(vec![format!(
+            "patterns of {total} bytes, the limit is {most}"
+        )]);
+    }
     let bytes: Vec<Vec<u8>> = patterns.iter().map(|p| unquote_bytes(p)).collect();
     let empty = bytes.iter().enumerate().filter(|(_, b)| b.is_empty());
     let errors: Vec<String> = empty

@@ -61,10 +61,18 @@ struct Clause {
 /// Offsets beyond any packet are mistakes.
 const MAX_OFFSET: usize = 65_535;
 
+/// Bytes of all patterns of one Classifier: each byte takes up to 60 bytes while they are compiled.
+const PATTERN_BYTES: usize = 1 << 16;
+
 type Pattern = Vec<Clause>;
 
 fn compile(patterns: &[String], outputs: usize) -> Result<Vec<Pattern>, Vec<String>> {
     let mut errors = Vec::new();
+    let bytes = patterns.iter().map(String::len).sum::<usize>();
+    if bytes > PATTERN_BYTES {
+        let message = format!("patterns of {bytes} bytes, the limit is {PATTERN_BYTES}");
+        return Err(vec![message]);
+    }
     if patterns.len() != outputs {
         errors.push(format!("{} patterns for {outputs} outputs", patterns.len()));
     }
