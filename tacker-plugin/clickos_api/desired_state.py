@@ -8,6 +8,7 @@ import datetime
 from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import enginefacade
 from oslo_log import log as logging
+from oslo_utils import excutils
 import sqlalchemy as sa
 
 from clickos_api.db import models
@@ -88,6 +89,15 @@ class Store:
             the server for too long, or (code not-recorded) what the guest
             accepted could not be recorded
         """
+        try:
+            with self._recording(server_id, writes) as revision:
+                yield revision
+        except Exception:
+            with excutils.save_and_reraise_exception():
+                self._drop_empty_row(server_id)
+
+    @contextlib.contextmanager
+    def _recording(self, server_id, writes):
         accepted = False
         try:
             self._ensure_row(server_id)
@@ -107,6 +117,25 @@ class Store:
             if isinstance(exc, db_exc.DBDeadlock):
                 raise _busy(server_id)
             raise _unavailable(exc)
+
+    def _drop_empty_row(self, server_id):
+        """Remove the row of a server whose first write came to nothing.
+
+        Another writer that holds the row records a revision or drops the
+        row itself.
+        """
+        try:
+            with self._facade.writer.using(_Context()) as session:
+                row = session.scalars(
+                    sa.select(models.DesiredState)
+                    .where(models.DesiredState.server_id == server_id,
+                           models.DesiredState.revision == 0)
+                    .with_for_update(skip_locked=True)).one_or_none()
+                if row is not None:
+                    session.delete(row)
+        except db_exc.DBError as exc:
+            LOG.warning('Server %s: an empty row may be left: %s', server_id,
+                        exc)
 
     def _ensure_row(self, server_id):
         """Make the server's row, if it has none, in a transaction of its own.

@@ -15,6 +15,7 @@ STATE_DELETE = 'clickos:desired_state:delete'
 OWNER_READER = 'role:reader and project_id:%(project_id)s'
 OWNER_MEMBER = 'role:member and project_id:%(project_id)s'
 SERVICE = 'role:service or role:admin'
+ADMIN = 'role:admin'
 
 _HANDLERS = '/v1/{servers or vnfs}/{id}/handlers'
 _STATE = '/v1/{servers or vnfs}/{id}/desired-state'
@@ -37,7 +38,7 @@ RULES = [
     _rule(STATE_SHOW, f'({OWNER_READER}) or {SERVICE}',
           'Show what is written again when a guest starts again.',
           ('GET', _STATE)),
-    _rule(STATE_DELETE, f'({OWNER_MEMBER}) or {SERVICE}',
+    _rule(STATE_DELETE, f'({OWNER_MEMBER}) or {ADMIN}',
           'Forget what is written again when a guest starts again.',
           ('DELETE', _STATE)),
 ]

@@ -4,6 +4,7 @@
 import flask
 from oslo_context import context as oslo_context
 
+from clickos_api import errors
 from clickos_api import ownership
 from clickos_api import validation
 
@@ -59,8 +60,16 @@ def blueprint(handlers, limits):
 
 
 def _context():
-    """Return the caller as the auth_token middleware found it."""
-    return oslo_context.RequestContext.from_environ(flask.request.environ)
+    """Return the caller as the auth_token middleware found it.
+
+    :raises errors.Forbidden: for a token of no project, since every server
+        belongs to one
+    """
+    context = oslo_context.RequestContext.from_environ(flask.request.environ)
+    if not context.project_id:
+        raise errors.Forbidden('the token is scoped to no project; ask for'
+                               ' one that is scoped to the guest\'s')
+    return context
 
 
 def _target(kind, target_id):

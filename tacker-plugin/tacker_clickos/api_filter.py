@@ -1,102 +1,107 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paste filter before Tacker's v1 LCM API: metadata it can store.
+"""Paste filter before Tacker's APIs: what of a member's request gets there.
 
-Tacker 16 accepts any JSON as metadata but stores only text; anything else
-fails inside a transaction, puts the VNF into ERROR and leaves its row locked.
-This filter turns clickos_properties into text and refuses the rest.
+It passes on only the routes of routes.py. It refuses URLs the operator does
+not list and parameters that name code (request_body.py), and packages that
+reach beyond themselves (package/). Tacker 16 stores only text as metadata
+and leaves a row locked after anything else, so metadata.py makes it text.
 """
 
+import contextlib
+import functools
 import json
-import re
+import tempfile
 
 import webob
 import webob.dec
 
-from tacker_clickos import state
+from tacker_clickos import exception
+from tacker_clickos import metadata
+from tacker_clickos import package
+from tacker_clickos.package import archive
+from tacker_clickos import request_body
+from tacker_clickos import routes
 
-MAX_BODY = 256 * 1024
-MAX_REQUEST = 32 * 1024
-_INSTANCE = re.compile(r'/vnf_instances/[^/]+/?\Z')
-_SCALARS = (str, int, float, type(None))
-#: a list Tacker takes out itself, for Kubernetes VNFs
-_TACKERS = 'configmap_secret_paths'
-_OURS = (state.REQUEST, state.UPDATE, state.STATE)
-
-
-class _Refused(Exception):
-    """Why a request is answered with 400."""
+_IN_MEMORY = 256 * 1024
 
 
-def factory(global_conf, **local_conf):
-    """Return the filter, for api-paste.ini."""
-    return MetadataFilter
+def factory(global_conf, api, **local_conf):
+    """Return the filter, for api-paste.ini.
+
+    :param api: which of routes.APIS stands behind it
+    """
+    return functools.partial(ApiFilter, api=api)
 
 
-class MetadataFilter(object):
-    """Changes PATCH .../vnf_instances/{id}; passes everything else on."""
+class ApiFilter(object):
+    """Judges every request; Tacker gets the very bytes that were judged."""
 
-    def __init__(self, application):
+    def __init__(self, application, api):
         self._application = application
+        self._api = api
+        self._routes = routes.compiled(api)
 
     @webob.dec.wsgify
     def __call__(self, request):
-        if request.method == 'PATCH' and _INSTANCE.search(request.path_info):
-            try:
-                request.body = _storable(request)
-            except _Refused as refused:
-                return _problem(str(refused))
+        try:
+            routes.require(self._routes, request.environ)
+            if request.is_body_readable:
+                _judge(self._api, request)
+        except routes.NotServed as refused:
+            return _problem(refused.status, str(refused), refused.headers)
+        except exception.ClickOSError as refused:
+            return _problem(400, str(refused))
         return self._application
 
 
-def _problem(detail):
-    return webob.Response(
-        status=400, content_type='application/problem+json',
-        charset='utf-8', json_body={
-            'title': 'Bad Request', 'status': 400, 'detail': detail})
+def _judge(api, request):
+    if (api, request.method) == ('packages', 'PUT'):
+        _judge_package(request)
+    else:
+        _judge_json(api, request)
 
 
-def _storable(request):
-    body = _read(request)
-    if 'metadata' in body:
-        body['metadata'] = _metadata(body['metadata'])
-    return json.dumps(body).encode()
+def _problem(status, detail, headers=()):
+    response = webob.Response(
+        status=status, content_type='application/problem+json',
+        charset='utf-8')
+    response.json_body = {'title': response.status[4:], 'status': status,
+                          'detail': detail}
+    response.headers.update(headers)
+    return response
 
 
-def _read(request):
-    raw = request.body_file.read(MAX_BODY + 1)  # its length may be unsaid
-    if len(raw) > MAX_BODY:
-        raise _Refused('the body is longer than the limit of %d bytes'
-                       % MAX_BODY)
-    try:
-        body = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise _Refused('the body is not JSON: %s' % error)
-    if not isinstance(body, dict):
-        raise _Refused('the body is not a JSON object')
-    return body
+def _judge_json(api, request):
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as taken:
+        _take(request, taken, request_body.MAX_BODY)
+        raw = taken.read()
+    if raw:
+        body = request_body.parse(raw)
+        if (api, request.method) == ('lifecycle', 'PATCH'):
+            metadata.make_storable(body)
+        raw = json.dumps(body).encode()
+    request.body = raw
 
 
-def _metadata(metadata):
-    if not isinstance(metadata, dict):
-        raise _Refused('metadata: expected an object, got %s'
-                       % type(metadata).__name__)
-    kept = {}
-    for name, value in metadata.items():
-        if name in _OURS:
-            raise _Refused('metadata %s is written by ClickOS only' % name)
-        if name == state.PROPERTIES:
-            kept[state.REQUEST] = _properties(value)
-        elif name == _TACKERS or isinstance(value, _SCALARS):
-            kept[name] = value
-        else:
-            raise _Refused('metadata %s: Tacker can store text only, got %s'
-                           % (name, type(value).__name__))
-    return kept
+def _judge_package(request):
+    with contextlib.ExitStack() as undo:
+        taken = undo.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY))
+        size = _take(request, taken, archive.MAX_PACKAGE)
+        package.check(taken)
+        taken.seek(0)
+        request.body_file = taken
+        request.content_length = size
+        undo.pop_all()    # Tacker reads and closes it
 
 
-def _properties(value):
-    text = value if isinstance(value, str) else json.dumps(value)
-    if len(text) > MAX_REQUEST:
-        raise _Refused('metadata %s: %d characters, the limit is %d'
-                       % (state.PROPERTIES, len(text), MAX_REQUEST))
-    return text
+def _take(request, taken, limit):
+    """Take the body, whose length may be unsaid or a lie; return its size."""
+    left = limit + 1
+    while left and (piece := request.body_file.read(min(left, 65536))):
+        taken.write(piece)
+        left -= len(piece)
+    if not left:
+        raise exception.RequestRefused(
+            reason='the body is longer than the limit of %d bytes' % limit)
+    taken.seek(0)
+    return limit + 1 - left

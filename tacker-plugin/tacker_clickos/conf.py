@@ -2,6 +2,7 @@
 """Options of the Tacker drivers, read from tacker.conf."""
 
 from oslo_config import cfg
+from oslo_config import types
 
 GROUP = cfg.OptGroup('clickos', title='ClickOS infra and mgmt drivers')
 
@@ -20,6 +21,16 @@ Seconds to wait for one answer of Nova, Neutron, Glance or clickos-api.
 Seconds between two looks at the servers of all ClickOS VNFs, one Nova request
 for each VIM. A change is stored in the VNF's metadata as ``clickos_state``.
 0 switches the watcher off.
+"""),
+    cfg.ListOpt('allowed_urls', default=[],
+                item_type=types.URI(schemes=['http', 'https']), help="""
+The only URLs of members that Tacker sends requests to. The list holds for
+``auth_url`` of VIMs, ``callbackUri`` and token endpoints of subscriptions, and
+every other URL in a request. An entry covers its scheme, host and port, and
+its path with all paths below. Hosts are compared as text. A name in an entry
+makes its DNS server trusted, and a host in an entry may redirect Tacker
+anywhere. The default refuses every URL, so at least keystone's has to be
+listed: ``http://keystone.example.org:5000/v3``.
 """),
 ]
 

@@ -50,3 +50,16 @@ class ApiUnavailable(ClickOSError):
 
 class NotSupported(ClickOSError):
     message = "ClickOS VNFs cannot %(operation)s: %(cure)s"
+
+
+class RequestRefused(ClickOSError):
+    message = "%(reason)s"
+
+
+class UrlRefused(ClickOSError):
+    message = ("%(place)s: %(url)r is not covered by the operator's list, "
+               "[clickos] allowed_urls of tacker.conf")
+
+
+class PackageRefused(ClickOSError):
+    message = "%(place)s: %(reason)s"

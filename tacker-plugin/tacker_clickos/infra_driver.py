@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tacker v1 infra driver: a VNF becomes Neutron ports and Nova servers.
 
-No Heat. Tacker's scale path knows the VIM types openstack and kubernetes by
-name, so this driver stands in for the OpenStack one and is a subclass of it.
+No Heat, no user data scripts. Tacker knows the VIM types openstack and
+kubernetes by name, so this driver stands in for the OpenStack one. It is no
+subclass, since that driver runs scripts of packages.
 """
 
 from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_utils import excutils
+from oslo_utils import uuidutils
 from tacker import objects
 from tacker.objects import fields
 from tacker.vnflcm import utils as vnflcm_utils
-from tacker.vnfm.infra_drivers.openstack import openstack
+from tacker.vnfm.infra_drivers import abstract_driver
+from tacker.vnfm.infra_drivers import scale_driver
 
 from tacker_clickos.clickgen import document
 from tacker_clickos.clickgen import writes as click_writes
@@ -33,7 +36,8 @@ _RESIZE_CURE = 'instantiate at another instantiation level instead'
 INSTANCE_PREFIX = 'clickos-'
 
 
-class ClickOSInfraDriver(openstack.OpenStack):
+class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
+                         scale_driver.VnfScaleAbstractDriver):
     """Life cycle of VNFs made of ClickOS guests."""
 
     def __init__(self):
@@ -127,7 +131,11 @@ class ClickOSInfraDriver(openstack.OpenStack):
 
     def post_vnf_instantiation(self, context, vnf_instance,
                                vim_connection_info, instantiate_vnf_req):
-        self._update_vnfc_info(vnf_instance)
+        info = vnf_instance.instantiated_vnf_info
+        info.vnfc_info = [
+            objects.VnfcInfo(id=uuidutils.generate_uuid(), vdu_id=vnfc.vdu_id,
+                             vnfc_state=fields.VnfcState.STARTED)
+            for vnfc in info.vnfc_resource_info]
         state.show(vnf_instance)
         state.set_metadata(
             vnf_instance,
@@ -239,25 +247,36 @@ class ClickOSInfraDriver(openstack.OpenStack):
         state.set_param(info, state.SAVED_WRITES, saved)
         vnf_instance.save()
 
-    # What the OpenStack driver would do through Heat.
+    # Operations that the OpenStack driver leaves to Heat.
 
-    def scale(self, context, plugin, auth_attr, policy, region_name):
+    def _no_scaling(self, *args, **kwargs):
         raise exception.NotSupported(operation='be scaled', cure=_RESIZE_CURE)
 
-    def get_scale_ids(self, plugin, context, vnf_dict, auth_attr,
-                      region_name=None):
-        raise exception.NotSupported(operation='be scaled', cure=_RESIZE_CURE)
+    scale = scale_wait = scale_update_wait = _no_scaling
+    scale_in_reverse = scale_out_initial = _no_scaling
+    get_scale_ids = get_scale_in_ids = get_rollback_ids = _no_scaling
+    get_grant_resource = _no_scaling
 
-    def get_scale_in_ids(self, plugin, context, vnf_dict, is_reverse,
-                         auth_attr, region_name, number_of_steps):
-        raise exception.NotSupported(operation='be scaled', cure=_RESIZE_CURE)
+    def get_cinder_list(self, vnf_info):
+        return []       # for the grant request of a heal
 
     def scale_resource_update(self, context, vnf_instance, scale_vnf_request,
                               vnf_info, vim_connection_info):
         pass
 
-    def change_ext_conn_vnf(self, context, vnf_instance, vnf_dict,
-                            vim_connection_info, change_ext_conn_req):
+    def _no_new_networks(self, *args, **kwargs):
         raise exception.NotSupported(
             operation='change their networks',
             cure='terminate and instantiate instead')
+
+    change_ext_conn_vnf = change_ext_conn_vnf_wait = _no_new_networks
+    post_change_ext_conn_vnf = _no_new_networks
+
+    # The interface before SOL003, which Tacker 16 does not call.
+
+    def _no_legacy(self, *args, **kwargs):
+        raise exception.NotSupported(
+            operation='be managed through the interface before SOL003',
+            cure='use /vnflcm/v1')
+
+    create = update = update_wait = get_resource_info = _no_legacy

@@ -11,6 +11,7 @@ from oslo_config import cfg
 from oslo_utils import strutils
 
 from tacker_clickos import conf
+from tacker_clickos import urls
 
 MAX_CONNECTIONS = 64
 
@@ -25,6 +26,7 @@ def connect(access_info):
     recently used one goes when there are too many.
 
     :param access_info: what Tacker keeps of a VIM; never logged
+    :raises: UrlRefused, for a VIM registered before the operator's list
     """
     key = _key(access_info)
     with _lock:
@@ -43,6 +45,7 @@ def _key(access_info):
 
 def _open(access_info):
     conf.register()
+    urls.require('auth_url of the VIM', access_info['auth_url'])
     return openstack.connect(
         load_yaml_config=False, load_envvars=False,
         auth_url=access_info['auth_url'],

@@ -19,11 +19,13 @@ _ID = re.compile(r'(descriptor_id: )\S+')
 _HASH = r'(Name: {}\n(?:[^\n]+\n)*?Hash: )[0-9a-f]+'
 
 
-def firewall(click=None, vnfd=None, without=()):
+def firewall(click=None, vnfd=None, meta=None, without=(), more=None):
     """Return the bytes of a package with a VNFD id of its own.
 
     :param click: function from the Click configuration to another one
     :param vnfd: function from the VNFD's text to another one
+    :param meta: function from TOSCA.meta's text to another one
+    :param more: {name or ZipInfo: text} of files TOSCA.meta does not name
     :param without: files that are left out, though TOSCA.meta names them
     """
     with zipfile.ZipFile(CONF.clickos.csar_path) as source:
@@ -38,6 +40,9 @@ def firewall(click=None, vnfd=None, without=()):
             _HASH.format(re.escape(CLICK)),
             rf'\g<1>{hashlib.sha256(files[CLICK].encode()).hexdigest()}',
             files[META])
+    if meta:
+        files[META] = _changed(meta, files[META])
+    files.update(more or {})
     return _zip({name: text for name, text in files.items()
                  if name not in without})
 

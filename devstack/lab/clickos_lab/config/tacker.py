@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tacker: the v1 interface with our infra and management drivers."""
 
-import configparser
-import io
+import sys
 
 from clickos_lab.config import site as _site
+from clickos_lab import paths
+from clickos_lab import shell
 
-_FILTER = 'clickos_metadata'
+_PASTE = paths.REPO / 'tacker-plugin/tacker_clickos/paste.py'
 
 
 def write(site):
@@ -27,8 +28,11 @@ def write(site):
         'tacker': {'infra_driver': 'clickos',
                    'vnflcm_infra_driver': 'clickos',
                    'vnflcm_mgmt_driver': 'vnflcm_noop,clickos_mgmt'},
-        # Seconds; who shows a dead guest waits for it.
-        'clickos': {'watch_interval': 2},
+        'nfvo_vim': {'vim_drivers': 'openstack'},
+        'clickos': {
+            # Seconds; who shows a dead guest waits for it.
+            'watch_interval': 2,
+            'allowed_urls': site.settings.url('keystone', '/v3')},
         'vim_keys': {'openstack': site.folder('tacker', 'vim-keys'),
                      'use_barbican': False},
         'glance_store': {
@@ -41,15 +45,6 @@ def write(site):
 
 
 def _write_paste(site):
-    """Put our filter in front of the v1 life-cycle API."""
-    paste = configparser.RawConfigParser()
-    paste.optionxform = str
-    paste.read(site.state.venv / 'etc/tacker/api-paste.ini')
-    *filters, app = paste['composite:vnflcm_v1']['keystone'].split()
-    paste['composite:vnflcm_v1']['keystone'] = ' '.join(
-        [*filters, _FILTER, app])
-    paste[f'filter:{_FILTER}'] = {
-        'paste.filter_factory': 'tacker_clickos.api_filter:factory'}
-    text = io.StringIO()
-    paste.write(text)
-    return site.write('tacker/api-paste.ini', text.getvalue())
+    """Write what the command clickos-tacker-paste shows operators."""
+    return site.write('tacker/api-paste.ini',
+                      shell.output([sys.executable, '-I', _PASTE]))

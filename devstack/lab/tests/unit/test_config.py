@@ -10,21 +10,16 @@ from clickos_lab.config import hosts
 from clickos_lab import settings
 from tests.unit import base
 
-_PASTE = """\
-[composite:vnflcm_v1]
-use = call:tacker.auth:pipeline_factory
-keystone = request_id authtoken keystonecontext vnflcmaapp_v1
-"""
+_PASTE = '[composite:nova]\n'
 
 
 class ConfigTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        for name in ('nova', 'tacker'):
-            paste = self.state.venv / f'etc/{name}/api-paste.ini'
-            paste.parent.mkdir(parents=True)
-            paste.write_text(_PASTE)
+        paste = self.state.venv / 'etc/nova/api-paste.ini'
+        paste.parent.mkdir(parents=True)
+        paste.write_text(_PASTE)
         self.settings = settings.Settings.load(self.state)
         config.write(self.state, self.settings)
 
@@ -77,10 +72,28 @@ class ConfigTest(base.TestCase):
         xen = self.ini('nova/nova-compute-xen.conf')['clickos']
         self.assertNotIn('allow_process_host', xen)
 
-    def test_our_filter_stands_before_the_application(self):
-        pipeline = self.ini('tacker/api-paste.ini')['composite:vnflcm_v1']
-        self.assertEqual(['clickos_metadata', 'vnflcmaapp_v1'],
-                         pipeline['keystone'].split()[-2:])
+    def test_tacker_serves_three_apis_behind_our_filter(self):
+        paste = self.ini('tacker/api-paste.ini')
+        served = dict(paste['composite:tacker'])
+        self.assertEqual({'use', '/', '/v1.0', '/vnfpkgm/v1', '/vnflcm/v1'},
+                         set(served))
+        for path in ('/v1.0', '/vnfpkgm/v1', '/vnflcm/v1'):
+            pipeline = paste[f'composite:{served[path]}']
+            self.assertEqual({'use', 'keystone'}, set(pipeline))
+            filters = pipeline['keystone'].split()[:-1]
+            ours = filters[filters.index('keystonecontext') + 1]
+            self.assertEqual('tacker_clickos.api_filter:factory', paste[
+                f'filter:{ours}']['paste.filter_factory'])
+
+    def test_nothing_of_tackers_second_version_is_named(self):
+        text = (self.state.etc / 'tacker/api-paste.ini').read_text()
+        for word in ('v2', 'sol_refactored', 'noauth', 'alert', 'pm_'):
+            self.assertNotIn(word, text)
+
+    def test_tacker_asks_keystone_only(self):
+        self.assertEqual(
+            self.settings.url('keystone', '/v3'),
+            self.ini('tacker/tacker.conf')['clickos']['allowed_urls'])
 
     def test_writing_again_changes_nothing(self):
         def texts():

@@ -45,6 +45,24 @@ class StoreTest(base.TestCase):
         self.assertEqual(desired_state.State(1, [['a.x', '1']]),
                          self.store.read(SERVER))
 
+    def test_a_refused_first_write_leaves_no_row(self):
+        for failure in (errors.Silent('nothing heard'), ZeroDivisionError()):
+            with self.assertRaises(type(failure)):
+                with self.store.writing(SERVER, [['a.x', '1']]):
+                    self.assertEqual(1, self.rows())
+                    raise failure
+            self.assertEqual(0, self.rows())
+        with self.assertRaises(errors.BadRequest):
+            with self.store.writing(SERVER, [['a.x', '1' * 2000]]):
+                self.fail('the guest may not be asked')
+        self.assertEqual(0, self.rows())
+
+    def rows(self):
+        engine = self.store._facade.writer.get_engine()
+        with engine.connect() as connection:
+            return connection.scalar(
+                sa.text('SELECT COUNT(*) FROM desired_state'))
+
     def test_text_beyond_the_basic_plane_survives(self):
         with self.store.writing(SERVER, [['a.x', '\u00fc\U0001f525']]):
             pass

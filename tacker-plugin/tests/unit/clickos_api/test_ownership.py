@@ -57,19 +57,43 @@ class OwnershipTest(base.TestCase):
         self.assertEqual(204, self.call('DELETE', self.state_path())[0])
         self.assertEqual(0, self.state()['revision'])
 
-    def test_a_service_reads_and_deletes_without_nova(self):
+    def test_a_service_reads_without_nova(self):
         self.put('allow icmp')
         self.cloud.failing = True
         for role in ('service', 'admin'):
             token = self.caller('service', role)
             status, body = self.call('GET', self.state_path(), token)
             self.assertEqual((200, 1), (status, body['revision']))
+
+    def test_an_admin_deletes_without_nova(self):
+        self.put('allow icmp')
+        self.cloud.failing = True
         self.cloud.asked.clear()
+        token = self.caller('admins', 'admin')
         for _ in range(2):
             self.assertEqual(
                 204, self.call('DELETE', self.state_path(), token)[0])
         self.assertEqual([], self.cloud.asked)
         self.assertEqual({'revision': 0, 'writes': []}, self.state())
+
+    def test_a_service_deletes_nothing_of_others(self):
+        self.put('allow icmp')
+        token = self.caller('service', 'service', 'member', 'reader')
+        self.assertError(404, 'no-such-server', self.server_id,
+                         self.call('DELETE', self.state_path(), token))
+        self.cloud.projects[token] = self.project_id   # Nova shows it
+        self.assertError(403, 'forbidden', 'desired_state:delete',
+                         self.call('DELETE', self.state_path(), token))
+        self.assertEqual(1, self.state()['revision'])
+
+    def test_a_token_of_no_project(self):
+        for roles in ((), ('member', 'reader'), ('admin', 'service')):
+            token = self.caller(None, *roles)
+            for answer in (self.put('allow', token=token),
+                           self.call('GET', self.handlers(), token),
+                           self.call('GET', self.state_path(), token),
+                           self.call('DELETE', self.state_path(), token)):
+                self.assertError(403, 'forbidden', 'no project', answer)
 
     def test_a_server_that_is_gone_is_pruned(self):
         self.put('allow icmp')

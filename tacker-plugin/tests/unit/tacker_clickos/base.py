@@ -51,6 +51,8 @@ class TestCase(unittest.TestCase):
         super().setUp()
         objects.register_all()
         conf.register(cfg.CONF)
+        cfg.CONF.set_override('allowed_urls', [ACCESS['auth_url']], 'clickos')
+        self.addCleanup(cfg.CONF.clear_override, 'allowed_urls', 'clickos')
         self.package = pathlib.Path(tempfile.mkdtemp(prefix='clickos-'))
         self.addCleanup(shutil.rmtree, self.package)
         build_package(self.package)

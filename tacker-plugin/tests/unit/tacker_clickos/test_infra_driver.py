@@ -9,6 +9,9 @@ from unittest import mock
 
 from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
+from tacker.vnfm.infra_drivers import abstract_driver
+from tacker.vnfm.infra_drivers.openstack import openstack
+from tacker.vnfm.infra_drivers import scale_driver
 
 from tacker_clickos import exception
 from tacker_clickos import infra_driver
@@ -415,17 +418,31 @@ class HealTest(DriverTestCase):
 class NotSupportedTest(DriverTestCase):
 
     def test_clear_errors_instead_of_heat(self):
-        for method, arguments in (
-                ('scale', dict(context=None, plugin=None, auth_attr=None,
-                               policy=None, region_name=None)),
-                ('get_scale_ids', dict(plugin=None, context=None,
-                                       vnf_dict={}, auth_attr=None)),
-                ('get_scale_in_ids', dict(
-                    plugin=None, context=None, vnf_dict={}, is_reverse=None,
-                    auth_attr=None, region_name=None, number_of_steps=1)),
-                ('change_ext_conn_vnf', dict(
-                    context=None, vnf_instance=None, vnf_dict={},
-                    vim_connection_info=None, change_ext_conn_req=None))):
+        for method in (
+                'scale', 'scale_wait', 'scale_update_wait',
+                'scale_in_reverse', 'scale_out_initial', 'get_scale_ids',
+                'get_scale_in_ids', 'get_rollback_ids', 'get_grant_resource',
+                'change_ext_conn_vnf', 'change_ext_conn_vnf_wait',
+                'post_change_ext_conn_vnf', 'create', 'update',
+                'update_wait', 'get_resource_info'):
             with self.assertRaisesRegex(exception.NotSupported,
                                         'ClickOS VNFs cannot'):
-                getattr(self.driver, method)(**arguments)
+                getattr(self.driver, method)(context=None)
+
+    def test_a_grant_request_lists_no_volumes(self):
+        self.assertEqual([], self.driver.get_cinder_list(vnf_info={}))
+
+    def test_every_method_is_ours(self):
+        """Another's would call Heat or run what a package brings."""
+        self.assertNotIsInstance(self.driver, openstack.OpenStack)
+        ours = set(vars(infra_driver.ClickOSInfraDriver))
+        public = {name for name in dir(infra_driver.ClickOSInfraDriver)
+                  if not name.startswith('_')}
+        self.assertEqual(set(), public - ours)
+
+    def test_tacker_takes_it_for_a_driver(self):
+        for kind in (abstract_driver.VnfAbstractDriver,
+                     scale_driver.VnfScaleAbstractDriver):
+            self.assertIsInstance(self.driver, kind)
+            self.assertEqual(frozenset(), type(
+                self.driver).__abstractmethods__)

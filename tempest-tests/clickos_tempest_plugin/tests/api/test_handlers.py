@@ -3,11 +3,15 @@
 
 import concurrent.futures
 
+from tempest import config
+from tempest.lib import auth
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
 from clickos_tempest_plugin.common import csar
 from clickos_tempest_plugin.tests import base
+
+CONF = config.CONF
 
 RULES = ['allow icmp', 'deny all']
 WRITERS = 6
@@ -181,3 +185,14 @@ class HandlersTest(base.ClickOSTest):
             admin.show_desired_state(self.server_id))
         self.assertRefused(exceptions.Forbidden, 'clickos:handler:read',
                            admin.read_handler, self.server_id, 'fw.config')
+
+    @decorators.idempotent_id('5f7a7b0c-7a7e-4d52-8a50-1f7a4f0d6c11')
+    def test_a_token_of_no_project(self):
+        unscoped = auth.KeystoneV3AuthProvider(
+            self.os_primary.credentials, CONF.identity.uri_v3,
+            scope='unscoped')
+        resp, body = self.clickos.raw_request(
+            f'{self.clickos.base_url}/v1/servers/{self.server_id}/handlers',
+            'GET', {'X-Auth-Token': unscoped.get_token()})
+        self.assertEqual(403, resp.status)
+        self.assertIn(b'no project', body)

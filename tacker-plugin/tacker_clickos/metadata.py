@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metadata of a VNF that Tacker can store.
+
+Tacker 16 accepts any JSON as metadata but stores only text. Anything else
+fails inside a transaction, puts the VNF into ERROR and leaves its row locked.
+"""
+
+import json
+
+from tacker_clickos import exception
+from tacker_clickos import state
+
+MAX_REQUEST = 32 * 1024
+_SCALARS = (str, int, float, type(None))
+#: a list Tacker takes out itself, for Kubernetes VNFs
+_TACKERS = 'configmap_secret_paths'
+_OURS = (state.REQUEST, state.UPDATE, state.STATE)
+
+
+def make_storable(body):
+    """Turn a PATCH's clickos_properties into text, refuse the rest.
+
+    :raises: RequestRefused
+    """
+    if 'metadata' in body:
+        body['metadata'] = _storable(body['metadata'])
+
+
+def _storable(metadata):
+    if not isinstance(metadata, dict):
+        raise _refused('metadata: expected an object, got %s'
+                       % type(metadata).__name__)
+    kept = {}
+    for name, value in metadata.items():
+        if name in _OURS:
+            raise _refused('metadata %s is written by ClickOS only' % name)
+        if name == state.PROPERTIES:
+            kept[state.REQUEST] = _properties(value)
+        elif name == _TACKERS or isinstance(value, _SCALARS):
+            kept[name] = value
+        else:
+            raise _refused('metadata %s: Tacker can store text only, got %s'
+                           % (name, type(value).__name__))
+    return kept
+
+
+def _properties(value):
+    text = value if isinstance(value, str) else json.dumps(value)
+    if len(text) > MAX_REQUEST:
+        raise _refused('metadata %s: %d characters, the limit is %d'
+                       % (state.PROPERTIES, len(text), MAX_REQUEST))
+    return text
+
+
+def _refused(reason):
+    return exception.RequestRefused(reason=reason)
