@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::line::{LineError, LineReader, send_line};
-use crate::message::{Incoming, Request};
+use crate::message::{Incoming, Request, check_values};
 use crate::{ApiError, Event, MAX_LINE, VERSION};
 
 /// Longest wait for an answer unless [`Client::set_timeout`] says otherwise.
@@ -116,6 +116,7 @@ impl Client {
     fn incoming(&mut self, timeout: Duration) -> Result<(Incoming, Vec<OwnedFd>), ClientError> {
         let read = self.reader.read(&self.socket, MAX_LINE, timeout, timeout);
         let (line, fds) = read.map_err(|e| self.line_error(e))?;
+        check_values(&line).map_err(|e| self.broken(&e))?;
         let incoming = serde_json::from_slice(&line).map_err(|e| self.broken(&e.to_string()))?;
         Ok((incoming, fds))
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use log::debug;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::budget::{Budget, Charge};
 use crate::connections::{Connections, LINE_COST, Place};
@@ -123,16 +123,10 @@ impl<S: Service> Connection<S> {
                 ApiError::bad_request(format!("more than {MAX_FDS} descriptors came with a line"))
             }
             LineError::TimedOut => ApiError::new("timeout", "no complete request came in time"),
-            LineError::NoRoom => {
-                let message = format!(
-                    "uid {} has too many bytes in long requests; wait for their answers",
-                    self.peer.uid
-                );
-                ApiError::new("too-many", message)
-            }
+            LineError::NoRoom => self.no_room(),
             LineError::Closed | LineError::Io(_) => return,
         };
-        let _ = self.send(&answer(None, Err(&error)), &[]);
+        let _ = self.send(answer(None, Err(&error)), &[]);
     }
 
     /// Answers one line; a subscription if the connection now belongs to events.
@@ -143,17 +137,38 @@ impl<S: Service> Connection<S> {
         }
         // The work has its arguments: the line only costs memory from here on.
         request.line = Vec::new();
-        let result = work.and_then(|work| work(&self.shared.service, &self.peer));
-        match result {
-            Ok(Reply::Value(value)) => self.send(&answer(id, Ok(&value)), &[])?,
-            Ok(Reply::WithFds(value, fds)) => self.send(&answer(id, Ok(&value)), &fds)?,
-            Ok(Reply::Events(subscription)) => {
-                self.send(&answer(id, Ok(&json!({}))), &[])?;
-                return Ok(Some(subscription));
-            }
-            Err(error) => self.send(&answer(id, Err(&error)), &[])?,
+        let answered = work.and_then(|work| self.work(work, &mut request.charge));
+        let (line, fds, events) = match answered {
+            Ok(Reply::Value(value)) => (answer(id, Ok(&value)), Vec::new(), None),
+            Ok(Reply::WithFds(value, fds)) => (answer(id, Ok(&value)), fds, None),
+            Ok(Reply::Events(events)) => (answer(id, Ok(&json!({}))), Vec::new(), Some(events)),
+            Err(error) => (answer(id, Err(&error)), Vec::new(), None),
+        };
+        if let Some(charge) = &mut request.charge {
+            charge.shrink(line.len());
         }
-        Ok(None)
+        self.send(line, &fds)?;
+        Ok(events)
+    }
+
+    /// Does what is asked; the answer of a listing is charged until it is sent.
+    fn work(&self, work: Work<S>, charge: &mut Option<Charge>) -> Result<Reply, ApiError> {
+        if work.is_listing {
+            let (budget, line) = (&self.shared.budget, self.shared.limits.line);
+            *charge = budget.take(self.peer.uid, LINE_COST * MAX_LINE, line);
+            if charge.is_none() {
+                return Err(self.no_room());
+            }
+        }
+        work.run(&self.shared.service, &self.peer)
+    }
+
+    fn no_room(&self) -> ApiError {
+        let message = format!(
+            "uid {} has too many bytes in requests and answers; wait for the earlier ones",
+            self.peer.uid
+        );
+        ApiError::new("too-many", message)
     }
 
     /// The number of a call, if it can be read, and what it asks.
@@ -170,16 +185,15 @@ impl<S: Service> Connection<S> {
     fn events(&self, subscription: &Subscription) -> Result<(), LineError> {
         loop {
             match subscription.wait(HANG_UP_CHECK) {
-                Ok(event) => self.send(&event_line(&event), &[])?,
+                Ok(event) => self.send(event_line(&event), &[])?,
                 Err(RecvTimeoutError::Timeout) if !hung_up(&self.socket) => (),
                 Err(_) => return Err(LineError::Closed),
             }
         }
     }
 
-    fn send(&self, value: &Value, fds: &[OwnedFd]) -> Result<(), LineError> {
+    fn send(&self, line: Vec<u8>, fds: &[OwnedFd]) -> Result<(), LineError> {
         let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
-        let line = value.to_string().into_bytes();
         send_line(&self.socket, line, &fds, self.shared.limits.line)
     }
 }

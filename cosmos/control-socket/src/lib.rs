@@ -26,7 +26,7 @@ pub use events::{EventHub, Subscription};
 pub use message::{ApiError, Event};
 pub use peer::{OPERATOR, Peer, Roles};
 pub use server::{Server, Stopper};
-pub use verb::{Access, Handler, Prepared, Reply, Service, Typed, Verb, Work, prepare};
+pub use verb::{Access, Handler, Prepared, Ready, Reply, Service, Typed, Verb, Work, prepare};
 
 /// Version of the protocol, the `v` of every line.
 pub const VERSION: u32 = 1;
@@ -34,5 +34,7 @@ pub const VERSION: u32 = 1;
 pub const MAX_LINE: usize = 4 << 20;
 /// Longest request line of a verb that says nothing else.
 pub const SMALL_LINE: usize = 64 << 10;
+/// Most values of a line that a client reads.
+pub const MAX_VALUES: usize = 1 << 18;
 /// Most descriptors that may travel with one line.
 pub const MAX_FDS: usize = 8;

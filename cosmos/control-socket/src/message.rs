@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::VERSION;
 use crate::verb::bounded;
+use crate::{MAX_LINE, MAX_VALUES, VERSION};
 
 /// A refused call: a code for programs, a message for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,16 +106,58 @@ pub(crate) struct Incoming {
     pub data: Value,
 }
 
-/// The answer to request `id`; without an id if the request could not be read.
-pub(crate) fn answer(id: Option<u64>, result: Result<&Value, &ApiError>) -> Value {
-    match result {
-        Ok(value) => json!({"v": VERSION, "id": id, "ok": value}),
-        Err(error) => json!({"v": VERSION, "id": id, "error": error}),
-    }
+#[derive(Serialize)]
+struct Answer<'a> {
+    v: u32,
+    id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ok: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a ApiError>,
 }
 
-pub(crate) fn event_line(event: &Event) -> Value {
-    json!({"v": VERSION, "event": event.event, "data": event.data})
+/// The answer to request `id`; without an id if the request could not be read. One that does not
+/// fit into a line becomes an error.
+pub(crate) fn answer(id: Option<u64>, result: Result<&Value, &ApiError>) -> Vec<u8> {
+    let (ok, error) = (result.ok(), result.err());
+    let v = VERSION;
+    let line = json_line(&Answer { v, id, ok, error });
+    if line.len() <= MAX_LINE {
+        return line;
+    }
+    let message = format!("the answer is longer than {MAX_LINE} bytes; ask for less");
+    answer(id, Err(&ApiError::new("too-long", message)))
+}
+
+pub(crate) fn event_line(event: &Event) -> Vec<u8> {
+    json_line(&json!({"v": VERSION, "event": event.event, "data": event.data}))
+}
+
+fn json_line(line: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(line).expect("values with text as keys are JSON")
+}
+
+/// Fails for a line of more than [`MAX_VALUES`] values: each costs many times its bytes.
+pub(crate) fn check_values(line: &[u8]) -> Result<(), String> {
+    let (mut values, mut in_text, mut escaped) = (1, false, false);
+    for byte in line {
+        match (in_text, *byte) {
+            (true, b'\\') if !escaped => {
+                escaped = true;
+                continue;
+            }
+            (_, b'"') if !escaped => in_text = !in_text,
+            (false, b',' | b'[' | b'{') => values += 1,
+            _ => (),
+        }
+        escaped = false;
+    }
+    match values {
+        0..=MAX_VALUES => Ok(()),
+        _ => Err(format!(
+            "a line has {values} values, at most {MAX_VALUES} are read"
+        )),
+    }
 }
 
 #[cfg(test)]
@@ -155,13 +197,33 @@ mod tests {
 
     #[test]
     fn an_answer_names_its_request() {
+        let line = |id, result: Result<Value, ApiError>| -> Value {
+            serde_json::from_slice(&answer(id, result.as_ref())).unwrap()
+        };
         assert_eq!(
-            answer(Some(3), Ok(&json!({}))),
+            line(Some(3), Ok(json!({}))),
             json!({"v": 1, "id": 3, "ok": {}})
         );
-        let error = ApiError::new("exists", "it is there");
-        let line = answer(None, Err(&error));
-        assert_eq!(line["error"]["code"], "exists");
-        assert!(line["id"].is_null());
+        let told = line(None, Err(ApiError::new("exists", "it is there")));
+        assert_eq!(told["error"]["code"], "exists");
+        assert!(told["id"].is_null());
+        let long = line(Some(4), Ok(json!("x".repeat(MAX_LINE))));
+        assert_eq!(long["id"], 4);
+        assert_eq!(long["error"]["code"], "too-long");
+    }
+
+    #[test]
+    fn a_client_reads_only_so_many_values() {
+        let text = format!(
+            r#"["{}\\\"{}"]"#,
+            ",".repeat(MAX_VALUES),
+            "[".repeat(MAX_VALUES)
+        );
+        assert_eq!(check_values(text.as_bytes()), Ok(()));
+        let few = format!("[{}0]", "0,".repeat(MAX_VALUES - 2));
+        assert_eq!(check_values(few.as_bytes()), Ok(()));
+        let many = format!("[{}0]", "{},".repeat(MAX_VALUES / 2));
+        let error = check_values(many.as_bytes()).unwrap_err();
+        assert!(error.contains("262146 values, at most 262144"), "{error}");
     }
 }

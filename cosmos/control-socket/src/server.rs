@@ -103,7 +103,7 @@ impl Server {
             }
         };
         if let Err(error) = self.admit(socket.as_fd(), shared) {
-            let line = answer(None, Err(&error)).to_string().into_bytes();
+            let line = answer(None, Err(&error));
             let _ = send_line(&socket, line, &[], Duration::ZERO);
         }
     }

@@ -60,6 +60,8 @@ pub struct Verb<S: 'static> {
     pub access: Access,
     /// Longest request line in bytes.
     pub max_line: usize,
+    /// Whether its answer can have [`MAX_LINE`] bytes and costs nothing but memory.
+    is_listing: bool,
     handler: &'static dyn Handler<S>,
 }
 
@@ -70,8 +72,16 @@ impl<S> Verb<S> {
             name,
             access,
             max_line: SMALL_LINE,
+            is_listing: false,
             handler,
         }
+    }
+
+    /// Makes the call wait for the bytes of the longest answer. Not for a verb that waits for a
+    /// guest: it would hold the bytes meanwhile.
+    pub const fn listing(mut self) -> Self {
+        self.is_listing = true;
+        self
     }
 
     /// Lets the request have [`MAX_LINE`] bytes.
@@ -82,9 +92,12 @@ impl<S> Verb<S> {
 
     /// Parses the arguments, the text of a JSON object.
     fn prepare(&self, args: &str) -> Result<Work<S>, ApiError> {
-        self.handler
-            .prepare(args)
-            .map_err(|words| ApiError::bad_request(format!("{}: {words}", self.name)))
+        let call = self.handler.prepare(args);
+        let call = call.map_err(|words| format!("{}: {words}", self.name));
+        Ok(Work {
+            is_listing: self.is_listing,
+            call: call.map_err(ApiError::bad_request)?,
+        })
     }
 }
 
@@ -124,12 +137,24 @@ pub(crate) fn too_long(what: &str, limit: usize) -> ApiError {
     ApiError::new("too-long", format!("{what}: longer than {limit} bytes"))
 }
 
-/// A call with its arguments parsed.
-pub type Work<S> = Box<dyn FnOnce(&S, &Peer) -> Result<Reply, ApiError>>;
+/// A call with its arguments parsed; it needs the line no more.
+pub struct Work<S> {
+    pub(crate) is_listing: bool,
+    call: Ready<S>,
+}
 
-/// Parses the arguments of a verb; the work needs the line no more.
+impl<S> Work<S> {
+    pub fn run(self, service: &S, peer: &Peer) -> Result<Reply, ApiError> {
+        (self.call)(service, peer)
+    }
+}
+
+/// A verb's function with its arguments.
+pub type Ready<S> = Box<dyn FnOnce(&S, &Peer) -> Result<Reply, ApiError>>;
+
+/// Parses the arguments of a verb.
 pub trait Handler<S>: Sync {
-    fn prepare(&self, args: &str) -> Result<Work<S>, String>;
+    fn prepare(&self, args: &str) -> Result<Ready<S>, String>;
 }
 
 /// A function with typed arguments. Their type bounds what a line can make the daemon hold:
@@ -143,7 +168,7 @@ where
     R: Into<Reply> + 'static,
     E: Into<ApiError> + 'static,
 {
-    fn prepare(&self, args: &str) -> Result<Work<S>, String> {
+    fn prepare(&self, args: &str) -> Result<Ready<S>, String> {
         // A struct can be read from an array too, which no client should rely on.
         if !args.starts_with('{') {
             return Err("args: expected an object".to_owned());

@@ -50,7 +50,7 @@ const VERBS: &[Verb<CosmosService>] = &[
     Verb::new("host", Access::Any, &Typed(CosmosService::host)),
     Verb::new("create", NOVA, &Typed(CosmosService::create)).large(),
     Verb::new("destroy", NOVA, &Typed(CosmosService::destroy)),
-    Verb::new("list", Access::Any, &Typed(CosmosService::list)),
+    Verb::new("list", Access::Any, &Typed(CosmosService::list)).listing(),
     Verb::new("find", Access::Any, &Typed(CosmosService::find)),
     Verb::new("info", Access::Any, &Typed(CosmosService::info)),
     Verb::new("pause", NOVA, &Typed(CosmosService::pause)),
@@ -269,8 +269,7 @@ mod tests {
             };
             let line = json!({"v": 1, "id": 1, "verb": verb, "args": args});
             let (_, work) = control_socket::prepare(&peer, line.to_string().as_bytes());
-            let work = work?;
-            match work(&self.service, &peer)? {
+            match work?.run(&self.service, &peer)? {
                 Reply::Value(value) => Ok(value),
                 _ => Ok(json!("events")),
             }

@@ -224,15 +224,19 @@ impl Toolstack {
     /// All guests, without their address lists: those of many guests do not fit into one answer.
     pub fn list(&self) -> Vec<Value> {
         let guests = self.table.all();
-        let mut described: Vec<Value> = guests.iter().filter_map(|g| self.describe(g)).collect();
-        for vif in described
-            .iter_mut()
-            .filter_map(|g| g["vifs"].as_array_mut())
-            .flatten()
-        {
-            vif.as_object_mut().map(|vif| vif.remove("allowed"));
+        guests
+            .iter()
+            .filter_map(|guest| self.outline(guest))
+            .collect()
+    }
+
+    fn outline(&self, guest: &Guest) -> Option<Value> {
+        let mut described = self.describe(guest)?;
+        let vifs = described["vifs"].as_array_mut().into_iter().flatten();
+        for vif in vifs.filter_map(Value::as_object_mut) {
+            vif.remove("allowed");
         }
-        described
+        Some(described)
     }
 
     fn describe(&self, guest: &Guest) -> Option<Value> {
@@ -255,7 +259,7 @@ impl Toolstack {
             "memory_mib": capacity.memory_mib,
             "memory_used_mib": self.table.memory_used_mib(),
             "cpus": std::thread::available_parallelism().map_or(1, usize::from),
-            "guests": self.list().len(),
+            "guests": self.table.all().iter().filter(|g| g.state().is_listed()).count(),
             "pooled": self.table.pooled().len(),
             "max_guests": capacity.guests,
             "uptime_s": self.started.elapsed().as_secs(),

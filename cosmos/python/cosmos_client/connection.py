@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import re
 import socket
 import time
 
@@ -12,7 +13,11 @@ from cosmos_client.error import CosmosError
 VERSION = 1
 #: The longest line in bytes, its newline included.
 MAX_LINE = 4 * 1024 * 1024
+#: The most values of a line: each costs many times its bytes.
+MAX_VALUES = 1 << 18
 _CHUNK = 65536
+#: A text, or the begin of one that does not end: any line takes one pass.
+_TEXT = re.compile(rb'"(?:[^"\\]++|\\.|\\\Z)*+"?', re.DOTALL)
 
 
 class Connection:
@@ -127,7 +132,15 @@ def _encode(verb, args):
     return line
 
 
+def _values(line):
+    bare = _TEXT.sub(b'', line)
+    return 1 + sum(bare.count(mark) for mark in (b',', b'[', b'{'))
+
+
 def _decode(line):
+    if _values(line) > MAX_VALUES:
+        raise CosmosError('bad-answer', 'cosmosd sent a line of more than %d '
+                          'values' % MAX_VALUES)
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):

@@ -35,7 +35,7 @@ const VERBS: &[Verb<Control>] = &[
     Verb::new("port-add", CHANGE, &Typed(Control::port_add)),
     Verb::new("port-remove", CHANGE, &Typed(Control::port_remove)),
     Verb::new("port-set", CHANGE, &Typed(Control::port_set)),
-    Verb::new("port-list", Access::Any, &Typed(Control::port_list)),
+    Verb::new("port-list", Access::Any, &Typed(Control::port_list)).listing(),
 ];
 
 /// The arguments of a verb that has none.

@@ -10,6 +10,7 @@ import time
 import unittest
 
 import cosmos_client
+from cosmos_client import connection
 from cosmos_client import CosmosClient
 from cosmos_client import CosmosError
 
@@ -232,6 +233,17 @@ class TestErrors(ClientCase):
         _, client = self.serve(
             lambda _file, _request: b'x' * (cosmos_client.MAX_LINE + 1))
         self.assertEqual('too-long', self.failure(client.hello).code)
+
+    def test_answer_of_too_many_values(self):
+        _, client = self.serve(
+            lambda _file, _request: server.ok(a=[0] * connection.MAX_VALUES))
+        self.assertEqual('bad-answer', self.failure(client.hello).code)
+
+    def test_values_are_counted_outside_of_texts(self):
+        for line, values in ((b'{}', 2), (b'[1,"a,[{"]', 3), (b'"\\",["', 1),
+                             (b'"\\\\",[', 3), (b'"', 1), (b'"\\', 1)):
+            self.assertEqual(values, connection._values(line), line)
+        connection._values(b'"' + b'\\"' * (1 << 20))
 
     def test_large_answer_within_the_limit(self):
         _, client = self.serve(
