@@ -36,7 +36,7 @@ fn traffic_passes_a_wire_and_nothing_is_left_of_it() {
 
     let created = bed.call("create", wire(&bed, 1).args()).unwrap();
     assert_eq!(created["domid"], json!(1));
-    assert_eq!(created["steps_ms"][0][0], json!("record"));
+    assert_eq!(created["steps_ms"][0][0], json!("turn"));
     a.send(b"there");
     assert_eq!(b.receive(PATIENCE).as_deref(), Some(&b"there"[..]));
     b.send(b"back");
