@@ -5,7 +5,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,16 +46,30 @@ impl Links {
         at(&self.event(domid), |path| {
             rustix::fs::mkfifoat(CWD, path, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)
         })?;
+        at(&self.ring(domid), |path| self.hand_over(path))?;
+        at(&self.event(domid), |path| self.hand_over(path))?;
         self.store.introduce(domid)?;
         self.store.commit(&skeleton(domain))
+    }
+
+    /// Gives a file to the owner of the folder, as whom xenstored runs.
+    fn hand_over(&self, path: &Path) -> io::Result<()> {
+        let owner = std::fs::metadata(&self.dir)?;
+        std::os::unix::fs::lchown(path, Some(owner.uid()), Some(owner.gid()))
     }
 
     /// Opens the guest's ends.
     pub fn open(&self, domid: u16) -> Result<LinkFds> {
         let options = || OpenOptions::new().to_owned();
-        let nonblock = OFlags::NONBLOCK.bits() as i32;
+        // The folder is xenstored's: a link in it would name any file of cosmosd's.
+        let nofollow = OFlags::NOFOLLOW.bits() as i32;
+        let nonblock = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
         let ring = at(&self.ring(domid), |p| {
-            options().read(true).write(true).open(p)
+            options()
+                .read(true)
+                .write(true)
+                .custom_flags(nofollow)
+                .open(p)
         })?;
         let to_store = at(&self.dir.join("to-store"), |p| {
             options().write(true).custom_flags(nonblock).open(p)
@@ -185,6 +199,24 @@ mod tests {
         assert!(std::fs::read_dir(dir.path()).unwrap().next().is_none());
         assert!(store.introduced().is_empty());
         assert!(store.keys().is_empty(), "{:?}", store.keys());
+    }
+
+    #[test]
+    fn files_belong_to_xenstored_and_its_links_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(dir.path(), Some(70_001), Some(70_002)).unwrap();
+        let links = Links::new(dir.path().to_owned(), Arc::new(SimStore::default()));
+        links.make(&domain(5)).unwrap();
+        for name in ["dom5.ring", "dom5.event"] {
+            let file = std::fs::metadata(dir.path().join(name)).unwrap();
+            assert_eq!((file.uid(), file.gid()), (70_001, 70_002), "{name}");
+        }
+        let secret = tempfile::NamedTempFile::new().unwrap();
+        let ring = dir.path().join("dom5.ring");
+        std::fs::remove_file(&ring).unwrap();
+        std::os::unix::fs::symlink(secret.path(), &ring).unwrap();
+        let error = links.open(5).err().unwrap();
+        assert!(error.message.contains("dom5.ring"), "{error}");
     }
 
     #[test]
