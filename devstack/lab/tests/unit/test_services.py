@@ -44,3 +44,7 @@ class CatalogTest(base.TestCase):
             ends = way[way.index('-L') + 1].split(':')
             self.assertEqual(str(self.state.run / socket), ends[0])
             self.assertIn('-oStreamLocalBindMask=0177', way)
+
+    def test_mariadb_writes_its_log_at_each_commit(self):
+        command = self.services()['mariadb'].command
+        self.assertIn('--innodb-flush-log-at-trx-commit=2', command)
