@@ -153,6 +153,17 @@ impl<'a> Session<'a> {
         self.call("destroy", json!({"uuid": uuid})).map(drop)
     }
 
+    pub fn remove_vif(&self, guest: &str, devid: u32) -> Result<()> {
+        let request = json!({"uuid": self.resolve(guest)?, "devid": devid});
+        self.call("vif-remove", request).map(drop)
+    }
+
+    pub fn set_vif(&self, guest: &str, devid: u32, link_up: bool) -> Result<()> {
+        let uuid = self.resolve(guest)?;
+        let request = json!({"uuid": uuid, "devid": devid, "link_up": link_up});
+        self.call("vif-set", request).map(drop)
+    }
+
     pub fn simple(&self, verb: &str, guest: &str) -> Result<()> {
         self.call(verb, json!({"uuid": self.resolve(guest)?}))
             .map(drop)

@@ -114,6 +114,15 @@ pub const UNPAUSE: &str = "\
 Example:
   cosmos unpause fw";
 
+pub const VIF_REMOVE: &str = "\
+Example, the second interface:
+  cosmos vif-remove fw 1";
+
+pub const VIF_SET: &str = "\
+Example:
+  cosmos vif-set fw 1 down
+  cosmos vif-set fw 1 up";
+
 pub const IMAGE_ADD: &str = "\
 Example:
   cosmos image-add clickos

@@ -48,6 +48,13 @@ pub enum Format {
     Json,
 }
 
+/// A link as an operator wants it.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LinkState {
+    Up,
+    Down,
+}
+
 #[derive(Subcommand)]
 enum Command {
     /// Create a guest and wait until it forwards
@@ -83,6 +90,21 @@ enum Command {
     /// Move a running guest to another host
     #[command(after_help = examples::MOVE)]
     Move(Move),
+    /// Take an interface's port from the switch; the guest runs on
+    #[command(after_help = examples::VIF_REMOVE)]
+    VifRemove {
+        guest: String,
+        /// The interface's number, as `info` shows it
+        devid: u32,
+    },
+    /// Set the link of an interface
+    #[command(after_help = examples::VIF_SET)]
+    VifSet {
+        guest: String,
+        /// The interface's number, as `info` shows it
+        devid: u32,
+        link: LinkState,
+    },
     /// List a guest's routers
     #[command(after_help = examples::ROUTERS)]
     Routers { guest: String },
@@ -279,6 +301,10 @@ fn run(options: &Options) -> Result<(), Failure> {
         Command::Save { guest } => session.long("save", guest),
         Command::Restore { guest } => session.long("restore", guest),
         Command::Move(args) => session.relocate(args),
+        Command::VifRemove { guest, devid } => session.remove_vif(guest, *devid),
+        Command::VifSet { guest, devid, link } => {
+            session.set_vif(guest, *devid, *link == LinkState::Up)
+        }
         Command::Routers { guest } => session.routers(guest),
         Command::Cpu(args) => session.cpu(args),
         Command::Doctor { valed } => session.doctor(valed),

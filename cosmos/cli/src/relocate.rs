@@ -75,10 +75,10 @@ struct Journey<'a> {
 
 impl Journey<'_> {
     fn travel(&mut self) -> Result<Value> {
-        let info = self.describe()?;
+        self.describe()?;
         self.end("describe", "halting it");
         self.routers = self.halt()?;
-        let arrived = self.arrive(&info);
+        let arrived = self.arrive();
         let (domid, skipped) = arrived.map_err(|why| self.go_back(why))?;
         // From here on the target's guest is the only one that runs.
         self.set_going().map_err(|why| self.recall(why))?;
@@ -94,7 +94,7 @@ impl Journey<'_> {
     }
 
     /// Whatever can be known before the guest is halted is looked at before.
-    fn describe(&self) -> Result<Value> {
+    fn describe(&self) -> Result<()> {
         let info = self.source.call("info", self.guest.clone())?;
         let name = text(&info["name"]);
         if info["state"] != json!("running") {
@@ -114,8 +114,7 @@ impl Journey<'_> {
                 return Err(failed(message));
             }
         }
-        self.check_image(&info["image_sha256"])?;
-        Ok(info)
+        self.check_image(&info["image_sha256"])
     }
 
     fn check_image(&self, sha256: &Value) -> Result<()> {
@@ -161,8 +160,10 @@ impl Journey<'_> {
     }
 
     /// Makes the guest on the target, with halted routers in the source's state.
-    fn arrive(&mut self, info: &Value) -> Result<(Value, Vec<Skipped>)> {
+    fn arrive(&mut self) -> Result<(Value, Vec<Skipped>)> {
         self.end("halt", "copying its state");
+        // Before it was halted its ports could still change.
+        let info = self.source.call("info", self.guest.clone())?;
         let mut skipped = Vec::new();
         let mut carried = Vec::new();
         for router in &self.routers {
@@ -171,7 +172,7 @@ impl Journey<'_> {
             skipped.extend(left);
         }
         self.end("copy", "creating it on the target");
-        let domid = self.create(info)?;
+        let domid = self.create(&info)?;
         self.end("create", "giving it its state");
         if self.routers.iter().all(|router| router.rid != 0) {
             self.install(0, "", "none")?;

@@ -106,6 +106,8 @@ fn scripts_get_json_or_nothing() {
         "write g d.active false",
         "pause g",
         "unpause g",
+        "vif-set g 0 down",
+        "vif-remove g 0",
     ] {
         assert_eq!(json(silent), serde_json::Value::Null, "{silent}");
     }

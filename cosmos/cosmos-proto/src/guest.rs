@@ -82,6 +82,19 @@ fn usual_weight() -> u16 {
     256
 }
 
+/// What the switch does with a port of a guest that forwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Link {
+    #[default]
+    Up,
+    Down,
+    /// Its port is to be removed.
+    Leaving,
+    /// The guest has the interface, the switch has no port.
+    Removed,
+}
+
 /// One interface of a guest and its port of the switch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -96,13 +109,37 @@ pub struct Vif {
     pub port_security: bool,
     pub mtu: u16,
     pub slots: u32,
+    /// Neutron's port, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port_id: Option<Uuid>,
+    #[serde(default)]
+    pub link: Link,
 }
 
 impl Vif {
+    /// Whether the switch has its port, or may have it.
+    pub fn is_plugged(&self) -> bool {
+        self.link != Link::Removed
+    }
+
+    /// The interface with the name of its port in the switch. A removed one has a placeholder
+    /// while its guest is made: its own name may be another's by now.
+    pub fn in_switch(&self, guest: &Uuid) -> Self {
+        let mut vif = self.clone();
+        if !self.is_plugged() {
+            let tail = &guest.as_str()[26..];
+            let name = format!("x{tail}-{}", self.devid);
+            vif.port = name.parse().expect("10 digits and a devid fit a name");
+        }
+        vif
+    }
+
     /// What the switch is asked for; the link is down until the guest forwards. A Xen guest's
     /// port belongs to a vif of its domain.
     pub fn port_add(&self, kind: Kind, domid: u16) -> PortAdd {
         let devid = self.devid;
+        // A placeholder takes no address from the port's next owner.
+        let is_plugged = self.is_plugged();
         PortAdd {
             switch: self.switch.clone(),
             port: self.port.clone(),
@@ -110,9 +147,12 @@ impl Vif {
             ifname: None,
             guest: (kind == Kind::Xen).then_some(GuestVif { domid, devid }),
             segment: self.segment,
-            mac: Some(self.mac),
-            allowed: self.allowed.clone(),
-            port_security: self.port_security,
+            mac: is_plugged.then_some(self.mac),
+            allowed: match is_plugged {
+                true => self.allowed.clone(),
+                false => Vec::new(),
+            },
+            port_security: self.port_security && is_plugged,
             mtu: self.mtu,
             slots: self.slots,
             link_up: false,

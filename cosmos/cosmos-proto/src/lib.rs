@@ -6,5 +6,5 @@
 mod guest;
 mod request;
 
-pub use guest::{Cpu, MAX_VIFS, MAX_WRITES, Nic, Sha256Text, Spec, Uuid, Vif, Write};
+pub use guest::{Cpu, Link, MAX_VIFS, MAX_WRITES, Nic, Sha256Text, Spec, Uuid, Vif, Write};
 pub use request::*;

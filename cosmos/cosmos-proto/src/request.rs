@@ -67,6 +67,35 @@ pub struct Arriving {
     pub timeout_ms: u64,
 }
 
+/// An interface of a guest.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    pub uuid: Uuid,
+    pub devid: u32,
+    /// Refuses if the guest is another domain by now.
+    pub domid: Option<u16>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetVif {
+    uuid: Uuid,
+    devid: u32,
+    domid: Option<u16>,
+    pub link_up: bool,
+}
+
+impl SetVif {
+    pub fn place(&self) -> Place {
+        Place {
+            uuid: self.uuid.clone(),
+            devid: self.devid,
+            domid: self.domid,
+        }
+    }
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Share {

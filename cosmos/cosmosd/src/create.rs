@@ -11,7 +11,7 @@ use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::host::{Domain, escape};
 use crate::record::Phase;
-use crate::spec::{Spec, Vif, check_spec, check_timeout};
+use crate::spec::{Spec, Uuid, Vif, check_spec, check_timeout};
 use crate::steps::Steps;
 use crate::store::Change;
 use crate::switch::PortFds;
@@ -33,10 +33,15 @@ impl Made {
     pub fn all(guest: &Guest) -> Self {
         Self {
             prepared: true,
-            ports: guest.domain.vifs.clone(),
+            ports: in_switch(&guest.domain.uuid, &guest.vifs()),
             spawned: true,
         }
     }
+}
+
+/// Interfaces by the names of their ports in the switch.
+fn in_switch(guest: &Uuid, vifs: &[Vif]) -> Vec<Vif> {
+    vifs.iter().map(|vif| vif.in_switch(guest)).collect()
 }
 
 /// A guest that forwards.
@@ -108,7 +113,7 @@ impl Toolstack {
             Some(pooled) => self.claim(guest, pooled, made, steps),
             None => {
                 self.host.check(&guest.domain)?;
-                self.check_ports(&guest.domain.vifs)?;
+                self.check_ports(&guest.domain)?;
                 self.spawn(guest, made, deadline, steps)
                     .map(|()| Vec::new())
             }
@@ -162,7 +167,7 @@ impl Toolstack {
             .insert(domain.domid, Arc::clone(&guest.signals));
         pooled.signals.check()?;
         steps.end("record");
-        self.check_ports(&domain.vifs)?;
+        self.check_ports(domain)?;
         self.add_ports(domain, made)?;
         steps.end("switch port");
         let told = self.host.claim(domain)?;
@@ -172,11 +177,11 @@ impl Toolstack {
 
     pub fn add_ports(&self, domain: &Domain, made: &mut Made) -> Result<Vec<PortFds>> {
         let mut fds = Vec::new();
-        for vif in &domain.vifs {
-            let added = self.switch.add(domain.domid, vif);
+        for vif in in_switch(&domain.uuid, &domain.vifs) {
+            let added = self.switch.add(domain.domid, &vif);
             let may_exist = |e: &Error| e.code == Code::Switch;
             if added.as_ref().err().is_none_or(may_exist) {
-                made.ports.push(vif.clone());
+                made.ports.push(vif);
             }
             fds.extend(added?);
         }
@@ -216,8 +221,7 @@ impl Toolstack {
     ) -> Result<()> {
         control::write(self.router_of(guest, 0, deadline), &spec.writes)?;
         steps.end("configuration");
-        let mut vifs = guest.domain.vifs.iter();
-        vifs.try_for_each(|vif| self.switch.set_link(vif, true))?;
+        self.set_links(guest)?;
         steps.end("switch port");
         guest.signals.check()?;
         self.records.save(&guest.record(Phase::Complete))?;
@@ -226,8 +230,9 @@ impl Toolstack {
     }
 
     /// Ports that exist belong to somebody else, who would lose them when this guest is undone.
-    pub fn check_ports(&self, vifs: &[Vif]) -> Result<()> {
-        match self.switch.existing(vifs)?.first() {
+    pub fn check_ports(&self, domain: &Domain) -> Result<()> {
+        let ports = in_switch(&domain.uuid, &domain.vifs);
+        match self.switch.existing(&ports)?.first() {
             None => Ok(()),
             Some(vif) => {
                 let message = format!("port {} is there already on the switch", vif.place());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One guest: what it is, how it is, and who may change that.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -12,6 +13,7 @@ use crate::departure::Departure;
 use crate::error::{Code, Error, Result};
 use crate::host::{Domain, Instance};
 use crate::record::{Phase, Record};
+use crate::spec::{Link, Vif};
 use crate::store::Signals;
 
 /// How a guest is.
@@ -63,6 +65,8 @@ pub struct Status {
     /// Name of the first router's configuration.
     pub config_name: String,
     pub instance: Option<Instance>,
+    /// The links that have changed since the guest was made, by devid.
+    pub links: BTreeMap<u32, Link>,
 }
 
 /// See the module.
@@ -109,6 +113,7 @@ impl Guest {
             reason: record.reason,
             config_name: record.config_name,
             instance: record.instance,
+            links: BTreeMap::new(),
         };
         let domain = Domain {
             domid: record.domid,
@@ -138,7 +143,7 @@ impl Guest {
             memory_mib: self.domain.memory_mib,
             created_s: self.created_s,
             image_sha256: self.domain.image_sha256.clone(),
-            vifs: self.domain.vifs.clone(),
+            vifs: self.vifs(),
             nics: self.domain.nics.clone(),
             config_name: status.config_name,
             phase: match self.arrival.is_under_way() {
@@ -190,6 +195,20 @@ impl Guest {
         self.departure.check()
     }
 
+    /// Its interfaces with their links as they are now.
+    pub fn vifs(&self) -> Vec<Vif> {
+        let status = self.lock();
+        let mut vifs = self.domain.vifs.clone();
+        for vif in &mut vifs {
+            vif.link = *status.links.get(&vif.devid).unwrap_or(&vif.link);
+        }
+        vifs
+    }
+
+    pub fn set_link(&self, devid: u32, link: Link) {
+        self.lock().links.insert(devid, link);
+    }
+
     pub fn set_instance(&self, instance: Instance) {
         self.lock().instance = Some(instance);
     }
@@ -232,7 +251,7 @@ impl Guest {
             "memory_mib": self.domain.memory_mib, "created_s": self.created_s,
             "cpu_time_ns": cpu_time_ns.unwrap_or(0),
             "image_sha256": self.domain.image_sha256,
-            "vifs": self.domain.vifs, "nics": self.domain.nics, "config_name": status.config_name,
+            "vifs": self.vifs(), "nics": self.domain.nics, "config_name": status.config_name,
         }))
     }
 }

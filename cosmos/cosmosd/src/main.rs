@@ -14,6 +14,7 @@ mod error;
 mod guest;
 mod host;
 mod images;
+mod links;
 mod pool;
 mod record;
 mod recover;

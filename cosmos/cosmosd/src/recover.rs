@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::guest::{Guest, State};
 use crate::host::Found;
 use crate::record::{Phase, Record};
+use crate::spec::Vif;
 use crate::toolstack::Toolstack;
 
 /// The reason of a crash between two lives of cosmosd.
@@ -113,9 +114,12 @@ impl Toolstack {
         self.watchers
             .insert(domain.domid, Arc::clone(&guest.signals));
         control::forget_requests(&*self.store, domain.domid)?;
-        let ports = self.switch.existing(&domain.vifs)?;
-        match domain.vifs.iter().find(|vif| !ports.contains(vif)) {
-            None => Ok(()),
+        let mut wanted = guest.vifs();
+        wanted.retain(Vif::is_plugged);
+        let ports = self.switch.existing(&wanted)?;
+        match wanted.iter().find(|vif| !ports.contains(vif)) {
+            // An earlier cosmosd may have been killed between its record and the switch.
+            None => self.set_links(guest),
             Some(vif) => Err(Error::internal(
                 format!("port {}", vif.place()),
                 "it is gone from the switch, so the guest is cut off",

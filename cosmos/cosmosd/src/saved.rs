@@ -149,7 +149,7 @@ impl Toolstack {
     /// Until all is done the record says that it is saved: a crash costs nothing.
     fn rebuild(&self, guest: &Arc<Guest>, made: &mut Made, steps: &mut Steps) -> Result<()> {
         let (domain, uuid) = (&guest.domain, &guest.domain.uuid);
-        self.check_ports(&domain.vifs)?;
+        self.check_ports(domain)?;
         self.watchers
             .insert(domain.domid, Arc::clone(&guest.signals));
         made.prepared = true;
@@ -160,8 +160,7 @@ impl Toolstack {
         guest.set_instance(instance);
         steps.end("domain");
         self.host.start(domain.domid)?;
-        let mut vifs = domain.vifs.iter();
-        vifs.try_for_each(|vif| self.switch.set_link(vif, true))?;
+        self.set_links(guest)?;
         steps.end("start");
         self.records.save(&guest.record(Phase::Complete))?;
         self.saved.remove(uuid)

@@ -17,7 +17,7 @@ use crate::spec::{Spec, check_config, check_handler, check_timeout, check_writes
 use crate::toolstack::Toolstack;
 use cosmos_proto::{
     Arriving, Console, Departing, ImageAdd, Install, Named, NoArgs, OfGuest, OfImage, OfRouter,
-    Read, Run, Share, Writes,
+    Place, Read, Run, SetVif, Share, Writes,
 };
 
 /// How long a guest may take to answer where the client names no deadline.
@@ -71,6 +71,8 @@ const VERBS: &[Verb<CosmosService>] = &[
     Verb::new("move-cancel", NOVA, &Typed(CosmosService::cancel_move)),
     Verb::new("move-receive", NOVA, &Typed(CosmosService::receive_move)).large(),
     Verb::new("move-arrive", NOVA, &Typed(CosmosService::end_move)),
+    Verb::new("vif-remove", AGENT, &Typed(CosmosService::remove_vif)),
+    Verb::new("vif-set", AGENT, &Typed(CosmosService::set_vif)),
     Verb::new("router-install", AGENT, &Typed(CosmosService::install)).large(),
     Verb::new("router-run", AGENT, &Typed(CosmosService::run)),
     Verb::new("router-list", AGENT, &Typed(CosmosService::routers)),
@@ -203,6 +205,14 @@ impl CosmosService {
         };
         let generation = self.0.install(&args.uuid, args.rid, &wish, timeout)?;
         Ok(json!({"generation": generation}))
+    }
+
+    fn remove_vif(&self, _: &Peer, place: Place) -> Result<Value> {
+        done(self.0.remove_vif(&place))
+    }
+
+    fn set_vif(&self, _: &Peer, args: SetVif) -> Result<Value> {
+        done(self.0.set_vif(&args.place(), args.link_up))
     }
 
     fn run(&self, _: &Peer, args: Run) -> Result<Value> {

@@ -9,7 +9,7 @@ use vale_proto::Kind;
 
 use crate::error::{Error, Result};
 
-pub use cosmos_proto::{Cpu, MAX_VIFS, MAX_WRITES, Nic, Sha256Text, Spec, Uuid, Vif, Write};
+pub use cosmos_proto::{Cpu, Link, MAX_VIFS, MAX_WRITES, Nic, Sha256Text, Spec, Uuid, Vif, Write};
 
 /// The longest configuration, in bytes.
 pub const MAX_CONFIG: usize = 1 << 20;

@@ -110,6 +110,7 @@ impl Table {
         inner.check_memory(saved.domain.memory_mib, self.capacity)?;
         let domain = Domain {
             domid: inner.next_domid(&self.is_used)?,
+            vifs: saved.vifs(),
             ..saved.domain.clone()
         };
         let config_name = saved.status().config_name;
@@ -241,13 +242,11 @@ impl Inner {
         }
         for guest in self.guests.values() {
             let used = |vif: &&crate::spec::Vif| {
-                guest
-                    .domain
-                    .vifs
-                    .iter()
-                    .any(|v| v.switch == vif.switch && v.port == vif.port)
+                let mut vifs = guest.vifs().into_iter();
+                vifs.any(|v| v.is_plugged() && v.switch == vif.switch && v.port == vif.port)
             };
-            if let Some(vif) = spec.vifs.iter().find(used) {
+            let mut vifs = spec.vifs.iter().filter(|vif| vif.is_plugged());
+            if let Some(vif) = vifs.find(used) {
                 let message = format!(
                     "port {} belongs to guest {}",
                     vif.place(),
@@ -272,6 +271,7 @@ impl Inner {
             reason: String::new(),
             config_name: config_name.to_owned(),
             instance,
+            links: BTreeMap::new(),
         };
         let uuid = domain.uuid.clone();
         let guest = Arc::new(Guest::new(domain, created_s, status));

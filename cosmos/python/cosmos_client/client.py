@@ -121,6 +121,22 @@ class CosmosClient:
         return self._call('cpu', uuid=uuid, cpu={
             'pin': pin, 'weight': weight, 'cap_percent': cap_percent})
 
+    def vif_remove(self, uuid, devid, domid=None):
+        """Take an interface's port from the switch; the guest runs on.
+
+        :param domid: refuse if the guest is another domain by now.
+        """
+        return self._call('vif-remove', uuid=uuid, devid=devid,
+                          **_domain(domid))
+
+    def vif_set(self, uuid, devid, link_up, domid=None):
+        """Set the link of an interface.
+
+        :param domid: refuse if the guest is another domain by now.
+        """
+        return self._call('vif-set', uuid=uuid, devid=devid, link_up=link_up,
+                          **_domain(domid))
+
     def save(self, uuid):
         """Write a guest's memory to a file of the host; end its domain."""
         return self._call('save', _LONG_MS, uuid=uuid)
@@ -194,6 +210,10 @@ def _pieces(chunks):
             rest = rest[_PIECE:]
     if rest:
         yield rest
+
+
+def _domain(domid):
+    return {} if domid is None else {'domid': domid}
 
 
 def _pairs(writes):

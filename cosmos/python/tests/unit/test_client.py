@@ -129,6 +129,14 @@ class TestVerbs(ClientCase):
                             halted=True)
         self.assertTrue(args['halted'])
 
+    def test_ports(self):
+        self.assertEqual(('vif-remove', {'uuid': UUID, 'devid': 1}),
+                         self.sent(self.client.vif_remove, UUID, 1))
+        self.assertEqual(
+            ('vif-set', {'uuid': UUID, 'devid': 0, 'link_up': False,
+                         'domid': 7}),
+            self.sent(self.client.vif_set, UUID, 0, False, domid=7))
+
     def test_images(self):
         self.assertEqual(('image-list', {}),
                          self.sent(self.client.image_list))
