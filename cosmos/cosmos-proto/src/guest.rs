@@ -77,6 +77,16 @@ pub struct Cpu {
     pub cap_percent: u16,
 }
 
+impl Default for Cpu {
+    fn default() -> Self {
+        Self {
+            pin: None,
+            weight: usual_weight(),
+            cap_percent: 0,
+        }
+    }
+}
+
 /// Of Xen's schedulers.
 fn usual_weight() -> u16 {
     256

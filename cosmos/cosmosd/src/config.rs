@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The daemon's configuration file (docs/interfaces.md, "cosmosd").
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use control_socket::Roles;
 use serde::Deserialize;
@@ -55,6 +55,10 @@ pub struct ProcessConfig {
     pub engine: PathBuf,
     /// A guest's uid and gid are this plus its domain id.
     pub first_uid: u32,
+    /// The control group that holds the guests' groups, below the hierarchies' roots; empty for
+    /// guests without bounds.
+    #[serde(default = "default_cgroup")]
+    pub cgroup: PathBuf,
 }
 
 /// Settings of the host kind `xen`.
@@ -80,6 +84,9 @@ pub struct XenConfig {
     /// Guests to keep booted.
     #[serde(default)]
     pub pool: Vec<Shelf>,
+    /// dom0's weight at Xen's scheduler; a guest has 256.
+    #[serde(default = "default_dom0_weight")]
+    pub dom0_weight: u16,
 }
 
 /// How Xen runs a domain.
@@ -89,6 +96,14 @@ pub enum XenType {
     Pv,
     #[default]
     Pvh,
+}
+
+fn default_dom0_weight() -> u16 {
+    2048
+}
+
+fn default_cgroup() -> PathBuf {
+    "clickos".into()
 }
 
 fn default_max_guests() -> usize {
@@ -165,6 +180,7 @@ impl XenConfig {
         }
         range("xen.max_images", self.max_images as u64, 1..=1024)?;
         range("xen.max_image_mib", self.max_image_mib, 1..=1024)?;
+        range("xen.dom0_weight", self.dom0_weight.into(), 1..=65535)?;
         for shelf in &self.pool {
             range("xen.pool.memory_mib", shelf.memory_mib.into(), 4..=65536)?;
             range("xen.pool.guests", shelf.guests as u64, 0..=MAX_DOMID.into())?;
@@ -182,6 +198,7 @@ impl XenConfig {
 impl ProcessConfig {
     fn check(&self) -> Result<(), String> {
         absolute("process.engine", &self.engine)?;
+        check_cgroup(&self.cgroup)?;
         // Below it are the system's users; the last uid, -1, means "no change" to the kernel.
         let last = u32::MAX - 1 - u32::from(MAX_DOMID);
         if (1000..=last).contains(&self.first_uid) {
@@ -192,6 +209,17 @@ impl ProcessConfig {
             self.first_uid
         ))
     }
+}
+
+/// Each part is a name, so that no group lies outside the hierarchies.
+fn check_cgroup(path: &Path) -> Result<(), String> {
+    let is_name = |part| matches!(part, Component::Normal(_));
+    if path.components().all(is_name) {
+        return Ok(());
+    }
+    Err(format!(
+        "process.cgroup: expected names separated by /, got {path:?}"
+    ))
 }
 
 fn range(key: &str, got: u64, range: std::ops::RangeInclusive<u64>) -> Result<(), String> {
@@ -251,6 +279,11 @@ nova = [64001]
                 "valed_socket: expected an absolute path",
             ),
             ("memory_mib", "memory_gib", "memory_gib"),
+            (
+                "first_uid = 200000",
+                "first_uid = 200000, cgroup = \"../x\"",
+                "process.cgroup: expected names",
+            ),
             ("nova", "cinder", "cinder"),
             (
                 "[64001]",

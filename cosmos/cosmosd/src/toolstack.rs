@@ -131,7 +131,7 @@ impl Toolstack {
         let guest = self.table.get(uuid)?;
         let _owner = guest.own();
         match guest.state() {
-            State::Running | State::Paused => self.host.set_cpu(guest.domain.domid, cpu),
+            State::Running | State::Paused => self.host.set_cpu(&guest.domain, cpu),
             _ => guest.check_answers(),
         }
     }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use cosmos_testbed::cgroup::{group_of, read};
 use cosmos_testbed::{GuestSpec, PATIENCE, TestPort, Testbed, eventually, uuid};
 use serde_json::json;
 
@@ -221,4 +222,38 @@ fn a_guest_is_confined_and_its_processor_time_counted() {
         .call("console", json!({"uuid": uuid(1), "max_bytes": 1000}))
         .unwrap();
     assert!(console["text"].is_string());
+}
+
+#[test]
+fn a_guest_has_a_share_of_processors_and_bounded_memory() {
+    let mut bed = Testbed::start();
+    let domid = bed.call("create", wire(&bed, 1).args()).unwrap()["domid"].as_u64();
+    let pid = bed.guest_pid(domid.unwrap()).unwrap();
+    let (cpu, memory) = (group_of(pid, "cpu"), group_of(pid, "memory"));
+    assert!(cpu.ends_with(uuid(1)), "{}", cpu.display());
+    let weight = || read(&cpu, &["cpu.weight", "cpu.shares"]);
+    assert!(["100", "1024"].contains(&&*weight()), "{}", weight());
+    let bytes: u64 = read(&memory, &["memory.max", "memory.limit_in_bytes"])
+        .parse()
+        .unwrap();
+    assert!((16 << 20..32 << 20).contains(&bytes), "{bytes}");
+
+    let share = json!({"pin": 0, "weight": 512, "cap_percent": 25});
+    bed.call("cpu", json!({"uuid": uuid(1), "cpu": share}))
+        .unwrap();
+    assert!(["200", "2048"].contains(&&*weight()), "{}", weight());
+    let cap = read(&cpu, &["cpu.max", "cpu.cfs_quota_us"]);
+    assert!(["2500 10000", "2500"].contains(&&*cap), "{cap}");
+    let pin = json!({"pin": 4000, "weight": 512, "cap_percent": 0});
+    let error = bed.refused("cpu", json!({"uuid": uuid(1), "cpu": pin}));
+    assert!(
+        error.starts_with("bad-request: cpu: pin: expected 0 to"),
+        "{error}"
+    );
+
+    bed.cosmosd.kill();
+    bed.restart_cosmosd();
+    assert!(cpu.is_dir(), "a guest that runs keeps its group");
+    bed.call("destroy", json!({"uuid": uuid(1)})).unwrap();
+    assert_eq!(bed.remains(), Vec::<String>::new());
 }

@@ -6,6 +6,7 @@
 //! cosmosd and clickos-process; whatever is missing fails the test and says how to get it.
 #![forbid(unsafe_code)]
 
+pub mod cgroup;
 mod daemon;
 mod guest;
 mod port;
@@ -154,6 +155,12 @@ impl Testbed {
                     .map(|name| format!("{folder}/{name}")),
             );
         }
+        let groups = cgroup::groups(&cgroup_parent(self.first_uid));
+        left.extend(
+            groups
+                .iter()
+                .map(|group| format!("group {}", group.display())),
+        );
         let mut store = self.store();
         for folder in ["/local/domain", "/vm"] {
             let names = store
@@ -201,6 +208,11 @@ impl Drop for Testbed {
         for pid in self.guest_processes() {
             kill(pid, rustix::process::Signal::KILL);
         }
+        let deadline = Instant::now() + PATIENCE;
+        while !self.guest_processes().is_empty() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        cgroup::remove(&cgroup_parent(self.first_uid));
         self.valed.stop();
         self.xenstored.kill(); // It does not listen to SIGTERM, and keeps nothing.
     }
@@ -240,6 +252,10 @@ pub fn kill(pid: i32, signal: rustix::process::Signal) {
     let _ = rustix::process::kill_process(pid, signal);
 }
 
+fn cgroup_parent(first_uid: u32) -> String {
+    format!("{}/{first_uid}", cgroup::PARENT)
+}
+
 fn write_configs(dir: &Path, engine: &Path, first_uid: u32) {
     let place = dir.display();
     let valed = format!("socket = \"{place}/valed.sock\"\n");
@@ -247,9 +263,10 @@ fn write_configs(dir: &Path, engine: &Path, first_uid: u32) {
         "socket = \"{place}/cosmosd.sock\"\nstate_dir = \"{place}/state\"\n\
          valed_socket = \"{place}/valed.sock\"\nxenstore_dir = \"{place}/xenstore\"\n\
          host_kind = \"process\"\nmemory_mib = 256\nmax_guests = 16\n\
-         process = {{ engine = \"{}\", first_uid = {first_uid} }}\n\
+         process = {{ engine = \"{}\", first_uid = {first_uid}, cgroup = \"{}\" }}\n\
          [roles]\nnova = [{NOVA_UID}]\nagent = [{AGENT_UID}]\n",
-        engine.display()
+        engine.display(),
+        cgroup_parent(first_uid)
     );
     std::fs::write(dir.join("valed.toml"), valed).expect("the directory is ours");
     std::fs::write(dir.join("cosmosd.toml"), cosmosd).expect("the directory is ours");

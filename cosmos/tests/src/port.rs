@@ -52,6 +52,11 @@ impl TestPort {
 
     /// The payload of the next frame within `patience`.
     pub fn receive(&mut self, patience: Duration) -> Option<Vec<u8>> {
+        self.receive_every(Duration::from_millis(1), patience)
+    }
+
+    /// As [`Self::receive`], with a look at the ring in every `pause`.
+    pub fn receive_every(&mut self, pause: Duration, patience: Duration) -> Option<Vec<u8>> {
         let deadline = Instant::now() + patience;
         let mut buffer = [0; 2048];
         loop {
@@ -62,7 +67,7 @@ impl TestPort {
             if Instant::now() >= deadline {
                 return None;
             }
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(pause);
         }
     }
 }

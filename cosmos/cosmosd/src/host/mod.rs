@@ -4,6 +4,7 @@
 //! A domain is made in three stages, so that the toolstack can put its record on disk in between:
 //! `prepare` (it exists for the store), `spawn` (it exists, held), `start` (it runs).
 
+mod cgroup;
 mod console;
 mod image;
 #[cfg(any(feature = "xen", test))]
@@ -139,7 +140,7 @@ pub trait Host: Send + Sync {
     fn unpause(&self, domid: u16) -> Result<()>;
 
     /// Sets a domain's share of processor time.
-    fn set_cpu(&self, _domid: u16, _cpu: &Cpu) -> Result<()> {
+    fn set_cpu(&self, _domain: &Domain, _cpu: &Cpu) -> Result<()> {
         Err(unsupported("shares of processor time"))
     }
 

@@ -14,9 +14,12 @@ use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use command_fds::{CommandFdExt, FdMapping};
+use log::warn;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::json;
 
+use super::cgroup::{Bounds, Cgroups};
 use super::console::{Consoles, MAX_LOG};
 use super::image::{Engine, hex};
 use super::link::{LinkFds, Links, empty_root};
@@ -24,11 +27,19 @@ use super::pidfd::Watched;
 use super::{Death, Domain, Found, Host, Instance, procfs};
 use crate::config::ProcessConfig;
 use crate::error::{Code, Error, Result};
+use crate::spec::{Cpu, Vif};
 use crate::steps::Steps;
 use crate::switch::PortFds;
 
 /// The guest's descriptor for the argument line.
 const ARGUMENT_FD: i32 = 3;
+/// Memory of a guest beyond its flavor: the program, its stack and the kernel's tables.
+const OVERHEAD_BYTES: u64 = 8 << 20;
+/// A guest uses at least this much, as clickos-process has it.
+const HEAP_MIN_MIB: u32 = 4;
+/// A ring region (docs/rings.md): by slot two descriptors and two buffers, and its header.
+const SLOT_BYTES: u64 = 2 * (8 + 2048);
+const REGION_BYTES: u64 = 3 * 4096;
 
 /// See the module.
 pub struct ProcessHost {
@@ -36,6 +47,8 @@ pub struct ProcessHost {
     first_uid: u32,
     consoles: Consoles,
     links: Links,
+    /// Missing where the configuration wants none.
+    cgroups: Option<Cgroups>,
     root: File,
     boot_id: String,
     deaths: Sender<Death>,
@@ -61,12 +74,26 @@ impl ProcessHost {
             first_uid: config.first_uid,
             consoles: Consoles::open(state_dir)?,
             links,
+            cgroups: open_cgroups(&config.cgroup)?,
             root: empty_root(state_dir)?,
             boot_id: procfs::boot_id().map_err(|e| Error::internal("boot_id", e))?,
             deaths,
             guests: Mutex::default(),
         };
         host.engine.sha256().map(|_| host)
+    }
+
+    /// Moves a new guest into a group of its own before it runs.
+    fn bound(&self, domain: &Domain, child: &Child) -> Result<()> {
+        let Some(cgroups) = &self.cgroups else {
+            return Ok(());
+        };
+        let bounds = Bounds {
+            memory_bytes: memory_bytes(domain),
+            cpu: Cpu::default(),
+        };
+        cgroups.make(domain.handle.as_str(), &bounds)?;
+        cgroups.add(domain.handle.as_str(), child.id())
     }
 
     fn guests(&self) -> MutexGuard<'_, HashMap<u16, Guest>> {
@@ -154,6 +181,41 @@ impl ProcessHost {
                 .map_err(|e| Error::internal(format!("domain {domid}"), e))
         })
     }
+}
+
+fn open_cgroups(name: &Path) -> Result<Option<Cgroups>> {
+    if name.as_os_str().is_empty() {
+        warn!("process.cgroup is \"\": guests use processors and memory without bounds");
+        return Ok(None);
+    }
+    let cgroups = Cgroups::open(name)?;
+    cgroups.sweep();
+    Ok(Some(cgroups))
+}
+
+/// The most that a guest may use: its flavor, its rings and the overhead.
+fn memory_bytes(domain: &Domain) -> u64 {
+    let heap = u64::from(domain.memory_mib.max(HEAP_MIN_MIB)) << 20;
+    let region = |vif: &Vif| u64::from(vif.slots) * SLOT_BYTES + REGION_BYTES;
+    heap + domain.vifs.iter().map(region).sum::<u64>() + OVERHEAD_BYTES
+}
+
+/// Lets a guest run on one processor only, or on any.
+fn pin(pid: i32, processor: Option<u16>) -> Result<()> {
+    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    if processor.is_some_and(|one| usize::from(one) >= count) {
+        let last = count - 1;
+        return Err(Error::bad_request(format!(
+            "cpu: pin: expected 0 to {last}"
+        )));
+    }
+    let mut set = CpuSet::new();
+    match processor {
+        Some(one) => set.set(one.into()),
+        None => (0..count.min(CpuSet::MAX_CPU)).for_each(|one| set.set(one)),
+    }
+    sched_setaffinity(Pid::from_raw(pid), &set)
+        .map_err(|e| Error::internal(format!("process {pid}"), e))
 }
 
 /// Bounds what a guest can do before it confines itself.
@@ -262,7 +324,8 @@ impl Host for ProcessHost {
     fn spawn(&self, domain: &Domain, ports: Vec<PortFds>, steps: &mut Steps) -> Result<Instance> {
         let (inherited, pipe, line) = self.inheritance(domain, ports)?;
         let mut child = self.run(domain, inherited)?;
-        self.hold(domain.domid, &child, pipe, line)
+        self.bound(domain, &child)
+            .and_then(|()| self.hold(domain.domid, &child, pipe, line))
             .inspect(|_| steps.end("domain"))
             .inspect_err(|_| {
                 // Not yet watched, so it is reaped here; both fail only if it is gone already.
@@ -294,6 +357,17 @@ impl Host for ProcessHost {
         self.signal(domid, Signal::CONT)
     }
 
+    fn set_cpu(&self, domain: &Domain, cpu: &Cpu) -> Result<()> {
+        let Some(cgroups) = &self.cgroups else {
+            return Err(Error::new(
+                Code::Unsupported,
+                "cpu: process.cgroup is \"\", so guests have no share of their own",
+            ));
+        };
+        self.with(domain.domid, |guest| pin(guest.process.pid(), cpu.pin))?;
+        cgroups.share(domain.handle.as_str(), cpu)
+    }
+
     fn stop(&self, domain: &Domain) -> Result<()> {
         let domid = domain.domid;
         let Some(guest) = self.guests().remove(&domid) else {
@@ -315,7 +389,11 @@ impl Host for ProcessHost {
     }
 
     fn forget(&self, domain: &Domain) -> Result<()> {
-        self.links.remove(domain)
+        self.links.remove(domain)?;
+        match &self.cgroups {
+            Some(cgroups) => cgroups.remove(domain.handle.as_str()),
+            None => Ok(()),
+        }
     }
 
     fn adopt(&self, domain: &Domain, instance: &Instance) -> Result<Found> {

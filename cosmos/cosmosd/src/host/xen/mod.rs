@@ -76,8 +76,16 @@ impl XenHost {
             pumps: Mutex::default(),
         };
         this.engine_sha256()?;
+        this.prefer_dom0(config.dom0_weight);
         ends::watch(&this.host, &this.domains, deaths)?;
         Ok(this)
+    }
+
+    /// Gives dom0 a greater share than a guest: the switch and this daemon run there.
+    fn prefer_dom0(&self, weight: u16) {
+        if let Err(e) = self.host.share(0, weight, 0) {
+            warn!("xen.dom0_weight: dom0 keeps the share it has: {e}");
+        }
     }
 
     /// The domain of this number, if it is this guest's.
@@ -270,7 +278,8 @@ impl Host for XenHost {
         self.start(domid)
     }
 
-    fn set_cpu(&self, domid: u16, cpu: &Cpu) -> Result<()> {
+    fn set_cpu(&self, domain: &Domain, cpu: &Cpu) -> Result<()> {
+        let domid = domain.domid;
         let cpus = self.host.host_info().map_err(failed("host"))?.cpus;
         if cpu.pin.is_some_and(|pin| u32::from(pin) >= cpus) {
             let last = cpus.saturating_sub(1);
