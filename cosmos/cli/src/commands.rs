@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::io::{ErrorKind, IsTerminal, Write as _};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use control_socket::{Client, ClientError};
 use serde_json::{Value, json};
@@ -14,8 +14,9 @@ use crate::output::{fields, printable, table, text};
 use crate::progress::Progress;
 use crate::{Cpu, Format, Write, doctor};
 
-/// Time for the daemon itself, beside that of the guest.
-const MARGIN: Duration = Duration::from_secs(30);
+/// Time for the daemon itself, beside that of the guest: a busy host builds or undoes a domain in
+/// tens of seconds.
+const MARGIN: Duration = Duration::from_secs(120);
 
 /// Seconds that saving or restoring may take.
 const LONG_S: u64 = 120;
@@ -90,16 +91,27 @@ impl<'a> Session<'a> {
     pub fn cpu(&self, args: &Cpu) -> Result<()> {
         let cpu = json!({"pin": args.pin, "weight": args.weight, "cap_percent": args.cap});
         let request = json!({"uuid": self.resolve(&args.guest)?, "cpu": cpu});
-        self.call("cpu", request).map(drop)
+        self.finish(&self.call("cpu", request)?)
+    }
+
+    pub fn save(&self, guest: &str) -> Result<()> {
+        let begun = Instant::now();
+        let answer = self.call_long("save", guest)?;
+        let seconds = (begun.elapsed().as_secs_f64() * 10.0).round() / 10.0;
+        let saved = json!({"guest": guest, "bytes": answer["bytes"], "seconds": seconds});
+        self.print(&saved, || fields(&saved))
+    }
+
+    pub fn restore(&self, guest: &str) -> Result<()> {
+        let answer = self.call_long("restore", guest)?;
+        self.print(&answer, || fields(&answer))
     }
 
     /// Saving and restoring take as long as the guest's memory is large.
-    pub fn long(&self, verb: &str, guest: &str) -> Result<()> {
+    fn call_long(&self, verb: &str, guest: &str) -> Result<Value> {
         let request = json!({"uuid": self.resolve(guest)?});
-        let progress = Progress::begin(&format!("{verb} {guest}"));
-        let answer = self.call_for(verb, request, LONG_S)?;
-        drop(progress);
-        self.print(&answer, || fields(&answer))
+        let _progress = Progress::begin(&format!("{verb} {guest}"));
+        self.call_for(verb, request, LONG_S)
     }
 
     /// Tells what the host lacks; fails if it is anything.
@@ -107,8 +119,9 @@ impl<'a> Session<'a> {
         let mut checks = vec![doctor::listening("cosmosd", self.socket)];
         checks.push(doctor::listening("valed", valed));
         let host = self.call("host", json!({})).unwrap_or_default();
-        if host["host_kind"] != json!("process") {
-            checks.extend(Machine::new("/").xen());
+        let machine = Machine::new("/");
+        if host["host_kind"] == json!("xen") || (host.is_null() && machine.is_xen()) {
+            checks.extend(machine.xen());
         }
         if host.is_object() {
             let images = self.call("image-list", json!({})).unwrap_or_default();
@@ -141,16 +154,15 @@ impl<'a> Session<'a> {
     }
 
     pub fn remove_image(&self, sha256: &str) -> Result<()> {
-        self.call("image-remove", json!({"sha256": sha256}))
-            .map(drop)
+        self.finish(&self.call("image-remove", json!({"sha256": sha256}))?)
     }
 
     pub fn destroy(&self, guest: &str) -> Result<()> {
         let uuid = match self.resolve(guest) {
-            Err(failure) if failure.status == NO_GUEST => return Ok(()),
+            Err(failure) if failure.status == NO_GUEST => return self.finish(&json!({})),
             other => other?,
         };
-        self.call("destroy", json!({"uuid": uuid})).map(drop)
+        self.finish(&self.call("destroy", json!({"uuid": uuid}))?)
     }
 
     pub fn remove_vif(&self, guest: &str, devid: u32) -> Result<()> {
@@ -165,8 +177,7 @@ impl<'a> Session<'a> {
     }
 
     pub fn simple(&self, verb: &str, guest: &str) -> Result<()> {
-        self.call(verb, json!({"uuid": self.resolve(guest)?}))
-            .map(drop)
+        self.finish(&self.call(verb, json!({"uuid": self.resolve(guest)?}))?)
     }
 
     pub fn list(&self) -> Result<()> {
@@ -187,10 +198,11 @@ impl<'a> Session<'a> {
         self.print(&host, || fields(&host))
     }
 
-    pub fn read(&self, guest: &str, rid: u8, handler: &str) -> Result<()> {
+    pub fn read(&self, guest: &str, rid: u8, handler: &str, raw: bool) -> Result<()> {
         let request = json!({"uuid": self.resolve(guest)?, "rid": rid, "name": handler});
         let answer = self.call("handler-read", request)?;
-        self.print(&answer, || for_reader(&text(&answer["value"])))
+        let value = text(&answer["value"]);
+        self.print(&answer, || if raw { value } else { for_reader(&value) })
     }
 
     pub fn write(&self, args: &Write) -> Result<()> {
@@ -205,8 +217,7 @@ impl<'a> Session<'a> {
             "uuid": self.resolve(&args.guest)?, "rid": args.router.rid,
             "writes": pairs.collect::<Vec<_>>(), "timeout_ms": args.timeout.timeout * 1000,
         });
-        self.call_for("handler-write", request, args.timeout.timeout)
-            .map(drop)
+        self.finish(&self.call_for("handler-write", request, args.timeout.timeout)?)
     }
 
     pub fn handlers(&self, guest: &str, rid: u8) -> Result<()> {
@@ -277,6 +288,11 @@ impl<'a> Session<'a> {
         Ok(answer?)
     }
 
+    /// Ends a command that has nothing to tell a person; programs read its answer.
+    pub fn finish(&self, answer: &Value) -> Result<()> {
+        self.print(answer, String::new)
+    }
+
     pub fn print(&self, value: &Value, for_people: impl FnOnce() -> String) -> Result<()> {
         match self.format {
             Format::Json => emit(&format!("{value:#}\n")),
@@ -286,7 +302,7 @@ impl<'a> Session<'a> {
 }
 
 /// Writes to standard output; a reader that has seen enough ends the program, without a word.
-fn emit(text: &str) -> Result<()> {
+pub fn emit(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
@@ -348,15 +364,14 @@ fn line_of(data: &Value) -> String {
         .join(" ")
 }
 
-/// A handler's value: as it is for programs, safe and with a last newline for a terminal.
+/// A handler's value that ends with a newline, and is safe if a terminal shows it.
 fn for_reader(value: &str) -> String {
-    if !std::io::stdout().is_terminal() {
-        return value.to_owned();
+    let mut text = match std::io::stdout().is_terminal() {
+        true => printable(value),
+        false => value.to_owned(),
+    };
+    if !text.ends_with('\n') {
+        text.push('\n');
     }
-    let text = printable(value);
-    if text.ends_with('\n') {
-        text
-    } else {
-        text + "\n"
-    }
+    text
 }

@@ -61,6 +61,11 @@ impl Machine {
         text.is_ok_and(|text| text.contains(words))
     }
 
+    /// Runs this system under Xen, or is it prepared to?
+    pub fn is_xen(&self) -> bool {
+        self.says("sys/hypervisor/type", "xen") || self.has("proc/xen/capabilities")
+    }
+
     /// What a host of Xen has to have, below its daemons.
     pub fn xen(&self) -> Vec<Check> {
         let mut checks = vec![Check::new(
@@ -145,8 +150,10 @@ mod tests {
     #[test]
     fn a_machine_without_xen_lacks_all_of_it() {
         let root = tempfile::tempdir().unwrap();
-        let checks = Machine::new(root.path()).xen();
+        let machine = Machine::new(root.path());
+        let checks = machine.xen();
         assert_eq!(lacking(&checks).len(), checks.len());
+        assert!(!machine.is_xen());
     }
 
     #[test]
@@ -164,6 +171,7 @@ mod tests {
         put("proc/7/comm", "xenstored\n");
         put("sys/module/xen_netback/x", "");
         let named = |checks: &[Check], words: &str| checks.iter().any(|c| c.name.contains(words));
+        assert!(Machine::new(root.path()).is_xen());
         let checks = Machine::new(root.path()).xen();
         assert_eq!(lacking(&checks), ["xenconsoled"]);
         assert!(named(&checks, "by xenstored"));

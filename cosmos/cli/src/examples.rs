@@ -62,7 +62,7 @@ Example:
 
 pub const MOVE: &str = "\
 Example, with the other host's socket brought here by SSH:
-  ssh -N -L /run/host-b.sock:/run/cosmosd.sock root@host-b &
+  ssh -N -L /run/host-b.sock:/run/clickos/cosmosd.sock root@host-b &
   cosmos move fw --to /run/host-b.sock
 
 The guest is halted; its configurations and the value of every handler that can be read and
@@ -82,7 +82,7 @@ Example, on processor 1 only, and at most half of it:
 
 pub const DOCTOR: &str = "\
 Example, in a script:
-  cosmos doctor --valed /run/valed.sock || exit";
+  cosmos doctor || exit";
 
 pub const INSTALL: &str = "\
 Example, from a file and from standard input:
@@ -90,8 +90,11 @@ Example, from a file and from standard input:
   sed s/80/443/ firewall.click | cosmos install fw -";
 
 pub const READ: &str = "\
-Example:
-  cosmos read fw counter.count";
+Example, and the exact bytes of a value:
+  cosmos read fw counter.count
+  cosmos read fw config --raw >running.click
+
+Without --raw the output ends with a newline, and a terminal gets no control characters.";
 
 pub const WRITE: &str = "\
 Example, two handlers or none:
@@ -135,6 +138,12 @@ Example:
 pub const IMAGE_REMOVE: &str = "\
 Example:
   cosmos image-remove $(sha256sum <clickos | cut -c-64)";
+
+pub const COMPLETION: &str = "\
+Example, for bash, zsh and fish:
+  cosmos completion bash >/etc/bash_completion.d/cosmos
+  cosmos completion zsh >\"${fpath[1]}/_cosmos\"
+  cosmos completion fish >~/.config/fish/completions/cosmos.fish";
 
 pub const EVENTS: &str = "\
 Example, one object a line:

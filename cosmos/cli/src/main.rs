@@ -18,7 +18,8 @@ mod vif;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 use crate::commands::{Failure, Session};
 
@@ -30,7 +31,7 @@ struct Options {
     #[arg(
         long,
         env = "COSMOSD_SOCKET",
-        default_value = "/run/cosmosd.sock",
+        default_value = control_socket::COSMOSD_SOCKET,
         global = true
     )]
     socket: PathBuf,
@@ -115,7 +116,7 @@ enum Command {
     #[command(after_help = examples::DOCTOR)]
     Doctor {
         /// The switch's socket
-        #[arg(long, env = "VALED_SOCKET", default_value = "/run/valed.sock")]
+        #[arg(long, env = "VALED_SOCKET", default_value = control_socket::VALED_SOCKET)]
         valed: PathBuf,
     },
     /// Replace a guest's router; the old one keeps running if the new one does not start
@@ -127,6 +128,9 @@ enum Command {
         guest: String,
         /// For example counter.count
         handler: String,
+        /// Print the value as it is, without a newline at its end
+        #[arg(long)]
+        raw: bool,
         #[command(flatten)]
         router: Router,
     },
@@ -163,6 +167,9 @@ enum Command {
     /// Remove an image; guests made of it run on
     #[command(after_help = examples::IMAGE_REMOVE)]
     ImageRemove { sha256: String },
+    /// Print the completion of commands and flags for a shell
+    #[command(after_help = examples::COMPLETION)]
+    Completion { shell: Shell },
     /// Print what happens to guests until interrupted
     #[command(after_help = examples::EVENTS)]
     Events,
@@ -298,8 +305,8 @@ fn run(options: &Options) -> Result<(), Failure> {
         Command::Start(args) => session.run_router(args, true),
         Command::Stop(args) => session.run_router(args, false),
         Command::Remove(args) => session.remove_router(args),
-        Command::Save { guest } => session.long("save", guest),
-        Command::Restore { guest } => session.long("restore", guest),
+        Command::Save { guest } => session.save(guest),
+        Command::Restore { guest } => session.restore(guest),
         Command::Move(args) => session.relocate(args),
         Command::VifRemove { guest, devid } => session.remove_vif(guest, *devid),
         Command::VifSet { guest, devid, link } => {
@@ -311,8 +318,9 @@ fn run(options: &Options) -> Result<(), Failure> {
         Command::Read {
             guest,
             handler,
+            raw,
             router,
-        } => session.read(guest, router.rid, handler),
+        } => session.read(guest, router.rid, handler, *raw),
         Command::Write(args) => session.write(args),
         Command::Handlers { guest, router } => session.handlers(guest, router.rid),
         Command::Console { guest, max_bytes } => session.console(guest, *max_bytes),
@@ -321,15 +329,22 @@ fn run(options: &Options) -> Result<(), Failure> {
         Command::ImageAdd { file } => session.add_image(file),
         Command::ImageList => session.images(),
         Command::ImageRemove { sha256 } => session.remove_image(sha256),
+        Command::Completion { shell } => completion(*shell),
         Command::Events => session.events(),
         Command::Host => session.host(),
     }
 }
 
+fn completion(shell: Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    let mut command = Options::command();
+    clap_complete::generate(shell, &mut command, "cosmos", &mut script);
+    commands::emit(&String::from_utf8_lossy(&script))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -3,9 +3,10 @@
 
 use serde_json::Value;
 
-/// Text from a guest, made safe for a terminal: newline and tab stay, other control characters
-/// are escaped.
+/// Text from a guest, made safe for a terminal: newline and tab stay, CR LF is a newline, and
+/// other control characters are escaped.
 pub fn printable(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -70,8 +71,8 @@ mod tests {
     #[test]
     fn a_guests_text_cannot_reach_the_terminal() {
         assert_eq!(
-            printable("a\tb\n\u{1b}[2J\u{9b}é"),
-            "a\tb\n\\u{1b}[2J\\u{9b}é"
+            printable("a\tb\r\n\n\r\u{1b}[2J\u{9b}é"),
+            "a\tb\n\n\\u{d}\\u{1b}[2J\\u{9b}é"
         );
     }
 

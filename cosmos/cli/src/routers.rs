@@ -53,8 +53,7 @@ impl Session<'_> {
             "uuid": self.resolve(&args.guest)?, "rid": args.router.rid, "run": run,
             "timeout_ms": args.timeout.timeout * 1000,
         });
-        self.call_for("router-run", request, args.timeout.timeout)
-            .map(drop)
+        self.finish(&self.call_for("router-run", request, args.timeout.timeout)?)
     }
 }
 

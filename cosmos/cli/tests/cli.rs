@@ -50,7 +50,9 @@ fn a_guests_life_on_the_command_line() {
     );
     assert_eq!(done(&bed, &["read", "idle", "d.active"]).trim(), "false");
     done(&bed, &["write", "idle", "d.active", "true"]);
-    assert_eq!(done(&bed, &["read", "idle", "d.active"]).trim(), "true");
+    assert_eq!(done(&bed, &["read", "idle", "d.active"]), "true\n");
+    let raw = done(&bed, &["read", "idle", "d.active", "--raw"]);
+    assert_eq!(raw, "true");
     assert!(done(&bed, &["handlers", "idle"]).contains("c.count"));
     assert!(done(&bed, &["list"]).contains("running"));
     done(&bed, &["pause", "idle"]);
@@ -58,16 +60,17 @@ fn a_guests_life_on_the_command_line() {
     done(&bed, &["unpause", "idle"]);
     assert!(done(&bed, &["info", "idle"]).contains("idle.click"));
     assert!(done(&bed, &["install", "idle", &path("idle.click")]).contains("generation"));
-    assert!(done(&bed, &["console", "idle"]).contains("clickos"));
+    let console = done(&bed, &["console", "idle"]);
+    assert!(console.contains("clickos") && !console.contains("x0d"));
     assert!(done(&bed, &["host"]).contains("engine_sha256"));
     done(&bed, &["destroy", "idle"]);
     done(&bed, &["destroy", "idle"]);
     assert_eq!(bed.remains(), Vec::<String>::new());
 }
 
-/// As scripts use it: what a verb prints is one JSON text, and what has nothing to say is silent.
+/// Scripts get one JSON text from each verb.
 #[test]
-fn scripts_get_json_or_nothing() {
+fn scripts_get_json() {
     let bed = Testbed::start();
     let file = bed.path("idle.click");
     std::fs::write(&file, CONFIG).unwrap();
@@ -77,10 +80,9 @@ fn scripts_get_json_or_nothing() {
             .split(' ')
             .map(|word| if word == "FILE" { file } else { word });
         let words: Vec<_> = ["-o", "json"].into_iter().chain(words).collect();
-        match done(&bed, &words).as_str() {
-            "" => serde_json::Value::Null,
-            text => serde_json::from_str(text).unwrap_or_else(|e| panic!("{line}: {e}: {text}")),
-        }
+        let text = done(&bed, &words);
+        let parsed: serde_json::Result<serde_json::Value> = serde_json::from_str(&text);
+        parsed.unwrap_or_else(|e| panic!("{line}: {e}: {text}"))
     };
     let created = json("create --name g --memory 16 --vif port=a --config FILE");
     let info = json("info g");
@@ -100,7 +102,7 @@ fn scripts_get_json_or_nothing() {
             .is_some_and(|all| all.len() > 5)
     );
     assert!(json("console g")["text"].is_string());
-    for silent in [
+    for short in [
         "start g --rid 3",
         "stop g --rid 3",
         "write g d.active false",
@@ -109,11 +111,39 @@ fn scripts_get_json_or_nothing() {
         "vif-set g 0 down",
         "vif-remove g 0",
     ] {
-        assert_eq!(json(silent), serde_json::Value::Null, "{silent}");
+        assert_eq!(json(short), serde_json::json!({}), "{short}");
     }
     assert_eq!(json("remove g --rid 3")["generation"], 2);
-    assert_eq!(json("destroy g"), serde_json::Value::Null);
+    for _ in 0..2 {
+        assert_eq!(json("destroy g"), serde_json::json!({}));
+    }
     assert_eq!(json("list"), serde_json::json!([]));
+}
+
+#[test]
+fn a_shell_gets_its_completion() {
+    for (shell, words) in [
+        ("bash", "complete -F _cosmos"),
+        ("zsh", "#compdef cosmos"),
+        ("fish", "complete -c cosmos"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cosmos"));
+        let out = command.args(["completion", shell]).output().unwrap();
+        let script = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success() && script.contains(words), "{shell}");
+        assert!(script.contains("image-add"), "{shell}");
+    }
+}
+
+#[test]
+fn the_doctor_of_a_host_without_xen_asks_for_the_daemons_only() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cosmos"));
+    command.args(["doctor", "--socket", "/nonexistent/c.sock"]);
+    command.args(["--valed", "/nonexistent/v.sock"]);
+    let out = command.output().unwrap();
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(text.contains("start cosmosd") && text.contains("start valed"));
+    assert!(!text.contains("dom0"), "{text}");
 }
 
 #[test]

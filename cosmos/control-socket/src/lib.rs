@@ -28,6 +28,10 @@ pub use peer::{OPERATOR, Peer, Roles};
 pub use server::{Server, Stopper};
 pub use verb::{Access, Handler, Prepared, Ready, Reply, Service, Typed, Verb, Work, prepare};
 
+/// The daemons' sockets for programs whose user names no other.
+pub const COSMOSD_SOCKET: &str = "/run/clickos/cosmosd.sock";
+/// As above.
+pub const VALED_SOCKET: &str = "/run/clickos/valed.sock";
 /// Version of the protocol, the `v` of every line.
 pub const VERSION: u32 = 1;
 /// Longest line either side accepts, in bytes without the newline.

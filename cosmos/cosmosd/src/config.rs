@@ -242,9 +242,9 @@ mod tests {
     use super::*;
 
     const GOOD: &str = r#"
-socket = "/run/cosmosd.sock"
+socket = "/run/clickos/cosmosd.sock"
 state_dir = "/var/lib/cosmosd"
-valed_socket = "/run/valed.sock"
+valed_socket = "/run/clickos/valed.sock"
 xenstore_dir = "/run/xenstored"
 host_kind = "process"
 memory_mib = 2048
@@ -274,7 +274,7 @@ nova = [64001]
                 "process.first_uid: expected 1000",
             ),
             (
-                "\"/run/valed.sock\"",
+                "\"/run/clickos/valed.sock\"",
                 "\"valed.sock\"",
                 "valed_socket: expected an absolute path",
             ),

@@ -57,6 +57,11 @@ impl Saved {
         Ok(())
     }
 
+    /// The size of a guest's file.
+    pub fn bytes(&self, uuid: &Uuid) -> Result<u64> {
+        at(&self.path(uuid), |path| path.metadata()).map(|file| file.len())
+    }
+
     fn path(&self, uuid: &Uuid) -> PathBuf {
         self.dir.join(format!("{uuid}.memory"))
     }

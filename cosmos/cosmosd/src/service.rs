@@ -159,7 +159,8 @@ impl CosmosService {
     }
 
     fn save(&self, _: &Peer, args: OfGuest) -> Result<Value> {
-        done(self.0.save(&args.uuid))
+        self.0.save(&args.uuid)?;
+        Ok(json!({"bytes": self.0.saved.bytes(&args.uuid)?}))
     }
 
     fn restore(&self, _: &Peer, args: OfGuest) -> Result<Value> {

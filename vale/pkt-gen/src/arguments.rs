@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use vale_proto::{Allowed, Kind, MAX_SEGMENT, Mac, PortAdd, PortId, SOCKET_VARIABLE};
+use vale_proto::{
+    Allowed, DEFAULT_SOCKET, Kind, MAX_SEGMENT, Mac, PortAdd, PortId, SOCKET_VARIABLE,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,7 +75,7 @@ pub struct Arguments {
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     pub output: Format,
     /// Control socket of valed.
-    #[arg(long, env = SOCKET_VARIABLE, default_value = "/run/clickos/valed.sock")]
+    #[arg(long, env = SOCKET_VARIABLE, default_value = DEFAULT_SOCKET)]
     pub socket: PathBuf,
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use vale_proto::{Allowed, Mac, PortId, SOCKET_VARIABLE, SwitchName};
+use vale_proto::{Allowed, DEFAULT_SOCKET, Mac, PortId, SOCKET_VARIABLE, SwitchName};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,7 +22,7 @@ Exit codes: 0 done, 1 valed refused or cannot be reached, 2 wrong arguments.";
 #[command(version, after_help = EXAMPLES)]
 pub struct Arguments {
     /// Control socket of valed.
-    #[arg(long, env = SOCKET_VARIABLE, global = true, default_value = "/run/clickos/valed.sock")]
+    #[arg(long, env = SOCKET_VARIABLE, global = true, default_value = DEFAULT_SOCKET)]
     pub socket: PathBuf,
     /// Socket of xenstored, for Xen guests.
     #[arg(long, global = true, default_value = "/run/xenstored/socket")]

@@ -18,7 +18,9 @@ pub use port::{
     Allowed, Counters, GuestVif, Kind, PortAdd, PortId, PortInfo, PortList, PortSet, Ports, allowed,
 };
 
-/// Where valed listens unless `--socket` or this environment variable says otherwise.
+pub use control_socket::VALED_SOCKET as DEFAULT_SOCKET;
+
+/// Names valed's socket for programs without `--socket`.
 pub const SOCKET_VARIABLE: &str = "VALED_SOCKET";
 /// Largest segment number.
 pub const MAX_SEGMENT: u16 = 4094;

@@ -78,13 +78,15 @@ fn tail(path: &Path, max_bytes: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Makes a guest's bytes safe for a terminal: newline and tab stay, other control characters
-/// and what is not UTF-8 are written as `\xNN` or `\u{N}`.
+/// Makes a guest's bytes safe for a terminal. Newline and tab stay, and CR LF is a newline. Other
+/// control characters and bytes that are not UTF-8 become `\xNN` or `\u{N}`.
 pub fn escape(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
+        let mut chars = chunk.valid().chars().peekable();
+        while let Some(c) = chars.next() {
             match c {
+                '\r' if chars.peek() == Some(&'\n') => {}
                 '\n' | '\t' => text.push(c),
                 c if c.is_ascii_control() => text.push_str(&format!("\\x{:02x}", c as u32)),
                 c if is_unsafe(c) => text.extend(c.escape_unicode()),
@@ -128,10 +130,10 @@ mod tests {
 
     #[test]
     fn terminals_are_safe() {
-        let bytes = b"ok\ttab\n\x1b[2J\x07\xff\xc2\x9b caf\xc3\xa9 \xe2\x80\xae";
+        let bytes = b"ok\ttab\r\n\r\x1b[2J\x07\xff\xc2\x9b caf\xc3\xa9 \xe2\x80\xae";
         assert_eq!(
             escape(bytes),
-            "ok\ttab\n\\x1b[2J\\x07\\xff\\u{9b} café \\u{202e}"
+            "ok\ttab\n\\x0d\\x1b[2J\\x07\\xff\\u{9b} café \\u{202e}"
         );
     }
 }

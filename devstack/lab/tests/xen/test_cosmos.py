@@ -107,7 +107,9 @@ class CosmosdTest(base.CosmosTest):
         self.addCleanup(self._done, 'destroy wire')
         self.assertEqual('0', self._done('read wire c.count').strip())
         self._done("write wire c.reset ''")
-        self.assertIn('ClickOS'.lower(), self._done('console wire'))
+        console = self._done('console wire')
+        self.assertIn('clickos', console)
+        self.assertNotIn('x0d', console)
         self._done('pause wire')
         self._done('unpause wire')
         self.assertEqual('0', self._done('read wire c.count').strip())
@@ -169,8 +171,9 @@ class CosmosdTest(base.CosmosTest):
         self._done(self._create('keeps', _SEVEN, '--vif port=k,segment=3'))
         self.addCleanup(self._assert_nothing_left)
         self.addCleanup(self._done, 'destroy keeps')
-        self.wait_for(lambda: self._done('read keeps c.count') == '7')
-        self._done('save keeps')
+        self.wait_for(lambda: self._done('read keeps c.count') == '7\n')
+        saved = self._done('save keeps')
+        self.assertRegex(saved, r'bytes +[0-9]{7,}\nguest +keeps\nseconds +')
         self.assertNotIn('running', self._done('list'))
         self.assertEqual('', self.dom0.check("xl list | awk 'NR > 2'"))
         toolstack.kill(self.host, 'cosmosd')
@@ -184,14 +187,14 @@ class CosmosdTest(base.CosmosTest):
         self._done(self._create('whole', _SEVEN, '--vif port=w,segment=4'))
         self.addCleanup(self._assert_nothing_left)
         self.addCleanup(self._done, 'destroy whole')
-        self.wait_for(lambda: self._done('read whole c.count') == '7')
+        self.wait_for(lambda: self._done('read whole c.count') == '7\n')
         for moment_s in _SAVE_KILLS_S:
             with self.subTest(moment_s=moment_s):
                 self._kill_while('save whole', moment_s)
                 if 'saved' in self._done('list'):
                     self._done('restore whole')
                 self.assertIn('running', self._done('list'))
-                self.assertEqual('7', self._done('read whole c.count'))
+                self.assertEqual('7\n', self._done('read whole c.count'))
                 self.dom0.check(f'! ls {toolstack.FOLDER}/state/saved/*')
 
     def test_what_does_not_fit_is_refused_with_numbers(self):

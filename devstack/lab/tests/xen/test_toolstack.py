@@ -96,7 +96,7 @@ class OnEitherStore:
     def test_a_long_configuration(self):
         self.dom0.put_text(_LONG, '/root/long.click')
         self._cosmos('install one /root/long.click')
-        self.assertEqual(_LONG, self._cosmos('read one config'))
+        self.assertEqual(_LONG, self._cosmos('read one config --raw'))
 
     def test_doctor_names_the_store(self):
         done = self._run(f'doctor --valed {toolstack.FOLDER}/valed.sock')
