@@ -80,7 +80,10 @@ impl<S: Store> Control<S> {
             }
             let node = match event {
                 Some(event) => Node::of(&event.path),
-                None => Some(Node::Everything),
+                None => {
+                    self.expect_no_echoes();
+                    Some(Node::Everything)
+                }
             };
             if let Some(node) = node {
                 let handled = self.handle(node).await;
@@ -120,11 +123,12 @@ impl<S: Store> Control<S> {
         self.link.write_all(&values).await?;
         self.requests = Requests::default();
         self.told.clear();
+        self.expect_no_echoes();
         let states = self.routers.borrow().states();
         for (rid, word) in states {
             let handled = self.handled.get(&rid);
             let generation = handled.and_then(|h| h.generation).unwrap_or(0);
-            self.answer_wish(rid, generation, Ok(word)).await?;
+            self.answer_wish(rid, generation, word, "").await?;
         }
         Ok(())
     }
@@ -135,6 +139,7 @@ impl<S: Store> Control<S> {
             Node::Router(rid) => self.look_at_router(rid).await,
             Node::Generation(rid) => self.wish(rid, false).await,
             Node::Status(rid) => self.wish(rid, true).await,
+            Node::State(rid) => self.state_changed(rid).await,
             Node::Piece(rid, seq) => self.request_arrived(rid, seq).await,
             Node::Request(rid, seq) => self.request_changed(rid, seq).await,
             Node::Response(rid, seq) => self.response_gone(rid, seq).await,
@@ -145,20 +150,52 @@ impl<S: Store> Control<S> {
 
     async fn look_at_everything(&mut self) -> Result<(), Error> {
         let names = self.link.list(ROOT).await?;
+        if self.resumed() {
+            return Ok(());
+        }
+        if !names.iter().any(|name| name == "version") {
+            let version = version();
+            self.link
+                .write(&node::version(), version.as_bytes())
+                .await?;
+        }
         let numbers = names.iter().filter_map(|name| node::number(name));
-        for rid in numbers
-            .filter_map(|n| u8::try_from(n).ok())
-            .filter(|rid| *rid < ROUTERS)
-        {
+        let numbers = numbers.filter_map(|n| u8::try_from(n).ok());
+        let mut rids: BTreeSet<u8> = numbers.filter(|rid| *rid < ROUTERS).collect();
+        rids.extend(self.routers.borrow().states().iter().map(|(rid, _)| rid));
+        for rid in rids {
             self.look_at_router(rid).await?;
         }
         Ok(())
     }
 
-    /// A wish made by hand before the guest started counts as just written.
+    /// A wish made by hand before the guest started counts as just written. A router that runs
+    /// ends when its node was removed.
     async fn look_at_router(&mut self, rid: u8) -> Result<(), Error> {
-        self.wish(rid, !self.handled.contains_key(&rid)).await?;
+        let runs = self.routers.borrow().contains(rid);
+        match runs && !self.has_keys(rid).await? {
+            true => self.end_router(rid),
+            false => self.wish(rid, !self.handled.contains_key(&rid)).await?,
+        }
         self.look_at_requests(rid).await
+    }
+
+    /// True after a restore, until the guest has announced itself to the new domain's store.
+    pub(crate) fn resumed(&self) -> bool {
+        self.resumed.get()
+    }
+
+    /// From now on each event of a `state` is looked at.
+    fn expect_no_echoes(&mut self) {
+        self.handled
+            .values_mut()
+            .for_each(|handled| handled.echoes = 0);
+    }
+
+    /// Writes a line to the console.
+    pub(crate) fn say(&self, line: &str) {
+        let console = Rc::clone(&self.routers.borrow().environment().console);
+        console(line);
     }
 
     /// Says on the console what the store refused; once a second at most.
@@ -167,8 +204,7 @@ impl<S: Store> Control<S> {
             return;
         }
         self.quiet_until_ns = self.now_ns().saturating_add(COMPLAINT_NS);
-        let console = Rc::clone(&self.routers.borrow().environment().console);
-        console(&format!("control: {error}"));
+        self.say(&format!("control: {error}"));
     }
 }
 

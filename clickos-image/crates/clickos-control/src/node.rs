@@ -27,6 +27,8 @@ pub(crate) enum Node {
     Router(u8),
     Generation(u8),
     Status(u8),
+    /// The guest's own word, which a person may have removed.
+    State(u8),
     /// A piece of a request.
     Piece(u8, u32),
     /// A request as a whole: made or removed.
@@ -66,6 +68,7 @@ impl Node {
             [None, ..] | [Some("request" | "response"), None, ..] => Some(Node::Router(rid)),
             [Some("generation"), None, ..] => Some(Node::Generation(rid)),
             [Some("status"), None, ..] => Some(Node::Status(rid)),
+            [Some("state"), None, ..] => Some(Node::State(rid)),
             [Some("request"), Some(seq), None, _] => Some(Node::Request(rid, number(seq)?)),
             [Some("request"), Some(seq), Some(_), None] => Some(Node::Piece(rid, number(seq)?)),
             [Some("response"), Some(seq), None, _] => Some(Node::Response(rid, number(seq)?)),
@@ -138,6 +141,7 @@ mod tests {
         assert_eq!(of("/3/request"), Some(Node::Router(3)));
         assert_eq!(of("/63/generation"), Some(Node::Generation(63)));
         assert_eq!(of("/0/status"), Some(Node::Status(0)));
+        assert_eq!(of("/0/state"), Some(Node::State(0)));
         assert_eq!(of("/0/request/7"), Some(Node::Request(0, 7)));
         assert_eq!(of("/0/request/7/0"), Some(Node::Piece(0, 7)));
         assert_eq!(of("/0/response/7"), Some(Node::Response(0, 7)));
@@ -162,7 +166,6 @@ mod tests {
             "/-1",
             "/x/status",
             "/0/status/x",
-            "/0/state",
             "/0/error",
             "/0/config/0",
             "/0/response/7/0",

@@ -27,6 +27,12 @@ impl People {
         ours == Some(hash(value))
     }
 
+    /// Forgets the nodes of a router that has ended.
+    pub(crate) fn forget(&mut self, rid: u8) {
+        let prefix = node::of_router(rid, "");
+        self.nodes.retain(|path, _| !path.starts_with(&prefix));
+    }
+
     fn has_room_for(&self, path: &str) -> bool {
         self.nodes.contains_key(path) || self.nodes.len() < NODES_MAX
     }

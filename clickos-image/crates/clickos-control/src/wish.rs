@@ -7,6 +7,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use click_lang::archive::Archive;
+use clickos_protocol::ROOT;
 use xenstore::Error;
 use xenstore::Store;
 
@@ -24,6 +25,10 @@ pub(crate) struct Handled {
     pub(crate) generation: Option<u64>,
     /// Hash of the text that was installed last.
     text: Option<u64>,
+    /// The guest's last value of `state`.
+    state: String,
+    /// Watch events to come of the guest's own writes to `state`.
+    pub(crate) echoes: u32,
 }
 
 /// A wish as it stands in the store.
@@ -32,6 +37,16 @@ struct Wish {
     status: Option<Vec<u8>>,
     name: String,
     text: Text,
+}
+
+impl Wish {
+    fn halted(&self) -> Result<bool, String> {
+        match self.status.as_deref() {
+            None | Some(b"Running" | b"") => Ok(false),
+            Some(b"Halted") => Ok(true),
+            Some(_) => Err("status: expected Running or Halted".to_string()),
+        }
+    }
 }
 
 /// The nodes of a wish, as they were read one after the other.
@@ -174,18 +189,30 @@ impl<S: Store> Control<S> {
         if matches!(wish.text, Text::None) && !new && !self.routers.borrow().contains(rid) {
             return Ok(());
         }
-        let result = self.apply(rid, &wish, new);
-        self.answer_wish(rid, wish.generation.unwrap_or(0), result)
+        let (word, error) = match self.apply(rid, &wish, new) {
+            Ok(word) => (word, String::new()),
+            Err(error) => (self.after_refusal(rid, &wish, new), error),
+        };
+        self.answer_wish(rid, wish.generation.unwrap_or(0), word, &error)
             .await
+    }
+
+    /// The word for a refused wish. A person's `status` counts for the router that is there, even
+    /// beside a text that does not start.
+    fn after_refusal(&mut self, rid: u8, wish: &Wish, new: bool) -> &'static str {
+        let mut routers = self.routers.borrow_mut();
+        match wish.halted() {
+            Ok(halted) if !new && routers.contains(rid) => {
+                routers.set_halted(rid, halted);
+                if halted { "Halted" } else { "Error" }
+            }
+            _ => "Error",
+        }
     }
 
     /// Changes the router; gives the word for `state`, or the error.
     fn apply(&mut self, rid: u8, wish: &Wish, new: bool) -> Result<&'static str, String> {
-        let halted = match wish.status.as_deref() {
-            None | Some(b"Running" | b"") => false,
-            Some(b"Halted") => true,
-            Some(_) => return Err("status: expected Running or Halted".to_string()),
-        };
+        let halted = wish.halted()?;
         match &wish.text {
             Text::Bad(error) => return Err(error.clone()),
             Text::None if new => self.remove(rid),
@@ -230,12 +257,9 @@ impl<S: Store> Control<S> {
         &mut self,
         rid: u8,
         generation: u64,
-        result: Result<&'static str, String>,
+        word: &str,
+        error: &str,
     ) -> Result<(), Error> {
-        let (word, error) = match &result {
-            Ok(word) => (*word, ""),
-            Err(error) => ("Error", error.as_str()),
-        };
         let error = report::clip(error, report::REPORT_MAX);
         let state = format!("{word} {generation}");
         let free = self
@@ -247,7 +271,49 @@ impl<S: Store> Control<S> {
         }
         values.push((node::of_router(rid, "state"), state.as_bytes()));
         values.extend(free.iter().map(|kib| (node::memory(), kib.as_bytes())));
-        self.link.write_all(&values).await
+        self.link.write_all(&values).await?;
+        let handled = self.handled.entry(rid).or_default();
+        handled.state = state;
+        handled.echoes += 1;
+        Ok(())
+    }
+
+    /// A router's `state` changed: the guest wrote it, or a person did or removed it. Then the guest
+    /// writes it again.
+    pub(crate) async fn state_changed(&mut self, rid: u8) -> Result<(), Error> {
+        let Some(handled) = self.handled.get_mut(&rid) else {
+            return Ok(());
+        };
+        if handled.echoes > 0 {
+            handled.echoes -= 1;
+            return Ok(());
+        }
+        let (path, state) = (node::of_router(rid, "state"), handled.state.clone());
+        let there = self.link.read(&path).await?;
+        if there.as_deref() == Some(state.as_bytes()) || !self.has_keys(rid).await? {
+            return Ok(());
+        }
+        self.link.write(&path, state.as_bytes()).await?;
+        self.handled.entry(rid).or_default().echoes += 1;
+        Ok(())
+    }
+
+    /// True if a router has a node in the store; also after a restore, when the node may still be
+    /// missing.
+    pub(crate) async fn has_keys(&self, rid: u8) -> Result<bool, Error> {
+        let names = self.link.list(ROOT).await?;
+        Ok(self.resumed() || names.contains(&rid.to_string()))
+    }
+
+    /// Ends a router whose keys were removed, and forgets it.
+    pub(crate) fn end_router(&mut self, rid: u8) {
+        self.remove(rid);
+        self.handled.remove(&rid);
+        self.told.remove(&rid);
+        self.people.forget(rid);
+        self.say(&format!(
+            "router {rid}: its keys were removed: it has ended"
+        ));
     }
 
     /// Whether a router's `error` node has to be written for this text; it is going to be.

@@ -187,6 +187,13 @@ impl Bed {
         self.run();
     }
 
+    /// Removes a node and all below it, as a person does.
+    pub fn remove(&mut self, what: &str) {
+        let node = self.node(what);
+        self.store.remove(node.trim_end_matches('/'));
+        self.run();
+    }
+
     /// Makes a wish without running the guest; gives its generation.
     pub fn wish(&mut self, rid: u8, config: &[u8], status: &str) -> u64 {
         self.generation += 1;

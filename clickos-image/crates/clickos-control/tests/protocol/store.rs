@@ -158,7 +158,7 @@ fn own_writes_cost_no_requests() {
     bed.install(0, "a :: Cell(1);");
     bed.run();
     let before = bed.store.requests();
-    for own in ["0/state", "0/error", "version", "0/response/1/0", "panic"] {
+    for own in ["0/error", "version", "0/response/1/0", "panic"] {
         bed.store.fire(&bed.node(own));
     }
     bed.run();

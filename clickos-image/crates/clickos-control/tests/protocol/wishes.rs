@@ -264,3 +264,59 @@ fn garbage_generations_are_no_generations() {
     bed.by_hand("0/status", "Running");
     assert_eq!(bed.text("0/state").as_deref(), Some("Running 0"));
 }
+
+#[test]
+fn a_person_halts_the_router_beside_a_text_that_does_not_start() {
+    let mut bed = Bed::new();
+    bed.by_hand("0/config/0", "a :: Cell(1);");
+    bed.by_hand("0/status", "Running");
+    bed.by_hand("0/config/0", "a :: Nonesuch;");
+    bed.by_hand("0/status", "Running");
+    assert_eq!(bed.text("0/state").as_deref(), Some("Error 0"));
+    bed.by_hand("0/status", "Halted");
+    assert_eq!(bed.text("0/state").as_deref(), Some("Halted 0"));
+    assert!(bed.text("0/error").unwrap().contains("Nonesuch"));
+    assert_eq!(bed.read(0, "a.value"), (200, "1".into()));
+    bed.by_hand("0/status", "Neither");
+    assert_eq!(bed.text("0/state").as_deref(), Some("Error 0"));
+}
+
+#[test]
+fn a_router_ends_with_its_keys() {
+    let mut bed = Bed::new();
+    for rid in [0, 1] {
+        assert_eq!(bed.install(rid, "a :: Cell(1);"), running());
+    }
+    bed.remove("0");
+    assert_eq!(bed.text("0/state"), None);
+    assert_eq!(bed.read(0, "a.value").0, 540);
+    assert_eq!(bed.read(1, "a.value"), (200, "1".into()));
+    let line = "router 0: its keys were removed: it has ended";
+    assert!(bed.console.borrow().iter().any(|l| l == line));
+    bed.by_hand("0/config/0", "a :: Cell(2);");
+    bed.by_hand("0/status", "Running");
+    assert_eq!(bed.read(0, "a.value"), (200, "2".into()));
+}
+
+#[test]
+fn without_its_root_a_guest_announces_itself_again() {
+    let mut bed = Bed::new();
+    assert_eq!(bed.install(3, "a :: Cell(1);"), running());
+    bed.remove("");
+    assert_eq!(bed.text("version").as_deref(), Some(VERSION));
+    assert_eq!(bed.text("3/state"), None);
+    assert_eq!(bed.read(3, "a.value").0, 540);
+    assert_eq!(bed.install(3, "a :: Cell(2);"), running());
+}
+
+#[test]
+fn a_state_that_a_person_removes_comes_back() {
+    let mut bed = Bed::new();
+    assert_eq!(bed.install(0, "a :: Cell(1);"), running());
+    let before = bed.store.requests();
+    bed.remove("0/state");
+    assert_eq!(bed.text("0/state").as_deref(), Some("Running 1"));
+    bed.by_hand("0/state", "Halted 7");
+    assert_eq!(bed.text("0/state").as_deref(), Some("Running 1"));
+    assert!(bed.store.requests() - before < 10);
+}
