@@ -67,7 +67,9 @@ impl Toolstack {
                 self.recover_pooled(guest, is_paused)
             }
             Phase::Saving => {
+                warn!("guest {}: half saved: it goes on", record.uuid);
                 self.cancel_save(guest)?;
+                self.records.save(&guest.record(Phase::Complete))?;
                 self.recover_complete(guest, record)
             }
             Phase::Saved => self.undo(guest, &Made::all(guest)),
@@ -93,14 +95,6 @@ impl Toolstack {
             }
         }
         Ok(())
-    }
-
-    /// Lets a guest go on whose save a killed cosmosd had begun.
-    fn cancel_save(&self, guest: &Guest) -> Result<()> {
-        warn!("guest {}: half saved: it goes on", guest.domain.uuid);
-        control::withdraw_suspend(&*self.store, guest.domain.domid)?;
-        self.host.cancel_save(&guest.domain)?;
-        self.records.save(&guest.record(Phase::Complete))
     }
 
     fn resume(&self, guest: &Arc<Guest>, found: Found) -> Result<()> {

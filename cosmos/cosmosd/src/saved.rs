@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use log::{info, warn};
 
+use crate::control;
 use crate::create::Made;
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
@@ -83,8 +84,8 @@ impl Toolstack {
         }
         self.records.save(&guest.record(Phase::Saving))?;
         self.write_memory(&guest)
+            .and_then(|()| self.records.save(&guest.record(Phase::Saved)))
             .inspect_err(|_| self.go_on(&guest))?;
-        self.records.save(&guest.record(Phase::Saved))?;
         guest.set_state(State::Saved, "");
         self.watchers.remove(guest.domain.domid);
         self.undo(&guest, &Made::all(&guest))?;
@@ -99,13 +100,24 @@ impl Toolstack {
             .map_err(|e| Error::internal(format!("guest {}", guest.domain.uuid), e))
     }
 
-    /// After a failed save: what was written is of no use.
+    /// After a failed save: the file goes first, since the disk may be full.
     fn go_on(&self, guest: &Guest) {
         let uuid = &guest.domain.uuid;
         let removed = self.saved.remove(uuid);
+        let resumed = self.cancel_save(guest);
+        if let Err(e) = &resumed {
+            guest.set_state(State::Error, e.message.clone());
+        }
+        let recorded = resumed.and_then(|()| self.records.save(&guest.record(Phase::Complete)));
         removed
-            .and_then(|()| self.records.save(&guest.record(Phase::Complete)))
+            .and(recorded)
             .unwrap_or_else(|e| warn!("guest {uuid}: {e}"));
+    }
+
+    /// A guest whose save did not complete goes on, with the devices that it had.
+    pub(crate) fn cancel_save(&self, guest: &Guest) -> Result<()> {
+        control::withdraw_suspend(&*self.store, guest.domain.domid)?;
+        self.host.cancel_save(&guest.domain)
     }
 
     /// Makes a saved guest run again, as it was.
@@ -233,6 +245,29 @@ mod tests {
         assert_eq!(state(&world), "running");
         let left = fs::read_dir(world.dir.path().join("saved")).unwrap();
         assert_eq!(left.count(), 0);
+    }
+
+    #[test]
+    fn a_full_disk_leaves_the_guest_running() {
+        let world = World::new();
+        world.toolstack.create(&spec(1)).unwrap();
+        let file = world.toolstack.saved.path(&uuid(1));
+        std::os::unix::fs::symlink("/dev/full", &file).unwrap();
+        let error = world.toolstack.save(&uuid(1)).unwrap_err();
+        assert!(error.message.contains("No space left"), "{error}");
+        assert!(fs::symlink_metadata(&file).is_err());
+        let world = world.restart();
+        assert_eq!(state(&world), "running");
+    }
+
+    #[test]
+    fn a_guest_that_does_not_go_on_after_a_failed_save_is_in_error() {
+        let world = World::new();
+        world.toolstack.create(&spec(1)).unwrap();
+        world.faults.fail("host.save");
+        world.faults.fail("host.cancel_save");
+        world.toolstack.save(&uuid(1)).unwrap_err();
+        assert_eq!(state(&world), "error");
     }
 
     #[test]

@@ -144,15 +144,16 @@ pub trait Host: Send + Sync {
         Err(unsupported("shares of processor time"))
     }
 
-    /// Suspends the domain and writes its memory to a file; it is to be stopped then. After an
-    /// error it goes on.
+    /// Suspends the domain and writes its memory to a file; it is to be stopped then, or to go on
+    /// by `cancel_save`, also after an error.
     fn save(&self, _domain: &Domain, _to: &File) -> Result<()> {
         Err(unsupported("saving a guest"))
     }
 
-    /// Lets a domain go on whose `save` an earlier cosmosd did not bring to its end.
+    /// Lets a domain go on whose `save` did not complete, in this cosmosd or an earlier one. A host
+    /// that cannot save has suspended none.
     fn cancel_save(&self, _domain: &Domain) -> Result<()> {
-        Err(unsupported("saving a guest"))
+        Ok(())
     }
 
     /// Makes the domain anew, held, from what `save` wrote.

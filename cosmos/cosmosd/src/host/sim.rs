@@ -152,13 +152,12 @@ impl Host for Arc<SimHost> {
 
     fn save(&self, domain: &Domain, mut to: &File) -> Result<()> {
         self.faults.call("host.save")?;
-        writeln!(to, "memory of {}", domain.uuid).unwrap();
         // Suspended: it does not run until that is taken back.
         self.domains
             .lock()
             .unwrap()
             .insert(domain.domid, Found::Gone);
-        Ok(())
+        writeln!(to, "memory of {}", domain.uuid).map_err(|e| Error::internal("memory", e))
     }
 
     fn cancel_save(&self, domain: &Domain) -> Result<()> {

@@ -299,24 +299,20 @@ impl Host for XenHost {
             return Err(Error::new(Code::Unsupported, message));
         }
         // Its shutdown is no death.
-        let known = lock(&self.domains).remove(&domid);
+        lock(&self.domains).remove(&domid);
         let saved = self.host.save(domid.into(), to.as_fd());
-        saved.map_err(failed(&place(domid))).inspect_err(|_| {
-            self.host
-                .resume(domid.into())
-                .unwrap_or_else(|e| warn!("{}: {e}", place(domid)));
-            lock(&self.domains).extend(known.map(|channels| (domid, channels)));
-        })
+        saved.map_err(failed(&place(domid)))
     }
 
     fn cancel_save(&self, domain: &Domain) -> Result<()> {
-        if !self.wait_suspended(domain)? {
-            return Ok(());
-        }
         let domid = domain.domid;
-        self.host
-            .resume(domid.into())
-            .map_err(failed(&place(domid)))
+        if self.wait_suspended(domain)? {
+            let resumed = self.host.resume(domid.into());
+            resumed.map_err(failed(&place(domid)))?;
+        }
+        // Its next shutdown is its death.
+        lock(&self.domains).insert(domid, channels(domain));
+        Ok(())
     }
 
     fn restore(&self, domain: &Domain, from: &File) -> Result<Instance> {
