@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use clickos_control::Platform;
 use clickos_os::clock::{Clock, deadline_ns};
 use clickos_os::console::Console;
+use clickos_os::notices::Notices;
 use clickos_os::platform::Xen;
 use clickos_os::power::{self, Power, Wish};
 use clickos_os::{SharedStore, Store, StoreHandle, command_line, wait};
@@ -14,6 +15,8 @@ use xenstore::{Mux, Store as _};
 
 /// The longest wait for the store before a suspend.
 const QUIESCE_MS: u32 = 1000;
+/// A guest without a sleep for so long never sleeps.
+const NEVER_SLEEPS_NS: u64 = 1_000_000_000;
 
 /// A domain of Xen.
 pub struct Domain {
@@ -21,6 +24,9 @@ pub struct Domain {
     console: Rc<Console>,
     store: SharedStore,
     power: Power,
+    /// From the first sleep on, so that the start takes no longer.
+    notices: Option<Notices>,
+    began_ns: u64,
     vifs: Vifs<Xen, Store>,
     link: StoreHandle,
     /// Event channels to wait for, as the loop went to sleep last.
@@ -35,9 +41,12 @@ impl Domain {
             Options::default()
         });
         let xen = Rc::new(Xen::new(Rc::clone(&console)));
+        let mut clock = Clock::default();
         Self {
-            clock: Clock::default(),
+            began_ns: clock.now_ns(),
+            clock,
             power: Power::new(Mux::handle(&store, Power::TOKEN)),
+            notices: None,
             link: Mux::handle(&store, "domain"),
             vifs: Vifs::new(xen, Rc::clone(&store), options),
             console,
@@ -65,9 +74,10 @@ impl Domain {
         usable.count()
     }
 
-    /// Does what the toolstack asks for in `control/shutdown`. True if the guest was saved and
-    /// goes on in a new domain.
+    /// Obeys `control/shutdown`, and reports requests that the guest ignores. True if the guest was
+    /// saved and goes on in a new domain.
     pub fn obey(&mut self) -> bool {
+        self.say_notices();
         match self.power.poll() {
             Some(Wish::End(reason)) => power::end(reason),
             Some(Wish::Suspend) => self.suspend(),
@@ -75,17 +85,34 @@ impl Domain {
         }
     }
 
+    fn say_notices(&mut self) {
+        let now_ns = self.clock.now_ns();
+        let Some(notices) = &mut self.notices else {
+            if now_ns > self.began_ns.saturating_add(NEVER_SLEEPS_NS) {
+                self.begin_notices();
+            }
+            return;
+        };
+        while let Some(line) = notices.poll(now_ns) {
+            self.console.line(&line);
+        }
+    }
+
+    fn begin_notices(&mut self) {
+        self.notices = Some(Notices::new(Mux::link(&self.store, "notices")));
+    }
+
     fn suspend(&mut self) -> bool {
         self.quiesce();
-        match power::suspend() {
+        let suspended = power::suspend();
+        match &suspended {
             Ok(true) => self.resume(),
-            Ok(false) => return false,
-            Err(error) => {
-                self.console.line(&format!("suspend: {error}"));
-                return false;
-            }
+            Ok(false) => self
+                .console
+                .line("suspend: cancelled, everything is as before"),
+            Err(error) => self.console.line(&format!("suspend: {error}")),
         }
-        true
+        suspended == Ok(true)
     }
 
     /// Waits until the store has answered everything, but not for ever.
@@ -100,6 +127,7 @@ impl Domain {
     }
 
     fn resume(&mut self) {
+        self.clock.rebase();
         self.store.borrow_mut().reconnect(clickos_os::connect());
         self.vifs.resume();
         self.console.line("resumed");
@@ -122,6 +150,10 @@ impl Platform for Domain {
 
     fn wait(&mut self, timeout_ns: Option<u64>) {
         if self.store.borrow().has_news() {
+            return;
+        }
+        if self.notices.is_none() {
+            self.begin_notices();
             return;
         }
         self.ports.clear();

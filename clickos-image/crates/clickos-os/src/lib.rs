@@ -19,6 +19,7 @@ extern crate alloc;
 
 pub mod clock;
 pub mod console;
+pub mod notices;
 #[cfg(feature = "boot")]
 mod panic;
 pub mod platform;

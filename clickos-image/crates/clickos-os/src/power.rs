@@ -9,9 +9,12 @@ use core::pin::Pin;
 use core::task::{Context, Waker};
 use xenstore::{Error, Link, Store};
 
+use xen_sys::Kind;
 pub use xen_sys::power::{Reason, SuspendError, end, suspend};
 
 const PATH: &str = "control/shutdown";
+/// The toolstack offers saving in the name of each guest.
+const CAN_SUSPEND: &str = "control/feature-suspend";
 const TOKEN: &str = "power";
 
 /// What is to be done.
@@ -68,6 +71,12 @@ impl Power {
 
 async fn watch<S: Store>(link: Link<S>, wish: Rc<Cell<Option<Wish>>>) -> Result<Infallible, Error> {
     link.watch(PATH).await?;
+    if xen_sys::kind() == Kind::Pv {
+        match link.remove(CAN_SUSPEND).await {
+            Err(error) if error.is_fatal() => return Err(error),
+            _ => {} // The toolstack may keep it from the guest; the console says it, too.
+        }
+    }
     loop {
         link.event().await?;
         let text = link.read(PATH).await?.unwrap_or_default();

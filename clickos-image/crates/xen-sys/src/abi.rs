@@ -35,9 +35,13 @@ pub(crate) const SEND: usize = 4;
 pub(crate) const ALLOC_UNBOUND: usize = 6;
 /// Event channels of the two-level interface, 64 words of 64 bits.
 pub(crate) const EVENT_CHANNELS: u32 = 4096;
+/// An interrupt line that no guest has: Xen accepts the number and never raises it.
+pub(crate) const NO_LINE: u64 = 255;
 
 /// `hvm/hvm_op.h` and `hvm/params.h`.
+pub(crate) const SET_PARAM: usize = 0;
 pub(crate) const GET_PARAM: usize = 1;
+pub(crate) const PARAM_CALLBACK_IRQ: u32 = 0;
 pub(crate) const PARAM_STORE_PFN: u32 = 1;
 pub(crate) const PARAM_STORE_EVTCHN: u32 = 2;
 pub(crate) const PARAM_CONSOLE_PFN: u32 = 17;

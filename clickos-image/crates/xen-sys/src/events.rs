@@ -3,10 +3,19 @@
 use crate::abi::{self, AllocUnbound, Poll, shared_info as at};
 use crate::hypercall::{Refused, call, operate};
 use crate::state::{STATE, shared_info};
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Ports that one wait can watch (`do_poll` of `xen/common/sched/core.c`).
 pub const WAIT_MAX: usize = 128;
+
+/// Counted by the stub of `entry.s`.
+#[unsafe(export_name = "xen_nmi_count")]
+static NMIS: AtomicU64 = AtomicU64::new(0);
+
+/// Non-maskable interrupts since the start; a PV guest gets none.
+pub fn nmis() -> u64 {
+    NMIS.load(Relaxed)
+}
 
 /// Opens a channel that domain `remote` may bind to; gives its number.
 ///

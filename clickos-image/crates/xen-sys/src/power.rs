@@ -44,8 +44,8 @@ impl fmt::Display for SuspendError {
 }
 
 /// Sleeps until the guest was saved and restored, maybe on another host. Event channels and grants
-/// are gone afterwards: whoever has some makes them anew. Gives false if the toolstack took it
-/// back, and everything is as before.
+/// are gone afterwards; their users make them anew. Gives false if the toolstack cancelled
+/// the suspend: the domain is the same, and its event channels and grants are as before.
 ///
 /// # Errors
 /// Not a PVH guest, or Xen refuses to put the shared pages back.

@@ -29,6 +29,7 @@ pub(crate) fn connect() -> Result<(), Refused> {
     // SAFETY: boot chose a page for this and nothing else.
     unsafe { place(abi::SPACE_SHARED_INFO, 0, shared_info) }?;
     events::mask();
+    name_callback()?;
     let address = |pfn| pfn as usize * PAGE_SIZE;
     STATE
         .console
@@ -43,6 +44,20 @@ pub(crate) fn connect() -> Result<(), Refused> {
         .store_port
         .store(parameter(abi::PARAM_STORE_EVTCHN)? as u32, Relaxed);
     Ok(())
+}
+
+/// Names an interrupt for events, one that never comes since events are polled. Xen fills in the
+/// wall clock of a new domain's shared page when a guest does this; the toolstack takes it for the
+/// sign of a guest that looks at the answer to a suspend (`xg_resume.c`).
+fn name_callback() -> Result<(), Refused> {
+    let mut argument = HvmParam {
+        domid: abi::DOMID_SELF,
+        pad: 0,
+        index: abi::PARAM_CALLBACK_IRQ,
+        value: abi::NO_LINE,
+    };
+    // SAFETY: the structure is the one of this operation; Xen never raises the line.
+    unsafe { operate(abi::HVM_OP, abi::SET_PARAM, &mut argument) }.map(drop)
 }
 
 fn parameter(index: u32) -> Result<u64, Refused> {

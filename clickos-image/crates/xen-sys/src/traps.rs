@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Exceptions: none is expected, each ends the guest with a message.
+//! Exceptions: none is expected, each ends the guest with a message. NMIs are counted and ignored.
 use crate::abi::{self, TrapInfo};
 use crate::hypercall::{Refused, call};
 use crate::state::{Kind, kind, shared_info};
@@ -8,6 +8,8 @@ use core::cell::UnsafeCell;
 
 /// Exceptions that have a stub (`entry.s`).
 const COUNT: usize = 20;
+/// The exception that is no fault of the guest: a non-maskable interrupt.
+const NMI: usize = 2;
 /// The code segment of a PV guest (`FLAT_KERNEL_CS`), and of ours.
 const PV_CODE: u16 = 0xe033;
 const PVH_CODE: u16 = 8;
@@ -18,6 +20,7 @@ unsafe extern "C" {
     static xen_pv_traps: [u64; COUNT];
     static xen_pvh_traps: [u64; COUNT];
     static xen_trap_stack_top: u8;
+    static xen_nmi_stack_top: u8;
     static mut xen_gdt: [u64; 5];
 }
 
@@ -58,12 +61,14 @@ fn fault_address() -> u64 {
     }
 }
 
-/// A PV guest tells Xen where its stubs are.
+/// A PV guest tells Xen where its stubs are. Xen drops an NMI for which there is none.
 pub(crate) fn install_pv() -> Result<(), Refused> {
-    let mut table = [TrapInfo::default(); COUNT + 1];
+    // An entry without an address ends the table.
+    let mut table = [TrapInfo::default(); COUNT];
     // SAFETY: `entry.s` defines as many addresses, which nothing changes.
     let stubs = unsafe { xen_pv_traps };
-    for (vector, (info, address)) in table.iter_mut().zip(stubs).enumerate() {
+    let stubs = stubs.into_iter().enumerate().filter(|(n, _)| *n != NMI);
+    for (info, (vector, address)) in table.iter_mut().zip(stubs) {
         *info = TrapInfo {
             vector: vector as u8,
             flags: 0,
@@ -110,9 +115,9 @@ static TABLES: Once = Once(UnsafeCell::new(Tables {
     },
 }));
 
-/// An interrupt gate on stack 1.
-fn gate(address: u64) -> [u64; 2] {
-    let low = address & 0xffff | u64::from(PVH_CODE) << 16 | 1 << 32 | 0x8e << 40;
+/// An interrupt gate on one of the interrupt stacks, which count from 1.
+fn gate(address: u64, stack: u64) -> [u64; 2] {
+    let low = address & 0xffff | u64::from(PVH_CODE) << 16 | stack << 32 | 0x8e << 40;
     [low | (address >> 16 & 0xffff) << 48, address >> 32]
 }
 
@@ -128,8 +133,10 @@ pub(crate) fn install_pvh() {
     let tables = TABLES.0.get();
     // SAFETY: called once at boot, before the tables are in use; `entry.s` defines the symbols.
     unsafe {
-        (*tables).gates = xen_pvh_traps.map(gate);
+        (*tables).gates = xen_pvh_traps.map(|address| gate(address, 1));
+        (*tables).gates[NMI] = gate(xen_pvh_traps[NMI], 2);
         (*tables).task.interrupt_stacks[0] = &raw const xen_trap_stack_top as u64;
+        (*tables).task.interrupt_stacks[1] = &raw const xen_nmi_stack_top as u64;
         let task = &raw const (*tables).task as u64;
         let [low, high] = task_descriptor(task);
         (&raw mut xen_gdt[3]).write_volatile(low);

@@ -18,7 +18,7 @@ _PROGRAMS = (
     *(f'{_XEN_BIN}/{name}' for name in (
         'xl', 'oxenstored', 'xenstored', 'xenconsoled', 'xenconsole',
         'xen-init-dom0', 'libxl-save-helper', 'xentop', 'xenstore-control',
-        'lsevtchn')),
+        'lsevtchn', 'xen-hvmcrash')),
     *(f'usr/bin/{name}' for name in (
         'xenstore', 'bash', 'kmod', 'ip', 'ss', 'ping', 'tcpdump', 'iperf3',
         'ovs-vsctl', 'ovs-appctl', 'ovs-ofctl', 'ovsdb-tool')),
@@ -33,7 +33,7 @@ _LINKS = {
         'chmod', 'exists', 'list', 'ls', 'read', 'rm', 'watch', 'write')},
     **{f'usr/sbin/{name}': f'/{_XEN_BIN}/{name}' for name in (
         'xl', 'xentop', 'oxenstored', 'xenstored', 'xenconsoled',
-        'xen-init-dom0')},
+        'xen-init-dom0', 'xen-hvmcrash')},
     **{f'usr/sbin/{name}': '../bin/kmod' for name in (
         'modprobe', 'insmod', 'rmmod', 'lsmod', 'depmod')},
     # busybox's own shell would prefer its ip, modprobe and so on to ours.

@@ -20,6 +20,14 @@ for n in $(seq 0 1000); do
 done"""
 
 
+def crash(domid):
+    """Return a command that gives a PVH guest a double fault.
+
+    The guest has it when it runs next: an NMI wakes it.
+    """
+    return f'xen-hvmcrash {domid}; xl trigger {domid} nmi'
+
+
 class Guest:
     """A guest of one test; it ends with the host or :meth:`destroy`.
 
@@ -62,6 +70,10 @@ class Guest:
     def destroy(self):
         """Destroy it; its console's log stays."""
         self._dom0.check(f'xl destroy {self.name}')
+
+    def crash(self):
+        """Let it have an exception that it did not cause."""
+        self._dom0.check(crash(self.domid))
 
     def path(self, key=''):
         """Return a path of its control protocol."""

@@ -8,6 +8,7 @@ import socket
 from clickos_lab.xen import qemu
 from clickos_lab.xen import toolstack
 from tests.xen import base
+from tests.xen import guest
 
 _CONFIG = 'Idle -> c :: Counter -> Discard;'
 _CLIENTS = 200
@@ -172,11 +173,11 @@ class ToolstackTest(OnEitherStore, ToolstackCase):
                      '--vif port=dead --timeout 60')
         self.addCleanup(self._cosmos, 'destroy dead')
         domid = self._info('dead')['domid']
-        self.dom0.check(f'xl trigger {domid} nmi')
+        self.dom0.check(guest.crash(domid))
         self.wait_for(lambda: self._info('dead')['state'] == 'crashed')
         for arguments in ('read dead c.count', 'install dead /root/idle.click',
                           'stop dead', 'pause dead'):
             done = self._run(arguments)
             self.assertEqual(1, done.status, arguments)
             self.assertIn('dead-guest: ', done.err)
-        self.assertIn('exception 2', self._cosmos('console dead'))
+        self.assertIn('exception 8', self._cosmos('console dead'))

@@ -13,7 +13,7 @@ use clickos_control::{Guest, Looper, limits};
 use clickos_guest::domain::Domain;
 use clickos_guest::vifs::devices;
 use clickos_os::console::Console;
-use clickos_os::{heap, kind, random};
+use clickos_os::{Kind, heap, kind, random};
 use core::cell::RefCell;
 use xenstore::Mux;
 
@@ -25,8 +25,12 @@ fn main() -> ! {
     let control = Mux::handle(&store, "control");
     let version = env!("CARGO_PKG_VERSION");
     let free = free_bytes() >> 10;
+    let unsaved = match kind() {
+        Kind::Pv => "; a PV guest cannot be saved or migrated",
+        Kind::Pvh => "",
+    };
     console.line(&format!(
-        "clickos {version} on {:?}, {free} KiB free",
+        "clickos {version} on {:?}, {free} KiB free{unsaved}",
         kind()
     ));
     let guest = Guest::new(
