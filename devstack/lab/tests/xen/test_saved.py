@@ -23,7 +23,7 @@ _RATE = 50
 _TIMED = f"""
 RatedSource(RATE {_RATE}) -> rated :: Counter -> Discard;
 TimedSource(0.02) -> timed :: Counter -> Discard;
-clock :: Script(TYPE PASSIVE, return $(now));
+clock :: Script(TYPE PASSIVE, return "$(now) $(rated.count) $(timed.count)");
 """
 #: How long rates and sleep are measured.
 _WATCHED_S = 3
@@ -74,7 +74,7 @@ class TimeTest(base.XenTest):
             self.one.domid = domid
             self.one.wait('0/state', 'Running 1')
         before_s = self._host_s()
-        now_s = float(self.one.read_handler('clock.run'))
+        now_s, *_ = self._look()
         after_s = self._host_s()
         self.assertLess(before_s - 0.01, now_s)
         self.assertLess(now_s, after_s + 0.01)
@@ -82,8 +82,8 @@ class TimeTest(base.XenTest):
         time.sleep(_WATCHED_S)
         passed_s, rated, timed, cpu_s = (
             b - a for a, b in zip(first, self._look()))
-        self.assertAlmostEqual(_RATE, rated / passed_s, delta=_RATE / 4)
-        self.assertAlmostEqual(_RATE, timed / passed_s, delta=_RATE / 4)
+        for rate in (rated / passed_s, timed / passed_s):
+            self.assertAlmostEqual(_RATE, rate, delta=_RATE / 2)
         self.assertLess(cpu_s, passed_s * 0.7)
         self.dom0.check('ip netns exec near ping -c 3 -i 0.2 -w 10 10.1.0.9')
 
@@ -92,10 +92,11 @@ class TimeTest(base.XenTest):
 
     def _look(self):
         """Return the guest's time, its counts and its processor time."""
-        now_s, rated, timed = (float(self.one.read_handler(name)) for name in
-                               ('clock.run', 'rated.count', 'timed.count'))
+        # In one request: they belong to one moment, however slow dom0 is.
+        now_s, rated, timed = self.one.read_handler('clock.run').split()
         cpu_s = self.dom0.check('xl list timed').split()[-1]
-        return now_s, rated, timed, float(cpu_s)
+        return float(now_s.strip('"')), int(rated), int(timed.strip('"')), \
+            float(cpu_s)
 
 
 class UnfinishedSaveTest(base.CosmosTest):
