@@ -25,8 +25,8 @@ class GuestTest(base.XenTest):
     def test_last_words(self):
         one = self._guest('broken')
         one.crash()
-        self.assertIn('exception 8', one.wait('panic', 'panicked.*'))
-        self.assertIn('exception 8', one.console())
+        self.assertIn('exception ', one.wait('panic', 'panicked.*'))
+        self.assertIn('exception ', one.console())
         self.wait_for(lambda: 'c' in self.dom0.check(
             'xl list broken').split()[-2])
 

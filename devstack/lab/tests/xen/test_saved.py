@@ -108,15 +108,15 @@ class UnfinishedSaveTest(base.CosmosTest):
         cls.dom0.check(
             'set -e; lab-net bridge br0; '
             'lab-net endpoint br0 near 10.1.0.1/24; ip netns add far; '
-            'ip link add vf address 02:00:00:00:00:f0 type veth '
+            'ip link add vx address 02:00:00:00:00:f0 type veth '
             'peer name eth0 address 02:00:00:00:00:f1 netns far; '
-            'ip link set vf up; ip -n far link set eth0 up; '
+            'ip link set vx up; ip -n far link set eth0 up; '
             'ip -n far address add 10.2.0.1/24 dev eth0; '
             f'mkdir -p {_FULL}')
         toolstack.start(cls.host, 'valed')
         toolstack.start(cls.host, 'cosmosd')
         cls.dom0.check(toolstack.command(
-            'vale-ctl', *'attach vale0:far --segment 7 --kind veth --ifname vf'
+            'vale-ctl', *'attach vale0:far --segment 7 --kind veth --ifname vx'
             ' --mac 02:00:00:00:00:f1 --allow 10.2.0.1/32'.split()))
         cls.dom0.put_text(_answers(0, 2) + _answers(1, 1), '/root/both.click')
         cls._cosmos(

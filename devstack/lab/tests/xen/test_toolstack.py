@@ -180,4 +180,4 @@ class ToolstackTest(OnEitherStore, ToolstackCase):
             done = self._run(arguments)
             self.assertEqual(1, done.status, arguments)
             self.assertIn('dead-guest: ', done.err)
-        self.assertIn('exception 8', self._cosmos('console dead'))
+        self.assertIn('exception ', self._cosmos('console dead'))

@@ -68,12 +68,13 @@ fn ended(info: Option<&xen::Info>) -> Option<String> {
     match info.state {
         xen::State::Running | xen::State::Paused => None,
         xen::State::Dying => Some("destroyed by somebody".into()),
+        // `xl save -c` resumes it; `xl save` destroys it.
+        xen::State::ShutDown if info.reason == xen::Reason::Suspend => None,
         xen::State::ShutDown => Some(
             match info.reason {
                 xen::Reason::Crash => "crashed",
                 xen::Reason::Poweroff => "powered itself off",
                 xen::Reason::Reboot => "rebooted, or a triple fault",
-                xen::Reason::Suspend => "suspended by somebody",
                 _ => "shut down",
             }
             .into(),

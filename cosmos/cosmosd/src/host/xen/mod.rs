@@ -350,6 +350,8 @@ impl Host for XenHost {
         let found = match info.state {
             xen::State::Running => Found::Running,
             xen::State::Paused => Found::Paused,
+            // xl saves it: it goes on, or it will be gone.
+            xen::State::ShutDown if info.reason == xen::Reason::Suspend => Found::Running,
             xen::State::ShutDown | xen::State::Dying => return Ok(Found::Gone),
         };
         let info = self
