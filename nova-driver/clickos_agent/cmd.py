@@ -6,12 +6,14 @@ import sys
 import threading
 
 from cosmos_client import CosmosClient
+from neutron_clickos import topics
 from oslo_config import cfg
 from oslo_log import log as logging
 import oslo_messaging
 from oslo_service import systemd
 
 from clickos_agent import conf
+from clickos_agent import ports
 from clickos_agent import rpc
 
 LOG = logging.getLogger(__name__)
@@ -30,14 +32,17 @@ def main(argv=None):
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    server = make_server(CONF)
-    server.start()
+    parts = [make_server(CONF), *make_ports(CONF)]
+    for part in parts:
+        part.start()
     LOG.info('Serving as %s', CONF.host)
     systemd.notify_once()
     stopped.wait()
     LOG.info('Stopping')
-    server.stop()
-    server.wait()
+    for part in parts:
+        part.stop()
+    for part in parts:
+        part.wait()
     return 0
 
 
@@ -48,14 +53,35 @@ def _configure(argv):
     logging.setup(CONF, 'clickos-agent')
 
 
-def make_server(conf):
-    """:returns: the RPC server, not started"""
+def _client(conf):
+    return CosmosClient(conf.clickos_agent.cosmosd_socket,
+                        conf.clickos_agent.cosmosd_timeout)
+
+
+def make_ports(conf):
+    """:returns: what keeps the ports as Neutron has them, not started"""
     options = conf.clickos_agent
-    client = CosmosClient(options.cosmosd_socket, options.cosmosd_timeout)
+    transport = oslo_messaging.get_rpc_transport(
+        conf, url=options.neutron_transport_url)
+    reconciler = ports.Reconciler(
+        _client(conf),
+        ports.Neutron(transport, conf.host, options.neutron_timeout),
+        options.port_look_interval)
+    hints = oslo_messaging.get_rpc_server(
+        transport,
+        oslo_messaging.Target(exchange=topics.EXCHANGE, topic=topics.AGENT,
+                              server=conf.host),
+        [ports.Hints(reconciler)],
+        access_policy=oslo_messaging.DefaultRPCAccessPolicy)
+    return [hints, reconciler]
+
+
+def make_server(conf):
+    """:returns: the RPC server for clickos-api, not started"""
     return oslo_messaging.get_rpc_server(
         oslo_messaging.get_rpc_transport(conf),
         oslo_messaging.Target(topic=rpc.TOPIC, server=conf.host),
-        [rpc.Endpoint(client, options.handler_timeout)],
+        [rpc.Endpoint(_client(conf), conf.clickos_agent.handler_timeout)],
         access_policy=oslo_messaging.DefaultRPCAccessPolicy)
 
 

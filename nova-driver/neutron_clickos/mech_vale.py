@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """ML2 mechanism driver ``vale``: binds ports to the switch of a ClickOS host.
 
-No agent: all a host has to know travels in binding:vif_details to the Nova
-driver, which plugs the port when it starts the guest.
+The Nova driver plugs a port when it starts the guest, with what stands in
+binding:vif_details. The host's clickos-agent unplugs it, and sets its link,
+when Neutron tells that the port has changed (docs/adr/0021).
 """
 
+from neutron.objects import ports as port_objects
 from neutron_lib.api.definitions import port_security
 from neutron_lib.api.definitions import portbindings
+from neutron_lib.callbacks import events
+from neutron_lib.callbacks import registry
+from neutron_lib.callbacks import resources
 from neutron_lib import constants
 from neutron_lib import exceptions
 from neutron_lib.plugins.ml2 import api
@@ -16,6 +21,7 @@ from oslo_serialization import jsonutils
 
 from neutron_clickos import addresses
 from neutron_clickos import conf
+from neutron_clickos import port_rpc
 
 LOG = logging.getLogger(__name__)
 
@@ -24,6 +30,9 @@ VIF_TYPE = 'vale'
 MAX_MTU = 1900
 #: Neutron's column for binding:vif_details takes 4095; it adds a little.
 MAX_DETAILS = 4000
+#: A change of one of these changes what the switch has to do.
+_PLUGGED_BY = ('device_id', 'admin_state_up', portbindings.HOST_ID,
+               portbindings.VIF_TYPE)
 
 
 class AddressesFixed(exceptions.Conflict):
@@ -35,11 +44,20 @@ class AddressesFixed(exceptions.Conflict):
                "while the port belongs to no server.")
 
 
+class PortPlugged(exceptions.Conflict):
+    """An update that would hide whose port the switch has."""
+
+    message = ("Port %(port)s is bound for ClickOS server %(server)s: "
+               "device_id and device_owner can be changed only by a request "
+               "that also clears or changes binding:host_id, as Nova's "
+               "does. Delete the server, or set admin_state_up to false.")
+
+
 class ValeMechanismDriver(api.MechanismDriver):
     """Binds normal ports of mapped VLAN networks, on any host asked for.
 
-    The host must run nova-compute with nova_clickos; nobody tells Neutron,
-    so a port bound for another host fails there, in Nova.
+    The host must run nova-compute with nova_clickos. Neutron does not check
+    this, so a port bound for another host fails there, in Nova.
     """
 
     def initialize(self):
@@ -49,6 +67,13 @@ class ValeMechanismDriver(api.MechanismDriver):
         """
         conf.register_opts(cfg.CONF)
         self._switches = conf.switches(cfg.CONF)
+        self._notifier = port_rpc.AgentNotifier()
+        # ML2 asks no mechanism driver about a port that becomes a
+        # distributed router's, so these come from the registry.
+        for event, callback in ((events.PRECOMMIT_UPDATE, self.check_owner),
+                                (events.AFTER_UPDATE, self.port_updated),
+                                (events.AFTER_DELETE, self.port_deleted)):
+            registry.subscribe(callback, resources.PORT, event)
         LOG.info('Mechanism driver vale, switches: %s', self._switches)
 
     @property
@@ -84,15 +109,80 @@ class ValeMechanismDriver(api.MechanismDriver):
         context.set_binding(segment[api.ID], VIF_TYPE, details,
                             status=constants.PORT_STATUS_ACTIVE)
 
+    def start_rpc_listeners(self):
+        """:returns: the servers that answer the agents"""
+        server = port_rpc.make_server(cfg.CONF.host)
+        server.start()
+        return [server]
+
+    def check_owner(self, resource, event, trigger, payload):
+        """Refuse to take a plugged port from its server.
+
+        Without its owner a port can be deleted, also together with its
+        network, while the guest still sends on it.
+
+        :raises: PortPlugged, an HTTP 409
+        """
+        before, after = payload.states[0], payload.desired_state
+        if _is_plugged(before) and _owner(before) != _owner(after) \
+                and not _moves(before, payload.request_body):
+            raise PortPlugged(port=before['id'], server=before['device_id'])
+
+    def port_updated(self, resource, event, trigger, payload):
+        """Tell the host that had the port."""
+        before, after = payload.states[0], payload.latest_state
+        if any(before.get(key) != after.get(key) for key in _PLUGGED_BY):
+            self._tell(before)
+
+    def port_deleted(self, resource, event, trigger, payload):
+        """Tell the host that had the port."""
+        self._tell(payload.latest_state)
+
+    def _tell(self, port):
+        if _is_plugged(port):
+            self._notifier.ports_changed(port[portbindings.HOST_ID],
+                                         [port['id']])
+
     def update_port_precommit(self, context):
         """Refuse what would be stored but not take effect.
 
         :raises: AddressesFixed, an HTTP 409
         """
-        still_bound = context.current[portbindings.VIF_TYPE] == VIF_TYPE
-        if still_bound and _checks(context.current) != \
-                _checks(context.original):
-            raise AddressesFixed(port=context.current['id'])
+        before, after = context.original, context.current
+        if after[portbindings.VIF_TYPE] != VIF_TYPE:
+            return
+        if _checks(after) != _checks(before):
+            raise AddressesFixed(port=after['id'])
+        if _is_plugged(before) and \
+                after['admin_state_up'] != before['admin_state_up']:
+            _keep_link(context, after)
+
+
+def _is_plugged(port):
+    """:returns: whether a host's switch may have the port"""
+    return port.get(portbindings.VIF_TYPE) == VIF_TYPE and \
+        bool(port.get(portbindings.HOST_ID))
+
+
+def _owner(port):
+    return port['device_id'], port['device_owner']
+
+
+def _moves(port, request):
+    """:returns: whether a request takes the port from its host"""
+    host = request.get(portbindings.HOST_ID, constants.ATTR_NOT_SPECIFIED)
+    return host is not constants.ATTR_NOT_SPECIFIED and \
+        (host or '') != port[portbindings.HOST_ID]
+
+
+def _keep_link(context, port):
+    """Store the link's state where the guest's next start finds it."""
+    binding = port_objects.PortBinding.get_object(
+        context.plugin_context, port_id=port['id'],
+        host=port[portbindings.HOST_ID])
+    binding.vif_details = dict(binding.vif_details or {},
+                               vale_link_up=port['admin_state_up'])
+    binding.update()
 
 
 def _checks(port):
@@ -123,6 +213,7 @@ def _vif_details(port, switch, segment):
         'vale_switch': switch,
         'vale_segment': segment[api.SEGMENTATION_ID],
         'vale_port': 'p' + port['id'][:11],
+        'vale_link_up': port['admin_state_up'],
         'vale_port_security': _secured(port),
         'vale_allowed': addresses.allowed(port),
         portbindings.CAP_PORT_FILTER: False,

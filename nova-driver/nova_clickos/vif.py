@@ -37,6 +37,8 @@ def _vif(devid, vif):
             'port_security': details['vale_port_security'],
             'mtu': _mtu(vif),
             'slots': CONF.clickos.ring_slots,
+            'port_id': vif['id'],
+            'link': 'up' if details['vale_link_up'] else 'down',
         }
     except KeyError as e:
         raise _bad(vif, 'binding:vif_details lack %s: is the mechanism driver '

@@ -118,6 +118,8 @@ class Catalog:
             self._wsgi('placement', OS_PLACEMENT_CONFIG_DIR='placement'),
             self._wsgi('neutron', OS_NEUTRON_CONFIG_DIR='neutron',
                        OS_NEUTRON_CONFIG_FILES='neutron/neutron.conf'),
+            # answers clickos-agent
+            self._daemon('neutron-rpc-server', 'neutron/neutron.conf'),
             # the paste file has to be the first
             self._wsgi('nova', OS_NOVA_CONFIG_DIR='nova',
                        OS_NOVA_CONFIG_FILES='nova/api-paste.ini;'

@@ -192,6 +192,18 @@ class FakeCosmosd(fixtures.Fixture):
         self._guest(uuid)
         return {'text': 'engine ready\n\u20ac'[-max_bytes:]}
 
+    def _vif(self, uuid, devid):
+        return next(vif for vif in self._guest(uuid)['vifs']
+                    if vif['devid'] == devid)
+
+    def _do_vif_remove(self, uuid, devid, domid):
+        self._vif(uuid, devid)['link'] = 'removed'
+        return {}
+
+    def _do_vif_set(self, uuid, devid, link_up, domid):
+        self._vif(uuid, devid)['link'] = 'up' if link_up else 'down'
+        return {}
+
     def _do_handler_list(self, uuid, rid):
         self._guest(uuid)
         return {'handlers': [{'name': 'c.count', 'read': True,

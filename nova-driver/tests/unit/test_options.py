@@ -26,7 +26,9 @@ class OptionsTest(testtools.TestCase):
         self.assertEqual({'host'}, found['DEFAULT'])
         self.assertEqual({'switch_mappings'}, found['ml2_vale'])
         self.assertEqual({'cosmosd_socket', 'cosmosd_timeout',
-                          'handler_timeout'}, found['clickos_agent'])
+                          'handler_timeout', 'neutron_timeout',
+                          'neutron_transport_url', 'port_look_interval'},
+                         found['clickos_agent'])
         self.assertLessEqual(
             set(CLICKOS) | {'auth_type', 'auth_url', 'timeout',
                             'endpoint_override'}, found['clickos'])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Neutron: ML2 with the ``vale`` mechanism driver, no agents."""
+"""Neutron: ML2 with the ``vale`` mechanism driver."""
 
 from clickos_lab.config import site as _site
 
@@ -17,7 +17,8 @@ def write(site):
             'notify_nova_on_port_status_changes': False,
             'notify_nova_on_port_data_changes': False,
             'dhcp_agent_notification': False,
-            'rpc_workers': 1, 'api_workers': 1},
+            'rpc_workers': 1, 'rpc_state_report_workers': 0,
+            'api_workers': 1},
         'database': site.database('neutron'),
         'keystone_authtoken': site.authtoken('neutron'),
         'nova': site.auth('nova'),

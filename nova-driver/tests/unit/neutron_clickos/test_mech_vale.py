@@ -4,6 +4,10 @@
 from unittest import mock
 
 import fixtures
+from neutron_lib.callbacks import events
+from neutron_lib.callbacks import exceptions
+from neutron_lib.callbacks import registry
+from neutron_lib.callbacks import resources
 from neutron_lib.plugins.ml2 import api
 from oslo_config import cfg
 from oslo_config import fixture as config_fixture
@@ -13,19 +17,25 @@ from neutron_clickos import conf
 from neutron_clickos import mech_vale
 
 PORT = '01234567-89ab-4def-8123-456789abcdef'
+SERVER = '11111111-2222-4333-8444-555555555555'
+OTHER = '99999999-2222-4333-8444-555555555555'
 MAC = 'fa:16:3e:00:00:01'
 
 
 def port(**values):
     return dict({
         'id': PORT, 'mac_address': MAC, 'binding:vnic_type': 'normal',
-        'binding:vif_type': 'unbound', 'port_security_enabled': True,
+        'binding:vif_type': 'unbound', 'binding:host_id': '',
+        'device_id': '', 'device_owner': '', 'admin_state_up': True,
+        'port_security_enabled': True,
         'fixed_ips': [{'subnet_id': 's', 'ip_address': '10.0.1.5'}],
         'allowed_address_pairs': []}, **values)
 
 
 def bound(**values):
-    return port(**dict({'binding:vif_type': 'vale'}, **values))
+    return port(**dict({
+        'binding:vif_type': 'vale', 'binding:host_id': 'compute1',
+        'device_id': SERVER, 'device_owner': 'compute:nova'}, **values))
 
 
 def segment(network_type='vlan', physical_network='physnet1', vlan=101):
@@ -50,6 +60,8 @@ class TestCase(testtools.TestCase):
         conf.register_opts(cfg.CONF)
         self.conf = self.useFixture(config_fixture.Config(cfg.CONF))
         self.configure('physnet1:vale0', 'physnet2:vale7')
+        registry.clear()
+        self.addCleanup(registry.clear)
         self.driver = mech_vale.ValeMechanismDriver()
         self.driver.initialize()
 
@@ -90,12 +102,18 @@ class BindPortTest(TestCase):
             'segment-101', 'vale',
             {'vale_switch': 'vale0', 'vale_segment': 101,
              'vale_port': 'p01234567-89', 'vale_port_security': True,
+             'vale_link_up': True,
              'vale_allowed': [{'mac': MAC, 'ip': '10.0.1.5/32'}],
              'port_filter': False, 'connectivity': 'l2'}, status='ACTIVE')
 
     def test_port_name_fits_the_switch(self):
         details = self.bind(port(), segment()).mock_calls[0].args[2]
         self.assertRegex(details['vale_port'], '^[a-z0-9-]{1,15}$')
+
+    def test_a_disabled_port(self):
+        details = self.bind(port(admin_state_up=False),
+                            segment()).mock_calls[0].args[2]
+        self.assertIs(False, details['vale_link_up'])
 
     def test_port_security_off(self):
         details = self.bind(port(port_security_enabled=False),
@@ -187,3 +205,94 @@ class UpdatePortTest(TestCase):
     def test_unchecked_addresses_may_change(self):
         self.update(bound(port_security_enabled=False),
                     bound(port_security_enabled=False, fixed_ips=[]))
+
+
+class OwnerTest(TestCase):
+    """Through the registry, as Neutron's core plugin tells of updates."""
+
+    def update(self, original, request):
+        payload = events.DBEventPayload(
+            None, request_body=request, states=(original,),
+            resource_id=PORT, desired_state=dict(original, **request))
+        registry.publish(resources.PORT, events.PRECOMMIT_UPDATE, self,
+                         payload=payload)
+
+    #: What a member may send by Neutron's policy.
+    THEFTS = (
+        {'device_id': '', 'device_owner': ''},
+        {'device_id': ''},
+        {'device_owner': ''},
+        {'device_id': OTHER},
+        {'device_owner': 'network:dhcp'},
+        {'device_owner': 'network:router_interface_distributed'},
+        {'device_id': OTHER, 'device_owner': 'compute:nova',
+         'admin_state_up': False},
+        # No change of the host: an admin's careless request.
+        {'device_id': '', 'binding:host_id': 'compute1'},
+    )
+
+    def test_a_bound_port_stays_its_servers(self):
+        for request in self.THEFTS:
+            error = self.assertRaises(exceptions.CallbackFailure,
+                                      self.update, bound(), request)
+            refusal, = error.inner_exceptions
+            self.assertIsInstance(refusal, mech_vale.PortPlugged)
+            for part in (PORT, SERVER, 'binding:host_id'):
+                self.assertIn(part, str(refusal))
+
+    def test_nova_unbinds_and_moves(self):
+        for host in (None, '', 'compute2'):
+            for request in self.THEFTS[:-1]:
+                self.update(bound(), dict(request, **{
+                    'binding:host_id': host}))
+
+    def test_other_ports_and_updates_are_free(self):
+        for request in self.THEFTS:
+            self.update(port(), request)
+            self.update(bound(**{'binding:vif_type': 'ovs'}), request)
+            self.update(bound(**{'binding:vif_type': 'binding_failed'}),
+                        request)
+        self.update(bound(), {'name': 'x', 'admin_state_up': False,
+                              'device_id': SERVER})
+
+
+class NotifyTest(TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.told = self.useFixture(fixtures.MockPatch(
+            'neutron_clickos.port_rpc.AgentNotifier.ports_changed',
+            autospec=True)).mock
+
+    def publish(self, event, *states):
+        registry.publish(resources.PORT, event, self,
+                         payload=events.DBEventPayload(
+                             None, resource_id=PORT, states=states))
+
+    def assertTold(self, *hosts):
+        self.assertEqual([(host, [PORT]) for host in hosts],
+                         [call.args[1:] for call in self.told.mock_calls])
+        self.told.reset_mock()
+
+    def test_deleted(self):
+        self.publish(events.AFTER_DELETE, bound())
+        self.assertTold('compute1')
+        self.publish(events.AFTER_DELETE, port())
+        self.publish(events.AFTER_DELETE,
+                     bound(**{'binding:vif_type': 'ovs'}))
+        self.assertTold()
+
+    def test_unbound_moved_and_disabled(self):
+        for change in ({'binding:vif_type': 'unbound'},
+                       {'binding:host_id': 'compute2'},
+                       # a distributed router's
+                       {'binding:vif_type': 'distributed',
+                        'binding:host_id': ''},
+                       {'device_id': OTHER}, {'admin_state_up': False}):
+            self.publish(events.AFTER_UPDATE, bound(), bound(**change))
+            self.assertTold('compute1')
+
+    def test_what_the_switch_does_not_do(self):
+        self.publish(events.AFTER_UPDATE, bound(), bound(name='x'))
+        self.publish(events.AFTER_UPDATE, port(), bound())
+        self.assertTold()

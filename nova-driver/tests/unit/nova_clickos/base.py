@@ -46,6 +46,7 @@ def vif(port_id=PORT, mtu=1500, **values):
     """An interface as Nova builds it from Neutron's port."""
     details = {'vale_switch': 'vale0', 'vale_segment': 101,
                'vale_port': 'p01234567-89', 'vale_port_security': True,
+               'vale_link_up': True,
                'vale_allowed': [{'mac': 'fa:16:3e:00:00:01',
                                  'ip': '10.0.1.5/32'}],
                'port_filter': False, 'connectivity': 'l2'}

@@ -21,7 +21,8 @@ class FromNetworkInfoTest(base.TestCase):
             [{'devid': 0, 'mac': 'fa:16:3e:00:00:01', 'switch': 'vale0',
               'port': 'p01234567-89', 'segment': 101,
               'allowed': [{'mac': 'fa:16:3e:00:00:01', 'ip': '10.0.1.5/32'}],
-              'port_security': True, 'mtu': 1500, 'slots': 64}],
+              'port_security': True, 'mtu': 1500, 'slots': 64,
+              'port_id': base.PORT, 'link': 'up'}],
             vif.from_network_info(base.network_info()))
 
     def test_order_numbers_the_devices(self):
@@ -29,6 +30,12 @@ class FromNetworkInfoTest(base.TestCase):
             base.vif(mtu=1400), base.vif(mtu=1900)))
         self.assertEqual([(0, 1400), (1, 1900)],
                          [(v['devid'], v['mtu']) for v in found])
+
+    def test_a_disabled_port_starts_with_its_link_down(self):
+        nic = base.vif()
+        nic['details']['vale_link_up'] = False
+        found = vif.from_network_info(base.network_info(nic))
+        self.assertEqual('down', found[0]['link'])
 
     def test_none(self):
         self.assertEqual([], vif.from_network_info(None))

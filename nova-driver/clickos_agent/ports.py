@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps the switch ports of guests as Neutron has them (docs/adr/0021)."""
+
+import collections
+import threading
+import time
+
+from cosmos_client import CosmosError
+from neutron_clickos import topics
+from oslo_log import log as logging
+import oslo_messaging
+from oslo_utils import uuidutils
+
+LOG = logging.getLogger(__name__)
+
+#: cosmosd's word for the link of a vif without a switch port.
+REMOVED = 'removed'
+_STATES = (topics.UP, topics.DOWN, topics.ABSENT)
+
+#: A vif as it was when cosmosd listed it; domid tells a guest's starts apart.
+Vif = collections.namedtuple('Vif', 'uuid domid devid port_id link')
+#: A vif that is not as Neutron wants it, and the state that it wants.
+Change = collections.namedtuple('Change', 'vif state')
+
+
+class NeutronUnavailable(Exception):
+    """Neutron does not answer; nothing is known of any port."""
+
+
+class Neutron:
+    """The states of ports, asked of Neutron's RPC workers."""
+
+    def __init__(self, transport, host, timeout_s):
+        target = oslo_messaging.Target(
+            exchange=topics.EXCHANGE, topic=topics.PLUGIN,
+            version=topics.VERSION)
+        self._client = oslo_messaging.get_rpc_client(
+            transport, target, timeout=timeout_s, retry=0)
+        self._host = host
+
+    def states(self, vifs):
+        """Ask for the states of vifs.
+
+        :returns: state by vif; a vif without a clear answer is missing
+        :raises: NeutronUnavailable
+        """
+        found = {}
+        for first in range(0, len(vifs), topics.MAX_PORTS):
+            found.update(self._ask(vifs[first:first + topics.MAX_PORTS]))
+        return found
+
+    def _ask(self, vifs):
+        try:
+            answer = self._client.call(
+                {}, 'get_port_states', host=self._host,
+                ports=[[vif.port_id, vif.uuid] for vif in vifs])
+            states = answer['states']
+            return {vif: states[vif.port_id] for vif in vifs
+                    if states.get(vif.port_id) in _STATES}
+        except (oslo_messaging.MessagingException,
+                oslo_messaging.RemoteError) as e:
+            raise NeutronUnavailable(str(e))
+        except (KeyError, TypeError, AttributeError):
+            raise NeutronUnavailable('bad answer: %.200r' % (answer,))
+
+
+class Hints:
+    """RPC endpoint: Neutron says which ports have changed.
+
+    A hint changes nothing by itself: the agent asks for the ports' states.
+    """
+
+    target = oslo_messaging.Target(version=topics.VERSION)
+
+    def __init__(self, reconciler):
+        self._reconciler = reconciler
+
+    def ports_changed(self, context, port_ids=None):
+        """Look at these ports at once."""
+        if not isinstance(port_ids, list) \
+                or len(port_ids) > topics.MAX_PORTS \
+                or not all(map(uuidutils.is_uuid_like, port_ids)):
+            LOG.warning('ports_changed: expected at most %d port ids',
+                        topics.MAX_PORTS)
+            return
+        self._reconciler.look_at(port_ids)
+
+
+class Reconciler:
+    """Compares cosmosd's vifs with Neutron's ports, in one thread.
+
+    A hinted port is changed at once. Without a hint a port is changed only
+    when two looks in a row find it wrong: a database replica may lag behind
+    a port that was bound a moment ago.
+    """
+
+    def __init__(self, client, neutron, interval_s):
+        """Compare cosmosd's vifs with Neutron's ports.
+
+        :param client: CosmosClient
+        :param neutron: Neutron
+        :param interval_s: seconds between two looks at all ports.
+        """
+        self._client = client
+        self._neutron = neutron
+        self._interval_s = interval_s
+        self._hinted = set()
+        self._suspects = set()
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, daemon=True,
+                                        name='ports')
+
+    def start(self):
+        """Look at all ports now and again."""
+        self._thread.start()
+
+    def stop(self):
+        """End after the look that is under way."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+
+    def wait(self):
+        """Wait for the end after stop()."""
+        self._thread.join()
+
+    def look_at(self, port_ids):
+        """Look at these ports as soon as possible; does not wait."""
+        with self._changed:
+            self._hinted.update(port_ids)
+            self._changed.notify()
+
+    def _run(self):
+        next_look_s = time.monotonic()
+        while not self._stopping:
+            if time.monotonic() >= next_look_s:
+                next_look_s = time.monotonic() + self._interval_s
+                self._try(self.look_at_all)
+            with self._changed:
+                self._changed.wait_for(
+                    lambda: self._hinted or self._stopping,
+                    max(0, next_look_s - time.monotonic()))
+                hinted, self._hinted = self._hinted, set()
+            if hinted:
+                self._try(self.look_at_hinted, hinted)
+
+    @staticmethod
+    def _try(look, *args):
+        try:
+            look(*args)
+        except (CosmosError, NeutronUnavailable) as e:
+            LOG.warning('The ports are left as they are: %s', e)
+        except Exception:
+            LOG.exception('The ports are left as they are')
+
+    def look_at_all(self):
+        """Change the ports that were wrong in the look before, too."""
+        suspects, self._suspects = self._suspects, set()
+        wrong = self._wrong(self._vifs())
+        self._suspects = wrong - suspects
+        self._change(wrong & suspects)
+
+    def look_at_hinted(self, port_ids):
+        """Change those of these ports that are wrong."""
+        self._change(self._wrong(
+            [vif for vif in self._vifs() if vif.port_id in port_ids]))
+
+    def _vifs(self):
+        """:returns: those that have a switch port made for Neutron"""
+        return [Vif(guest['uuid'], guest['domid'], vif['devid'],
+                    vif['port_id'], vif['link'])
+                for guest in self._client.list()['guests']
+                for vif in guest['vifs']
+                if vif.get('port_id') and vif['link'] != REMOVED]
+
+    def _wrong(self, vifs):
+        """Ask Neutron after cosmosd: what cosmosd has was bound before."""
+        states = self._neutron.states(vifs)
+        return {Change(vif, state) for vif, state in states.items()
+                if vif.link != state}
+
+    def _change(self, changes):
+        for change in changes:
+            try:
+                self._apply(*change)
+            except CosmosError as e:
+                LOG.warning('Port %(port)s of guest %(guest)s: %(why)s',
+                            {'port': change.vif.port_id,
+                             'guest': change.vif.uuid, 'why': e})
+
+    def _apply(self, vif, state):
+        if state == topics.ABSENT:
+            self._client.vif_remove(vif.uuid, vif.devid, vif.domid)
+        else:
+            self._client.vif_set(vif.uuid, vif.devid, state == topics.UP,
+                                 vif.domid)
+        LOG.info('Port %(port)s of guest %(guest)s is %(state)s now',
+                 {'port': vif.port_id, 'guest': vif.uuid, 'state': state})

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Neutron's half of the RPC with clickos-agent (docs/interfaces.md)."""
+
+from neutron.db import models_v2
+from neutron.plugins.ml2 import models
+from neutron_lib import constants
+from neutron_lib import context as neutron_context
+from neutron_lib.db import api as db_api
+from neutron_lib import rpc as n_rpc
+from oslo_log import log as logging
+import oslo_messaging
+from oslo_utils import uuidutils
+
+from neutron_clickos import topics
+
+LOG = logging.getLogger(__name__)
+
+
+class BadRequest(Exception):
+    """An argument that is not what the contract says."""
+
+
+class PortStates:
+    """What agents ask for: the states of ports they have.
+
+    It answers from the database and changes nothing.
+    """
+
+    target = oslo_messaging.Target(version=topics.VERSION)
+
+    def get_port_states(self, context, host=None, ports=None):
+        """Tell whether a host's ports are still bound there.
+
+        :param host: the agent's host.
+        :param ports: list of pairs [port id, server id].
+        :returns: ``states``: ``up``, ``down`` or ``absent`` by port id, or
+            ``error`` with the reason
+        """
+        try:
+            wanted = _pairs(host, ports)
+        except BadRequest as e:
+            LOG.warning('get_port_states: %s', e)
+            return {'error': str(e)}
+        bound = _bound(host, wanted)
+        return {'states': {
+            port: bound.get((port, server), topics.ABSENT)
+            for port, server in wanted}}
+
+
+def _pairs(host, ports):
+    if not isinstance(host, str) or not 1 <= len(host) <= 255:
+        raise BadRequest('host: expected 1 to 255 characters')
+    if not isinstance(ports, list) or len(ports) > topics.MAX_PORTS:
+        raise BadRequest('ports: expected at most %d pairs [port, server]'
+                         % topics.MAX_PORTS)
+    for index, pair in enumerate(ports):
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2 \
+                or not all(map(uuidutils.is_uuid_like, pair)):
+            raise BadRequest('ports[%d]: expected [port, server], two UUIDs'
+                             % index)
+    return [tuple(pair) for pair in ports]
+
+
+def _bound(host, wanted):
+    """:returns: state by (port id, server id) of those bound to the host"""
+    context = neutron_context.get_admin_context()
+    port, binding = models_v2.Port, models.PortBinding
+    with db_api.CONTEXT_READER.using(context) as session:
+        rows = session.query(
+            port.id, port.device_id, port.admin_state_up).join(
+                binding, binding.port_id == port.id).filter(
+                    port.id.in_([one for one, _ in wanted]),
+                    binding.host == host,
+                    binding.vif_type == 'vale',
+                    binding.status == constants.ACTIVE).all()
+    return {(row.id, row.device_id):
+            topics.UP if row.admin_state_up else topics.DOWN
+            for row in rows}
+
+
+def make_server(host):
+    """:returns: the RPC server of this Neutron process, not started"""
+    return n_rpc.get_server(
+        oslo_messaging.Target(exchange=topics.EXCHANGE, topic=topics.PLUGIN,
+                              server=host), [PortStates()])
+
+
+class AgentNotifier:
+    """Tells a host's agent that ports have changed.
+
+    The message is a hint without an order: the agent asks for the state. A
+    lost one costs time only, so a broker that is away delays no request.
+    """
+
+    def __init__(self):
+        self._client = None
+
+    def ports_changed(self, host, port_ids):
+        """Send the hint, without the user's token; a failure is logged."""
+        context = neutron_context.get_admin_context_without_session()
+        try:
+            self._connected().prepare(server=host, retry=0).cast(
+                context, 'ports_changed', port_ids=port_ids)
+        except Exception as e:
+            LOG.warning('Host %(host)s was not told of ports %(ports)s: '
+                        '%(why)s; its agent asks by itself',
+                        {'host': host, 'ports': port_ids, 'why': e})
+
+    def _connected(self):
+        # Neutron forks its workers after it has made its drivers.
+        if self._client is None:
+            self._client = n_rpc.get_client(oslo_messaging.Target(
+                exchange=topics.EXCHANGE, topic=topics.AGENT,
+                version=topics.VERSION))
+        return self._client

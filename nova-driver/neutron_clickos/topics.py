@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of the RPC between Neutron and clickos-agent (docs/interfaces.md).
+
+Both sides import this module, so it imports nothing of Neutron.
+"""
+
+#: An exchange of its own: a broker can limit an agent's user to it.
+EXCHANGE = 'neutron-vale'
+#: Served by Neutron's RPC workers.
+PLUGIN = 'neutron-vale-plugin'
+#: Served by the agent of each host, ``server`` is the host's name.
+AGENT = 'neutron-vale-agent'
+VERSION = '1.0'
+
+#: Ports of one ``get_port_states`` or ``ports_changed``.
+MAX_PORTS = 500
+
+#: States of a port: its link is up; its link is down; the guest loses it.
+UP = 'up'
+DOWN = 'down'
+ABSENT = 'absent'

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What agents are told, from Neutron's own tables."""
+
+import fixtures
+from neutron.db import models_v2
+from neutron.plugins.ml2 import models
+from neutron_lib.db import api as db_api
+from neutron_lib.db import standard_attr
+from oslo_config import cfg
+from oslo_db import options as db_options
+import testtools
+
+from neutron_clickos import port_rpc
+from neutron_clickos import topics
+
+NETWORK = '00000000-0000-4000-8000-000000000000'
+SERVER = '11111111-2222-4333-8444-555555555555'
+OTHER = '99999999-2222-4333-8444-555555555555'
+_TABLES = tuple(model.__table__ for model in (
+    standard_attr.StandardAttribute, models_v2.Network, models_v2.Port,
+    models.PortBinding))
+
+
+def port_id(n):
+    return '00000000-0000-4000-8000-%012x' % n
+
+
+class PortStatesTest(testtools.TestCase):
+    """On Neutron's tables in memory."""
+
+    def setUp(self):
+        super().setUp()
+        cfg.CONF([])   # of the policy of contexts
+        db_options.set_defaults(cfg.CONF, connection='sqlite://')
+        self.engine = db_api.get_writer_session().get_bind()
+        for table in _TABLES:
+            table.create(self.engine)
+            self.addCleanup(table.drop, self.engine)
+        with self.engine.begin() as connection:
+            connection.execute(_TABLES[0].insert(), {
+                'id': 99, 'resource_type': 'networks', 'revision_number': 1})
+            connection.execute(_TABLES[1].insert(), {
+                'id': NETWORK, 'standard_attr_id': 99})
+        self.states = port_rpc.PortStates()
+
+    def add(self, n, up=True, host='compute1', vif_type='vale',
+            status='ACTIVE'):
+        attributes, _, ports, bindings = _TABLES
+        with self.engine.begin() as connection:
+            connection.execute(attributes.insert(), {
+                'id': n, 'resource_type': 'ports', 'revision_number': 1})
+            connection.execute(ports.insert(), {
+                'id': port_id(n), 'network_id': NETWORK,
+                'device_id': SERVER, 'device_owner': 'compute:nova',
+                'status': 'ACTIVE', 'standard_attr_id': n,
+                'mac_address': 'fa:16:3e:00:00:%02x' % n,
+                'admin_state_up': up})
+            connection.execute(bindings.insert(), {
+                'port_id': port_id(n), 'host': host, 'vif_type': vif_type,
+                'status': status})
+
+    def ask(self, *pairs, host='compute1'):
+        return self.states.get_port_states({}, host=host,
+                                           ports=[list(p) for p in pairs])
+
+    def test_states(self):
+        self.add(1)
+        self.add(2, up=False)
+        self.add(3, host='compute2')
+        self.add(4, vif_type='unbound')
+        self.add(5, status='INACTIVE')
+        wanted = {1: 'up', 2: 'down', 3: 'absent', 4: 'absent', 5: 'absent',
+                  6: 'absent'}
+        self.assertEqual(
+            {'states': {port_id(n): state for n, state in wanted.items()}},
+            self.ask(*((port_id(n), SERVER) for n in wanted)))
+
+    def test_a_port_is_its_servers(self):
+        self.add(1)
+        self.assertEqual({'states': {port_id(1): 'absent'}},
+                         self.ask((port_id(1), OTHER)))
+
+    def test_bad_arguments_are_named(self):
+        self.useFixture(fixtures.FakeLogger())
+        good = [port_id(1), SERVER]
+        for args, part in (
+                ({'host': None, 'ports': []}, 'host'),
+                ({'host': 'x' * 256, 'ports': []}, 'host'),
+                ({'host': 'a', 'ports': 'x'}, 'ports'),
+                ({'host': 'a', 'ports': [good] * (topics.MAX_PORTS + 1)},
+                 'at most 500'),
+                ({'host': 'a', 'ports': [good, [port_id(1)]]}, 'ports[1]'),
+                ({'host': 'a', 'ports': [[7, SERVER]]}, 'ports[0]'),
+                ({'host': 'a', 'ports': [["' OR 1", SERVER]]}, 'ports[0]')):
+            self.assertIn(part,
+                          self.states.get_port_states({}, **args)['error'])
+
+
+class AgentNotifierTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        cfg.CONF([])   # of the policy of contexts
+
+    def test_a_broker_that_is_away_delays_nobody(self):
+        logger = self.useFixture(fixtures.FakeLogger())
+        self.useFixture(fixtures.MockPatch(
+            'neutron_lib.rpc.get_client', autospec=True,
+            side_effect=OSError('no broker')))
+        port_rpc.AgentNotifier().ports_changed('compute1', [port_id(1)])
+        self.assertIn('Host compute1 was not told of ports', logger.output)
+        self.assertIn('no broker', logger.output)
