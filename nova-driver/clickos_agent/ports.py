@@ -89,9 +89,9 @@ class Hints:
 class Reconciler:
     """Compares cosmosd's vifs with Neutron's ports, in one thread.
 
-    A hinted port is changed at once. Without a hint a port is changed only
-    when two looks in a row find it wrong: a database replica may lag behind
-    a port that was bound a moment ago.
+    It changes a hinted port at once. It changes any other port after two
+    looks in a row found it wrong. The second look protects a new port: a
+    replica of Neutron's database may lag behind its binding.
     """
 
     def __init__(self, client, neutron, interval_s):

@@ -5,7 +5,7 @@ import ipaddress
 
 
 def allowed(port):
-    """What the switch's anti-spoofing lets through.
+    """List the sources that the switch lets through.
 
     The switch itself adds the IPv6 link-local address of each MAC.
 

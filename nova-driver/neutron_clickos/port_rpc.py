@@ -21,7 +21,7 @@ class BadRequest(Exception):
 
 
 class PortStates:
-    """What agents ask for: the states of ports they have.
+    """Answers agents that ask for the states of ports.
 
     It answers from the database and changes nothing.
     """

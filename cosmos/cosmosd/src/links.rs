@@ -55,7 +55,7 @@ impl Toolstack {
         let _owner = guest.own();
         // Its last owner may have removed it.
         self.check_current(&guest)?;
-        // What moves is known to the other host already.
+        // The other host knows a moving guest's ports already.
         guest.check_settled()?;
         change(&guest, &find(&guest, place)?)
     }

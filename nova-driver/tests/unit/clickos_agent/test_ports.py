@@ -73,7 +73,7 @@ class TestCase(testtools.TestCase):
         return server
 
     def orders(self):
-        """What cosmosd was told since the last time."""
+        """Return the orders to cosmosd since the last call."""
         told = [request for request in self.cosmosd.requests
                 if request[0].startswith('vif-')]
         self.cosmosd.requests.clear()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What agents are told, from Neutron's own tables."""
+"""The answers to agents come from Neutron's own tables."""
 
 import fixtures
 from neutron.db import models_v2
