@@ -167,13 +167,13 @@ impl<'a> Session<'a> {
 
     pub fn remove_vif(&self, guest: &str, devid: u32) -> Result<()> {
         let request = json!({"uuid": self.resolve(guest)?, "devid": devid});
-        self.call("vif-remove", request).map(drop)
+        self.finish(&self.call("vif-remove", request)?)
     }
 
     pub fn set_vif(&self, guest: &str, devid: u32, link_up: bool) -> Result<()> {
         let uuid = self.resolve(guest)?;
         let request = json!({"uuid": uuid, "devid": devid, "link_up": link_up});
-        self.call("vif-set", request).map(drop)
+        self.finish(&self.call("vif-set", request)?)
     }
 
     pub fn simple(&self, verb: &str, guest: &str) -> Result<()> {

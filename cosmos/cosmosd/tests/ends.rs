@@ -214,3 +214,40 @@ fn ports_are_removed_when_a_switch_that_was_away_answers_again() {
     assert_eq!(bed.vale().port_list(None).unwrap().len(), 2);
     eventually("the ports go", || bed.remains().is_empty().then_some(()));
 }
+
+#[test]
+fn a_removed_port_forwards_nothing_and_is_free_for_others() {
+    let mut bed = Testbed::start();
+    let mut vale = bed.vale();
+    let (mut a, mut b) = (
+        TestPort::add(&mut vale, 1, 1),
+        TestPort::add(&mut vale, 2, 2),
+    );
+    bed.call("create", wire(&bed, 1)).unwrap();
+    a.send(b"before");
+    assert_eq!(b.receive(PATIENCE).as_deref(), Some(&b"before"[..]));
+    bed.call("vif-remove", json!({"uuid": uuid(1), "devid": 0}))
+        .unwrap();
+    bed.cosmosd.kill();
+    bed.restart_cosmosd();
+    assert_eq!(info(&bed, 1)["state"], "running");
+    // Another guest gets the name, the segment and the MAC of the port.
+    let mut other = wire(&bed, 2);
+    let first = info(&bed, 1)["vifs"][0].clone();
+    for key in ["port", "mac", "segment"] {
+        other["vifs"][0][key] = first[key].clone();
+    }
+    bed.call("create", other).unwrap();
+    let count = |n: u16| {
+        let read = json!({"uuid": uuid(n), "rid": 0, "name": "there.count"});
+        bed.call("handler-read", read).unwrap()["value"].clone()
+    };
+    a.send(b"after");
+    assert_eq!(b.receive(PATIENCE).as_deref(), Some(&b"after"[..]));
+    assert_eq!((count(1), count(2)), (json!("1"), json!("1")));
+    for n in 1..=2 {
+        bed.call("destroy", json!({"uuid": uuid(n)})).unwrap();
+    }
+    let left = vale.port_list(None).unwrap();
+    assert_eq!(left.len(), 2, "only the test's own ports are left");
+}
