@@ -19,8 +19,8 @@ XEN_PACKAGES = ('qemu-system-x86', 'openssh-client', 'binutils', 'gcc',
 #: The core packages of MariaDB hold the programs without the service.
 PACKAGES = (
     'rabbitmq-server', 'mariadb-server-core', 'mariadb-client-core',
-    'memcached', 'curl', 'iproute2', 'iputils-ping', 'tcpdump', 'strace',
-    'shellcheck', 'make', 'git', *XEN_PACKAGES)
+    'memcached', 'nginx', 'curl', 'iproute2', 'iputils-ping', 'tcpdump',
+    'strace', 'shellcheck', 'make', 'git', *XEN_PACKAGES)
 
 _POLICY = pathlib.Path('/usr/sbin/policy-rc.d')
 #: deb-policy 9.3.3: 101 means "action not allowed".

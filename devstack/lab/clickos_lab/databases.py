@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import time
 
+from clickos_lab import accounts
 from clickos_lab import errors
 from clickos_lab import paths
 from clickos_lab import say
@@ -20,14 +21,18 @@ OWNERS = {
     'nova_cell0': 'nova', 'tacker': 'tacker', 'clickos': 'clickos'}
 
 
-def install(state):
+def install(state, settings):
     """Make MariaDB's own tables, once; only root may log in without one."""
     data = state.data / 'mysql'
+    number = settings.ids['mariadb']
     if (data / 'installed.stamp').exists():
+        accounts.own_tree(data, number)
         return
     shutil.rmtree(data, ignore_errors=True)     # a first try that failed
     data.mkdir(parents=True, mode=0o700)
-    shell.run(['mariadb-install-db', '--no-defaults', '--user=root',
+    accounts.own_tree(data, number)
+    shell.run([*accounts.prefix(state, settings, 'mariadb'),
+               'mariadb-install-db', '--no-defaults',
                f'--datadir={data}', '--auth-root-authentication-method=socket',
                '--auth-root-socket-user=root', '--skip-test-db'],
               state.log / 'mariadb-install.log')
@@ -43,13 +48,13 @@ def fill(state, settings):
     """Create or upgrade all schemas; nothing if that was done before."""
     stamp = state.data / 'schemas.stamp'
     wanted = stamps.digest([venv.REQUIREMENTS, *_own_migrations()],
-                           *sorted(OWNERS))
+                           *sorted(OWNERS), 'accounts')
     if stamps.fresh(stamp, wanted):
         return
     with say.step('database schemas'):
         _create(state, settings)
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            chains = [pool.submit(_run_chain, state, chain)
+            chains = [pool.submit(_run_chain, state, settings, chain)
                       for chain in _chains(state)]
         for chain in chains:
             chain.result()
@@ -78,35 +83,34 @@ def _create(state, settings):
 def _sql(state, text):
     """Run statements as root; they go by standard input, unseen by ps."""
     return subprocess.run(
-        ['mariadb', '--no-defaults', '-S', state.run / 'mysql.sock'],
+        ['mariadb', '--no-defaults', '-S', state.run / 'mariadb/mysql.sock'],
         input=text.encode(), capture_output=True)
 
 
 def _chains(state):
-    """Return commands: one list after the other, the lists side by side."""
-    def tool(name, service, *arguments, conf=None):
-        conf = conf or f'{service}/{service}.conf'
-        return [state.tool(name), '--config-file', state.etc / conf,
-                *arguments]
+    """Return commands by account: the lists run side by side."""
+    def tool(account, name, *arguments, conf=None):
+        conf = conf or f'{account}/{account}.conf'
+        return account, [state.tool(name), '--config-file', state.etc / conf,
+                         *arguments]
 
-    keystone = ('keystone-manage', 'keystone')
-    as_root = ('--keystone-user', 'root', '--keystone-group', 'root')
+    keystone = ('keystone', 'keystone-manage')
     return (
         [tool(*keystone, 'db_sync'),
-         tool(*keystone, 'fernet_setup', *as_root),
-         tool(*keystone, 'receipt_setup', *as_root),
-         tool(*keystone, 'credential_setup', *as_root),
-         tool('placement-manage', 'placement', 'db', 'sync')],
-        [tool('nova-manage', 'nova', 'api_db', 'sync'),
-         tool('nova-manage', 'nova', 'cell_v2', 'map_cell0'),
-         tool('nova-manage', 'nova', 'db', 'sync'),
-         _create_cell(state)],
-        [tool('neutron-db-manage', 'neutron', 'upgrade', 'heads'),
-         tool('glance-manage', 'glance', 'db_sync',
+         tool(*keystone, 'fernet_setup'),
+         tool(*keystone, 'receipt_setup'),
+         tool(*keystone, 'credential_setup'),
+         tool('placement', 'placement-manage', 'db', 'sync')],
+        [tool('nova', 'nova-manage', 'api_db', 'sync'),
+         tool('nova', 'nova-manage', 'cell_v2', 'map_cell0'),
+         tool('nova', 'nova-manage', 'db', 'sync'),
+         ('nova', _create_cell(state))],
+        [tool('neutron', 'neutron-db-manage', 'upgrade', 'heads'),
+         tool('glance', 'glance-manage', 'db_sync',
               conf='glance/glance-api.conf'),
-         tool('clickos-db-manage', 'clickos', 'upgrade',
+         tool('clickos', 'clickos-db-manage', 'upgrade',
               conf='clickos/clickos-api.conf'),
-         tool('tacker-db-manage', 'tacker', 'upgrade', 'head')])
+         tool('tacker', 'tacker-db-manage', 'upgrade', 'head')])
 
 
 def _create_cell(state):
@@ -118,11 +122,13 @@ def _create_cell(state):
     return ['sh', '-c', script, 'create-cell', state.etc / 'nova/nova.conf']
 
 
-def _run_chain(state, commands):
-    for command in commands:
+def _run_chain(state, settings, commands):
+    for account, command in commands:
         began_s = time.time()
-        shell.run(command, state.log / 'databases.log', quiet=True,
-                  env=shell.environment(state))
+        home = str(accounts.home(state, account))
+        shell.run([*accounts.prefix(state, settings, account), *command],
+                  state.log / 'databases.log', quiet=True, cwd='/',
+                  env=shell.environment(state, HOME=home, TMPDIR=home))
         words = ' '.join(str(w) for w in command if '/' not in str(w))
         name = command[0].name if hasattr(command[0], 'name') else 'nova'
         say.say(f'  {name} {words[:40]}: {time.time() - began_s:.1f} s')

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import signal
 
+from clickos_lab import accounts
 from clickos_lab import apt
 from clickos_lab import config
 from clickos_lab.config import hosts
@@ -21,6 +22,7 @@ from clickos_lab import settings as _settings
 from clickos_lab import stamps
 from clickos_lab.xen import compute
 from clickos_lab.xen import host as xen_host
+from clickos_lab.xen import keys
 
 
 class Lab:
@@ -74,12 +76,16 @@ class Lab:
     def _up(self):
         settings = _settings.Settings.load(self.state)
         settings.require_free_ports()
+        settings.require_free_ids()
         os.umask(0o077)
         # Sockets and store rings of an earlier run mean nothing any more.
         shutil.rmtree(self.state.run, ignore_errors=True)
         self._make_folders()
+        accounts.open_programs(self.state)
+        accounts.make_folders(self.state, settings)
+        accounts.write_passwd(self.state, settings)
         config.write(self.state, settings)
-        databases.install(self.state)
+        databases.install(self.state, settings)
         self._start_all(settings, self._catalog())
         self._stamp().write_text(self._fingerprint())
 
@@ -91,6 +97,7 @@ class Lab:
         if hosts.XEN in self._hosts:
             with say.step('Xen host'):
                 self._xen.start()
+                self._hand_over_keys(settings)
                 self._start(catalog.tunnels())
         with say.step('keystone'):
             self._start([catalog.keystone()])
@@ -103,6 +110,13 @@ class Lab:
             self._wait(others + catalog.compute())
         with say.step('image, flavor, tenant, networks, VIM'):
             cloud.ensure(self.state, settings, self._hosts)
+
+    def _hand_over_keys(self, settings):
+        for user in keys.USERS:
+            account = f'xen-{user}'
+            self._xen.hand_over(
+                user, accounts.socket_folder(self.state, account),
+                settings.ids[account])
 
     def clean(self):
         """Stop everything and remove the state folder."""
@@ -118,8 +132,7 @@ class Lab:
 
     def _make_folders(self):
         for folder in (self.state.etc, self.state.log, self.state.run,
-                       self.state.tmp, self.state.data,
-                       self.state.data / 'home'):
+                       self.state.data, self.state.data / 'home'):
             folder.mkdir(parents=True, exist_ok=True)
 
     def _start(self, group):
@@ -191,4 +204,4 @@ def _undisturbed():
 
 _DAEMONS = ('valed', 'cosmosd', 'clickos-process')
 #: Database and queue go when nobody uses them any more.
-_LAST = ('mariadb', 'rabbitmq', 'epmd', 'memcached')
+_LAST = ('mariadb', 'rabbitmq', 'epmd', 'memcached', 'front')

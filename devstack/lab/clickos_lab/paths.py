@@ -14,7 +14,7 @@ REPO = pathlib.Path(__file__).resolve().parents[3]
 MARK = '.clickos-state'
 
 #: The longest path below the state folder that is a UNIX socket.
-LONGEST_SOCKET = 'run/xenstore/socket_ro'
+LONGEST_SOCKET = 'run/xenstored/socket_ro'
 #: sizeof(sockaddr_un.sun_path) less the final NUL, unix(7).
 SOCKET_PATH_MAX = 107
 
@@ -39,6 +39,7 @@ class State:
         self.data = self.root / 'data'
         self.pid = self.run / 'pid'
         self.tmp = self.run / 'tmp'
+        self.passwd = self.run / 'passwd'
         self.uv = self.root / 'uv'
         self.venv = self.root / 'venv'
         self.target = self.root / 'target'

@@ -37,6 +37,7 @@ def xen(state):
 def _python(state):
     venv.ensure(state)
     venv.install_ours(state)
+    venv.compile_modules(state)
 
 
 def _native(state):

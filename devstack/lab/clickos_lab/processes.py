@@ -126,6 +126,13 @@ class Processes:
         for name in names:
             (self._state.pid / name).unlink(missing_ok=True)
 
+    def members(self, name):
+        """Return the process ids of a service: its session's."""
+        running = self.find(name)
+        return [int(entry.name) for entry in pathlib.Path('/proc').iterdir()
+                if entry.name.isdigit() and running
+                and _session(entry) == running.pid]
+
     def kill(self, name):
         """Kill a service's first process at once; its children go on."""
         running = self.find(name)
@@ -162,6 +169,13 @@ class Processes:
             if running.alive():
                 _signal(os.kill, running.pid, signal.SIGKILL)
         _wait_gone(found, 5)
+
+
+def _session(entry):
+    try:
+        return os.getsid(int(entry.name))
+    except OSError:
+        return None
 
 
 def _runs(entry, program):

@@ -4,16 +4,16 @@
 import collections.abc
 import dataclasses
 import http.client
-import os
 import pathlib
 import socket
 
+from clickos_lab import accounts
 from clickos_lab.config import hosts
 from clickos_lab.config import rabbit
 from clickos_lab import databases
-from clickos_lab import paths
 from clickos_lab import shell
 from clickos_lab.xen import compute
+from clickos_lab.xen import keys
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +25,8 @@ class Service:
     env: dict
     #: tells whether it answers; None: it is enough that it runs
     ready: collections.abc.Callable | None = None
+    #: of :data:`accounts.ALL`; None: root
+    account: str | None = None
 
 
 class Catalog:
@@ -44,69 +46,77 @@ class Catalog:
                 *self.controllers(), *self.compute()]
 
     def base(self):
-        """What everything else needs: queue, cache, database, store."""
+        """What everything else needs: queue, cache, database, front."""
         state, settings = self._state, self._settings
         epmd = rabbit.epmd_environment(settings)
-        data = state.data / 'mysql'
+        cache = state.run / 'memcached/memcached.sock'
         return [
-            self._service('epmd', ['epmd'], env=epmd,
+            self._service('epmd', 'epmd', ['epmd'], env=epmd,
                           ready=self._listens('epmd')),
             self._service(
-                'rabbitmq', ['/usr/lib/rabbitmq/bin/rabbitmq-server'],
+                'rabbitmq', 'rabbitmq',
+                ['/usr/lib/rabbitmq/bin/rabbitmq-server'],
                 env=rabbit.environment(state, settings),
                 ready=self._listens('rabbit')),
             self._service(
-                'memcached', ['memcached', '-u', 'root', '-m', '64',
-                              '-s', state.run / 'memcached.sock',
-                              '-a', '0600'],
-                ready=_socket_answers(state.run / 'memcached.sock')),
+                'memcached', 'memcached',
+                ['memcached', '-m', '64', '-s', cache, '-a', '0666'],
+                ready=_socket_answers(cache)),
+            self._mariadb(),
             self._service(
-                'mariadb', [
-                    'mariadbd', '--no-defaults', '--user=root',
-                    f'--datadir={data}', f'--socket={state.run}/mysql.sock',
-                    f'--pid-file={state.run}/mysql.pid', '--skip-networking',
-                    '--skip-log-bin', '--performance-schema=OFF',
-                    '--max-connections=1000',
-                    '--character-set-server=utf8mb4',
-                    # An accepted operation outlives a crash of MariaDB,
-                    # though not a power cut within a second of it.
-                    '--innodb-flush-log-at-trx-commit=2',
-                    '--innodb-buffer-pool-size=128M'],
-                ready=lambda: databases.ready(state))]
+                'front', 'front',
+                ['nginx', '-e', 'stderr', '-p', state.run / 'front',
+                 '-c', state.etc / 'front/nginx.conf'],
+                ready=self._listens('keystone'))]
+
+    def _mariadb(self):
+        run = self._state.run / 'mariadb'
+        return self._service(
+            'mariadb', 'mariadb', [
+                'mariadbd', '--no-defaults',
+                f'--datadir={self._state.data}/mysql',
+                f'--socket={run}/mysql.sock', f'--pid-file={run}/pid',
+                '--skip-networking',
+                '--skip-log-bin', '--performance-schema=OFF',
+                '--max-connections=1000',
+                '--character-set-server=utf8mb4',
+                # An accepted operation outlives a crash of MariaDB, though
+                # not a power cut within a second of it.
+                '--innodb-flush-log-at-trx-commit=2',
+                '--innodb-buffer-pool-size=128M'],
+            ready=lambda: databases.ready(self._state))
 
     def host(self):
         """The compute host below OpenStack: store, switch, toolstack."""
         state = self._state
         return [
             self._service(
-                'xenstored', [paths.REPO / 'cosmos/noxen/xenstored.sh',
-                              state.noxen, state.run / 'xenstore'],
-                ready=_socket_answers(state.run / 'xenstore/socket')),
+                'xenstored', 'xenstored',
+                [state.noxen / 'xenstored.sh', state.noxen,
+                 state.run / 'xenstored'],
+                ready=_socket_answers(state.run / 'xenstored/socket')),
             self._service(
-                'valed', [state.binary('valed'), '--config',
-                          state.etc / 'valed.toml'],
-                ready=_socket_answers(state.run / 'valed.sock')),
-            self._service(
+                'valed', 'valed', [state.binary('valed'), '--config',
+                                   state.etc / 'valed.toml'],
+                ready=_socket_answers(state.run / 'valed/valed.sock')),
+            # The one privileged process: it makes guests of other users.
+            self._as_root(
                 'cosmosd', [state.binary('cosmosd'), '--config',
                             state.etc / 'cosmosd.toml'],
-                ready=_socket_answers(state.run / 'cosmosd.sock'))]
+                ready=_socket_answers(state.run / 'cosmosd/cosmosd.sock'))]
 
     def tunnels(self):
         """What brings cosmosd's socket here from the Xen host, by role."""
         if hosts.XEN not in self._compute_hosts:
             return []
-        settings = self._settings
-        return [self._tunnel('nova', hosts.XEN.nova_socket,
-                             settings.nova_uid),
-                self._tunnel('agent', hosts.XEN.agent_socket,
-                             settings.agent_uid)]
+        return [self._tunnel(user) for user in keys.USERS]
 
-    def _tunnel(self, user, name, uid):
-        socket_ = self._state.run / name
+    def _tunnel(self, user):
+        name = f'xen-{user}'
+        folder = accounts.socket_folder(self._state, name)
         return self._service(
-            f'xen-{user}',
-            compute.XenCompute(self._state).tunnel(user, socket_),
-            ready=lambda: _handed_over(socket_, uid))
+            name, name, compute.XenCompute(self._state).tunnel(user, folder),
+            ready=_socket_answers(folder / 'sock'))
 
     def keystone(self):
         """Keystone, which the others need to start."""
@@ -124,49 +134,61 @@ class Catalog:
             self._wsgi('nova', OS_NOVA_CONFIG_DIR='nova',
                        OS_NOVA_CONFIG_FILES='nova/api-paste.ini;'
                                             'nova/nova.conf'),
-            self._daemon('nova-conductor', 'nova/nova.conf'),
-            self._daemon('nova-scheduler', 'nova/nova.conf'),
+            self._daemon('nova-conductor', 'nova', 'nova/nova.conf'),
+            self._daemon('nova-scheduler', 'nova', 'nova/nova.conf'),
             self._wsgi('glance', OS_GLANCE_CONFIG_DIR='glance'),
-            self._daemon('tacker-server', 'tacker/tacker.conf',
-                         ready=self._http('tacker')),
-            self._daemon('tacker-conductor', 'tacker/tacker.conf'),
-            self._wsgi('clickos-api', port='clickos',
+            self._tacker_server(),
+            self._daemon('tacker-conductor', 'tacker', 'tacker/tacker.conf'),
+            self._wsgi('clickos-api', account='clickos',
                        OS_CLICKOS_CONFIG_FILES='clickos/clickos-api.conf')]
 
-    def compute(self):
-        """The two services that talk to cosmosd, neither of them root."""
-        settings = self._settings
-        return [service for host in self._compute_hosts for service in (
-            self._on_host(host, 'nova-compute', 'nova', settings.nova_uid),
-            self._on_host(host, 'clickos-agent', 'clickos',
-                          settings.agent_uid))]
+    def _tacker_server(self):
+        state = self._state
+        socket_ = accounts.socket_folder(state, 'tacker') / 'api.sock'
+        return self._service(
+            'tacker-server', 'tacker',
+            [state.tool('python'), state.etc / 'tacker/server.py', socket_,
+             '--config-file', state.etc / 'tacker/tacker.conf'],
+            ready=self._http('tacker'))
 
-    def _on_host(self, host, program, folder, uid):
+    def compute(self):
+        """The services that talk to cosmosd, by the user id as a role."""
+        return [service for host in self._compute_hosts for service in (
+            self._on_host(host, 'nova-compute', 'nova'),
+            self._on_host(host, 'clickos-agent', 'clickos'))]
+
+    def _on_host(self, host, program, folder):
         name = program + host.suffix
         return self._service(
-            name, [*_as_user(uid), self._state.tool(program),
-                   '--config-file', self._state.etc / folder / f'{name}.conf'])
+            name, name, [self._state.tool(program), '--config-file',
+                         self._state.etc / folder / f'{name}.conf'])
 
-    def _service(self, name, command, env=None, ready=None):
-        return Service(name, command,
-                       shell.environment(self._state, **(env or {})), ready)
+    def _service(self, name, account, command, env=None, ready=None):
+        """A service of an account, whose home ends with the run."""
+        home = str(accounts.home(self._state, account))
+        env = {'HOME': home, 'TMPDIR': home, **(env or {})}
+        prefix = accounts.prefix(self._state, self._settings, account)
+        return Service(name, [*prefix, *command],
+                       shell.environment(self._state, **env), ready, account)
 
-    def _wsgi(self, name, port=None, **config):
+    def _as_root(self, name, command, ready):
+        return Service(name, command, shell.environment(self._state), ready)
+
+    def _wsgi(self, name, account=None, **config):
         """An API service in uWSGI; config: variables with paths in etc."""
+        account = account or name
         env = {variable: ';'.join(str(self._state.etc / path)
                                   for path in value.split(';'))
                for variable, value in config.items()}
         return self._service(
-            name, [self._state.tool('uwsgi'), '--ini',
-                   self._state.etc / f'uwsgi/{name}.ini'],
-            env=env, ready=self._http(port or name))
+            name, account, [self._state.tool('uwsgi'), '--ini',
+                            self._state.etc / f'uwsgi/{name}.ini'],
+            env=env, ready=self._http(account))
 
-    def _daemon(self, name, config, ready=None):
-        command = [self._state.tool(name), '--config-file',
-                   self._state.etc / config]
-        # tosca-parser leaves each package it unpacked behind.
-        return self._service(name, command, ready=ready,
-                             env={'TMPDIR': str(self._state.tmp)})
+    def _daemon(self, name, account, config):
+        return self._service(name, account, [
+            self._state.tool(name), '--config-file',
+            self._state.etc / config])
 
     def _listens(self, port):
         number = self._settings.ports[port]
@@ -175,18 +197,6 @@ class Catalog:
     def _http(self, port):
         number = self._settings.ports[port]
         return lambda: _http_answers(number)
-
-
-def _as_user(uid):
-    """Return a command prefix that drops to a user id.
-
-    One capability stays: to read files. The repository and the state
-    folder may lie where only root can look.
-    """
-    keep = '-all,+dac_read_search'
-    return ['setpriv', f'--reuid={uid}', f'--regid={uid}', '--clear-groups',
-            '--no-new-privs', f'--inh-caps={keep}', f'--ambient-caps={keep}',
-            f'--bounding-set={keep}']
 
 
 def _connects(family, address):
@@ -202,14 +212,6 @@ def _connects(family, address):
 def _socket_answers(path):
     return lambda: pathlib.Path(path).is_socket() and _connects(
         socket.AF_UNIX, str(path))
-
-
-def _handed_over(path, uid):
-    """Give a socket that only root can open to the user it is meant for."""
-    if not _socket_answers(path)():
-        return False
-    os.chown(path, uid, uid)
-    return True
 
 
 def _http_answers(port):

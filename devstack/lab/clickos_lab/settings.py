@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports, passwords and user ids: chosen once, kept in the state folder."""
 
+import grp
 import json
 import os
+import pwd
 import random
 import secrets
 import socket
 
+from clickos_lab import accounts
 from clickos_lab import errors
 
 #: Below the range from which the kernel takes ports of its own accord, so
@@ -16,10 +19,17 @@ _PORTS = range(12000, 32000)
 PORT_NAMES = (
     'keystone', 'glance', 'placement', 'neutron', 'nova', 'tacker',
     'clickos', 'rabbit', 'rabbit_dist', 'epmd')
+#: One user of the message queue for each account.
+RABBIT_USERS = ('nova', 'neutron', 'tacker', 'clickos', 'nova-compute',
+                'clickos-agent', 'nova-compute-xen', 'clickos-agent-xen')
 PASSWORD_NAMES = (
     'admin', 'demo', 'rabbit', 'glance', 'placement', 'neutron', 'nova',
     'tacker', 'clickos', 'db_keystone', 'db_glance', 'db_placement',
-    'db_neutron', 'db_nova', 'db_tacker', 'db_clickos')
+    'db_neutron', 'db_nova', 'db_tacker', 'db_clickos',
+    *(f'rabbit_{name}' for name in RABBIT_USERS))
+#: Above the ids of Debian's packages and systemd, below those that
+#: useradd(8) gives away as subordinate ids: a block for each lab.
+_IDS = range(66000, 100000, 100)
 
 
 class Settings:
@@ -27,7 +37,8 @@ class Settings:
 
     ``ports`` and ``passwords`` map the names above; ``guest_uid`` is the
     first of the user ids of guests, ``nova_uid`` and ``agent_uid`` are
-    those of the two services that talk to cosmosd.
+    those of the two services that talk to cosmosd; ``ids`` maps all
+    accounts and groups to their numbers.
     """
 
     def __init__(self, values):
@@ -36,6 +47,8 @@ class Settings:
         self.guest_uid = values['guest_uid']
         self.nova_uid = values['nova_uid']
         self.agent_uid = values['agent_uid']
+        self.ids = {**values['ids'], **{name: values[key] for name, key
+                                        in accounts.ROLES.items()}}
 
     @classmethod
     def load(cls, state):
@@ -43,15 +56,32 @@ class Settings:
 
         :raises LabError: if the file is damaged.
         """
-        if not state.settings.exists():
-            _write_private(state.settings, json.dumps(_choose(), indent=1))
+        kept = {}
         try:
-            settings = cls(json.loads(state.settings.read_text()))
+            if state.settings.exists():
+                kept = json.loads(state.settings.read_text())
+                cls({'ids': {}, **kept})
+            values = _complete(kept)
+            settings = cls(values)
         except (ValueError, KeyError, TypeError) as e:
             raise errors.LabError(
                 f'{state.settings}: damaged ({e!r}); make clean-demo and '
                 'start again')
+        if values != kept:
+            _write_private(state.settings, json.dumps(values, indent=1))
         return settings
+
+    def require_free_ids(self):
+        """Refuse to run as users that the machine has already.
+
+        :raises LabError: naming the id and the account it is for.
+        """
+        for name, number in self.ids.items():
+            if _is_known(number):
+                raise errors.LabError(
+                    f'user or group id {number} ({name}) belongs to another '
+                    'user of this machine; choose new ids with '
+                    'make clean-demo')
 
     def require_free_ports(self):
         """Refuse to start while another program has one of our ports.
@@ -69,18 +99,42 @@ class Settings:
         return f'http://127.0.0.1:{self.ports[name]}{path}'
 
 
-def _choose():
-    ports = {}
+def _complete(kept):
+    """Choose what is not chosen yet; an older lab knew fewer names."""
+    ports = dict(kept.get('ports', {}))
     candidates = random.sample(_PORTS, len(_PORTS))
     for name in PORT_NAMES:
-        ports[name] = next(p for p in candidates
-                           if p not in ports.values() and _is_free(p))
+        if name not in ports:
+            ports[name] = next(p for p in candidates
+                               if p not in ports.values() and _is_free(p))
+    passwords = {name: secrets.token_urlsafe(24) for name in PASSWORD_NAMES}
     return {
-        'ports': ports,
-        'passwords': {n: secrets.token_urlsafe(24) for n in PASSWORD_NAMES},
         # Two labs on one machine must not share user ids: one each domain.
         'guest_uid': 200000 + 0x8000 * random.randrange(20),
-        'nova_uid': 64001, 'agent_uid': 64002}
+        'nova_uid': 64001, 'agent_uid': 64002, **kept, 'ports': ports,
+        'passwords': {**passwords, **kept.get('passwords', {})},
+        'ids': _choose_ids(kept.get('ids', {}))}
+
+
+def _choose_ids(kept):
+    names = sorted({*accounts.ALL, *accounts.GROUPS} - set(accounts.ROLES))
+    if set(names) <= set(kept):
+        return kept
+    while True:
+        first = random.choice(_IDS)
+        ids = {name: first + i for i, name in enumerate(names)}
+        if not any(map(_is_known, ids.values())):
+            return ids
+
+
+def _is_known(number):
+    for look_up in (pwd.getpwuid, grp.getgrgid):
+        try:
+            look_up(number)
+            return True
+        except KeyError:
+            pass
+    return False
 
 
 def _is_free(port):

@@ -6,6 +6,7 @@ One module a service, each with ``write(site)``.
 
 from clickos_lab.config import clickos_api
 from clickos_lab.config import daemons
+from clickos_lab.config import front
 from clickos_lab.config import glance
 from clickos_lab.config import keystone
 from clickos_lab.config import neutron
@@ -16,7 +17,7 @@ from clickos_lab.config import site as _site
 from clickos_lab.config import tacker
 
 _MODULES = (rabbit, keystone, glance, placement, neutron, nova, tacker,
-            clickos_api, daemons)
+            clickos_api, daemons, front)
 
 
 def write(state, settings):

@@ -8,17 +8,18 @@ from clickos_lab.config import site as _site
 def write(site):
     """Write the configurations of the API service and of the agents."""
     site.write_ini('clickos/clickos-api.conf', {
-        'DEFAULT': {'transport_url': site.rabbit_url()},
+        'DEFAULT': {'transport_url': site.rabbit_url('clickos')},
         'database': site.database('clickos'),
         'keystone_authtoken': site.authtoken('clickos'),
         'nova': site.auth('clickos'),
         'tacker': {'region_name': _site.REGION},
-        'oslo_messaging_rabbit': _site.RABBIT})
+        'oslo_messaging_rabbit': _site.RABBIT}, 'clickos')
     site.write_uwsgi('clickos-api', 'clickos', 'clickos_api.wsgi:application')
     for host in hosts.ALL:
-        site.write_ini(f'clickos/clickos-agent{host.suffix}.conf', {
-            'DEFAULT': {'transport_url': site.rabbit_url(),
+        name = f'clickos-agent{host.suffix}'
+        site.write_ini(f'clickos/{name}.conf', {
+            'DEFAULT': {'transport_url': site.rabbit_url(name),
                         'host': host.name},
             'clickos_agent': {
                 'cosmosd_socket': site.state.run / host.agent_socket},
-            'oslo_messaging_rabbit': _site.RABBIT})
+            'oslo_messaging_rabbit': _site.RABBIT}, name)

@@ -2,10 +2,10 @@
 """Our own daemons: valed and cosmosd."""
 
 _COSMOSD = """\
-socket = "{run}/cosmosd.sock"
+socket = "{run}/cosmosd/cosmosd.sock"
 state_dir = "{data}"
-valed_socket = "{run}/valed.sock"
-xenstore_dir = "{run}/xenstore"
+valed_socket = "{run}/valed/valed.sock"
+xenstore_dir = "{run}/xenstored"
 host_kind = "process"
 memory_mib = 2048
 max_guests = 256
@@ -17,7 +17,7 @@ operator = []
 """
 
 _VALED = """\
-socket = "{run}/valed.sock"
+socket = "{run}/valed/valed.sock"
 [roles]
 toolstack = []
 operator = []
@@ -27,10 +27,12 @@ operator = []
 def write(site):
     """Write cosmosd.toml and valed.toml."""
     state, settings = site.state, site.settings
-    values = {'run': state.run, 'data': site.folder('cosmosd'),
+    data = state.data / 'cosmosd'
+    data.mkdir(exist_ok=True, mode=0o700)
+    values = {'run': state.run, 'data': data,
               'engine': state.binary('clickos-process'),
               'guest_uid': settings.guest_uid,
               'nova_uid': settings.nova_uid,
               'agent_uid': settings.agent_uid}
     site.write('cosmosd.toml', _COSMOSD.format(**values))
-    site.write('valed.toml', _VALED.format(**values))
+    site.write('valed.toml', _VALED.format(**values), 'valed')

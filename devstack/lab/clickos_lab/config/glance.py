@@ -20,5 +20,5 @@ def write(site):
             'filesystem_store_datadir': site.folder('glance', 'staging')},
         'os_glance_tasks_store': {
             'filesystem_store_datadir': site.folder('glance', 'tasks')},
-        'oslo_concurrency': site.lock('glance')})
+        'oslo_concurrency': site.lock('glance')}, 'glance')
     site.write_uwsgi('glance', 'glance', 'glance.wsgi.api:application')

@@ -23,9 +23,10 @@ class ComputeHost:
     options: dict
 
 
-PROCESS = ComputeHost('clickos-lab', '', 'cosmosd.sock', 'cosmosd.sock',
-                      'clickos', {'allow_process_host': True})
+PROCESS = ComputeHost('clickos-lab', '', 'cosmosd/cosmosd.sock',
+                      'cosmosd/cosmosd.sock', 'clickos',
+                      {'allow_process_host': True})
 #: Emulated: all takes longer, and a guest of 8 MiB has to have room.
-XEN = ComputeHost('clickos-xen', '-xen', 'xen-nova.sock', 'xen-agent.sock',
+XEN = ComputeHost('clickos-xen', '-xen', 'xen-nova/sock', 'xen-agent/sock',
                   'clickos-xen', {'create_timeout': 60, 'ring_slots': 128})
 ALL = (PROCESS, XEN)

@@ -7,7 +7,10 @@ def write(site):
     site.write_ini('keystone/keystone.conf', {
         'DEFAULT': {'debug': False},
         'database': site.database('keystone'),
-        'cache': site.cache(),
+        # Only keystone opens this memcached: a client unpickles what it reads.
+        'cache': {'enabled': True, 'backend': 'dogpile.cache.memcached',
+                  'memcache_servers':
+                  f'unix:{site.state.run}/memcached/memcached.sock'},
         'token': {'provider': 'fernet'},
         'fernet_tokens': {
             'key_repository': site.folder('keystone', 'fernet')},
@@ -15,5 +18,5 @@ def write(site):
             'key_repository': site.folder('keystone', 'receipts')},
         'credential': {
             'key_repository': site.folder('keystone', 'credential')},
-        'oslo_concurrency': site.lock('keystone')})
+        'oslo_concurrency': site.lock('keystone')}, 'keystone')
     site.write_uwsgi('keystone', 'keystone', 'keystone.wsgi.api:application')

@@ -29,5 +29,6 @@ def write(site):
                 'extension_drivers': 'port_security'},
         'ml2_type_vlan': {
             'network_vlan_ranges': f'{PHYSICAL_NETWORK}:100:999'},
-        'ml2_vale': {'switch_mappings': f'{PHYSICAL_NETWORK}:{SWITCH}'}})
+        'ml2_vale': {'switch_mappings': f'{PHYSICAL_NETWORK}:{SWITCH}'}},
+        'neutron')
     site.write_uwsgi('neutron', 'neutron', 'neutron.wsgi.api:application')

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nova. Each nova-compute has a file of its own: it needs no database."""
 
-import os
-import shutil
-
 from clickos_lab.config import hosts
 from clickos_lab.config import site as _site
 
@@ -19,12 +16,11 @@ def write(site):
         'conductor': {'workers': 1},
         'scheduler': {'workers': 1},
         'keystone_authtoken': site.authtoken('nova'),
-        'cache': site.cache(),
-        'filter_scheduler': {'track_instance_changes': False}})
+        'filter_scheduler': {'track_instance_changes': False}}, 'nova')
     for host in hosts.ALL:
         _write_compute(site, common, host)
-    shutil.copyfile(site.state.venv / 'etc/nova/api-paste.ini',
-                    site.state.etc / 'nova/api-paste.ini')
+    paste = site.state.venv / 'etc/nova/api-paste.ini'
+    site.write('nova/api-paste.ini', paste.read_text(), 'nova')
     site.write_uwsgi('nova', 'nova', 'nova.wsgi.osapi_compute:application')
 
 
@@ -33,14 +29,16 @@ def _write_compute(site, common, host):
     site.write_ini(f'nova/{name}.conf', {
         **common,
         'DEFAULT': {**common['DEFAULT'], 'host': host.name,
+                    'transport_url': site.rabbit_url(name),
                     'compute_driver': 'clickos.driver.ClickOSDriver',
                     # seconds; the lab waits for the first report
                     'report_interval': 2,
-                    'instances_path': _of_compute(site, name, 'instances'),
-                    'state_path': _of_compute(site, name, 'state')},
-        'oslo_concurrency': {'lock_path': _of_compute(site, name, 'lock')},
+                    'instances_path': site.folder(name, 'instances'),
+                    'state_path': site.folder(name, 'state')},
+        'oslo_concurrency': {'lock_path': site.folder(name, 'lock')},
         'clickos': {**site.auth('nova'), **host.options,
-                    'cosmosd_socket': site.state.run / host.nova_socket}})
+                    'cosmosd_socket': site.state.run / host.nova_socket}},
+                   name)
 
 
 def _common(site):
@@ -58,10 +56,3 @@ def _common(site):
         'oslo_concurrency': site.lock('nova'),
         'oslo_messaging_rabbit': _site.RABBIT,
         'vnc': {'enabled': False}}
-
-
-def _of_compute(site, *names):
-    """Make a folder that nova-compute, which is not root, may write."""
-    path = site.folder(*names)
-    os.chown(path, site.settings.nova_uid, site.settings.nova_uid)
-    return path

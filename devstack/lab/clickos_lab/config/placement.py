@@ -9,6 +9,6 @@ def write(site):
         'placement_database': site.database('placement'),
         'api': {'auth_strategy': 'keystone'},
         'keystone_authtoken': site.authtoken('placement'),
-        'oslo_concurrency': site.lock('placement')})
+        'oslo_concurrency': site.lock('placement')}, 'placement')
     site.write_uwsgi('placement', 'placement',
                      'placement.wsgi.api:application')

@@ -1,33 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RabbitMQ: one user with a generated password, loopback only."""
+"""RabbitMQ: a user for each account that needs one, loopback only."""
+
+import base64
+import hashlib
+import json
+
+from clickos_lab import settings as _settings
 
 
 def write(site):
-    """Write rabbitmq.conf; naming a user here replaces ``guest``."""
-    site.folder('rabbit')
+    """Write rabbitmq.conf and the users that it loads at each start."""
+    _move_old(site.state)
+    site.folder('rabbitmq')
+    users = site.write('rabbit/users.json', json.dumps(_users(site)),
+                       'rabbitmq')
     site.write('rabbit/rabbitmq.conf', '\n'.join((
+        f'load_definitions = {users}',
         f'listeners.tcp.1 = 127.0.0.1:{site.settings.ports["rabbit"]}',
         'default_user = clickos',
         f'default_pass = {site.settings.passwords["rabbit"]}',
         'log.console = true',
-        'log.file = false', '')))
+        'log.file = false', '')), 'rabbitmq')
     # The package's own settings in /etc do not apply to the lab.
-    site.write('rabbit/rabbitmq-env.conf', '')
-    site.write('rabbit/enabled_plugins', '[].\n')
+    site.write('rabbit/rabbitmq-env.conf', '', 'rabbitmq')
+    site.write('rabbit/enabled_plugins', '[].\n', 'rabbitmq')
+
+
+def _move_old(state):
+    """An older lab kept the queue's data under another name."""
+    old, new = state.data / 'rabbit', state.data / 'rabbitmq'
+    if old.exists() and not new.exists():
+        old.rename(new)
+
+
+def _users(site):
+    names = _settings.RABBIT_USERS
+    return {
+        'vhosts': [{'name': '/'}],
+        'users': [{'name': name, 'tags': [],
+                   'hashing_algorithm': 'rabbit_password_hashing_sha256',
+                   'password_hash': _hashed(
+                       site.settings.passwords[f'rabbit_{name}'])}
+                  for name in names],
+        'permissions': [{'user': name, 'vhost': '/', 'configure': '.*',
+                         'write': '.*', 'read': '.*'} for name in names]}
+
+
+def _hashed(password):
+    """Hash as RabbitMQ does: base64 of salt and SHA-256(salt + password).
+
+    The salt comes from the password, so that the file stays the same.
+    """
+    salt = hashlib.sha256(b'salt' + password.encode()).digest()[:4]
+    digest = hashlib.sha256(salt + password.encode()).digest()
+    return base64.b64encode(salt + digest).decode()
 
 
 def environment(state, settings):
     """Return the environment variables of rabbitmq-server."""
     return {
-        'HOME': str(state.data / 'rabbit'),
+        'HOME': str(state.data / 'rabbitmq'),
         'RABBITMQ_NODENAME': 'clickos@localhost',
         'RABBITMQ_CONF_ENV_FILE': str(state.etc / 'rabbit/rabbitmq-env.conf'),
         'RABBITMQ_CONFIG_FILE': str(state.etc / 'rabbit/rabbitmq.conf'),
         'RABBITMQ_ENABLED_PLUGINS_FILE':
             str(state.etc / 'rabbit/enabled_plugins'),
-        'RABBITMQ_MNESIA_BASE': str(state.data / 'rabbit/mnesia'),
-        'RABBITMQ_LOG_BASE': str(state.log),
-        'RABBITMQ_PID_FILE': str(state.data / 'rabbit/pid'),
+        'RABBITMQ_MNESIA_BASE': str(state.data / 'rabbitmq/mnesia'),
+        'RABBITMQ_LOG_BASE': str(state.data / 'rabbitmq/log'),
+        'RABBITMQ_PID_FILE': str(state.data / 'rabbitmq/pid'),
         'RABBITMQ_DIST_PORT': str(settings.ports['rabbit_dist']),
         'RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS':
             '+sbwt none +S 2:2 '

@@ -5,6 +5,7 @@ import configparser
 import io
 import os
 
+from clickos_lab import accounts
 from clickos_lab.config import hosts
 
 REGION = 'RegionOne'
@@ -19,22 +20,33 @@ class Site:
         self.state = state
         self.settings = settings
 
-    def folder(self, *names):
-        """Make and return a private folder for a service's data."""
-        path = self.state.data.joinpath(*names)
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    def folder(self, account, *names):
+        """Make and return a private folder for an account's data."""
+        top = self.state.data / account
+        top.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = top.joinpath(*names)
+        made = [p for p in (path, *path.parents)
+                if top in p.parents and not p.exists()]
+        number = self.settings.ids[account]
+        for folder in reversed(made):
+            folder.mkdir(mode=0o700)
+            os.chown(folder, number, number)
+        accounts.own_tree(top, number)
         return path
 
-    def write(self, name, text, mode=0o600):
-        """Write a file below etc; only root can read it by default."""
+    def write(self, name, text, account=None):
+        """Write a file below etc that one account can read, or only root."""
         path = self.state.etc / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        path.parent.chmod(0o711)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with open(fd, 'w') as f:
+            os.fchown(fd, 0, self.settings.ids[account] if account else 0)
+            os.fchmod(fd, 0o640 if account else 0o600)
             f.write(text)
         return path
 
-    def write_ini(self, name, sections):
+    def write_ini(self, name, sections, account=None):
         """Write an oslo.config file from a dict of sections."""
         parser = configparser.RawConfigParser()
         parser.optionxform = str
@@ -45,32 +57,37 @@ class Site:
                 parser.set(section, key, _text(value))
         text = io.StringIO()
         parser.write(text)
-        return self.write(name, text.getvalue())
+        return self.write(name, text.getvalue(), account)
 
-    def write_uwsgi(self, name, port, module, options=()):
+    def write_uwsgi(self, name, account, module):
         """Write the uWSGI configuration of an API service."""
-        lines = ['[uwsgi]',
-                 f'http-socket = 127.0.0.1:{self.settings.ports[port]}',
-                 f'module = {module}', *_UWSGI, *options]
-        return self.write(f'uwsgi/{name}.ini', '\n'.join(lines) + '\n')
+        lines = ['[uwsgi]', f'socket = {self.api_socket(account)}',
+                 f'module = {module}', *_UWSGI]
+        return self.write(f'uwsgi/{name}.ini', '\n'.join(lines) + '\n',
+                          account)
 
-    def base(self, service):
+    def api_socket(self, account):
+        """The socket of an API service, which the front connects to."""
+        return accounts.socket_folder(self.state, account) / 'api.sock'
+
+    def base(self, account):
         """Options of [DEFAULT] that most services take."""
-        return {'transport_url': self.rabbit_url(),
+        return {'transport_url': self.rabbit_url(account),
                 'host': hosts.PROCESS.name,
-                'state_path': self.folder(service),
+                'state_path': self.folder(account),
                 'graceful_shutdown_timeout': 2}
 
-    def rabbit_url(self):
-        """The message queue, with its password."""
-        return (f'rabbit://clickos:{self.settings.passwords["rabbit"]}'
+    def rabbit_url(self, account):
+        """The message queue, with the account's own password."""
+        password = self.settings.passwords[f'rabbit_{account}']
+        return (f'rabbit://{account}:{password}'
                 f'@127.0.0.1:{self.settings.ports["rabbit"]}/')
 
     def database(self, name, user=None):
         """Options of [database] for a schema and the user that owns it."""
         user = user or name
         password = self.settings.passwords[f'db_{user}']
-        socket = self.state.run / 'mysql.sock'
+        socket = self.state.run / 'mariadb/mysql.sock'
         return {'connection': f'mysql+pymysql://{user}:{password}@localhost/'
                               f'{name}?unix_socket={socket}&charset=utf8mb4',
                 'max_pool_size': 10}
@@ -88,22 +105,12 @@ class Site:
         """Options of [keystone_authtoken]."""
         return {**self.auth(service),
                 'www_authenticate_uri': self.settings.url('keystone', '/v3'),
-                'memcached_servers': self.memcached(),
                 'service_token_roles_required': True,
                 'service_token_roles': 'service'}
 
-    def memcached(self):
-        """The token cache: a socket that only root can open."""
-        return f'unix:{self.state.run}/memcached.sock'
-
-    def cache(self):
-        """Options of [cache]."""
-        return {'enabled': True, 'backend': 'dogpile.cache.memcached',
-                'memcache_servers': self.memcached()}
-
     def lock(self, service):
         """Options of [oslo_concurrency]."""
-        return {'lock_path': self.folder('lock', service)}
+        return {'lock_path': self.folder(service, 'lock')}
 
 
 #: Options of [oslo_messaging_rabbit].
@@ -113,11 +120,9 @@ _UWSGI = (
     'processes = 1', 'threads = 8', 'enable-threads = true',
     'master = false', 'die-on-term = true', 'lazy-apps = true',
     'need-app = true', 'single-interpreter = true', 'buffer-size = 65535',
-    'http-chunked-input = true', 'http-auto-chunked = true',
-    'http-raw-body = true', 'socket-timeout = 60',
-    # uWSGI's http-socket does not keep connections alive, and says so only
-    # if it is told to.
-    'add-header = Connection: close',
+    'socket-timeout = 60',
+    # The folder of the socket lets nobody in but the front.
+    'chmod-socket = 666', 'listen = 1024',
     # Tokens travel in headers, not in the lines logged here.
     'log-format = %(addr) %(method) %(uri) %(status) %(msecs) ms')
 

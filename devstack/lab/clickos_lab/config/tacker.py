@@ -8,16 +8,17 @@ from clickos_lab import paths
 from clickos_lab import shell
 
 _PASTE = paths.REPO / 'tacker-plugin/tacker_clickos/paste.py'
+#: Copied, because its account cannot enter the repository.
+_SERVER = paths.REPO / 'devstack/lab/clickos_lab/tacker_server.py'
 
 
 def write(site):
     """Write tacker.conf; make the folders of its keys and packages."""
     endpoint = site.settings.url('tacker')
+    site.write('tacker/server.py', _SERVER.read_text(), 'tacker')
     site.write_ini('tacker/tacker.conf', {
         'DEFAULT': {
             **site.base('tacker'), 'auth_strategy': 'keystone',
-            'bind_host': '127.0.0.1',
-            'bind_port': site.settings.ports['tacker'],
             'api_paste_config': _write_paste(site),
             'service_plugins': 'nfvo,vnfm',
             'api_workers': 0, 'conductor_workers': 1},
@@ -41,10 +42,11 @@ def write(site):
         'vnf_package': {
             'vnf_package_csar_path': site.folder('tacker', 'packages')},
         'vnf_lcm': {'endpoint_url': endpoint},
-        'v2_vnfm': {'endpoint': endpoint, 'vnfm_id': 'tacker'}})
+        'v2_vnfm': {'endpoint': endpoint, 'vnfm_id': 'tacker'}}, 'tacker')
 
 
 def _write_paste(site):
     """Write what the command clickos-tacker-paste shows operators."""
     return site.write('tacker/api-paste.ini',
-                      shell.output([sys.executable, '-I', _PASTE]))
+                      shell.output([sys.executable, '-I', _PASTE]),
+                      'tacker')

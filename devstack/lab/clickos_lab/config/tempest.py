@@ -20,7 +20,7 @@ def write(site, folder, csar, references):
         str(site.state.tool('python')), '-m', 'clickos_lab', 'host']
     site.write_ini(folder / 'etc/tempest.conf', {
         'DEFAULT': {'log_file': site.state.log / 'tempest.log'},
-        'oslo_concurrency': site.lock('tempest'),
+        'oslo_concurrency': {'lock_path': folder / 'lock'},
         'auth': {
             'use_dynamic_credentials': True,
             'create_isolated_networks': False,

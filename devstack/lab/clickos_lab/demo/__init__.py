@@ -61,8 +61,8 @@ make lab-down stops everything; make clean-demo removes it too.
 
 
 _ON_PROCESS_HOST = """\
-  {release}/cosmos --socket {run}/cosmosd.sock list
-  {release}/vale-ctl --socket {run}/valed.sock ports"""
+  {release}/cosmos --socket {run}/cosmosd/cosmosd.sock list
+  {release}/vale-ctl --socket {run}/valed/valed.sock ports"""
 _ON_XEN_HOST = """\
   CLICKOS_STATE={root} PYTHONPATH={repo}/devstack/lab \\
       python3 -m clickos_lab xen shell --host {name}

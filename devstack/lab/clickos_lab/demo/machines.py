@@ -110,7 +110,7 @@ class Machines:
         """Run pkt-gen; return its figures."""
         return json.loads(shell.output([
             self._state.binary('pkt-gen'), '-o', 'json',
-            f'--socket={self._state.run}/valed.sock', *arguments]))
+            f'--socket={self._state.run}/valed/valed.sock', *arguments]))
 
     def remove(self):
         """Remove everything, also namespaces and ports of earlier runs."""

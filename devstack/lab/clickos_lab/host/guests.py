@@ -24,7 +24,7 @@ class Guests(listed.Listed):
     def cosmos(self, *arguments):
         return shell.output([
             self._state.binary('cosmos'),
-            f'--socket={self._state.run}/cosmosd.sock', *arguments])
+            f'--socket={self._state.run}/cosmosd/cosmosd.sock', *arguments])
 
     def pids(self, domid):
         """Return the processes of a domain: its user id tells them."""
@@ -90,7 +90,7 @@ class Guests(listed.Listed):
         libraries = next(xen.glob('usr/lib/*/libxenstore.so*')).parent
         env = {**shell.environment(self._state),
                'LD_LIBRARY_PATH': str(libraries),
-               'XENSTORED_PATH': f'{self._state.run}/xenstore/socket'}
+               'XENSTORED_PATH': f'{self._state.run}/xenstored/socket'}
         try:
             return shell.output([xen / 'usr/bin/xenstore-list',
                                  '/local/domain'], env=env).split()
@@ -102,6 +102,6 @@ class Guests(listed.Listed):
     def _guest_ports(self):
         ports = json.loads(shell.output([
             self._state.binary('vale-ctl'), '-o', 'json',
-            f'--socket={self._state.run}/valed.sock', 'ports']))
+            f'--socket={self._state.run}/valed/valed.sock', 'ports']))
         return [(port['switch'], port['port']) for port in ports
                 if port['kind'] == 'process']

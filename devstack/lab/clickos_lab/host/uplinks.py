@@ -68,7 +68,7 @@ class Uplinks:
     def _vale_ctl(self, *arguments):
         return shell.output([
             self._state.binary('vale-ctl'),
-            f'--socket={self._state.run}/valed.sock', *arguments])
+            f'--socket={self._state.run}/valed/valed.sock', *arguments])
 
 
 def _name(number):

@@ -42,7 +42,7 @@ def suites(state):
             proof=r'^Ran [1-9]', fault=r'\(skipped=', timeout_s=900),
         runner.Suite(
             'tempest', [sys.executable, '-m', 'clickos_lab.suites.tempest'],
-            show=r'^\[|\.\.\. (ok|FAILED|SKIPPED)| - (Passed|Failed|Skipped)',
+            show=r'^\[|\.\.\. (ok|FAIL|ERROR|SKIP)| - (Passed|Failed|Skipped)',
             proof=r' - Passed: [1-9]', fault=r' - Skipped: [1-9]',
             timeout_s=1200)]
 

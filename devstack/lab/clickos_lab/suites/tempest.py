@@ -36,7 +36,8 @@ def main():
         lab.down()
         prepare.xen(state)
         lab.up()
-        return _tempest(state, sys.argv[1:] or ['--regex', _REGEX])
+        failed = 0 if sys.argv[1:] else _lab_tests(state)
+        return _tempest(state, sys.argv[1:] or ['--regex', _REGEX]) or failed
     except errors.LabError as e:
         print(f'error: {e}')
         return 1
@@ -45,6 +46,16 @@ def main():
         return 130
     finally:
         lab.down()
+
+
+def _lab_tests(state):
+    """Run the tests of the running lab itself: users, files, front."""
+    folder = paths.REPO / 'devstack/lab'
+    env = {**shell.environment(state), 'PYTHONPATH': str(folder)}
+    return subprocess.run(
+        [sys.executable, '-m', 'unittest', 'discover', '-v', '-s',
+         'tests/lab', '-t', '.'], cwd=folder, env=env,
+        stdin=subprocess.DEVNULL).returncode
 
 
 def _tempest(state, arguments):

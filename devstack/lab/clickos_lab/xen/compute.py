@@ -7,6 +7,7 @@ connects to the socket has that user's id, and thereby its role.
 """
 
 import hashlib
+import os
 
 from clickos_lab import shell
 from clickos_lab.xen import files
@@ -67,19 +68,32 @@ class XenCompute:
             self._host.collect(self._state.log / 'xen-compute')
         self._host.remove()
 
-    def tunnel(self, user, socket):
+    def hand_over(self, user, folder, number):
+        """Copy what a tunnel needs to where its account can read it."""
+        sources = {'key': self._places.keys / user,
+                   'known_hosts': self._places.keys / 'known_hosts',
+                   'ssh_config': self._host.places.ssh_config}
+        for name, source in sources.items():
+            path = folder / name
+            path.write_bytes(source.read_bytes())
+            path.chmod(0o400)
+            os.chown(path, number, number)
+
+    def tunnel(self, user, folder):
         """Return the command that brings cosmosd's socket here.
 
         :param user: of :data:`keys.USERS`
-        :param socket: where; only root can open it
+        :param folder: of the tunnel's account; it decides who may enter
         """
-        options = {'StreamLocalBindMask': '0177',
+        options = {'UserKnownHostsFile': folder / 'known_hosts',
+                   'StreamLocalBindMask': '0111',
                    'StreamLocalBindUnlink': 'yes',
                    'ExitOnForwardFailure': 'yes', 'ServerAliveInterval': '15'}
         flags = [f'-o{name}={value}' for name, value in options.items()]
-        return ['ssh', '-F', self._host.places.ssh_config, '-N', '-l', user,
-                '-i', self._places.keys / user, *flags,
-                '-L', f'{socket}:{toolstack.FOLDER}/cosmosd.sock', 'dom0']
+        return ['ssh', '-F', folder / 'ssh_config', '-N', '-l', user,
+                '-i', folder / 'key', *flags,
+                '-L', f'{folder}/sock:{toolstack.FOLDER}/cosmosd.sock',
+                'dom0']
 
     def run(self, program, *arguments):
         """Run ``cosmos`` or ``vale-ctl`` in dom0; return its output."""

@@ -2,9 +2,12 @@
 """The configurations of the services."""
 
 import configparser
+import os
 import stat
+import subprocess
 import tomllib
 
+from clickos_lab import accounts
 from clickos_lab import config
 from clickos_lab.config import hosts
 from clickos_lab import settings
@@ -21,6 +24,7 @@ class ConfigTest(base.TestCase):
         paste.parent.mkdir(parents=True)
         paste.write_text(_PASTE)
         self.settings = settings.Settings.load(self.state)
+        accounts.make_folders(self.state, self.settings)
         config.write(self.state, self.settings)
 
     def ini(self, name):
@@ -28,11 +32,44 @@ class ConfigTest(base.TestCase):
         parser.read_string((self.state.etc / name).read_text())
         return parser
 
-    def test_only_the_owner_can_read(self):
+    def test_root_owns_each_file_and_one_account_reads_it(self):
         for path in self.state.etc.rglob('*'):
-            if path.is_file() and path.name != 'api-paste.ini':
-                mode = stat.S_IMODE(path.stat().st_mode)
-                self.assertEqual(0o600, mode, path)
+            found = path.stat()
+            mode = stat.S_IMODE(found.st_mode)
+            self.assertEqual(0, found.st_uid, path)
+            if path.is_dir():
+                self.assertEqual(0o711, mode, path)
+            else:
+                self.assertEqual(0o640 if found.st_gid else 0o600, mode, path)
+
+    def test_a_password_stands_only_where_its_user_reads(self):
+        for name, password in self.settings.passwords.items():
+            if name.startswith('rabbit_') or name.startswith('db_'):
+                account = name.partition('_')[2]
+                number = self.settings.ids[account]
+                found = {path for path in self.state.etc.rglob('*')
+                         if path.is_file()
+                         and password in path.read_text()}
+                if 'rabbit_' in name or name[3:] == account:
+                    self.assertTrue(found, name)
+                self.assertEqual({number}, {p.stat().st_gid for p in found})
+
+    def test_files_of_an_older_lab_change_hands(self):
+        old = self.state.data / 'keystone/fernet/0'
+        old.write_text('key')
+        os.chown(old, 0, 0)
+        os.chown(self.state.data / 'keystone', 0, 0)
+        os.chmod(self.state.etc / 'nova/nova.conf', 0o644)
+        config.write(self.state, self.settings)
+        self.assertEqual(self.settings.ids['keystone'], old.stat().st_uid)
+        self.test_root_owns_each_file_and_one_account_reads_it()
+
+    def test_nginx_takes_the_fronts_file(self):
+        done = subprocess.run(
+            ['nginx', '-t', '-e', 'stderr', '-p', self.folder, '-c',
+             self.state.etc / 'front/nginx.conf'],
+            capture_output=True, text=True)
+        self.assertEqual(0, done.returncode, done.stderr)
 
     def test_the_compute_host_has_no_database_password(self):
         text = ''.join(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which services a lab has, and as whom they run."""
 
+from clickos_lab import accounts
 from clickos_lab.config import hosts
 from clickos_lab import services
 from clickos_lab import settings
@@ -26,15 +27,26 @@ class CatalogTest(base.TestCase):
         self.assertEqual(_OF_XEN, set(self.services(*hosts.ALL))
                          - set(without))
 
-    def test_each_compute_service_has_its_hosts_file_and_no_root(self):
+    def test_each_compute_service_has_its_hosts_file_and_user(self):
         found = self.services(*hosts.ALL)
-        for name, uid in (('nova-compute', self.settings.nova_uid),
-                          ('clickos-agent', self.settings.agent_uid)):
+        self.assertEqual(64001, self.settings.ids['nova-compute'])
+        self.assertEqual(64002, self.settings.ids['clickos-agent'])
+        for program in ('nova-compute', 'clickos-agent'):
             for host in hosts.ALL:
-                command = found[name + host.suffix].command
-                self.assertIn(f'--reuid={uid}', command)
-                self.assertEqual(f'{name}{host.suffix}.conf',
-                                 command[-1].name)
+                name = program + host.suffix
+                command = found[name].command
+                self.assertIn(f'--reuid={self.settings.ids[name]}', command)
+                self.assertEqual(f'{name}.conf', command[-1].name)
+
+    def test_every_service_but_one_has_a_user_and_no_capability(self):
+        for name, service in self.services(*hosts.ALL).items():
+            if name in accounts.ROOT:
+                self.assertIsNone(service.account)
+                continue
+            self.assertIn('--no-new-privs', service.command)
+            kept = ',+net_admin,+net_raw' if name == 'valed' else ''
+            for kind in ('inh-caps', 'ambient-caps', 'bounding-set'):
+                self.assertIn(f'--{kind}=-all{kept}', service.command)
 
     def test_a_tunnel_ends_at_the_socket_its_service_uses(self):
         found = self.services(*hosts.ALL)
@@ -43,7 +55,6 @@ class CatalogTest(base.TestCase):
             way = found[f'xen-{user}'].command
             ends = way[way.index('-L') + 1].split(':')
             self.assertEqual(str(self.state.run / socket), ends[0])
-            self.assertIn('-oStreamLocalBindMask=0177', way)
 
     def test_mariadb_writes_its_log_at_each_commit(self):
         command = self.services()['mariadb'].command

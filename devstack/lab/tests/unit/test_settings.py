@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports and passwords."""
 
+import json
+import pwd
 import socket
 import stat
 
@@ -32,6 +34,30 @@ class SettingsTest(base.TestCase):
             s.listen()
             with self.assertRaisesRegex(errors.LabError, r'\(nova\) is in'):
                 chosen.require_free_ports()
+
+    def test_an_older_lab_keeps_what_it_has(self):
+        first = settings.Settings.load(self.state)
+        values = json.loads(self.state.settings.read_text())
+        del values['ids'], values['passwords']['rabbit_nova']
+        self.state.settings.write_text(json.dumps(values))
+        again = settings.Settings.load(self.state)
+        self.assertEqual(first.ports, again.ports)
+        self.assertEqual(first.passwords['nova'], again.passwords['nova'])
+        self.assertEqual(set(first.ids), set(again.ids))
+        third = settings.Settings.load(self.state)
+        self.assertEqual(again.ids, third.ids)
+        self.assertEqual(again.passwords, third.passwords)
+
+    def test_no_id_is_shared_with_another_user_or_guest(self):
+        chosen = settings.Settings.load(self.state)
+        chosen.require_free_ids()
+        numbers = list(chosen.ids.values())
+        self.assertEqual(len(numbers), len(set(numbers)))
+        guests = range(chosen.guest_uid, chosen.guest_uid + 0x8000)
+        self.assertFalse(set(numbers) & set(guests))
+        chosen.ids['nova'] = pwd.getpwnam('nobody').pw_uid
+        with self.assertRaisesRegex(errors.LabError, r'65534 \(nova\)'):
+            chosen.require_free_ids()
 
     def test_a_damaged_file_is_named(self):
         for text in ('', '{', '[]', '{"ports": {}}'):

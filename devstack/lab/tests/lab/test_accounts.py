@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""As whom the services of the running lab run, and what they can reach."""
+
+import json
+import pathlib
+import subprocess
+import unittest
+
+from clickos_lab import accounts
+from clickos_lab import paths
+from clickos_lab import processes
+from clickos_lab import settings
+
+#: The processes that are root, and the capabilities that others keep.
+_ROOT = {'cosmosd'}
+#: CAP_NET_ADMIN and CAP_NET_RAW, linux/capability.h.
+_KEPT = {'valed': 1 << 12 | 1 << 13}
+_SETS = ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb')
+
+#: The accounts that can read a folder of etc or a file in it.
+_READERS = {
+    'keystone': {'keystone'}, 'glance': {'glance'},
+    'placement': {'placement'}, 'neutron': {'neutron'}, 'nova': {'nova'},
+    'nova/nova-compute.conf': {'nova-compute'},
+    'nova/nova-compute-xen.conf': {'nova-compute-xen'},
+    'tacker': {'tacker'}, 'clickos/clickos-api.conf': {'clickos'},
+    'clickos/clickos-agent.conf': {'clickos-agent'},
+    'clickos/clickos-agent-xen.conf': {'clickos-agent-xen'},
+    'rabbit': {'rabbitmq'}, 'front': {'front'}, 'valed.toml': {'valed'},
+    'uwsgi/keystone.ini': {'keystone'}, 'uwsgi/glance.ini': {'glance'},
+    'uwsgi/placement.ini': {'placement'}, 'uwsgi/neutron.ini': {'neutron'},
+    'uwsgi/nova.ini': {'nova'}, 'uwsgi/clickos-api.ini': {'clickos'}}
+_DATABASE = {'mariadb', 'keystone', 'glance', 'placement', 'neutron', 'nova',
+             'tacker', 'clickos'}
+#: The accounts that can open a socket, by its folder.
+_CLIENTS = {
+    'mariadb': _DATABASE, 'memcached': {'memcached', 'keystone'},
+    'cosmosd': {'nova-compute', 'clickos-agent'},
+    'xen-nova': {'xen-nova', 'nova-compute-xen'},
+    'xen-agent': {'xen-agent', 'clickos-agent-xen'},
+    'valed': {'valed'}, 'xenstored': {'xenstored'},
+    **{api: {api, 'front'} for api in ('keystone', 'glance', 'placement',
+                                       'neutron', 'nova', 'tacker',
+                                       'clickos')}}
+
+#: Tries every path of standard input; prints those that opened.
+_TRY = '''
+import json, socket, stat, os, sys
+opened = []
+for path in json.load(sys.stdin):
+    try:
+        if stat.S_ISSOCK(os.stat(path).st_mode):
+            socket.socket(socket.AF_UNIX).connect(path)
+        elif os.path.isdir(path):
+            os.listdir(path)
+        else:
+            open(path, 'rb').close()
+        opened.append(path)
+    except OSError:
+        pass
+print(json.dumps(opened))
+'''
+
+
+class AccountsTest(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.state = paths.State()
+        self.settings = settings.Settings.load(self.state)
+        self.processes = processes.Processes(self.state)
+
+    def test_no_service_is_root_or_keeps_a_capability(self):
+        names = set(self.processes.names()) - _ROOT
+        self.assertGreater(len(names), 15)
+        for name in names:
+            pids = self.processes.members(name)
+            self.assertTrue(pids, name)
+            for pid in pids:
+                self.check(name, pid)
+
+    def check(self, name, pid):
+        status = dict(line.split(':', 1) for line in pathlib.Path(
+            f'/proc/{pid}/status').read_text().splitlines())
+        for ids in ('Uid', 'Gid'):
+            self.assertNotIn('0', status[ids].split(), (name, ids))
+        self.assertEqual('1', status['NoNewPrivs'].strip(), name)
+        self.assertNotIn('0', status['Groups'].split(), name)
+        for kind in _SETS:
+            self.assertEqual(_KEPT.get(name, 0), int(status[kind], 16),
+                             (name, kind))
+
+    def test_no_id_has_two_users(self):
+        ids = list(self.settings.ids.values())
+        self.assertEqual(len(ids), len(set(ids)))
+
+    def opened(self, account, wanted):
+        done = subprocess.run(
+            [*accounts.prefix(self.state, self.settings, account),
+             self.state.tool('python'), '-I', '-c', _TRY],
+            input=json.dumps([str(path) for path in wanted]), text=True,
+            capture_output=True, check=True)
+        return {pathlib.Path(path) for path in json.loads(done.stdout)}
+
+    def expected(self):
+        """Map each file, folder and socket to the accounts that open it."""
+        found = {}
+        for path in self.state.etc.rglob('*'):
+            if path.is_file():
+                name = str(path.relative_to(self.state.etc))
+                found[path] = _READERS.get(name) or _READERS.get(
+                    name.partition('/')[0], set())
+        for path in self.state.run.rglob('*'):
+            if path.is_socket():
+                found[path] = _CLIENTS.get(
+                    path.relative_to(self.state.run).parts[0], set())
+        for path in self.private():
+            if path.exists():
+                found[path] = set()
+        return found
+
+    def private(self):
+        """What no account reads: secrets, logs, the list of folders."""
+        state = self.state
+        return [state.settings, state.root, state.log, state.data, state.run,
+                state.etc, state.root / 'xen', state.data / 'mysql/ibdata1',
+                state.root / 'openrc-admin', state.root / 'openrc-demo',
+                *state.log.glob('*.log')]
+
+    def test_each_account_opens_its_own_files_and_sockets_only(self):
+        expected = self.expected()
+        for account in accounts.ALL:
+            own = {path for path, who in expected.items() if account in who}
+            own |= {path for path in expected if path.name == 'ibdata1'
+                    and account == 'mariadb'}
+            self.assertEqual(own, self.opened(account, expected), account)
+
+    def test_no_account_writes_what_others_run(self):
+        programs = [self.state.venv, self.state.noxen, self.state.target]
+        for account in accounts.ALL:
+            for folder in programs:
+                done = subprocess.run(
+                    [*accounts.prefix(self.state, self.settings, account),
+                     'touch', folder / 'probe'], capture_output=True)
+                self.assertNotEqual(0, done.returncode, (account, folder))
