@@ -10,6 +10,7 @@ import signal
 from clickos_lab import accounts
 from clickos_lab import apt
 from clickos_lab import config
+from clickos_lab.config import daemons
 from clickos_lab.config import hosts
 from clickos_lab import databases
 from clickos_lab import errors
@@ -19,6 +20,7 @@ from clickos_lab import processes
 from clickos_lab import say
 from clickos_lab import services
 from clickos_lab import settings as _settings
+from clickos_lab import shares
 from clickos_lab import stamps
 from clickos_lab.xen import compute
 from clickos_lab.xen import host as xen_host
@@ -141,7 +143,14 @@ class Lab:
 
     def _launch(self, group):
         for service in group:
-            self.processes.start(service.name, service.command, service.env)
+            pid = self.processes.start(
+                service.name, service.command, service.env)
+            if service.preferred:
+                shares.prefer(self._groups()[0], pid)
+
+    def _groups(self):
+        settings = _settings.Settings.load(self.state)
+        return daemons.switch_group(settings), daemons.guests_group(settings)
 
     def _wait(self, group):
         for service in group:
@@ -174,6 +183,9 @@ class Lab:
         self.processes.stop([n for n in names if n in _LAST], timeout_s=30)
         self._try('Xen host', self._xen.stop)
         self.processes.kill_strays(self.state.binary('clickos-process'))
+        if self.state.settings.exists():
+            for group in self._groups():
+                shares.remove(group)
 
     def _destroy_guests(self):
         """Guests end with their host, as at a power-off."""

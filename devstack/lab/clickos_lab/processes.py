@@ -50,7 +50,10 @@ class Processes:
         self._mark = f'{_MARK}={state.root}'
 
     def start(self, name, arguments, env, cwd='/'):
-        """Start a service in a session of its own, its output in a log."""
+        """Start a service in a session of its own, its output in a log.
+
+        :returns: its process id
+        """
         self._state.pid.mkdir(parents=True, exist_ok=True)
         with open(self.log(name), 'ab') as output:
             process = subprocess.Popen(
@@ -60,6 +63,7 @@ class Processes:
                 start_new_session=True)
         ticks = start_ticks(process.pid)
         (self._state.pid / name).write_text(f'{process.pid} {ticks}\n')
+        return process.pid
 
     def log(self, name):
         """Return the log file of a service."""

@@ -27,6 +27,8 @@ class Service:
     ready: collections.abc.Callable | None = None
     #: of :data:`accounts.ALL`; None: root
     account: str | None = None
+    #: guests that spin do not delay it
+    preferred: bool = False
 
 
 class Catalog:
@@ -95,15 +97,19 @@ class Catalog:
                 [state.noxen / 'xenstored.sh', state.noxen,
                  state.run / 'xenstored'],
                 ready=_socket_answers(state.run / 'xenstored/socket')),
-            self._service(
+            self._preferred(self._service(
                 'valed', 'valed', [state.binary('valed'), '--config',
                                    state.etc / 'valed.toml'],
-                ready=_socket_answers(state.run / 'valed/valed.sock')),
+                ready=_socket_answers(state.run / 'valed/valed.sock'))),
             # The one privileged process: it makes guests of other users.
-            self._as_root(
+            self._preferred(self._as_root(
                 'cosmosd', [state.binary('cosmosd'), '--config',
                             state.etc / 'cosmosd.toml'],
-                ready=_socket_answers(state.run / 'cosmosd/cosmosd.sock'))]
+                ready=_socket_answers(state.run / 'cosmosd/cosmosd.sock')))]
+
+    @staticmethod
+    def _preferred(service):
+        return dataclasses.replace(service, preferred=True)
 
     def tunnels(self):
         """What brings cosmosd's socket here from the Xen host, by role."""
@@ -129,7 +135,8 @@ class Catalog:
             self._wsgi('neutron', OS_NEUTRON_CONFIG_DIR='neutron',
                        OS_NEUTRON_CONFIG_FILES='neutron/neutron.conf'),
             # answers clickos-agent
-            self._daemon('neutron-rpc-server', 'neutron/neutron.conf'),
+            self._daemon('neutron-rpc-server', 'neutron',
+                         'neutron/neutron.conf'),
             # the paste file has to be the first
             self._wsgi('nova', OS_NOVA_CONFIG_DIR='nova',
                        OS_NOVA_CONFIG_FILES='nova/api-paste.ini;'

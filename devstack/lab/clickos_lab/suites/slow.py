@@ -14,6 +14,8 @@ _BEGINNINGS = {
                       b'Content-Length: 100000\r\n\r\n{'}
 #: Between two bytes, of all clients.
 _PACE_S = 1
+#: New connections between two paces: the front takes 500 requests a second.
+_NEW_A_ROUND = 400
 #: The attackers' address: each address has limits of its own.
 _ATTACKER = '127.0.0.2'
 
@@ -32,6 +34,7 @@ class SlowClients:
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._keep_on)
         self._sockets = [None] * count
+        self._new = _NEW_A_ROUND
         #: connections that took a byte in the last round
         self.held = 0
 
@@ -51,13 +54,17 @@ class SlowClients:
             self._round()
 
     def _round(self):
+        self._new = _NEW_A_ROUND
         self._sockets = [self._go_on(client) for client in self._sockets]
         self.held = sum(client is not None for client in self._sockets)
 
     def _go_on(self, client):
         """Send a byte, or begin anew if the server has hung up."""
         try:
+            if client is None and self._new == 0:
+                return None
             if client is None:
+                self._new -= 1
                 client = socket.create_connection(
                     self._address, timeout=5,
                     source_address=(self._source, 0))

@@ -239,11 +239,20 @@ class ComputeTest(XenTestCase):
         lets_in = [given[f'etc/ssh/keys/{user}']
                    for user in ('root', 'nova', 'agent')]
         self.assertEqual(3, len(set(lets_in)))
+        of_host = compute.XenCompute(self.state)
+        config = of_host._host.places.ssh_config
+        config.parent.mkdir(parents=True)
+        config.write_text('')
         for user in keys.USERS:
-            command = compute.XenCompute(self.state).tunnel(user, '/s')
+            folder = self.folder / f'xen-{user}'
+            folder.mkdir()
+            of_host.hand_over(user, folder, os.getuid())
+            command = of_host.tunnel(user, folder)
             self.assertEqual(user, command[command.index('-l') + 1])
             key = command[command.index('-i') + 1]
-            public = key.with_suffix('.pub').read_bytes()
+            self.assertEqual((self.places.keys / user).read_bytes(),
+                             key.read_bytes())
+            public = (self.places.keys / f'{user}.pub').read_bytes()
             self.assertEqual(given[f'etc/ssh/keys/{user}'], public)
 
 
