@@ -51,9 +51,9 @@ ROOT = ('cosmosd',)
 def prefix(state, settings, name):
     """Return the beginning of a command that runs as an account.
 
-    The program sees the machine's files as they are, with two differences:
-    /etc/passwd holds the accounts, and a folder that only root may enter
-    holds the state folder and Python, and nothing else.
+    The program sees the machine's files with two differences. /etc/passwd
+    holds the accounts. A folder that only root may enter holds the state
+    folder and Python, and nothing else.
     """
     account, number = ALL[name], settings.ids[name]
     groups = [str(settings.ids[group]) for group in account.groups]

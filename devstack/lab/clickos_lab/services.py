@@ -48,7 +48,7 @@ class Catalog:
                 *self.controllers(), *self.compute()]
 
     def base(self):
-        """What everything else needs: queue, cache, database, front."""
+        """The base of all others: queue, cache, database, front."""
         state, settings = self._state, self._settings
         epmd = rabbit.epmd_environment(settings)
         cache = state.run / 'memcached/memcached.sock'
@@ -82,8 +82,8 @@ class Catalog:
                 '--skip-log-bin', '--performance-schema=OFF',
                 '--max-connections=1000',
                 '--character-set-server=utf8mb4',
-                # An accepted operation outlives a crash of MariaDB, though
-                # not a power cut within a second of it.
+                # An accepted operation outlives a crash of MariaDB. A power
+                # cut loses the last second.
                 '--innodb-flush-log-at-trx-commit=2',
                 '--innodb-buffer-pool-size=128M'],
             ready=lambda: databases.ready(self._state))

@@ -35,10 +35,10 @@ _IDS = range(66000, 100000, 100)
 class Settings:
     """What differs from one lab to another.
 
-    ``ports`` and ``passwords`` map the names above; ``guest_uid`` is the
-    first of the user ids of guests, ``nova_uid`` and ``agent_uid`` are
-    those of the two services that talk to cosmosd; ``ids`` maps all
-    accounts and groups to their numbers.
+    ``ports`` and ``passwords`` map the names above. ``guest_uid`` is the
+    first user id of guests. ``nova_uid`` and ``agent_uid`` belong to the two
+    services that talk to cosmosd. ``ids`` maps each account and group to
+    its number.
     """
 
     def __init__(self, values):

@@ -108,7 +108,7 @@ impl Errors {
         fits
     }
 
-    /// Whether the limit of steps was reached and reported.
+    /// True once the limit of steps was reached and reported.
     pub fn is_exhausted(&self) -> bool {
         self.exhausted
     }

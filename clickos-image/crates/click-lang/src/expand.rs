@@ -30,7 +30,7 @@ struct Variable {
     is_argument: bool,
 }
 
-/// What an expansion may still use.
+/// The work and bytes that an expansion may still use.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     /// Bytes of its result, and of all values on the way to it at a time.
@@ -39,7 +39,7 @@ pub struct Room {
     pub steps: usize,
 }
 
-/// What an expansion ran out of.
+/// The budget that an expansion used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TooMuch {
     /// The bytes of [`Room`].
@@ -61,7 +61,7 @@ impl Scope {
     pub fn global(variables: &[(String, String)]) -> Self {
         let inner = Level {
             depth: 0,
-            // Of two values of a name the first counts.
+            // The first of two values of a name counts.
             variables: variables.iter().rev().map(defined).collect(),
             parent: None,
         };
@@ -70,7 +70,7 @@ impl Scope {
         }
     }
 
-    /// The top of a configuration: what it defines counts where nobody around it has given a value.
+    /// The top of a configuration: its definitions apply to names without a value from outside.
     pub fn top(&self, defines: &BTreeMap<String, String>) -> Self {
         let given = |name: &String| self.inner.variables.contains_key(name);
         let own = defines.iter().filter(|(name, _)| !given(name));

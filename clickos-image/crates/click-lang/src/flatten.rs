@@ -101,7 +101,7 @@ impl<'a> Flattener<'_, 'a> {
         self.exhausted = true;
     }
 
-    /// Counts work; false, and nothing more is made, where there was too much of it.
+    /// Counts work. Returns false beyond the limit; the caller then makes nothing more.
     fn spend(&mut self, steps: usize, place: Place, what: &str) -> bool {
         let fits = self.errors.spend(steps, self.limits.steps, place, what);
         self.exhausted |= !fits;

@@ -92,7 +92,7 @@ fn guest_files(files: Vec<(String, Vec<u8>)>) -> Result<Rc<dyn Host>, String> {
     Ok(Rc::new(host))
 }
 
-/// What a configuration may use: in a check for a guest what guests of 64 MiB and more allow.
+/// The limits of a configuration. A check for a guest uses those of guests from 64 MiB up.
 fn limits_of(options: &Options) -> Limits {
     let usual = Limits::default();
     if options.guest && options.check {

@@ -44,7 +44,7 @@ fn defines() -> String {
     )
 }
 
-/// What each is, and its text.
+/// The name of each configuration, and its text.
 fn hostile() -> Vec<(&'static str, String)> {
     let many = |class: &str, part: &str| format!("Idle -> {class}({}) -> Discard;", repeated(part));
     let doubled: String = (1..11)
@@ -92,7 +92,7 @@ fn hostile() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Installs a configuration beside a router that forwards, which goes on whatever becomes of it.
+/// Installs a configuration beside a router that forwards; the router must go on forwarding.
 fn survives(what: &str, text: &str) {
     let mut host = Host::new();
     let mut guest = Guest::start(&mut host, 5, 2);

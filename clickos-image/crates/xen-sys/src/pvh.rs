@@ -46,9 +46,9 @@ pub(crate) fn connect() -> Result<(), Refused> {
     Ok(())
 }
 
-/// Names an interrupt for events, one that never comes since events are polled. Xen fills in the
-/// wall clock of a new domain's shared page when a guest does this; the toolstack takes it for the
-/// sign of a guest that looks at the answer to a suspend (`xg_resume.c`).
+/// Names an interrupt for events; the guest polls events, so Xen never raises it. Xen then fills
+/// in the wall clock of a new domain's shared page. The toolstack takes the name as the sign of a
+/// guest that looks at the answer to a suspend (`xg_resume.c`).
 fn name_callback() -> Result<(), Refused> {
     let mut argument = HvmParam {
         domid: abi::DOMID_SELF,

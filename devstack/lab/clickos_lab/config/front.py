@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The front: nginx before every HTTP interface.
 
-It reads a request to its end before a thread of a service sees it, and
-bounds what one client can hold: connections, requests, time and bytes.
+nginx reads a request to its end before a thread of a service sees it. It
+bounds the connections, requests, time and bytes of one client.
 """
 
 import dataclasses

@@ -121,7 +121,7 @@ _UWSGI = (
     'master = false', 'die-on-term = true', 'lazy-apps = true',
     'need-app = true', 'single-interpreter = true', 'buffer-size = 65535',
     'socket-timeout = 60',
-    # The folder of the socket lets nobody in but the front.
+    # The folder of the socket lets in the front only.
     'chmod-socket = 666', 'listen = 1024',
     # Tokens travel in headers, not in the lines logged here.
     'log-format = %(addr) %(method) %(uri) %(status) %(msecs) ms')

@@ -120,7 +120,7 @@ class AccountsTest(unittest.TestCase):
         return found
 
     def private(self):
-        """What no account reads: secrets, logs, the list of folders."""
+        """No account reads secrets, logs or the list of folders."""
         state = self.state
         return [state.settings, state.root, state.log, state.data, state.run,
                 state.etc, state.root / 'xen', state.data / 'mysql/ibdata1',

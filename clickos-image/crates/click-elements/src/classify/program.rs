@@ -81,7 +81,7 @@ fn covers(rules: &[Rule]) -> Vec<Cover> {
 /// The words that may come in front of a pattern.
 const ACTIONS: [&str; 3] = ["allow", "deny", "drop"];
 
-/// What comes in front of a pattern.
+/// The words in front of a pattern.
 /// Bytes of one rule: its words take many times as much while it is compiled.
 const RULE_BYTES: usize = 1 << 16;
 

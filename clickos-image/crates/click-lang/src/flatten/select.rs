@@ -18,7 +18,7 @@ pub enum Selected<'b, 'a> {
     Native(&'a str),
 }
 
-/// Steps of work to choose an overload and make an instance of it.
+/// Steps of work to choose an overload and make an instance.
 pub fn cost(class: &CompoundClass<'_>, config_bytes: usize, args: usize) -> usize {
     let of_body = |body: &Body<'_>| {
         let keywords = body
