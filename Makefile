@@ -16,7 +16,8 @@ help:
 	@echo 'make build        install what is needed and build what make demo starts'
 	@echo 'make image        build the guests of Xen; sizes by part'
 	@echo 'make lab          a shell on a Xen host in QEMU, which ends with it'
-	@echo 'make soak         1,000 guests, 10,048 routers in one guest and so on: hours; PARTS="many cycles" some'
+	@echo 'make soak         1,000 guests, 10,048 routers in one guest and so on: hours; PARTS="many cycles" some;'
+	@echo '                  PARTS=attack an hour of hostile guests, clients and tenants on the lab'
 	@echo 'make lab-up       start the services (HOST=xen as above); make lab-down stops them'
 	@echo 'make clean-demo   remove the services, the environment and all data'
 

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``make soak``: hours on a Xen host, and the rows for the record.
+"""``make soak``: hours on a Xen host or the lab, and rows for the record.
 
 ``python -m clickos_lab.suites.soak [PART ...]``, the parts as below.
 """
 
 import datetime
 import os
+import subprocess
 import sys
 import time
 
 from clickos_lab import paths
+from clickos_lab import prepare
 from clickos_lab import shell
 from clickos_lab.suites import progress
 from clickos_lab.suites import xen
@@ -22,14 +24,27 @@ PARTS = {
     'parallel': 'tests.soak.test_parallel'}
 
 
+def _attack(_names):
+    """Run on the lab, whose programs need the virtual environment."""
+    state = paths.State()
+    prepare.everything(state)
+    return subprocess.run([state.tool('python'), '-m',
+                           'clickos_lab.suites.attack']).returncode
+
+
+#: Parts that are not tests on a Xen host.
+_OTHERS = {'attack': _attack}
+
+
 def main(names):
     """Run the parts named, or all; print what goes into the record."""
-    unknown = set(names) - set(PARTS)
+    known = [*PARTS, *_OTHERS]
+    unknown = set(names) - set(known)
     if unknown:
         print(f'error: {", ".join(sorted(unknown))}: no such part; there are '
-              f'{", ".join(PARTS)}')
+              f'{", ".join(known)}')
         return 2
-    rows = [_run(name) for name in names or PARTS]
+    rows = [_run(name) for name in names or known]
     print('| part | result | minutes | seen | date, commit |')
     print('|---|---|---|---|---|')
     for row in rows:
@@ -42,7 +57,8 @@ def _run(name):
     commit = _commit()
     progress.notes.clear()
     began_s = time.monotonic()
-    status = xen.main([PARTS[name]])
+    run = _OTHERS.get(name, xen.main)
+    status = run([PARTS.get(name)])
     minutes = (time.monotonic() - began_s) / 60
     return (f'`{name}`', 'FAILED' if status else 'passed', f'{minutes:.0f}',
             '; '.join(progress.notes), f'{datetime.date.today()}, {commit}')

@@ -37,7 +37,7 @@ def main():
         prepare.xen(state)
         lab.up()
         failed = 0 if sys.argv[1:] else _lab_tests(state)
-        return _tempest(state, sys.argv[1:] or ['--regex', _REGEX]) or failed
+        return run(state, sys.argv[1:] or ['--regex', _REGEX]) or failed
     except errors.LabError as e:
         print(f'error: {e}')
         return 1
@@ -58,7 +58,11 @@ def _lab_tests(state):
         stdin=subprocess.DEVNULL).returncode
 
 
-def _tempest(state, arguments):
+def run(state, arguments):
+    """Run ``tempest run`` with arguments on a lab that is up.
+
+    :returns: its exit status
+    """
     workspace, registry = state.data / 'tempest', state.data / 'tempest.yaml'
     shutil.rmtree(workspace, ignore_errors=True)
     registry.unlink(missing_ok=True)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A hostile guest, a hostile client and a hostile tenant on one lab.
+
+``make soak PARTS=attack`` runs them side by side for an hour, or for
+``ATTACK_MINUTES``. Meanwhile two neighbors of another segment ping each
+other. Afterwards every service is the same process, has not grown, and
+answers; no ping was lost and no frame crossed segments.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import resource
+import socket
+import subprocess
+import sys
+import time
+
+from clickos_lab import errors
+from clickos_lab.host import endpoint
+from clickos_lab import lab as _lab
+from clickos_lab import paths
+from clickos_lab import settings as _settings
+from clickos_lab.suites import slow
+from clickos_lab.suites import tempest
+
+_MINUTES = 60
+_ATTACKED, _OTHER = 4001, 4002
+#: name: segment, MAC, address
+_MACHINES = {
+    'attacker': (_ATTACKED, '02:00:00:0a:00:01', '10.99.1.1/24'),
+    'victim': (_ATTACKED, '02:00:00:0a:00:02', '10.99.1.2/24'),
+    'neighbor-a': (_OTHER, '02:00:00:0a:00:03', '10.99.1.3/24'),
+    'neighbor-b': (_OTHER, '02:00:00:0a:00:04', '10.99.1.4/24')}
+_FRAMES = pathlib.Path(__file__).with_name('attack_frames.py')
+_PINGS_A_SECOND = 5
+#: Frames at a neighbor: each ping is two, and ARP now and then.
+_FRAMES_A_PING = 3
+_GROWTH_MIB = 16
+_NEGATIVE = r'api\.(test_tacker_limits|test_bad_packages)'
+_HOSTILE_LINES = (
+    b'[' * 1000000 + b'\n', b'{"v":1,"id":1,"verb":"create","args":{}}\n',
+    b'{"v":1,"id":1,"verb":"hello","args":' + b'{"a":' * 20000 + b'\n',
+    b'\xff\xfe\x00\n', b'{"v":1' + b' ' * 5000000, b'"' * 70000 + b'\n')
+
+
+def main():
+    """Attack for the time asked for; 0 when everything held."""
+    seconds = 60 * float(os.environ.get('ATTACK_MINUTES', _MINUTES))
+    # 1,000 held connections have two ends here.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 16384), most))
+    state = paths.State()
+    lab = _lab.Lab(state)
+    try:
+        lab.down()
+        lab.up()
+        return _attacked(state, lab, seconds)
+    except errors.LabError as e:
+        print(f'error: {e}')
+        return 1
+    finally:
+        lab.down()
+
+
+def _attacked(state, lab, seconds):
+    machines = {name: endpoint.Endpoint(state, name) for name in _MACHINES}
+    for name, machine in machines.items():
+        machine.add(*_MACHINES[name])
+    before = _services(lab)
+    until_s = time.monotonic() + seconds
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        watch = pool.submit(_ping, machines['neighbor-a'], seconds)
+        attackers = [pool.submit(_repeat, attack, until_s) for attack in (
+            lambda n: _frames(machines, n), lambda _: _client(state),
+            lambda _: _tenant(state))]
+        rounds = [attacker.result() for attacker in attackers]
+        faults = [*watch.result(), *_compare(before, _services(lab)),
+                  *_answers(state)]
+    print(f'rounds of guest, client, tenant: {rounds}')
+    for fault in faults:
+        print(f'FAULT: {fault}')
+    return 1 if faults else 0
+
+
+def _repeat(attack, until_s):
+    """Attack until the time; return the number of rounds."""
+    count = 0
+    while time.monotonic() < until_s or not count:
+        attack(count)
+        count += 1
+    return count
+
+
+def _frames(machines, seed):
+    """Send random and mutated frames from a port with port security."""
+    machines['attacker'].run(
+        sys.executable, _FRAMES, seed, _MACHINES['victim'][1], timeout_s=120)
+
+
+def _client(state):
+    """Hold slow connections, and send lines that no daemon can use."""
+    slow.attack(_settings.Settings.load(state), 500, 2)
+    for name in ('cosmosd', 'valed'):
+        for line in _HOSTILE_LINES:
+            _send(state.run / name / f'{name}.sock', line)
+
+
+def _send(path, line):
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(20)
+        try:
+            client.connect(str(path))
+            client.sendall(line)
+            client.recv(4096)
+        except OSError:
+            # The daemon has hung up, as it should on most of them.
+            pass
+
+
+def _tenant(state):
+    """Ask Tacker's interface for what a member must not get."""
+    if tempest.run(state, ['--regex', _NEGATIVE]):
+        raise errors.LabError('a hostile tenant got what it asked for')
+
+
+def _ping(machine, seconds):
+    """Ping the other neighbor all the time; return what went wrong."""
+    return list(_ping_faults(machine, seconds))
+
+
+def _ping_faults(machine, seconds):
+    count = max(10, int(seconds * _PINGS_A_SECOND))
+    before = _received(machine)
+    address = _MACHINES['neighbor-b'][2].partition('/')[0]
+    done = machine.run('ping', '-q', '-i', 1 / _PINGS_A_SECOND, '-c', count,
+                       address, timeout_s=2 * seconds + 60)
+    lost = re.search(r'([\d.]+)% packet loss', done.stdout)
+    if not lost or float(lost[1]):
+        yield f'ping in another segment: {done.stdout[-200:]}'
+    frames = _received(machine) - before
+    if frames > _FRAMES_A_PING * count:
+        yield f'{frames} frames reached a neighbor that got {count} pings'
+
+
+def _received(machine):
+    done = machine.run('cat', '/sys/class/net/eth0/statistics/rx_packets')
+    return int(done.stdout)
+
+
+def _services(lab):
+    """Return pid and resident MiB of each service."""
+    return {name: (pid := lab.processes.find(name).pid, _resident_mib(pid))
+            for name in lab.processes.names()}
+
+
+def _resident_mib(pid):
+    text = pathlib.Path(f'/proc/{pid}/status').read_text()
+    return int(re.search(r'VmRSS:\s+(\d+) kB', text)[1]) // 1024
+
+
+def _compare(before, after):
+    for name, (pid, mib) in before.items():
+        if name not in after or after[name][0] != pid:
+            yield f'{name} ended'
+        elif name in ('valed', 'cosmosd') and after[name][1] > \
+                mib + _GROWTH_MIB:
+            yield f'{name} grew from {mib} to {after[name][1]} MiB'
+
+
+def _answers(state):
+    settings = _settings.Settings.load(state)
+    for name in ('keystone', 'clickos', 'tacker', 'nova', 'glance'):
+        if slow.served(settings.ports[name], 10) < 10:
+            yield f'{name} does not answer each request'
+    for command in (['cosmos', '--socket', state.run / 'cosmosd/cosmosd.sock',
+                     'list'],
+                    ['vale-ctl', '--socket', state.run / 'valed/valed.sock',
+                     'list']):
+        done = subprocess.run([state.binary(command[0]), *command[1:]],
+                              capture_output=True)
+        if done.returncode:
+            yield f'{command[0]}: {done.stderr!r}'
+
+
+if __name__ == '__main__':
+    os.umask(0o077)
+    sys.exit(main())
