@@ -38,7 +38,8 @@ def _vif(devid, vif):
             'mtu': _mtu(vif),
             'slots': CONF.clickos.ring_slots,
             'port_id': vif['id'],
-            'link': 'up' if details['vale_link_up'] else 'down',
+            # A port that an older release bound does not say: it is up.
+            'link': 'up' if details.get('vale_link_up', True) else 'down',
         }
     except KeyError as e:
         raise _bad(vif, 'binding:vif_details lack %s: is the mechanism driver '

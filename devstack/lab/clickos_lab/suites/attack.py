@@ -177,7 +177,7 @@ def _answers(state):
     for command in (['cosmos', '--socket', state.run / 'cosmosd/cosmosd.sock',
                      'list'],
                     ['vale-ctl', '--socket', state.run / 'valed/valed.sock',
-                     'list']):
+                     'ports']):
         done = subprocess.run([state.binary(command[0]), *command[1:]],
                               capture_output=True)
         if done.returncode:

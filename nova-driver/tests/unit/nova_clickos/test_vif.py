@@ -37,6 +37,12 @@ class FromNetworkInfoTest(base.TestCase):
         found = vif.from_network_info(base.network_info(nic))
         self.assertEqual('down', found[0]['link'])
 
+    def test_a_port_of_an_older_release_starts_with_its_link_up(self):
+        nic = base.vif()
+        del nic['details']['vale_link_up']
+        found = vif.from_network_info(base.network_info(nic))
+        self.assertEqual('up', found[0]['link'])
+
     def test_none(self):
         self.assertEqual([], vif.from_network_info(None))
 
