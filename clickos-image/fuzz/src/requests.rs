@@ -142,9 +142,8 @@ impl Service for Nothing {
     }
 }
 
-/// A line as it is, one of pieces, the pieces as arguments of a verb, and a right request with up
-/// to three pieces in it. What is understood is
-/// JSON, and what is refused is answered in few bytes.
+/// Tries the input as a line, as a line of pieces, as a verb's arguments, and as up to three pieces
+/// in a right request. The service answers a refused line in few bytes and takes JSON only.
 pub fn requests(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else {
         return;
