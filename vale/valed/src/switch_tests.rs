@@ -356,7 +356,8 @@ fn a_checksum_left_to_the_card_is_completed() {
     let mut bench = Bench::new();
     let (_a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
     let mut udp = frame(mac(2), mac(1), 60);
-    udp[34..60].fill(0);
+    udp[12..60].fill(0);
+    udp[12..24].copy_from_slice(&[8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17]);
     let header = [1, 0, 0, 0, 0, 0, 34, 0, 6, 0];
     let offload = Offload::parse(&header, udp.len()).unwrap();
     bench
@@ -364,6 +365,23 @@ fn a_checksum_left_to_the_card_is_completed() {
         .forward(0, &mut udp, offload, &mut bench.scratch.segment);
     bench.round();
     assert_eq!(b.received()[0][40..42], [0xff, 0xff]);
+}
+
+/// A veth port asked for a checksum that turned source 10.9.0.5 into 10.9.0.254.
+#[test]
+fn a_checksum_never_changes_a_judged_header() {
+    let mut bench = Bench::new();
+    let (a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
+    let mut udp = frame(mac(2), mac(1), 60);
+    udp[12..24].copy_from_slice(&[8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17]);
+    let header = [1, 0, 0, 0, 0, 0, 26, 0, 2, 0];
+    let offload = Offload::parse(&header, udp.len()).unwrap();
+    bench
+        .switch
+        .forward(0, &mut udp, offload, &mut bench.scratch.segment);
+    bench.round();
+    assert!(b.received().is_empty());
+    assert_eq!(bench.counters(&a).dropped_malformed, 1);
 }
 
 #[test]
