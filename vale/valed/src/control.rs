@@ -59,8 +59,12 @@ impl Control {
         let (port, switch) = (Box::new(port), add.switch.clone());
         let added = self
             .forwarder
-            .run(move |forwarder| forwarder.add(&switch, port))
-            .ok_or_else(stopped)?;
+            .run(move |forwarder| {
+                let mut offered = Some(port);
+                (forwarder.add(&switch, &mut offered), offered)
+            })
+            .ok_or_else(stopped)?
+            .0;
         added.map_err(|e| add_error(&add, e))?;
         self.follow(&add)?;
         let PortAdd {

@@ -11,7 +11,7 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use vale_proto::{PortInfo, PortName, SwitchName};
 
-use crate::port::{Device, Port, RingPort};
+use crate::port::{Device, Port};
 use crate::switch::{AddError, MAX_PORTS, Scratch, Switch};
 
 /// Most switches.
@@ -195,8 +195,16 @@ impl Forwarder {
         self.switches.iter_mut().flatten().find(|s| s.name == *name)
     }
 
-    /// Adds a port, making its switch if it is the first.
-    pub fn add(&mut self, name: &SwitchName, port: Box<Port>) -> Result<(), AddFailure> {
+    /// Adds a port, making its switch if it is the first. A port that is refused stays with the
+    /// caller, who closes it on a thread of its own: closing takes milliseconds.
+    pub fn add(
+        &mut self,
+        name: &SwitchName,
+        offered: &mut Option<Box<Port>>,
+    ) -> Result<(), AddFailure> {
+        let Some(port) = offered.as_deref() else {
+            return Err(AddFailure::Switch(AddError::Full));
+        };
         if let Some(ifname) = port.ifname() {
             if self
                 .switches
@@ -222,10 +230,10 @@ impl Forwarder {
             .resize_with(self.switches.len().max(index + 1), || None);
         let switch = self.switches[index].get_or_insert_with(|| Switch::new(name.clone()));
         let port_name = port.name.clone();
-        let added = switch.add(port).map(drop).map_err(AddFailure::Switch);
+        let added = switch.add(offered).map(drop).map_err(AddFailure::Switch);
         let result = added.and_then(|()| self.watch(name, &port_name).map_err(AddFailure::Watch));
         if let Err(AddFailure::Watch(_)) = result {
-            self.remove(name, &port_name);
+            *offered = self.remove(name, &port_name);
         }
         self.drop_if_empty(name);
         result
@@ -248,31 +256,30 @@ impl Forwarder {
         epoll::add(&self.epoll, fd, token, EventFlags::IN | EventFlags::ET)
     }
 
-    /// Gives a port of a Xen guest its rings, or none, and returns what it had; None if there is
-    /// no such port, or the rings cannot be waited for.
-    pub fn plug(
-        &mut self,
-        name: &SwitchName,
-        port: &PortName,
-        rings: Option<RingPort>,
-    ) -> Option<Device> {
-        let port_mut = self.switch_mut(name)?.port_mut(port)?;
+    /// Gives a port of a Xen guest its rings, or none. False if there is no such port, or the rings
+    /// cannot be waited for. `rings` gets the device that is no longer used: the caller closes it on
+    /// a thread of its own.
+    pub fn plug(&mut self, name: &SwitchName, port: &PortName, rings: &mut Device) -> bool {
+        let found = self.switch_mut(name).and_then(|s| s.port_mut(port));
+        let Some(port_mut) = found else {
+            return false;
+        };
         // The old descriptor is closed with the old rings, which ends its watch.
-        let old = port_mut.replace(rings.map_or(Device::Absent, Device::Ring));
-        self.watch(name, port).ok()?;
-        Some(old)
+        *rings = port_mut.replace(std::mem::replace(rings, Device::Absent));
+        self.watch(name, port).is_ok()
     }
 
-    /// Removes a port, and its switch with the last one.
-    pub fn remove(&mut self, name: &SwitchName, port: &PortName) {
-        let Some(port) = self.switch_mut(name).and_then(|s| s.remove(port)) else {
-            return;
-        };
+    /// Removes a port, and its switch with the last one. The caller closes the port on a thread of
+    /// its own.
+    #[must_use = "a port closed on the forwarding thread stops all traffic for milliseconds"]
+    pub fn remove(&mut self, name: &SwitchName, port: &PortName) -> Option<Box<Port>> {
+        let port = self.switch_mut(name)?.remove(port)?;
         if let Some(fd) = port.event_fd() {
             // The guest may hold a copy of its eventfd, so closing ours would not end the watch.
             let _ = epoll::delete(&self.epoll, fd);
         }
         self.drop_if_empty(name);
+        Some(port)
     }
 
     fn drop_if_empty(&mut self, name: &SwitchName) {

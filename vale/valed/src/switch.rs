@@ -58,7 +58,10 @@ impl Switch {
     }
 
     /// The place the port got.
-    pub fn add(&mut self, port: Box<Port>) -> Result<usize, AddError> {
+    pub fn add(&mut self, offered: &mut Option<Box<Port>>) -> Result<usize, AddError> {
+        let Some(port) = offered.as_deref() else {
+            return Err(AddError::Full);
+        };
         if self.ports().any(|p| p.name == port.name) {
             return Err(AddError::NameTaken);
         }
@@ -77,7 +80,7 @@ impl Switch {
         }
         self.ports
             .resize_with(self.ports.len().max(place + 1), || None);
-        self.ports[place] = Some(port);
+        self.ports[place] = offered.take();
         Ok(place)
     }
 

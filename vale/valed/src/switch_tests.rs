@@ -70,7 +70,7 @@ impl Bench {
     fn try_add(&mut self, name: &str, extra: Value) -> Result<Guest, AddError> {
         let (port, fds) = port::open(&add(name, extra)).unwrap();
         let name = port.name.clone();
-        self.switch.add(Box::new(port))?;
+        self.switch.add(&mut Some(Box::new(port)))?;
         Ok(Guest {
             name,
             ring: GuestPort::map(&fds[0]).unwrap(),

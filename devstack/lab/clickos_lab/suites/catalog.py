@@ -39,7 +39,7 @@ def suites(state):
         runner.Suite(
             'xen', [sys.executable, '-m', 'clickos_lab.suites.xen'],
             show=r'^\[|\.\.\. (ok|FAIL|ERROR)$|^(Ran|OK|FAILED) ',
-            proof=r'^Ran [1-9]', fault=r'\(skipped=', timeout_s=900),
+            proof=r'^Ran [1-9]', fault=r'\(skipped=', timeout_s=1500),
         runner.Suite(
             'tempest', [sys.executable, '-m', 'clickos_lab.suites.tempest'],
             show=r'^\[|\.\.\. (ok|FAIL|ERROR|SKIP)| - (Passed|Failed|Skipped)',

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The thread that follows the frontends.
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use log::{error, info, warn};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use vale_proto::{GuestVif, PortId};
 use xenstore::{Client, Error, Request, Tx};
 
+use super::pace::{CHANGES, Pace};
 use super::phase::{Frontend, Phase, Step};
 use super::rings::{self, Place};
 use crate::forwarder::Handle;
-use crate::port::RingPort;
+use crate::port::{Device, RingPort};
 
 /// Fires when a domain ends.
 const RELEASE: &str = "@releaseDomain";
+/// Between two tries to reach a store that is away.
+const RECONNECT: Duration = Duration::from_secs(1);
 
 pub(super) enum Command {
     Add {
@@ -29,6 +32,7 @@ pub(super) enum Command {
 }
 
 pub(super) struct Backend {
+    path: PathBuf,
     store: Client,
     forwarder: Handle,
     commands: Receiver<Command>,
@@ -42,6 +46,7 @@ struct Vif {
     guest: GuestVif,
     slots: u32,
     phase: Phase,
+    pace: Pace,
 }
 
 impl Vif {
@@ -67,10 +72,10 @@ impl Backend {
         commands: Receiver<Command>,
         wake: Arc<OwnedFd>,
     ) -> Result<Self, Error> {
-        let mut store = Client::connect(store)?;
-        store.watch(RELEASE, RELEASE)?;
+        let path = store.to_owned();
         Ok(Self {
-            store,
+            store: connect(&path)?,
+            path,
             forwarder,
             commands,
             wake,
@@ -78,12 +83,32 @@ impl Backend {
         })
     }
 
-    /// Ends when the store is lost: the guests' rings go on, but nothing changes any more.
+    /// Serves until the process ends. Without a store the guests' rings go on; no vif changes.
     pub fn run(mut self) {
         loop {
-            if let Err(error) = self.serve() {
-                error!("xen: {error}; ports of Xen guests are not served any more");
-                return;
+            match self.serve() {
+                Err(error) if error.is_fatal() => self.reconnect(&error),
+                // The store refused a request, for one vif.
+                Err(error) => warn!("xen: {error}"),
+                Ok(()) => (),
+            }
+        }
+    }
+
+    /// Waits for a store and looks at all vifs again.
+    fn reconnect(&mut self, lost: &Error) {
+        error!("xen: {lost}; ports of Xen guests do not change until the store is back");
+        loop {
+            std::thread::sleep(RECONNECT);
+            let Ok(store) = connect(&self.path) else {
+                continue;
+            };
+            self.store = store;
+            let vifs = self.vifs.iter();
+            let mut watches = vifs.map(|vif| (vif.frontend("state"), vif.name()));
+            let again = watches.try_for_each(|(path, name)| self.store.watch(&path, &name));
+            if again.and_then(|()| self.look_at_all()).is_ok() {
+                return info!("xen: the store is back");
             }
         }
     }
@@ -93,6 +118,7 @@ impl Backend {
         while let Ok(command) = self.commands.try_recv() {
             self.execute(command)?;
         }
+        self.resume()?;
         match self.store.wait_event(Duration::ZERO) {
             Ok(Some(event)) => self.event(&event.token),
             Ok(None) => self.wait(),
@@ -107,20 +133,41 @@ impl Backend {
             PollFd::new(&*self.wake, PollFlags::IN),
         ];
         // An interruption only makes us look once more.
-        let _ = poll(&mut ready, None);
+        let _ = poll(&mut ready, self.next_resume().as_ref());
         let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
         Ok(())
+    }
+
+    /// Looks at the vifs whose wait has ended.
+    fn resume(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        for at in 0..self.vifs.len() {
+            let vif = &mut self.vifs[at];
+            if vif.phase == Phase::Waiting && !vif.pace.waits(now) {
+                vif.phase = Phase::Parted;
+                self.look(at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The time until the next wait of a vif ends; None if no vif waits.
+    fn next_resume(&self) -> Option<Timespec> {
+        let waiting = self.vifs.iter().filter(|v| v.phase == Phase::Waiting);
+        let end = waiting.map(|vif| vif.pace.end()).min()?;
+        Timespec::try_from(end.saturating_duration_since(Instant::now())).ok()
     }
 
     fn execute(&mut self, command: Command) -> Result<(), Error> {
         match command {
             Command::Add { port, guest, slots } => {
-                let phase = Phase::New;
+                let (phase, pace) = (Phase::New, Pace::new(Instant::now()));
                 let vif = Vif {
                     port,
                     guest,
                     slots,
                     phase,
+                    pace,
                 };
                 let watched = self.store.watch(&vif.frontend("state"), &vif.name());
                 self.vifs.push(vif);
@@ -168,12 +215,26 @@ impl Backend {
 
     fn look(&mut self, at: usize) -> Result<(), Error> {
         let vif = &self.vifs[at];
+        if vif.phase == Phase::Waiting {
+            return Ok(());
+        }
         let state = self.store.read_opt(Tx::NONE, &vif.frontend("state"))?;
-        match vif.phase.step(Frontend::parse(state.as_deref())) {
+        let step = vif.phase.step(Frontend::parse(state.as_deref()));
+        if step != Step::Nothing && !self.vifs[at].pace.allows(Instant::now()) {
+            return self.pause(at);
+        }
+        match step {
             Step::Nothing => Ok(()),
             Step::Connect => self.open(at),
             Step::Enter(phase) => self.enter(at, phase),
         }
+    }
+
+    /// Drops the rings of a vif that changes too often, until its period ends.
+    fn pause(&mut self, at: usize) -> Result<(), Error> {
+        let name = self.vifs[at].name();
+        warn!("{name}: more than {CHANGES} changes of state in a minute; it waits for the next");
+        self.enter(at, Phase::Waiting)
     }
 
     fn open(&mut self, at: usize) -> Result<(), Error> {
@@ -228,11 +289,19 @@ impl Backend {
     /// has better things to do than unmapping.
     fn plug(&self, at: usize, rings: Option<RingPort>) -> bool {
         let PortId { switch, port } = self.vifs[at].port.clone();
-        let plugged = self
-            .forwarder
-            .run(move |forwarder| forwarder.plug(&switch, &port, rings));
-        plugged.flatten().is_some()
+        let mut device = rings.map_or(Device::Absent, Device::Ring);
+        let plugged = self.forwarder.run(move |forwarder| {
+            let plugged = forwarder.plug(&switch, &port, &mut device);
+            (plugged, device)
+        });
+        plugged.is_some_and(|(plugged, _unused)| plugged)
     }
+}
+
+fn connect(path: &Path) -> Result<Client, Error> {
+    let mut store = Client::connect(path)?;
+    store.watch(RELEASE, RELEASE)?;
+    Ok(store)
 }
 
 /// Tells the guest. Where the toolstack has made no backend directory there is nobody to tell,

@@ -36,6 +36,8 @@ pub enum Phase {
     Parted,
     /// Its rings were of no use. It gets no second chance, lest it keeps us busy.
     Refused,
+    /// It changed too often and has to wait.
+    Waiting,
     /// Its domain is gone.
     Gone,
 }
@@ -52,7 +54,7 @@ pub enum Step {
 impl Phase {
     pub fn step(self, frontend: Frontend) -> Step {
         let goal = match (frontend, self) {
-            (_, Self::Refused | Self::Gone) => self,
+            (_, Self::Refused | Self::Waiting | Self::Gone) => self,
             (Frontend::Initialising, _) => Self::Offered,
             (Frontend::Connected, Self::Offered) => return Step::Connect,
             // Its rings are from before our time: it has to make others.
@@ -76,7 +78,7 @@ impl Phase {
             Self::Offered => Some("2"),
             Self::Connected => Some("4"),
             Self::Parting => Some("5"),
-            Self::Parted | Self::Refused => Some("6"),
+            Self::Parted | Self::Refused | Self::Waiting => Some("6"),
         }
     }
 }
@@ -137,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_refused_or_dead_guest_changes_nothing() {
-        for phase in [Phase::Refused, Phase::Gone] {
+        for phase in [Phase::Refused, Phase::Waiting, Phase::Gone] {
             for state in [Absent, Initialising, Connected, Closing, Closed] {
                 assert_eq!(phase.step(state), Step::Nothing);
             }
