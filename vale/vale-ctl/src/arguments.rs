@@ -94,6 +94,9 @@ pub struct Attach {
     /// Source address that may be used, CIDR or MAC=CIDR; can be repeated.
     #[arg(long)]
     pub allow: Vec<Allowed>,
+    /// With --allow: frames with VLAN tags may enter.
+    #[arg(long)]
+    pub vlan_tags: bool,
     #[arg(long, default_value_t = 1500)]
     pub mtu: u16,
 }

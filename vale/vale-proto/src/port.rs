@@ -76,6 +76,10 @@ pub struct PortAdd {
     pub allowed: Vec<Allowed>,
     #[serde(default = "yes")]
     pub port_security: bool,
+    /// With port security: VLAN tags (802.1Q, 802.1ad) may enter; the guard judges what is behind
+    /// them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vlan_tags: bool,
     #[serde(default = "default_mtu")]
     pub mtu: u16,
     /// Slots of each ring of a guest's port, a power of two.
@@ -247,6 +251,7 @@ pub struct PortInfo {
 
 /// What happened at a port; rx is what came into the switch from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Counters {
     pub rx_packets: u64,
     pub rx_bytes: u64,
@@ -254,8 +259,16 @@ pub struct Counters {
     pub tx_bytes: u64,
     /// Frames to this port that found its ring or socket full.
     pub dropped_full: u64,
-    /// Frames from this port with a source address it may not use.
+    /// Frames from this port with an address it may not use.
     pub dropped_spoof: u64,
+    /// Frames from this port of an EtherType or with a tag that port security does not allow.
+    pub dropped_type: u64,
+    /// Messages from this port that only routers and servers send, and source routes.
+    pub dropped_role: u64,
+    /// Frames from this port whose fragments or headers hide what they carry.
+    pub dropped_hidden: u64,
+    /// Frames from this port to the other end of its cable: STP, LACP, LLDP, PAUSE.
+    pub dropped_link_control: u64,
     /// Frames or descriptors from this port that make no sense.
     pub dropped_malformed: u64,
     /// Frames to this port longer than its MTU.

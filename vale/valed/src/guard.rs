@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Anti-spoofing: which source addresses a port may use.
-use std::net::{Ipv4Addr, Ipv6Addr};
-
+//! Port security: what a port may say, judged from the bytes of a frame and nothing else. The
+//! verdicts and their reasons stand in docs/adr/0009-port-security.md.
 use vale_proto::{IpNet, Mac, PortAdd};
 
-use crate::headers::{ARP, Ethernet, IPV4, IPV6, RARP, be16, octets};
+use crate::headers::{ARP, ETHERNET, Ethernet, IPV4, IPV6, octets};
+use crate::packet::{self, Part, udp_ports};
+use crate::role::{self, DHCP_CLIENT, ICMPV6, UDP};
 
 /// An address range with the MAC it may be used with, as numbers.
 #[derive(Clone, Copy, Debug)]
@@ -18,22 +19,32 @@ struct Range<T> {
 #[derive(Debug)]
 pub struct Guard {
     secure: bool,
+    /// VLAN tags are allowed.
+    tags: bool,
     macs: Vec<Mac>,
     v4: Vec<Range<u32>>,
     v6: Vec<Range<u128>>,
 }
 
-const ICMPV6: u8 = 58;
-const UDP: u8 = 17;
-/// Answers of DHCP and DHCPv6 servers go to these ports (RFC 2131, 4.1; RFC 8415, 7.2); no guest
-/// is the server of its segment.
-const DHCP_CLIENT: u16 = 68;
-const DHCPV6_CLIENT: u16 = 546;
+/// Why a guard refuses a frame; each has a counter at the port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Lengths and versions that contradict each other.
+    Malformed,
+    /// An EtherType or a tag that the port may not send.
+    Type,
+    /// An address that is not the port's.
+    Spoof,
+    /// A message only routers and servers send, or a source route.
+    Role,
+    /// Fragments or headers hide what the packet carries.
+    Hidden,
+}
+
+/// An ARP message for Ethernet and IPv4, in bytes.
+const ARP_MESSAGE: usize = 28;
+/// UDP ports of a client's DHCP request.
 const DHCP_REQUEST: (u16, u16) = (DHCP_CLIENT, 67);
-/// Extension headers looked through to find ICMPv6 (RFC 8200, 4.1): hop-by-hop, destination,
-/// routing.
-const EXTENSIONS: [u8; 3] = [0, 60, 43];
-const MAX_EXTENSIONS: usize = 8;
 
 impl Guard {
     /// The guard of a checked `port-add`. The link-local address made of an allowed MAC
@@ -41,6 +52,7 @@ impl Guard {
     pub fn new(add: &PortAdd) -> Self {
         let mut this = Self {
             secure: add.port_security,
+            tags: add.vlan_tags,
             macs: Vec::new(),
             v4: Vec::new(),
             v6: Vec::new(),
@@ -73,19 +85,28 @@ impl Guard {
         this
     }
 
-    /// True if the frame uses only source addresses of this port.
-    pub fn allows(&self, ethernet: &Ethernet, frame: &[u8]) -> bool {
+    /// How many bytes from the frame's start the verdict rests on: nothing may change them any
+    /// more.
+    ///
+    /// # Errors
+    /// The frame says what this port may not say.
+    pub fn judge(&self, ethernet: &Ethernet, frame: &[u8]) -> Result<usize, Refusal> {
         if !self.secure {
-            return true;
+            return Ok(ethernet.payload);
         }
         let (mac, payload) = (ethernet.source, &frame[ethernet.payload..]);
-        self.macs.contains(&mac)
-            && match ethernet.kind {
-                IPV4 => self.allows_ipv4(mac, payload),
-                ARP | RARP => self.allows_arp(mac, payload),
-                IPV6 => self.allows_ipv6(mac, payload).unwrap_or(false),
-                _ => true,
-            }
+        if !self.macs.contains(&mac) {
+            return Err(Refusal::Spoof);
+        }
+        let is_tagged = ethernet.payload != ETHERNET;
+        let judged = match ethernet.kind {
+            _ if is_tagged && !self.tags => Err(Refusal::Type),
+            IPV4 => self.judge_ipv4(mac, payload),
+            ARP => self.judge_arp(mac, payload),
+            IPV6 => self.judge_ipv6(mac, payload),
+            _ => Err(Refusal::Type),
+        };
+        judged.map(|bytes| ethernet.payload + bytes)
     }
 
     fn has_v4(&self, mac: Mac, address: u32) -> bool {
@@ -100,73 +121,67 @@ impl Guard {
             .any(|r| r.mac == mac && address & r.mask == r.network)
     }
 
-    fn allows_ipv4(&self, mac: Mac, packet: &[u8]) -> bool {
-        let Some(source) = octets(packet, 12).map(u32::from_be_bytes) else {
-            return false;
+    fn judge_ipv4(&self, mac: Mac, bytes: &[u8]) -> Result<usize, Refusal> {
+        let packet = packet::ipv4(bytes)?;
+        let source = octets(bytes, 12).map_or(0, u32::from_be_bytes);
+        let asks_dhcp = || {
+            let is_udp = packet.part == Part::Whole && packet.protocol == UDP;
+            source == 0 && is_udp && udp_ports(packet.body) == Some(DHCP_REQUEST)
         };
-        let unspecified = Ipv4Addr::from_bits(source).is_unspecified();
-        let ports = ipv4_udp_ports(packet);
-        packet[0] >> 4 == 4
-            && ports.is_none_or(|(_, to)| to != DHCP_CLIENT)
-            && (self.has_v4(mac, source) || unspecified && ports == Some(DHCP_REQUEST))
+        let owns = self.has_v4(mac, source) || asks_dhcp();
+        owns.then_some(()).ok_or(Refusal::Spoof)?;
+        Ok(packet.headers + role::ipv4(&packet)?)
     }
 
-    /// The sender's addresses (RFC 826); unspecified while it probes (RFC 5227, 2.1.1).
-    fn allows_arp(&self, mac: Mac, packet: &[u8]) -> bool {
-        // Ethernet and IPv4 with their address lengths.
-        if octets(packet, 0) != Some([0, 1, 8, 0, 6, 4]) {
-            return false;
+    /// The sender's addresses (RFC 826). A probe has none, and its target must be the port's:
+    /// another's probe would make the owner give the address up (RFC 5227, 2.1.1).
+    fn judge_arp(&self, mac: Mac, bytes: &[u8]) -> Result<usize, Refusal> {
+        let message: [u8; ARP_MESSAGE] = octets(bytes, 0).ok_or(Refusal::Malformed)?;
+        let is_request = message[6..8] == [0, 1];
+        // Ethernet and IPv4 with their address lengths; request or reply.
+        if message[..6] != [0, 1, 8, 0, 6, 4] || !is_request && message[6..8] != [0, 2] {
+            return Err(Refusal::Type);
         }
-        let sender = octets(packet, 14).map(u32::from_be_bytes);
-        octets(packet, 8) == Some(mac.0) && sender.is_some_and(|ip| ip == 0 || self.has_v4(mac, ip))
+        let address = |at| octets(&message, at).map_or(0, u32::from_be_bytes);
+        let (sender, target) = (address(14), address(24));
+        let probes = || is_request && sender == 0 && self.has_v4(mac, target);
+        let owns = message[8..14] == mac.0 && (self.has_v4(mac, sender) || probes());
+        owns.then_some(ARP_MESSAGE).ok_or(Refusal::Spoof)
     }
 
-    fn allows_ipv6(&self, mac: Mac, packet: &[u8]) -> Option<bool> {
-        let source = u128::from_be_bytes(octets(packet, 8)?);
-        let (kind, body) = ipv6_payload(packet)?;
-        let control = (kind == ICMPV6).then_some(body);
-        let answers_dhcp = kind == UDP && be16(body, 2) == Some(DHCPV6_CLIENT);
-        let unspecified = Ipv6Addr::from_bits(source).is_unspecified();
-        let may_send =
-            self.has_v6(mac, source) || unspecified && control.is_some_and(is_unnumbered);
-        Some(
-            packet[0] >> 4 == 6
-                && may_send
-                && !answers_dhcp
-                && control.is_none_or(|c| self.allows_discovery(mac, c, unspecified)),
-        )
+    fn judge_ipv6(&self, mac: Mac, bytes: &[u8]) -> Result<usize, Refusal> {
+        let packet = packet::ipv6(bytes)?;
+        let source = octets(bytes, 8).map_or(0, u128::from_be_bytes);
+        let message = match (packet.part, packet.protocol) {
+            (Part::Whole, ICMPV6) => packet.body,
+            _ => &[],
+        };
+        let unspecified = source == 0;
+        let owns = self.has_v6(mac, source) || unspecified && is_unnumbered(message);
+        owns.then_some(()).ok_or(Refusal::Spoof)?;
+        let judged = packet.headers + role::ipv6(&packet)?;
+        if role::is_discovery(message) {
+            self.judge_discovery(mac, message, unspecified)?;
+        }
+        Ok(judged)
     }
 
-    /// Neighbor discovery speaks about addresses in its body too (RFC 4861, 4.1-4.6): who
+    /// Neighbor discovery speaks about addresses in its body too (RFC 4861, 4.1-4.4): who
     /// advertises or probes an address must own it, and a link-layer address must be the sender's.
-    /// Routers (134) are not among guests: one would be believed by its whole segment.
-    fn allows_discovery(&self, mac: Mac, message: &[u8], unspecified: bool) -> bool {
-        let target = || {
-            octets(message, 8)
-                .map(u128::from_be_bytes)
-                .is_some_and(|t| self.has_v6(mac, t))
+    fn judge_discovery(&self, mac: Mac, message: &[u8], probes: bool) -> Result<(), Refusal> {
+        let speaks_for_target = match message.first() {
+            Some(135) => probes,
+            Some(136) => true,
+            _ => false,
         };
-        let (owns, options) = match message.first() {
-            Some(133) => (true, 8),
-            Some(134) => (false, 16),
-            Some(135) => (!unspecified || target(), 24),
-            Some(136) => (target(), 24),
-            _ => return true,
-        };
-        owns && message
-            .get(options..)
-            .is_some_and(|o| link_layer_options_are(mac, o))
+        let options = if message.first() == Some(&133) { 8 } else { 24 };
+        let options = message.get(options..).ok_or(Refusal::Malformed)?;
+        let target = octets(message, 8).map_or(0, u128::from_be_bytes);
+        if speaks_for_target && !self.has_v6(mac, target) {
+            return Err(Refusal::Spoof);
+        }
+        check_link_layer_options(mac, options)
     }
-}
-
-/// Source and destination port; none in a later fragment.
-fn ipv4_udp_ports(packet: &[u8]) -> Option<(u16, u16)> {
-    let ports = usize::from(packet[0] & 15) * 4;
-    let first = be16(packet, 6)? & 0x1fff == 0;
-    if packet.get(9) != Some(&UDP) || !first {
-        return None;
-    }
-    Some((be16(packet, ports)?, be16(packet, ports + 2)?))
 }
 
 /// Router and neighbor solicitations and multicast reports may come before there is an address.
@@ -174,34 +189,19 @@ fn is_unnumbered(message: &[u8]) -> bool {
     matches!(message.first(), Some(131 | 133 | 135 | 143))
 }
 
-/// What an IPv6 packet carries behind its extension headers, and its kind. None if they are cut
-/// short or more than are looked through: a false claim could hide behind them. A fragment's kind
-/// is 44; receivers ignore discovery in fragments (RFC 6980), so those need no look.
-fn ipv6_payload(packet: &[u8]) -> Option<(u8, &[u8])> {
-    let (mut next, mut at) = (*packet.get(6)?, 40);
-    for _ in 0..=MAX_EXTENSIONS {
-        if !EXTENSIONS.contains(&next) {
-            return Some((next, packet.get(at..)?));
-        }
-        next = *packet.get(at)?;
-        at += (usize::from(*packet.get(at + 1)?) + 1) * 8;
-    }
-    None
-}
-
 /// Options are (type, length in 8 octets, body); 1 and 2 hold a link-layer address.
-fn link_layer_options_are(mac: Mac, mut options: &[u8]) -> bool {
+fn check_link_layer_options(mac: Mac, mut options: &[u8]) -> Result<(), Refusal> {
     while let [kind, units, ..] = *options {
         let len = usize::from(units) * 8;
         if len == 0 || len > options.len() {
-            return false;
+            return Err(Refusal::Malformed);
         }
         if matches!(kind, 1 | 2) && octets(options, 2) != Some(mac.0) {
-            return false;
+            return Err(Refusal::Spoof);
         }
         options = &options[len..];
     }
-    true
+    Ok(())
 }
 
 fn link_local(mac: Mac) -> u128 {

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
+use std::net::Ipv6Addr;
+
 use serde_json::json;
 
 use super::*;
+use crate::packet::MAX_EXTENSIONS;
 
 const OWN: Mac = Mac([2, 0, 0, 0, 0, 1]);
 const PAIR: Mac = Mac([2, 0, 0, 0, 0, 2]);
 const OTHER: Mac = Mac([2, 0, 0, 0, 0, 9]);
 
+const RARP: u16 = 0x8035;
+
 fn guard() -> Guard {
+    guard_with(false)
+}
+
+fn guard_with(vlan_tags: bool) -> Guard {
     let add: PortAdd = serde_json::from_value(json!({
-        "switch": "vale0", "port": "p", "kind": "process", "segment": 1, "mac": OWN,
+        "switch": "vale0", "port": "p", "kind": "process", "segment": 1, "mac": OWN, "vlan_tags": vlan_tags,
         "allowed": [{"ip": "10.0.0.5/32"}, {"mac": PAIR, "ip": "10.0.9.0/24"}, {"ip": "2001:db8::5/128"}],
     }))
     .unwrap();
@@ -23,8 +32,22 @@ fn frame(source: Mac, kind: u16, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
+fn judge(frame: &[u8]) -> Result<usize, Refusal> {
+    guard().judge(&Ethernet::parse(frame).unwrap(), frame)
+}
+
 fn allows(frame: &[u8]) -> bool {
-    guard().allows(&Ethernet::parse(frame).unwrap(), frame)
+    judge(frame).is_ok()
+}
+
+/// The verdict on an IPv4 packet of the port's own address.
+fn judge_v4(packet: &[u8]) -> Result<usize, Refusal> {
+    judge(&frame(OWN, IPV4, packet))
+}
+
+/// As [`judge_v4`], from the own global address.
+fn judge_v6(next: u8, body: &[u8]) -> Result<usize, Refusal> {
+    judge(&frame(OWN, IPV6, &ipv6("2001:db8::5", next, body)))
 }
 
 fn ipv4(source: [u8; 4], protocol: u8, body: &[u8]) -> Vec<u8> {
@@ -64,6 +87,14 @@ fn arp(mac: Mac, ip: [u8; 4]) -> Vec<u8> {
     packet
 }
 
+/// A request without a sender's address (RFC 5227).
+fn probe(target: [u8; 4]) -> Vec<u8> {
+    let mut packet = arp(OWN, [0; 4]);
+    packet[7] = 1;
+    packet[24..28].copy_from_slice(&target);
+    packet
+}
+
 /// A neighbor solicitation (135) or advertisement (136) for `target` with a link-layer option.
 fn discovery(kind: u8, target: &str, mac: Mac) -> Vec<u8> {
     let mut message = vec![kind, 0, 0, 0, 0, 0, 0, 0];
@@ -85,22 +116,15 @@ fn mac_and_ipv4_source_belong_together() {
         (OWN, [0, 0, 0, 0], false),
     ] {
         assert_eq!(
-            allows(&frame(source, IPV4, &ipv4(ip, 1, &[]))),
+            allows(&frame(source, IPV4, &ipv4(ip, 1, &[8]))),
             expected,
             "{source} {ip:?}"
         );
     }
-    let tagged = [
-        &frame(OWN, 0x8100, &[0, 5, 8, 0])[..],
-        &ipv4([10, 0, 0, 6], 1, &[]),
-    ]
-    .concat();
-    assert!(!allows(&tagged), "a tag hides nothing");
     assert!(
         !allows(&frame(OWN, IPV4, &[0x45; 15])),
         "too short for an address"
     );
-    assert!(allows(&frame(OWN, 0x88cc, &[])), "neither IP nor ARP");
 }
 
 #[test]
@@ -121,7 +145,29 @@ fn dhcp_may_come_from_the_unspecified_address_with_the_right_mac() {
 #[test]
 fn arp_speaks_for_the_sender_only() {
     assert!(allows(&frame(OWN, ARP, &arp(OWN, [10, 0, 0, 5]))));
-    assert!(allows(&frame(OWN, ARP, &arp(OWN, [0; 4]))), "a probe");
+    assert!(allows(&frame(OWN, ARP, &probe([10, 0, 0, 5]))));
+    assert!(
+        !allows(&frame(OWN, ARP, &probe([10, 0, 0, 9]))),
+        "a probe for another's address"
+    );
+    for (at, value) in [
+        (1, 6),
+        (3, 0x86),
+        (4, 8),
+        (5, 16),
+        (7, 3),
+        (7, 4),
+        (7, 8),
+        (7, 9),
+    ] {
+        let mut odd = arp(OWN, [10, 0, 0, 5]);
+        odd[at] = value;
+        let verdict = judge(&frame(OWN, ARP, &odd));
+        assert_eq!(verdict, Err(Refusal::Type), "octet {at} is {value}");
+    }
+    let mut answer = probe([10, 0, 0, 5]);
+    answer[7] = 2;
+    assert!(!allows(&frame(OWN, ARP, &answer)), "a reply from nobody");
     assert!(
         !allows(&frame(OWN, ARP, &arp(OWN, [10, 0, 0, 1]))),
         "another's address"
@@ -254,7 +300,290 @@ fn without_security_anything_goes() {
     }))
     .unwrap();
     let frame = frame(OTHER, IPV4, &[]);
-    assert!(Guard::new(&add).allows(&Ethernet::parse(&frame).unwrap(), &frame));
+    let verdict = Guard::new(&add).judge(&Ethernet::parse(&frame).unwrap(), &frame);
+    assert_eq!(verdict, Ok(ETHERNET));
+}
+
+/// An IPv4 packet from the own address with fragment fields and options.
+fn fragment_v4(protocol: u8, offset: u16, more: bool, body: &[u8]) -> Vec<u8> {
+    let mut packet = ipv4([10, 0, 0, 5], protocol, body);
+    let field = offset | u16::from(more) << 13;
+    packet[6..8].copy_from_slice(&field.to_be_bytes());
+    packet
+}
+
+/// A fragment header and what follows.
+fn fragment_v6(next: u8, offset: u16, more: bool, body: &[u8]) -> Vec<u8> {
+    let [high, low] = (offset << 3 | u16::from(more)).to_be_bytes();
+    [&[next, 0, high, low, 0, 0, 0, 7][..], body].concat()
+}
+
+/// To the client's port of DHCPv6.
+const DHCPV6_ANSWER: [u8; 8] = [2, 0x23, 2, 0x22, 0, 8, 0, 0];
+const DHCP_ANSWER: [u8; 8] = [0, 67, 0, 68, 0, 8, 0, 0];
+const ADVERTISEMENT: [u8; 16] = [134, 0, 0, 0, 64, 0, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0];
+
+#[test]
+fn only_ipv4_arp_and_ipv6_leave_and_untagged() {
+    // 802.3 lengths with LLC, MPLS, PPPoE, RARP, LLDP, 802.1X, provider backbone, QinQ variants.
+    for kind in [
+        0, 3, 46, 1500, 1501, 0x5ff, 0x8847, 0x8848, 0x8863, 0x8864, RARP, 0x88cc, 0x888e, 0x88e7,
+        0x9200, 0x9300, 0x88b5,
+    ] {
+        assert_eq!(
+            judge(&frame(OWN, kind, &[0; 50])),
+            Err(Refusal::Type),
+            "{kind:#x}"
+        );
+    }
+    let snap = [
+        &[0xaa, 0xaa, 3, 0, 0, 0, 8, 6][..],
+        &arp(OWN, [10, 0, 0, 1]),
+    ]
+    .concat();
+    assert_eq!(
+        judge(&frame(OWN, snap.len() as u16, &snap)),
+        Err(Refusal::Type)
+    );
+    for tag in [0x8100, 0x88a8, 0x9100] {
+        for identifier in [0, 5] {
+            for (source, expected) in [(5, Ok(39)), (6, Err(Refusal::Spoof))] {
+                let packet = ipv4([10, 0, 0, source], 1, &[8]);
+                let tagged = [&[0, identifier, 8, 0][..], &packet].concat();
+                let tagged = frame(OWN, tag, &tagged);
+                let ethernet = Ethernet::parse(&tagged).unwrap();
+                assert_eq!(guard().judge(&ethernet, &tagged), Err(Refusal::Type));
+                assert_eq!(guard_with(true).judge(&ethernet, &tagged), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn lengths_that_lie_are_malformed() {
+    let good = ipv4([10, 0, 0, 5], 17, &[0, 9, 0, 9, 0, 8, 0, 0]);
+    assert_eq!(judge_v4(&good), Ok(38));
+    assert!(judge_v4(&[&good[..], &[0; 18]].concat()).is_ok(), "padding");
+    for (at, value) in [
+        (0, 0x44),
+        (0, 0x40),
+        (0, 0x65),
+        (0, 0x4f),
+        (3, 19),
+        (3, 29),
+        (3, 27),
+        (2, 1),
+    ] {
+        let mut odd = good.clone();
+        odd[at] = value;
+        assert_eq!(
+            judge_v4(&odd),
+            Err(Refusal::Malformed),
+            "octet {at} is {value:#x}"
+        );
+    }
+    let good = ipv6("2001:db8::5", 17, &[0, 9, 0, 9, 0, 8, 0, 0]);
+    for (at, value) in [(0, 0x40), (5, 9), (5, 7), (4, 1)] {
+        let mut odd = good.clone();
+        odd[at] = value;
+        assert_eq!(judge(&frame(OWN, IPV6, &odd)), Err(Refusal::Malformed));
+    }
+    // Linux reads on behind a length of 0 with hop-by-hop options; then the length is an option's.
+    let mut jumbo = ipv6(
+        "2001:db8::5",
+        0,
+        &[&[ICMPV6, 0, 1, 4, 0, 0, 0, 0][..], &ADVERTISEMENT].concat(),
+    );
+    jumbo[5] = 0;
+    assert_eq!(judge(&frame(OWN, IPV6, &jumbo)), Err(Refusal::Hidden));
+}
+
+#[test]
+fn an_ipv4_packet_goes_no_way_of_its_senders_choice() {
+    let with = |options: &[u8]| {
+        let mut packet = ipv4([10, 0, 0, 5], 6, &[0; 20]);
+        packet.splice(20..20, options.iter().copied());
+        packet[0] = 0x45 + options.len() as u8 / 4;
+        packet[3] += options.len() as u8;
+        judge_v4(&packet)
+    };
+    assert!(with(&[148, 4, 0, 0]).is_ok(), "router alert");
+    assert!(with(&[1, 1, 0, 131]).is_ok(), "nothing follows the end");
+    for route in [131, 137] {
+        let verdict = with(&[1, 7, 3, 4, route, 7, 4, 10, 0, 0, 1, 0]);
+        assert_eq!(verdict, Err(Refusal::Role));
+    }
+    for odd in [[7, 0, 0, 0], [7, 1, 0, 0], [7, 5, 0, 0], [1, 1, 1, 7]] {
+        assert_eq!(with(&odd), Err(Refusal::Malformed), "{odd:?}");
+    }
+}
+
+#[test]
+fn fragments_hide_no_dhcp_answer_in_ipv4() {
+    let (udp, mut data) = (17, [0; 32]);
+    assert!(judge_v4(&fragment_v4(udp, 0, true, &data)).is_ok());
+    assert!(judge_v4(&fragment_v4(udp, 3, false, &data)).is_ok());
+    assert!(judge_v4(&fragment_v4(udp, 3, true, &data)).is_ok());
+    data[..8].copy_from_slice(&DHCP_ANSWER);
+    assert_eq!(
+        judge_v4(&fragment_v4(udp, 0, true, &data)),
+        Err(Refusal::Role)
+    );
+    for (offset, more, len) in [
+        (0, true, 0),
+        (0, true, 8),
+        (0, true, 16),
+        (1, true, 32),
+        (1, false, 32),
+        (2, false, 32),
+        (8191, false, 32),
+    ] {
+        let verdict = judge_v4(&fragment_v4(udp, offset, more, &[0; 32][..len]));
+        assert_eq!(
+            verdict,
+            Err(Refusal::Hidden),
+            "offset {offset}, {len} octets"
+        );
+    }
+    let mut unnumbered = fragment_v4(udp, 0, true, &[[0, 68, 0, 67, 0, 32, 0, 0]; 4].concat());
+    unnumbered[12..16].fill(0);
+    assert_eq!(judge_v4(&unnumbered), Err(Refusal::Spoof));
+}
+
+#[test]
+fn fragments_hide_nothing_in_ipv6() {
+    let claim = discovery(136, "2001:db8::1", OWN);
+    let honest = discovery(136, "2001:db8::5", OWN);
+    let long = |start: &[u8]| [start, &[0; 64]].concat();
+    for more in [false, true] {
+        for message in [&claim, &honest, &ADVERTISEMENT.to_vec()] {
+            let verdict = judge_v6(44, &fragment_v6(ICMPV6, 0, more, &long(message)));
+            assert_eq!(verdict, Err(Refusal::Hidden), "RFC 6980");
+        }
+        let verdict = judge_v6(44, &fragment_v6(UDP, 0, more, &long(&DHCPV6_ANSWER)));
+        assert_eq!(verdict, Err(Refusal::Role));
+        let echo = judge_v6(44, &fragment_v6(ICMPV6, 0, more, &long(&[128])));
+        assert!(echo.is_ok());
+        let chained = [&[UDP, 0, 1, 4, 0, 0, 0, 0][..], &long(&DHCPV6_ANSWER)].concat();
+        for extension in [0, 43, 44, 51, 60, 135, 139, 140, 253] {
+            let verdict = judge_v6(44, &fragment_v6(extension, 0, more, &chained));
+            assert_eq!(verdict, Err(Refusal::Hidden), "{extension} in a fragment");
+        }
+    }
+    for (offset, more, len) in [
+        (0, true, 8),
+        (0, true, 16),
+        (1, false, 32),
+        (2, true, 32),
+        (8191, false, 32),
+    ] {
+        let verdict = judge_v6(44, &fragment_v6(UDP, offset, more, &[0; 32][..len]));
+        assert_eq!(
+            verdict,
+            Err(Refusal::Hidden),
+            "offset {offset}, {len} octets"
+        );
+    }
+    assert!(judge_v6(44, &fragment_v6(UDP, 3, false, &[0; 8])).is_ok());
+    let outer = [
+        &[44, 0, 1, 4, 0, 0, 0, 0][..],
+        &fragment_v6(UDP, 0, false, &DHCPV6_ANSWER),
+    ]
+    .concat();
+    assert_eq!(judge_v6(60, &outer), Err(Refusal::Role));
+}
+
+#[test]
+fn no_extension_header_hides_a_claim() {
+    let advertisement = |next_header: [u8; 8]| [&next_header[..], &ADVERTISEMENT].concat();
+    for extension in [0, 43, 60, 135, 139, 140] {
+        let body = advertisement([ICMPV6, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(
+            judge_v6(extension, &body),
+            Err(Refusal::Role),
+            "{extension}"
+        );
+        let echo = [&[ICMPV6, 0, 0, 0, 0, 0, 0, 0][..], &[128; 8]].concat();
+        assert!(judge_v6(extension, &echo).is_ok(), "{extension}");
+        let cut = [ICMPV6, 2, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(
+            judge_v6(extension, &cut),
+            Err(Refusal::Hidden),
+            "{extension}"
+        );
+    }
+    for length in [0u8, 1, 4] {
+        let mut header = vec![0; (usize::from(length) + 2) * 4];
+        header[..2].copy_from_slice(&[ICMPV6, length]);
+        let body = [&header[..], &ADVERTISEMENT].concat();
+        assert_eq!(
+            judge_v6(51, &body),
+            Err(Refusal::Role),
+            "authentication {length}"
+        );
+        header[0] = UDP;
+        let body = [&header[..], &DHCP_ANSWER].concat();
+        assert_eq!(
+            judge_v4(&ipv4([10, 0, 0, 5], 51, &body)),
+            Err(Refusal::Role)
+        );
+    }
+    for experiment in [253, 254] {
+        assert_eq!(
+            judge_v6(experiment, &advertisement([ICMPV6, 0, 0, 0, 0, 0, 0, 0])),
+            Err(Refusal::Hidden)
+        );
+    }
+    let late = [
+        &[0, 0, 0, 0, 0, 0, 0, 0][..],
+        &advertisement([ICMPV6, 0, 0, 0, 0, 0, 0, 0]),
+    ]
+    .concat();
+    assert_eq!(
+        judge_v6(60, &late),
+        Err(Refusal::Hidden),
+        "hop-by-hop comes first"
+    );
+    let routed = advertisement([ICMPV6, 0, 4, 1, 0, 0, 0, 0]);
+    assert_eq!(judge_v6(43, &routed), Err(Refusal::Role), "segments left");
+    for opaque in [4, 41, 47, 50, 59, 132] {
+        assert!(judge_v6(opaque, &ADVERTISEMENT).is_ok(), "{opaque}");
+    }
+}
+
+#[test]
+fn roles_of_routers_and_servers_are_refused() {
+    let v4 = |protocol: u8, kind: u8| {
+        judge_v4(&ipv4([10, 0, 0, 5], protocol, &[kind, 0, 0, 0, 0, 0, 0, 0]))
+    };
+    for kind in 0..=255 {
+        let router = [5, 9, 18].contains(&kind);
+        let host = [0, 3, 8, 10, 11, 12, 13, 14, 15, 16, 42, 43].contains(&kind);
+        assert!(!(router && host));
+        assert_eq!(v4(1, kind).is_ok(), host, "ICMP {kind}");
+        assert_eq!(
+            v4(2, kind).is_ok(),
+            [0x12, 0x16, 0x17, 0x22].contains(&kind),
+            "IGMP {kind}"
+        );
+        assert!(v4(112, kind).is_ok(), "VRRP from own addresses");
+    }
+    for kind in [
+        130, 134, 137, 138, 139, 140, 141, 142, 151, 153, 155, 0, 100, 255,
+    ] {
+        let body = [kind, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(judge_v6(ICMPV6, &body), Err(Refusal::Role), "ICMPv6 {kind}");
+    }
+    for kind in [1, 2, 3, 4, 128, 129, 131, 132, 143] {
+        assert_eq!(
+            judge_v6(ICMPV6, &[kind, 0, 0, 0, 0, 0, 0, 0]),
+            Ok(55),
+            "ICMPv6 {kind}"
+        );
+    }
+    assert_eq!(v4(1, 8), Ok(35), "the checksum may still be completed");
+    let solicitation = discovery(135, "2001:db8::1", OWN);
+    assert_eq!(judge_v6(ICMPV6, &solicitation), Ok(54 + solicitation.len()));
 }
 
 proptest::proptest! {

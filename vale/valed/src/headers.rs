@@ -9,8 +9,9 @@ const MAX_TAGS: usize = 2;
 
 pub const IPV4: u16 = 0x0800;
 pub const ARP: u16 = 0x0806;
-pub const RARP: u16 = 0x8035;
 pub const IPV6: u16 = 0x86dd;
+/// MAC control (PAUSE) and slow protocols (LACP, OAM).
+const LINK_CONTROL: [u16; 2] = [0x8808, 0x8809];
 const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
 /// The Ethernet header of a frame.
@@ -44,6 +45,13 @@ impl Ethernet {
             payload,
         };
         (!this.source.is_multicast()).then_some(this)
+    }
+
+    /// True if the frame is meant for the other end of a cable: no bridge forwards it (IEEE
+    /// 802.1Q, table 8-1: 01:80:c2:00:00:00 to 0f).
+    pub fn is_link_control(&self) -> bool {
+        let [prefix @ .., last] = self.destination.0;
+        prefix == [1, 0x80, 0xc2, 0, 0] && last < 16 || LINK_CONTROL.contains(&self.kind)
     }
 }
 

@@ -12,6 +12,8 @@ mod headers;
 mod host;
 mod lookup;
 mod offload;
+mod packet;
 mod port;
+mod role;
 mod switch;
 pub mod xen;

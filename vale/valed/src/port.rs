@@ -10,9 +10,10 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use vale_proto::{Counters, GuestVif, Kind, Mac, PortAdd, PortInfo, PortName, SwitchName};
 use vale_xen_dev::EventChannel;
 
-use crate::guard::Guard;
+use crate::guard::{Guard, Refusal};
+use crate::headers::Ethernet;
 use crate::host::HostPort;
-use crate::offload::{Offload, Segments, complete};
+use crate::offload::{Checksum, Offload, Segments, complete};
 
 /// Most segments made of one frame: 64 KB in TCP's smallest usual segments.
 const MAX_SEGMENTS: usize = 2048;
@@ -100,16 +101,20 @@ pub struct Outgoing<'a> {
 }
 
 impl<'a> Outgoing<'a> {
-    /// None if the frame is to be segmented but cannot be.
-    pub fn new(bytes: &'a mut [u8], offload: Offload, payload: usize) -> Option<Self> {
-        let longest = match offload.gso {
-            None => bytes.len(),
+    /// None if the frame is to be segmented but cannot be, or if an offload would change one of
+    /// the `judged` bytes at its start.
+    fn new(bytes: &'a mut [u8], offload: Offload, payload: usize, judged: usize) -> Option<Self> {
+        let (offload, longest) = match offload.gso {
+            None => {
+                let field = offload.checksum.map_or(judged, Checksum::field);
+                (field >= judged).then_some((offload, bytes.len()))?
+            }
             Some(gso) => {
                 let segments = Segments::new(bytes, gso)?;
-                if segments.count() > MAX_SEGMENTS {
-                    return None;
-                }
-                segments.longest()
+                let checksum = offload.checksum.filter(|c| *c == segments.checksum())?;
+                (segments.count() <= MAX_SEGMENTS).then_some(())?;
+                let offload = Offload::segmented(checksum, gso, segments.headers());
+                (offload, segments.longest())
             }
         };
         Some(Self {
@@ -167,6 +172,40 @@ impl Port {
             Device::Ring(_) | Device::Absent => None,
             Device::Host(port) => Some(&port.ifname),
         }
+    }
+
+    /// Counts a frame from the far end. None if it ends here, which is counted too.
+    pub fn judge<'a>(
+        &mut self,
+        bytes: &'a mut [u8],
+        offload: Offload,
+    ) -> Option<(Ethernet, Outgoing<'a>)> {
+        self.counters.rx_packets += 1;
+        self.counters.rx_bytes += bytes.len() as u64;
+        match self.verdict(bytes, offload) {
+            Ok(forwarded) => Some(forwarded),
+            Err(dropped) => {
+                *dropped(&mut self.counters) += 1;
+                None
+            }
+        }
+    }
+
+    fn verdict<'a>(
+        &self,
+        bytes: &'a mut [u8],
+        offload: Offload,
+    ) -> Result<(Ethernet, Outgoing<'a>), Counter> {
+        if !self.link_up {
+            return Err(|c| &mut c.dropped_link_down);
+        }
+        let ethernet = Ethernet::parse(bytes).ok_or(MALFORMED)?;
+        if ethernet.is_link_control() {
+            return Err(|c| &mut c.dropped_link_control);
+        }
+        let judged = self.guard.judge(&ethernet, bytes).map_err(counter_of)?;
+        let out = Outgoing::new(bytes, offload, ethernet.payload, judged).ok_or(MALFORMED)?;
+        Ok((ethernet, out))
     }
 
     /// Hands a frame to the far end, or counts why not. [`Self::flush`] makes it seen.
@@ -231,6 +270,20 @@ impl Port {
     }
 }
 
+/// Where a dropped frame is counted.
+type Counter = fn(&mut Counters) -> &mut u64;
+const MALFORMED: Counter = |c| &mut c.dropped_malformed;
+
+fn counter_of(refusal: Refusal) -> Counter {
+    match refusal {
+        Refusal::Malformed => MALFORMED,
+        Refusal::Type => |c| &mut c.dropped_type,
+        Refusal::Spoof => |c| &mut c.dropped_spoof,
+        Refusal::Role => |c| &mut c.dropped_role,
+        Refusal::Hidden => |c| &mut c.dropped_hidden,
+    }
+}
+
 /// Does what the sender left to do and puts the result into a guest's ring.
 fn push_finished(
     ring: &mut SwitchPort,
@@ -277,3 +330,7 @@ pub fn open(add: &PortAdd) -> io::Result<(Port, Vec<OwnedFd>)> {
     };
     Ok((Port::new(add, device), fds))
 }
+
+#[cfg(test)]
+#[path = "port_tests.rs"]
+mod tests;

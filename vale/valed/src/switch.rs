@@ -3,9 +3,8 @@
 use vale_netdev::{MAX_FRAME, Received, RecvBatch};
 use vale_proto::{Mac, PortInfo, PortName, SwitchName};
 
-use crate::headers::Ethernet;
 use crate::lookup::{Lookup, StaticTable};
-use crate::offload::{Offload, keeps_judged_bytes};
+use crate::offload::Offload;
 use crate::port::{Device, Outgoing, Port};
 
 /// Most ports of a switch.
@@ -199,26 +198,7 @@ impl Switch {
         let Some(port) = &mut self.ports[source] else {
             return;
         };
-        port.counters.rx_packets += 1;
-        port.counters.rx_bytes += bytes.len() as u64;
-        if !port.link_up {
-            port.counters.dropped_link_down += 1;
-            return;
-        }
-        let Some(ethernet) = Ethernet::parse(bytes) else {
-            port.counters.dropped_malformed += 1;
-            return;
-        };
-        if !port.guard.allows(&ethernet, bytes) {
-            port.counters.dropped_spoof += 1;
-            return;
-        }
-        // A guest leaves nothing to do, so this costs its frames a comparison.
-        let is_sound =
-            offload == Offload::default() || keeps_judged_bytes(&offload, &ethernet, bytes);
-        let sound = is_sound.then(|| Outgoing::new(bytes, offload, ethernet.payload));
-        let Some(mut out) = sound.flatten() else {
-            port.counters.dropped_malformed += 1;
+        let Some((ethernet, mut out)) = port.judge(bytes, offload) else {
             return;
         };
         let (group, number) = (ethernet.destination.is_multicast(), port.segment);

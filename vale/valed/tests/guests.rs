@@ -154,7 +154,7 @@ fn a_guest_cannot_use_anothers_addresses() {
     let mut guest = Guest::new(&valed, "guest", own);
     let mut other = open_guest(&valed, "other", 2);
     let mut ip = frame(2, 1, [8, 0]);
-    ip[14] = 0x45;
+    ip[14..24].copy_from_slice(&[0x45, 0, 0, 46, 0, 0, 0, 0, 64, 6]);
     ip[26..30].copy_from_slice(&[10, 7, 0, 99]);
     guest.send(&frame(2, 9, [0x88, 0xb5]));
     guest.send(&ip);

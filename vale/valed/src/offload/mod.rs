@@ -4,12 +4,10 @@
 //! Frames from taps and packet sockets say what is left to do in a `virtio_net_hdr`. Towards
 //! another host port that header goes along; a guest's ring has no such thing, so the switch
 //! does the work itself.
-mod bounds;
 mod checksum;
 mod segment;
 mod vnet;
 
-pub use bounds::keeps_judged_bytes;
 pub use checksum::complete;
 pub use segment::Segments;
 pub use vnet::{Checksum, Gso, GsoKind, Offload};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Cuts one long TCP or UDP frame into segments with complete headers and checksums.
 use super::checksum::{add, finish};
-use super::{Gso, GsoKind};
+use super::{Checksum, Gso, GsoKind};
 use crate::headers::{Ethernet, IPV4, IPV6, be16, octets};
 
 const TCP: u8 = 6;
@@ -65,6 +65,19 @@ impl<'a> Segments<'a> {
         })
     }
 
+    /// Bytes of the headers that each segment repeats.
+    pub fn headers(&self) -> usize {
+        self.payload
+    }
+
+    /// Where each segment's checksum goes.
+    pub fn checksum(&self) -> Checksum {
+        let offset = if self.protocol == TCP { 16 } else { 6 };
+        // At most 22 bytes of Ethernet and 60 of IP.
+        let start = u16::try_from(self.l4).unwrap_or(u16::MAX);
+        Checksum { start, offset }
+    }
+
     /// Bytes of the longest segment.
     pub fn longest(&self) -> usize {
         self.payload + self.size.min(self.frame.len() - self.payload)
@@ -106,18 +119,17 @@ impl<'a> Segments<'a> {
     }
 
     fn fix_transport_header(&self, out: &mut [u8], last: bool) {
-        let checksum = if self.protocol == TCP {
+        if self.protocol == TCP {
             let sequence = octets(out, self.l4 + 4).map_or(0, u32::from_be_bytes);
             let sequence = sequence.wrapping_add(self.done as u32);
             out[self.l4 + 4..self.l4 + 8].copy_from_slice(&sequence.to_be_bytes());
             let flags = &mut out[self.l4 + 13];
             *flags &= if last { 0xff } else { !FIN_PSH };
             *flags &= if self.made == 0 { 0xff } else { !CWR };
-            self.l4 + 16
         } else {
             put16(out, self.l4 + 4, (out.len() - self.l4) as u16);
-            self.l4 + 6
-        };
+        }
+        let checksum = self.checksum().field();
         put16(out, checksum, 0);
         let sum = finish(add(
             self.pseudo_header(out.len() - self.l4),

@@ -16,6 +16,13 @@ pub struct Checksum {
     pub offset: u16,
 }
 
+impl Checksum {
+    /// Where it goes.
+    pub fn field(self) -> usize {
+        usize::from(self.start) + usize::from(self.offset)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GsoKind {
     TcpV4,
@@ -49,7 +56,7 @@ impl Offload {
             offset: field(8),
         });
         if let Some(c) = checksum {
-            if usize::from(c.start) + usize::from(c.offset) + 2 > frame_len {
+            if c.field() + 2 > frame_len {
                 return None;
             }
         }
@@ -77,6 +84,16 @@ impl Offload {
             checksum,
             gso: Some(gso),
         })
+    }
+
+    /// Of a frame to be segmented, whose headers the switch has read itself.
+    pub fn segmented(checksum: Checksum, gso: Gso, headers: usize) -> Self {
+        let header_len = u16::try_from(headers).unwrap_or(u16::MAX);
+        let gso = Gso { header_len, ..gso };
+        Self {
+            checksum: Some(checksum),
+            gso: Some(gso),
+        }
     }
 
     pub fn to_header(self) -> [u8; VNET_HEADER] {
