@@ -166,8 +166,8 @@ impl Guard {
         Ok(judged)
     }
 
-    /// Neighbor discovery speaks about addresses in its body too (RFC 4861, 4.1-4.4): who
-    /// advertises or probes an address must own it, and a link-layer address must be the sender's.
+    /// The body of neighbor discovery has addresses too (RFC 4861, 4.1-4.4). The sender must own
+    /// the address it advertises or probes, and each link-layer address.
     fn judge_discovery(&self, mac: Mac, message: &[u8], probes: bool) -> Result<(), Refusal> {
         let speaks_for_target = match message.first() {
             Some(135) => probes,

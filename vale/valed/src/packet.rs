@@ -15,8 +15,8 @@ const SHIM6: u8 = 140;
 /// Experimental headers have no fixed form, so nothing behind them can be judged.
 const EXPERIMENTS: [u8; 2] = [253, 254];
 pub const MAX_EXTENSIONS: usize = 8;
-/// Bytes of a fragmented packet that its first fragment must hold and no later one may replace:
-/// the headers of TCP, UDP and ICMP (RFC 1858, RFC 3128), in units of 8.
+/// The first fragment must hold this many bytes of its packet, and no later one may replace them.
+/// They cover the headers of TCP, UDP and ICMP (RFC 1858, RFC 3128), in units of 8.
 const TRANSPORT: usize = 24;
 /// Loose and strict source route, options of IPv4.
 const SOURCE_ROUTES: [u8; 2] = [131, 137];
@@ -30,10 +30,10 @@ pub enum Part {
     Later,
 }
 
-/// What the guard looks at.
+/// A packet as far as the guard reads it.
 #[derive(Debug)]
 pub struct Packet<'a> {
-    /// What the body is; of a later fragment only a claim.
+    /// The body's protocol; a later fragment only claims it.
     pub protocol: u8,
     /// Bytes before the body.
     pub headers: usize,
@@ -101,9 +101,8 @@ fn packet_of(packet: &[u8], headers: usize, protocol: u8, part: Part) -> Packet<
     }
 }
 
-/// Skips extension headers. The first fragment must hold the whole chain (RFC 7112); in a
-/// fragment the chain ends with the fragment header, so that no other fragment can replace a
-/// part of it.
+/// Skips extension headers. The first fragment must hold the whole chain (RFC 7112). The fragment
+/// header must be the last of the chain: another fragment could replace a header behind it.
 fn behind<'a>(
     packet: &'a [u8],
     mut at: usize,

@@ -18,7 +18,7 @@ use crate::offload::{Checksum, Offload, Segments, complete};
 /// Most segments made of one frame: 64 KB in TCP's smallest usual segments.
 const MAX_SEGMENTS: usize = 2048;
 
-/// What is at the far end.
+/// The far end of a port.
 pub enum Device {
     Ring(RingPort),
     Host(HostPort),
@@ -158,7 +158,7 @@ impl Port {
         }
     }
 
-    /// What epoll has to watch.
+    /// The descriptor for epoll.
     pub fn event_fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.device {
             Device::Ring(port) => Some(port.event_fd()),
@@ -243,7 +243,7 @@ impl Port {
         }
     }
 
-    /// Gives the port other rings, or none. What the old ones counted is kept.
+    /// Gives the port other rings, or none, and keeps the counts of the old ones.
     pub fn replace(&mut self, device: Device) -> Device {
         if let Device::Ring(port) = &self.device {
             self.counters.dropped_malformed += port.ring.malformed();

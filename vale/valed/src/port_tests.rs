@@ -82,7 +82,7 @@ fn header(kind: u8, size: u16, start: u16, offset: u16) -> [u8; VNET_HEADER] {
     header
 }
 
-/// What a guest behind another port gets of a frame.
+/// The frames that a guest behind another port gets.
 fn delivered(security: bool, frame: &[u8], header: &[u8; VNET_HEADER]) -> Vec<Vec<u8>> {
     let Some(offload) = Offload::parse(header, frame.len()) else {
         return Vec::new();
@@ -150,7 +150,7 @@ fn a_segmented_frames_checksum_is_the_transports() {
 }
 
 proptest! {
-    /// Whatever the header asks for, the guard admits each frame that comes out.
+    /// The guard admits each frame that comes out, for any virtio header.
     #[test]
     fn what_leaves_would_be_admitted_again(
         base in select(vec![ipv4(6, &tcp()), ipv4(17, &udp()), ipv6(6, &tcp()), ipv6(17, &udp()), ipv6(58, &advertisement()), arp()]),

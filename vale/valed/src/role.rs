@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a guest may say besides its addresses: messages of routers and servers would be believed
-//! by its whole segment (docs/adr/0009-port-security.md has the table).
+//! Messages that a guest must not send: its whole segment would believe a router or a server.
+//! The table is in docs/adr/0009-port-security.md.
 use crate::guard::Refusal;
 use crate::packet::{Packet, Part, udp_ports};
 

@@ -40,7 +40,7 @@ pub struct Gso {
     header_len: u16,
 }
 
-/// What is left to do for a frame.
+/// The work that the sender has left to its network card.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offload {
     pub checksum: Option<Checksum>,
@@ -48,7 +48,7 @@ pub struct Offload {
 }
 
 impl Offload {
-    /// None for what the kernel was not told we understand, or what does not fit the frame.
+    /// None for an offload that valed has not asked the kernel for, or that does not fit the frame.
     pub fn parse(header: &[u8; VNET_HEADER], frame_len: usize) -> Option<Self> {
         let field = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
         let checksum = (header[0] & NEEDS_CSUM != 0).then(|| Checksum {
@@ -86,7 +86,7 @@ impl Offload {
         })
     }
 
-    /// Of a frame to be segmented, whose headers the switch has read itself.
+    /// The offload of a frame to be segmented; the switch has read its `headers` bytes itself.
     pub fn segmented(checksum: Checksum, gso: Gso, headers: usize) -> Self {
         let header_len = u16::try_from(headers).unwrap_or(u16::MAX);
         let gso = Gso { header_len, ..gso };
