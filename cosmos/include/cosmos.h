@@ -163,7 +163,7 @@ int cosmos_domain_pin(struct cosmos_ctx *ctx, uint32_t domid, int cpu,
                       struct cosmos_error *err);
 
 /* Share of CPU time under contention (256 is usual) and limit in percent of
- * one CPU (0: none). */
+ * one CPU (0: none). Domain 0 has one too. */
 int cosmos_domain_share(struct cosmos_ctx *ctx, uint32_t domid,
                         unsigned weight, unsigned cap_percent,
                         struct cosmos_error *err);

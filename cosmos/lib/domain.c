@@ -255,8 +255,12 @@ int cosmos_domain_share(struct cosmos_ctx *ctx, uint32_t domid,
                         struct cosmos_error *err)
 {
     libxl_domain_sched_params params;
-    int rc = begin(ctx, domid, err);
+    int rc = 0;
 
+    cosmos_log_clear(&ctx->log);
+    /* Domain 0 is no guest, but it has a share too. */
+    if (domid)
+        rc = begin(ctx, domid, err);
     if (rc)
         return rc;
     libxl_domain_sched_params_init(&params);

@@ -210,6 +210,10 @@ class CosmosdTest(base.CosmosTest):
         self.assertEqual(3, result.status)
         self._assert_nothing_left()
 
+    def test_dom0_has_a_greater_share_than_a_guest(self):
+        shown = self.dom0.check('xl sched-credit2 -d Domain-0')
+        self.assertIn('2048', shown)
+
     def test_the_doctor(self):
         healthy = f'doctor --valed {toolstack.FOLDER}/valed.sock'
         self.assertNotIn('LACKS', self._done(healthy))

@@ -62,7 +62,8 @@ class MoveTest(base.CosmosTest):
         self._done(self.here, 'create', '--config', config, '--timeout', 60,
                    '--vif', 'port=m,segment=1')
         self.wait_for(
-            lambda: self._done(self.here, 'read', 'seven', 'c.count') == '7')
+            lambda: self._done(
+                self.here, 'read', '--raw', 'seven', 'c.count') == '7')
         self._done(self.here, 'write', 'seven', 's.active', 'false')
         self._wait_pool(self.there)
         moved = json.loads(self._done(
@@ -74,5 +75,6 @@ class MoveTest(base.CosmosTest):
             self._done(self.here, '-o', 'json', 'list')))
         for handler, value in (('c.count', '7'), ('s.active', 'false')):
             self.assertEqual(
-                value, self._done(self.there, 'read', 'seven', handler))
+                value, self._done(
+                    self.there, 'read', '--raw', 'seven', handler))
         self._done(self.there, 'destroy', 'seven')
