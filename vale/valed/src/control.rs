@@ -16,7 +16,7 @@ use crate::xen::Xen;
 /// The role of the daemon that makes and removes guests.
 pub const TOOLSTACK: &str = "toolstack";
 
-/// What valed does behind its socket.
+/// The service behind valed's socket.
 pub struct Control {
     pub forwarder: Handle,
     /// None on a host without Xen.

@@ -18,7 +18,7 @@ use crate::switch::{AddError, MAX_PORTS, Scratch, Switch};
 pub const MAX_SWITCHES: usize = 64;
 /// Polling goes on this long after the last frame: waking up costs about as much.
 const SPIN: Duration = Duration::from_micros(30);
-/// While busy, interfaces are asked this often whether they have something.
+/// The time between two looks at the interfaces while the thread is busy.
 const EVENTS_EVERY: Duration = Duration::from_micros(20);
 const COMMANDS: usize = 64;
 /// Token of the eventfd that announces commands.
@@ -126,7 +126,7 @@ impl Forwarder {
             match self.commands.try_recv() {
                 Ok(command) => command(self),
                 Err(TryRecvError::Empty) => return,
-                // All handles are gone: nobody could stop us or add ports any more.
+                // All handles are gone, so no caller can stop the thread or add a port.
                 Err(TryRecvError::Disconnected) => return self.running = false,
             }
         }
@@ -256,9 +256,9 @@ impl Forwarder {
         epoll::add(&self.epoll, fd, token, EventFlags::IN | EventFlags::ET)
     }
 
-    /// Gives a port of a Xen guest its rings, or none. False if there is no such port, or the rings
-    /// cannot be waited for. `rings` gets the device that is no longer used: the caller closes it on
-    /// a thread of its own.
+    /// Gives a port of a Xen guest its rings, or none. False if there is no such port, or epoll
+    /// refuses the rings. The caller closes the unused device, which `rings` then holds, on a thread
+    /// of its own.
     pub fn plug(&mut self, name: &SwitchName, port: &PortName, rings: &mut Device) -> bool {
         let found = self.switch_mut(name).and_then(|s| s.port_mut(port));
         let Some(port_mut) = found else {

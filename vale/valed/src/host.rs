@@ -72,7 +72,7 @@ impl HostPort {
         }
     }
 
-    /// Sends what is queued and counts what became of it.
+    /// Sends the queued frames and counts the outcome of each.
     pub fn flush(&mut self, counters: &mut Counters) {
         let mut last_error = None;
         let mut count = |(result, len): (io::Result<()>, usize)| match result {
@@ -100,7 +100,7 @@ impl HostPort {
     }
 }
 
-/// Which counter an error of sending belongs to; an error that is no ordinary one is kept.
+/// The counter of an error of sending. `kept` gets an error that is not an ordinary one.
 fn counter_of<'a>(
     error: &io::Error,
     counters: &'a mut Counters,

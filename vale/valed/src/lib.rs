@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The dom0 packet switch.
 //!
-//! One thread forwards ([`forwarder`]); control threads open what ports are attached to and hand
-//! it over ([`control`]); on a Xen host a third one follows the guests ([`xen`]). A frame's way is in [`switch`].
+//! One thread forwards ([`forwarder`]). Control threads open the device of each port and hand it
+//! over ([`control`]). On a Xen host a third thread follows the guests ([`xen`]). [`switch`] shows
+//! the path of a frame.
 #![forbid(unsafe_code)]
 
 pub mod control;

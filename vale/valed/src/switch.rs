@@ -214,8 +214,8 @@ impl Switch {
         }
     }
 
-    /// Delivers to the other ports of the segment: all for a group address, else those without a
-    /// MAC address of their own, behind which the destination may be.
+    /// Delivers to the other ports of the segment. A frame to one address goes to the ports without
+    /// a MAC address only: the destination may be behind them.
     fn flood(
         &mut self,
         source: usize,

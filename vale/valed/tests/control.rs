@@ -199,7 +199,7 @@ fn long_lines_and_clients_that_do_not_read_are_cut_off() {
     {}
     let begin = Instant::now();
     valed.client().port_list(None).unwrap();
-    // Half of what a line may take: nobody waited for the deaf one's.
+    // Half of a line's time: no client waited for the deaf one.
     assert!(begin.elapsed() < Duration::from_secs(5));
 }
 

@@ -39,8 +39,8 @@ fn calls(summary: &Path) -> u64 {
         .unwrap_or_else(|| panic!("strace: {total}"))
 }
 
-/// While there is traffic neither guests nor the switch make a system call per packet: under
-/// strace, where each costs a multiple, all calls from start to end are less than one in 16.
+/// Neither guests nor the switch make a system call per packet while there is traffic. Under
+/// strace each call costs a multiple; all calls from start to end are less than one in 16.
 #[test]
 fn packets_cross_without_system_calls() {
     let pkt_gen = tool("pkt-gen");

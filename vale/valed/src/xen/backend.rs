@@ -201,7 +201,7 @@ impl Backend {
         self.look_for_dead()
     }
 
-    /// Lets go of the pages of domains that died: they go only when nobody maps them.
+    /// Unmaps the pages of domains that died: Xen frees a domain only without mappings.
     fn look_for_dead(&mut self) -> Result<(), Error> {
         for at in 0..self.vifs.len() {
             let domid = self.vifs[at].guest.domid;
@@ -304,8 +304,8 @@ fn connect(path: &Path) -> Result<Client, Error> {
     Ok(store)
 }
 
-/// Tells the guest. Where the toolstack has made no backend directory there is nobody to tell,
-/// and none must be made.
+/// Writes the backend's state for the guest. valed makes no backend directory: without one the
+/// toolstack has removed the vif.
 fn write_state(store: &mut Client, vif: &Vif, phase: Phase) -> Result<(), Error> {
     let Some(state) = phase.state() else {
         return Ok(());

@@ -46,7 +46,7 @@ impl Xen {
         self.send(Command::Add { port, guest, slots })
     }
 
-    /// Ends what [`Xen::add`] began; the guest is told. The rings of the port must be gone.
+    /// Stops following a vif and tells the guest. The rings of the port must be gone.
     pub fn remove(&self, port: PortId) {
         self.send(Command::Remove(port));
     }

@@ -31,7 +31,7 @@ pub enum Phase {
     /// We wait for its rings.
     Offered,
     Connected,
-    /// It was asked to part, or parts.
+    /// It parts, by its own wish or ours.
     Parting,
     Parted,
     /// Its rings were of no use. It gets no second chance, lest it keeps us busy.
@@ -42,7 +42,7 @@ pub enum Phase {
     Gone,
 }
 
-/// What is to be done.
+/// The next step of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Nothing,
