@@ -106,7 +106,8 @@ impl Backend {
             self.store = store;
             let vifs = self.vifs.iter();
             let mut watches = vifs.map(|vif| (vif.frontend("state"), vif.name()));
-            let again = watches.try_for_each(|(path, name)| self.store.watch(&path, &name));
+            let again =
+                watches.try_for_each(|(path, name)| unless_fatal(self.store.watch(&path, &name)));
             if again.and_then(|()| self.look_at_all()).is_ok() {
                 return info!("xen: the store is back");
             }
@@ -145,7 +146,7 @@ impl Backend {
             let vif = &mut self.vifs[at];
             if vif.phase == Phase::Waiting && !vif.pace.waits(now) {
                 vif.phase = Phase::Parted;
-                self.look(at)?;
+                unless_fatal(self.look(at))?;
             }
         }
         Ok(())
@@ -191,13 +192,15 @@ impl Backend {
             return self.look_for_dead();
         }
         match self.vifs.iter().position(|vif| vif.name() == token) {
-            Some(at) => self.look(at),
+            Some(at) => self.look_paced(at),
             None => Ok(()), // removed meanwhile
         }
     }
 
     fn look_at_all(&mut self) -> Result<(), Error> {
-        (0..self.vifs.len()).try_for_each(|at| self.look(at))?;
+        for at in 0..self.vifs.len() {
+            unless_fatal(self.look(at))?;
+        }
         self.look_for_dead()
     }
 
@@ -205,9 +208,15 @@ impl Backend {
     fn look_for_dead(&mut self) -> Result<(), Error> {
         for at in 0..self.vifs.len() {
             let domid = self.vifs[at].guest.domid;
-            let answer = self.store.call(&Request::is_introduced(domid))?;
+            let answer = match self.store.call(&Request::is_introduced(domid)) {
+                Ok(answer) => answer,
+                Err(error) => {
+                    unless_fatal(Err(error))?;
+                    continue;
+                }
+            };
             if !answer.starts_with(b"T") && self.vifs[at].phase != Phase::Gone {
-                self.enter(at, Phase::Gone)?;
+                unless_fatal(self.enter(at, Phase::Gone))?;
             }
         }
         Ok(())
@@ -215,18 +224,23 @@ impl Backend {
 
     fn look(&mut self, at: usize) -> Result<(), Error> {
         let vif = &self.vifs[at];
-        if vif.phase == Phase::Waiting {
-            return Ok(());
-        }
         let state = self.store.read_opt(Tx::NONE, &vif.frontend("state"))?;
-        let step = vif.phase.step(Frontend::parse(state.as_deref()));
-        if step != Step::Nothing && !self.vifs[at].pace.allows(Instant::now()) {
-            return self.pause(at);
-        }
-        match step {
+        match vif.phase.step(Frontend::parse(state.as_deref())) {
             Step::Nothing => Ok(()),
             Step::Connect => self.open(at),
             Step::Enter(phase) => self.enter(at, phase),
+        }
+    }
+
+    /// Looks at a vif whose guest wrote its state, unless it writes too often.
+    fn look_paced(&mut self, at: usize) -> Result<(), Error> {
+        let vif = &mut self.vifs[at];
+        if vif.phase.is_final() || vif.phase == Phase::Waiting {
+            return Ok(());
+        }
+        match vif.pace.allows(Instant::now()) {
+            true => self.look(at),
+            false => self.pause(at),
         }
     }
 
@@ -295,6 +309,17 @@ impl Backend {
             (plugged, device)
         });
         plugged.is_some_and(|(plugged, _unused)| plugged)
+    }
+}
+
+/// Reports a request that the store refused for one vif; the others go on.
+fn unless_fatal(result: Result<(), Error>) -> Result<(), Error> {
+    match result {
+        Err(error) if !error.is_fatal() => {
+            warn!("xen: {error}");
+            Ok(())
+        }
+        other => other,
     }
 }
 

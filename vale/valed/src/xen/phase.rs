@@ -71,6 +71,11 @@ impl Phase {
         }
     }
 
+    /// True if the guest's states change nothing any more.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Refused | Self::Gone)
+    }
+
     /// The backend's state in this phase (`XenbusState...`); none before the frontend is there.
     pub fn state(self) -> Option<&'static str> {
         match self {
