@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! netfront with a backend that writes anything into its pages and its part of the store.
-#[path = "../../crates/xen-net/tests/common/mod.rs"]
+#[path = "../../crates/clickos-xen-net/tests/common/mod.rs"]
 #[allow(clippy::unwrap_used)] // The fake backend of netfront's tests.
 mod fake;
 
