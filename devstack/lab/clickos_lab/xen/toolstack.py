@@ -64,7 +64,7 @@ def build_c_test(state, places, name):
                '-I', cosmos / 'include', '-I', cosmos / 'lib',
                '-isystem', usr / 'include',
                *sorted((cosmos / 'lib').glob('*.c')),
-               cosmos / f'tests/lib/{name}.c', '-o', program,
+               cosmos / f'lib/tests/{name}.c', '-o', program,
                '-L', usr / f'lib/{libraries.TRIPLE}',
                '-Wl,--allow-shlib-undefined', '-lxenlight', '-lxenstore',
                '-lxentoollog', '-lpthread'], state.log / 'libcosmos.log')

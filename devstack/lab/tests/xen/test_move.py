@@ -16,6 +16,13 @@ from tests.xen import base
 _SEVEN = 's :: InfiniteSource(LIMIT 7) -> c :: Counter -> d :: Discard;\n'
 
 
+def _ports(machine):
+    """Return the names of a host's switch ports."""
+    shown = machine.dom0.check(
+        toolstack.command('vale-ctl', '-o', 'json', 'ports'))
+    return [port['port'] for port in json.loads(shown)]
+
+
 class MoveTest(base.CosmosTest):
 
     @classmethod
@@ -60,7 +67,9 @@ class MoveTest(base.CosmosTest):
         config = self.folder / 'seven.click'
         config.write_text(_SEVEN)
         self._done(self.here, 'create', '--config', config, '--timeout', 60,
-                   '--vif', 'port=m,segment=1')
+                   '--vif', 'port=m,segment=1', '--vif', 'port=gone')
+        self._done(self.here, 'vif-remove', 'seven', 1)
+        self.assertEqual(['m'], _ports(self.host))
         self.wait_for(
             lambda: self._done(
                 self.here, 'read', '--raw', 'seven', 'c.count') == '7')
@@ -77,4 +86,8 @@ class MoveTest(base.CosmosTest):
             self.assertEqual(
                 value, self._done(
                     self.there, 'read', '--raw', 'seven', handler))
+        self.assertEqual(([], ['m']), (_ports(self.host), _ports(self.other)))
+        self._done(self.there, 'save', 'seven')
+        self._done(self.there, 'restore', 'seven')
+        self.assertEqual(['m'], _ports(self.other))
         self._done(self.there, 'destroy', 'seven')
