@@ -176,6 +176,44 @@ fn an_idle_switch_uses_no_processor_time() {
     assert!(used <= 1, "{used} ticks of 10 ms in a second");
 }
 
+/// Closing a tap or a packet socket waits for the kernel's readers: 13 to 23 ms. The forwarding
+/// thread, the first of the process, closes and unmaps nothing, whatever ends a port.
+#[test]
+fn the_forwarding_thread_closes_no_port() {
+    const TRACED: &str = "trace=close,munmap,epoll_wait,epoll_pwait";
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let path = log.path().to_str().unwrap();
+    let mut valed = Valed::start_under(&["strace", "-f", "-e", TRACED, "-o", path]);
+    let remove = |port: &str| {
+        let (switch, port) = ("vale0".parse().unwrap(), port.parse().unwrap());
+        valed.client().port_remove(&switch, &port).unwrap();
+    };
+    let mac = json!({"mac": "02:00:00:00:00:05", "port_security": false});
+    let _a = valed.attach("a", 1, 1, &["10.7.0.1/24"], json!({}));
+    let guest = Guest::new(&valed, "guest", mac.clone());
+    let tap = |name: &str| json!({"kind": "tap", "ifname": name, "port_security": false});
+    valed.add("tap", tap("tap7"));
+    for (port, extra) in [("guest", mac.clone()), ("twin", mac), ("tap", tap("tap8"))] {
+        let refused = valed.client().port_add(&common::port_add(port, extra));
+        assert!(refused.is_err(), "{port}");
+    }
+    drop(guest);
+    ["a", "guest", "tap"].iter().for_each(|port| remove(port));
+    let forwarding = valed.pid().to_string();
+    let text = std::fs::read_to_string(log.path()).unwrap();
+    let lines: Vec<_> = text.lines().filter_map(|l| l.split_once(' ')).collect();
+    let first_wait = |(pid, call): &(&str, &str)| *pid == forwarding && call.contains("epoll");
+    let begin = lines.iter().position(first_wait).unwrap();
+    let closing = |call: &str| call.contains("close(") || call.contains("munmap(");
+    let closed = lines[begin..].iter().filter(|(_, call)| closing(call));
+    let (own, others): (Vec<&(&str, &str)>, Vec<_>) =
+        closed.partition(|(pid, _)| *pid == forwarding);
+    assert!(own.is_empty(), "{own:?}");
+    let ports = 6;
+    assert!(others.len() >= ports, "{others:?}");
+    assert_eq!(valed.stop(), Some(0));
+}
+
 /// User and system time of a process, in ticks (proc(5)).
 fn cpu_ticks(pid: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
