@@ -258,7 +258,8 @@ fn cgroup_parent(first_uid: u32) -> String {
 
 fn write_configs(dir: &Path, engine: &Path, first_uid: u32) {
     let place = dir.display();
-    let valed = format!("socket = \"{place}/valed.sock\"\n");
+    let valed =
+        format!("socket = \"{place}/valed.sock\"\nxenstore = \"{place}/xenstore/socket\"\n");
     let cosmosd = format!(
         "socket = \"{place}/cosmosd.sock\"\nstate_dir = \"{place}/state\"\n\
          valed_socket = \"{place}/valed.sock\"\nxenstore_dir = \"{place}/xenstore\"\n\

@@ -2,10 +2,16 @@
 //! A tap or an interface of this host as the far end of a port.
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
 use rustix::io::Errno;
 use vale_netdev::{RecvBatch, SendBatch, VNET_HEADER, open_packet_socket, open_tap};
 use vale_proto::{Counters, Kind};
+
+use crate::pace::Pace;
+
+/// Log lines about one interface in a minute.
+const LINES: u32 = 10;
 
 /// Frames for an interface are collected and sent together.
 pub struct HostPort {
@@ -15,6 +21,8 @@ pub struct HostPort {
     sending: SendBatch,
     /// There may be frames to read.
     pub ready: bool,
+    /// Bounds the log: its far end can make it fail and work again without end.
+    lines: Pace,
     /// The last error was logged already.
     failing: bool,
 }
@@ -34,6 +42,7 @@ impl HostPort {
             is_tap,
             sending: SendBatch::default(),
             ready: true,
+            lines: Pace::new(LINES),
             failing: false,
         })
     }
@@ -93,8 +102,8 @@ impl HostPort {
     }
 
     fn report(&mut self, error: &io::Error) {
-        if !self.failing {
-            self.failing = true;
+        let first = !std::mem::replace(&mut self.failing, true);
+        if first && self.lines.allows(Instant::now()) {
             log::warn!("{}: {error}", self.ifname);
         }
     }

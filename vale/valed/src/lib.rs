@@ -13,6 +13,7 @@ mod headers;
 mod host;
 mod lookup;
 mod offload;
+mod pace;
 mod packet;
 mod port;
 mod role;

@@ -11,16 +11,21 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use vale_proto::{GuestVif, PortId};
 use xenstore::{Client, Error, Request, Tx};
 
-use super::pace::{CHANGES, Pace};
 use super::phase::{Frontend, Phase, Step};
 use super::rings::{self, Place};
 use crate::forwarder::Handle;
+use crate::pace::Pace;
 use crate::port::{Device, RingPort};
 
 /// Fires when a domain ends.
 const RELEASE: &str = "@releaseDomain";
 /// Between two tries to reach a store that is away.
 const RECONNECT: Duration = Duration::from_secs(1);
+
+/// Changes of a frontend's state that valed looks at in a minute. A start or an end takes two.
+const LOOKS: u32 = 80;
+/// Log lines about one vif in a minute, and about refused requests.
+const LINES: u32 = 10;
 
 pub(super) enum Command {
     Add {
@@ -38,6 +43,7 @@ pub(super) struct Backend {
     commands: Receiver<Command>,
     wake: Arc<OwnedFd>,
     vifs: Vec<Vif>,
+    lines: Pace,
 }
 
 /// A guest's vif.
@@ -46,7 +52,10 @@ struct Vif {
     guest: GuestVif,
     slots: u32,
     phase: Phase,
-    pace: Pace,
+    /// The store reports changes of the frontend's state.
+    watched: bool,
+    looks: Pace,
+    lines: Pace,
 }
 
 impl Vif {
@@ -80,6 +89,7 @@ impl Backend {
             commands,
             wake,
             vifs: Vec::new(),
+            lines: Pace::new(LINES),
         })
     }
 
@@ -88,14 +98,33 @@ impl Backend {
         loop {
             match self.serve() {
                 Err(error) if error.is_fatal() => self.reconnect(&error),
-                // The store refused a request, for one vif.
-                Err(error) => warn!("xen: {error}"),
-                Ok(()) => (),
+                result => drop(self.unless_fatal(result)),
             }
         }
     }
 
-    /// Waits for a store and looks at all vifs again.
+    /// Reports a request that the store refused for one vif; the others go on.
+    fn unless_fatal(&mut self, result: Result<(), Error>) -> Result<(), Error> {
+        match result {
+            Err(error) if !error.is_fatal() => {
+                if self.lines.allows(Instant::now()) {
+                    warn!("xen: {error}");
+                }
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Does something for each vif, until the connection to the store fails.
+    fn for_each(&mut self, work: fn(&mut Self, usize) -> Result<(), Error>) -> Result<(), Error> {
+        (0..self.vifs.len()).try_for_each(|at| {
+            let result = work(self, at);
+            self.unless_fatal(result)
+        })
+    }
+
+    /// Waits for a store and watches all vifs again; each watch brings an event at once.
     fn reconnect(&mut self, lost: &Error) {
         error!("xen: {lost}; ports of Xen guests do not change until the store is back");
         loop {
@@ -104,13 +133,25 @@ impl Backend {
                 continue;
             };
             self.store = store;
-            let vifs = self.vifs.iter();
-            let mut watches = vifs.map(|vif| (vif.frontend("state"), vif.name()));
-            let again =
-                watches.try_for_each(|(path, name)| unless_fatal(self.store.watch(&path, &name)));
-            if again.and_then(|()| self.look_at_all()).is_ok() {
+            self.vifs.iter_mut().for_each(|vif| vif.watched = false);
+            if self.for_each(Self::watch).is_ok() {
                 return info!("xen: the store is back");
             }
+        }
+    }
+
+    /// Watches the frontend of a vif, or ends that: valed looks no more at a vif that it has
+    /// refused, and at one that waits.
+    fn watch(&mut self, at: usize) -> Result<(), Error> {
+        let vif = &mut self.vifs[at];
+        let wanted = !vif.phase.is_final() && vif.phase != Phase::Waiting;
+        if vif.watched == wanted {
+            return Ok(());
+        }
+        vif.watched = wanted;
+        match wanted {
+            true => self.store.watch(&vif.frontend("state"), &vif.name()),
+            false => self.store.unwatch(&vif.frontend("state"), &vif.name()),
         }
     }
 
@@ -119,7 +160,7 @@ impl Backend {
         while let Ok(command) = self.commands.try_recv() {
             self.execute(command)?;
         }
-        self.resume()?;
+        self.for_each(Self::resume)?;
         match self.store.wait_event(Duration::ZERO) {
             Ok(Some(event)) => self.event(&event.token),
             Ok(None) => self.wait(),
@@ -139,40 +180,35 @@ impl Backend {
         Ok(())
     }
 
-    /// Looks at the vifs whose wait has ended.
-    fn resume(&mut self) -> Result<(), Error> {
-        let now = Instant::now();
-        for at in 0..self.vifs.len() {
-            let vif = &mut self.vifs[at];
-            if vif.phase == Phase::Waiting && !vif.pace.waits(now) {
-                vif.phase = Phase::Parted;
-                unless_fatal(self.look(at))?;
-            }
+    /// Begins anew with a vif whose wait has ended.
+    fn resume(&mut self, at: usize) -> Result<(), Error> {
+        let vif = &mut self.vifs[at];
+        if vif.phase == Phase::Waiting && Instant::now() >= vif.looks.end() {
+            vif.phase = Phase::New;
         }
-        Ok(())
+        self.watch(at)
     }
 
     /// The time until the next wait of a vif ends; None if no vif waits.
     fn next_resume(&self) -> Option<Timespec> {
         let waiting = self.vifs.iter().filter(|v| v.phase == Phase::Waiting);
-        let end = waiting.map(|vif| vif.pace.end()).min()?;
+        let end = waiting.map(|vif| vif.looks.end()).min()?;
         Timespec::try_from(end.saturating_duration_since(Instant::now())).ok()
     }
 
     fn execute(&mut self, command: Command) -> Result<(), Error> {
         match command {
             Command::Add { port, guest, slots } => {
-                let (phase, pace) = (Phase::New, Pace::new(Instant::now()));
-                let vif = Vif {
+                self.vifs.push(Vif {
                     port,
                     guest,
                     slots,
-                    phase,
-                    pace,
-                };
-                let watched = self.store.watch(&vif.frontend("state"), &vif.name());
-                self.vifs.push(vif);
-                watched
+                    phase: Phase::New,
+                    watched: false,
+                    looks: Pace::new(LOOKS),
+                    lines: Pace::new(LINES),
+                });
+                self.watch(self.vifs.len() - 1)
             }
             Command::Remove(port) => self.remove(&port),
         }
@@ -183,43 +219,41 @@ impl Backend {
             return Ok(());
         };
         let vif = self.vifs.swap_remove(at);
-        self.store.unwatch(&vif.frontend("state"), &vif.name())?;
+        if vif.watched {
+            self.store.unwatch(&vif.frontend("state"), &vif.name())?;
+        }
         write_state(&mut self.store, &vif, Phase::Parted)
     }
 
     fn event(&mut self, token: &str) -> Result<(), Error> {
         if token == RELEASE {
-            return self.look_for_dead();
+            return self.for_each(Self::look_for_dead);
         }
         match self.vifs.iter().position(|vif| vif.name() == token) {
-            Some(at) => self.look_paced(at),
+            // An event from before the watch ended.
+            Some(at) if !self.vifs[at].watched => Ok(()),
+            Some(at) if self.vifs[at].looks.allows(Instant::now()) => self.look(at),
+            Some(at) => self.pause(at),
             None => Ok(()), // removed meanwhile
         }
     }
 
     fn look_at_all(&mut self) -> Result<(), Error> {
-        for at in 0..self.vifs.len() {
-            unless_fatal(self.look(at))?;
-        }
-        self.look_for_dead()
+        self.for_each(Self::look)?;
+        self.for_each(Self::look_for_dead)
     }
 
-    /// Unmaps the pages of domains that died: Xen frees a domain only without mappings.
-    fn look_for_dead(&mut self) -> Result<(), Error> {
-        for at in 0..self.vifs.len() {
-            let domid = self.vifs[at].guest.domid;
-            let answer = match self.store.call(&Request::is_introduced(domid)) {
-                Ok(answer) => answer,
-                Err(error) => {
-                    unless_fatal(Err(error))?;
-                    continue;
-                }
-            };
-            if !answer.starts_with(b"T") && self.vifs[at].phase != Phase::Gone {
-                unless_fatal(self.enter(at, Phase::Gone))?;
-            }
+    /// Unmaps the pages of a domain that died: Xen frees a domain only without mappings.
+    fn look_for_dead(&mut self, at: usize) -> Result<(), Error> {
+        let Vif { phase, guest, .. } = &self.vifs[at];
+        if *phase == Phase::Gone {
+            return Ok(());
         }
-        Ok(())
+        let answer = self.store.call(&Request::is_introduced(guest.domid))?;
+        match answer.starts_with(b"T") {
+            true => Ok(()),
+            false => self.enter(at, Phase::Gone),
+        }
     }
 
     fn look(&mut self, at: usize) -> Result<(), Error> {
@@ -232,22 +266,10 @@ impl Backend {
         }
     }
 
-    /// Looks at a vif whose guest wrote its state, unless it writes too often.
-    fn look_paced(&mut self, at: usize) -> Result<(), Error> {
-        let vif = &mut self.vifs[at];
-        if vif.phase.is_final() || vif.phase == Phase::Waiting {
-            return Ok(());
-        }
-        match vif.pace.allows(Instant::now()) {
-            true => self.look(at),
-            false => self.pause(at),
-        }
-    }
-
     /// Drops the rings of a vif that changes too often, until its period ends.
     fn pause(&mut self, at: usize) -> Result<(), Error> {
         let name = self.vifs[at].name();
-        warn!("{name}: more than {CHANGES} changes of state in a minute; it waits for the next");
+        warn!("{name}: more than {LOOKS} changes of state in a minute; it waits for the next");
         self.enter(at, Phase::Waiting)
     }
 
@@ -292,11 +314,14 @@ impl Backend {
     }
 
     fn enter_quietly(&mut self, at: usize, phase: Phase) -> Result<(), Error> {
-        self.vifs[at].phase = phase;
-        let vif = &self.vifs[at];
+        let vif = &mut self.vifs[at];
+        vif.phase = phase;
         let GuestVif { domid, devid } = vif.guest;
-        info!("{}: vif {devid} of domain {domid}: {phase:?}", vif.name());
-        write_state(&mut self.store, vif, phase)
+        if vif.lines.allows(Instant::now()) {
+            info!("{}: vif {devid} of domain {domid}: {phase:?}", vif.name());
+        }
+        write_state(&mut self.store, vif, phase)?;
+        self.watch(at)
     }
 
     /// False if the port is gone. The old rings end here, not on the forwarding thread, which
@@ -309,17 +334,6 @@ impl Backend {
             (plugged, device)
         });
         plugged.is_some_and(|(plugged, _unused)| plugged)
-    }
-}
-
-/// Reports a request that the store refused for one vif; the others go on.
-fn unless_fatal(result: Result<(), Error>) -> Result<(), Error> {
-    match result {
-        Err(error) if !error.is_fatal() => {
-            warn!("xen: {error}");
-            Ok(())
-        }
-        other => other,
     }
 }
 

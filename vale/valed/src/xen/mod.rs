@@ -2,7 +2,6 @@
 //! Ports of Xen guests: a thread follows their frontends in the Xen store, maps their rings, and
 //! hands them to the forwarder.
 mod backend;
-mod pace;
 mod phase;
 mod rings;
 
