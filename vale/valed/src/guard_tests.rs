@@ -544,7 +544,7 @@ fn no_extension_header_hides_a_claim() {
         Err(Refusal::Hidden),
         "hop-by-hop comes first"
     );
-    let routed = advertisement([ICMPV6, 0, 4, 1, 0, 0, 0, 0]);
+    let routed = [&[ICMPV6, 0, 4, 1, 0, 0, 0, 0][..], &[128; 8]].concat();
     assert_eq!(judge_v6(43, &routed), Err(Refusal::Role), "segments left");
     for opaque in [4, 41, 47, 50, 59, 132] {
         assert!(judge_v6(opaque, &ADVERTISEMENT).is_ok(), "{opaque}");
