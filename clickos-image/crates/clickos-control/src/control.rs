@@ -12,6 +12,8 @@ use alloc::string::{String, ToString};
 use clickos_protocol::{ROOT, ROUTERS};
 use core::cell::{Cell, RefCell};
 use core::convert::Infallible;
+use core::future::poll_fn;
+use core::task::Poll;
 use xenstore::Error;
 use xenstore::{Link, Store};
 
@@ -30,6 +32,8 @@ pub(crate) struct Control<S> {
     clock: Rc<Cell<u64>>,
     /// The guest goes on in a new domain, whose store knows nothing of it.
     resumed: Rc<Cell<bool>>,
+    /// It waits for the next round of the guest's loop.
+    yielded: Rc<Cell<bool>>,
     /// Bytes of the guest's memory that nobody uses, if it knows.
     pub(crate) free_bytes: Option<fn() -> u64>,
     quiet_until_ns: u64,
@@ -41,6 +45,7 @@ impl<S: Store> Control<S> {
         routers: Rc<RefCell<Routers>>,
         clock: Rc<Cell<u64>>,
         resumed: Rc<Cell<bool>>,
+        yielded: Rc<Cell<bool>>,
         free_bytes: Option<fn() -> u64>,
     ) -> Self {
         Self {
@@ -52,6 +57,7 @@ impl<S: Store> Control<S> {
             told: BTreeSet::new(),
             clock,
             resumed,
+            yielded,
             free_bytes,
             quiet_until_ns: 0,
         }
@@ -183,6 +189,17 @@ impl<S: Store> Control<S> {
     /// True after a restore, until the guest has announced itself to the new domain's store.
     pub(crate) fn resumed(&self) -> bool {
         self.resumed.get()
+    }
+
+    /// Waits for the next round of the guest's loop, which looks at its devices first. A toolstack
+    /// makes a device before it writes the configuration that names it. The events of both can
+    /// come in one round, after the look at the devices.
+    pub(crate) async fn next_round(&self) {
+        poll_fn(|_| match self.yielded.replace(!self.yielded.get()) {
+            false => Poll::Pending,
+            true => Poll::Ready(()),
+        })
+        .await;
     }
 
     /// From now on each event of a `state` is looked at.

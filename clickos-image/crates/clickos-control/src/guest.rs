@@ -19,6 +19,8 @@ pub struct Guest<S> {
     routers: Rc<RefCell<Routers>>,
     clock: Rc<Cell<u64>>,
     resumed: Rc<Cell<bool>>,
+    /// The control thread has work and waits for the loop's next round.
+    yielded: Rc<Cell<bool>>,
     control: Pin<Box<dyn Future<Output = Error>>>,
     lost: Option<Error>,
     /// Whether the control thread runs.
@@ -38,11 +40,13 @@ impl<S: Store + 'static> Guest<S> {
         let clock = Rc::new(Cell::new(0));
         let link = Link::new(Rc::clone(&store), "control");
         let resumed = Rc::new(Cell::new(false));
+        let yielded = Rc::new(Cell::new(false));
         let control = Control::new(
             link,
             Rc::clone(&routers),
             Rc::clone(&clock),
             Rc::clone(&resumed),
+            Rc::clone(&yielded),
             free_bytes,
         );
         Self {
@@ -50,6 +54,7 @@ impl<S: Store + 'static> Guest<S> {
             routers,
             clock,
             resumed,
+            yielded,
             control: Box::pin(control.run()),
             lost: None,
             controlled: true,
@@ -87,7 +92,11 @@ impl<S: Store + 'static> Guest<S> {
                 self.lost = Some(error);
             }
         }
-        self.routers.borrow_mut().run(now_ns)
+        let progress = self.routers.borrow_mut().run(now_ns);
+        match self.yielded.get() {
+            true => Progress::Worked,
+            false => progress,
+        }
     }
 
     /// What ended the connection to the store; packets go on without it.

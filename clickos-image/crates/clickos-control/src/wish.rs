@@ -78,6 +78,7 @@ impl<S: Store> Control<S> {
         }
         for _ in 0..TRIES {
             if let Some(wish) = self.read_wish(rid).await? {
+                self.next_round().await;
                 return match by_hand || self.is_new(rid, wish.generation) {
                     true => self.fulfil(rid, wish).await,
                     false => Ok(()),

@@ -105,6 +105,8 @@ struct Memory {
     own: Option<State>,
     /// The backend has connected to our rings.
     met: bool,
+    /// The backend has offered itself, or is about to.
+    offered: bool,
     /// The device closed by itself, and the backend has not parted yet.
     failed: bool,
     told: bool,
@@ -171,10 +173,12 @@ impl<P: Platform, S: Store, F: Frontend> Handshake<P, S, F> {
         if let Some(fault) = fault {
             return self.fail(&fault).await;
         }
-        match self.backend_state().await? {
+        let state = self.backend_state().await?;
+        self.memory.offered |= matches!(state, State::Initialising | State::InitWait);
+        match state {
             State::InitWait if self.may_connect() => self.connect().await,
             State::Connected => self.met(),
-            state @ (State::Closing | State::Closed | State::Unknown) => self.part(state).await,
+            State::Closing | State::Closed | State::Unknown => self.part(state).await,
             State::InitWait | State::Initialising => Ok(()),
         }
     }
@@ -247,6 +251,9 @@ impl<P: Platform, S: Store, F: Frontend> Handshake<P, S, F> {
     /// The backend closes, has closed, or is gone.
     async fn part(&mut self, state: State) -> Result<(), Error> {
         self.memory.met = false;
+        if state != State::Unknown || self.memory.offered {
+            self.signals.settled.set(true); // it went before the device was up
+        }
         if core::mem::take(&mut self.memory.failed) {
             self.memory.own = None; // we do not offer ourselves again, but take a new offer
         } else if self.is_connected() {

@@ -52,6 +52,8 @@ pub(crate) struct Progress {
     pub found: Vec<Found>,
     /// There may be more to be found at once.
     pub busy: bool,
+    /// The first look, at the devices from before the guest's start, is over.
+    looked: bool,
     /// Numbers that are taken.
     known: BTreeSet<u32>,
     /// Directories that were complained of.
@@ -74,22 +76,28 @@ impl<P: Platform, S: Store> Search<P, S> {
         loop {
             match result {
                 Err(error) if error.is_fatal() => return error,
-                Err(error) => self.platform.say(&format!("device: {error}")),
+                Err(error) => {
+                    self.platform.say(&format!("device: {error}"));
+                    self.progress.borrow_mut().looked = true;
+                }
                 Ok(()) => {}
             }
             result = match self.event().await {
                 Ok(true) => self.look().await,
                 other => other.map(drop),
             };
+            self.progress.borrow_mut().looked = true;
         }
     }
 
-    /// Waits for an event; true if it may be about a device that is not known.
+    /// Waits for an event; true if it may be about a device that is not known. The store answers
+    /// a watch before it sends the watch's first event, so the search is busy until that event.
     async fn event(&self) -> Result<bool, Error> {
         let mut event = pin!(self.link.event());
         let event = poll_fn(|context| {
             let event = event.as_mut().poll(context);
-            self.progress.borrow_mut().busy = event.is_ready();
+            let mut progress = self.progress.borrow_mut();
+            progress.busy = event.is_ready() || !progress.looked;
             event
         });
         let Some(event) = event.await? else {

@@ -101,6 +101,32 @@ fn a_guest_offers_itself_again_to_a_switch_that_closed_at_once() {
     exchange(&guest, &mut port);
 }
 
+/// A store may answer later requests before it sends the first event of a watch.
+#[test]
+fn devices_from_before_the_start_are_awaited() {
+    let mut guest = Guest::new(Options::default());
+    guest.add("vale", 0);
+    guest.store.hold_events(true);
+    assert!(!guest.turn(), "nothing was looked at yet");
+    guest.store.hold_events(false);
+    assert!(!guest.turn(), "the device is not up");
+    connect(&mut guest, 256);
+    assert!(guest.turn());
+}
+
+/// A toolstack may remove a port before the guest met it; the guest serves its routers then.
+#[test]
+fn a_device_that_goes_before_it_is_up_is_not_awaited() {
+    for state in ["5", "6", ""] {
+        let mut guest = guest_with(256);
+        assert!(!guest.turn(), "{state:?}");
+        guest.set_backend("vale", 0, state);
+        assert!(guest.turn(), "{state:?}");
+        connect(&mut guest, 256);
+        assert!(guest.vifs.list()[0].is_usable(), "{state:?}");
+    }
+}
+
 #[test]
 fn a_sleeping_guest_is_woken_and_a_sleeping_switch_is_kicked() {
     let mut guest = guest_with(64);

@@ -67,6 +67,9 @@ impl Store for Connection {
         if state.faults.broken {
             return Err(broken());
         }
+        if state.faults.holds_events {
+            return Ok(None);
+        }
         Ok(state.events.entry(self.domid).or_default().pop_front())
     }
 }

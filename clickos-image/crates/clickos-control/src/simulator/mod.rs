@@ -43,12 +43,14 @@ struct Watch {
     token: String,
 }
 
-/// Faults to come; each acts once.
+/// Faults to come.
 #[derive(Default)]
 struct Faults {
     /// Answer writes whose path ends so with this error.
     refuse: Option<(String, Code)>,
     lose_events: bool,
+    /// Events stay in the store; answers pass them.
+    holds_events: bool,
     broken: bool,
 }
 
@@ -163,6 +165,11 @@ impl Simulator {
         let mut state = self.state.borrow_mut();
         state.events.clear();
         state.faults.lose_events = true;
+    }
+
+    /// Keeps events from domains, or lets them come.
+    pub fn hold_events(&self, holds: bool) {
+        self.state.borrow_mut().faults.holds_events = holds;
     }
 
     /// Breaks every domain's connection for good.

@@ -2,7 +2,7 @@
 //! A guest on the simulated store, the toolstack's part, and an element made for these tests.
 use click_core::class::{Handler, optional, read, read_write};
 use click_core::{Args, Built, Change, Class, Context, Element, Entry, Environment, HandlerError};
-use click_core::{Registry, View};
+use click_core::{Progress, Registry, View};
 use clickos_control::Guest;
 use clickos_control::simulator::{Connection, Simulator};
 use clickos_protocol::{Answer, Command, Joined, Joiner, TOOLSTACK_PIECE, config_pieces, split};
@@ -160,6 +160,13 @@ impl Bed {
             self.now_ns += 1_000_000;
             self.guest.run(self.now_ns);
         }
+    }
+
+    /// One round of the guest's loop. The devices are up or not; true if the guest has work.
+    pub fn round(&mut self, settled: bool) -> bool {
+        self.now_ns += 1_000_000;
+        self.guest.set_controlled(settled);
+        self.guest.run(self.now_ns) == Progress::Worked
     }
 
     pub fn lost(&self) -> bool {

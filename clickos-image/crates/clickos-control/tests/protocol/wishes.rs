@@ -40,6 +40,21 @@ fn a_wish_made_before_the_start_counts() {
     assert_eq!(bed.text("2/state"), None);
 }
 
+/// The events of a device and of the configuration that names it can come in one round, after the
+/// guest looked at its devices; a guest that a toolstack had paused gets them so.
+#[test]
+fn a_configuration_waits_for_a_look_at_the_devices() {
+    let mut bed = Bed::new();
+    let generation = bed.wish(0, b"a :: Cell(1);", "Running");
+    assert!(bed.round(true), "it has to go on at once");
+    for _ in 0..10 {
+        assert!(bed.round(false), "it must not fall asleep");
+    }
+    assert_eq!(bed.text("0/state"), None);
+    bed.round(true);
+    assert_eq!(bed.answer(0, generation), running());
+}
+
 /// What a router draws first in a guest whose toolstack gave this seed.
 fn drawn(seed: Option<&str>) -> String {
     let mut bed = Bed::with(|store| {
