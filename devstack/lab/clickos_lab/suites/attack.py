@@ -2,9 +2,16 @@
 """A hostile guest, a hostile client and a hostile tenant on one lab.
 
 ``make soak PARTS=attack`` runs them side by side for an hour, or for
-``ATTACK_MINUTES``. Meanwhile two neighbors of another segment ping each
-other. Afterwards every service is the same process, has not grown, and
-answers; no ping was lost and no frame crossed segments.
+``ATTACK_MINUTES``. An attacker stops at its first fault:
+
+- The guest sends frames that ADR 0009 forbids; one of them reaches its victim.
+- The client holds slow connections and sends wrong lines to the daemons; an
+  honest request meanwhile has no answer.
+- The tenant asks Tacker for what a member must not get, and gets it.
+
+Meanwhile two neighbors of another segment ping each other without a loss and
+see no foreign frame. Afterwards every service is the same process, has not
+grown, and answers.
 """
 
 import concurrent.futures
@@ -29,16 +36,23 @@ _MINUTES = 60
 _ATTACKED, _OTHER = 4001, 4002
 #: name: segment, MAC, address
 _MACHINES = {
-    'attacker': (_ATTACKED, '02:00:00:0a:00:01', '10.99.1.1/24'),
-    'victim': (_ATTACKED, '02:00:00:0a:00:02', '10.99.1.2/24'),
+    'attacker': (_ATTACKED, '02:00:00:00:00:01', '10.7.0.1/24'),
+    'victim': (_ATTACKED, '02:00:00:00:00:02', '10.7.0.2/24'),
     'neighbor-a': (_OTHER, '02:00:00:0a:00:03', '10.99.1.3/24'),
     'neighbor-b': (_OTHER, '02:00:00:0a:00:04', '10.99.1.4/24')}
-_FRAMES = pathlib.Path(__file__).with_name('attack_frames.py')
+#: Makes and judges frames of port ``plain``, which the attacker has.
+_FRAMES = paths.REPO / 'vale/valed/tests/differential/frames.py'
+_SENDER = pathlib.Path(__file__).with_name('attack_frames.py')
+_FRAMES_A_ROUND = 20000
+_ALLOWED = {'attacker': ['10.7.0.1/32', '2001:db8::1/128']}
 _PINGS_A_SECOND = 5
 #: Frames at a neighbor: each ping is two, and ARP now and then.
 _FRAMES_A_PING = 3
 _GROWTH_MIB = 16
 _NEGATIVE = r'api\.(test_tacker_limits|test_bad_packages)'
+#: They need a Xen host.
+_NOT_HERE = 'for_xen'
+_CONNECTIONS = 500
 _HOSTILE_LINES = (
     b'[' * 1000000 + b'\n', b'{"v":1,"id":1,"verb":"create","args":{}}\n',
     b'{"v":1,"id":1,"verb":"hello","args":' + b'{"a":' * 20000 + b'\n',
@@ -67,41 +81,59 @@ def main():
 def _attacked(state, lab, seconds):
     machines = {name: endpoint.Endpoint(state, name) for name in _MACHINES}
     for name, machine in machines.items():
-        machine.add(*_MACHINES[name])
+        machine.add(*_MACHINES[name], allow=_ALLOWED.get(name))
     before = _services(lab)
     until_s = time.monotonic() + seconds
+    attacks = {'guest': lambda n: _guest(machines, n),
+               'client': lambda _: _client(state),
+               'tenant': lambda _: _tenant(state)}
     with concurrent.futures.ThreadPoolExecutor() as pool:
         watch = pool.submit(_ping, machines['neighbor-a'], seconds)
-        attackers = [pool.submit(_repeat, attack, until_s) for attack in (
-            lambda n: _frames(machines, n), lambda _: _client(state),
-            lambda _: _tenant(state))]
-        rounds = [attacker.result() for attacker in attackers]
-        faults = [*watch.result(), *_compare(before, _services(lab)),
-                  *_answers(state)]
-    print(f'rounds of guest, client, tenant: {rounds}')
+        runs = {name: pool.submit(_repeat, attack, until_s)
+                for name, attack in attacks.items()}
+        rounds, faults = [], [*watch.result()]
+        for name, run in runs.items():
+            count, found = run.result()
+            rounds.append(f'{count} of the {name}')
+            faults += found
+    faults += [*_compare(before, _services(lab)), *_answers(state)]
     for fault in faults:
         print(f'FAULT: {fault}')
+    sent = _sent(machines['attacker'])
+    print(f'seen: rounds: {", ".join(rounds)}; {sent} forbidden frames')
     return 1 if faults else 0
 
 
 def _repeat(attack, until_s):
-    """Attack until the time; return the number of rounds."""
-    count = 0
-    while time.monotonic() < until_s or not count:
-        attack(count)
+    """Attack until the time or a fault; return rounds and faults."""
+    count, faults = 0, []
+    while not faults and (time.monotonic() < until_s or not count):
+        faults = [*attack(count)]
         count += 1
-    return count
+    return count, faults
 
 
-def _frames(machines, seed):
-    """Send random and mutated frames from a port with port security."""
-    machines['attacker'].run(
-        sys.executable, _FRAMES, seed, _MACHINES['victim'][1], timeout_s=120)
+def _guest(machines, seed):
+    """Send forbidden frames from a port; yield it if one arrives."""
+    victim = machines['victim']
+    before = _received(victim)
+    done = machines['attacker'].run(
+        sys.executable, _SENDER, _FRAMES, seed, _FRAMES_A_ROUND,
+        timeout_s=600)
+    if done.returncode:
+        yield f'the sender of frames: {done.stderr[-500:]}'
+    arrived = _received(victim) - before
+    if arrived:
+        yield f'seed {seed}: {arrived} forbidden frames reached the victim'
 
 
 def _client(state):
     """Hold slow connections, and send lines that no daemon can use."""
-    slow.attack(_settings.Settings.load(state), 500, 2)
+    settings = _settings.Settings.load(state)
+    for name, kind, _, asked, good in slow.attack(
+            settings, _CONNECTIONS, 2):
+        if good < asked:
+            yield f'{name}: slow {kind}: {good} of {asked} answers'
     for name in ('cosmosd', 'valed'):
         for line in _HOSTILE_LINES:
             _send(state.run / name / f'{name}.sock', line)
@@ -121,8 +153,9 @@ def _send(path, line):
 
 def _tenant(state):
     """Ask Tacker's interface for what a member must not get."""
-    if tempest.run(state, ['--regex', _NEGATIVE]):
-        raise errors.LabError('a hostile tenant got what it asked for')
+    if tempest.run(state, ['--regex', _NEGATIVE,
+                           '--exclude-regex', _NOT_HERE]):
+        yield 'the tenant got what it asked for'
 
 
 def _ping(machine, seconds):
@@ -147,6 +180,11 @@ def _ping_faults(machine, seconds):
 def _received(machine):
     done = machine.run('cat', '/sys/class/net/eth0/statistics/rx_packets')
     return int(done.stdout)
+
+
+def _sent(machine):
+    return sum(count for name, count in machine.counters().items()
+               if name.startswith('dropped_'))
 
 
 def _services(lab):

@@ -6,12 +6,15 @@
 
 import datetime
 import os
+import secrets
 import subprocess
 import sys
 import time
 
 from clickos_lab import paths
 from clickos_lab import prepare
+from clickos_lab import prereq
+from clickos_lab import rust
 from clickos_lab import shell
 from clickos_lab.suites import progress
 from clickos_lab.suites import xen
@@ -23,13 +26,41 @@ PARTS = {
     'thousand': 'tests.soak.test_thousand',
     'parallel': 'tests.soak.test_parallel'}
 
+#: of the guard's long test
+_FRAMES = 300000
+#: An attacker's line for the record begins with it.
+_SEEN = 'seen: '
+
 
 def _attack(_names):
-    """Run on the lab, whose programs need the virtual environment."""
+    """Run the guard's long test, then the attackers on the lab.
+
+    The lab's programs need the virtual environment.
+    """
     state = paths.State()
     prepare.everything(state)
-    return subprocess.run([state.tool('python'), '-m',
-                           'clickos_lab.suites.attack']).returncode
+    env = {**os.environ, **rust.environment(state)}
+    env['PATH'] = f'{state.venv}/bin:{env["PATH"]}'
+    seed = secrets.randbelow(2 ** 32)
+    progress.note(f'{_FRAMES} frames by two judges, seed {seed}')
+    judges = subprocess.run(
+        [prereq.rust_tool('cargo') or 'cargo', 'test', '--release',
+         '--package', 'valed', '--test', 'differential', '--', '--nocapture'],
+        cwd=paths.REPO,
+        env={**env, 'VALE_SEED': str(seed), 'VALE_FRAMES': str(_FRAMES)})
+    return judges.returncode or _attackers(state, env)
+
+
+def _attackers(state, env):
+    """Run them, print what they print, and note what they saw."""
+    command = [state.tool('python'), '-m', 'clickos_lab.suites.attack']
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE,
+                          text=True) as attack:
+        for line in attack.stdout:
+            print(line, end='', flush=True)
+            if line.startswith(_SEEN):
+                progress.note(line.removeprefix(_SEEN).strip())
+    return attack.returncode
 
 
 #: Parts that are not tests on a Xen host.
