@@ -41,6 +41,8 @@ class ParallelCase(base.CosmosTest):
     guests = 30
     #: The longest timeout of a creation.
     longest_s = 10
+    #: What a client may get.
+    kinds = {'created', 'timeout'}
 
     @classmethod
     def setUpClass(cls):
@@ -55,7 +57,7 @@ class ParallelCase(base.CosmosTest):
             guests=self.guests, longest_s=self.longest_s), timeout_s=600)
         answers = collections.Counter(
             self._kind(line) for line in out.splitlines())
-        self.assertLessEqual(set(answers), {'created', 'timeout'}, out)
+        self.assertLessEqual(set(answers), self.kinds, out)
         self.assertIn('timeout', answers)
         self.dom0.check(_DESTROY.format(guests=self.guests), timeout_s=600)
         self.assert_nothing_left()
@@ -68,6 +70,8 @@ class ParallelCase(base.CosmosTest):
             return 'created'
         if 'timeout: ' in line and line.endswith(' 1 '):
             return 'timeout'
+        if 'create: libxl error' in line and 'timed out' in line:
+            return 'slow host'
         return line
 
     def assert_nothing_left(self):
