@@ -95,6 +95,15 @@ def home(state, name):
     return state.tmp / name
 
 
+def empty(state, name):
+    """Return the folder in which an account's services start.
+
+    Some libraries look for files in the current folder: tosca-parser reads
+    imports of a package there.
+    """
+    return home(state, name) / 'empty'
+
+
 def socket_folder(state, name):
     """Return the folder with the sockets of a service."""
     return state.run / name
@@ -109,6 +118,7 @@ def make_folders(state, settings):
         _own(folder, 0, 0, 0o711)
     for name in ALL:
         _own(home(state, name), settings.ids[name], settings.ids[name], 0o700)
+        _own(empty(state, name), 0, 0, 0o555)
     for name, group in _SOCKETS.items():
         owner = 0 if name in ROOT else settings.ids[name]
         _own(socket_folder(state, name), owner,

@@ -144,7 +144,7 @@ class Lab:
     def _launch(self, group):
         for service in group:
             pid = self.processes.start(
-                service.name, service.command, service.env)
+                service.name, service.command, service.env, service.folder)
             if service.preferred:
                 shares.prefer(self._groups()[0], pid)
 

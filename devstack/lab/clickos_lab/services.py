@@ -27,6 +27,8 @@ class Service:
     ready: collections.abc.Callable | None = None
     #: of :data:`accounts.ALL`; None: root
     account: str | None = None
+    #: where it starts
+    folder: str = '/'
     #: guests that spin do not delay it
     preferred: bool = False
 
@@ -176,7 +178,8 @@ class Catalog:
         env = {'HOME': home, 'TMPDIR': home, **(env or {})}
         prefix = accounts.prefix(self._state, self._settings, account)
         return Service(name, [*prefix, *command],
-                       shell.environment(self._state, **env), ready, account)
+                       shell.environment(self._state, **env), ready, account,
+                       accounts.empty(self._state, account))
 
     def _as_root(self, name, command, ready):
         return Service(name, command, shell.environment(self._state), ready)

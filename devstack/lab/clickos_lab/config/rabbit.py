@@ -7,6 +7,28 @@ import json
 
 from clickos_lab import settings as _settings
 
+#: Exchanges and queues that a user declares and reads, as regular
+#: expressions. Each user also reads the answers to its own calls.
+_OWN = {
+    'nova': 'nova$|conductor|scheduler',
+    'nova-compute': 'nova$|compute',
+    'neutron': 'neutron$|neutron-vale$|neutron-vale-plugin|'
+               'neutron-vo-|q-',
+    'tacker': 'tacker$|TACKER_',
+    'clickos': 'openstack$',
+    'clickos-agent': 'openstack$|clickos-agent|neutron-vale$|'
+                     'neutron-vale-agent'}
+#: Those that a user declares and sends to, but does not read.
+_OTHERS = {
+    'nova': 'compute',
+    'nova-compute': 'conductor|scheduler_fanout$',
+    'neutron': 'neutron-vale-agent',
+    'tacker': None,
+    'clickos': 'clickos-agent',
+    'clickos-agent': 'neutron-vale-plugin'}
+#: Answers go through the default exchange, which reaches each queue.
+_ANSWERS, _DEFAULT_EXCHANGE = 'reply_', 'amq[.]default$'
+
 
 def write(site):
     """Write rabbitmq.conf and the users that it loads at each start."""
@@ -42,8 +64,15 @@ def _users(site):
                    'password_hash': _hashed(
                        site.settings.passwords[f'rabbit_{name}'])}
                   for name in names],
-        'permissions': [{'user': name, 'vhost': '/', 'configure': '.*',
-                         'write': '.*', 'read': '.*'} for name in names]}
+        'permissions': [_permissions(name) for name in names]}
+
+
+def _permissions(name):
+    kind = name.removesuffix('-xen')
+    own = f'{_OWN[kind]}|{_ANSWERS}'
+    made = '|'.join(filter(None, (own, _OTHERS[kind])))
+    return {'user': name, 'vhost': '/', 'configure': f'^({made})',
+            'write': f'^({made}|{_DEFAULT_EXCHANGE})', 'read': f'^({own})'}
 
 
 def _hashed(password):

@@ -2,6 +2,7 @@
 """As whom the services of the running lab run, and what they can reach."""
 
 import json
+import os
 import pathlib
 import subprocess
 import unittest
@@ -89,6 +90,12 @@ class AccountsTest(unittest.TestCase):
         for kind in _SETS:
             self.assertEqual(_KEPT.get(name, 0), int(status[kind], 16),
                              (name, kind))
+
+    def test_services_start_in_an_empty_folder(self):
+        # MariaDB goes on to its data by itself.
+        for name in set(self.processes.names()) - _ROOT - {'mariadb'}:
+            pid = self.processes.find(name).pid
+            self.assertEqual([], os.listdir(f'/proc/{pid}/cwd'), name)
 
     def test_no_id_has_two_users(self):
         ids = list(self.settings.ids.values())
