@@ -61,6 +61,7 @@ def _parse():
             ('host', host_command.run, 'act on the compute host'),
             ('xen', xen_command.run, 'a Xen host in QEMU'),
             ('image', xen_command.build_image, 'build the guests of Xen'),
+            ('click', _click, 'build click and its relatives'),
             ('clean', _clean, 'stop and remove everything')):
         command = commands.add_parser(name, help=text)
         command.set_defaults(run=run)
@@ -108,6 +109,11 @@ def _test(state, arguments):
 def _down(state, _arguments):
     from clickos_lab import lab
     lab.Lab(state).down()
+
+
+def _click(state, _arguments):
+    from clickos_lab import rust
+    rust.build_click(state)
 
 
 def _clean(state, _arguments):

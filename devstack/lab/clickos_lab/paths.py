@@ -43,6 +43,7 @@ class State:
         self.uv = self.root / 'uv'
         self.venv = self.root / 'venv'
         self.target = self.root / 'target'
+        self.bin = self.root / 'bin'
         self.noxen = self.root / 'noxen'
         self.settings = self.root / 'settings.json'
         self.packages = self.root / 'packages-added'

@@ -2,6 +2,7 @@
 """A tenant: what every test makes before it can ask anything."""
 
 import collections
+import ipaddress
 
 from tempest import config
 from tempest.lib.common.utils import data_utils
@@ -15,8 +16,16 @@ CONF = config.CONF
 #: (network, its subnet); the firewall takes the first address of each.
 NETWORKS = {'left': '10.10.1.0/24', 'right': '10.10.2.0/24'}
 FIREWALL = {'left': '10.10.1.1', 'right': '10.10.2.1'}
+#: The addresses that Neutron gives away in a subnet, by place; FIREWALL has
+#: others.
+_POOL = (100, 199)
 
 Network = collections.namedtuple('Network', 'id subnet_id')
+
+
+def _pool(cidr):
+    first, last = (str(ipaddress.ip_network(cidr)[at]) for at in _POOL)
+    return {'start': first, 'end': last}
 
 
 class Tenant:
@@ -57,7 +66,8 @@ class Tenant:
         subnets = self.clients.subnets_client
         subnet = subnets.create_subnet(
             network_id=network['id'], cidr=cidr, ip_version=4,
-            enable_dhcp=False, gateway_ip=None)['subnet']
+            enable_dhcp=False, gateway_ip=None,
+            allocation_pools=[_pool(cidr)])['subnet']
         cleanup(subnets.delete_subnet, subnet['id'])
         return Network(network['id'], subnet['id'])
 

@@ -10,7 +10,9 @@ export OS_AUTH_URL={url} OS_IDENTITY_API_VERSION=3 OS_REGION_NAME={region}
 export OS_USERNAME={name} OS_PROJECT_NAME={name}
 export OS_USER_DOMAIN_ID=default OS_PROJECT_DOMAIN_ID=default
 export OS_PASSWORD='{password}'
-export PATH="{venv}/bin:$PATH" no_proxy='*' PYTHONWARNINGS=ignore
+export COSMOSD_SOCKET={run}/cosmosd/cosmosd.sock
+export VALED_SOCKET={run}/valed/valed.sock
+export PATH="{bin}:{venv}/bin:$PATH" no_proxy='*' PYTHONWARNINGS=ignore
 """
 
 
@@ -23,4 +25,4 @@ def write(state, settings):
             f.write(_TEXT.format(
                 url=settings.url('keystone', '/v3'), region=site.REGION,
                 name=name, password=settings.passwords[name],
-                venv=state.venv))
+                venv=state.venv, bin=state.bin, run=state.run))
