@@ -26,8 +26,8 @@ _REGEX = '^clickos_tempest_plugin'
 def main():
     """Start the services, run the tests, stop the services.
 
-    Whatever other arguments there are go to ``tempest run`` in place of the
-    expression that selects all our tests.
+    Arguments replace the expression that selects all our tests, and go to
+    ``tempest run``.
     """
     state = paths.State()
     lab = _lab.Lab(state, with_xen=True)

@@ -265,9 +265,12 @@ class Maker:
 
     def extensions(self):
         """Return an IPv6 packet behind extension headers."""
+        count = self.pick(1, 1, 2, 3, 8, 9)
+        of_options = [scapy.IPv6ExtHdrDestOpt() for _ in range(count)]
+        mixed = [self.extension() for _ in range(count)]
         packet = self.ether() / self.ip6()
-        for _ in range(self.pick(1, 1, 2, 3, 8, 9)):
-            packet = packet / self.extension()
+        for header in of_options if count > 3 else mixed:
+            packet = packet / header
         return packet / self.claim6()
 
     def extension(self):
