@@ -19,7 +19,7 @@ pub struct RecvBatch {
     messages: [Message; BATCH],
 }
 
-/// What [`RecvBatch::frame`] finds.
+/// The result of [`RecvBatch::frame`].
 pub enum Received<'a> {
     /// The virtio header and the frame.
     Frame([u8; VNET_HEADER], &'a mut [u8]),
@@ -94,8 +94,8 @@ impl RecvBatch {
     }
 }
 
-/// Puts back the tag the kernel took out: the virtio header and the addresses move into the free
-/// bytes before them, and what the header counts from the start of the frame grows.
+/// Puts back the tag that the kernel took out. The virtio header and the addresses move into the
+/// free bytes before them. The header's offsets from the start of the frame grow by the tag.
 fn insert_tag(bytes: &mut [u8], tpid: u16, tci: u16) {
     let moved = VNET_HEADER + 12;
     bytes.copy_within(TAG..TAG + moved, 0);
@@ -125,7 +125,7 @@ pub struct SendBatch {
     frames: Vec<Range<usize>>,
 }
 
-/// What became of one frame of a batch, and its length without the virtio header.
+/// The outcome of one frame of a batch, and its length without the virtio header.
 pub type Sent = (io::Result<()>, usize);
 
 impl SendBatch {

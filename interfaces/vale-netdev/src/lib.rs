@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packet sockets and taps with virtio headers, in batches (unsafe island).
 //!
-//! No safe crate binds packet sockets, sets their options or reads their ancillary data, so the
-//! system calls are made here and nowhere else in the switch. The interface of this crate is safe.
+//! No safe crate binds packet sockets, sets their options or reads their ancillary data. This crate
+//! makes those system calls for the whole switch. Its interface is safe.
 #![deny(unsafe_code)]
 
 mod batch;

@@ -48,14 +48,15 @@ fn interface_index(name: &str) -> io::Result<c_int> {
     }
 }
 
-/// Opens a nonblocking packet socket on an existing interface: promiscuous, each frame with a
-/// virtio header, VLAN tags as ancillary data, without what this machine sends out of it.
+/// Opens a nonblocking packet socket on an existing interface, in promiscuous mode. Each frame has
+/// a virtio header, and its VLAN tag as ancillary data. The socket skips frames that this machine
+/// sends.
 pub fn open_packet_socket(interface: &str) -> io::Result<OwnedFd> {
     let index = interface_index(interface)?;
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: takes no pointers. Protocol 0 receives nothing until the socket is bound.
     let raw = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-    // SAFETY: the descriptor was just made and belongs to nobody else.
+    // SAFETY: the call has just made the descriptor, and no other code owns it.
     let fd = unsafe { OwnedFd::from_raw_fd(raw) };
     let on: c_int = 1;
     for option in [
@@ -100,7 +101,7 @@ pub fn open_tap(name: &str) -> io::Result<OwnedFd> {
     let flags = libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC;
     // SAFETY: the path is a terminated string.
     let raw = check(unsafe { libc::open(c"/dev/net/tun".as_ptr(), flags) })?;
-    // SAFETY: the descriptor was just made and belongs to nobody else.
+    // SAFETY: the call has just made the descriptor, and no other code owns it.
     let fd = unsafe { OwnedFd::from_raw_fd(raw) };
     // SAFETY: plain old data, for which zeros are valid.
     let mut request: libc::ifreq = unsafe { zeroed() };
@@ -127,7 +128,7 @@ pub fn open_tap(name: &str) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// What one message brought.
+/// Length and ancillary data of one message.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Message {
     pub len: usize,
@@ -193,8 +194,8 @@ fn vlan(header: &libc::msghdr) -> Option<(u16, u16)> {
     {
         return None;
     }
-    // SAFETY: the data of the control message was just checked to be as long as the struct, which
-    // is plain old data; it may be unaligned.
+    // SAFETY: the data of the control message is as long as the struct, by the check above. The
+    // struct is plain old data, and the read may be unaligned.
     let data: libc::tpacket_auxdata = unsafe {
         libc::CMSG_DATA(control)
             .cast::<libc::tpacket_auxdata>()

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{Kind, PortAdd, PortId, PortInfo, PortList, PortName, PortSet, Ports, SwitchName};
 
-/// What a process port's owner gets.
+/// The descriptors for the owner of a process port.
 #[derive(Debug)]
 pub struct RingFds {
     /// The sealed rings.

@@ -10,7 +10,7 @@ use crate::{MAX_ALLOWED, MAX_SEGMENT, MTU_RANGE, Mac, PortName, SwitchName};
 /// Domain numbers from here on are Xen's own (`DOMID_FIRST_RESERVED`).
 const DOMID_RESERVED: u16 = 0x7ff0;
 
-/// What a port is attached to.
+/// The kind of a port's far end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -66,7 +66,7 @@ pub struct PortAdd {
     pub kind: Kind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ifname: Option<String>,
-    /// Of a Xen port.
+    /// The vif of a Xen port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<GuestVif>,
     pub segment: u16,
@@ -249,7 +249,7 @@ pub struct PortInfo {
     pub counters: Counters,
 }
 
-/// What happened at a port; rx is what came into the switch from it.
+/// Events at a port. rx counts frames from the port into the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counters {

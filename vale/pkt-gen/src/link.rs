@@ -94,7 +94,7 @@ impl Link {
         Some(&mut self.buffer[..length])
     }
 
-    /// Echoes a frame if there is one: its length, and false in place of it when the ring was full.
+    /// Echoes a frame if there is one. Returns its length, and false if the ring was full.
     pub fn echo(&mut self, turn: impl Fn(&mut [u8]) -> bool) -> Option<(usize, bool)> {
         let length = self.port.pop(&mut self.buffer[..])?;
         let frame = &mut self.buffer[..length];
@@ -122,7 +122,7 @@ impl Link {
             Some(&longest),
         );
         if woken == Ok(1) {
-            // Whatever number of wake-ups is in it; nothing is fine too.
+            // The read takes any number of wake-ups, also none.
             let _ = rustix::io::read(&self.wake, &mut [0; 64]);
         }
         self.port.wake_done();

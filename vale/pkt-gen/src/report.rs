@@ -15,7 +15,7 @@ pub struct Report {
     span: Option<(Instant, Instant)>,
     next_line: Instant,
     packets_then: u64,
-    /// What a function adds to the totals.
+    /// Figures that a function adds to the totals.
     pub extra: Vec<(&'static str, Value)>,
 }
 

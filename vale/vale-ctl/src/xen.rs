@@ -63,7 +63,7 @@ fn backend(guest: GuestVif) -> String {
     format!("/local/domain/0/backend/vale/{domid}/{devid}")
 }
 
-/// A directory of `owner` that `reader` can read. What is made in it later inherits that.
+/// Makes a directory of `owner` that `reader` can read. Later children inherit the permissions.
 fn directory(tx: &mut Transaction<'_>, path: &str, owner: u16, reader: u16) -> Result<(), Error> {
     tx.write(path, b"")?;
     let perms = [

@@ -37,7 +37,7 @@ impl EventChannel {
         let _ = unsafe { libc::ioctl(self.device.as_raw_fd(), NOTIFY, &raw const self.port) };
     }
 
-    /// Takes the events that came, so that the next one is told again.
+    /// Takes the pending events, so that the channel reports the next one.
     ///
     /// # Errors
     /// The kernel's.

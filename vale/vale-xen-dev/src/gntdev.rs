@@ -39,8 +39,8 @@ impl Drop for Pages {
 pub fn map(domid: u16, references: &[u32]) -> io::Result<Mapping> {
     let pages = Pages::map(domid, references, libc::PROT_READ | libc::PROT_WRITE)?;
     let (base, size) = (pages.base, pages.size);
-    // SAFETY: page aligned and valid for `size` bytes until `pages` is dropped, which the mapping
-    // owns; nobody else knows the address.
+    // SAFETY: `base` is page aligned and valid for `size` bytes until `pages` is dropped. The
+    // mapping owns `pages`, and no other code has the address.
     Ok(unsafe { Mapping::with_owner(base, size, Box::new(pages)) })
 }
 
@@ -84,8 +84,8 @@ fn announce(device: &File, domid: u16, references: &[u32]) -> io::Result<libc::o
             .iter()
             .map(|r| u64::from(domid) | u64::from(*r) << 32),
     );
-    // SAFETY: the driver reads the header and as many pairs as it counts, and writes the second
-    // word; `words` is all of that and lives through the call.
+    // SAFETY: `words` lives through the call. It holds the header and the pairs that the driver
+    // reads, and the second word, which the driver writes.
     let result = unsafe { libc::ioctl(device.as_raw_fd(), MAP, words.as_mut_ptr()) };
     if result < 0 {
         return Err(io::Error::last_os_error());

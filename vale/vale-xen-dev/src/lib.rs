@@ -2,8 +2,8 @@
 //! Pages and event channels of Xen guests, in dom0, by the devices every Linux dom0 has:
 //! `/dev/xen/gntdev` and `/dev/xen/evtchn` (`xen/gntdev.h`, `xen/evtchn.h`).
 //!
-//! The one crate of the switch with system calls of its own for Xen; everything it gives away is
-//! safe to use, whatever the guest does.
+//! No other crate of the switch makes system calls for Xen. Its interface is safe to use, whatever
+//! the guest does.
 #![deny(unsafe_code)]
 
 #[allow(unsafe_code)]

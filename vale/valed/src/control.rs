@@ -81,7 +81,7 @@ impl Control {
         Ok(Reply::WithFds(json!({}), fds))
     }
 
-    /// Has the frontend of a Xen guest's port followed.
+    /// Lets the Xen thread follow the frontend of a port.
     fn follow(&self, add: &PortAdd) -> Result<(), ApiError> {
         let (Some(xen), Some(guest)) = (&self.xen, add.guest) else {
             return Ok(());

@@ -16,9 +16,9 @@ use crate::switch::{AddError, MAX_PORTS, Scratch, Switch};
 
 /// Most switches.
 pub const MAX_SWITCHES: usize = 64;
-/// Polling goes on this long after the last frame: waking up costs about as much.
+/// The thread polls this long after the last frame: waking up costs about as much.
 const SPIN: Duration = Duration::from_micros(30);
-/// The time between two looks at the interfaces while the thread is busy.
+/// The time between two polls of the interfaces while the thread is busy.
 const EVENTS_EVERY: Duration = Duration::from_micros(20);
 const COMMANDS: usize = 64;
 /// Token of the eventfd that announces commands.
@@ -147,7 +147,7 @@ impl Forwarder {
             .any(|s| s.ports().any(|p| p.ifname().is_some()))
     }
 
-    /// Waits for a kick, an interface or a command, unless one of them came meanwhile.
+    /// Waits for a kick, an interface or a command, unless one has come meanwhile.
     fn sleep(&mut self) -> io::Result<()> {
         let mut busy = false;
         for switch in self.switches.iter_mut().flatten() {
@@ -180,12 +180,12 @@ impl Forwarder {
                 let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
                 continue;
             }
-            let (switch, place) = (
+            let (switch, port) = (
                 (token / MAX_PORTS as u64) as usize,
                 (token % MAX_PORTS as u64) as usize,
             );
             if let Some(Some(switch)) = self.switches.get_mut(switch) {
-                switch.event(place);
+                switch.event(port);
             }
         }
         Ok(())
@@ -195,8 +195,8 @@ impl Forwarder {
         self.switches.iter_mut().flatten().find(|s| s.name == *name)
     }
 
-    /// Adds a port, making its switch if it is the first. A port that is refused stays with the
-    /// caller, who closes it on a thread of its own: closing takes milliseconds.
+    /// Adds a port, and its switch with the first one. A refused port stays with the caller, which
+    /// closes it on a thread of its own: closing takes milliseconds.
     pub fn add(
         &mut self,
         name: &SwitchName,
@@ -239,20 +239,20 @@ impl Forwarder {
         result
     }
 
-    /// Waits for the events of a port from now on.
+    /// Adds a port to the epoll set.
     fn watch(&mut self, name: &SwitchName, port: &PortName) -> Result<(), Errno> {
         let mut switches = self.switches.iter_mut().enumerate();
         let found = switches.find_map(|(index, switch)| {
             let switch = switch.as_mut().filter(|s| s.name == *name)?;
             switch.find(port).map(|found| (index, found))
         });
-        let Some((index, (place, port))) = found else {
+        let Some((switch, (index, port))) = found else {
             return Ok(());
         };
         let Some(fd) = port.event_fd() else {
             return Ok(());
         };
-        let token = EventData::new_u64((index * MAX_PORTS + place) as u64);
+        let token = EventData::new_u64((switch * MAX_PORTS + index) as u64);
         epoll::add(&self.epoll, fd, token, EventFlags::IN | EventFlags::ET)
     }
 
@@ -264,7 +264,7 @@ impl Forwarder {
         let Some(port_mut) = found else {
             return false;
         };
-        // The old descriptor is closed with the old rings, which ends its watch.
+        // The caller closes the old descriptor with the old rings, which takes it out of epoll.
         *rings = port_mut.replace(std::mem::replace(rings, Device::Absent));
         self.watch(name, port).is_ok()
     }
@@ -283,12 +283,12 @@ impl Forwarder {
     }
 
     fn drop_if_empty(&mut self, name: &SwitchName) {
-        for place in &mut self.switches {
-            if place
+        for slot in &mut self.switches {
+            if slot
                 .as_ref()
                 .is_some_and(|s| s.name == *name && s.ports().next().is_none())
             {
-                *place = None;
+                *slot = None;
             }
         }
     }

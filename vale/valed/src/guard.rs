@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Port security: what a port may say, judged from the bytes of a frame and nothing else. The
+//! Port security: judges from the bytes of a frame alone whether a port may send it. The
 //! verdicts and their reasons stand in docs/adr/0009-port-security.md.
 use vale_proto::{IpNet, Mac, PortAdd};
 
 use crate::headers::{ARP, ETHERNET, Ethernet, IPV4, IPV6, octets};
 use crate::packet::{self, Part, udp_ports};
+use crate::refusal::Refusal;
 use crate::role::{self, DHCP_CLIENT, ICMPV6, UDP};
 
 /// An address range with the MAC it may be used with, as numbers.
@@ -15,7 +16,7 @@ struct Range<T> {
     mask: T,
 }
 
-/// The source addresses a port may use; without security any.
+/// The source addresses that a port may use; without port security any.
 #[derive(Debug)]
 pub struct Guard {
     secure: bool,
@@ -24,21 +25,6 @@ pub struct Guard {
     macs: Vec<Mac>,
     v4: Vec<Range<u32>>,
     v6: Vec<Range<u128>>,
-}
-
-/// Why a guard refuses a frame; each has a counter at the port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// Lengths and versions that contradict each other.
-    Malformed,
-    /// An EtherType or a tag that the port may not send.
-    Type,
-    /// An address that is not the port's.
-    Spoof,
-    /// A message only routers and servers send, or a source route.
-    Role,
-    /// Fragments or headers hide what the packet carries.
-    Hidden,
 }
 
 /// An ARP message for Ethernet and IPv4, in bytes.
@@ -85,11 +71,11 @@ impl Guard {
         this
     }
 
-    /// How many bytes from the frame's start the verdict rests on: nothing may change them any
-    /// more.
+    /// Returns the number of bytes at the frame's start on which the verdict rests. No later step
+    /// may change them.
     ///
     /// # Errors
-    /// The frame says what this port may not say.
+    /// This port must not send the frame.
     pub fn judge(&self, ethernet: &Ethernet, frame: &[u8]) -> Result<usize, Refusal> {
         if !self.secure {
             return Ok(ethernet.payload);

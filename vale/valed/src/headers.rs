@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The headers the switch judges, from the private copy of a frame.
+//! The Ethernet header of the private copy of a frame.
 use vale_proto::Mac;
 
 /// Ethernet header without tags, in bytes.
 pub const ETHERNET: usize = 14;
-/// Most VLAN tags looked through; a frame with more could hide its addresses behind them.
+/// Most VLAN tags of a frame. With more, a frame could hide its addresses behind them.
 const MAX_TAGS: usize = 2;
 
 pub const IPV4: u16 = 0x0800;
@@ -21,12 +21,12 @@ pub struct Ethernet {
     pub source: Mac,
     /// Type behind the tags.
     pub kind: u16,
-    /// Where the payload begins.
+    /// Offset of the payload.
     pub payload: usize,
 }
 
 impl Ethernet {
-    /// None if the frame is too short, has more tags than looked through, or a group address as
+    /// None if the frame is too short, has more than [`MAX_TAGS`] tags, or has a group address as
     /// its source.
     pub fn parse(frame: &[u8]) -> Option<Self> {
         let (destination, source) = (octets(frame, 0)?, octets(frame, 6)?);

@@ -8,12 +8,12 @@ use rustix::io::Errno;
 use vale_netdev::{RecvBatch, SendBatch, VNET_HEADER, open_packet_socket, open_tap};
 use vale_proto::{Counters, Kind};
 
-use crate::pace::Pace;
+use crate::rate_limit::RateLimit;
 
 /// Log lines about one interface in a minute.
 const LINES: u32 = 10;
 
-/// Frames for an interface are collected and sent together.
+/// Collects the frames for an interface and sends them together.
 pub struct HostPort {
     pub ifname: String,
     fd: OwnedFd,
@@ -21,9 +21,9 @@ pub struct HostPort {
     sending: SendBatch,
     /// There may be frames to read.
     pub ready: bool,
-    /// Bounds the log: its far end can make it fail and work again without end.
-    lines: Pace,
-    /// The last error was logged already.
+    /// Bounds the log: the far end can make the interface fail and recover without end.
+    lines: RateLimit,
+    /// The log has the last error.
     failing: bool,
 }
 
@@ -42,7 +42,7 @@ impl HostPort {
             is_tap,
             sending: SendBatch::default(),
             ready: true,
-            lines: Pace::new(LINES),
+            lines: RateLimit::new(LINES),
             failing: false,
         })
     }
@@ -51,8 +51,8 @@ impl HostPort {
         self.fd.as_fd()
     }
 
-    /// Frames read into `batch`. Failures are logged once until the next success; epoll tells
-    /// when there is something new.
+    /// Reads frames into `batch` and returns their number. Logs a failure once until the next
+    /// success.
     pub fn receive(&mut self, batch: &mut RecvBatch) -> usize {
         let result = if self.is_tap {
             batch.read(self.fd.as_fd())
@@ -73,7 +73,7 @@ impl HostPort {
         }
     }
 
-    /// Queues a frame, sending what is queued before if there is no room.
+    /// Queues a frame. Without room for it, sends the queue first.
     pub fn push(&mut self, header: &[u8; VNET_HEADER], frame: &[u8], counters: &mut Counters) {
         if !self.sending.push(header, frame) {
             self.flush(counters);
@@ -109,7 +109,7 @@ impl HostPort {
     }
 }
 
-/// The counter of an error of sending. `kept` gets an error that is not an ordinary one.
+/// The counter of a failed send. `kept` gets an error that the log should have.
 fn counter_of<'a>(
     error: &io::Error,
     counters: &'a mut Counters,

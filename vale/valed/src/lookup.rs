@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a frame goes: the replaceable stage of the switch.
+//! The destination of a frame: a replaceable stage of the switch.
 use rustc_hash::FxHashMap;
 use vale_proto::Mac;
 
 /// Decides from segment and destination MAC. The switch keeps it in step with its ports.
 pub trait Lookup: Send {
-    /// The place of the port with this address.
+    /// The index of the port with this address.
     fn find(&self, segment: u16, mac: Mac) -> Option<usize>;
-    /// A port came; false if another has its address.
-    fn insert(&mut self, segment: u16, mac: Mac, place: usize) -> bool;
-    /// The port went.
+    /// Adds a port; false if another has its address.
+    fn insert(&mut self, segment: u16, mac: Mac, index: usize) -> bool;
+    /// Removes the address of a port.
     fn remove(&mut self, segment: u16, mac: Mac);
 }
 
-/// The toolstack's addresses; nothing is learned from frames.
+/// The addresses that the toolstack gave; the switch learns none from frames.
 #[derive(Default)]
 pub struct StaticTable(FxHashMap<u64, usize>);
 
@@ -27,10 +27,10 @@ impl Lookup for StaticTable {
         self.0.get(&key(segment, mac)).copied()
     }
 
-    fn insert(&mut self, segment: u16, mac: Mac, place: usize) -> bool {
+    fn insert(&mut self, segment: u16, mac: Mac, index: usize) -> bool {
         let free = !self.0.contains_key(&key(segment, mac));
         if free {
-            self.0.insert(key(segment, mac), place);
+            self.0.insert(key(segment, mac), index);
         }
         free
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! IPv4 and IPv6 packets as the guard judges them: clipped to their own length, behind their
-//! extension headers, with their place among fragments.
-use crate::guard::Refusal;
+//! IPv4 and IPv6 packets for the guard. The parser clips them to their own length, skips their
+//! extension headers, and reads their place among fragments.
 use crate::headers::{be16, octets};
+use crate::refusal::Refusal;
 
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
@@ -12,7 +12,7 @@ const DESTINATION: u8 = 60;
 const MOBILITY: u8 = 135;
 const HIP: u8 = 139;
 const SHIM6: u8 = 140;
-/// Experimental headers have no fixed form, so nothing behind them can be judged.
+/// Experimental headers have no fixed form, so the guard cannot judge a packet behind them.
 const EXPERIMENTS: [u8; 2] = [253, 254];
 pub const MAX_EXTENSIONS: usize = 8;
 /// The first fragment must hold this many bytes of its packet, and no later one may replace them.
@@ -25,12 +25,12 @@ const SOURCE_ROUTES: [u8; 2] = [131, 137];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Whole,
-    /// It holds the beginning of the body. Also an IPv6 packet in a single fragment.
+    /// It holds the beginning of the body, or is an IPv6 packet in a single fragment.
     First,
     Later,
 }
 
-/// A packet as far as the guard reads it.
+/// The parts of a packet that the guard reads.
 #[derive(Debug)]
 pub struct Packet<'a> {
     /// The body's protocol; a later fragment only claims it.
@@ -130,7 +130,7 @@ fn behind<'a>(
                 let field = u16::from_be_bytes([header[2], header[3]]);
                 part = self::part(field >> 3, field & 1 != 0, left)?;
             }
-            // Segments left: the packet would go a way of the sender's choice.
+            // With segments left, the sender would choose the route.
             ROUTING if header[3] != 0 => return Err(Refusal::Role),
             _ => (),
         }

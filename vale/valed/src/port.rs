@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A port of a switch: what it is attached to, what it may do, what happened at it.
+//! A port of a switch: its device, its guard and its counters.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -10,12 +10,13 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use vale_proto::{Counters, GuestVif, Kind, Mac, PortAdd, PortInfo, PortName, SwitchName};
 use vale_xen_dev::EventChannel;
 
-use crate::guard::{Guard, Refusal};
+use crate::guard::Guard;
 use crate::headers::Ethernet;
 use crate::host::HostPort;
 use crate::offload::{Checksum, Offload, Segments, complete};
+use crate::refusal::Refusal;
 
-/// Most segments made of one frame: 64 KB in TCP's smallest usual segments.
+/// Most segments of one frame: 64 KB in TCP's smallest usual segments.
 const MAX_SEGMENTS: usize = 2048;
 
 /// The far end of a port.
@@ -32,13 +33,13 @@ pub struct RingPort {
     events: Events,
 }
 
-/// How a guest is woken and wakes us.
+/// The notifications between a guest and valed.
 enum Events {
     Process {
-        /// Eventfd the guest writes to. It is only ever polled: the guest may change its flags,
-        /// so a read could block.
+        /// Eventfd that the guest writes. valed only polls it: the guest may change its flags, so a
+        /// read could block.
         kick: OwnedFd,
-        /// Write end of a pipe; its flags are ours alone, so that a write cannot be made to block.
+        /// Write end of a pipe. The guest cannot change its flags, so a write never blocks.
         wake: OwnedFd,
     },
     Xen(EventChannel),
@@ -63,7 +64,7 @@ impl RingPort {
         Self { ring, events }
     }
 
-    /// Wakes the guest. A full pipe means that it has been woken already.
+    /// Wakes the guest. A full pipe holds wakes that it has not read.
     fn wake(&self) {
         match &self.events {
             Events::Process { wake, .. } => {
@@ -73,11 +74,11 @@ impl RingPort {
         }
     }
 
-    /// To be called when epoll told of an event.
+    /// Takes an event that epoll reported.
     pub fn take_event(&self) {
         if let Events::Xen(channel) = &self.events {
-            // It fails only if the channel is broken, and then the guest can no longer kick us:
-            // its frames wait until somebody else's traffic.
+            // This fails only if the channel is broken. The guest then cannot kick valed, and its
+            // frames wait until other ports have traffic.
             let _ = channel.drain();
         }
     }
@@ -94,15 +95,15 @@ impl RingPort {
 pub struct Outgoing<'a> {
     pub bytes: &'a mut [u8],
     pub offload: Offload,
-    /// Where the IP packet begins.
+    /// Offset of the IP packet.
     pub payload: usize,
     /// Bytes of the frame, or of its longest segment.
     pub longest: usize,
 }
 
 impl<'a> Outgoing<'a> {
-    /// None if the frame is to be segmented but cannot be, or if an offload would change one of
-    /// the `judged` bytes at its start.
+    /// None if the frame cannot be segmented as asked, or if an offload would change one of the
+    /// `judged` bytes at its start.
     fn new(bytes: &'a mut [u8], offload: Offload, payload: usize, judged: usize) -> Option<Self> {
         let (offload, longest) = match offload.gso {
             None => {
@@ -137,7 +138,7 @@ pub struct Port {
     pub guard: Guard,
     pub counters: Counters,
     pub device: Device,
-    /// Frames were moved since the last flush.
+    /// The port has moved frames since the last flush.
     pub dirty: bool,
 }
 
@@ -174,7 +175,7 @@ impl Port {
         }
     }
 
-    /// Counts a frame from the far end. None if it ends here, which is counted too.
+    /// Counts and judges a frame from the far end. None if the port drops it, which it counts too.
     pub fn judge<'a>(
         &mut self,
         bytes: &'a mut [u8],
@@ -208,8 +209,8 @@ impl Port {
         Ok((ethernet, out))
     }
 
-    /// Hands a frame to the far end, or counts why not. [`Self::flush`] makes it seen.
-    pub fn deliver(&mut self, out: &mut Outgoing<'_>, scratch: &mut Vec<u8>) {
+    /// Queues a frame for the far end, or counts the drop. [`Self::flush`] publishes the queue.
+    pub fn deliver(&mut self, out: &mut Outgoing<'_>, gso_buffer: &mut Vec<u8>) {
         if !self.link_up {
             self.counters.dropped_link_down += 1;
             return;
@@ -222,13 +223,14 @@ impl Port {
             Device::Host(port) => {
                 port.push(&out.offload.to_header(), out.bytes, &mut self.counters)
             }
-            Device::Ring(port) => push_finished(&mut port.ring, out, scratch, &mut self.counters),
+            Device::Ring(port) => {
+                push_finished(&mut port.ring, out, gso_buffer, &mut self.counters)
+            }
             Device::Absent => self.counters.dropped_link_down += 1,
         }
     }
 
-    /// Lets the far end see what was delivered and gives back what was taken, with at most one
-    /// notification.
+    /// Publishes the delivered frames and returns the taken buffers, with at most one notification.
     pub fn flush(&mut self) {
         self.dirty = false;
         match &mut self.device {
@@ -270,7 +272,7 @@ impl Port {
     }
 }
 
-/// Where a dropped frame is counted.
+/// The counter of a drop.
 type Counter = fn(&mut Counters) -> &mut u64;
 const MALFORMED: Counter = |c| &mut c.dropped_malformed;
 
@@ -284,11 +286,11 @@ fn counter_of(refusal: Refusal) -> Counter {
     }
 }
 
-/// Does what the sender left to do and puts the result into a guest's ring.
+/// Completes the sender's offloads and puts the result into a guest's ring.
 fn push_finished(
     ring: &mut SwitchPort,
     out: &mut Outgoing<'_>,
-    scratch: &mut Vec<u8>,
+    gso_buffer: &mut Vec<u8>,
     counters: &mut Counters,
 ) {
     let Some(gso) = out.offload.gso else {
@@ -300,8 +302,8 @@ fn push_finished(
     let Some(mut segments) = Segments::new(out.bytes, gso) else {
         return;
     };
-    while segments.next_into(scratch) {
-        push(ring, scratch, counters);
+    while segments.next_into(gso_buffer) {
+        push(ring, gso_buffer, counters);
     }
 }
 
@@ -317,7 +319,7 @@ fn push(ring: &mut SwitchPort, frame: &[u8], counters: &mut Counters) {
     }
 }
 
-/// Opens what `add` asks for and returns the descriptors for the caller, if any.
+/// Opens the device that `add` names. Returns the descriptors for the caller, if there are any.
 pub fn open(add: &PortAdd) -> io::Result<(Port, Vec<OwnedFd>)> {
     let ifname = add.ifname.as_deref().unwrap_or_default();
     let (device, fds) = match add.kind {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages that a guest must not send: its whole segment would believe a router or a server.
 //! The table is in docs/adr/0009-port-security.md.
-use crate::guard::Refusal;
 use crate::packet::{Packet, Part, udp_ports};
+use crate::refusal::Refusal;
 
 const ICMP: u8 = 1;
 const IGMP: u8 = 2;
@@ -14,7 +14,7 @@ const DHCPV6_CLIENT: u16 = 546;
 /// Errors, echo, router solicitation, timestamp, information, extended echo. Not redirect (5),
 /// router advertisement (9), address mask reply (18) or deprecated types.
 const ICMP_TYPES: [u8; 12] = [0, 3, 8, 10, 11, 12, 13, 14, 15, 16, 42, 43];
-/// Membership reports of all versions and leave. Not query (17) or what routers say (RFC 4286).
+/// Membership reports of all versions and leave. Not query (17) or router discovery (RFC 4286).
 const IGMP_TYPES: [u8; 4] = [0x12, 0x16, 0x17, 0x22];
 /// Errors, echo, listener reports, router solicitation, neighbor discovery, extended echo. Not
 /// listener query (130), router advertisement (134), redirect (137), node information (139, 140).
@@ -22,7 +22,7 @@ const ICMPV6_TYPES: [u8; 14] = [1, 2, 3, 4, 128, 129, 131, 132, 133, 135, 136, 1
 /// Neighbor discovery, never in fragments (RFC 6980).
 const DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
 
-/// How many bytes of the body the verdict rests on.
+/// Returns the number of body bytes on which the verdict rests.
 #[inline]
 pub fn ipv4(packet: &Packet<'_>) -> Result<usize, Refusal> {
     match (packet.part, packet.protocol) {

@@ -9,14 +9,15 @@ use crate::port::{Device, Outgoing, Port};
 
 /// Most ports of a switch.
 pub const MAX_PORTS: usize = 256;
-/// Frames taken from one port before the next has its turn.
+/// Frames taken from one port in a round.
 const BUDGET: usize = 64;
 
-/// Private memory frames are judged in, shared by all ports.
+/// Private memory in which the switch judges frames, shared by all ports.
 pub struct Scratch {
     frame: Box<[u8; ring::BUFFER_SIZE]>,
     host: RecvBatch,
-    segment: Vec<u8>,
+    /// One of the frames that the switch cuts from a longer one.
+    gso_buffer: Vec<u8>,
 }
 
 impl Default for Scratch {
@@ -25,7 +26,7 @@ impl Default for Scratch {
         Self {
             frame,
             host: RecvBatch::default(),
-            segment: Vec::with_capacity(MAX_FRAME),
+            gso_buffer: Vec::with_capacity(MAX_FRAME),
         }
     }
 }
@@ -42,7 +43,7 @@ pub struct Switch {
     pub name: SwitchName,
     ports: Vec<Option<Box<Port>>>,
     lookup: Box<dyn Lookup>,
-    /// Places of ports to be flushed.
+    /// Indexes of ports to be flushed.
     dirty: Vec<usize>,
 }
 
@@ -56,7 +57,7 @@ impl Switch {
         }
     }
 
-    /// The place the port got.
+    /// Returns the index of the port.
     pub fn add(&mut self, offered: &mut Option<Box<Port>>) -> Result<usize, AddError> {
         let Some(port) = offered.as_deref() else {
             return Err(AddError::Full);
@@ -64,23 +65,23 @@ impl Switch {
         if self.ports().any(|p| p.name == port.name) {
             return Err(AddError::NameTaken);
         }
-        let place = self
+        let index = self
             .ports
             .iter()
             .position(Option::is_none)
             .unwrap_or(self.ports.len());
-        if place == MAX_PORTS {
+        if index == MAX_PORTS {
             return Err(AddError::Full);
         }
         if let Some(mac) = port.mac {
-            if !self.lookup.insert(port.segment, mac, place) {
+            if !self.lookup.insert(port.segment, mac, index) {
                 return Err(AddError::MacTaken(mac));
             }
         }
         self.ports
-            .resize_with(self.ports.len().max(place + 1), || None);
-        self.ports[place] = offered.take();
-        Ok(place)
+            .resize_with(self.ports.len().max(index + 1), || None);
+        self.ports[index] = offered.take();
+        Ok(index)
     }
 
     pub fn remove(&mut self, name: &PortName) -> Option<Box<Port>> {
@@ -92,11 +93,11 @@ impl Switch {
         Some(port)
     }
 
-    /// Where a port is, and the port.
+    /// A port and its index.
     pub fn find(&mut self, name: &PortName) -> Option<(usize, &mut Port)> {
         let mut ports = self.ports.iter_mut().enumerate();
-        ports.find_map(|(place, port)| {
-            Some((place, &mut **port.as_mut().filter(|p| p.name == *name)?))
+        ports.find_map(|(index, port)| {
+            Some((index, &mut **port.as_mut().filter(|p| p.name == *name)?))
         })
     }
 
@@ -112,56 +113,58 @@ impl Switch {
         self.ports().map(|p| p.info(&self.name))
     }
 
-    /// An event came for the port at `place`.
-    pub fn event(&mut self, place: usize) {
-        match self.device(place) {
+    /// Takes an event of the port at `index`.
+    pub fn event(&mut self, index: usize) {
+        match self.device(index) {
             Some(Device::Host(host)) => host.ready = true,
             Some(Device::Ring(port)) => port.take_event(),
             Some(Device::Absent) | None => (),
         }
     }
 
-    fn device(&mut self, place: usize) -> Option<&mut Device> {
-        self.ports.get_mut(place)?.as_mut().map(|p| &mut p.device)
+    fn device(&mut self, index: usize) -> Option<&mut Device> {
+        self.ports.get_mut(index)?.as_mut().map(|p| &mut p.device)
     }
 
-    /// Gives each port a turn, then notifies each that got something. True if any frame moved.
+    /// Takes frames from each port, then notifies each that got some. True if any frame moved.
     pub fn round(&mut self, scratch: &mut Scratch) -> bool {
         let mut moved = false;
-        for place in 0..self.ports.len() {
-            moved |= match self.device(place) {
+        for index in 0..self.ports.len() {
+            moved |= match self.device(index) {
                 None | Some(Device::Absent) => false,
-                Some(Device::Ring(_)) => self.take_from_ring(place, scratch),
-                Some(Device::Host(host)) => host.ready && self.take_from_host(place, scratch),
+                Some(Device::Ring(_)) => self.take_from_ring(index, scratch),
+                Some(Device::Host(host)) => host.ready && self.take_from_host(index, scratch),
             };
         }
-        for place in std::mem::take(&mut self.dirty) {
-            if let Some(port) = &mut self.ports[place] {
+        for index in std::mem::take(&mut self.dirty) {
+            if let Some(port) = &mut self.ports[index] {
                 port.flush();
             }
         }
         moved
     }
 
-    fn take_from_ring(&mut self, place: usize, scratch: &mut Scratch) -> bool {
-        let Scratch { frame, segment, .. } = scratch;
+    fn take_from_ring(&mut self, index: usize, scratch: &mut Scratch) -> bool {
+        let Scratch {
+            frame, gso_buffer, ..
+        } = scratch;
         for n in 0..BUDGET {
-            let Some(Device::Ring(port)) = self.device(place) else {
+            let Some(Device::Ring(port)) = self.device(index) else {
                 return false;
             };
             let Some(length) = port.ring.pop(&mut frame[..]) else {
-                // Passed over descriptors have to be given back too.
-                self.mark(place);
+                // The flush also gives back the descriptors that the ring passed over.
+                self.mark(index);
                 return n > 0;
             };
-            self.forward(place, &mut frame[..length], Offload::default(), segment);
+            self.forward(index, &mut frame[..length], Offload::default(), gso_buffer);
         }
-        self.mark(place);
+        self.mark(index);
         true
     }
 
-    fn take_from_host(&mut self, place: usize, scratch: &mut Scratch) -> bool {
-        let Some(Device::Host(host)) = self.device(place) else {
+    fn take_from_host(&mut self, index: usize, scratch: &mut Scratch) -> bool {
+        let Some(Device::Host(host)) = self.device(index) else {
             return false;
         };
         let count = host.receive(&mut scratch.host);
@@ -173,27 +176,29 @@ impl Switch {
                 Received::Malformed => None,
             };
             match parsed {
-                Some((offload, frame)) => self.forward(place, frame, offload, &mut scratch.segment),
-                None => self.malformed(place),
+                Some((offload, frame)) => {
+                    self.forward(index, frame, offload, &mut scratch.gso_buffer)
+                }
+                None => self.malformed(index),
             }
         }
         count > 0
     }
 
-    fn malformed(&mut self, place: usize) {
-        if let Some(port) = &mut self.ports[place] {
+    fn malformed(&mut self, index: usize) {
+        if let Some(port) = &mut self.ports[index] {
             port.counters.rx_packets += 1;
             port.counters.dropped_malformed += 1;
         }
     }
 
-    /// Judges a frame, which is in private memory, and delivers it or counts why not.
+    /// Judges a frame in private memory, then delivers it or counts the drop.
     fn forward(
         &mut self,
         source: usize,
         bytes: &mut [u8],
         offload: Offload,
-        segment: &mut Vec<u8>,
+        gso_buffer: &mut Vec<u8>,
     ) {
         let Some(port) = &mut self.ports[source] else {
             return;
@@ -201,12 +206,12 @@ impl Switch {
         let Some((ethernet, mut out)) = port.judge(bytes, offload) else {
             return;
         };
-        let (group, number) = (ethernet.destination.is_multicast(), port.segment);
-        match self.lookup.find(number, ethernet.destination) {
-            Some(place) if !group && place != source => self.deliver(place, &mut out, segment),
+        let (group, segment) = (ethernet.destination.is_multicast(), port.segment);
+        match self.lookup.find(segment, ethernet.destination) {
+            Some(index) if !group && index != source => self.deliver(index, &mut out, gso_buffer),
             found => {
                 let known = found.is_some();
-                let sent = !known && self.flood(source, number, group, &mut out, segment);
+                let sent = !known && self.flood(source, segment, group, &mut out, gso_buffer);
                 if let (false, false, Some(port)) = (sent, group, &mut self.ports[source]) {
                     port.counters.dropped_unknown += 1;
                 }
@@ -219,35 +224,35 @@ impl Switch {
     fn flood(
         &mut self,
         source: usize,
-        number: u16,
+        segment: u16,
         group: bool,
         out: &mut Outgoing<'_>,
-        segment: &mut Vec<u8>,
+        gso_buffer: &mut Vec<u8>,
     ) -> bool {
         let mut sent = false;
-        for place in 0..self.ports.len() {
-            let wanted = |p: &Port| p.segment == number && (group || p.mac.is_none());
-            if place != source && self.ports[place].as_deref().is_some_and(wanted) {
-                self.deliver(place, out, segment);
+        for index in 0..self.ports.len() {
+            let wanted = |p: &Port| p.segment == segment && (group || p.mac.is_none());
+            if index != source && self.ports[index].as_deref().is_some_and(wanted) {
+                self.deliver(index, out, gso_buffer);
                 sent = true;
             }
         }
         sent
     }
 
-    fn deliver(&mut self, place: usize, out: &mut Outgoing<'_>, segment: &mut Vec<u8>) {
-        if let Some(port) = &mut self.ports[place] {
-            port.deliver(out, segment);
+    fn deliver(&mut self, index: usize, out: &mut Outgoing<'_>, gso_buffer: &mut Vec<u8>) {
+        if let Some(port) = &mut self.ports[index] {
+            port.deliver(out, gso_buffer);
         }
-        self.mark(place);
+        self.mark(index);
     }
 
     /// Notes that the port has to be flushed.
-    fn mark(&mut self, place: usize) {
-        if let Some(port) = &mut self.ports[place] {
+    fn mark(&mut self, index: usize) {
+        if let Some(port) = &mut self.ports[index] {
             if !port.dirty {
                 port.dirty = true;
-                self.dirty.push(place);
+                self.dirty.push(index);
             }
         }
     }

@@ -397,7 +397,7 @@ fn a_long_frame_reaches_a_guest_in_segments() {
     let (mut burst, offload) = tcp_burst();
     bench
         .switch
-        .forward(0, &mut burst, offload, &mut bench.scratch.segment);
+        .forward(0, &mut burst, offload, &mut bench.scratch.gso_buffer);
     bench.round();
     let lengths: Vec<_> = b.received().iter().map(Vec::len).collect();
     assert_eq!(lengths, [1454, 1454, 254]);
@@ -417,12 +417,12 @@ fn segments_longer_than_the_mtu_are_dropped_and_wrong_ones_are_malformed() {
     let (mut burst, offload) = tcp_burst();
     bench
         .switch
-        .forward(0, &mut burst, offload, &mut bench.scratch.segment);
+        .forward(0, &mut burst, offload, &mut bench.scratch.gso_buffer);
     assert_eq!(bench.counters(&b).dropped_too_long, 1);
     burst[23] = 17;
     bench
         .switch
-        .forward(0, &mut burst, offload, &mut bench.scratch.segment);
+        .forward(0, &mut burst, offload, &mut bench.scratch.gso_buffer);
     assert_eq!(bench.counters(&a).dropped_malformed, 1);
     bench.round();
     assert!(b.received().is_empty());
@@ -438,7 +438,7 @@ fn a_checksum_left_to_the_card_is_completed() {
     let offload = Offload::parse(&header, udp.len()).unwrap();
     bench
         .switch
-        .forward(0, &mut udp, offload, &mut bench.scratch.segment);
+        .forward(0, &mut udp, offload, &mut bench.scratch.gso_buffer);
     bench.round();
     assert_eq!(b.received()[0][40..42], [0xff, 0xff]);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The Internet checksum (RFC 1071).
-use super::Checksum;
+use super::vnet::Checksum;
 
 /// The ones' complement sum of `bytes` in 16-bit words, added to `sum`; not folded.
 pub fn add(sum: u64, bytes: &[u8]) -> u64 {
@@ -14,7 +14,7 @@ pub fn add(sum: u64, bytes: &[u8]) -> u64 {
     sum + u64::from(u32::from_be_bytes(last))
 }
 
-/// The checksum of what was summed.
+/// Folds a sum into a checksum.
 pub fn finish(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum >> 16) + (sum & 0xffff);
@@ -22,7 +22,7 @@ pub fn finish(mut sum: u64) -> u16 {
     !(sum as u16)
 }
 
-/// Fills in the checksum that was left to do; the bounds were checked when it was parsed.
+/// Fills in a checksum. [`super::Offload::parse`] has checked its bounds.
 pub fn complete(frame: &mut [u8], checksum: Checksum) {
     let start = usize::from(checksum.start);
     let at = start + usize::from(checksum.offset);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Work the sender of a frame has left to its network card: checksums and segmentation.
+//! Work that the sender of a frame has left to its network card: checksums and segmentation.
 //!
-//! Frames from taps and packet sockets say what is left to do in a `virtio_net_hdr`. Towards
-//! another host port that header goes along; a guest's ring has no such thing, so the switch
-//! does the work itself.
+//! A `virtio_net_hdr` describes this work for frames from taps and packet sockets. The switch
+//! passes that header to other host ports. A guest's ring has no such header, so the switch does
+//! the work itself.
 mod checksum;
 mod segment;
 mod vnet;
 
 pub use checksum::complete;
 pub use segment::Segments;
-pub use vnet::{Checksum, Gso, GsoKind, Offload};
+pub use vnet::{Checksum, Offload};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Cuts one long TCP or UDP frame into segments with complete headers and checksums.
 use super::checksum::{add, finish};
-use super::{Checksum, Gso, GsoKind};
+use super::vnet::{Checksum, Gso, GsoKind};
 use crate::headers::{Ethernet, IPV4, IPV6, be16, octets};
 
 const TCP: u8 = 6;
@@ -9,23 +9,23 @@ const UDP: u8 = 17;
 const FIN_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
 
-/// The segments of a frame, one after another in a buffer of the caller's.
+/// Writes the segments of a frame one after another into the caller's buffer.
 pub struct Segments<'a> {
     frame: &'a [u8],
-    /// Where the IP header, the TCP or UDP header and the payload begin.
+    /// Offsets of the IP header, the TCP or UDP header, and the payload.
     l3: usize,
     l4: usize,
     payload: usize,
     protocol: u8,
     is_v6: bool,
     size: usize,
-    /// Payload bytes and segments made so far.
+    /// Payload bytes and segments that it has made.
     done: usize,
     made: u32,
 }
 
 impl<'a> Segments<'a> {
-    /// None if the frame's headers are not what `gso` says, or incomplete.
+    /// None if the frame's headers are incomplete or do not match `gso`.
     pub fn new(frame: &'a [u8], gso: Gso) -> Option<Self> {
         let ethernet = Ethernet::parse(frame)?;
         let l3 = ethernet.payload;
@@ -70,7 +70,7 @@ impl<'a> Segments<'a> {
         self.payload
     }
 
-    /// Where each segment's checksum goes.
+    /// The checksum of each segment.
     pub fn checksum(&self) -> Checksum {
         let offset = if self.protocol == TCP { 16 } else { 6 };
         // At most 22 bytes of Ethernet and 60 of IP.
@@ -83,7 +83,7 @@ impl<'a> Segments<'a> {
         self.payload + self.size.min(self.frame.len() - self.payload)
     }
 
-    /// How many there are in all.
+    /// The number of segments.
     pub fn count(&self) -> usize {
         (self.frame.len() - self.payload).div_ceil(self.size)
     }

@@ -8,8 +8,8 @@ const GSO_TCPV6: u8 = 4;
 const GSO_UDP_L4: u8 = 5;
 const GSO_ECN: u8 = 0x80;
 
-/// A checksum to be filled in: the sum of everything from `start` on goes to `start + offset`,
-/// where the pseudo header's sum already is.
+/// A checksum to be filled in. The sum of all bytes from `start` on goes to `start + offset`, which
+/// holds the pseudo header's sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checksum {
     pub start: u16,
@@ -17,7 +17,7 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// Where it goes.
+    /// The offset of the checksum in the frame.
     pub fn field(self) -> usize {
         usize::from(self.start) + usize::from(self.offset)
     }
@@ -78,7 +78,7 @@ impl Offload {
             ecn: header[1] & GSO_ECN != 0,
             header_len: field(2),
         };
-        // Segmentation implies that every segment's checksum has to be made.
+        // Segmentation needs the checksum of every segment.
         checksum?;
         (gso.size > 0).then_some(Self {
             checksum,
@@ -86,7 +86,7 @@ impl Offload {
         })
     }
 
-    /// The offload of a frame to be segmented; the switch has read its `headers` bytes itself.
+    /// The offload of a frame to be segmented. The switch has measured its `headers` itself.
     pub fn segmented(checksum: Checksum, gso: Gso, headers: usize) -> Self {
         let header_len = u16::try_from(headers).unwrap_or(u16::MAX);
         let gso = Gso { header_len, ..gso };
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_understood_comes_out_as_it_went_in() {
+    fn known_offloads_survive_a_round_trip() {
         for good in [
             header(0, 0, [0; 4]),
             header(1, 0, [0, 0, 34, 16]),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_is_refused() {
+    fn other_offloads_are_refused() {
         for (bad, why) in [
             (header(1, 0, [0, 0, 2990, 16]), "checksum behind the frame"),
             (header(1, 0, [0, 0, 0xffff, 0xffff]), "overflow"),

@@ -12,18 +12,18 @@ use vale_proto::{GuestVif, PortId};
 use xenstore::{Client, Error, Request, Tx};
 
 use super::phase::{Frontend, Phase, Step};
-use super::rings::{self, Place};
+use super::rings::{self, FrontendRings};
 use crate::forwarder::Handle;
-use crate::pace::Pace;
 use crate::port::{Device, RingPort};
+use crate::rate_limit::RateLimit;
 
 /// Fires when a domain ends.
 const RELEASE: &str = "@releaseDomain";
-/// Between two tries to reach a store that is away.
+/// Time between two tries to reach a lost store.
 const RECONNECT: Duration = Duration::from_secs(1);
 
-/// Changes of a frontend's state that valed looks at in a minute. A start or an end takes two.
-const LOOKS: u32 = 80;
+/// Changes of a frontend's state that valed follows in a minute. A start or an end takes two.
+const CHANGES: u32 = 80;
 /// Log lines about one vif in a minute, and about refused requests.
 const LINES: u32 = 10;
 
@@ -43,7 +43,7 @@ pub(super) struct Backend {
     commands: Receiver<Command>,
     wake: Arc<OwnedFd>,
     vifs: Vec<Vif>,
-    lines: Pace,
+    lines: RateLimit,
 }
 
 /// A guest's vif.
@@ -54,8 +54,8 @@ struct Vif {
     phase: Phase,
     /// The store reports changes of the frontend's state.
     watched: bool,
-    looks: Pace,
-    lines: Pace,
+    changes: RateLimit,
+    lines: RateLimit,
 }
 
 impl Vif {
@@ -89,7 +89,7 @@ impl Backend {
             commands,
             wake,
             vifs: Vec::new(),
-            lines: Pace::new(LINES),
+            lines: RateLimit::new(LINES),
         })
     }
 
@@ -116,10 +116,10 @@ impl Backend {
         }
     }
 
-    /// Does something for each vif, until the connection to the store fails.
+    /// Runs `work` for each vif, until the connection to the store fails.
     fn for_each(&mut self, work: fn(&mut Self, usize) -> Result<(), Error>) -> Result<(), Error> {
-        (0..self.vifs.len()).try_for_each(|at| {
-            let result = work(self, at);
+        (0..self.vifs.len()).try_for_each(|index| {
+            let result = work(self, index);
             self.unless_fatal(result)
         })
     }
@@ -140,10 +140,10 @@ impl Backend {
         }
     }
 
-    /// Watches the frontend of a vif, or ends that: valed looks no more at a vif that it has
-    /// refused, and at one that waits.
-    fn watch(&mut self, at: usize) -> Result<(), Error> {
-        let vif = &mut self.vifs[at];
+    /// Watches the frontend of a vif, or ends the watch: valed ignores a refused vif, and one that
+    /// waits.
+    fn watch(&mut self, index: usize) -> Result<(), Error> {
+        let vif = &mut self.vifs[index];
         let wanted = !vif.phase.is_final() && vif.phase != Phase::Waiting;
         if vif.watched == wanted {
             return Ok(());
@@ -164,7 +164,7 @@ impl Backend {
         match self.store.wait_event(Duration::ZERO) {
             Ok(Some(event)) => self.event(&event.token),
             Ok(None) => self.wait(),
-            Err(Error::EventsLost) => self.look_at_all(),
+            Err(Error::EventsLost) => self.check_all(),
             Err(error) => Err(error),
         }
     }
@@ -174,25 +174,25 @@ impl Backend {
             PollFd::new(&self.store, PollFlags::IN),
             PollFd::new(&*self.wake, PollFlags::IN),
         ];
-        // An interruption only makes us look once more.
+        // After an interruption the thread checks once more.
         let _ = poll(&mut ready, self.next_resume().as_ref());
         let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
         Ok(())
     }
 
     /// Begins anew with a vif whose wait has ended.
-    fn resume(&mut self, at: usize) -> Result<(), Error> {
-        let vif = &mut self.vifs[at];
-        if vif.phase == Phase::Waiting && Instant::now() >= vif.looks.end() {
+    fn resume(&mut self, index: usize) -> Result<(), Error> {
+        let vif = &mut self.vifs[index];
+        if vif.phase == Phase::Waiting && Instant::now() >= vif.changes.end() {
             vif.phase = Phase::New;
         }
-        self.watch(at)
+        self.watch(index)
     }
 
     /// The time until the next wait of a vif ends; None if no vif waits.
     fn next_resume(&self) -> Option<Timespec> {
         let waiting = self.vifs.iter().filter(|v| v.phase == Phase::Waiting);
-        let end = waiting.map(|vif| vif.looks.end()).min()?;
+        let end = waiting.map(|vif| vif.changes.end()).min()?;
         Timespec::try_from(end.saturating_duration_since(Instant::now())).ok()
     }
 
@@ -205,8 +205,8 @@ impl Backend {
                     slots,
                     phase: Phase::New,
                     watched: false,
-                    looks: Pace::new(LOOKS),
-                    lines: Pace::new(LINES),
+                    changes: RateLimit::new(CHANGES),
+                    lines: RateLimit::new(LINES),
                 });
                 self.watch(self.vifs.len() - 1)
             }
@@ -215,83 +215,87 @@ impl Backend {
     }
 
     fn remove(&mut self, port: &PortId) -> Result<(), Error> {
-        let Some(at) = self.vifs.iter().position(|vif| vif.port == *port) else {
+        let Some(index) = self.vifs.iter().position(|vif| vif.port == *port) else {
             return Ok(());
         };
-        let vif = self.vifs.swap_remove(at);
+        let vif = self.vifs.swap_remove(index);
         if vif.watched {
             self.store.unwatch(&vif.frontend("state"), &vif.name())?;
         }
-        write_state(&mut self.store, &vif, Phase::Parted)
+        write_state(&mut self.store, &vif, Phase::Closed)
     }
 
     fn event(&mut self, token: &str) -> Result<(), Error> {
         if token == RELEASE {
-            return self.for_each(Self::look_for_dead);
+            return self.for_each(Self::check_domain);
         }
         match self.vifs.iter().position(|vif| vif.name() == token) {
             // An event from before the watch ended.
-            Some(at) if !self.vifs[at].watched => Ok(()),
-            Some(at) if self.vifs[at].looks.allows(Instant::now()) => self.look(at),
-            Some(at) => self.pause(at),
+            Some(index) if !self.vifs[index].watched => Ok(()),
+            Some(index) if self.vifs[index].changes.allows(Instant::now()) => {
+                self.check_frontend(index)
+            }
+            Some(index) => self.pause(index),
             None => Ok(()), // removed meanwhile
         }
     }
 
-    fn look_at_all(&mut self) -> Result<(), Error> {
-        self.for_each(Self::look)?;
-        self.for_each(Self::look_for_dead)
+    fn check_all(&mut self) -> Result<(), Error> {
+        self.for_each(Self::check_frontend)?;
+        self.for_each(Self::check_domain)
     }
 
     /// Unmaps the pages of a domain that died: Xen frees a domain only without mappings.
-    fn look_for_dead(&mut self, at: usize) -> Result<(), Error> {
-        let Vif { phase, guest, .. } = &self.vifs[at];
+    fn check_domain(&mut self, index: usize) -> Result<(), Error> {
+        let Vif { phase, guest, .. } = &self.vifs[index];
         if *phase == Phase::Gone {
             return Ok(());
         }
         let answer = self.store.call(&Request::is_introduced(guest.domid))?;
         match answer.starts_with(b"T") {
             true => Ok(()),
-            false => self.enter(at, Phase::Gone),
+            false => self.enter(index, Phase::Gone),
         }
     }
 
-    fn look(&mut self, at: usize) -> Result<(), Error> {
-        let vif = &self.vifs[at];
+    fn check_frontend(&mut self, index: usize) -> Result<(), Error> {
+        let vif = &self.vifs[index];
         let state = self.store.read_opt(Tx::NONE, &vif.frontend("state"))?;
         match vif.phase.step(Frontend::parse(state.as_deref())) {
             Step::Nothing => Ok(()),
-            Step::Connect => self.open(at),
-            Step::Enter(phase) => self.enter(at, phase),
+            Step::Connect => self.open(index),
+            Step::Enter(phase) => self.enter(index, phase),
         }
     }
 
     /// Drops the rings of a vif that changes too often, until its period ends.
-    fn pause(&mut self, at: usize) -> Result<(), Error> {
-        let name = self.vifs[at].name();
-        warn!("{name}: more than {LOOKS} changes of state in a minute; it waits for the next");
-        self.enter(at, Phase::Waiting)
+    fn pause(&mut self, index: usize) -> Result<(), Error> {
+        let name = self.vifs[index].name();
+        warn!("{name}: more than {CHANGES} changes of state in a minute; it waits for the next");
+        self.enter(index, Phase::Waiting)
     }
 
-    fn open(&mut self, at: usize) -> Result<(), Error> {
-        let opened = match self.place(at)? {
-            Some(place) => rings::open(&place, self.vifs[at].slots).map_err(|e| e.to_string()),
+    fn open(&mut self, index: usize) -> Result<(), Error> {
+        let opened = match self.frontend_rings(index)? {
+            Some(frontend) => {
+                rings::open(&frontend, self.vifs[index].slots).map_err(|e| e.to_string())
+            }
             None => Err("ring-ref, event-channel: are no numbers".to_owned()),
         };
         match opened {
-            Ok(rings) => match self.plug(at, Some(rings)) {
-                true => self.enter_quietly(at, Phase::Connected),
+            Ok(rings) => match self.plug(index, Some(rings)) {
+                true => self.enter_quietly(index, Phase::Connected),
                 false => Ok(()), // the port was removed meanwhile
             },
             Err(why) => {
-                warn!("{}: {why}", self.vifs[at].name());
-                self.enter(at, Phase::Refused)
+                warn!("{}: {why}", self.vifs[index].name());
+                self.enter(index, Phase::Refused)
             }
         }
     }
 
-    fn place(&mut self, at: usize) -> Result<Option<Place>, Error> {
-        let vif = &self.vifs[at];
+    fn frontend_rings(&mut self, index: usize) -> Result<Option<FrontendRings>, Error> {
+        let vif = &self.vifs[index];
         let mut number = |key| {
             let value = self.store.read_opt(Tx::NONE, &vif.frontend(key))?;
             let text = value.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -300,7 +304,7 @@ impl Backend {
         let (directory, evtchn_port) = (number("ring-ref")?, number("event-channel")?);
         Ok(directory
             .zip(evtchn_port)
-            .map(|(directory, evtchn_port)| Place {
+            .map(|(directory, evtchn_port)| FrontendRings {
                 domid: vif.guest.domid,
                 directory,
                 evtchn_port,
@@ -308,26 +312,26 @@ impl Backend {
     }
 
     /// Drops the rings and enters a phase.
-    fn enter(&mut self, at: usize, phase: Phase) -> Result<(), Error> {
-        self.plug(at, None);
-        self.enter_quietly(at, phase)
+    fn enter(&mut self, index: usize, phase: Phase) -> Result<(), Error> {
+        self.plug(index, None);
+        self.enter_quietly(index, phase)
     }
 
-    fn enter_quietly(&mut self, at: usize, phase: Phase) -> Result<(), Error> {
-        let vif = &mut self.vifs[at];
+    fn enter_quietly(&mut self, index: usize, phase: Phase) -> Result<(), Error> {
+        let vif = &mut self.vifs[index];
         vif.phase = phase;
         let GuestVif { domid, devid } = vif.guest;
         if vif.lines.allows(Instant::now()) {
             info!("{}: vif {devid} of domain {domid}: {phase:?}", vif.name());
         }
         write_state(&mut self.store, vif, phase)?;
-        self.watch(at)
+        self.watch(index)
     }
 
-    /// False if the port is gone. The old rings end here, not on the forwarding thread, which
-    /// has better things to do than unmapping.
-    fn plug(&self, at: usize, rings: Option<RingPort>) -> bool {
-        let PortId { switch, port } = self.vifs[at].port.clone();
+    /// False if the port is gone. This thread unmaps the old rings: it takes the forwarding thread
+    /// milliseconds.
+    fn plug(&self, index: usize, rings: Option<RingPort>) -> bool {
+        let PortId { switch, port } = self.vifs[index].port.clone();
         let mut device = rings.map_or(Device::Absent, Device::Ring);
         let plugged = self.forwarder.run(move |forwarder| {
             let plugged = forwarder.plug(&switch, &port, &mut device);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The backend's half of the handshake (`xen/io/xenbus.h`), as a table.
 
-/// A frontend's state, as far as it matters.
+/// A frontend's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frontend {
     Initialising,
     Connected,
     Closing,
     Closed,
-    /// There is no state, or none that makes sense.
+    /// There is no state, or an unknown one.
     Absent,
 }
 
@@ -24,19 +24,19 @@ impl Frontend {
     }
 }
 
-/// How far we are with it.
+/// The backend's progress with a frontend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     New,
-    /// We wait for its rings.
-    Offered,
+    /// valed waits for the rings.
+    InitWait,
     Connected,
-    /// It parts, by its own wish or ours.
-    Parting,
-    Parted,
-    /// Its rings were of no use. It gets no second chance, lest it keeps us busy.
+    /// The guest or valed disconnects.
+    Closing,
+    Closed,
+    /// valed refused its rings, and ignores it so that it cannot keep valed busy.
     Refused,
-    /// It changed too often and has to wait.
+    /// It changed its state too often and waits for the end of the minute.
     Waiting,
     /// Its domain is gone.
     Gone,
@@ -55,13 +55,13 @@ impl Phase {
     pub fn step(self, frontend: Frontend) -> Step {
         let goal = match (frontend, self) {
             (_, Self::Refused | Self::Waiting | Self::Gone) => self,
-            (Frontend::Initialising, _) => Self::Offered,
-            (Frontend::Connected, Self::Offered) => return Step::Connect,
-            // Its rings are from before our time: it has to make others.
-            (Frontend::Connected, Self::New) => Self::Parting,
+            (Frontend::Initialising, _) => Self::InitWait,
+            (Frontend::Connected, Self::InitWait) => return Step::Connect,
+            // Its rings are of an earlier valed: it has to make others.
+            (Frontend::Connected, Self::New) => Self::Closing,
             (Frontend::Connected, _) => self,
-            (Frontend::Closing, _) => Self::Parting,
-            (Frontend::Closed, _) => Self::Parted,
+            (Frontend::Closing, _) => Self::Closing,
+            (Frontend::Closed, _) => Self::Closed,
             (Frontend::Absent, _) => Self::New,
         };
         if goal == self {
@@ -71,7 +71,7 @@ impl Phase {
         }
     }
 
-    /// True if the guest's states change nothing any more.
+    /// True if the guest's states no longer matter.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Refused | Self::Gone)
     }
@@ -80,10 +80,10 @@ impl Phase {
     pub fn state(self) -> Option<&'static str> {
         match self {
             Self::New | Self::Gone => None,
-            Self::Offered => Some("2"),
+            Self::InitWait => Some("2"),
             Self::Connected => Some("4"),
-            Self::Parting => Some("5"),
-            Self::Parted | Self::Refused | Self::Waiting => Some("6"),
+            Self::Closing => Some("5"),
+            Self::Closed | Self::Refused | Self::Waiting => Some("6"),
         }
     }
 }
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_guest_starts_and_ends() {
-        use Phase::{New, Offered, Parted, Parting};
+        use Phase::{InitWait, New};
         let states = [
             Absent,
             Initialising,
@@ -123,22 +123,28 @@ mod tests {
         ];
         let phases = [
             New,
-            Offered,
-            Offered,
+            InitWait,
+            InitWait,
             Phase::Connected,
             Phase::Connected,
-            Parting,
-            Parted,
+            Phase::Closing,
+            Phase::Closed,
             New,
         ];
         assert_eq!(walk(&states), phases);
     }
 
     #[test]
-    fn a_guest_from_before_our_time_makes_new_rings() {
-        use Phase::{Offered, Parted, Parting};
+    fn a_guest_of_an_earlier_valed_makes_new_rings() {
+        use Phase::InitWait;
         let states = [Connected, Connected, Closed, Initialising, Connected];
-        let phases = [Parting, Parting, Parted, Offered, Phase::Connected];
+        let phases = [
+            Phase::Closing,
+            Phase::Closing,
+            Phase::Closed,
+            InitWait,
+            Phase::Connected,
+        ];
         assert_eq!(walk(&states), phases);
     }
 

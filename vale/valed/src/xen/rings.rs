@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Maps what a guest has granted.
+//! Maps the rings that a guest has granted.
 use crate::port::RingPort;
 use ring::layout::{Layout, PAGE};
 use ring::{SwitchPort, directory};
 use std::io;
 use vale_xen_dev::EventChannel;
 
-/// Where a guest says its rings are.
-pub struct Place {
+/// The keys of a frontend that name its rings.
+pub struct FrontendRings {
     pub domid: u16,
     /// Reference of the first directory page.
     pub directory: u32,
@@ -16,22 +16,23 @@ pub struct Place {
 }
 
 /// Maps a guest's rings of the agreed size.
-pub fn open(place: &Place, slots: u32) -> io::Result<RingPort> {
+pub fn open(frontend: &FrontendRings, slots: u32) -> io::Result<RingPort> {
     let layout = Layout::new(slots).map_err(io::Error::other)?;
-    let references = references(place, layout.size() / PAGE).map_err(|e| named("ring-ref", &e))?;
-    let region = vale_xen_dev::map(place.domid, &references).map_err(|e| named("pages", &e))?;
+    let references =
+        references(frontend, layout.size() / PAGE).map_err(|e| named("ring-ref", &e))?;
+    let region = vale_xen_dev::map(frontend.domid, &references).map_err(|e| named("pages", &e))?;
     let ring = SwitchPort::attach(region, slots).map_err(io::Error::other)?;
-    let channel = EventChannel::bind(place.domid, place.evtchn_port);
+    let channel = EventChannel::bind(frontend.domid, frontend.evtchn_port);
     let channel = channel.map_err(|e| named("event-channel", &e))?;
     Ok(RingPort::of_guest(ring, channel))
 }
 
 /// Reads the directory page by page; it is copied, so the guest cannot change it any more.
-fn references(place: &Place, pages: usize) -> io::Result<Vec<u32>> {
+fn references(frontend: &FrontendRings, pages: usize) -> io::Result<Vec<u32>> {
     let mut references = vec![0; pages];
-    let mut next = place.directory;
+    let mut next = frontend.directory;
     for part in references.chunks_mut(directory::PER_PAGE) {
-        next = directory::read(&vale_xen_dev::read(place.domid, next)?, part);
+        next = directory::read(&vale_xen_dev::read(frontend.domid, next)?, part);
     }
     Ok(references)
 }

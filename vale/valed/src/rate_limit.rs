@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bounds what a guest can make valed do by itself: log lines, requests to the Xen store.
+//! Bounds the log lines and requests to the Xen store that a guest can cause.
 use std::time::{Duration, Instant};
 
 const PERIOD: Duration = Duration::from_secs(60);
 
 /// Counts events in periods of a minute.
 #[derive(Debug)]
-pub struct Pace {
-    most: u32,
+pub struct RateLimit {
+    limit: u32,
     since: Instant,
     count: u32,
 }
 
-impl Pace {
-    /// Allows `most` events a minute.
-    pub fn new(most: u32) -> Self {
+impl RateLimit {
+    /// Allows `limit` events a minute.
+    pub fn new(limit: u32) -> Self {
         let (since, count) = (Instant::now(), 0);
-        Self { most, since, count }
+        Self {
+            limit,
+            since,
+            count,
+        }
     }
 
-    /// Counts an event. False beyond `most`, until [`Self::end`].
+    /// Counts an event. False beyond `limit`, until [`Self::end`].
     pub fn allows(&mut self, now: Instant) -> bool {
         if now >= self.end() {
             (self.since, self.count) = (now, 0);
         }
         self.count = self.count.saturating_add(1);
-        self.count <= self.most
+        self.count <= self.limit
     }
 
     /// The end of the period.
@@ -39,18 +43,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_period_allows_as_many_events() {
-        let mut pace = Pace::new(40);
-        let start = pace.since;
+    fn each_period_allows_the_limit() {
+        let mut rate = RateLimit::new(40);
+        let start = rate.since;
         for period in 0..3 {
             let now = start + PERIOD * period;
             for event in 0..40 {
-                assert!(pace.allows(now), "{period}: {event}");
+                assert!(rate.allows(now), "{period}: {event}");
             }
             for _ in 0..1000 {
-                assert!(!pace.allows(now + PERIOD - Duration::from_millis(1)));
+                assert!(!rate.allows(now + PERIOD - Duration::from_millis(1)));
             }
-            assert_eq!(pace.end(), now + PERIOD);
+            assert_eq!(rate.end(), now + PERIOD);
         }
     }
 }
