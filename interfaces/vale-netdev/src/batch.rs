@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use crate::sys::{self, BATCH, Message};
 use crate::{MAX_FRAME, VNET_HEADER};
 
-/// Bytes of a VLAN tag, kept free before a message so that one can be put in.
+/// Bytes of a VLAN tag; each message has as many free bytes before it.
 const TAG: usize = 4;
 const STRIDE: usize = (TAG + VNET_HEADER + MAX_FRAME).next_multiple_of(64);
 /// Bytes of frames collected before they are sent.
@@ -40,7 +40,7 @@ impl RecvBatch {
     /// Most frames of one batch.
     pub const MAX: usize = BATCH;
 
-    /// Receives what is there from a packet socket; fewer than [`Self::MAX`] means that was all.
+    /// Receives the waiting frames of a packet socket; fewer than [`Self::MAX`] were all.
     pub fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<usize> {
         none_if_would_block(sys::receive(
             socket,
@@ -51,7 +51,7 @@ impl RecvBatch {
         ))
     }
 
-    /// Reads what is there from a tap; fewer than [`Self::MAX`] means that was all.
+    /// Reads the waiting frames of a tap; fewer than [`Self::MAX`] were all.
     pub fn read(&mut self, tap: BorrowedFd<'_>) -> io::Result<usize> {
         for n in 0..BATCH {
             let space = &mut self.buffer[n * STRIDE + TAG..(n + 1) * STRIDE];
@@ -118,7 +118,7 @@ fn none_if_would_block(result: io::Result<usize>) -> io::Result<usize> {
     }
 }
 
-/// Frames collected to be sent together.
+/// Collects frames and sends them together.
 #[derive(Default)]
 pub struct SendBatch {
     buffer: Vec<u8>,
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_is_put_back_where_it_was() {
+    fn a_tag_returns_to_its_place() {
         let mut batch = RecvBatch::default();
         let mut header = [0; VNET_HEADER];
         header[0] = 1;

@@ -5,7 +5,7 @@ use std::io;
 use std::mem::{size_of, size_of_val, zeroed};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Bytes the kernel may hold for a packet socket we are slow to read.
+/// Bytes that the kernel may hold for a packet socket until valed reads them.
 const RECEIVE_BUFFER: c_int = 4 << 20;
 /// linux/if_packet.h, linux/if_tun.h; not in libc.
 const PACKET_IGNORE_OUTGOING: c_int = 23;

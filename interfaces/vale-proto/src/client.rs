@@ -17,7 +17,7 @@ pub struct RingFds {
     pub memfd: OwnedFd,
     /// Eventfd, guest to switch.
     pub kick: OwnedFd,
-    /// Eventfd, switch to guest.
+    /// Read end of a pipe, switch to guest.
     pub wake: OwnedFd,
 }
 
@@ -34,7 +34,7 @@ impl ValeClient {
         self.0.set_timeout(timeout);
     }
 
-    /// Adds a port; a process port's rings come back.
+    /// Adds a port. Returns the rings of a process port.
     pub fn port_add(&mut self, port: &PortAdd) -> Result<Option<RingFds>, ClientError> {
         let (_, fds) = self.0.call_with_fds("port-add", json(port)?, &[])?;
         let mut fds = fds.into_iter();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The requests and answers of valed's control socket.
 //!
-//! A value of these types cannot be wrong: names, addresses and ranges are checked where they are
-//! parsed, for the daemon and its clients alike. The verbs stand in `docs/interfaces.md`, "valed".
+//! A value of these types cannot be wrong: the parser checks names, addresses and ranges, for the
+//! daemon and its clients alike. The verbs stand in `docs/interfaces.md`, "valed".
 #![forbid(unsafe_code)]
 
 mod client;

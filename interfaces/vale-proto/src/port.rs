@@ -107,7 +107,7 @@ fn default_slots() -> u32 {
 }
 
 impl PortAdd {
-    /// Checks what the fields' types cannot; the error names the field, the value and the limit.
+    /// Checks rules between fields; the error names the field, the value and the limit.
     pub fn check(&self) -> Result<(), String> {
         if !(1..=MAX_SEGMENT).contains(&self.segment) {
             return Err(format!(
@@ -269,7 +269,7 @@ pub struct Counters {
     pub dropped_hidden: u64,
     /// Frames from this port to the other end of its cable: STP, LACP, LLDP, PAUSE.
     pub dropped_link_control: u64,
-    /// Frames or descriptors from this port that make no sense.
+    /// Invalid frames or descriptors from this port.
     pub dropped_malformed: u64,
     /// Frames to this port longer than its MTU.
     pub dropped_too_long: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can be typed.
+//! The command line.
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub struct Arguments {
     /// Frames of one burst.
     #[arg(short, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub burst: u16,
-    /// Frames per second; 0 for as many as there can be.
+    /// Frames per second; 0 for no limit.
     #[arg(short, default_value_t = 0)]
     pub rate: u64,
     /// Source address and UDP or TCP port.
@@ -44,7 +44,7 @@ pub struct Arguments {
     /// Destination address and UDP or TCP port.
     #[arg(short, default_value = "10.1.0.1:1234")]
     pub destination: SocketAddrV4,
-    /// Source MAC address; the port's if not given.
+    /// Source MAC address, by default the port's.
     #[arg(short = 'S')]
     pub source_mac: Option<Mac>,
     /// Destination MAC address.
@@ -59,7 +59,7 @@ pub struct Arguments {
     /// MAC address of the port, for the switch's table.
     #[arg(long)]
     pub mac: Option<Mac>,
-    /// Source address that may be used, CIDR or MAC=CIDR; can be repeated. Turns port security on.
+    /// Allowed source address, CIDR or MAC=CIDR; can be repeated. Turns port security on.
     #[arg(long)]
     pub allow: Vec<Allowed>,
     /// Slots of each ring.
@@ -68,7 +68,7 @@ pub struct Arguments {
     /// End after this many seconds.
     #[arg(long)]
     pub seconds: Option<u64>,
-    /// rx: end when nothing has come for this many seconds after the first frame. ping: how long
+    /// rx: end after this many seconds without a frame, counted from the first one. ping: seconds
     /// to wait for an answer.
     #[arg(long)]
     pub idle: Option<f64>,
@@ -85,9 +85,9 @@ pub enum Function {
     Tx,
     /// Receives and counts.
     Rx,
-    /// Sends one frame after another and measures how long an echo takes.
+    /// Sends one frame after another and measures the round trip time.
     Ping,
-    /// Sends back what comes, addresses swapped.
+    /// Sends each frame back with its addresses swapped.
     Pong,
     /// Writes a pcap with TCP, UDP and ICMP in turn, and attaches nothing.
     PcapMake,
@@ -110,7 +110,7 @@ impl Arguments {
         self.destination_mac.unwrap_or(Mac([0xff; 6]))
     }
 
-    /// Time without frames, `default` if not given.
+    /// Time without frames, or `default`.
     pub fn idle(&self, default: Option<Duration>) -> Option<Duration> {
         match self.idle {
             None => default,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The frames that are made here.
+//! Makes frames.
 use etherparse::PacketBuilder;
 
 use crate::arguments::Arguments;
@@ -17,7 +17,7 @@ pub enum Protocol {
     Icmp,
 }
 
-/// A frame as the arguments want it; `number` makes TCP and ICMP sequence numbers differ.
+/// Makes the frame of the arguments; `number` makes TCP and ICMP sequence numbers differ.
 pub fn build(arguments: &Arguments, protocol: Protocol, number: u32) -> Result<Vec<u8>, String> {
     let (source, destination) = (arguments.source, arguments.destination);
     let ip = PacketBuilder::ethernet2(arguments.source_mac().0, arguments.destination_mac().0)
@@ -69,8 +69,8 @@ pub fn ping_number(frame: &[u8]) -> Option<u64> {
     (mark == MARK).then(|| u64::from_be_bytes(number.try_into().unwrap_or_default()))
 }
 
-/// Makes an echo of a frame: swaps MAC addresses and, for IPv4, addresses and UDP or TCP ports;
-/// no checksum changes by that. False if it is too short.
+/// Makes an echo of a frame: swaps MAC addresses and, for IPv4, addresses and UDP or TCP ports.
+/// The checksums stay valid. False if the frame is too short.
 pub fn turn_around(frame: &mut [u8]) -> bool {
     if frame.len() < 14 {
         return false;
@@ -93,7 +93,7 @@ fn swap(bytes: &mut [u8], a: usize, b: usize, len: usize) {
     }
 }
 
-/// Replaces the MAC addresses that were given explicitly.
+/// Replaces the MAC addresses that the arguments give.
 pub fn readdress(frame: &mut [u8], arguments: &Arguments) {
     for (at, mac) in [(0, arguments.destination_mac), (6, arguments.source_mac)] {
         if let (Some(mac), Some(place)) = (mac, frame.get_mut(at..at + 6)) {

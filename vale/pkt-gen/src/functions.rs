@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What `-f` chooses: tx, rx, ping, pong.
+//! The functions of `-f`: tx, rx, ping, pong.
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -14,13 +14,13 @@ const SLEEP: Duration = Duration::from_millis(100);
 const PING_WAIT: Duration = Duration::from_secs(1);
 const PING_RATE: u64 = 10;
 
-/// Paces to a rate; 0 is as fast as can be.
-struct Pace {
+/// Paces to a rate; 0 is no limit.
+struct Pacer {
     rate: u64,
     begin: Instant,
 }
 
-impl Pace {
+impl Pacer {
     fn new(rate: u64) -> Self {
         Self {
             rate,
@@ -28,7 +28,7 @@ impl Pace {
         }
     }
 
-    /// How many of `wanted` may be sent now, `sent` being those before; 0 after a short sleep.
+    /// Returns the part of `wanted` frames to send now, after `sent` frames; 0 after a short sleep.
     fn grant(&self, sent: u64, wanted: u64) -> u64 {
         if self.rate == 0 {
             return wanted;
@@ -62,7 +62,7 @@ pub fn tx(arguments: &Arguments, report: &mut Report) -> Result<(), String> {
         .iter_mut()
         .for_each(|frame| readdress(frame, arguments));
     let mut frames = frames.iter().cycle();
-    let (mut link, pace) = (Link::attach(arguments)?, Pace::new(arguments.rate));
+    let (mut link, pace) = (Link::attach(arguments)?, Pacer::new(arguments.rate));
     while report.packets < count && !link.is_over() {
         let wanted = u64::from(arguments.burst).min(count - report.packets);
         let (mut sent, mut bytes) = (0, 0);
@@ -108,7 +108,7 @@ pub fn rx(arguments: &Arguments, report: &mut Report) -> Result<(), String> {
     Ok(())
 }
 
-/// Sends back what comes.
+/// Sends each frame back.
 pub fn pong(arguments: &Arguments, report: &mut Report) -> Result<(), String> {
     let mut link = Link::attach(arguments)?;
     let mut lost = 0u64;
@@ -133,7 +133,7 @@ pub fn pong(arguments: &Arguments, report: &mut Report) -> Result<(), String> {
     link.drain()
 }
 
-/// Measures how long an echo takes.
+/// Measures the round trip time.
 pub fn ping(arguments: &Arguments, report: &mut Report) -> Result<(), String> {
     let mut link = Link::attach(arguments)?;
     let rate = if arguments.rate > 0 {
@@ -142,7 +142,7 @@ pub fn ping(arguments: &Arguments, report: &mut Report) -> Result<(), String> {
         PING_RATE
     };
     let wait = arguments.idle(Some(PING_WAIT)).unwrap_or(PING_WAIT);
-    let (pace, mut times) = (Pace::new(rate), Vec::new());
+    let (pace, mut times) = (Pacer::new(rate), Vec::new());
     while (arguments.count == 0 || report.packets < arguments.count) && !link.is_over() {
         if pace.grant(report.packets, 1) == 0 {
             continue;

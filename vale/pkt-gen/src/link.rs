@@ -13,12 +13,12 @@ use vale_proto::{PortId, ValeClient};
 
 use crate::arguments::Arguments;
 
-/// Longest sleep, so that a signal that came just before it is noticed.
+/// Longest sleep, so that the program notices a signal that came just before it.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
-/// How long the switch may take to fetch what was sent last.
+/// Longest time for the switch to fetch the last frames.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// A port of the switch that this program owns; it is detached when dropped.
+/// A port of the switch that this program owns; dropping it detaches the port.
 pub struct Link {
     port: GuestPort,
     kick: OwnedFd,
@@ -71,7 +71,7 @@ impl Link {
         }
     }
 
-    /// True once a signal came or the time is over.
+    /// True after a signal or at the end of the time.
     pub fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.deadline.is_some_and(|d| Instant::now() >= d)
     }
@@ -95,10 +95,10 @@ impl Link {
     }
 
     /// Echoes a frame if there is one. Returns its length, and false if the ring was full.
-    pub fn echo(&mut self, turn: impl Fn(&mut [u8]) -> bool) -> Option<(usize, bool)> {
+    pub fn echo(&mut self, swap_addresses: impl Fn(&mut [u8]) -> bool) -> Option<(usize, bool)> {
         let length = self.port.pop(&mut self.buffer[..])?;
         let frame = &mut self.buffer[..length];
-        let sent = turn(frame) && self.port.push(frame).is_ok();
+        let sent = swap_addresses(frame) && self.port.push(frame).is_ok();
         Some((length, sent))
     }
 

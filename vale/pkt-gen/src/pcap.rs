@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packet captures: read to be replayed, made from the arguments.
+//! Reads packet captures to replay them, and makes captures.
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
@@ -54,7 +54,7 @@ pub fn read(path: &Path) -> Result<Vec<Vec<u8>>, String> {
     }
 }
 
-/// Writes `-n` frames, TCP, UDP and ICMP in turn, `-r` of them a second by their time stamps.
+/// Writes `-n` frames: TCP, UDP and ICMP in turn. Their time stamps show `-r` frames a second.
 pub fn make(arguments: &Arguments, report: &mut Report) -> Result<(), String> {
     let path = arguments.pcap.as_deref().ok_or("--pcap: is missing")?;
     if arguments.count == 0 {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_can_be_read() {
+    fn a_made_capture_can_be_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.pcap");
         let arguments = arguments(&path, "300");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_capture_is_named() {
+    fn the_error_names_a_file_that_is_no_capture() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.pcap");
         assert!(read(&path).unwrap_err().contains("x.pcap"));

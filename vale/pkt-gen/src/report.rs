@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rates while it runs, totals at the end.
+//! Prints rates during a run and totals at its end.
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ pub struct Report {
     /// First and last frame.
     span: Option<(Instant, Instant)>,
     next_line: Instant,
-    packets_then: u64,
+    packets_at_last_line: u64,
     /// Figures that a function adds to the totals.
     pub extra: Vec<(&'static str, Value)>,
 }
@@ -28,7 +28,7 @@ impl Report {
             bytes: 0,
             span: None,
             next_line,
-            packets_then: 0,
+            packets_at_last_line: 0,
             extra: Vec::new(),
         }
     }
@@ -42,13 +42,13 @@ impl Report {
             self.span = Some((self.span.map_or(now, |(first, _)| first), now));
         }
         if now >= self.next_line {
-            eprintln!("{:>12} packets/s", self.packets - self.packets_then);
-            self.packets_then = self.packets;
+            eprintln!("{:>12} packets/s", self.packets - self.packets_at_last_line);
+            self.packets_at_last_line = self.packets;
             self.next_line = now + Duration::from_secs(1);
         }
     }
 
-    /// Since the last frame, if there was one.
+    /// The time since the last frame, if there is one.
     pub fn silence(&self) -> Option<Duration> {
         self.span.map(|(_, last)| last.elapsed())
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can be typed.
+//! The command line.
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -50,8 +50,8 @@ pub enum Command {
         #[arg(value_name = "SWITCH:PORT")]
         of: Option<PortId>,
     },
-    /// Attaches an interface, or a Xen guest whose device is made in the store. With --allow,
-    /// port security is on.
+    /// Attaches an interface, or a Xen guest, whose device it makes in the store. --allow turns
+    /// port security on.
     Attach(Attach),
     /// Detaches a port; one that does not exist is fine.
     Detach {
@@ -71,27 +71,27 @@ pub enum Command {
 pub struct Attach {
     #[arg(value_name = "SWITCH:PORT")]
     pub port: PortId,
-    /// tap: made if it does not exist; veth: any existing interface; xen: a guest.
+    /// tap: an interface that valed makes or opens; veth: any existing interface; xen: a guest.
     #[arg(long, value_enum)]
     pub kind: KindChoice,
-    /// Interface; of tap and veth.
+    /// Interface, for tap and veth.
     #[arg(long, required_unless_present = "domid")]
     pub ifname: Option<String>,
-    /// The guest's domain number; of xen.
+    /// The guest's domain number, for xen.
     #[arg(long, requires = "mac", conflicts_with = "ifname")]
     pub domid: Option<u16>,
-    /// The guest's number of the device, which its configuration names.
+    /// The guest's device number, which its configuration names.
     #[arg(long, default_value_t = 0)]
     pub devid: u32,
-    /// Slots of each ring; of xen.
+    /// Slots of each ring, for xen.
     #[arg(long, default_value_t = 256)]
     pub slots: u32,
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=vale_proto::MAX_SEGMENT as i64))]
     pub segment: u16,
-    /// Address of what is behind the port; without it the port gets flooded frames only.
+    /// MAC address behind the port; without it the port gets flooded frames only.
     #[arg(long)]
     pub mac: Option<Mac>,
-    /// Source address that may be used, CIDR or MAC=CIDR; can be repeated.
+    /// Allowed source address, CIDR or MAC=CIDR; can be repeated.
     #[arg(long)]
     pub allow: Vec<Allowed>,
     /// With --allow: frames with VLAN tags may enter.

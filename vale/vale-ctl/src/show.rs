@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_what_the_daemon_said() {
+    fn json_is_the_answer_of_the_daemon() {
         let text = super::ports(&[port("a")], Format::Json);
         let back: Vec<PortInfo> = serde_json::from_str(&text).unwrap();
         assert_eq!(back, [port("a")]);

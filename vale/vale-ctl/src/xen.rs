@@ -5,7 +5,7 @@ use std::path::Path;
 use vale_proto::{GuestVif, PortAdd};
 use xenstore::{Access, Client, Error, Perm, Transaction};
 
-/// The directories of both ends, in one step, so that neither sees half a device.
+/// Makes the directories of both ends in one transaction, so that neither sees half a device.
 pub fn make_device(store: &Path, add: &PortAdd) -> Result<(), String> {
     let (Some(guest), Some(mac)) = (add.guest, add.mac) else {
         return Ok(());

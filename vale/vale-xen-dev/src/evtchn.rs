@@ -10,15 +10,15 @@ const BIND: libc::c_ulong = request(b'E', 1, 8);
 /// `IOCTL_EVTCHN_NOTIFY`: local port.
 const NOTIFY: libc::c_ulong = request(b'E', 4, 4);
 
-/// Our end of an event channel of a guest. Its descriptor is readable when an event came;
-/// dropping it closes the channel.
+/// valed's end of an event channel of a guest. An event makes its descriptor readable; dropping
+/// it closes the channel.
 pub struct EventChannel {
     device: File,
     port: u32,
 }
 
 impl EventChannel {
-    /// Binds to the port a domain has opened for us.
+    /// Binds to the port that a domain has opened for dom0.
     ///
     /// # Errors
     /// The kernel's; the domain may not have opened it.
@@ -31,7 +31,7 @@ impl EventChannel {
         Ok(Self { device, port })
     }
 
-    /// Sends an event. The guest may be dying, which is no concern of the sender.
+    /// Sends an event. It ignores errors, since the guest may be dying.
     pub fn notify(&self) {
         // SAFETY: the driver reads the word, which lives through the call.
         let _ = unsafe { libc::ioctl(self.device.as_raw_fd(), NOTIFY, &raw const self.port) };

@@ -12,12 +12,12 @@ use std::ptr::{NonNull, null_mut};
 /// reference (32 bits each) per page.
 const MAP: libc::c_ulong = request(b'G', 0, 24);
 
-/// Pages of a guest in our address space. The guest cannot take them back while they are mapped,
-/// and they stay when it dies: its domain goes only after they were unmapped.
+/// Mapped pages of a guest. The guest cannot revoke them while they are mapped. They outlive the
+/// guest: Xen frees its domain only after they are unmapped.
 struct Pages {
     base: NonNull<u8>,
     size: usize,
-    /// Closing it drops the grants; only after the memory was unmapped.
+    /// Closing it drops the grants, so the memory is unmapped first.
     _device: File,
 }
 
@@ -26,16 +26,16 @@ unsafe impl Send for Pages {}
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: `map` mapped exactly this range, and the ring's mapping that used it is gone:
-        // it owned this value. An error could only mean a wrong address.
+        // SAFETY: `map` mapped exactly this range. The ring's mapping, which used it, owned this
+        // value and is gone. Only a wrong address gives an error.
         let _ = unsafe { libc::munmap(self.base.as_ptr().cast(), self.size) };
     }
 }
 
-/// Maps the pages a domain has granted to us, one after another.
+/// Maps the pages that a domain has granted to dom0, one after another.
 ///
 /// # Errors
-/// The kernel's: one of the references may not be a grant to us.
+/// The kernel's: a reference may be no grant to dom0.
 pub fn map(domid: u16, references: &[u32]) -> io::Result<Mapping> {
     let pages = Pages::map(domid, references, libc::PROT_READ | libc::PROT_WRITE)?;
     let (base, size) = (pages.base, pages.size);
@@ -44,7 +44,7 @@ pub fn map(domid: u16, references: &[u32]) -> io::Result<Mapping> {
     Ok(unsafe { Mapping::with_owner(base, size, Box::new(pages)) })
 }
 
-/// Copies a page a domain has granted to us, if only for reading.
+/// Copies a page that a domain has granted to dom0, also read-only.
 ///
 /// # Errors
 /// As [`map`].
@@ -76,7 +76,7 @@ impl Pages {
     }
 }
 
-/// Tells the driver of the grants; they are mapped at the offset it gives.
+/// Registers the grants with the driver; it returns the offset at which to map them.
 fn announce(device: &File, domid: u16, references: &[u32]) -> io::Result<libc::off_t> {
     let mut words = vec![references.len() as u64, 0];
     words.extend(

@@ -33,8 +33,8 @@ const ARP_MESSAGE: usize = 28;
 const DHCP_REQUEST: (u16, u16) = (DHCP_CLIENT, 67);
 
 impl Guard {
-    /// The guard of a checked `port-add`. The link-local address made of an allowed MAC
-    /// (RFC 4291, appendix A) is allowed with it: IPv6 does not work without.
+    /// The guard of a checked `port-add`. It also allows the link-local address of each allowed MAC
+    /// (RFC 4291, appendix A): IPv6 does not work without.
     pub fn new(add: &PortAdd) -> Self {
         let mut this = Self {
             secure: add.port_security,

@@ -17,7 +17,7 @@ use crate::forwarder::Handle;
 use crate::port::{Device, RingPort};
 use crate::rate_limit::RateLimit;
 
-/// Fires when a domain ends.
+/// The event of the end of a domain.
 const RELEASE: &str = "@releaseDomain";
 /// Time between two tries to reach a lost store.
 const RECONNECT: Duration = Duration::from_secs(1);

@@ -27,7 +27,7 @@ pub fn open(frontend: &FrontendRings, slots: u32) -> io::Result<RingPort> {
     Ok(RingPort::of_guest(ring, channel))
 }
 
-/// Reads the directory page by page; it is copied, so the guest cannot change it any more.
+/// Copies the directory page by page, so that later changes of the guest have no effect.
 fn references(frontend: &FrontendRings, pages: usize) -> io::Result<Vec<u32>> {
     let mut references = vec![0; pages];
     let mut next = frontend.directory;
