@@ -8,18 +8,23 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use click_lang::{
-    ConfigError, Errors, Flat, FlatElement, Phase, Place, Scope, Sources, Subject, flatten, text,
+    ConfigError, Errors, Flat, FlatElement, Memory, Phase, Place, Scope, Sources, Subject, flatten,
+    text,
 };
 
 use crate::args::{Args, Noted, Surroundings};
 use crate::class::Class;
 use crate::element::Element;
 use crate::engine::{Edge, Engine, Plan, Slot};
-use crate::environment::Environment;
+use crate::environment::{Environment, Limits};
 use crate::graph::{Graph, count_ports, label};
 use crate::names::Names;
 use crate::registry::Registry;
 use click_packet::PacketPool;
+use click_packet::memory::has_room;
+
+/// Bytes that the graph and the engine take for a port.
+const PORT_BYTES: usize = 256;
 
 /// The packages a configuration may `require`.
 const PACKAGES: [&str; 2] = ["click", "clickos"];
@@ -34,13 +39,7 @@ pub fn assemble(
     now_ns: u64,
 ) -> Result<Engine, (Vec<ConfigError>, PacketPool)> {
     let mut errors = Errors::default();
-    let limits = click_lang::Limits {
-        config_bytes: environment.limits.config_bytes,
-        elements: environment.limits.elements,
-        connections: environment.limits.connections,
-        ports: environment.limits.ports,
-        steps: environment.limits.steps,
-    };
+    let limits = limits_of(&environment.limits);
     let mut flat = flatten(&sources, registry, globals, &limits, &mut errors);
     for warning in errors.take_warnings().into_sorted(&sources) {
         tell(&environment, &warning);
@@ -52,14 +51,15 @@ pub fn assemble(
     check_requirements(&flat, &mut errors);
     let classes = find_classes(&flat, registry, &mut errors);
     let counts = count_ports(&flat, &classes, &mut errors);
-    let graph = Graph::check(
-        &flat,
-        &classes,
-        &counts,
-        whole_graph,
-        limits.steps,
-        &mut errors,
-    );
+    let ports: usize = counts
+        .iter()
+        .map(|(inputs, outputs)| inputs + outputs)
+        .sum();
+    let room = ports * PORT_BYTES;
+    if !errors.has_memory(room, &limits, Place::default(), "connecting all ports") {
+        return Err((errors.into_sorted(&sources), pool));
+    }
+    let graph = Graph::check(&flat, &classes, &counts, whole_graph, &limits, &mut errors);
     let mut names = Names::new(&environment);
     let mut notices = Errors::resume(&flat.directives);
     let elements = build_elements(
@@ -69,6 +69,7 @@ pub fn assemble(
         &environment,
         &mut names,
         [&mut errors, &mut notices],
+        &limits,
     );
     let whole: Option<Vec<_>> = elements.into_iter().collect();
     let classes: Option<Vec<_>> = classes.into_iter().collect();
@@ -88,6 +89,22 @@ pub fn assemble(
         class_names: registry.iter().map(|(name, _)| name).collect(),
     };
     Ok(Engine::new(plan, slots, environment, names, pool, now_ns))
+}
+
+/// The limits that the language has to keep.
+fn limits_of(limits: &Limits) -> click_lang::Limits {
+    let reserve = limits.reserve_bytes;
+    click_lang::Limits {
+        config_bytes: limits.config_bytes,
+        elements: limits.elements,
+        connections: limits.connections,
+        ports: limits.ports,
+        steps: limits.steps,
+        memory: match reserve {
+            0 => Memory::UNBOUNDED,
+            _ => Memory { reserve, has_room },
+        },
+    }
 }
 
 /// Elements every configuration has; a configuration may also name them itself.
@@ -153,6 +170,7 @@ fn build_elements(
     environment: &Environment,
     names: &mut Names,
     [errors, notices]: [&mut Errors; 2],
+    limits: &click_lang::Limits,
 ) -> Vec<Option<Box<dyn Element>>> {
     let mut elements: Vec<Option<Box<dyn Element>>> = classes.iter().map(|_| None).collect();
     let defines = |index: usize| classes[index].is_some_and(|c| c.defines_names);
@@ -168,6 +186,9 @@ fn build_elements(
             let message = format!("{given} arguments, the limit is {most}");
             errors.add_about(e.place, about(flat, index), message);
             continue;
+        }
+        if !has_memory(errors, flat, index, limits) {
+            break;
         }
         let surroundings = Surroundings {
             environment,
@@ -198,6 +219,18 @@ fn build_elements(
         elements[index] = built.filter(|_| wrong.is_empty());
     }
     elements
+}
+
+/// True if the memory takes an element as large as its arguments let it be.
+fn has_memory(errors: &mut Errors, flat: &Flat, index: usize, limits: &click_lang::Limits) -> bool {
+    let e = &flat.elements[index];
+    limits.memory.reserve == 0
+        || errors.has_memory(
+            text::bytes_to_build(&e.config),
+            limits,
+            e.place,
+            &label(flat, index),
+        )
 }
 
 /// The numbers of elements, those first that define something for others.
@@ -267,7 +300,11 @@ fn connect(
 pub fn initialize(engine: &mut Engine) -> Result<(), Vec<ConfigError>> {
     let mut errors = Errors::resume(&engine.plan.flat.directives);
     let classes = &engine.plan.classes;
+    let limits = limits_of(&engine.environment.limits);
     for index in in_order(classes.len(), |index| classes[index].defines_names) {
+        if !has_memory(&mut errors, &engine.plan.flat, index, &limits) {
+            break;
+        }
         let started = engine.with(index, |element, ctx| element.initialize(ctx));
         if let Some(Err(message)) = started {
             let flat = &engine.plan.flat;

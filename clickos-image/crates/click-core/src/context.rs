@@ -299,6 +299,14 @@ impl<'a> Context<'a> {
         self.engine.environment.devices.get(&id).cloned()
     }
 
+    /// Counts steps of a script's work. False beyond the limit of one slice of the router, of one
+    /// call of a handler or of one installation ([`Limits::steps`]).
+    pub fn spend(&mut self, steps: usize) -> bool {
+        let left = self.engine.steps_left.checked_sub(steps);
+        self.engine.steps_left = left.unwrap_or(0);
+        left.is_some()
+    }
+
     /// What the configuration may use.
     pub fn limits(&self) -> Limits {
         self.engine.environment.limits

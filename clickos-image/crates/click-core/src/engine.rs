@@ -108,6 +108,8 @@ pub struct Engine {
     pub max_batch: usize,
     /// Turns of tasks that are left of the slice.
     pub turns: usize,
+    /// Steps of work that scripts may still take in this slice, or in this call of a handler.
+    pub steps_left: usize,
     pub reads: u64,
     pub writes: u64,
     /// What elements share, by type.
@@ -145,6 +147,7 @@ impl Engine {
             moved: false,
             max_batch: limits.batch.max(1),
             turns: 0,
+            steps_left: limits.steps,
             reads: 0,
             writes: 0,
             shared: BTreeMap::new(),
@@ -205,6 +208,12 @@ impl Engine {
     /// Whether batches are under way.
     pub fn has_work(&self) -> bool {
         self.next.is_some() || !self.work.is_empty()
+    }
+
+    /// Begins a slice, or a call of a handler.
+    pub fn begin(&mut self, now_ns: u64) {
+        self.now_ns = self.now_ns.max(now_ns);
+        self.steps_left = self.environment.limits.steps;
     }
 
     /// Moves batches on until none is under way or `budget` elements were entered; returns whether none is.

@@ -289,6 +289,8 @@ pub struct Limits {
     pub batch: usize,
     /// Console lines a second; more are counted, not written.
     pub console_lines_per_s: u32,
+    /// Bytes of memory that an installation leaves free; 0 does not look for them.
+    pub reserve_bytes: usize,
 }
 
 impl Default for Limits {
@@ -306,6 +308,7 @@ impl Default for Limits {
             file_bytes: 16 << 20,
             batch: 32,
             console_lines_per_s: 1000,
+            reserve_bytes: 0,
         }
     }
 }

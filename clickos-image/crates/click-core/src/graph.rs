@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use click_lang::{Errors, Flat, FlatConnection, Phase, Place, Subject};
+use click_lang::{Errors, Flat, FlatConnection, Limits, Phase, Place, Subject};
 
 use crate::class::Class;
 use crate::ports::{Processing, count, flows, processing};
@@ -84,7 +84,7 @@ impl Graph {
         classes: &[Option<&Class>],
         counts: &[(usize, usize)],
         whole: bool,
-        steps: usize,
+        limits: &Limits,
         errors: &mut Errors,
     ) -> Self {
         let side = |output: bool| {
@@ -117,7 +117,7 @@ impl Graph {
             inputs: side(false),
             outputs: side(true),
         };
-        graph.settle(flat, classes, steps, errors);
+        graph.settle(flat, classes, limits, errors);
         if whole {
             graph.check_use(flat, classes, errors);
         }
@@ -145,7 +145,7 @@ impl Graph {
         &mut self,
         flat: &Flat,
         classes: &[Option<&Class>],
-        limit: usize,
+        limits: &Limits,
         errors: &mut Errors,
     ) {
         let round = self.round(flat.connections.len());
@@ -155,7 +155,7 @@ impl Graph {
         while changed {
             changed = false;
             let what = "settling push and pull";
-            if !errors.spend(round, limit, Place::default(), what) {
+            if !errors.spend(round, limits, Place::default(), what) {
                 return;
             }
             for (index, c) in flat.connections.iter().enumerate() {

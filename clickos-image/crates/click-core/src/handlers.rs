@@ -101,7 +101,7 @@ impl Router {
         param: &str,
         now_ns: u64,
     ) -> Result<Vec<u8>, HandlerError> {
-        self.engine.now_ns = self.engine.now_ns.max(now_ns);
+        self.engine.begin(now_ns);
         let text = self.engine.read(name, param);
         self.engine.drain(&mut { ENTRIES });
         text.map(String::into_bytes)
@@ -116,7 +116,7 @@ impl Router {
         writes: &[(&str, &[u8])],
         now_ns: u64,
     ) -> Result<(), HandlerError> {
-        self.engine.now_ns = self.engine.now_ns.max(now_ns);
+        self.engine.begin(now_ns);
         let written = self.engine.write(writes);
         self.engine.drain(&mut { ENTRIES });
         written

@@ -41,6 +41,7 @@ pub mod value;
 pub use args::{Args, Surroundings};
 pub use class::{Built, Class};
 pub use click_lang::{ConfigError, Located, Phase, Sources, Subject, did_you_mean, sort, text};
+pub use click_packet::memory;
 pub use click_packet::{Batch, HEADROOM, MAX_PACKET, Packet, PacketPool, Ring, anno};
 pub use context::Context;
 pub use device::Device;

@@ -173,7 +173,7 @@ impl Router {
 
     /// Runs tasks and expired timers for one bounded slice; `now_ns` counts from the epoch and never goes back.
     pub fn run(&mut self, now_ns: u64) -> Progress {
-        self.engine.now_ns = self.engine.now_ns.max(now_ns);
+        self.engine.begin(now_ns);
         if self.is_stopped() {
             return Progress::Idle { until_ns: None };
         }

@@ -5,6 +5,7 @@ use alloc::rc::Rc;
 use core::cell::RefCell;
 
 use click_core::class::Arg;
+use click_core::memory::Growth;
 use click_core::text::split_words;
 use click_wire::ether;
 
@@ -91,6 +92,7 @@ pub struct Table {
     first_rank: i64,
     waiting: usize,
     bounds: Bounds,
+    growth: Growth,
     drops: u64,
 }
 
@@ -107,6 +109,7 @@ impl Table {
             first_rank: 0,
             waiting: 0,
             bounds,
+            growth: Growth::default(),
             drops: 0,
         }
     }
@@ -170,7 +173,11 @@ impl Table {
     /// The entry of an address; when the table is full the oldest one makes room.
     fn ensure(&mut self, ip: Ipv4Addr, now: u64) -> &mut Entry {
         if !self.by_ip.contains_key(&ip) {
-            while self.by_ip.len() >= self.bounds.entries.max(1) {
+            let most = match self.growth.takes_entry() {
+                true => self.bounds.entries,
+                false => self.by_ip.len(),
+            };
+            while self.by_ip.len() >= most.max(1) {
                 let Some((_, _, oldest)) = self.by_age.first().copied() else {
                     break;
                 };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A tree of networks, by bytes of addresses, that knows more of those where much happens.
+use click_core::memory::Growth;
+
 use crate::prelude::*;
 use crate::standard::average::{Average, thousandths};
 
@@ -51,6 +53,7 @@ pub struct Amount {
 pub struct Networks {
     all: Level,
     known: usize,
+    growth: Growth,
     capacity: usize,
     /// Thousandths a second from which on networks are divided.
     pub thresh_milli: u64,
@@ -61,6 +64,7 @@ impl Networks {
         Self {
             all: Level::new(),
             known: 0,
+            growth: Growth::default(),
             capacity,
             thresh_milli,
         }
@@ -122,7 +126,7 @@ impl Networks {
 
     /// Whether one more may become known, which then counts.
     fn take_room(&mut self) -> bool {
-        let room = self.known < self.capacity;
+        let room = self.known < self.capacity && self.growth.takes_entry();
         self.known += usize::from(room);
         room
     }

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// What an archive begins with.
+/// The first bytes of an archive.
 const MAGIC: &[u8] = b"!<arch>\n";
 /// Bytes of a member's header.
 const HEADER: usize = 60;
@@ -38,7 +38,7 @@ impl<'a> Archive<'a> {
     /// The archive, if these bytes are one.
     ///
     /// # Errors
-    /// What is broken about it.
+    /// The archive is broken.
     pub fn of(bytes: &'a [u8]) -> Result<Option<Self>, String> {
         let start = archive_start(bytes);
         let members = start.map(|start| members(&bytes[start + MAGIC.len()..]));

@@ -17,7 +17,7 @@ pub enum Statement<'a> {
     ElementClass {
         /// The new class.
         name: &'a str,
-        /// What it is.
+        /// The class, or the compound.
         body: ClassBody<'a>,
         /// Where.
         place: Place,
@@ -30,7 +30,7 @@ pub enum Statement<'a> {
     Define(Config<'a>),
 }
 
-/// What `elementclass` gives a name to.
+/// The body of an `elementclass`.
 #[derive(Clone, Debug)]
 pub enum ClassBody<'a> {
     /// Another name for a class.
@@ -44,7 +44,7 @@ pub enum ClassBody<'a> {
 pub struct Compound<'a> {
     /// The overloads in order.
     pub overloads: Vec<Overload<'a>>,
-    /// Whether `...` ends it: the class of the same name so far is tried last.
+    /// True if `...` ends it: the class of the same name so far is tried last.
     pub extends: bool,
     /// Where.
     pub place: Place,
@@ -105,7 +105,7 @@ pub struct Term<'a> {
     pub place: Place,
 }
 
-/// What stands for the element itself.
+/// The element itself.
 #[derive(Clone, Debug)]
 pub enum What<'a> {
     /// A name: of an element, or of a class for an anonymous element.
@@ -148,6 +148,6 @@ impl<'a> Config<'a> {
 pub struct Ports {
     /// The ports in order.
     pub list: Vec<usize>,
-    /// Whether a trailing comma (or `[]`) lets the list go on as needed.
+    /// True if a trailing comma (or `[]`) lets the list go on as needed.
     pub open: bool,
 }

@@ -11,7 +11,7 @@ use core::fmt::{self, Display, Formatter};
 use crate::ast::{Config, Formal};
 use crate::source::Place;
 
-/// What an element of a body is an instance of.
+/// The class of an element in a body.
 #[derive(Clone, Debug)]
 pub enum Class<'a> {
     /// A class of the registry.
@@ -29,7 +29,7 @@ pub enum Class<'a> {
 pub struct CompoundClass<'a> {
     pub name: &'a str,
     pub overloads: Vec<Body<'a>>,
-    /// What is tried when no overload fits.
+    /// The class that comes next when no overload fits.
     pub extends: Option<Class<'a>>,
 }
 

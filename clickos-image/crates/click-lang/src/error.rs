@@ -9,7 +9,7 @@ use core::fmt;
 use crate::sort;
 use crate::source::{Directive, Located, Place, Sources};
 
-/// Which part of an element's life an error belongs to.
+/// The part of an element's life that an error belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Its ports were connected; the message names it.
@@ -23,7 +23,7 @@ pub enum Phase {
 /// The element an error is about: `name :: Class`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// What it was doing.
+    /// The part of its life.
     pub phase: Phase,
     /// `name :: Class`
     pub element: String,
@@ -78,37 +78,67 @@ struct Entry {
 pub struct Errors {
     list: Vec<Entry>,
     beyond: usize,
-    /// What is not wrong, but may not be meant.
+    /// Valid parts that the author may not have meant.
     warnings: Vec<Entry>,
     directives: Vec<Directive>,
     /// Steps of work so far, all parts of one installation together.
     steps: usize,
-    /// The limit of steps was reported.
+    /// The limit of steps or of memory was reported.
     exhausted: bool,
 }
 
 /// Bytes of one message; the rest of a longer one is cut off.
 const MESSAGE_MAX: usize = 2048;
+/// Steps of work between two looks for memory; what they allocate comes out of the reserve.
+const STEPS_PER_PROBE: usize = 4096;
 
 impl Errors {
     const MAX: usize = 100;
 
     /// Counts `steps` of work: bytes read, elements, connections and candidates compared. Beyond
     /// the limit it adds one error that names the place and `what`, and returns false.
-    pub fn spend(&mut self, steps: usize, limit: usize, place: Place, what: &str) -> bool {
+    /// It looks for memory once in [`STEPS_PER_PROBE`] steps.
+    pub fn spend(&mut self, steps: usize, limits: &Limits, place: Place, what: &str) -> bool {
+        let before = self.steps;
         self.steps = self.steps.saturating_add(steps);
-        let fits = self.steps <= limit;
-        if !fits && !self.exhausted {
-            self.exhausted = true;
-            let message = format!("{what} takes more than {limit} steps of work, the limit");
-            // The limit explains the failure, so it goes first when there are too many errors.
-            self.list.truncate(Self::MAX - 1);
-            self.add(place, message);
+        if self.steps > limits.steps {
+            let limit = limits.steps;
+            self.exhaust(place, || {
+                format!("{what} takes more than {limit} steps of work, the limit")
+            });
+            return false;
         }
-        fits
+        let probes = before / STEPS_PER_PROBE != self.steps / STEPS_PER_PROBE;
+        !probes || self.has_memory(0, limits, place, what)
     }
 
-    /// True once the limit of steps was reached and reported.
+    /// True if the reserve is left after an allocation of `bytes`; else it adds one error.
+    pub fn has_memory(&mut self, bytes: usize, limits: &Limits, place: Place, what: &str) -> bool {
+        let has = !self.exhausted && limits.memory.has(bytes);
+        if !has {
+            self.out_of_memory(limits, place, what);
+        }
+        has
+    }
+
+    pub(crate) fn out_of_memory(&mut self, limits: &Limits, place: Place, what: &str) {
+        let reserve = limits.memory.reserve >> 10;
+        self.exhaust(place, || {
+            format!("{what} leaves less than {reserve} KiB of the memory, the limit")
+        });
+    }
+
+    /// Reports the first limit that was reached. It explains the failure, so it has a place even
+    /// if there are too many errors.
+    fn exhaust(&mut self, place: Place, message: impl FnOnce() -> String) {
+        if !self.exhausted {
+            self.exhausted = true;
+            self.list.truncate(Self::MAX - 1);
+            self.add(place, message());
+        }
+    }
+
+    /// True once the limit of steps or of memory was reached and reported.
     pub fn is_exhausted(&self) -> bool {
         self.exhausted
     }
@@ -128,6 +158,12 @@ impl Errors {
 
     fn push(&mut self, mut entry: Entry) {
         clip(&mut entry.message);
+        if let Some(subject) = &mut entry.subject {
+            clip(&mut subject.element);
+        }
+        if let Some((_, note)) = &mut entry.note {
+            clip(note);
+        }
         if self.is_full() {
             self.beyond += 1;
         } else {
@@ -185,18 +221,22 @@ impl Errors {
         });
     }
 
-    /// Whether there was none.
+    /// True if there was none.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Whether further errors are only counted.
+    /// True if further errors are only counted.
     pub fn is_full(&self) -> bool {
         self.list.len() >= Self::MAX
     }
 
     /// A line directive was read; looking ahead reads one twice.
-    pub(crate) fn directive(&mut self, directive: Directive) {
+    pub(crate) fn directive(&mut self, directive: Directive, most: usize) {
+        if self.directives.len() >= most {
+            let message = format!("more than {most} line directives");
+            return self.add(directive.at, message);
+        }
         let behind = self.directives.partition_point(|d| d.at < directive.at);
         if self
             .directives
@@ -252,7 +292,37 @@ fn clip(message: &mut String) {
     }
 }
 
-/// What a configuration may use.
+/// Access to the allocator, and the bytes that an installation leaves free.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Bytes that an installation leaves free.
+    pub reserve: usize,
+    /// True if the allocator has this number of bytes.
+    pub has_room: fn(usize) -> bool,
+}
+
+impl Memory {
+    /// Smaller pieces of text come out of the reserve.
+    const SMALL: usize = 4096;
+
+    /// No bound.
+    pub const UNBOUNDED: Self = Self {
+        reserve: 0,
+        has_room: |_| true,
+    };
+
+    /// True if the reserve is left after an allocation of `bytes`.
+    pub fn has(&self, bytes: usize) -> bool {
+        (self.has_room)(self.reserve.saturating_add(bytes))
+    }
+
+    /// True if a text of `bytes` may be made.
+    pub(crate) fn has_text(&self, bytes: usize) -> bool {
+        bytes <= Self::SMALL || self.has(bytes)
+    }
+}
+
+/// The limits of a configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Bytes of text, and bytes of arguments after expansion.
@@ -265,6 +335,8 @@ pub struct Limits {
     pub ports: usize,
     /// Steps of work from the text to a checked graph; see [`Errors::spend`].
     pub steps: usize,
+    /// Memory that has to be left.
+    pub memory: Memory,
 }
 
 impl Default for Limits {
@@ -275,6 +347,7 @@ impl Default for Limits {
             connections: 16_384,
             ports: 1024,
             steps: 1 << 24,
+            memory: Memory::UNBOUNDED,
         }
     }
 }

@@ -5,6 +5,7 @@ use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::error::Memory;
 use crate::text;
 
 /// Expansions nested deeper than this stay as they are.
@@ -37,6 +38,8 @@ pub struct Room {
     pub bytes: usize,
     /// Steps of work: bytes read, and scopes searched.
     pub steps: usize,
+    /// Memory for large results.
+    pub memory: Memory,
 }
 
 /// The budget that an expansion used up.
@@ -46,6 +49,8 @@ pub enum TooMuch {
     Bytes,
     /// The steps of [`Room`].
     Steps,
+    /// The memory of [`Room`].
+    Memory,
 }
 
 fn defined((name, value): &(String, String)) -> (String, Variable) {
@@ -106,6 +111,12 @@ impl Scope {
         }
     }
 
+    /// Bytes that a scope takes for these definitions, and copies on the way to it.
+    pub(crate) fn bytes(defines: &BTreeMap<String, String>) -> usize {
+        let each = defines.iter().map(|(n, v)| n.len() + v.len() + 128);
+        3 * each.sum::<usize>()
+    }
+
     fn find(&self, name: &str, room: &mut Room) -> Result<Option<&Variable>, TooMuch> {
         let mut level = Some(&self.inner);
         while let Some(l) = level {
@@ -153,6 +164,7 @@ impl Scope {
                         let value = self.value(&reference, room, nesting)?;
                         room.bytes = bytes;
                         if let Some(value) = value {
+                            room.affords(&out, i - start + 2 * value.len())?;
                             out.push_str(&config[start..i]);
                             push_value(&mut out, &value, in_string);
                             start = end;
@@ -167,6 +179,7 @@ impl Scope {
         }
         let rest = &config[start..];
         room.holds(out.len().saturating_add(rest.len()))?;
+        room.affords(&out, rest.len())?;
         out.push_str(rest);
         Ok(out)
     }
@@ -182,6 +195,7 @@ impl Scope {
             (Some(v), _) if v.is_argument => {
                 room.step(v.value.len())?;
                 room.holds(v.value.len())?;
+                room.affords("", v.value.len())?;
                 v.value.clone()
             }
             (Some(v), _) => self.expand_nested(&v.value, room, nesting + 1)?,
@@ -216,6 +230,12 @@ impl Room {
     fn step(&mut self, steps: usize) -> Result<(), TooMuch> {
         self.steps = self.steps.checked_sub(steps).ok_or(TooMuch::Steps)?;
         Ok(())
+    }
+
+    /// A growing text has its old and its new place at a time, and an escaped value a third.
+    fn affords(&self, text: &str, more: usize) -> Result<(), TooMuch> {
+        let has = self.memory.has_text(3 * text.len().saturating_add(more));
+        has.then_some(()).ok_or(TooMuch::Memory)
     }
 
     fn holds(&self, bytes: usize) -> Result<(), TooMuch> {
@@ -306,8 +326,11 @@ mod tests {
     }
 
     fn room(bytes: usize) -> Room {
-        let steps = 1 << 20;
-        Room { bytes, steps }
+        Room {
+            bytes,
+            steps: 1 << 20,
+            memory: Memory::UNBOUNDED,
+        }
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub struct FlatConnection {
 pub struct Requirement {
     /// `package` or `compact_config`.
     pub kind: String,
-    /// What is required.
+    /// The name of the requirement.
     pub value: String,
     /// Where.
     pub place: Place,
@@ -50,7 +50,7 @@ pub struct Flat {
     pub elements: Vec<FlatElement>,
     /// Sorted by element and port.
     pub connections: Vec<FlatConnection>,
-    /// What the configuration requires.
+    /// The configuration's requirements.
     pub requirements: Vec<Requirement>,
     /// Where line directives name other files and lines.
     pub directives: Vec<Directive>,

@@ -39,8 +39,10 @@ pub fn flatten(
         text_left: limits.config_bytes.saturating_mul(4),
         exhausted: false,
     };
-    let scope = globals.top(&body.defines);
-    if !flattener.errors.is_exhausted() {
+    let bytes = Scope::bytes(&body.defines);
+    let place = Place::default();
+    if (flattener.errors).has_memory(bytes, limits, place, DEFINING) {
+        let scope = globals.top(&body.defines);
         flattener.body(&body, "", &scope, 0);
     }
     drop(body);
@@ -55,6 +57,10 @@ pub fn flatten(
 
 /// Arguments of a compound element, with those that `__REST__` takes.
 const MAX_ARGUMENTS: usize = 16_384;
+/// Steps of work that an error names.
+const EXPANDING: &str = "expanding its arguments";
+const DEFINING: &str = "defining variables";
+const NAMING: &str = "naming elements";
 /// Nodes for each element that is allowed: a compound element, which has two, may surround few.
 const NODES_PER_ELEMENT: usize = 16;
 
@@ -103,7 +109,7 @@ impl<'a> Flattener<'_, 'a> {
 
     /// Counts work. Returns false beyond the limit; the caller then makes nothing more.
     fn spend(&mut self, steps: usize, place: Place, what: &str) -> bool {
-        let fits = self.errors.spend(steps, self.limits.steps, place, what);
+        let fits = self.errors.spend(steps, self.limits, place, what);
         self.exhausted |= !fits;
         fits
     }
@@ -127,24 +133,29 @@ impl<'a> Flattener<'_, 'a> {
         let mut room = Room {
             bytes: self.text_left,
             steps: self.limits.steps.saturating_sub(self.errors.steps()),
+            memory: self.limits.memory,
         };
         let before = room.steps;
-        match scope.expand(&member.config().text(), &mut room) {
+        let error = match scope.expand(&member.config().text(), &mut room) {
             Ok(text) => {
-                self.spend(before - room.steps, member.place, "");
+                self.spend(before - room.steps, member.place, EXPANDING);
                 self.text_left -= text.len();
-                text
+                return text;
             }
-            Err(TooMuch::Bytes) => {
-                self.out_of_text(member);
-                String::new()
-            }
-            Err(TooMuch::Steps) => {
-                let what = format!("'{}': expanding its arguments", member.name);
-                self.spend(self.limits.steps, member.place, &what);
-                String::new()
-            }
+            Err(error) => error,
+        };
+        let what = format!("'{}': {EXPANDING}", member.name);
+        match error {
+            TooMuch::Bytes => self.out_of_text(member),
+            TooMuch::Memory => self.out_of_memory(member.place, &what),
+            TooMuch::Steps => _ = self.spend(usize::MAX, member.place, &what),
         }
+        String::new()
+    }
+
+    fn out_of_memory(&mut self, place: Place, what: &str) {
+        self.errors.out_of_memory(self.limits, place, what);
+        self.exhausted = true;
     }
 
     fn out_of_text(&mut self, member: &Member<'_>) {
@@ -160,15 +171,14 @@ impl<'a> Flattener<'_, 'a> {
     fn name(&mut self, prefix: &str, member: &Member<'_>) -> String {
         let bytes = prefix.len().saturating_add(member.name.text.len());
         match self.text_left.checked_sub(bytes) {
-            Some(left) => {
+            Some(left) if self.spend(bytes, member.place, NAMING) => {
                 self.text_left = left;
-                format!("{prefix}{}", member.name)
+                return format!("{prefix}{}", member.name);
             }
-            None => {
-                self.out_of_text(member);
-                String::new()
-            }
+            Some(_) => {}
+            None => self.out_of_text(member),
         }
+        String::new()
     }
 
     /// Instantiates a body; returns the nodes of its members.
@@ -275,6 +285,14 @@ impl<'a> Flattener<'_, 'a> {
             self.give_up(of.place, message);
             return self.node(Node::Unknown, of.place);
         }
+        if !self
+            .limits
+            .memory
+            .has_text(text::bytes_to_split(&of.config))
+        {
+            self.out_of_memory(of.place, &format!("'{}': instantiating it", of.name));
+            return self.node(Node::Unknown, of.place);
+        }
         let args = text::split_args(&of.config);
         let steps = cost(of.class, of.config.len(), args.len());
         if !self.spend(steps, of.place, &format!("'{}': instantiating it", of.name)) {
@@ -282,6 +300,10 @@ impl<'a> Flattener<'_, 'a> {
         }
         match select(of.class, &args, of.ports) {
             Ok(Selected::Compound(body, values)) => {
+                if !self.limits.memory.has_text(Scope::bytes(&body.defines)) {
+                    self.out_of_memory(of.place, DEFINING);
+                    return self.node(Node::Unknown, of.place);
+                }
                 let inside = scope.enter(body.depth, values, &body.defines);
                 let map = self.body(body, &format!("{}/", of.name), &inside, depth + 1);
                 self.check_ports(of, body);

@@ -5,7 +5,7 @@ use crate::error::Errors;
 use crate::source::{Directive, Place};
 use crate::text;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Ident,
@@ -36,8 +36,12 @@ pub struct Lexer<'a> {
     pos: usize,
     /// The place of the text's beginning.
     base: Place,
+    max_directives: usize,
     pub errors: Errors,
 }
+
+/// Bytes of a file's name in a line directive; each error repeats it. A longer one does not count.
+const FILE_NAME_MAX: usize = 1024;
 
 const PUNCTUATION: [(&str, Kind); 5] = [
     ("->", Kind::Arrow),
@@ -52,12 +56,13 @@ fn is_word(b: u8) -> bool {
 }
 
 impl<'a> Lexer<'a> {
-    pub fn new(text: &'a str, base: Place) -> Self {
+    pub fn new(text: &'a str, base: Place, max_directives: usize) -> Self {
         let errors = Errors::default();
         Self {
             text,
             pos: 0,
             base,
+            max_directives,
             errors,
         }
     }
@@ -112,8 +117,10 @@ impl<'a> Lexer<'a> {
         let at = self.place();
         // flags may follow the name
         let (word, _) = text::shift_word(name);
-        let file = word.starts_with('"').then(|| text::unquote(&word));
-        self.errors.directive(Directive { at, line, file });
+        let named = word.starts_with('"') && word.len() <= FILE_NAME_MAX;
+        let file = named.then(|| text::unquote(&word).into());
+        let directive = Directive { at, line, file };
+        self.errors.directive(directive, self.max_directives);
     }
 
     pub fn next(&mut self) -> Token<'a> {
@@ -128,7 +135,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether the next token is a variable.
+    /// True if the next token is a variable.
     pub fn variable_follows(&mut self) -> bool {
         let pos = self.pos;
         let found = self.next().kind == Kind::Variable;

@@ -13,8 +13,8 @@ use crate::error::{Errors, Limits, MAX_DEPTH};
 use crate::lexer::{Kind, Lexer, Token};
 use crate::source::{Place, Sources};
 
-/// Parses a configuration; the errors found are added to `errors`, and what was
-/// understood is returned all the same so that later errors can be found too.
+/// Parses a configuration and adds the errors to `errors`. It returns the valid statements all the
+/// same, so that later steps can find more errors.
 pub fn parse<'a>(sources: &'a Sources, limits: &Limits, errors: &mut Errors) -> Vec<Statement<'a>> {
     let (text, base) = sources.file(0);
     if is_too_long(text, limits, errors) {
@@ -34,7 +34,7 @@ pub(crate) fn is_too_long(text: &str, limits: &Limits, errors: &mut Errors) -> b
     bytes > limit
 }
 
-/// What ends a list of statements.
+/// The end of a list of statements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Until {
     End,
@@ -51,14 +51,19 @@ pub(crate) struct Parser<'a> {
     depth: usize,
     /// Statements and elements that the statement under way has so far: a tree holds them all.
     parts: usize,
+    /// Parts since the parser last looked for memory.
+    unprobed: usize,
     max_parts: usize,
-    max_ports: usize,
+    limits: Limits,
 }
 
 /// An error was reported; the caller goes on behind the statement.
 struct Reported;
 
 type Parsed<T> = Result<T, Reported>;
+
+/// Parts between two looks for memory; their bytes come out of the reserve.
+const PARTS_PER_PROBE: usize = 512;
 
 /// More parts than any statement has whose elements and connections are allowed.
 fn most_parts(limits: &Limits) -> usize {
@@ -69,12 +74,13 @@ fn most_parts(limits: &Limits) -> usize {
 impl<'a> Parser<'a> {
     pub(crate) fn new(text: &'a str, base: Place, limits: &Limits) -> Self {
         Self {
-            lexer: Lexer::new(text, base),
+            lexer: Lexer::new(text, base, limits.elements),
             peeked: None,
             depth: 0,
             parts: 0,
+            unprobed: 0,
             max_parts: most_parts(limits),
-            max_ports: limits.ports,
+            limits: *limits,
         }
     }
 
@@ -136,6 +142,9 @@ impl<'a> Parser<'a> {
     /// The next statement of a list, if there is one.
     fn one_of(&mut self, until: Until) -> Option<Statement<'a>> {
         loop {
+            if self.lexer.errors.is_exhausted() {
+                return None;
+            }
             if until == Until::End {
                 self.parts = 0;
             }
@@ -188,8 +197,18 @@ impl<'a> Parser<'a> {
     }
 
     /// Counts a part of the statement; one too many is passed over.
-    fn count(&mut self, place: Place) -> Parsed<()> {
-        self.parts += 1;
+    fn count(&mut self, place: Place, parts: usize) -> Parsed<()> {
+        self.parts += parts;
+        self.unprobed += parts;
+        if self.unprobed >= PARTS_PER_PROBE {
+            self.unprobed = 0;
+            self.lexer
+                .errors
+                .has_memory(0, &self.limits, place, "parsing");
+        }
+        if self.lexer.errors.is_exhausted() {
+            return Err(Reported);
+        }
         let limit = self.max_parts;
         if self.parts <= limit {
             return Ok(());
@@ -201,7 +220,7 @@ impl<'a> Parser<'a> {
 
     fn statement(&mut self, nested: bool) -> Parsed<Statement<'a>> {
         let place = self.peek().place;
-        self.count(place)?;
+        self.count(place, 1)?;
         let kind = self.kind();
         match kind {
             Kind::ElementClass => self.element_class(),
@@ -312,8 +331,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The chains that begin with an arrow, and so with the compound's input, behind one that does not end
-/// with its output: perhaps they were to go on where that ended.
+/// Chains that begin with an arrow, and so with the compound's input, behind a chain that does not
+/// end with its output. Perhaps the author meant one chain.
 fn doubtful_starts(list: &[Statement<'_>]) -> Vec<(Place, &'static str)> {
     let mut ended = true;
     let mut doubtful = Vec::new();

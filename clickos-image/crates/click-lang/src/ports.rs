@@ -17,7 +17,7 @@ pub struct Side<'a> {
 struct Plan {
     /// How many ports are named at least.
     least: usize,
-    /// Which element's list may grow.
+    /// The element whose list may grow.
     open: Option<usize>,
 }
 

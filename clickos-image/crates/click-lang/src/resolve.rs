@@ -16,18 +16,17 @@ use crate::flat::Requirement;
 use crate::parser::{Parser, is_too_long};
 use crate::source::{Place, Sources};
 use crate::suggest::did_you_mean;
-use crate::text;
 use chain::Ends;
 
-/// What the parser of names has to know about the registry.
+/// The registry, as the resolver of names sees it.
 pub trait Classes {
-    /// Whether there is an element class of this name.
+    /// True if there is an element class of this name.
     fn knows(&self, name: &str) -> bool;
     /// Why a class known by name cannot be used here.
     fn unavailable(&self, name: &str) -> Option<&str>;
     /// All names, for suggestions.
     fn names(&self) -> Vec<&str>;
-    /// Whether any name is taken for a class where it is first used as one.
+    /// True if any name is taken for a class where it is first used as one.
     fn takes_any(&self) -> bool {
         false
     }
@@ -81,7 +80,7 @@ struct Resolver<'r, 'a> {
     errors: &'r mut Errors,
     /// Classes of the configuration that are visible here.
     scope: BTreeMap<&'a str, Class<'a>>,
-    /// What the scope was, to leave a compound.
+    /// The scope so far, to leave a compound.
     undo: Vec<(&'a str, Option<Class<'a>>)>,
     /// Unknown names that were taken for classes.
     taken: BTreeSet<&'a str>,
@@ -95,7 +94,7 @@ struct Resolver<'r, 'a> {
 
 impl<'a> Resolver<'_, 'a> {
     fn spend(&mut self, steps: usize, place: Place, what: &str) -> bool {
-        self.errors.spend(steps, self.limits.steps, place, what)
+        self.errors.spend(steps, self.limits, place, what)
     }
 
     fn finish(&mut self, body: &mut Body<'a>, place: Place) {
@@ -134,7 +133,8 @@ impl<'a> Resolver<'_, 'a> {
             } => self.element_class(name, class, *place, body),
             Statement::Require(config) => self.require(config, body),
             Statement::Provide(config) => {
-                self.provided.extend(text::split_args(&config.text()));
+                let provided = self.arguments(config);
+                self.provided.extend(provided);
             }
             Statement::Define(config) => self.define(config, body),
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The texts of a configuration and the places in them.
 use alloc::format;
+use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -20,7 +21,7 @@ pub struct Directive {
     pub(crate) at: Place,
     pub(crate) line: u32,
     /// Nothing if the file stays the same.
-    pub(crate) file: Option<String>,
+    pub(crate) file: Option<Rc<str>>,
 }
 
 /// A place as people read it.
@@ -32,7 +33,7 @@ pub struct Located {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// Nothing but blanks is in front of it on its line.
+    /// Only blanks are in front on its line.
     pub first: bool,
 }
 
@@ -182,7 +183,7 @@ impl Sources {
         Located {
             file: named
                 .filter(|n| !n.is_empty())
-                .unwrap_or_else(|| file.name.clone()),
+                .map_or_else(|| file.name.clone(), |n| n.to_string()),
             line: line.saturating_add(lines),
             column,
             first: own.trim().is_empty(),
@@ -253,7 +254,7 @@ mod tests {
         let directive = |at, line, file: Option<&str>| Directive {
             at: Place(at),
             line,
-            file: file.map(String::from),
+            file: file.map(Rc::from),
         };
         let list = vec![directive(2, 40, Some("g")), directive(6, 7, None)];
         assert_eq!(located("#\nab\n\ncd", 3, &list).0, "g");

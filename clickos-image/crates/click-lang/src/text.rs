@@ -19,7 +19,7 @@ pub(crate) fn skip_comment(s: &[u8], at: usize) -> usize {
         .map_or(s.len(), |n| at + n + 4)
 }
 
-/// Whether a comment begins at `at`.
+/// True if a comment begins at `at`.
 pub(crate) fn at_comment(s: &[u8], at: usize) -> bool {
     s[at] == b'/' && matches!(s.get(at + 1), Some(b'/' | b'*'))
 }
@@ -33,7 +33,7 @@ pub(crate) fn skip_piece(s: &[u8], at: usize) -> usize {
     }
 }
 
-/// Whether `s` ends within a `//` comment, so that what is put behind it would be part of that.
+/// True if `s` ends within a `//` comment: text behind it would be part of the comment.
 pub(crate) fn ends_in_comment(s: &str) -> bool {
     let (b, mut i, mut open) = (s.as_bytes(), 0, false);
     while i < b.len() {
@@ -43,7 +43,7 @@ pub(crate) fn ends_in_comment(s: &str) -> bool {
     open && !s.ends_with(['\n', '\r'])
 }
 
-/// Whether a line directive begins at `at`.
+/// True if a line directive begins at `at`.
 pub(crate) fn at_directive(s: &[u8], at: usize) -> bool {
     s[at] == b'#' && (at == 0 || matches!(s[at - 1], b'\n' | b'\r'))
 }
@@ -164,6 +164,26 @@ pub fn split_args(config: &str) -> Vec<String> {
         at = end + 1;
     }
     args
+}
+
+/// Bytes that [`split_args`] takes at most: each argument is a text of its own in a list.
+pub fn bytes_to_split(config: &str) -> usize {
+    2 * config.len() + 96 * count_args(config)
+}
+
+/// Bytes that an element takes at most while it is built. Each byte, each argument and each word of
+/// an argument counts. IPFilter takes most.
+pub fn bytes_to_build(config: &str) -> usize {
+    let (b, mut i, mut args, mut words, mut most) = (config.as_bytes(), 0, 1usize, 0usize, 0);
+    while i < b.len() {
+        if b[i] == b',' {
+            (args, words) = (args + 1, 0);
+        }
+        words += usize::from(is_blank(b[i] as char));
+        most = words.max(most);
+        i = skip_piece(b, i);
+    }
+    16 * b.len() + 384 * args + 160 * most
 }
 
 /// How many arguments [`split_args`] makes at most, without making them.

@@ -11,6 +11,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use crate::buffer::{self, BLOCK, FIRST, Header, LINE, block_of};
+use crate::memory;
 use crate::packet::{HEADROOM, Packet};
 use crate::shares::leave;
 
@@ -146,8 +147,7 @@ impl Home {
     #[cold]
     fn make_single(home: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
         let layout = buffer::layout(FIRST + buffer::size(bytes));
-        // SAFETY: the layout is not empty.
-        let at = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        let at = allocate(layout)?;
         // SAFETY: just allocated with this layout, and zeroed.
         unsafe {
             buffer::begin_block(at, Kind::new(home, SINGLE));
@@ -159,11 +159,10 @@ impl Home {
     #[cold]
     fn make(&mut self, home: NonNull<Self>, class: usize) -> Option<()> {
         let before = self.shelves[class].blocks;
-        let count = (before / 2).clamp(1, MOST_BLOCKS);
-        let layout = buffer::layout(count * BLOCK);
-        // SAFETY: the layout is not empty.
-        let memory = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        self.memory.push((memory, layout));
+        let blocks = |count| Some((count, allocate(buffer::layout(count * BLOCK))?));
+        let wanted = (before / 2).clamp(1, MOST_BLOCKS);
+        let (count, memory) = blocks(wanted).or_else(|| blocks(1))?;
+        self.memory.push((memory, buffer::layout(count * BLOCK)));
         let shelf = &mut self.shelves[class];
         shelf.blocks += count;
         shelf.free.reserve(shelf.blocks * per_block(class));
@@ -357,6 +356,15 @@ impl Shelf {
         }
         self.free.push(packet.header);
     }
+}
+
+/// Zeroed memory, unless less than [`memory::RESERVE`] would be left.
+fn allocate(layout: Layout) -> Option<NonNull<u8>> {
+    if !memory::has_room(layout.size() + memory::RESERVE) {
+        return None;
+    }
+    // SAFETY: no caller's layout is empty.
+    NonNull::new(unsafe { alloc_zeroed(layout) })
 }
 
 /// Frees a buffer that is alone in its block; returns that it is one.

@@ -24,6 +24,7 @@ mod deal;
 mod home;
 mod iter;
 mod known;
+pub mod memory;
 mod packet;
 mod place;
 mod pool;

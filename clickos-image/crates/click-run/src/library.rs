@@ -7,7 +7,7 @@ use std::io::{Read, stdin};
 use std::path::{Path, PathBuf};
 
 use click_lang::archive::{self, Archive};
-use click_lang::{Limits, Sources};
+use click_lang::{Limits, Memory, Sources};
 
 /// What a configuration given as text is called in errors.
 const EXPRESSION_NAME: &str = "config";
@@ -127,5 +127,6 @@ pub fn limits() -> Limits {
         connections: 1 << 22,
         ports: 65_536,
         steps: 1 << 30,
+        memory: Memory::UNBOUNDED,
     }
 }

@@ -83,13 +83,13 @@ fn a_guest_is_checked_with_the_files_of_its_archive() {
     assert!(right.status.success(), "{}", err(&right));
     let wrong = check(b"FromDump(none.pcap) -> ToDump(/etc/out.pcap)");
     assert!(
-        err(&wrong).contains("FILENAME: none.pcap: No such file"),
+        err(&wrong).contains("FILENAME: \"none.pcap\" is no member of the configuration's archive"),
         "{}",
         err(&wrong)
     );
     let wrong = check(b"Idle -> ToDump(/etc/out.pcap)");
     assert!(
-        err(&wrong).contains("ToDump: /etc/out.pcap: "),
+        err(&wrong).contains("ToDump: \"/etc/out.pcap\" has a folder; a guest keeps files without"),
         "{}",
         err(&wrong)
     );

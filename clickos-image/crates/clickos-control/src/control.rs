@@ -34,7 +34,7 @@ pub(crate) struct Control<S> {
     resumed: Rc<Cell<bool>>,
     /// It waits for the next round of the guest's loop.
     yielded: Rc<Cell<bool>>,
-    /// Bytes of the guest's memory that nobody uses, if it knows.
+    /// Free bytes of the guest's memory, if it knows them.
     pub(crate) free_bytes: Option<fn() -> u64>,
     quiet_until_ns: u64,
 }

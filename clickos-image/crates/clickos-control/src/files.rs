@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use click_core::{Host, ReadFile, WriteFile};
+use click_core::{Host, ReadFile, WriteFile, memory};
 use core::cell::{Cell, RefCell};
 
 /// Files of one router.
@@ -15,10 +15,11 @@ const FILES_MAX: usize = 64;
 const NAME_MAX: usize = 255;
 /// Bytes of a file that are read at a time.
 const PIECE: usize = 64 << 10;
-/// In the words of a machine with folders.
-const MISSING: &str = "No such file or directory (os error 2)";
+const MISSING: &str = "is no member of the configuration's archive; a guest has no other files";
+const STANDARD: &str = "is standard input or output, which a guest does not have";
+const FOLDER: &str = "has a folder; a guest keeps files without one, in its memory";
 
-/// What all files of a guest may take.
+/// The bytes that all files of a guest may take.
 #[derive(Debug)]
 pub struct Quota {
     max: usize,
@@ -26,7 +27,7 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// At most so many bytes.
+    /// A quota of `max` bytes.
     pub fn new(max: usize) -> Rc<Self> {
         let used = Cell::new(0);
         Rc::new(Self { max, used })
@@ -56,12 +57,13 @@ struct File {
 
 impl File {
     fn append(&self, data: &[u8]) -> Result<(), String> {
-        self.quota.take(data.len())?;
         let mut bytes = self.bytes.borrow_mut();
-        if bytes.try_reserve(data.len()).is_err() {
-            self.quota.give_back(data.len());
-            return Err("no memory is left".to_string());
+        let grown = 2 * (bytes.len() + data.len());
+        if !memory::has_room(grown + memory::RESERVE) {
+            let reserve = memory::RESERVE >> 10;
+            return Err(format!("less than {reserve} KiB of memory would be left"));
         }
+        self.quota.take(data.len())?;
         bytes.extend_from_slice(data);
         Ok(())
     }
@@ -135,9 +137,11 @@ impl RamFiles {
     }
 
     fn find(&self, path: &str) -> Result<Rc<File>, String> {
-        let name = name_of(path)?;
-        let found = self.table.borrow().get(name).cloned();
-        found.ok_or_else(|| format!("{path}: {MISSING}"))
+        let found = match path {
+            "-" => return Err(format!("\"-\" {STANDARD}")),
+            _ => self.table.borrow().get(plain(path)).cloned(),
+        };
+        found.ok_or_else(|| format!("\"{path}\" {MISSING}"))
     }
 
     /// A new file; one that was there before stays with those who have it open.
@@ -174,14 +178,19 @@ impl Host for RamFiles {
     }
 }
 
-/// A path's file name. There are no folders but the one that all files are in.
+/// A path without what stands for the one folder that all files are in.
+fn plain(path: &str) -> &str {
+    path.trim_start_matches("./").trim_start_matches('/')
+}
+
+/// The name of a file that is written.
 fn name_of(path: &str) -> Result<&str, String> {
-    let name = path.trim_start_matches("./").trim_start_matches('/');
+    let name = plain(path);
     if path == "-" {
-        return Err("-: a guest has no standard input or output".to_string());
+        return Err(format!("\"-\" {STANDARD}"));
     }
     if name.is_empty() || name.contains('/') {
-        return Err(format!("{path}: {MISSING}"));
+        return Err(format!("\"{path}\" {FOLDER}"));
     }
     if name.len() > NAME_MAX || name.contains(char::is_control) {
         return Err(format!(
@@ -265,8 +274,10 @@ mod tests {
         for bad in ["", "-", "/", "a/b", "../a", "a\nb", &long] {
             assert!(files.write_file(bad, false, b"").is_err(), "{bad}");
         }
-        let error = files.read_file("a/b").unwrap_err();
-        assert_eq!(error, "a/b: No such file or directory (os error 2)");
+        let error = files.read_file("/etc/passwd").unwrap_err();
+        assert_eq!(error, format!("\"/etc/passwd\" {MISSING}"));
+        let error = files.write_file("/tmp/a", false, b"").unwrap_err();
+        assert_eq!(error, format!("\"/tmp/a\" {FOLDER}"));
     }
 
     #[test]

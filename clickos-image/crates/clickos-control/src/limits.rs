@@ -5,6 +5,10 @@ use click_core::Limits;
 /// Bytes of a packet buffer with its management, about.
 const PACKET_BYTES: u64 = 2560;
 
+/// Bytes that an installation leaves free: an eighth of the memory, between these bounds.
+const RESERVE_MIN: u64 = 512 << 10;
+const RESERVE_MAX: u64 = 8 << 20;
+
 /// Limits that fit the memory, so that a configuration or a flood of packets is refused before an
 /// allocation fails, which would end the guest.
 pub fn limits(heap_bytes: u64) -> Limits {
@@ -20,6 +24,7 @@ pub fn limits(heap_bytes: u64) -> Limits {
         connections: per(4 << 10, usual.connections),
         table_entries: per(1 << 10, usual.table_entries),
         flows: per(1 << 10, usual.flows),
+        reserve_bytes: (heap_bytes / 8).clamp(RESERVE_MIN, RESERVE_MAX) as usize,
         ..usual
     }
 }

@@ -6,6 +6,7 @@ use crate::report;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use click_core::{Limits, memory};
 use click_lang::archive::Archive;
 use clickos_protocol::ROOT;
 use xenstore::Error;
@@ -165,8 +166,8 @@ impl<S: Store> Control<S> {
         if pieces == 0 {
             return Ok(Text::None);
         }
-        let limit = self.routers.borrow().environment().limits.config_bytes;
-        let mut config = Config::new(name, limit);
+        let limits = self.routers.borrow().environment().limits;
+        let mut config = Config::new(name, limits);
         let mut added = config.add(first);
         for start in (1..pieces).step_by(AT_ONCE) {
             if added.is_err() {
@@ -341,30 +342,39 @@ impl<S: Store> Control<S> {
 /// Pieces of a configuration, joined.
 struct Config<'a> {
     name: &'a str,
-    limit: usize,
+    limits: Limits,
     pieces: usize,
     text: Vec<u8>,
 }
 
 impl<'a> Config<'a> {
-    fn new(name: &'a str, limit: usize) -> Self {
+    fn new(name: &'a str, limits: Limits) -> Self {
         Self {
             name,
-            limit,
+            limits,
             pieces: 0,
             text: Vec::new(),
         }
     }
 
     fn add(&mut self, piece: Option<Vec<u8>>) -> Result<(), String> {
-        let (name, number, limit) = (self.name, self.pieces, self.limit);
+        let (name, number) = (self.name, self.pieces);
+        let (limit, reserve) = (self.limits.config_bytes, self.limits.reserve_bytes);
         let piece = piece.ok_or_else(|| format!("{name}: config/{number} is missing"))?;
         self.pieces += 1;
-        self.text.extend_from_slice(&piece);
-        if self.text.len() > limit {
+        let bytes = self.text.len() + piece.len();
+        if bytes > limit {
             let error = "configuration is longer than the limit of";
             return Err(format!("{name}: {error} {limit} bytes"));
         }
+        // The parser needs a copy of the text.
+        if !memory::has_room(reserve + 3 * bytes) {
+            let (error, reserve) = ("its text leaves less than", reserve >> 10);
+            return Err(format!(
+                "{name}: {error} {reserve} KiB of the memory, the limit"
+            ));
+        }
+        self.text.extend_from_slice(&piece);
         Ok(())
     }
 }

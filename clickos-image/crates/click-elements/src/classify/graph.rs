@@ -5,7 +5,7 @@
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-use click_core::sort;
+use click_core::{memory, sort};
 
 use super::fields::{Axis, Headers, Place};
 use super::region::{Cover, Region};
@@ -18,6 +18,8 @@ use crate::steps::Forest;
 const LEAST_WORK: usize = 1 << 12;
 const WORK_PER_BOX: usize = 32;
 const MOST_WORK: usize = 1 << 20;
+/// Boxes that are put into nodes between two looks for memory.
+const WORK_PER_PROBE: usize = 1 << 12;
 
 /// Where to go on: the number of a node, or one of the kinds below with a number in its lower bits. A root of the
 /// forest leads to the target that its function has for the value looked at last.
@@ -79,20 +81,21 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The decisions about what each rule matches.
-    pub fn new(rules: &[Cover]) -> Self {
+    /// The decisions about what each rule matches, as far as `reserve` bytes of memory are left.
+    pub fn new(rules: &[Cover], reserve: usize) -> Self {
         let boxes: usize = rules.iter().map(|cover| cover.boxes.len()).sum();
-        Self::with_work(rules, MOST_WORK.min(LEAST_WORK + WORK_PER_BOX * boxes))
+        let work = MOST_WORK.min(LEAST_WORK + WORK_PER_BOX * boxes);
+        Self::with_work(rules, work, reserve)
     }
 
     /// Decisions made of at most `work` boxes.
-    fn with_work(rules: &[Cover], work: usize) -> Self {
+    fn with_work(rules: &[Cover], work: usize, reserve: usize) -> Self {
         let axes = axes(rules);
-        let mut maker = Maker::new(rules, &axes, work);
+        let mut maker = Maker::new(rules, &axes, work, reserve);
         let all = maker.run();
         let mut graph = maker.graph;
         if !all {
-            graph.table = Some(Table::new(rules));
+            graph.table = Some(Table::new(rules, reserve));
         }
         graph
     }
@@ -154,10 +157,11 @@ struct Maker<'a> {
     queue: VecDeque<(Target, Left, usize)>,
     /// Boxes that may still be put into nodes.
     work: usize,
+    reserve: usize,
 }
 
 impl<'a> Maker<'a> {
-    fn new(rules: &'a [Cover], axes: &'a [Axis], work: usize) -> Self {
+    fn new(rules: &'a [Cover], axes: &'a [Axis], work: usize, reserve: usize) -> Self {
         let place = |axis: Axis| axes.iter().position(|a| *a == axis);
         let entry = |rule: usize, region: &'a Region, exact: bool| {
             let asked = region.iter().filter_map(|(axis, _)| place(*axis));
@@ -175,6 +179,7 @@ impl<'a> Maker<'a> {
         let boxes: Vec<_> = rules.iter().enumerate().flat_map(of_rule).collect();
         Self {
             work,
+            reserve,
             boxes,
             axes,
             graph: Graph {
@@ -311,7 +316,13 @@ impl<'a> Maker<'a> {
     /// Where to go on with the boxes of a list that are active.
     fn next(&mut self, list: &[u32], active: &BTreeSet<usize>, tested: u32) -> Option<Target> {
         let left = self.useful(active.iter().map(|at| list[*at]), tested);
-        self.work = self.work.checked_sub(left.len() + 1)?;
+        let before = self.work;
+        self.work = before.checked_sub(left.len() + 1)?;
+        let probes = before / WORK_PER_PROBE != self.work / WORK_PER_PROBE;
+        if probes && !memory::has_room(self.reserve) {
+            self.work = 0;
+            return None;
+        }
         Some(self.target(left, tested))
     }
 
@@ -411,8 +422,8 @@ mod tests {
             packets in prop::collection::vec((prop::array::uniform5(0u8..8), prop_oneof![0usize..5, Just(20)]), 30),
             work in prop_oneof![Just(usize::MAX), 0usize..200],
         ) {
-            let graph = Graph::with_work(&rules, work);
-            let (table, short) = (Table::new(&rules), Short::new(&rules));
+            let graph = Graph::with_work(&rules, work, 0);
+            let (table, short) = (Table::new(&rules, 0), Short::new(&rules));
             for ([protocol, source, destination, sport, dport], transport) in packets {
                 let mut bytes = [0; 40];
                 (bytes[9], bytes[15], bytes[19]) = (protocol, source, destination);

@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
-use click_core::{Batch, Packet, Surroundings, did_you_mean, text};
+use click_core::{Batch, Packet, Surroundings, did_you_mean, memory, text};
 
 use super::expr::Expr;
 use super::fields::Headers;
@@ -52,20 +52,26 @@ enum Finder {
 }
 
 impl Finder {
-    fn new(rules: &[Cover]) -> Self {
+    fn new(rules: &[Cover], reserve: usize) -> Self {
         match Short::new(rules) {
             Some(short) => Self::Short(short),
-            None => Self::Graph(Graph::new(rules)),
+            None => Self::Graph(Graph::new(rules, reserve)),
         }
     }
 }
 
 /// Boxes that all rules are made of at most; rules for which there are none left are evaluated one by one.
 const MOST_BOXES: usize = 1 << 17;
+/// Rules between two looks for memory.
+const RULES_PER_PROBE: usize = 64;
 
-fn covers(rules: &[Rule]) -> Vec<Cover> {
+/// The boxes of rules, as far as `reserve` bytes of memory are left.
+fn covers(rules: &[Rule], reserve: usize) -> Vec<Cover> {
     let mut left = MOST_BOXES;
-    let bounded = |rule: &Rule| {
+    let bounded = |(index, rule): (usize, &Rule)| {
+        if index % RULES_PER_PROBE == 0 && !memory::has_room(reserve) {
+            left = 0;
+        }
         let cover = cover(&rule.expr);
         match left.checked_sub(cover.boxes.len()) {
             Some(rest) => {
@@ -75,7 +81,7 @@ fn covers(rules: &[Rule]) -> Vec<Cover> {
             None => Cover::everything(false),
         }
     };
-    rules.iter().map(bounded).collect()
+    rules.iter().enumerate().map(bounded).collect()
 }
 
 /// The words that may come in front of a pattern.
@@ -120,11 +126,12 @@ impl Program {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let covers = covers(&compiled);
+        let reserve = at.environment.limits.reserve_bytes.max(memory::RESERVE);
+        let covers = covers(&compiled, reserve);
         Ok(Self {
             tallies: compiled.iter().map(Tally::of).collect(),
             rules: compiled,
-            finder: Finder::new(&covers),
+            finder: Finder::new(&covers, reserve),
             lanes: Lanes::default(),
         })
     }

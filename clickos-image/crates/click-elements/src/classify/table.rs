@@ -5,7 +5,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use click_core::sort;
+use click_core::{memory, sort};
 
 use super::fields::{Axis, Headers};
 use super::graph::values;
@@ -31,8 +31,8 @@ struct Box {
 }
 
 impl Table {
-    /// A table of what each rule matches.
-    pub fn new(rules: &[Cover]) -> Self {
+    /// A table of what each rule matches, as far as `reserve` bytes of memory are left.
+    pub fn new(rules: &[Cover], reserve: usize) -> Self {
         let number = |rule| u32::try_from(rule).expect("rules are limited");
         let list: Vec<(u32, bool, &Region)> = rules
             .iter()
@@ -41,7 +41,8 @@ impl Table {
             .collect();
         let sets = |axis: Axis| {
             let boxes: Vec<_> = list.iter().map(|(_, _, r)| values(r, axis)).collect();
-            Some((axis, Sets::new(&boxes, MOST_BYTES)?))
+            let bytes = memory::part_of(MOST_BYTES, reserve);
+            Some((axis, Sets::new(&boxes, bytes)?))
         };
         let fields: Vec<_> = axes(rules).into_iter().filter_map(sets).collect();
         let used = |region: &Region| region.iter().all(|(a, _)| fields.iter().any(|f| f.0 == *a));

@@ -2,6 +2,8 @@
 //! An array that grows without moving what it holds, so that growing never takes long.
 use core::ops::{Index, IndexMut};
 
+use click_core::memory;
+
 use crate::prelude::*;
 
 /// Items of a chunk, up to the first long one.
@@ -16,8 +18,10 @@ pub struct Chunks<T> {
     long: Vec<Box<[T]>>,
 }
 
-fn chunk<T: Clone>(blank: &T, len: usize) -> Box<[T]> {
-    vec![blank.clone(); len].into_boxed_slice()
+/// Items in one block, unless less than the reserve would be left.
+fn chunk<T: Clone>(blank: &T, len: usize) -> Option<Box<[T]>> {
+    let bytes = len * size_of::<T>();
+    memory::has_room(bytes + memory::RESERVE).then(|| vec![blank.clone(); len].into_boxed_slice())
 }
 
 impl<T: Clone> Chunks<T> {
@@ -29,15 +33,17 @@ impl<T: Clone> Chunks<T> {
         }
     }
 
-    /// Makes sure that there is an item at `index`; new ones are `blank`.
-    pub fn reach(&mut self, index: u32, blank: &T) {
+    /// Makes an item at `index`; new ones are `blank`. `None` if the memory does not take them.
+    #[must_use]
+    pub fn reach(&mut self, index: u32, blank: &T) -> Option<()> {
         let index = index as usize;
         while self.chunks.len() < (index / CHUNK + 1).min(LONG / CHUNK) {
-            self.chunks.push(chunk(blank, CHUNK));
+            self.chunks.push(chunk(blank, CHUNK)?);
         }
         while self.long.len() < index / LONG {
-            self.long.push(chunk(blank, LONG));
+            self.long.push(chunk(blank, LONG)?);
         }
+        Some(())
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Counts by number: numbers that are near each other share a page, and pages are found by a keyed hash.
-use click_core::sort;
+use click_core::{memory, sort};
 
 use super::chunks::Chunks;
 use crate::prelude::*;
@@ -90,23 +90,27 @@ impl Counts {
             return None;
         }
         if 2 * (self.used as usize + 1) > self.directory.len() {
-            self.grow();
+            self.grow()?;
         }
         let page = self.used;
-        self.pages.reach(page, &[0; PAGE as usize]);
+        self.pages.reach(page, &[0; PAGE as usize])?;
         self.used += 1;
         let place = self.place(number);
         self.directory[place] = (number, page + 1);
         Some(page)
     }
 
-    fn grow(&mut self) {
+    /// Doubles the directory; `None` if the memory does not take it.
+    fn grow(&mut self) -> Option<()> {
         let size = 2 * self.directory.len();
+        let bytes = size * size_of::<Place>();
+        memory::has_room(bytes + memory::RESERVE).then_some(())?;
         let old = core::mem::replace(&mut self.directory, vec![(0, 0); size]);
         for (number, page) in old.into_iter().filter(|(_, page)| *page != 0) {
             let place = self.place(number);
             self.directory[place] = (number, page);
         }
+        Some(())
     }
 
     /// All numbers that were counted with their counts, in order.

@@ -93,9 +93,14 @@ impl Order {
         self.lists[usize::from(list.0)].last == slot
     }
 
-    /// Appends a flow that is in no list.
+    /// Makes a place for a flow; `None` if the memory does not take it.
+    #[must_use]
+    pub fn reach(&mut self, slot: u32) -> Option<()> {
+        self.links.reach(slot, &UNLINKED)
+    }
+
+    /// Appends a flow that is in no list and has a place.
     pub fn append(&mut self, list: ListId, slot: u32) {
-        self.links.reach(slot, &UNLINKED);
         let list = &mut self.lists[usize::from(list.0)];
         self.links[slot] = Links {
             before: list.last,

@@ -221,10 +221,11 @@ impl FlowTable {
         if let Some(old) = self.find_id(&flow.ids[1], flow.map) {
             self.remove(old.slot());
         }
-        if self.len() >= self.capacity && !self.make_room(times, now_ns) {
-            return None;
-        }
-        let slot = self.take_slot();
+        let slot = match self.take_slot() {
+            Some(slot) => slot,
+            None if self.make_room(times, now_ns) => self.free.pop()?,
+            None => return None,
+        };
         self.flows[slot] = Flow {
             list: ListId::NONE,
             ..flow
@@ -244,14 +245,19 @@ impl FlowTable {
         self.index.insert(hash(at), at, hash);
     }
 
-    fn take_slot(&mut self) -> u32 {
+    /// A slot for a new flow; `None` at the capacity, and if the memory takes no more.
+    fn take_slot(&mut self) -> Option<u32> {
+        if self.len() >= self.capacity {
+            return None;
+        }
         if let Some(slot) = self.free.pop() {
-            return slot;
+            return Some(slot);
         }
         let slot = self.used;
-        self.flows.reach(slot, &Flow::new(0, [FlowId::NONE; 2]));
+        self.flows.reach(slot, &Flow::new(0, [FlowId::NONE; 2]))?;
+        self.order.reach(slot)?;
         self.used += 1;
-        slot
+        Some(slot)
     }
 
     /// Removes a flow.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What hosts are called on the other side of an address translator.
+use click_core::memory;
+
 use super::Address;
 use super::naming::{End, Endpoint, Flow, Names};
 use crate::prelude::*;
@@ -82,6 +84,12 @@ impl Bindings {
             used_ns: u64::MAX,
         });
         self.enter(self.list.len() - 1);
+    }
+
+    /// True if the memory takes one more: each list that is full doubles.
+    fn may_grow(&self) -> bool {
+        let (list, bytes) = (&self.list, 2 * size_of::<Binding>() + 32);
+        list.len() < list.capacity() || memory::has_room(2 * list.len() * bytes + memory::RESERVE)
     }
 
     fn sorted(&mut self, end: End) -> &mut Vec<usize> {
@@ -258,7 +266,7 @@ impl Dynamic {
     /// A name nobody has, or somebody silent.
     fn free(&mut self, now_ns: u64) -> Option<usize> {
         let used = self.len();
-        if used < self.pool.len() {
+        if used < self.pool.len() && self.bindings.may_grow() {
             return Some(used);
         }
         for _ in 0..TRIES.min(used) {

@@ -106,7 +106,7 @@ impl Script {
         let (name, value) = parts(&call, unquote);
         let result = match local(ctx, name) {
             Some(handler) => self
-                .write_own(handler, &value)
+                .write_own(ctx, handler, &value)
                 .map_err(|message| self.own_words(ctx, &message)),
             None => ctx
                 .write_handler(name, &value)
@@ -119,9 +119,9 @@ impl Script {
     }
 
     /// A write to a handler of the script that is running.
-    fn write_own(&mut self, handler: &str, value: &str) -> Result<(), String> {
+    fn write_own(&mut self, ctx: &Context<'_>, handler: &str, value: &str) -> Result<(), String> {
         match handler {
-            "set" => self.set_from(value),
+            "set" => self.set_from(ctx, value),
             _ => Err(format!(
                 "{handler}: a running script cannot write this to itself"
             )),

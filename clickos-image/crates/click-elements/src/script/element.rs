@@ -96,7 +96,7 @@ const MAX_NUMBERED: usize = 99;
 
 impl Element for Script {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.initialize_variables(ctx);
+        self.initialize_variables(ctx)?;
         if self.kind == Kind::Driver && !ctx.manage_stops() {
             return Err("another element manages the driver already".to_string());
         }
@@ -187,7 +187,7 @@ impl Element for Script {
                 }))
             }
             "set" => Ok(Change::of(move |me: &mut Self, ctx| {
-                if let Err(message) = me.set_from(&value) {
+                if let Err(message) = me.set_from(ctx, &value) {
                     me.complain(ctx, &message);
                 }
             })),

@@ -13,18 +13,35 @@ pub trait Values {
     fn handler(&mut self, name: &str, param: &str) -> Option<String>;
     /// Bytes a result may have.
     fn limit(&self) -> usize;
+    /// Counts bytes that were looked at.
+    ///
+    /// # Errors
+    /// They are more than one slice of the router allows.
+    fn spend(&mut self, bytes: usize) -> Result<(), String>;
 }
 
 /// Expands `input`. Nothing is expanded between single quotes, and a value between double quotes
 /// cannot end the string.
 pub fn expand(input: &str, values: &mut dyn Values) -> Result<String, String> {
-    nested(input, values, 0)
+    let room = values.limit();
+    nested(input, values, 0, room)
 }
 
-fn nested(input: &str, values: &mut dyn Values, depth: usize) -> Result<String, String> {
+/// `room`: the bytes that this text and those inside it may have together.
+fn nested(
+    input: &str,
+    values: &mut dyn Values,
+    depth: usize,
+    room: usize,
+) -> Result<String, String> {
     if depth > MAX_NESTING {
         return Err(format!("references nested deeper than {MAX_NESTING}"));
     }
+    values.spend(input.len() + 1)?;
+    let fits = |bytes| match bytes <= room {
+        true => Ok(room - bytes),
+        false => Err(format!("the text is longer than {room} bytes")),
+    };
     let b = input.as_bytes();
     let (mut out, mut i, mut start, mut in_string) = (String::new(), 0, 0, false);
     while i < b.len() {
@@ -33,8 +50,11 @@ fn nested(input: &str, values: &mut dyn Values, depth: usize) -> Result<String, 
             b'"' => in_string = !in_string,
             b'\'' if !in_string => i = behind_quote(b, i) - 1,
             b'$' => {
-                if let Some((reference, end)) = Reference::at(input, i) {
-                    if let Some(value) = reference.value(values, depth)? {
+                if let Some((reference, end)) = Reference::at(input, i, values)? {
+                    let left = fits(out.len())?;
+                    if let Some(value) = reference.value(values, depth, left)? {
+                        values.spend(value.len())?;
+                        fits(out.len() + i - start + value.len())?;
                         out.push_str(&input[start..i]);
                         push(&mut out, &value, in_string);
                         start = end;
@@ -45,10 +65,8 @@ fn nested(input: &str, values: &mut dyn Values, depth: usize) -> Result<String, 
             _ => {}
         }
         i += 1;
-        if out.len() > values.limit() {
-            return Err(format!("the text is longer than {} bytes", values.limit()));
-        }
     }
+    fits(out.len() + input.len() - start)?;
     out.push_str(&input[start..]);
     Ok(out)
 }
@@ -80,17 +98,24 @@ enum Reference<'a> {
 
 impl<'a> Reference<'a> {
     /// The reference whose `$` is at `at`, and the index behind it.
-    fn at(input: &'a str, at: usize) -> Option<(Self, usize)> {
+    fn at(
+        input: &'a str,
+        at: usize,
+        values: &mut dyn Values,
+    ) -> Result<Option<(Self, usize)>, String> {
         let rest = &input[at + 1..];
-        match rest.as_bytes().first()? {
-            b'{' => {
-                let end = rest.find('}')?;
-                Some((Self::Variable(&rest[1..end]), at + end + 2))
-            }
-            b'(' => {
-                let end = closing(rest.as_bytes())?;
-                Some((Self::Handler(&rest[1..end]), at + end + 2))
-            }
+        let (end, kind): (_, fn(&'a str) -> Self) = match rest.as_bytes().first() {
+            Some(b'{') => (rest.find('}'), Self::Variable),
+            Some(b'(') => (closing(rest.as_bytes()), Self::Handler),
+            first => return Ok(first.and_then(|first| Self::bare(*first, rest, at))),
+        };
+        values.spend(end.unwrap_or(rest.len()))?;
+        Ok(end.map(|end| (kind(&rest[1..end]), at + end + 2)))
+    }
+
+    /// A variable without braces.
+    fn bare(first: u8, rest: &'a str, at: usize) -> Option<(Self, usize)> {
+        match first {
             b'?' | b'#' | b'$' => Some((Self::Variable(&rest[..1]), at + 2)),
             b'0'..=b'9' => {
                 let len = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -104,11 +129,16 @@ impl<'a> Reference<'a> {
         }
     }
 
-    fn value(&self, values: &mut dyn Values, depth: usize) -> Result<Option<String>, String> {
+    fn value(
+        &self,
+        values: &mut dyn Values,
+        depth: usize,
+        room: usize,
+    ) -> Result<Option<String>, String> {
         match self {
             Self::Variable(name) => Ok(values.variable(name)),
             Self::Handler(call) => {
-                let call = nested(call, values, depth + 1)?;
+                let call = nested(call, values, depth + 1, room)?;
                 let (name, param) = split_call(&call);
                 Ok(values.handler(name, param))
             }
@@ -154,7 +184,8 @@ pub fn unquoted(value: &str) -> String {
 mod tests {
     use super::*;
 
-    struct Fixed;
+    /// Its steps of work.
+    struct Fixed(usize);
     impl Values for Fixed {
         fn variable(&self, name: &str) -> Option<String> {
             match name {
@@ -169,10 +200,14 @@ mod tests {
         fn limit(&self) -> usize {
             100
         }
+        fn spend(&mut self, bytes: usize) -> Result<(), String> {
+            self.0 = self.0.checked_sub(bytes).ok_or("too much work")?;
+            Ok(())
+        }
     }
 
     fn expanded(s: &str) -> String {
-        expand(s, &mut Fixed).unwrap()
+        expand(s, &mut Fixed(10_000)).unwrap()
     }
 
     #[test]
@@ -185,9 +220,25 @@ mod tests {
     }
 
     #[test]
+    fn references_without_end_take_steps() {
+        for open in ["$(", "${"] {
+            let error = expand(&open.repeat(1000), &mut Fixed(10_000));
+            assert_eq!(error, Err("too much work".to_string()));
+        }
+    }
+
+    #[test]
+    fn nested_texts_share_the_room() {
+        let inner = "i".repeat(40);
+        let wide = "o".repeat(70);
+        assert!(expand(&format!("{wide}$(echo {inner})"), &mut Fixed(10_000)).is_err());
+        assert!(expand(&format!("$x$(echo {inner})"), &mut Fixed(10_000)).is_ok());
+    }
+
+    #[test]
     fn too_deep_and_too_long_are_errors() {
         let deep = "$(echo ".repeat(40) + &")".repeat(40);
-        assert!(expand(&deep, &mut Fixed).is_err());
-        assert!(expand(&"$x ".repeat(100), &mut Fixed).is_err());
+        assert!(expand(&deep, &mut Fixed(10_000)).is_err());
+        assert!(expand(&"$x ".repeat(100), &mut Fixed(10_000)).is_err());
     }
 }

@@ -43,6 +43,8 @@ pub struct Script {
     signals: Vec<String>,
     code: Vec<Instruction>,
     variables: Vec<(String, String)>,
+    /// The bytes of their values.
+    variable_bytes: usize,
     exported: Vec<String>,
     /// The next instruction.
     at: usize,
@@ -167,6 +169,7 @@ pub fn build(a: &mut Args<'_>, class: &'static str, usual: Kind) -> Built {
         signals,
         code: code?,
         variables: Vec::new(),
+        variable_bytes: 0,
         exported: Vec::new(),
         at: 0,
         state: State::Resting,

@@ -45,10 +45,12 @@ impl Script {
 
     /// Takes the first word off a variable.
     fn shift(&mut self, name: &str) -> String {
-        let (first, rest) = text::shift_word(self.variable(name).unwrap_or_default());
-        if self.variable(name).is_some() {
-            self.store(name, rest);
-        }
+        let Some((_, value)) = self.variables.iter_mut().find(|(n, _)| n == name) else {
+            return String::new();
+        };
+        let (first, rest) = text::shift_word(value);
+        self.variable_bytes -= value.len() - rest.len();
+        *value = rest;
         first
     }
 }

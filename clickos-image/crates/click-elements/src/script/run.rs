@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How a script's instructions are carried out.
 
+use click_core::memory;
 use click_core::value::Span;
 
 use super::code::{Instruction, Target, is_name};
@@ -8,8 +9,15 @@ use super::expand::{Values, expand, split_call, unquoted};
 use super::{Kind, MAX_VARIABLES, Script, State, functions};
 use crate::prelude::*;
 
+/// The bytes of all variables, in longest texts.
+const VARIABLE_TEXTS: usize = 16;
+/// Bytes of a value that the reserve takes for each variable.
+const SMALL: usize = 64;
 /// Jumps a script may make without blocking.
 const MAX_JUMPS: usize = 1000;
+
+/// Steps of work of an instruction, beside the bytes that it expands.
+const INSTRUCTION: usize = 16;
 
 /// How a run came to its end, or to a pause.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,6 +46,11 @@ impl Script {
                 return self.rest(Outcome::End);
             };
             self.at += 1;
+            if !ctx.spend(INSTRUCTION) {
+                self.complain(ctx, "too much work, giving up");
+                self.at = self.code.len();
+                return self.rest(Outcome::Exit);
+            }
             match self.execute(&instruction, ctx) {
                 Next::Go => {}
                 Next::Jump(to) if jumps < MAX_JUMPS => (self.at, jumps) = (to, jumps + 1),
@@ -60,7 +73,9 @@ impl Script {
     /// Runs the whole script once, with variables of its own for the call.
     pub(super) fn call_with(&mut self, ctx: &mut Context<'_>, own: Vec<(&str, String)>) -> Outcome {
         for (name, value) in own {
-            self.store(name, value);
+            if let Err(message) = self.store(ctx, name, value) {
+                return Outcome::Failed(message);
+            }
         }
         self.at = 0;
         self.advance(ctx)
@@ -87,8 +102,8 @@ impl Script {
                 unquote,
             } => {
                 let value = self.text(ctx, text, *unquote);
-                if !self.store(name, value) {
-                    self.complain(ctx, &format!("more than {MAX_VARIABLES} variables"));
+                if let Err(message) = self.store(ctx, name, value) {
+                    self.complain(ctx, &message);
                 }
             }
             Instruction::Print {
@@ -151,7 +166,7 @@ impl Script {
     }
 
     /// Sets a variable from `NAME VALUE`.
-    pub(super) fn set_from(&mut self, value: &str) -> Result<(), String> {
+    pub(super) fn set_from(&mut self, ctx: &Context<'_>, value: &str) -> Result<(), String> {
         let (name, value) = split_call(value);
         if !is_name(name) {
             return Err(format!(
@@ -159,13 +174,8 @@ impl Script {
                 name.escape_debug()
             ));
         }
-        if self.store(name, value.to_string()) {
-            Ok(())
-        } else {
-            Err(format!(
-                "set: a script has at most {MAX_VARIABLES} variables"
-            ))
-        }
+        let stored = self.store(ctx, name, value.to_string());
+        stored.map_err(|error| format!("set: {error}"))
     }
 
     fn pause(&mut self, ctx: &mut Context<'_>, count: &str) -> Next {
@@ -226,7 +236,7 @@ impl Script {
     }
 
     /// Does what the script does once, at its start.
-    pub(super) fn initialize_variables(&mut self, ctx: &mut Context<'_>) {
+    pub(super) fn initialize_variables(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         for instruction in self.code.clone() {
             if let Instruction::Init {
                 name,
@@ -235,29 +245,64 @@ impl Script {
                 export,
             } = instruction
             {
+                if !ctx.spend(INSTRUCTION) {
+                    return Err(format!("init {name}: too much work"));
+                }
                 let value = self.text(ctx, &text, unquote);
-                self.store(&name, value);
+                self.store(ctx, &name, value)?;
                 if export {
                     self.exported.push(name);
                 }
             }
         }
+        Ok(())
     }
 
-    /// Sets a variable; false if there are too many.
-    pub(super) fn store(&mut self, name: &str, value: String) -> bool {
-        let full = self.variables.len() >= MAX_VARIABLES;
-        match self.variables.iter_mut().find(|(n, _)| n == name) {
-            Some((_, old)) => *old = value,
-            None if full => return false,
+    /// Sets a variable.
+    ///
+    /// # Errors
+    /// They are too many, or too long together.
+    pub(super) fn store(
+        &mut self,
+        ctx: &Context<'_>,
+        name: &str,
+        value: String,
+    ) -> Result<(), String> {
+        let place = self.variables.iter().position(|(n, _)| n == name);
+        let old = place.map_or(0, |at| self.variables[at].1.len());
+        let bytes = self.variable_bytes + value.len() - old;
+        let most = VARIABLE_TEXTS * text_limit(ctx);
+        if bytes > most {
+            return Err(format!(
+                "{name}: the limit of all variables is {most} bytes"
+            ));
+        }
+        if value.len() > old.max(SMALL) && !memory::has_room(memory::RESERVE) {
+            return Err(format!("{name}: no memory is left"));
+        }
+        match place {
+            Some(at) => self.variables[at].1 = value,
+            None if self.variables.len() >= MAX_VARIABLES => {
+                return Err(format!("more than {MAX_VARIABLES} variables"));
+            }
             None => self.variables.push((name.to_string(), value)),
         }
-        true
+        self.variable_bytes = bytes;
+        Ok(())
     }
 
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         let found = self.variables.iter().find(|(n, _)| n == name);
         found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// Bytes of a script's text. Where memory is short, a few of them fit into the reserve.
+fn text_limit(ctx: &Context<'_>) -> usize {
+    let limits = ctx.limits();
+    match limits.reserve_bytes {
+        0 => limits.handler_bytes,
+        _ => limits.handler_bytes.min(memory::RESERVE / 8),
     }
 }
 
@@ -283,6 +328,11 @@ impl Values for Seen<'_, '_> {
     }
 
     fn limit(&self) -> usize {
-        self.ctx.limits().handler_bytes
+        text_limit(self.ctx)
+    }
+
+    fn spend(&mut self, bytes: usize) -> Result<(), String> {
+        let may = self.ctx.spend(bytes);
+        may.then_some(()).ok_or_else(|| "too much work".to_string())
     }
 }

@@ -35,6 +35,7 @@ impl<'a> Parser<'a> {
                 }
             } else {
                 let place = self.peek().place;
+                self.count(place, 1)?;
                 let formals = self.formals()?;
                 let statements = self.statements(Until::Brace);
                 overloads.push(Overload {

@@ -31,7 +31,7 @@ impl<'a> Parser<'a> {
         first_term: bool,
     ) -> Parsed<Option<Term<'a>>> {
         let place = self.peek().place;
-        self.count(place)?;
+        self.count(place, 1)?;
         let inputs = self.ports()?;
         let what = match self.kind() {
             Kind::Ident => What::Name(self.next().text),
@@ -152,12 +152,15 @@ impl<'a> Parser<'a> {
     /// A list has as many ports as an element, and all lists of a statement are held at once.
     fn check_count(&mut self, before: usize, first: usize, last: usize, at: Place) -> Parsed<()> {
         let more = last.saturating_add(1).saturating_sub(first);
-        if before + more > self.max_ports {
-            let limit = self.max_ports;
+        let limit = self.limits.ports;
+        if before + more > limit {
             return self.fail(at, format!("more than {limit} ports in a list"));
         }
-        self.parts += more - more.min(1);
-        if more > 1 { self.count(at) } else { Ok(()) }
+        if more > 1 {
+            self.count(at, more)
+        } else {
+            Ok(())
+        }
     }
 
     fn port(&mut self) -> Parsed<usize> {
@@ -168,12 +171,15 @@ impl<'a> Parser<'a> {
             None
         };
         match number {
-            Some(n) if n < self.max_ports => {
+            Some(n) if n < self.limits.ports => {
                 self.next();
                 Ok(n)
             }
             Some(n) => {
-                let message = format!("port {n} is beyond the limit of {} ports", self.max_ports);
+                let message = format!(
+                    "port {n} is beyond the limit of {} ports",
+                    self.limits.ports
+                );
                 self.fail(token.place, message)
             }
             None => self.unexpected("a port number"),

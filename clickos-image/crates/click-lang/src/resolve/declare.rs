@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use super::Resolver;
 use crate::ast::{ClassBody, Compound, Config, Overload};
@@ -10,6 +11,14 @@ use crate::body::{Body, Class, CompoundClass, Group, INPUT, OUTPUT};
 use crate::flat::Requirement;
 use crate::source::{Place, library_name};
 use crate::text;
+
+/// Steps of work for one requirement or variable.
+const DECLARATION: usize = 16;
+/// Bytes of one requirement.
+const REQUIREMENT_MAX: usize = 4096;
+/// Steps of work for one overload, which is a body of its own.
+const OVERLOAD: usize = 32;
+const DECLARING: &str = "reading declarations";
 
 impl<'a> Resolver<'_, 'a> {
     pub(super) fn element_class(
@@ -56,6 +65,9 @@ impl<'a> Resolver<'_, 'a> {
     fn overload(&mut self, overload: &Overload<'a>, name: &str, depth: usize) -> Body<'a> {
         let mark = self.undo.len();
         let mut body = Body::compound(overload.formals.clone(), depth + 1, overload.place);
+        if !self.spend(OVERLOAD, overload.place, DECLARING) {
+            return body;
+        }
         self.statements(&overload.statements, &mut body);
         self.leave_scope(mark);
         self.finish(&mut body, overload.place);
@@ -72,8 +84,31 @@ impl<'a> Resolver<'_, 'a> {
         body
     }
 
+    /// The arguments of a statement; none if the memory does not take them.
+    pub(super) fn arguments(&mut self, config: &Config<'a>) -> Vec<String> {
+        let text = config.text();
+        let (limits, place) = (self.limits, config.place);
+        if limits.memory.has_text(text::bytes_to_split(&text)) {
+            return text::split_args(&text);
+        }
+        self.errors.out_of_memory(limits, place, DECLARING);
+        Vec::new()
+    }
+
     pub(super) fn require(&mut self, config: &Config<'a>, body: &mut Body<'a>) {
-        for arg in text::split_args(&config.text()) {
+        for arg in self.arguments(config) {
+            let steps = DECLARATION + self.provided.len();
+            if !self.spend(steps, config.place, DECLARING) {
+                return;
+            }
+            if arg.len() > REQUIREMENT_MAX {
+                let message = format!(
+                    "requirement of {} bytes, the limit is {REQUIREMENT_MAX}",
+                    arg.len()
+                );
+                self.errors.add(config.place, message);
+                continue;
+            }
             if let Some(name) = library_name(&arg) {
                 self.library(&name, config.place, body);
                 continue;
@@ -115,7 +150,10 @@ impl<'a> Resolver<'_, 'a> {
     }
 
     pub(super) fn define(&mut self, config: &Config<'a>, body: &mut Body<'a>) {
-        for arg in text::split_args(&config.text()) {
+        for arg in self.arguments(config) {
+            if !self.spend(DECLARATION + arg.len(), config.place, DECLARING) {
+                return;
+            }
             let (variable, value) = text::shift_word(&arg);
             let name = variable.strip_prefix('$').unwrap_or("");
             let valid =

@@ -64,7 +64,7 @@ impl<'a> Resolver<'_, 'a> {
         })
     }
 
-    /// What a mention of an element that exists must not have.
+    /// Refuses parts that a mention of an existing element must not have.
     fn check_reference(
         &mut self,
         name: &str,

@@ -66,7 +66,7 @@ fn a_file_of_the_archive_goes_through_the_router_into_another() {
     assert!(
         String::from_utf8(error)
             .unwrap()
-            .contains("none: No such file")
+            .contains("\"none\" is no member of the configuration's archive")
     );
     let (_, handlers) = bed.request(0, b"handlers");
     assert!(
@@ -117,7 +117,7 @@ fn archives_that_do_not_fit_are_refused() {
     assert_eq!(install(&mut bed, config, ("a/", &[0; 10_000])), running());
     let (_, error) = install(&mut bed, config, ("..a/b", b""));
     assert!(
-        error.starts_with("fw.click: archive: ..a/b: No such file"),
+        error.starts_with("fw.click: archive: \"..a/b\" has a folder"),
         "{error}"
     );
     let mut cut = archive(&[("config/", config.as_bytes())]);

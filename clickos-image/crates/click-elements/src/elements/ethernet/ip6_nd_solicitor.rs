@@ -15,6 +15,7 @@
 use alloc::collections::BTreeMap;
 use core::net::Ipv6Addr;
 
+use click_core::memory::Growth;
 use click_wire::ether;
 
 use crate::ip6::neighbor::{ADVERTISEMENT, FRAME, Neighbor, SOLICITATION};
@@ -34,6 +35,7 @@ pub static ELEMENT: Class = Class {
             ip: ip?,
             mac: mac?.0,
             limit: a.environment().limits.table_entries,
+            growth: Growth::default(),
             table: BTreeMap::new(),
             drops: 0,
             queries: 0,
@@ -60,6 +62,7 @@ struct IP6NDSolicitor {
     ip: Address,
     mac: [u8; 6],
     limit: usize,
+    growth: Growth,
     table: BTreeMap<Address, Entry>,
     drops: u64,
     queries: u64,
@@ -108,8 +111,8 @@ impl IP6NDSolicitor {
 
     fn ip_packet(&mut self, ctx: &mut Context<'_>, packet: Packet) {
         let (target, now) = (Address::of(&packet), ctx.now_ns());
-        let full = self.table.len() >= self.limit && !self.table.contains_key(&target);
-        if full {
+        let fits = |me: &mut Self| me.table.len() < me.limit && me.growth.takes_entry();
+        if !self.table.contains_key(&target) && !fits(self) {
             self.drops += 1;
             return;
         }

@@ -12,6 +12,7 @@
 //! * `pattern0` ... (read, write): the pattern of that output. `payload_only` (read, write): PAYLOAD_ONLY.
 //! # Example
 //! `... -> ids :: RegexClassifier("attack[0-9]+", "."); ids[0] -> Print(ALERT) -> Discard; ids[1] -> ...`
+use click_core::memory;
 use click_core::text::unquote;
 use regex_automata::meta::{BuildError, Cache, Regex};
 use regex_automata::util::syntax;
@@ -46,7 +47,7 @@ fn build(a: &mut Args<'_>) -> Built {
         a.error("PATTERN", message);
     }
     let (payload_only, memory) = (payload_only?, memory?);
-    match Search::of(&texts, memory) {
+    match Search::of(&texts, memory, a.environment().limits.reserve_bytes) {
         Ok(search) => Some(Box::new(RegexClassifier {
             texts,
             memory,
@@ -63,6 +64,21 @@ fn build(a: &mut Args<'_>) -> Built {
 /// Up to so many patterns are looked for one after the other, each in its fastest way.
 const FEW: usize = 8;
 
+/// Bytes that a byte of a pattern takes while it is parsed.
+const PARSING: usize = 512;
+
+/// Bytes for a compiled pattern and for the cache of its search, with `reserve` bytes left where
+/// memory is short.
+fn shares(bytes: usize, reserve: usize, patterns: usize) -> [usize; 2] {
+    match reserve {
+        0 => [bytes; 2],
+        _ => {
+            let part = memory::part_of(bytes, reserve);
+            [part, part / (patterns + 1)]
+        }
+    }
+}
+
 /// How patterns are looked for.
 enum Search {
     InTurn(Vec<(Regex, Cache)>),
@@ -70,7 +86,10 @@ enum Search {
     AtOnce(Box<(Regex, Cache, PatternSet)>),
 }
 
-fn compile(texts: &[String], memory: usize) -> Result<(Regex, Cache), Box<BuildError>> {
+fn compile(
+    texts: &[String],
+    [memory, cache]: [usize; 2],
+) -> Result<(Regex, Cache), Box<BuildError>> {
     let config = Regex::config()
         .match_kind(if texts.len() > 1 {
             MatchKind::All
@@ -79,7 +98,7 @@ fn compile(texts: &[String], memory: usize) -> Result<(Regex, Cache), Box<BuildE
         })
         .utf8_empty(false)
         .nfa_size_limit(Some(memory))
-        .hybrid_cache_capacity(memory);
+        .hybrid_cache_capacity(cache);
     let syntax = syntax::Config::new().unicode(false).utf8(false);
     let regex = Regex::builder()
         .configure(config)
@@ -92,9 +111,15 @@ fn compile(texts: &[String], memory: usize) -> Result<(Regex, Cache), Box<BuildE
 impl Search {
     /// # Errors
     /// Which pattern is wrong, and why.
-    fn of(texts: &[String], memory: usize) -> Result<Self, String> {
+    fn of(texts: &[String], bytes: usize, reserve: usize) -> Result<Self, String> {
+        let shares = || shares(bytes, reserve, texts.len());
         let one = |(index, text): (usize, &String)| {
-            compile(core::slice::from_ref(text), memory).map_err(|e| told(index, &e))
+            if !memory::has_room(reserve + text.len().saturating_mul(PARSING)) {
+                return Err(format!(
+                    "pattern {index} is too long for the memory that is left"
+                ));
+            }
+            compile(core::slice::from_ref(text), shares()).map_err(|e| told(index, &e))
         };
         let each = texts
             .iter()
@@ -104,7 +129,7 @@ impl Search {
         if texts.len() <= FEW {
             return Ok(Self::InTurn(each));
         }
-        let (regex, cache) = compile(texts, memory).map_err(|e| told(texts.len() - 1, &e))?;
+        let (regex, cache) = compile(texts, shares()).map_err(|e| told(texts.len() - 1, &e))?;
         let found = PatternSet::new(regex.pattern_len());
         Ok(Self::AtOnce(Box::new((regex, cache, found))))
     }
@@ -175,7 +200,12 @@ impl Element for RegexClassifier {
                 return on_value(view, value, |me: &mut Self, only, _| me.payload_only = only);
             }
         }
-        let search = Search::of(&texts, self.memory).map_err(HandlerError::rejected)?;
+        let search = Search::of(
+            &texts,
+            self.memory,
+            view.surroundings.environment.limits.reserve_bytes,
+        )
+        .map_err(HandlerError::rejected)?;
         Ok(Change::of(move |me: &mut Self, _| {
             (me.texts, me.search) = (texts, search);
         }))

@@ -11,7 +11,7 @@
 //! None of its own.
 //! # Example
 //! `first -> [0] c :: Clipboard(0/6) -> Discard; others -> [1] c [1] -> ToDevice(0);`
-use click_core::Surroundings;
+use click_core::{MAX_PACKET, Surroundings};
 
 use crate::prelude::*;
 
@@ -23,6 +23,14 @@ pub static ELEMENT: Class = Class {
     build: |a| {
         let lines = a.rest().to_vec();
         let ranges: Vec<Range> = lines.iter().filter_map(|l| a.parse("RANGE", l)).collect();
+        let all: usize = ranges.iter().map(|r| r.length).sum();
+        if all > MAX_PACKET {
+            a.error(
+                "RANGE",
+                format!("{all} bytes, the limit of all ranges is {MAX_PACKET}"),
+            );
+            return None;
+        }
         let bytes = ranges.iter().map(|r| vec![0; r.length]).collect();
         Some(Box::new(Clipboard { ranges, bytes }))
     },
