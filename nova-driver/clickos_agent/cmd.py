@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 
+from clickos_client import rpc as client_rpc
 from cosmos_client import CosmosClient
 from neutron_clickos import topics
 from oslo_config import cfg
@@ -80,7 +81,7 @@ def make_server(conf):
     """:returns: the RPC server for clickos-api, not started"""
     return oslo_messaging.get_rpc_server(
         oslo_messaging.get_rpc_transport(conf),
-        oslo_messaging.Target(topic=rpc.TOPIC, server=conf.host),
+        oslo_messaging.Target(topic=client_rpc.TOPIC, server=conf.host),
         [rpc.Endpoint(_client(conf), conf.clickos_agent.handler_timeout)],
         access_policy=oslo_messaging.DefaultRPCAccessPolicy)
 

@@ -4,19 +4,14 @@
 import functools
 import uuid
 
+from clickos_client import limits
+from clickos_client import rpc
 from cosmos_client import CosmosError
 from oslo_log import log as logging
 import oslo_messaging
 from oslo_utils import uuidutils
 
 LOG = logging.getLogger(__name__)
-
-TOPIC = 'clickos-agent'
-VERSION = '1.0'
-MAX_WRITES = 256
-MAX_NAME = 255
-#: Characters of all values of a batch; the line to cosmosd takes 4 MiB.
-MAX_VALUES = 512 * 1024
 
 
 class BadRequest(Exception):
@@ -52,7 +47,7 @@ class Endpoint:
     codes when the method failed.
     """
 
-    target = oslo_messaging.Target(version=VERSION)
+    target = oslo_messaging.Target(version=rpc.VERSION)
 
     def __init__(self, client, handler_timeout_s):
         """Serve with cosmosd's answers.
@@ -91,23 +86,27 @@ def _uuid(value):
 
 
 def _name(value):
-    if not isinstance(value, str) or not 1 <= len(value) <= MAX_NAME:
-        raise BadRequest('name: expected 1 to %d characters' % MAX_NAME)
+    if not isinstance(value, str) \
+            or not 1 <= len(value) <= limits.HANDLER_NAME:
+        raise BadRequest('name: expected 1 to %d characters'
+                         % limits.HANDLER_NAME)
     return value
 
 
 def _pairs(writes):
-    if not isinstance(writes, list) or not 1 <= len(writes) <= MAX_WRITES:
+    if not isinstance(writes, list) \
+            or not 1 <= len(writes) <= limits.WRITES:
         raise BadRequest('writes: expected 1 to %d pairs [name, value]'
-                         % MAX_WRITES)
+                         % limits.WRITES)
     for index, write in enumerate(writes):
         if not isinstance(write, (list, tuple)) or len(write) != 2 \
                 or not isinstance(write[1], str):
             raise BadRequest('writes[%d]: expected [name, value], two '
                              'strings' % index)
         _name(write[0])
-    size = sum(len(value) for _, value in writes)
-    if size > MAX_VALUES:
-        raise BadRequest('writes: %d characters of values, at most %d'
-                         % (size, MAX_VALUES))
+    size = sum(len(value.encode(errors='surrogatepass'))
+               for _, value in writes)
+    if size > limits.VALUES_BYTES:
+        raise BadRequest('writes: %d bytes of values, at most %d'
+                         % (size, limits.VALUES_BYTES))
     return writes

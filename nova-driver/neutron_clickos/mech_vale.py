@@ -6,6 +6,7 @@ binding:vif_details. The host's clickos-agent unplugs it, and sets its link,
 when Neutron tells that the port has changed (docs/adr/0021).
 """
 
+from clickos_client import limits
 from neutron.objects import ports as port_objects
 from neutron_lib.api.definitions import port_security
 from neutron_lib.api.definitions import portbindings
@@ -26,8 +27,6 @@ from neutron_clickos import port_rpc
 LOG = logging.getLogger(__name__)
 
 VIF_TYPE = 'vale'
-#: A buffer of the rings holds 2 KiB, headers and encapsulation included.
-MAX_MTU = 1900
 #: Neutron's column for binding:vif_details takes 4095; it adds a little.
 MAX_DETAILS = 4000
 #: A change of one of these changes what the switch has to do.
@@ -199,13 +198,13 @@ def _secured(port):
 
 def _mtu_fits(context):
     mtu = context.network.current.get('mtu') or 0
-    if mtu > MAX_MTU:
+    if mtu > limits.MTU:
         LOG.warning('Port %(port)s is not bound: MTU %(mtu)d of network '
                     '%(network)s, a vale switch takes at most %(max)d',
                     {'port': context.current['id'], 'mtu': mtu,
                      'network': context.network.current['id'],
-                     'max': MAX_MTU})
-    return mtu <= MAX_MTU
+                     'max': limits.MTU})
+    return mtu <= limits.MTU
 
 
 def _vif_details(port, switch, segment):

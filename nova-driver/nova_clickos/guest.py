@@ -41,7 +41,7 @@ class Guests:
 
         :param image_sha256: of the image the server was created from.
         :param vifs: from vif.from_network_info().
-        :param configuration: userdata.Configuration
+        :param configuration: document.Configuration of clickos_client
         :raises: GuestNotStarted, HostCannotStart or CosmosdUnavailable
         """
         try:

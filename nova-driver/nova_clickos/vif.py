@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nova's network_info to cosmosd's vifs (docs/interfaces.md)."""
 
+from clickos_client import limits
+
 from nova_clickos.conf import CONF
 from nova_clickos import exception
 
 VIF_TYPE = 'vale'
 DEFAULT_MTU = 1500
-#: A ring's buffer holds 2 KiB, headers and room for encapsulation included.
-MAX_MTU = 1900
 
 
 def from_network_info(network_info):
@@ -24,7 +24,7 @@ def _vif(devid, vif):
     if vif['type'] != VIF_TYPE:
         raise _bad(vif, 'bound as "%s", not as "%s": is its network a VLAN '
                    'that [ml2_vale] switch_mappings of Neutron names, with an '
-                   'MTU of at most %d?' % (vif['type'], VIF_TYPE, MAX_MTU))
+                   'MTU of at most %d?' % (vif['type'], VIF_TYPE, limits.MTU))
     details = vif['details']
     try:
         return {
@@ -48,9 +48,9 @@ def _vif(devid, vif):
 
 def _mtu(vif):
     mtu = vif['network'].get_meta('mtu') or DEFAULT_MTU
-    if mtu > MAX_MTU:
+    if mtu > limits.MTU:
         raise _bad(vif, 'MTU %d, a ClickOS guest takes at most %d'
-                   % (mtu, MAX_MTU))
+                   % (mtu, limits.MTU))
     return mtu
 
 

@@ -4,6 +4,7 @@
 import copy
 import os
 
+from clickos_client import limits
 from keystoneauth1 import loading as ks_loading
 from oslo_config import cfg
 from oslo_db import options as db_options
@@ -20,14 +21,16 @@ in this time is answered with 504 and not recorded. Must be longer than the
 agent's own limit, or its verdicts get lost. Other writes to the same server
 wait as long for their turn.
 """),
-    cfg.IntOpt('max_value_bytes', default=20480, min=1, max=1048576, help="""
+    cfg.IntOpt('max_value_bytes', default=20480, min=1,
+               max=limits.VALUES_BYTES, help="""
 The longest value of one handler, in bytes of UTF-8.
 """),
-    cfg.IntOpt('max_writes', default=128, min=1, max=1024, help="""
+    cfg.IntOpt('max_writes', default=128, min=1, max=limits.WRITES, help="""
 How many handlers one request may write, and how many of a server's handlers
 desired state may name.
 """),
-    cfg.IntOpt('max_state_bytes', default=20480, min=1, max=1048576, help="""
+    cfg.IntOpt('max_state_bytes', default=20480, min=1,
+               max=limits.VALUES_BYTES, help="""
 The size of a server's desired state: the sum over its handlers of name and
 value, in bytes of UTF-8. Desired state travels in Nova's user_data when a VNF
 is healed, together with the configuration, in 48 KB.

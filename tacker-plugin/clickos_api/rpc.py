@@ -3,15 +3,13 @@
 
 import threading
 
+from clickos_client import rpc
 from oslo_log import log as logging
 import oslo_messaging as messaging
 
 from clickos_api import errors
 
 LOG = logging.getLogger(__name__)
-
-TOPIC = 'clickos-agent'
-VERSION = '1.0'
 
 #: HTTP status of cosmosd's error codes (docs/interfaces.md); others are 502.
 STATUS = {
@@ -59,7 +57,8 @@ class Agent:
             if self._client is None:
                 transport = messaging.get_rpc_transport(self._conf)
                 self._client = messaging.get_rpc_client(
-                    transport, messaging.Target(topic=TOPIC, version=VERSION),
+                    transport, messaging.Target(topic=rpc.TOPIC,
+                                                version=rpc.VERSION),
                     timeout=self._conf.clickos_api.rpc_timeout, retry=1)
             return self._client
 

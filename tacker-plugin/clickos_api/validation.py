@@ -4,12 +4,13 @@
 import json
 import re
 
+from clickos_client import limits
+
 from clickos_api import errors
 
 ID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 #: [element.]handler; a compound element's parts are joined by '/'.
 HANDLER = re.compile(r'([A-Za-z0-9_@/]+\.)?[A-Za-z0-9_]+')
-HANDLER_LENGTH = 255
 VNFC_LENGTH = 255
 
 
@@ -36,8 +37,8 @@ def handler(name, place='handler'):
     if not isinstance(name, str):
         raise errors.BadRequest(f'{place}: expected a text, got'
                                 f' {_shown(name)}')
-    if len(name) > HANDLER_LENGTH:
-        raise errors.BadRequest(f'{place}: longer than {HANDLER_LENGTH}'
+    if len(name) > limits.HANDLER_NAME:
+        raise errors.BadRequest(f'{place}: longer than {limits.HANDLER_NAME}'
                                 ' characters')
     if not HANDLER.fullmatch(name):
         raise errors.BadRequest(f'{place}: expected ELEMENT.HANDLER, got'

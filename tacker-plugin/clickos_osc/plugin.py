@@ -6,7 +6,7 @@ from osc_lib import utils
 DEFAULT_API_VERSION = '1'
 API_VERSION_OPTION = 'os_clickos_api_version'
 API_NAME = 'clickos'
-API_VERSIONS = {'1': 'clickos_osc.client.Client'}
+API_VERSIONS = {'1': 'clickos_client.api.Client'}
 
 
 def make_client(instance):

@@ -3,10 +3,10 @@
 
 import contextlib
 
+from clickos_client import api
 from keystoneauth1 import exceptions as ka_exceptions
 from oslo_log import log as logging
 
-from clickos_osc import client
 from tacker_clickos import exception
 
 LOG = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ class Client(object):
     """
 
     def __init__(self, connection):
-        self._client = client.Client(
+        self._client = api.Client(
             connection.session,
             region_name=connection.config.get_region_name() or None,
             user_agent='tacker-clickos')
@@ -61,7 +61,7 @@ class Client(object):
 def _translated():
     try:
         yield
-    except client.ClickOSError as error:
+    except api.ClickOSError as error:
         raise exception.HandlerRefused(
             error.code[:_MAX_CODE], error.message[:_MAX_MESSAGE],
             error.status)

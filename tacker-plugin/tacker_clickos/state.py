@@ -7,7 +7,7 @@ update cannot touch it; the metadata, all JSON text, is what a tenant sees.
 
 import json
 
-from tacker_clickos.clickgen import writes
+from clickos_client import document
 
 PROPERTIES = 'clickos_properties'
 UPDATE = 'clickos_update'
@@ -53,8 +53,8 @@ def live_writes(api, info, vnfc):
 
     :raises: HandlerRefused, ApiUnavailable
     """
-    return writes.overlay(saved_writes(info).get(name(vnfc), []),
-                          api.desired_writes(server_id(vnfc)))
+    return document.overlay(saved_writes(info).get(name(vnfc), []),
+                            api.desired_writes(server_id(vnfc)))
 
 
 def set_metadata(vnf_instance, **entries):

@@ -19,7 +19,8 @@ DISTRIBUTION = 'clickos-openstack'
 #: setuptools and pbr stand in REQUIREMENTS, so a build downloads nothing.
 _BUILD_INPUTS = (
     'setup.cfg', 'setup.py', 'pyproject.toml', 'README.md', 'LICENSE',
-    'nova-driver', 'tacker-plugin', 'tempest-tests', 'cosmos/python')
+    'nova-driver', 'tacker-plugin', 'tempest-tests', 'cosmos/python',
+    'interfaces/clickos_client')
 
 
 def ensure(state):
@@ -30,12 +31,13 @@ def ensure(state):
         return
     log = state.log / 'venv.log'
     with say.step('Python packages (OpenStack, pinned)'):
-        uv = _uv(state, log)
+        program = _uv(state, log)
         if not _runs(state.tool('python')):
-            shell.run([uv, 'venv', '--clear', '--python', sys.executable,
+            shell.run([program, 'venv', '--clear', '--python', sys.executable,
                        state.venv], log)
-        shell.run([uv, 'pip', 'install', '--python', state.tool('python'),
-                   '-r', REQUIREMENTS], log, timeout_s=1200)
+        shell.run([program, 'pip', 'install', '--python',
+                   state.tool('python'), '-r', REQUIREMENTS],
+                  log, timeout_s=1200)
         stamp.write_text(wanted)
 
 
@@ -49,13 +51,18 @@ def _runs(python):
     return done.stdout.strip() == sys.version
 
 
+def uv(state):
+    """Return the path of uv, which installs packages; it may be missing."""
+    return state.uv / 'bin' / 'uv'
+
+
 def _uv(state, log):
-    uv = state.uv / 'bin' / 'uv'
-    if not uv.exists():
+    program = uv(state)
+    if not program.exists():
         shell.run([sys.executable, '-m', 'venv', state.uv], log)
         shell.run([state.uv / 'bin' / 'pip', 'install',
                    '--disable-pip-version-check', UV], log)
-    return uv
+    return program
 
 
 def sources():
@@ -80,14 +87,14 @@ def install_ours(state):
     if stamps.fresh(stamp, wanted):
         return
     log = state.log / 'venv.log'
-    uv = _uv(state, log)
+    program = _uv(state, log)
     with say.step(f'our own Python packages ({DISTRIBUTION})'), \
             tempfile.TemporaryDirectory() as scratch:
         _copy(files, pathlib.Path(scratch))
         env = {**os.environ, 'PBR_VERSION': '0.1.0'}
-        shell.run([uv, 'pip', 'install', '--python', state.tool('python'),
-                   '--no-deps', '--no-build-isolation', '--reinstall',
-                   scratch], log, env=env)
+        shell.run([program, 'pip', 'install', '--python',
+                   state.tool('python'), '--no-deps', '--no-build-isolation',
+                   '--reinstall', scratch], log, env=env)
         stamp.write_text(wanted)
 
 
@@ -103,6 +110,11 @@ def compile_modules(state):
                    '-x', '/(tests|tempest)/', state.venv / 'lib'],
                   state.log / 'venv.log')
         stamp.write_text(wanted)
+
+
+def copy_sources(folder):
+    """Copy what our distribution is built from."""
+    _copy(sources(), folder)
 
 
 def _copy(files, scratch):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guest a command is about."""
 
+from clickos_client import api
 from keystoneauth1 import adapter
 from osc_lib import exceptions
 
-from clickos_osc import client
 from clickos_osc import shown
 
 VNF_INSTANCES = '/vnflcm/v1/vnf_instances'
@@ -26,15 +26,15 @@ def add_arguments(parser):
 
 
 def find(manager, args):
-    """Return the client.Server or client.Vnf that the arguments name.
+    """Return the api.Server or api.Vnf that the arguments name.
 
     :param manager: openstackclient's client manager
     """
     if args.kind == 'vnf':
-        return client.Vnf(_find_vnf(manager, args.guest), args.vnfc)
+        return api.Vnf(_find_vnf(manager, args.guest), args.vnfc)
     if args.vnfc:
         raise exceptions.CommandError('--vnfc goes with --vnf')
-    return client.Server(_find_server(manager, args.guest))
+    return api.Server(_find_server(manager, args.guest))
 
 
 def _find_server(manager, name):

@@ -4,10 +4,10 @@
 import contextlib
 import sys
 
+from clickos_client import api
 from osc_lib.command import command
 from osc_lib import exceptions
 
-from clickos_osc import client
 from clickos_osc import shown
 from clickos_osc.v1 import guest
 
@@ -17,7 +17,7 @@ def _passed_on():
     """Show clickos-api's refusals as openstackclient shows errors."""
     try:
         yield
-    except client.ClickOSError as exc:
+    except api.ClickOSError as exc:
         raise exceptions.CommandError(
             f'{shown.text(exc.message)} (HTTP {exc.status},'
             f' {shown.line(exc.code)})')

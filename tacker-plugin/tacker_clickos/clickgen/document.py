@@ -1,30 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The user_data document of a ClickOS server (docs/interfaces.md)."""
+"""From a VDU's configuration to the user_data of its server."""
 
-import base64
 import json
+
+from clickos_client import document
+from clickos_client import limits
 
 from tacker_clickos.clickgen import prelude
 from tacker_clickos.clickgen import writes as click_writes
 from tacker_clickos import exception
 
-MAX_BYTES = 48 * 1024
-
 
 def render(configuration, interfaces, values, newer_writes=()):
-    """Return the document as a dict.
+    """Return the guest's document.Configuration.
 
     :param newer_writes: [[handler, value]] that replace those of the values,
         as the desired state of a healed guest does
     """
-    return {
-        'clickos': 1,
-        'config_name': configuration.file_name,
-        'config': prelude.render(configuration, interfaces, values)
+    writes = click_writes.render(configuration, values)
+    return document.Configuration(
+        prelude.render(configuration, interfaces, values)
         + configuration.text,
-        'writes': click_writes.overlay(
-            click_writes.render(configuration, values), newer_writes),
-    }
+        configuration.file_name, tuple(writes)).updated(newer_writes)
 
 
 def check_writes(writes):
@@ -39,15 +36,15 @@ def check_writes(writes):
             limit=click_writes.MAX_BYTES)
 
 
-def user_data(document):
-    """Return the document as Nova wants it.
+def user_data(configuration):
+    """Return a document.Configuration as Nova wants it.
 
     :raises: DocumentTooLong; Nova's limit is 48 KiB before base64
     """
-    raw = json.dumps(document).encode()
-    if len(raw) > MAX_BYTES:
+    try:
+        return configuration.user_data()
+    except document.TooLong as e:
         raise exception.DocumentTooLong(
             what='configuration and handler writes of %s'
-                 % document['config_name'],
-            size=len(raw), limit=MAX_BYTES)
-    return base64.b64encode(raw).decode()
+                 % configuration.config_name,
+            size=e.size, limit=limits.USER_DATA_BYTES)

@@ -18,13 +18,3 @@ def render(configuration, values):
     return [[prop.handler, encode(values[name])]
             for name, prop in configuration.properties.items()
             if prop.handler]
-
-
-def overlay(writes, newer):
-    """Return the writes with newer ones in place of older, in order.
-
-    The last value of each handler stays, where its last write stood.
-    """
-    names = {name for name, _value in newer}
-    return [list(pair) for pair in writes if pair[0] not in names] + [
-        list(pair) for pair in newer]

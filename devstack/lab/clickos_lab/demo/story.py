@@ -5,7 +5,7 @@ import json
 import sys
 import time
 
-from clickos_osc import client as clickos_client
+from clickos_client import api as clickos_client
 
 from clickos_lab.cloud import sessions
 from clickos_lab.cloud import vim

@@ -14,11 +14,12 @@ _STESTR_SHOW = r' (FAILED|\.\.\. FAIL)|^ - (Passed|Failed):'
 _PYTHON_TESTS = {
     'clickos-image/benches': (),
     'cosmos/python': (),
-    'nova-driver': ('cosmos/python',),
-    'tacker-plugin': (),
-    'tempest-tests': (),
-    'vnfd-templates': ('tacker-plugin',),
-    'devstack/lab': ()}
+    'interfaces': (),
+    'nova-driver': ('cosmos/python', 'interfaces'),
+    'tacker-plugin': ('interfaces',),
+    'tempest-tests': ('interfaces',),
+    'vnfd-templates': ('tacker-plugin', 'interfaces'),
+    'devstack/lab': ('interfaces',)}
 
 
 def suites(state):
@@ -27,6 +28,7 @@ def suites(state):
         _check('licenses'), _check('docs'), _rustfmt(),
         _check('shell_scripts'), _check('prose'),
         runner.Suite('pep8', [state.tool('flake8')]), _bandit(state),
+        _check('wheel'),
         *(_python_tests(state, folder) for folder in _PYTHON_TESTS
           if (paths.REPO / folder / 'tests').is_dir()),
         _cargo('clippy', 'clippy', '--workspace', '--all-targets', '--locked',

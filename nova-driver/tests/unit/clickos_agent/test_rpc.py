@@ -3,6 +3,7 @@
 
 from unittest import mock
 
+from clickos_client import limits
 import cosmos_client
 import fixtures
 import testtools
@@ -96,7 +97,8 @@ class EndpointTest(testtools.TestCase):
     def test_bad_writes(self):
         good = ['a.b', '']
         for bad, part in ((None, 'writes:'), ([], 'writes:'), ('x', 'writes:'),
-                          ({'a': 'b'}, 'writes:'), ([good] * 257, 'writes:'),
+                          ({'a': 'b'}, 'writes:'),
+                          ([good] * (limits.WRITES + 1), 'writes:'),
                           ([good, 'ab'], 'writes[1]'),
                           ([good, ['a.b']], 'writes[1]'),
                           ([good, ['a.b', 1]], 'writes[1]'),

@@ -4,6 +4,8 @@
 import base64
 import json
 
+from clickos_client import document as client
+from clickos_client import limits
 import testtools
 
 from nova_clickos import exception
@@ -22,7 +24,7 @@ class ParseTest(testtools.TestCase):
             self.assertIn(part, error.format_message())
 
     def test_text(self):
-        self.assertEqual(userdata.Configuration(CONFIG, 'user_data', ()),
+        self.assertEqual(client.Configuration(CONFIG, 'user_data', ()),
                          userdata.parse(b64(CONFIG)))
 
     def test_text_in_lines(self):
@@ -38,8 +40,8 @@ class ParseTest(testtools.TestCase):
         found = userdata.parse(document(config_name='fw.click',
                                         writes=[['fw.config', 'deny all']]))
         self.assertEqual(
-            userdata.Configuration(CONFIG, 'fw.click',
-                                   (('fw.config', 'deny all'),)), found)
+            client.Configuration(CONFIG, 'fw.click',
+                                 (('fw.config', 'deny all'),)), found)
 
     def test_missing(self):
         for nothing in (None, ''):
@@ -54,9 +56,9 @@ class ParseTest(testtools.TestCase):
 
     def test_limit_is_inclusive(self):
         self.assertEqual(
-            userdata.MAX_BYTES,
-            len(userdata.parse(b64('x' * userdata.MAX_BYTES)).config))
-        self.refused(b64('x' * (userdata.MAX_BYTES + 1)), '49153 bytes',
+            limits.USER_DATA_BYTES,
+            len(userdata.parse(b64('x' * limits.USER_DATA_BYTES)).config))
+        self.refused(b64('x' * (limits.USER_DATA_BYTES + 1)), '49153 bytes',
                      '49152')
 
     def test_bad_json_names_the_place(self):
@@ -83,7 +85,7 @@ class ParseTest(testtools.TestCase):
         self.refused(document(config='a\ud800'), 'surrogate')
 
     def test_writes(self):
-        for writes in ('x', {'a': 'b'}, [['a.b', '']] * 257):
+        for writes in ('x', {'a': 'b'}, [['a.b', '']] * (limits.WRITES + 1)):
             self.refused(document(writes=writes), '"writes": expected a list')
         for write in ('ab', ['a.b'], ['a.b', 1], ['', 'x'], ['a' * 256, 'x'],
                       None):
@@ -107,5 +109,5 @@ class UpdatedTest(testtools.TestCase):
         self.assertEqual(CONFIG, found.config)
 
     def test_nothing_newer(self):
-        first = userdata.Configuration(CONFIG, writes=(('a.x', '1'),))
+        first = client.Configuration(CONFIG, writes=(('a.x', '1'),))
         self.assertEqual(first, first.updated(()))

@@ -10,12 +10,12 @@ import types
 import uuid
 from wsgiref import simple_server
 
+from clickos_client import api
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import session as ks_session
 from keystoneauth1 import token_endpoint
 from osc_lib import exceptions
 
-from clickos_osc import client
 from clickos_osc import plugin
 from clickos_osc import shown
 from clickos_osc.v1 import handler
@@ -171,17 +171,17 @@ class CommandTest(base.TestCase):
             self.run_command(handler.ListHandler, self.server_id)
 
     def test_names_cannot_leave_their_place_in_the_path(self):
-        with self.assertRaises(client.ClickOSError) as caught:
+        with self.assertRaises(api.ClickOSError) as caught:
             self.manager.clickos.read(self.server_id, 'a.x?vnfc=1')
         self.assertEqual(400, caught.exception.status)
-        with self.assertRaises(client.ClickOSError) as caught:
+        with self.assertRaises(api.ClickOSError) as caught:
             self.manager.clickos.read('../servers', 'a.x')
         self.assertEqual(404, caught.exception.status)
 
     def test_desired_state(self):
         clickos = self.manager.clickos
         self.assertEqual(1, clickos.write_many(
-            client.Vnf(self.vnf_id), [['a/b.x', '1'], ['c.x', '2']]))
+            api.Vnf(self.vnf_id), [['a/b.x', '1'], ['c.x', '2']]))
         self.assertEqual([['a/b.x', '1'], ['c.x', '2']],
                          clickos.desired_state(self.server_id))
         clickos.delete_desired_state(self.server_id)
@@ -199,7 +199,7 @@ class CommandTest(base.TestCase):
 
     def test_an_answer_of_something_else(self):
         self.cloud.failing = True
-        elsewhere = client.Client(self.manager.session,
-                                  endpoint_override=self.cloud.url)
+        elsewhere = api.Client(self.manager.session,
+                               endpoint_override=self.cloud.url)
         with self.assertRaises(ks_exc.InternalServerError):
             elsewhere.read(self.server_id, 'a.x')

@@ -5,8 +5,9 @@ import base64
 import json
 import unittest
 
+from clickos_client import document as client
+
 from tacker_clickos.clickgen import document
-from tacker_clickos.clickgen import writes
 from tacker_clickos import exception
 
 
@@ -15,20 +16,22 @@ class DocumentTest(unittest.TestCase):
     def test_newer_writes_replace_by_handler_in_their_order(self):
         self.assertEqual(
             [['a.x', '1'], ['c.z', '4'], ['b.y', '3']],
-            writes.overlay([['a.x', '1'], ['b.y', '2']],
-                           [['c.z', '4'], ['b.y', '3']]))
+            client.overlay([['a.x', '1'], ['b.y', '2']],
+                           [('c.z', '4'), ('b.y', '3')]))
 
     def test_user_data_is_base64_of_the_document(self):
-        value = {'clickos': 1, 'config_name': 'x', 'config': '', 'writes': []}
-        self.assertEqual(value, json.loads(base64.b64decode(
-            document.user_data(value))))
+        found = client.Configuration('Idle;', 'x', (('a.x', '1'),))
+        self.assertEqual(
+            {'clickos': 1, 'config_name': 'x', 'config': 'Idle;',
+             'writes': [['a.x', '1']]},
+            json.loads(base64.b64decode(document.user_data(found))))
+        self.assertEqual(found, client.parse(document.user_data(found)))
 
     def test_too_long_for_nova(self):
         with self.assertRaisesRegex(
                 exception.DocumentTooLong,
                 'of x.click is 49[0-9]+ bytes long, the limit is 49152'):
-            document.user_data({'config_name': 'x.click',
-                                'config': 'x' * 49152})
+            document.user_data(client.Configuration('x' * 49152, 'x.click'))
 
     def test_values_must_fit_with_any_configuration(self):
         document.check_writes([['fw.config', 'x' * 15900]])

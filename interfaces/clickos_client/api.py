@@ -33,12 +33,12 @@ class Server:
 
     @property
     def path(self):
-        """Where the guest's resources are."""
+        """The path of the guest's resources."""
         return f'/v1/servers/{parse.quote(self.id, safe="")}'
 
     @property
     def query(self):
-        """What every request about the guest carries."""
+        """The query of each request about the guest."""
         return {}
 
 
@@ -54,12 +54,12 @@ class Vnf:
 
     @property
     def path(self):
-        """Where the guest's resources are."""
+        """The path of the guest's resources."""
         return f'/v1/vnfs/{parse.quote(self.id, safe="")}'
 
     @property
     def query(self):
-        """What every request about the guest carries."""
+        """The query of each request about the guest."""
         return {'vnfc': self.vnfc} if self.vnfc else {}
 
 

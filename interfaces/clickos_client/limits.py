@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes that several parts check; a test compares them with the Rust side."""
+
+#: Writes of one request: WRITES_MAX of clickos-protocol.
+WRITES = 1024
+#: Characters of a handler's name, with its element: NAME_MAX there.
+HANDLER_NAME = 255
+#: Bytes of all values of one request. JSON may write a byte in six, and
+#: cosmosd takes a line of 4 MiB.
+VALUES_BYTES = 512 * 1024
+#: Bytes of user_data before base64, which fill Nova's field.
+USER_DATA_BYTES = 48 * 1024
+#: Bytes of an IP packet that a switch port carries. A ring's buffer holds
+#: 2 KiB, headers and room for encapsulation included.
+MTU = 1900

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RPC from clickos-api to clickos-agent (docs/interfaces.md)."""
+
+#: Served by the agent of each host; ``server`` is the host's name.
+TOPIC = 'clickos-agent'
+VERSION = '1.0'
