@@ -5,6 +5,7 @@
 ``ATTACK_MINUTES``. An attacker stops at its first fault:
 
 - The guest sends frames that ADR 0009 forbids; one of them reaches its victim.
+  It also writes anything into its rings, and valed does not answer.
 - The client holds slow connections and sends wrong lines to the daemons; an
   honest request meanwhile has no answer.
 - The tenant asks Tacker for what a member must not get, and gets it.
@@ -43,6 +44,8 @@ _MACHINES = {
 #: Makes and judges frames of port ``plain``, which the attacker has.
 _FRAMES = paths.REPO / 'vale/valed/tests/differential/frames.py'
 _SENDER = pathlib.Path(__file__).with_name('attack_frames.py')
+_RINGS = pathlib.Path(__file__).with_name('attack_ring.py')
+_RINGS_S = 10
 _FRAMES_A_ROUND = 20000
 _ALLOWED = {'attacker': ['10.7.0.1/32', '2001:db8::1/128']}
 _PINGS_A_SECOND = 5
@@ -84,7 +87,7 @@ def _attacked(state, lab, seconds):
         machine.add(*_MACHINES[name], allow=_ALLOWED.get(name))
     before = _services(lab)
     until_s = time.monotonic() + seconds
-    attacks = {'guest': lambda n: _guest(machines, n),
+    attacks = {'guest': lambda n: _guest(state, machines, n),
                'client': lambda _: _client(state),
                'tenant': lambda _: _tenant(state)}
     with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -113,15 +116,20 @@ def _repeat(attack, until_s):
     return count, faults
 
 
-def _guest(machines, seed):
-    """Send forbidden frames from a port; yield it if one arrives."""
+def _guest(state, machines, seed):
+    """Send forbidden frames from a port, then attack rings; yield faults."""
     victim = machines['victim']
     before = _received(victim)
-    done = machines['attacker'].run(
+    frames = machines['attacker'].run(
         sys.executable, _SENDER, _FRAMES, seed, _FRAMES_A_ROUND,
         timeout_s=600)
-    if done.returncode:
-        yield f'the sender of frames: {done.stderr[-500:]}'
+    rings = subprocess.run(
+        [sys.executable, _RINGS, state.run / 'valed/valed.sock',
+         str(_ATTACKED), str(seed), str(_RINGS_S)],
+        capture_output=True, text=True, timeout=600)
+    for name, done in (('frames', frames), ('rings', rings)):
+        if done.returncode:
+            yield f'seed {seed}, {name}: {done.stderr[-500:]}'
     arrived = _received(victim) - before
     if arrived:
         yield f'seed {seed}: {arrived} forbidden frames reached the victim'
