@@ -94,14 +94,12 @@ def _attacked(state, lab, seconds):
         watch = pool.submit(_ping, machines['neighbor-a'], seconds)
         runs = {name: pool.submit(_repeat, attack, until_s)
                 for name, attack in attacks.items()}
-        rounds, faults = [], [*watch.result()]
+        rounds, faults = [], _printed(watch.result())
         for name, run in runs.items():
             count, found = run.result()
             rounds.append(f'{count} of the {name}')
             faults += found
-    faults += [*_compare(before, _services(lab)), *_answers(state)]
-    for fault in faults:
-        print(f'FAULT: {fault}')
+    faults += _printed([*_compare(before, _services(lab)), *_answers(state)])
     sent = _sent(machines['attacker'])
     print(f'seen: rounds: {", ".join(rounds)}; {sent} forbidden frames')
     return 1 if faults else 0
@@ -111,9 +109,18 @@ def _repeat(attack, until_s):
     """Attack until the time or a fault; return rounds and faults."""
     count, faults = 0, []
     while not faults and (time.monotonic() < until_s or not count):
-        faults = [*attack(count)]
+        faults = _printed(attack(count))
         count += 1
     return count, faults
+
+
+def _printed(faults):
+    """Print faults as they come; return them."""
+    seen = []
+    for fault in faults:
+        print(f'FAULT: {fault}', flush=True)
+        seen.append(fault)
+    return seen
 
 
 def _guest(state, machines, seed):
