@@ -5,28 +5,38 @@ KEEP ?=
 HOST ?=
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 
-.PHONY: help demo test audit bench build click image lab soak lab-up lab-down clean-demo
+.PHONY: help demo lint unit integration test audit bench build click image lab soak lab-up lab-down clean-demo
 
 help:
-	@echo 'make demo         show the main job on real services; KEEP=1 leaves them up,'
-	@echo '                  HOST=xen runs the VNF on a Xen host in QEMU'
-	@echo 'make test         everything a change must pass; SUITES="a b" runs only those'
-	@echo 'make audit        dependencies against advisory databases and licenses; needs the network'
-	@echo 'make bench        time of a packet per configuration; ENGINE="name=path ..." compares, ONLY=30,41 restricts'
-	@echo 'make build        install what is needed and build what make demo starts'
-	@echo 'make click        build click, click-check and others, about 6 minutes; an openrc has them on the path'
-	@echo 'make image        build the guests of Xen; sizes by part'
-	@echo 'make lab          a shell on a Xen host in QEMU, which ends with it'
-	@echo 'make soak         1,000 guests, 10,048 routers in one guest and so on: hours; PARTS="many cycles" some;'
-	@echo '                  PARTS=attack an hour of hostile guests, clients and tenants on the lab'
-	@echo 'make lab-up       start the services (HOST=xen as above); make lab-down stops them'
-	@echo 'make clean-demo   remove the services, the environment and all data'
+	@echo 'Try the product (root, Debian 12)'
+	@echo '  make demo         show the main job on real services; KEEP=1 leaves them up,'
+	@echo '                    HOST=xen runs the VNF on a Xen host in QEMU'
+	@echo '  make lab-up       start the services (HOST=xen as above); make lab-down stops them'
+	@echo '  make lab          a shell on a Xen host in QEMU, which ends with it'
+	@echo '  make clean-demo   remove the services, the environment and all data'
+	@echo 'Change the code (any user; Python 3.11 and Rust)'
+	@echo '  make lint         linters: style, clippy, prose, links, licenses, bandit'
+	@echo '  make unit         unit tests of Python and Rust'
+	@echo 'Show that a change is good (root, Debian 12)'
+	@echo '  make integration  tests of parts together: Rust, fuzz corpora, Xen, Tempest'
+	@echo '  make test         all of the above; SUITES="a b" runs only those'
+	@echo '  make soak         1,000 guests, 10,048 routers in one guest and so on: hours; PARTS="many cycles" some;'
+	@echo '                    PARTS=attack an hour of hostile guests, clients and tenants on the lab'
+	@echo '  make audit        dependencies against advisory databases and licenses; needs the network'
+	@echo '  make bench        time of a packet per configuration; ENGINE="name=path ..." compares, ONLY=30,41 restricts'
+	@echo 'Build a part'
+	@echo '  make build        install what is needed and build what make demo starts'
+	@echo '  make click        click, click-check and others, about 6 minutes; an openrc has them on the path'
+	@echo '  make image        the guests of Xen; sizes by part'
 
 demo:
 	@$(LAB) demo $(if $(HOST),--host $(HOST)) $(if $(KEEP),--keep)
 
 test:
 	@$(LAB) test $(SUITES)
+
+lint unit integration:
+	@$(LAB) test --group $@ $(SUITES)
 
 audit:
 	@PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab.audit

@@ -14,6 +14,10 @@ from clickos_lab import say
 from clickos_lab.xen import command as xen_command
 
 
+#: Groups of suites that need no root and no service.
+_OF_ANY_USER = ('lint', 'unit')
+
+
 def main():
     """Run one command; 0 when it succeeded, 1 with a message if not."""
     arguments = _parse()
@@ -74,6 +78,8 @@ def _parse():
                                  help='xen: with a Xen host in QEMU')
         if name == 'test':
             command.add_argument('suites', nargs='*', help='default: all')
+            command.add_argument('--group', default='all', choices=(
+                'all', 'lint', 'unit', 'integration'))
         if name == 'host':
             host_command.add_arguments(command)
         if name == 'xen':
@@ -103,7 +109,7 @@ def _demo(state, arguments):
 def _test(state, arguments):
     _in_venv(state, arguments)
     from clickos_lab.suites import command
-    return command.run(state, arguments.suites)
+    return command.run(state, arguments.suites, arguments.group)
 
 
 def _down(state, _arguments):
@@ -125,7 +131,11 @@ def _in_venv(state, arguments):
     """Prepare, then go on as the Python of the virtual environment."""
     if sys.prefix == str(state.venv):
         return
-    _prepare(state, arguments)
+    if getattr(arguments, 'group', None) in _OF_ANY_USER:
+        from clickos_lab import prepare
+        prepare.tools(state)
+    else:
+        _prepare(state, arguments)
     python = str(state.tool('python'))
     os.execv(python, [python, '-m', 'clickos_lab', *sys.argv[1:]])
 

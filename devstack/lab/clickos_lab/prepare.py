@@ -28,6 +28,17 @@ def everything(state):
         python.result()
 
 
+def tools(state):
+    """Install what linters and unit tests need; any user can.
+
+    :raises LabError: if something is missing that only the user can get.
+    """
+    prereq.check_tools()
+    state.create()
+    venv.ensure(state)
+    venv.install_ours(state)
+
+
 def xen(state):
     """Install and build what a Xen compute host needs, too."""
     command.prepare(state)

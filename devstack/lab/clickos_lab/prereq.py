@@ -26,7 +26,19 @@ def check():
 
     :raises LabError: naming everything that is missing and how to get it.
     """
-    problems = [p for p in (_python(), _rust(), _user(), _system()) if p]
+    _require(_python(), _rust(), _user(), _system())
+
+
+def check_tools():
+    """Check Python and Rust, which is enough to work on the code.
+
+    :raises LabError: naming everything that is missing and how to get it.
+    """
+    _require(_python(), _rust())
+
+
+def _require(*found):
+    problems = [p for p in found if p]
     if problems:
         raise errors.LabError('\n'.join(problems))
 

@@ -172,7 +172,7 @@ pub fn empty_root(state_dir: &Path) -> Result<File> {
 }
 
 #[cfg(test)]
-mod tests {
+mod as_root {
     use super::*;
     use crate::store::sim::SimStore;
     use crate::testing::domain;

@@ -24,16 +24,36 @@ _PYTHON_TESTS = {
 
 def suites(state):
     """Return all suites."""
+    return [*lint(state), *_python(state), *integration(state)]
+
+
+def lint(state):
+    """The suites that read the code."""
     return [
         _check('licenses'), _check('docs'), _rustfmt(),
         _check('shell_scripts'), _check('prose'),
         runner.Suite('pep8', [state.tool('flake8')]), _bandit(state),
-        _check('wheel'),
-        *(_python_tests(state, folder) for folder in _PYTHON_TESTS
-          if (paths.REPO / folder / 'tests').is_dir()),
         _cargo('clippy', 'clippy', '--workspace', '--all-targets', '--locked',
-               '--', '-D', 'warnings'),
-        _rust_tests(state),
+               '--', '-D', 'warnings')]
+
+
+def unit(state):
+    """Tests of single parts; ``rust-tests`` runs ``rust-units``, too."""
+    return [*_python(state),
+            _cargo('rust-units', 'test', '--workspace', '--lib', '--bins',
+                   '--locked', '--', '--skip', 'as_root',
+                   proof=r'^test result: ok. [1-9]')]
+
+
+def _python(state):
+    return [_python_tests(state, folder) for folder in _PYTHON_TESTS
+            if (paths.REPO / folder / 'tests').is_dir()]
+
+
+def integration(state):
+    """Tests of parts together; they need root, some OpenStack or QEMU."""
+    return [
+        _check('wheel'), _rust_tests(state),
         _cargo('fuzz', 'test', '--manifest-path',
                'clickos-image/fuzz/Cargo.toml', '--locked',
                '--target-dir', 'target',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``make test``."""
+"""``make test``, ``make lint``, ``make unit``, ``make integration``."""
 
 import os
 import sys
@@ -10,12 +10,17 @@ from clickos_lab.suites import catalog
 from clickos_lab.suites import runner
 
 
-def run(state, names):
-    """Run all suites, or those that are named.
+#: Groups of suites; :func:`run` knows them by name.
+GROUPS = {'all': catalog.suites, 'lint': catalog.lint, 'unit': catalog.unit,
+          'integration': catalog.integration}
+
+
+def run(state, names, group='all'):
+    """Run the suites of a group, or those that are named.
 
     :raises LabError: if there is no suite of a name
     """
-    suites = catalog.suites(state)
+    suites = GROUPS[group](state)
     known = [s.name for s in suites]
     unknown = sorted(set(names) - set(known))
     if unknown:
