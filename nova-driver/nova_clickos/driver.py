@@ -62,9 +62,9 @@ class ClickOSDriver(driver.ComputeDriver):
     def register_event_listener(self, callback):
         """Follow cosmosd's events as soon as Nova wants them.
 
-        Nova does not if ``[workarounds] handle_virt_lifecycle_events`` is
-        off; then a dead guest is seen by the periodic task only, and a
-        cosmosd that is away does not disable the service.
+        Nova does not call this if ``[workarounds]
+        handle_virt_lifecycle_events`` is off. Then only the periodic task
+        sees a dead guest, and the service stays enabled without cosmosd.
         """
         super().register_event_listener(callback)
         self._events.start()

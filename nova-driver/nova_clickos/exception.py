@@ -6,7 +6,7 @@ import contextlib
 from cosmos_client import CosmosError
 from nova import exception
 
-#: Nobody useful answers on cosmosd's socket.
+#: cosmosd's socket gives no useful answer.
 _AWAY = frozenset(('unavailable', 'client-timeout', 'bad-answer', 'forbidden'))
 #: Another host may well be able to start the same guest.
 _HOST = frozenset(('no-memory', 'too-many', 'exists', 'store', 'switch',
@@ -20,7 +20,7 @@ class CosmosdUnavailable(exception.VirtDriverNotReady):
 
 
 class CosmosdRefused(exception.NovaException):
-    """cosmosd did not do what was asked."""
+    """cosmosd refused a request."""
 
     msg_fmt = "ClickOS: cannot %(action)s: %(reason)s"
 
@@ -28,9 +28,9 @@ class CosmosdRefused(exception.NovaException):
 class GuestNotStarted(exception.BuildAbortException):
     """A guest cannot start, here or on any other host.
 
-    Nova aborts a build on this exception instead of trying other hosts, and
-    copies the text into the instance's fault, whose 255 characters are all
-    left to the reason.
+    Nova aborts a build on this exception instead of trying other hosts. It
+    copies the text into the instance's fault. A fault has 255 characters, so
+    the text is the reason alone.
     """
 
     msg_fmt = "%(reason)s"

@@ -37,7 +37,7 @@ class Guests:
     def start(self, instance, image_sha256, vifs, configuration):
         """Make a guest that forwards, or leave nothing behind.
 
-        What is left of an earlier run, a crashed guest say, is removed first.
+        First this removes the guest of an earlier run, a crashed one say.
 
         :param image_sha256: of the image the server was created from.
         :param vifs: from vif.from_network_info().

@@ -65,10 +65,10 @@ class Host:
         }
 
     def inventory(self, ratios):
-        """What placement may hand out.
+        """Return the inventory for placement.
 
         DISK_GB stands for places: a guest has no disk, but Nova lets tenants
-        only use flavors with one, so a disk of 1 GB takes one place.
+        only use flavors with a disk. So a disk of 1 GB takes one place.
 
         :param ratios: allocation ratio of each resource class.
         :returns: inventory by resource class
@@ -83,7 +83,7 @@ class Host:
                 for name, total, max_unit in rows}
 
     def trait(self):
-        """What an image requires that fits this kind of host only.
+        """Return the trait of an image that fits this kind of host only.
 
         :returns: CUSTOM_CLICKOS_PROCESS or CUSTOM_CLICKOS_XEN
         """

@@ -38,13 +38,13 @@ is healed, together with the configuration, in 48 KB.
 ]
 
 API_GROUP = cfg.OptGroup('clickos_api', title='The API service itself')
-NOVA_GROUP = cfg.OptGroup('nova', title='How Nova is asked', help="""
+NOVA_GROUP = cfg.OptGroup('nova', title='Access to Nova', help="""
 Credentials of a user with the admin role: Nova tells the host of a server
-only to administrators. Whether a caller may see a server is asked with the
-caller's own token.
+only to administrators. The service uses the caller's own token to ask Nova
+if the caller may see a server.
 """)
-TACKER_GROUP = cfg.OptGroup('tacker', title='How Tacker is found', help="""
-Where Tacker's API is; it is only asked with the caller's own token.
+TACKER_GROUP = cfg.OptGroup('tacker', title='Address of Tacker', help="""
+Where Tacker's API is. The service calls it with the caller's own token only.
 """)
 
 

@@ -31,7 +31,7 @@ class State:
 
 @enginefacade.transaction_context_provider
 class _Context:
-    """What oslo.db hangs a transaction on."""
+    """The context to which oslo.db ties a transaction."""
 
 
 def merge(kept, writes):
@@ -77,7 +77,7 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self, server_id, writes):
-        """Hold a server's state while its guest is asked to take writes.
+        """Hold a server's state while its guest takes writes.
 
         Leaving the block records the writes; an exception in it leaves
         everything as it was. One block at a time runs for a server, whatever

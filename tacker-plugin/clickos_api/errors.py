@@ -42,7 +42,7 @@ class NotFound(ApiError):
 
 
 class Dead(ApiError):
-    """The server or VNF exists, but no guest of it is running."""
+    """The server or VNF exists, but has no running guest."""
 
     status = 409
     code = 'dead-guest'

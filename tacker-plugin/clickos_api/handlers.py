@@ -89,8 +89,8 @@ class Handlers:
     def _prune(self, server_id):
         """Forget a server that Nova has no more.
 
-        What the caller cannot see may be another tenant's, so the service
-        looks itself before it forgets anything.
+        A server that the caller cannot see may be another tenant's, so the
+        service looks itself before it forgets anything.
         """
         try:
             if (self._store.read(server_id) != desired_state.State()

@@ -17,7 +17,7 @@ HOST = 'OS-EXT-SRV-ATTR:host'
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """What a request is about.
+    """The server or VNF of a request.
 
     :param kind: 'servers' or 'vnfs'
     :param id: UUID of the Nova server or the VNF instance
@@ -35,7 +35,7 @@ class Gone(errors.NotFound):
 
 
 class Cloud:
-    """What this service asks Nova and Tacker."""
+    """Requests of this service to Nova and Tacker."""
 
     def __init__(self, conf):
         self._conf = conf
@@ -64,7 +64,7 @@ class Cloud:
         return server[HOST]
 
     def is_gone(self, server_id):
-        """Tell whether Nova has no such server, whoever asks."""
+        """Tell if Nova has no such server in any project."""
         try:
             self._server(server_id)
         except Gone:
@@ -74,9 +74,9 @@ class Cloud:
     def server_of_vnf(self, context, target):
         """Return the server id of a VNF's guest.
 
-        Asked with the caller's token. The id is a claim only: Tacker has it
-        from whatever cloud the tenant registered as VIM, so the server's
-        owner is still to be asked from Nova.
+        The request carries the caller's token. The id is a claim only: Tacker
+        has it from the cloud that the tenant registered as VIM. So Nova still
+        has to name the server's owner.
         """
         vnf = self._ask(
             self._adapters()[1], f'/vnflcm/v1/vnf_instances/{target.id}',

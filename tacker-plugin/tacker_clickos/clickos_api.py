@@ -47,7 +47,7 @@ class Client(object):
     def forget(self, server_id):
         """Drop the desired state of a server that goes away.
 
-        What is left costs clickos-api a row, so a failure is only logged.
+        A failure leaves clickos-api one row too many, so it is only logged.
         """
         try:
             with _translated():

@@ -14,7 +14,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Wish:
-    """What a guest shall be.
+    """A guest to be made.
 
     name is unique in the VNF ("VDU1-0"), links is {CP name: links.Link},
     values are checked property values, writes replace those of the values.
@@ -29,7 +29,7 @@ class Wish:
 
 @dataclasses.dataclass(frozen=True)
 class Guest:
-    """A guest that was asked for, with its ports by CP name."""
+    """A requested guest, with its ports by CP name."""
 
     name: str
     server: object

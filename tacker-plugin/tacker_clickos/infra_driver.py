@@ -53,9 +53,9 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
     def get_description(self):
         return 'ClickOS guests through Nova and Neutron'
 
-    # Instantiation. instantiate_vnf does all of it, the waiting too, so that
-    # there is one place that cleans up; the steps Tacker has around it for
-    # Heat are empty.
+    # Instantiation. instantiate_vnf does every step and waits, so that one
+    # place cleans up. Tacker's steps before and after it are for Heat; here
+    # they are empty.
 
     def pre_instantiation_vnf(self, context, vnf_instance,
                               vim_connection_info, vnf_software_images,
@@ -68,9 +68,9 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
                         grant_response, plugin=None, vnf_package_path=None):
         """Make every guest of the VNF.
 
-        Called for a new VNF and, after delete, to heal a whole one; then the
-        handler writes saved by delete are applied again, and the ports are
-        there still.
+        Tacker calls it for a new VNF and, after delete, to heal a whole one.
+        A heal finds the ports still there, and applies the handler writes
+        again that delete saved.
 
         :returns: the label Tacker keeps as instance_id
         :raises: ClickOSError; no server is left, and no port of a new VNF
@@ -223,10 +223,10 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
     def _save_writes(connection, vnf_instance, vnfc_ids):
         """Keep the live handler writes in the VNF before its guests go.
 
-        Once a server is gone clickos-api no longer tells its owner's writes,
-        a heal that fails half-way must not lose them, and of the next server
-        clickos-api knows only what is written after them. Saving gives
-        vnf_instance a new instantiated_vnf_info: fetch it again.
+        Once a server is gone, clickos-api no longer shows its writes, and a
+        heal that fails half-way must not lose them. For the next server,
+        clickos-api knows only later writes. Saving gives vnf_instance a new
+        instantiated_vnf_info: fetch it again.
 
         :raises: ApiUnavailable: no guest may come up with older rules
         """

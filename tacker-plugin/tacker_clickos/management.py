@@ -31,7 +31,7 @@ _MAX_SHOWN = 4000
 
 
 class Management(vnflcm_noop.VnflcmMgmtNoop):
-    """What ClickOSMgmtDriver does; only tacker-conductor makes one."""
+    """The methods of ClickOSMgmtDriver; only tacker-conductor makes one."""
 
     def __init__(self):
         super().__init__()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes a VNF's metadata where it lies.
 
-Saving a VNF instance object writes all of it, and so undoes what an operation
-or another update wrote since the object was read. Here only the metadata is
-changed, in its row's lock.
+Saving a VNF instance object writes every column, and so undoes writes of an
+operation or another update since the read. This module changes only the
+metadata, under the row's lock.
 """
 
 from tacker.db import api as db_api
@@ -13,7 +13,7 @@ from tacker.db.db_sqlalchemy import models
 
 @db_api.context_manager.writer
 def change_metadata(context, vnf_id, change):
-    """Replace the metadata by what change makes of it.
+    """Replace the metadata by the result of ``change``.
 
     :param change: called with a copy of the metadata and the task state;
         returns the new metadata, or None to leave them

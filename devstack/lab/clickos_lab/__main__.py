@@ -34,7 +34,7 @@ def main():
 
 
 def _run(state, arguments):
-    """Run a command; what nobody foresaw goes to a log, with its trace."""
+    """Run a command; log an unexpected exception with its trace."""
     try:
         return arguments.run(state, arguments) or 0
     except errors.LabError:

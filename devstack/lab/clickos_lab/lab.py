@@ -42,8 +42,8 @@ class Lab:
     def up(self):
         """Start everything and wait until it answers.
 
-        What runs already is left alone if it is what would be started. On a
-        failure everything is stopped again; the logs stay.
+        Services that already run with this configuration stay as they are.
+        A failure stops everything again; the logs stay.
         """
         if self._is_up():
             say.say('the services run already')
@@ -195,7 +195,7 @@ class Lab:
 
     @staticmethod
     def _try(what, remove, *arguments):
-        """What cannot be removed must not keep the rest from stopping."""
+        """Remove; only warn of a failure, so that the rest still stops."""
         try:
             remove(*arguments)
         except errors.LabError as e:
@@ -215,5 +215,5 @@ def _undisturbed():
 
 
 _DAEMONS = ('valed', 'cosmosd', 'clickos-process')
-#: Database and queue go when nobody uses them any more.
+#: Database and queue stop last, after all their clients.
 _LAST = ('mariadb', 'rabbitmq', 'epmd', 'memcached', 'front')

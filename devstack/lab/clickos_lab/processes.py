@@ -32,7 +32,7 @@ class Running:
 def start_ticks(pid):
     """Return when a process began, proc(5) starttime; None if it is gone.
 
-    A zombie counts as gone: nothing of it runs any more.
+    A zombie counts as gone: it runs no code any more.
     """
     try:
         stat = pathlib.Path(f'/proc/{pid}/stat').read_text()

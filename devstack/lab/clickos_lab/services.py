@@ -114,7 +114,7 @@ class Catalog:
         return dataclasses.replace(service, preferred=True)
 
     def tunnels(self):
-        """What brings cosmosd's socket here from the Xen host, by role."""
+        """Tunnels that bring cosmosd's socket here from Xen, one a role."""
         if hosts.XEN not in self._compute_hosts:
             return []
         return [self._tunnel(user) for user in keys.USERS]

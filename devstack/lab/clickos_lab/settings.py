@@ -33,12 +33,12 @@ _IDS = range(66000, 100000, 100)
 
 
 class Settings:
-    """What differs from one lab to another.
+    """Settings that differ from one lab to another.
 
-    ``ports`` and ``passwords`` map the names above. ``guest_uid`` is the
-    first user id of guests. ``nova_uid`` and ``agent_uid`` belong to the two
-    services that talk to cosmosd. ``ids`` maps each account and group to
-    its number.
+    The dictionaries ``ports`` and ``passwords`` map the names above. Guests
+    have user ids from ``guest_uid`` up. The two services that talk to cosmosd
+    have ``nova_uid`` and ``agent_uid``. The dictionary ``ids`` maps each
+    account and group to its number.
     """
 
     def __init__(self, values):
@@ -148,7 +148,7 @@ def _is_free(port):
 
 
 def _write_private(path, text):
-    """Write a file only its owner can read; all of it or nothing."""
+    """Write a file, whole or not at all, that only its owner can read."""
     temporary = path.with_name(path.name + '.new')
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(fd, 'w') as f:

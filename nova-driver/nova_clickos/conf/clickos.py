@@ -5,9 +5,9 @@ from keystoneauth1 import loading as ks_loading
 from oslo_config import cfg
 
 GROUP = cfg.OptGroup('clickos', title='ClickOS guests', help="""
-How nova-compute reaches cosmosd, the daemon that makes ClickOS guests, and
-clickos-api, which knows the handler values that tenants have set since a
-guest was started.
+How nova-compute reaches cosmosd and clickos-api. The daemon cosmosd makes
+ClickOS guests. The service clickos-api keeps the handler values that tenants
+have set since a guest started.
 
 The keystoneauth options of this group (``auth_type``, ``auth_url``,
 ``username``, ...) name the user that asks clickos-api; it needs the

@@ -10,9 +10,9 @@ class Base(orm.DeclarativeBase):
 
 
 class DesiredState(Base):
-    """What has to be written again when a server's guest starts again.
+    """Handler values to write again when a server's guest starts again.
 
-    One row a server: the row's lock orders the writers of one server, and
+    Each server has one row. Its lock orders the writers of one server, and
     writers of different servers never wait for each other.
     """
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The grammar of one IPFilter rule a tenant may give.
 
-Tighter than IPFilter's own: a fixed vocabulary, an action first, balanced
-parentheses, and none of the characters that end a rule, a configuration
-string or a variable name in Click. So no value can smuggle in a second rule
-or an element. What the words mean is judged by the guest's IPFilter.
+The grammar is tighter than IPFilter's own: a fixed vocabulary, an action
+first and balanced parentheses. It has none of the characters that end a rule,
+a configuration string or a variable name in Click. So no value can smuggle in
+a second rule or an element. The guest's IPFilter judges the meaning.
 """
 
 import ipaddress

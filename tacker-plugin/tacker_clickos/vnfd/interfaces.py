@@ -2,8 +2,8 @@
 """Checks which management driver a VNFD names.
 
 Tacker compares the driver's file only when an operation calls it, and a
-mismatch found by an update would leave the VNF locked. So all of it is looked
-at before the VNF is made.
+mismatch found by an update would leave the VNF locked. So this module checks
+the whole file before Tacker makes the VNF.
 """
 
 import os

@@ -32,7 +32,7 @@ class Tenant:
     """One project with its VIM and networks.
 
     :param clients: Tempest's client manager of a member of the project
-    :param cleanup: addCleanup of whoever needs the tenant
+    :param cleanup: addCleanup of the test that needs the tenant
     """
 
     def __init__(self, clients, cleanup):

@@ -77,7 +77,7 @@ class Endpoint:
                         other.ip, check=False).returncode == 0
 
     def ping(self, other):
-        """Start a ping that runs until it is asked for its result."""
+        """Start a ping that runs until a test takes its result."""
         return Ping(self.start('ping', '-n', '-i', str(PING_INTERVAL_S),
                                other.ip))
 

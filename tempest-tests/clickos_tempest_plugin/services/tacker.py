@@ -9,7 +9,7 @@ OPERATIONS = 'vnflcm/v1/vnf_lcm_op_occs'
 
 
 class TackerClient(base.Client):
-    """What the tests need of Tacker's API."""
+    """The part of Tacker's API that the tests use."""
 
     def create_vim(self, **vim):
         """Register a VIM."""

@@ -49,8 +49,8 @@ def _wait(done, timeout_s, what):
     while not done():
         if time.monotonic() > deadline_s:
             raise errors.LabError(
-                f'waited {timeout_s} s in vain until {what}; see its log '
-                'in the state folder')
+                f'{what}: not so after {timeout_s} s; see its log in the '
+                'state folder')
         time.sleep(0.2)
 
 

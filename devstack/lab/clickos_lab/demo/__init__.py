@@ -43,21 +43,21 @@ def _clean_up(tale, lab):
         lab.down()
 
 
-_USAGE = """\
-Everything is still running. As the tenant:
-  . {root}/openrc-demo
-  openstack vnflcm list
-  openstack clickos handler list --vnf {vnf}
-  openstack clickos handler read --vnf {vnf} passed.count
-  openstack clickos handler write --vnf {vnf} fw.config 'allow all'
-  openstack vnflcm update {vnf} --I {root}/data/demo-update.json
-From the client's and the server's namespaces:
-  ip netns exec {client} ping {server_ip}
-  ip netns exec {client} curl -sI http://{server_ip}/
-On the host:
-{host}
-make lab-down stops everything; make clean-demo removes it too.
-"""
+_USAGE = '\n'.join((
+    'Everything is still running. As the tenant:',
+    '  . {root}/openrc-demo',
+    '  openstack vnflcm list',
+    '  openstack clickos handler list --vnf {vnf}',
+    '  openstack clickos handler read --vnf {vnf} passed.count',
+    "  openstack clickos handler write --vnf {vnf} fw.config 'allow all'",
+    '  openstack vnflcm update {vnf} --I {root}/data/demo-update.json',
+    "From the client's and the server's namespaces:",
+    '  ip netns exec {client} ping {server_ip}',
+    '  ip netns exec {client} curl -sI http://{server_ip}/',
+    'On the host:',
+    '{host}',
+    'make lab-down stops everything; make clean-demo removes it too.',
+    ''))
 
 
 _ON_PROCESS_HOST = """\

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the demonstration expects and measures, and the table of it."""
+"""Expected and measured values of the demonstration, and their table."""
 
 from clickos_lab import say
 

@@ -8,7 +8,7 @@ import sys
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Python's server without its question to DNS, which nobody answers."""
+    """Python's server without its DNS query, which no server answers here."""
 
     def server_bind(self):
         socketserver.TCPServer.server_bind(self)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The machines on both sides of the VNF, and the packet generator's port.
 
-The tenant makes the Neutron ports; the administrator says on which host they
-are, which a tenant may not; what the switch is told then comes from Neutron's
-binding alone. They are on this machine, wherever the VNF is.
+The tenant makes the Neutron ports. The administrator binds them to this
+machine, wherever the VNF runs: Neutron does not let a tenant choose a host.
+The switch's settings then come from Neutron's binding alone.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ _NAMES = 'demo'
 
 @dataclasses.dataclass(frozen=True)
 class Binding:
-    """What Neutron says of a port."""
+    """A Neutron port and its binding."""
 
     id: str
     mac: str

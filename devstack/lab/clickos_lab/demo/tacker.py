@@ -132,6 +132,6 @@ def _until(look, good, timeout_s, what):
     while not good(seen := look()):
         if time.monotonic() > deadline_s:
             raise errors.LabError(
-                f'waited {timeout_s} s in vain: {what}; last seen: {seen}')
+                f'{what}: not so after {timeout_s} s; last seen: {seen}')
         time.sleep(0.2)
     return seen

@@ -13,7 +13,7 @@ _RTT = re.compile(r'rtt min/avg/max/mdev = [\d.]+/([\d.]+)/')
 
 
 class Ping:
-    """A ping that runs until its result is asked for."""
+    """A ping that runs until a test takes its result."""
 
     def __init__(self, machines, client, address, interval_s):
         self._process = machines.start(client.command(

@@ -17,7 +17,7 @@ done
 
 
 class Domains(listed.Listed):
-    """What cosmosd, valed and Xen know of guests."""
+    """Guests as cosmosd, valed and Xen know them."""
 
     def __init__(self, state):
         self._xen = compute.XenCompute(state)
@@ -41,7 +41,7 @@ class Domains(listed.Listed):
         self._xen.dom0.check(f'xl destroy {domid}')
 
     def leftovers(self, server_id):
-        """List what there is of a server, and of guests nobody knows."""
+        """List the traces of a server, and of guests cosmosd does not know."""
         others = self.listed()
         own = others.pop(server_id, None)
         domids = {guest['domid'] for guest in others.values()}

@@ -15,7 +15,7 @@ DOM0 = '0'
 
 
 class Guests(listed.Listed):
-    """What cosmosd, valed, xenstored and the kernel know of guests."""
+    """Guests as cosmosd, valed, xenstored and the kernel know them."""
 
     def __init__(self, state):
         self._state = state
@@ -63,10 +63,10 @@ class Guests(listed.Listed):
                 yield int(entry.name), uid
 
     def leftovers(self, server_id):
-        """List what there is of a server, and of guests nobody knows.
+        """List the traces of a server, and of guests cosmosd does not know.
 
-        Once a guest is forgotten its domain id and ports no longer tell
-        whose they were, so everything that belongs to no guest counts.
+        Once cosmosd forgets a guest, a domain id or port no longer shows its
+        owner. So the list has everything that belongs to no guest.
         """
         others = dict(self.listed())
         own = others.pop(server_id, None)

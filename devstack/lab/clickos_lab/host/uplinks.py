@@ -6,8 +6,8 @@
     valed [uplinkN] === tap ... QEMU's card === ethN of dom0 [uplinkN] valed
 
 A cable carries one network, a segment of both switches, and no two cables
-meet. A network gets its cable with the first machine that is attached here;
-when all are used, one goes over from a network that has no machine any more.
+meet. A network gets its cable with the first machine attached here. When all
+cables are in use, a network without machines gives its cable up.
 """
 
 import json

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What later tests on Xen need is built while the first ones run.
+"""Builds the files of later tests on Xen while the first ones run.
 
 QEMU keeps one core busy; this uses another. A test that comes too early
-waits for it, since cargo lets only one build into a folder, and one that
-fails here fails again in the test that needs it.
+waits, since cargo lets only one build into a folder. A build that fails here
+fails again in the test that needs it.
 """
 
 import contextlib

@@ -12,7 +12,7 @@ from clickos_lab import errors
 
 
 class Archive:
-    """What will be in the archive, by name; a later entry replaces one."""
+    """Entries of an archive, by name; a later one replaces an earlier."""
 
     def __init__(self):
         self._entries = {}

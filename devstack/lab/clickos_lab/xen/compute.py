@@ -2,8 +2,9 @@
 """The Xen host as a compute host of the lab's OpenStack.
 
 cosmosd and the switch run in dom0. nova-compute and clickos-agent run
-outside and reach cosmosd through SSH, each as a user of its own: what sshd
-connects to the socket has that user's id, and thereby its role.
+outside and reach cosmosd through SSH, each as a user of its own. The process
+of sshd that connects to the socket has that user's id. The id gives it its
+role.
 """
 
 import hashlib

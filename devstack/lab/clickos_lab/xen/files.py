@@ -15,7 +15,7 @@ SIZE_MIB = 128
 
 
 class Files:
-    """What will be in dom0, by its absolute name."""
+    """Files to put into dom0, by their absolute names."""
 
     def __init__(self):
         self._entries = {}

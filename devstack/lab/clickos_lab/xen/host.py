@@ -138,7 +138,7 @@ class Host:
     def collect(self, folder):
         """Copy the console, Xen's messages and dom0's logs into a folder.
 
-        What a broken host does not give is left out.
+        A broken host may not give some files; they are left out.
         """
         folder.mkdir(parents=True, exist_ok=True)
         if self.places.console.exists():

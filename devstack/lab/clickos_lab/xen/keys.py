@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SSH keys: dom0 knows us and we know dom0, and nobody else gets in."""
+"""SSH keys: dom0 and the lab know each other, and dom0 admits no other."""
 
 from clickos_lab import shell
 

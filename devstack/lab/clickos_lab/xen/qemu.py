@@ -13,13 +13,13 @@ _XEN = ('console=com1 com1=115200,8n1 loglvl=info guest_loglvl=all '
 _DOM0 = ('console=hvc0 panic=1 quiet mitigations=off nokaslr '
          'cryptomgr.notests tsc=reliable')
 
-#: Each instruction takes 2 ns; time in which nobody works is skipped.
+#: Each instruction takes 2 ns; QEMU skips time in which no processor works.
 _COUNTED = ('-icount', 'shift=1,sleep=off')
 
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What a snapshot depends on."""
+    """Properties that a snapshot depends on."""
 
     memory_mib: int = 2048
     dom0_memory_mib: int = 512
@@ -62,8 +62,8 @@ class Machine:
     def _uplinks(self, taps):
         """Return the options of the uplinks.
 
-        What is behind them may differ when the machine is restored, since
-        neither of the two has a state that is saved.
+        Their backends may differ when the machine is restored: neither kind
+        has a state that QEMU saves.
         """
         nowhere = ['hubport,hubid=0'] * self.uplinks
         # Without virtio's header, as a hub: the card promises dom0 no more.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A booted host, saved: others start from it within a second.
 
-The machine's memory is a file. The host that is saved writes to it; those
-that are restored map it privately, so that they share what they do not
-change and read only what they use. The rest of the machine's state is in a
+The machine's memory is a file. The saved host writes to it. Restored hosts
+map it privately: they share unchanged pages and read only pages they use.
+The rest of the machine's state is in a
 second file (QEMU's migration stream without the shared memory).
 """
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Creations until ``Running``: by cosmosd, new and from the pool, and by xl.
 
-All of the same image, type pvh, with a counter as configuration. xl's and
-those of the pool have 8 MiB, new ones of cosmosd 9: the pool has none of that
-size.
+All guests have the same image, type pvh, and a counter as configuration.
+Guests of xl and of the pool have 8 MiB. New guests of cosmosd have 9 MiB, a
+size that the pool does not have.
 """
 
 import itertools

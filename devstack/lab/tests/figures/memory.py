@@ -20,14 +20,14 @@ def _address(draw):
 
 
 def routes(count):
-    """Return a router with so many routes, of prefixes of 24 bits."""
+    """Return a router with ``count`` routes, of prefixes of 24 bits."""
     lines = [f'{10 + n // 65536}.{n // 256 % 256}.{n % 256}.0/24 0'
              for n in range(count)]
     return _idle('RadixIPLookup(' + ', '.join(lines) + ')')
 
 
 def rules(count):
-    """Return a firewall with so many rules, each with all of a five-tuple."""
+    """Return a firewall with ``count`` rules, each with a whole five-tuple."""
     draw = random.Random(1)
     lines = [f'allow tcp && src host {_address(draw)} && dst host '
              f'{_address(draw)} && src port > 1023 '
@@ -37,7 +37,7 @@ def rules(count):
 
 
 def patterns(count):
-    """Return a search for so many patterns of 16 letters."""
+    """Return a search for ``count`` patterns of 16 letters."""
     draw = random.Random(2)
     words = (''.join(draw.choices('abcdefghijklmnopqrstuvwxyz', k=16))
              for _ in range(count))

@@ -2,8 +2,8 @@
 """netfront's rates, each improvement on and off; the switch against netback.
 
 All on one emulated processor: a rate tells what a frame costs guest,
-hypervisor, backend and generator together. What the improvements save is
-told by what the guest itself did and used for a frame.
+hypervisor, backend and generator together. The guest's own counters per
+frame show what the improvements save.
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ echo stop >pgctrl
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What a guest did: frames a second, and for 1,000 frames ..."""
+    """A guest's figures: frames a second, and for 1,000 frames ..."""
 
     rate: float
     events: float

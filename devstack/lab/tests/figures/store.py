@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers through the store, against plain reads and writes of it."""
+"""Handlers through the store, against its plain reads and writes."""
 
 import statistics
 
@@ -10,7 +10,7 @@ from tests.xen import guest
 _ROUNDS, _TIMES = 40, 5
 _CONFIG = 's :: Switch(0); Idle -> s; s[0] -> Discard; s[1] -> Discard;'
 _REQUESTS = ('read s.switch', 'write s.switch 1')
-#: A node that nobody watches.
+#: A node without a watch.
 _PLAIN = '/tool/plain'
 _NAME = 'asked'
 
@@ -80,7 +80,7 @@ def _start_cosmos(host):
 
 
 def _command_us(host, command):
-    """Time a command; the loop's own cost is a fork of it."""
+    """Time a command; each run also costs the loop a fork."""
     script = f'for i in $(seq 50); do {command} >/dev/null; done'
     return _table.middle(lambda: float(host.dom0.check(
         f'began=${{EPOCHREALTIME/./}}; {script}; '

@@ -3,12 +3,14 @@
  * Times, in microseconds, as one process of dom0 sees them that keeps its
  * connections: no fork, no new connection per measurement.
  *
- * timing boot DOMID PATH START   from unpause until PATH's value starts so
- * timing store PATH ROUNDS       a plain write; a plain read
- * timing handler ROUTER ROUNDS REQUEST
- *                                a request to a guest's router and its answer
- * timing shown ROUTER ROUNDS ELEMENT/HANDLER
- *                                a handler read as people do, by its nodes
+ * - timing boot DOMID PATH START
+ *       from unpause until PATH's value begins with START
+ * - timing store PATH ROUNDS
+ *       a plain write; a plain read
+ * - timing handler ROUTER ROUNDS REQUEST
+ *       a request to a guest's router and its answer
+ * - timing shown ROUTER ROUNDS ELEMENT/HANDLER
+ *       a handler read by its element node
  */
 #include <poll.h>
 #include <stdio.h>

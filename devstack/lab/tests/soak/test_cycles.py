@@ -60,7 +60,7 @@ class CyclesTest(base.CosmosTest):
         cls.dom0.put_text(_CONFIG, '/root/soak.click')
 
     def test_nothing_is_left(self):
-        # What the daemons keep for the next guest is there after some.
+        # The daemons keep memory for the next guest; let them take it first.
         self._cycle(20)
         held = self._held()
         with progress.shown(self.dom0, f'of {self.cycles} cycles',

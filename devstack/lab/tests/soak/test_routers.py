@@ -49,5 +49,5 @@ class RoutersTest(base.XenTest):
         progress.note(f'{_ROUTERS * _ROUNDS:,} routers: {free_kib[0]:,} KiB '
                       f'free after the first {_ROUTERS}, at least '
                       f'{min(free_kib):,}, {free_kib[-1]:,} at the end')
-        # What the first round leaves is kept for those to come.
+        # The guest keeps the memory of the first round for later ones.
         self.assertGreaterEqual(free_kib[-1], free_kib[0] - 4)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A thousand guests at once, and what the last costs against the first.
 
-They are taken from a small pool that is filled again while nobody waits, so
-that as many run as were made before. The machine's clock counts instructions,
-so that the ratios do not depend on what else runs beside it.
+They come from a small pool. cosmosd fills it again while no request waits,
+so that as many guests run as were made before. The machine's clock counts
+instructions, so that the ratios do not depend on what else runs beside it.
 """
 
 import json
@@ -51,7 +51,7 @@ _FREE_KIB = "sed -n 's/^MemAvailable: *\\([0-9]*\\).*/\\1/p' /proc/meminfo"
 class ThousandTest(base.CosmosTest):
 
     guests = 1000
-    #: after so many their creation is told: the median of the last ten
+    #: numbers of guests at which to report the median of ten creations
     told = (10, 100, 200, 400, 700, 1000)
 
     @classmethod

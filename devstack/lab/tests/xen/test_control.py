@@ -8,7 +8,7 @@ _COUNT = 'Idle -> c :: Counter -> Discard;'
 
 
 class StartTests:
-    """What differs between PV and PVH: how a guest comes to run."""
+    """Tests that run once with PV and once with PVH."""
 
     kind = None
 

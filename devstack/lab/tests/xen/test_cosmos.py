@@ -291,7 +291,7 @@ class CosmosdTest(base.CosmosTest):
             self._done(f'destroy {name}')
 
     def _kill_while(self, command, moment_s, pool=0):
-        """Kill cosmosd so many seconds after a command; start it again."""
+        """Kill cosmosd ``moment_s`` after a command; start it again."""
         folder = toolstack.FOLDER
         self.dom0.check(
             f'COSMOSD_SOCKET={folder}/cosmosd.sock {folder}/cosmos '

@@ -84,7 +84,7 @@ class HostTest(base.XenTest):
 
 
 class NetworkTest(base.XenTest):
-    """What tests of guests use: bridges and namespaces in dom0."""
+    """Bridges and namespaces in dom0, which tests of guests use."""
 
     def _ping(self, kind, bridge, net):
         self.dom0.check(

@@ -30,7 +30,7 @@ _ALL_OFF = 'extra = "netfront.poll=off netfront.keep_grants=off ' \
 
 
 class NetTest(base.XenTest):
-    """What both kinds of devices are tried with."""
+    """Tests of both kinds of devices."""
 
     def ping(self, namespace, address, options='-c 10 -i 0.2'):
         """Ping an address; every packet has to come back."""
@@ -65,7 +65,7 @@ class NetfrontTest(NetTest):
         return one
 
     def _udp(self, of):
-        """Send what dom0 leaves without a checksum; all of it is right."""
+        """Send datagrams that dom0 leaves without checksum; all arrive."""
         before = self.handler(of, 'udp.count')
         self.dom0.check(
             'ip netns exec a bash -c '

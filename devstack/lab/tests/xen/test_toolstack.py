@@ -80,7 +80,7 @@ class ToolstackCase(base.CosmosTest):
 
 
 class OnEitherStore:
-    """What the daemons of the store do differently."""
+    """Tests of behavior that differs between the store's daemons."""
 
     def test_a_guest_that_has_used_up_its_quota(self):
         domid = self._info('one')['domid']

@@ -29,7 +29,7 @@ class MergeTest(unittest.TestCase):
 
 
 class StoreTest(base.TestCase):
-    """What is recorded, and when not."""
+    """Writes that the store records, and others that it does not."""
 
     def setUp(self):
         super().setUp()

@@ -3,5 +3,5 @@
 
 import logging
 
-# What the drivers log in tests of failures is looked at where it matters.
+# Tests of failures look at the drivers' logs only where it matters.
 logging.getLogger('tacker_clickos').addHandler(logging.NullHandler())

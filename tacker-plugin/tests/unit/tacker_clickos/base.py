@@ -91,7 +91,7 @@ def _resource(**values):
 
 
 class Cloud:
-    """Nova, Neutron, Glance and clickos-api, as far as they are asked."""
+    """The calls of Nova, Neutron, Glance and clickos-api in use."""
 
     def __init__(self):
         self.servers, self.ports, self.desired = {}, {}, {}

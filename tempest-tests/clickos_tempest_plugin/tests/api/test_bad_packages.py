@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages and properties that must be refused, and how it is said."""
+"""Bad packages and properties, and the errors that refuse them."""
 
 import io
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A firewall between two networks, and the main job of it."""
+"""A firewall between two networks, and its main job."""
 
 import json
 
