@@ -31,7 +31,7 @@ def lint(state):
     """The suites that read the code."""
     return [
         _check('licenses'), _check('docs'), _rustfmt(),
-        _check('shell_scripts'), _check('prose'),
+        _check('shell_scripts'), _check('prose'), _check('circles'),
         runner.Suite('pep8', [state.tool('flake8')]), _bandit(state),
         _cargo('clippy', 'clippy', '--workspace', '--all-targets', '--locked',
                '--', '-D', 'warnings')]
