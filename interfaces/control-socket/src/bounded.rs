@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sequences of bounded length.
-use std::fmt;
+//! Sequences and texts of bounded length.
+use std::fmt::{self, Display, Write};
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+
+/// Most bytes of a parser's words in an error: they quote the line.
+const MAX_WORDS: usize = 300;
 
 /// Reads a sequence of at most `limit` entries and stops at the next one. For
 /// `deserialize_with` of the field `name`.
@@ -47,6 +50,30 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for AtMost<T> {
     }
 }
 
+/// The first [`MAX_WORDS`] bytes of a text.
+pub(crate) fn bounded(text: &dyn Display) -> String {
+    let mut words = Words(String::new());
+    if write!(words, "{text}").is_err() {
+        words.0.push_str("...");
+    }
+    words.0
+}
+
+struct Words(String);
+
+impl Write for Words {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = MAX_WORDS - self.0.len();
+        if text.len() <= room {
+            self.0.push_str(text);
+            return Ok(());
+        }
+        let end = (0..=room).rev().find(|at| text.is_char_boundary(*at));
+        self.0.push_str(&text[..end.unwrap_or(0)]);
+        Err(fmt::Error)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,5 +93,14 @@ mod tests {
             error.contains("expected rids: a list of at most 2"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn words_are_cut_between_characters() {
+        assert_eq!(bounded(&"short"), "short");
+        let long = "é".repeat(MAX_WORDS);
+        let cut = bounded(&format!("x{long}"));
+        assert_eq!(cut.len(), MAX_WORDS - 1 + 3);
+        assert!(cut.ends_with("é..."), "{cut}");
     }
 }

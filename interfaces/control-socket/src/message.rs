@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::verb::bounded;
+use crate::bounded::bounded;
 use crate::{MAX_LINE, MAX_VALUES, VERSION};
 
 /// A refused call: a code for programs, a message for people.

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs of a daemon: one table entry each.
-use std::fmt::{self, Display, Write};
+
 use std::os::fd::OwnedFd;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::bounded::bounded;
 use crate::message::Call;
 use crate::{ApiError, MAX_LINE, OPERATOR, Peer, SMALL_LINE, Subscription};
-
-/// Most bytes of a parser's words in an error: they quote the line.
-const MAX_WORDS: usize = 300;
 
 /// The roles that may call a verb. [`OPERATOR`] always may.
 #[derive(Clone, Copy, Debug)]
@@ -178,43 +176,5 @@ where
         Ok(Box::new(move |service, peer| {
             call(service, peer, args).map(R::into).map_err(E::into)
         }))
-    }
-}
-
-/// The first [`MAX_WORDS`] bytes of a text.
-pub(crate) fn bounded(text: &dyn Display) -> String {
-    let mut words = Words(String::new());
-    if write!(words, "{text}").is_err() {
-        words.0.push_str("...");
-    }
-    words.0
-}
-
-struct Words(String);
-
-impl Write for Words {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = MAX_WORDS - self.0.len();
-        if text.len() <= room {
-            self.0.push_str(text);
-            return Ok(());
-        }
-        let end = (0..=room).rev().find(|at| text.is_char_boundary(*at));
-        self.0.push_str(&text[..end.unwrap_or(0)]);
-        Err(fmt::Error)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_cut_between_characters() {
-        assert_eq!(bounded(&"short"), "short");
-        let long = "é".repeat(MAX_WORDS);
-        let cut = bounded(&format!("x{long}"));
-        assert_eq!(cut.len(), MAX_WORDS - 1 + 3);
-        assert!(cut.ends_with("é..."), "{cut}");
     }
 }

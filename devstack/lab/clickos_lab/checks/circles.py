@@ -17,7 +17,7 @@ from clickos_lab import paths
 DEBT = {
     'click-core': 16, 'click-lang': 5, 'click-packet': 7, 'click-run': 3,
     'clickos-control': 4, 'clickos-process': 2, 'clickos-xen-net': 2,
-    'clickos-xen-sys': 2, 'control-socket': 2, 'cosmosd': 18}
+    'clickos-xen-sys': 2, 'cosmosd': 18}
 _ROOTS = ('lib', 'main')
 _IMPORT = re.compile(r'\bcrate::(?:\{([^}]*)\}|(\w+))')
 
