@@ -34,7 +34,7 @@ Seconds a guest may take to apply a batch of handler writes.
     cfg.StrOpt('neutron_transport_url', secret=True, help="""
 URL of Neutron's message queue, as in ``[DEFAULT] transport_url`` of Neutron.
 
-Neutron tells here that a port was unbound, deleted or disabled, and the
+Neutron announces here that a port was unbound, deleted or disabled, and the
 agent asks here for the state of its host's ports. The user in it needs
 rights on ``neutron-vale.*`` and ``reply_.*`` only. Unset, it is ``[DEFAULT]
 transport_url``.
@@ -44,15 +44,16 @@ Related options: ``port_look_interval``
     cfg.IntOpt('port_look_interval', default=10, min=1, max=10, help="""
 Seconds between two looks at all ports of the host.
 
-They find what a lost message of Neutron was about. A port that is wrong in
-two looks in a row is unplugged or set, so that at most 30 seconds pass.
+A look finds the change that a lost message of Neutron announced. The agent
+unplugs or sets a port that is wrong in two looks in a row, within at most 30
+seconds.
 
 Related options: ``neutron_transport_url``
 """),
     cfg.IntOpt('neutron_timeout', default=5, min=1, max=10, help="""
 Seconds to wait for an answer of Neutron.
 
-Until it answers the ports are left as they are.
+The agent changes no port until Neutron answers.
 """),
 ]
 

@@ -16,17 +16,17 @@ FILES_VARIABLE = 'OS_CLICKOS_CONFIG_FILES'
 
 API_OPTS = [
     cfg.IntOpt('rpc_timeout', default=15, min=1, max=600, help="""
-Seconds to wait for clickos-agent's answer. A write of which nothing is heard
-in this time is answered with 504 and not recorded. Must be longer than the
-agent's own limit, or its verdicts get lost. Other writes to the same server
-wait as long for their turn.
+Seconds to wait for clickos-agent's answer. If no answer to a write comes in
+this time, the service answers 504 and does not record the write. The time
+must be longer than the agent's own limit, or the agent's answers get lost.
+Other writes to the same server wait as long for their turn.
 """),
     cfg.IntOpt('max_value_bytes', default=20480, min=1,
                max=limits.VALUES_BYTES, help="""
 The longest value of one handler, in bytes of UTF-8.
 """),
     cfg.IntOpt('max_writes', default=128, min=1, max=limits.WRITES, help="""
-How many handlers one request may write, and how many of a server's handlers
+Most handlers that one request may write, and most handlers of one server that
 desired state may name.
 """),
     cfg.IntOpt('max_state_bytes', default=20480, min=1,

@@ -4,7 +4,7 @@
 from oslo_config import cfg
 
 service_available = cfg.BoolOpt('clickos', default=True, help="""
-Whether clickos-api and Tacker with the ClickOS drivers are there.
+The cloud has clickos-api, and Tacker with the ClickOS drivers.
 """)
 
 clickos_group = cfg.OptGroup('clickos', title='ClickOS')
@@ -19,7 +19,7 @@ def _service(catalog_type):
                    help='Region of the endpoint; empty for identity.region.'),
         cfg.StrOpt('endpoint_type', default='public',
                    choices=['public', 'internal', 'admin'],
-                   help='Which of the endpoints is used.'),
+                   help='Kind of endpoint that the tests use.'),
     ]
 
 

@@ -28,9 +28,9 @@ Related options: ``[clickos] create_timeout`` comes on top when a guest is
 created.
 """),
     cfg.IntOpt('create_timeout', default=10, min=1, max=600, help="""
-Seconds a new guest may take until its configuration runs and its first
-handler writes are applied. A guest that is not ready in time is destroyed and
-the start fails.
+Seconds a new guest may take until it runs its configuration and has applied
+its first handler writes. Without a ready guest in this time, the driver
+destroys the guest and the start fails.
 """),
     cfg.BoolOpt('allow_process_host', default=False, help="""
 Accept a cosmosd whose guests are confined processes instead of Xen domains.
@@ -47,11 +47,12 @@ More slots take longer bursts without loss; a slot costs 2 KiB in each of the
 two directions, for each interface.
 """),
     cfg.IntOpt('max_image_mib', default=64, min=1, max=4096, help="""
-Largest image in MiB that is downloaded from Glance to compute its SHA-256.
+Largest image in MiB that the driver downloads from Glance to compute its
+SHA-256.
 
-An image is never run: it must equal the engine that is installed on the host,
-byte for byte. Images whose ``os_hash_algo`` is ``sha256`` are not downloaded
-at all.
+The driver never runs an image: it must equal the host's installed engine,
+byte for byte. The driver downloads no image whose ``os_hash_algo`` is
+``sha256``.
 """),
 ]
 

@@ -21,7 +21,7 @@ def add_arguments(parser):
         help='<guest> is a VNF instance of Tacker')
     parser.add_argument(
         '--vnfc', metavar='<vnfc>',
-        help='VDU or VNFC id: which guest, if the VNF has several')
+        help='VDU or VNFC id of the guest, if the VNF has several')
     parser.add_argument('guest', metavar='<guest>', help='Name or ID')
 
 

@@ -83,7 +83,7 @@ class WriteHandler(command.Command):
         parser.add_argument('handler', metavar='<handler>',
                             help='ELEMENT.HANDLER, such as fw.config')
         parser.add_argument('value', metavar='<value>', nargs='?',
-                            help='What to write')
+                            help='Value to write')
         parser.add_argument('--file', metavar='<file>',
                             help='Write the contents of this file instead;'
                                  ' - for standard input')

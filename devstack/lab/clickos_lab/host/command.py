@@ -16,7 +16,7 @@ from clickos_lab.xen import compute
 def add_arguments(parser):
     """Declare the verbs."""
     parser.add_argument('--on', default=target.PROCESS, choices=target.NAMES,
-                        help='the host whose guests and daemons are meant')
+                        help='the compute host to act on')
     verbs = parser.add_subparsers(required=True, metavar='VERB')
     for name, run, arguments in _VERBS:
         verb = verbs.add_parser(name)
