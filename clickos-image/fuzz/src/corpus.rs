@@ -33,7 +33,7 @@ fn configurations() -> &'static [String] {
     })
 }
 
-/// What is in a folder, in an order that is the same everywhere.
+/// The entries of a folder, in the same order everywhere.
 fn children(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();

@@ -10,7 +10,7 @@ use crate::router::{choose, limits, registry, run};
 /// Bytes that files may take.
 const QUOTA: usize = 1 << 20;
 
-/// What is read, with what is put in front of the bytes.
+/// The readers, each with the text in front of the bytes.
 const READERS: [(&str, &[u8]); 5] = [
     ("FromDump(in, FORCE_IP true)", b""),
     ("FromDump(in, TIMING true)", &PCAP),

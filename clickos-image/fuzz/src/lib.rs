@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is fuzzed: each function takes any bytes, and must neither panic nor hang nor lose a packet.
+mod budget;
 mod control;
 mod corpus;
 mod files;
@@ -12,6 +13,7 @@ mod store;
 use click_core::text;
 use click_lang::{Classes, Errors, Limits, Scope, Sources, flatten, parse};
 
+pub use budget::{elements, installation};
 pub use control::control;
 pub use corpus::packets;
 pub use files::files;

@@ -10,7 +10,7 @@ use click_core::{Device, Environment, Limits, MemoryDevice, Registry, Router};
 /// The address of the first device.
 const MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
-/// Little of everything, so that the ends of it are met.
+/// Small limits, so that inputs reach them.
 pub fn limits() -> Limits {
     Limits {
         packet_buffers: 256,
@@ -43,7 +43,7 @@ pub fn choose(data: &[u8], count: usize) -> Option<(usize, &[u8])> {
 }
 
 /// A class of the registry, chosen by the first bytes.
-fn class(data: &[u8]) -> Option<(&'static Class, &[u8])> {
+pub fn class(data: &[u8]) -> Option<(&'static Class, &[u8])> {
     let registry = registry();
     let classes: Vec<_> = registry.iter().collect();
     let (index, rest) = choose(data, classes.len())?;

@@ -25,6 +25,8 @@ use click_packet::memory::has_room;
 
 /// Bytes that the graph and the engine take for a port.
 const PORT_BYTES: usize = 256;
+/// Bytes that an element takes without arguments, such as a table of hosts.
+const ELEMENT_BYTES: usize = 128 << 10;
 
 /// The packages a configuration may `require`.
 const PACKAGES: [&str; 2] = ["click", "clickos"];
@@ -55,8 +57,8 @@ pub fn assemble(
         .iter()
         .map(|(inputs, outputs)| inputs + outputs)
         .sum();
-    let room = ports * PORT_BYTES;
-    if !errors.has_memory(room, &limits, Place::default(), "connecting all ports") {
+    let bytes = ports * PORT_BYTES;
+    if !errors.plan(bytes, &limits, Place::default(), "connecting all ports") {
         return Err((errors.into_sorted(&sources), pool));
     }
     let graph = Graph::check(&flat, &classes, &counts, whole_graph, &limits, &mut errors);
@@ -223,14 +225,12 @@ fn build_elements(
 
 /// True if the memory takes an element as large as its arguments let it be.
 fn has_memory(errors: &mut Errors, flat: &Flat, index: usize, limits: &click_lang::Limits) -> bool {
+    if limits.memory.reserve == 0 {
+        return true;
+    }
     let e = &flat.elements[index];
-    limits.memory.reserve == 0
-        || errors.has_memory(
-            text::bytes_to_build(&e.config),
-            limits,
-            e.place,
-            &label(flat, index),
-        )
+    let bytes = ELEMENT_BYTES + text::bytes_to_build(&e.config);
+    errors.plan(bytes, limits, e.place, &label(flat, index))
 }
 
 /// The numbers of elements, those first that define something for others.

@@ -83,6 +83,8 @@ pub struct Errors {
     directives: Vec<Directive>,
     /// Steps of work so far, all parts of one installation together.
     steps: usize,
+    /// Bytes that were planned since it last looked for memory.
+    planned: usize,
     /// The limit of steps or of memory was reported.
     exhausted: bool,
 }
@@ -119,6 +121,16 @@ impl Errors {
             self.out_of_memory(limits, place, what);
         }
         has
+    }
+
+    /// Plans an allocation of `bytes`. It looks for memory when half of the reserve is planned.
+    pub fn plan(&mut self, bytes: usize, limits: &Limits, place: Place, what: &str) -> bool {
+        self.planned += bytes;
+        if self.planned <= limits.memory.reserve / 2 {
+            return !self.exhausted;
+        }
+        self.planned = 0;
+        self.has_memory(bytes, limits, place, what)
     }
 
     pub(crate) fn out_of_memory(&mut self, limits: &Limits, place: Place, what: &str) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The language as a user sees it: configurations in, flat configurations or errors out.
-use click_lang::{Classes, Errors, Flat, Limits, Scope, Sources, flatten};
+use click_lang::{Classes, Errors, Flat, Limits, Memory, Scope, Sources, flatten};
+use std::cell::Cell;
 
 struct Known;
 
@@ -489,4 +490,39 @@ fn large_honest_configurations_fit_the_budget() {
         let (_, errors) = run(&text, &limits);
         assert!(!errors.iter().any(|e| e.contains("more than") || e.contains("exceed")), "{:?}", errors.first());
     }
+}
+
+#[test]
+fn memory_that_runs_out_is_one_error_with_place_and_limit() {
+    thread_local!(static LEFT: Cell<usize> = const { Cell::new(0) });
+    let memory = Memory {
+        reserve: 1 << 20,
+        has_room: |_| LEFT.replace(LEFT.get().saturating_sub(1)) > 0,
+    };
+    let limits = Limits {
+        memory,
+        ..Limits::default()
+    };
+    let words = "x".repeat(10_000);
+    let elements = "Source -> Counter($a) -> Discard; {Source -> Discard};".repeat(20);
+    let text = format!("define($a {words}, $b 1); require(package click); {elements}");
+    let mut succeeded = 0;
+    // Each question to the allocator is the first one that fails, once.
+    for asked in 0.. {
+        LEFT.set(asked);
+        let (_, errors) = run(&text, &limits);
+        let of_memory =
+            |e: &&String| e.ends_with("leaves less than 1024 KiB of the memory, the limit");
+        succeeded = asked;
+        if errors.is_empty() {
+            break;
+        }
+        assert_eq!(
+            errors.iter().filter(of_memory).count(),
+            1,
+            "{asked}: {:?}",
+            errors.first()
+        );
+    }
+    assert!(succeeded > 10, "{succeeded}");
 }

@@ -16,6 +16,8 @@ use xenstore::Store;
 const TRIES: u32 = 8;
 const NAME_MAX: usize = 255;
 const DEFAULT_NAME: &str = "config";
+/// Bytes of a text that come out of the reserve.
+const SMALL: usize = 16 << 10;
 const GENERATION: &str = "generation";
 /// Pieces of a configuration that are read at once.
 const AT_ONCE: usize = 32;
@@ -368,7 +370,7 @@ impl<'a> Config<'a> {
             return Err(format!("{name}: {error} {limit} bytes"));
         }
         // The parser needs a copy of the text.
-        if !memory::has_room(reserve + 3 * bytes) {
+        if bytes > SMALL && !memory::has_room(reserve + 3 * bytes) {
             let (error, reserve) = ("its text leaves less than", reserve >> 10);
             return Err(format!(
                 "{name}: {error} {reserve} KiB of the memory, the limit"

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+//! See `click_fuzz::installation`.
+#![no_main]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| click_fuzz::installation(data));
