@@ -2,7 +2,7 @@
 //! Copies bytes of one packet into others.
 //!
 //! # Synopsis
-//! `Clipboard(RANGE, ...)`: each RANGE is `OFFSET/LENGTH`, in bytes.
+//! `Clipboard(RANGE, ...)`: each RANGE is `OFFSET/LENGTH`, in bytes. All ranges have at most 65,599 bytes.
 //! # Ports
 //! 2/2, agnostic. The ranges of packets at input 0 are noted, as far as the packets reach; the packets go on at output
 //! 0. Packets at input 1 get the ranges that were noted last, unless they are too short for one of them, and go on at

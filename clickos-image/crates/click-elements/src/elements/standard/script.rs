@@ -12,6 +12,8 @@
 //! `exit`, `stop`, `return TEXT`, `error TEXT`; with a `q` behind it the text loses its quotes. In text `$VAR` and
 //! `$(HANDLER PARAMETER)` stand for their values; `$?`, `$args`, `$1`, `$#`, `$0`, `$write` and `$input` tell how the
 //! last write went and how the script was called, `$$` is the number of the process. A script that jumps 1,000 times without blocking is given up.
+//! Scripts expand at most 2^24 bytes together in one slice of the router, or in one call of a handler. The `click`
+//! program allows 2^30. In a guest a text has at most 32 KiB, and the variables of a script 512 KiB.
 //! # Ports
 //! Any number, agnostic, for TYPE PACKET.
 //! # Handlers
@@ -21,7 +23,7 @@
 //! * Functions (read, with parameters): `add` `sub` `mul` `div` `idiv` `min` `max` `mod` `rem` `neg` `abs`;
 //!   `eq` `ne` `lt` `gt` `le` `ge`; `not` `and` `or` `nand` `nor` `if` `in`; `first` `length` `unquote` `sprintf`
 //!   `shift`; `htons` `ntohs` `htonl` `ntohl`; `random` `now`; `readable` `writable`; `cat` `catq`
-//!   (files, not in a guest) and `kill` (SIGNAL PROCESS..., not in a guest).
+//!   (files; in a guest those of the configuration's archive) and `kill` (SIGNAL PROCESS..., not in a guest).
 //! # Example
 //! `c :: Counter; Script(wait 1s, print c.count, loop); FromDevice(0) -> c -> Discard;`
 use crate::prelude::*;
