@@ -17,7 +17,7 @@ const PATIENT_INTERVAL_NS: u64 = 2_000_000_000;
 const PATIENT_QUERIES: u8 = 10;
 const SECOND: u64 = 1_000_000_000;
 
-/// What is known of an address.
+/// The state of an address.
 #[derive(Default)]
 pub struct Entry {
     pub mac: Option<[u8; 6]>,
@@ -31,7 +31,7 @@ pub struct Entry {
     pub waiting: Batch,
 }
 
-/// What a table may hold.
+/// The limits of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// How long an entry is good; 0 is forever.
@@ -265,7 +265,7 @@ impl Table {
         }
     }
 
-    /// Whether it is time to ask for an address (again); if so, that is noted.
+    /// True if it is time to ask for an address (again); if so, that is noted.
     pub fn may_query(&mut self, ip: Ipv4Addr, now: u64) -> bool {
         let entry = self.ensure(ip, now);
         let interval = match entry.queries {

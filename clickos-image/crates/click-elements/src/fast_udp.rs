@@ -23,7 +23,7 @@ const LONGEST: usize = 65_535 + ether::HEADER;
 const TTL: u8 = 250;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What ports packets have.
+/// The ports of packets.
 pub enum Ports {
     /// These; both are counted up after as many packets, unless that is 0.
     Fixed(udp::Repr, u64),
@@ -134,7 +134,7 @@ impl Pace {
         self.limit.is_some_and(|limit| self.count >= limit)
     }
 
-    /// Whether a packet is due, which is then counted.
+    /// True if a packet is due, which is then counted.
     fn take(&mut self, now_ns: u64) -> bool {
         if !self.active || self.is_over() || (self.rate > 0 && now_ns < self.next_ns) {
             return false;

@@ -9,7 +9,7 @@ use crate::prelude::*;
 /// Octets read or written at a time.
 const BUFFER: usize = 1 << 14;
 
-/// What a router in a guest without files is told.
+/// The error in a guest without files.
 const NO_FILES: &str = "there are no files here";
 
 /// Something that is read from its beginning to its end.
@@ -70,7 +70,7 @@ impl Source {
         self.failure.take()
     }
 
-    /// What is there to be used; nothing at the end.
+    /// The unused bytes of the buffer; none at the end.
     fn ahead(&mut self) -> &[u8] {
         if self.used == self.filled {
             (self.used, self.filled) = (0, 0);
@@ -143,7 +143,7 @@ impl Source {
 pub struct Sink {
     file: Box<dyn WriteFile>,
     buffer: Vec<u8>,
-    /// What is held back at most.
+    /// The most bytes that the writer holds back.
     room: usize,
 }
 

@@ -9,7 +9,7 @@ use crate::rewrite::kind::{header_len, is_later_fragment};
 /// The map of UDP flows; that of TCP flows is 0.
 pub const UDP_MAP: u16 = 1;
 
-/// What a packet's flow is found by.
+/// The key of a packet's flow.
 #[derive(Clone, Copy)]
 pub struct Key {
     pub id: FlowId,
@@ -20,7 +20,7 @@ pub struct Key {
     pub paint: u8,
 }
 
-/// What fragments of a packet have in common.
+/// The fields that all fragments of a packet share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Whole {
     source: [u8; 4],
@@ -30,7 +30,7 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// Whether the other is between the same hosts.
+    /// True if the other is between the same hosts.
     pub fn is_beside(&self, other: &Self) -> bool {
         let hosts = |w: &Self| {
             (

@@ -77,7 +77,7 @@ pub struct CountCall {
 }
 
 impl CountCall {
-    /// Whether the count passes N between `before` and `after`.
+    /// True if the count passes N between `before` and `after`.
     pub fn is_due(&self, before: u64, after: u64) -> bool {
         before < self.at && self.at <= after
     }

@@ -37,7 +37,7 @@ impl Drops {
         self.counts[reason] += 1;
     }
 
-    /// Whether only the first wrong packet gets a message.
+    /// True if only the first wrong packet gets a message.
     pub fn are_quiet(&self) -> bool {
         !self.verbose
     }

@@ -15,7 +15,7 @@ pub enum Interface {
 }
 
 impl Interface {
-    /// What DEVID names.
+    /// The interface that DEVID names.
     pub fn from_args(a: &mut Args<'_>, request: DeviceRequest) -> Option<Self> {
         let number = request.name.bytes().all(|b| b.is_ascii_digit());
         if a.environment().host.is_some() && !number {

@@ -16,7 +16,7 @@ pub enum Header {
     Ip,
     /// The transport header of this protocol; `TCP_OR_UDP` and `ANY_TRANSPORT` among them.
     Transport(u32),
-    /// What is behind a TCP or UDP header.
+    /// The data behind a TCP or UDP header.
     Payload,
 }
 
@@ -99,7 +99,7 @@ impl FromArg for IpField {
     }
 }
 
-/// What of an argument is left to be read.
+/// The unread rest of an argument.
 struct Cursor<'a>(&'a str);
 
 impl<'a> Cursor<'a> {

@@ -127,7 +127,7 @@ fn reason(bytes: &[u8], error: Error) -> usize {
 /// Addresses that are looked at together, which takes no decision for each.
 type Four = [u32; 4];
 
-/// What is checked.
+/// The checks to do.
 pub struct Checker {
     offset: usize,
     checksum: bool,
@@ -142,7 +142,7 @@ fn word(address: Ipv4Addr) -> u32 {
     u32::from_ne_bytes(address.octets())
 }
 
-/// What a right header says.
+/// The fields of a valid header.
 struct Found {
     header_len: usize,
     total_len: usize,

@@ -30,7 +30,7 @@ fn length(packet: &Packet) -> usize {
     first.map_or(0, |first| usize::from(first & 15) * 4)
 }
 
-/// Whether the marked header has options.
+/// True if the marked header has options.
 #[inline]
 pub fn are_in(packet: &Packet) -> bool {
     length(packet) > HEADER

@@ -185,7 +185,7 @@ impl LearningSwitch {
         self.outputs.flush(ctx);
     }
 
-    /// Whether a frame stays in its batch, because that goes to its port; not where copies are to go between its frames.
+    /// True if a frame stays in its batch, because that goes to its port; not where copies are to go between its frames.
     fn stays(&self, port: usize, first: &mut Option<usize>) -> bool {
         self.listener.is_none() && *first.get_or_insert(port) == port
     }

@@ -124,7 +124,7 @@ impl Networks {
         self.take_room().then(|| level.insert(index, network))
     }
 
-    /// Whether one more may become known, which then counts.
+    /// True if one more may become known, which then counts.
     fn take_room(&mut self) -> bool {
         let room = self.known < self.capacity && self.growth.takes_entry();
         self.known += usize::from(room);

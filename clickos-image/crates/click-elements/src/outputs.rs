@@ -8,7 +8,7 @@ pub struct Outputs {
     order: Vec<usize>,
     /// Of the packets of a batch.
     ways: Vec<usize>,
-    /// Whether packets of one output may overtake those of another.
+    /// True if packets of one output may overtake those of another.
     apart: bool,
 }
 

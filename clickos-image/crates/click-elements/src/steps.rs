@@ -29,7 +29,7 @@ impl Forest {
     /// Values are smaller than this.
     pub const MOST_VALUES: u32 = NODE;
 
-    /// Whether this is a root, not a value.
+    /// True if this is a root, not a value.
     #[inline]
     pub fn is_root(n: u32) -> bool {
         n & NODE != 0

@@ -158,7 +158,7 @@ impl Tag {
 /// A change of a tag.
 pub type Edit = Box<dyn FnOnce(&mut Tag)>;
 
-/// Whether frames with this tag control information have no tag.
+/// True if frames with this tag control information have no tag.
 pub fn is_native(tci: u16, native: Option<u16>) -> bool {
     native == Some(tci & ID)
 }

@@ -43,7 +43,7 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// Whether a field's value fits, the negation left out.
+    /// True if a field's value fits, the negation left out.
     fn raw(&self, field: u32) -> bool {
         let field = field & self.mask;
         if self.greater {
@@ -110,7 +110,7 @@ pub enum Test {
     },
 }
 
-/// Whether the packet's protocol is the one a test is about.
+/// True if the packet's protocol is the one a test is about.
 fn is_protocol(headers: &Headers<'_>, protocol: u32) -> bool {
     match (headers.protocol(), protocol) {
         (None, _) => false,
@@ -190,7 +190,7 @@ fn ether(h: &Headers<'_>, side: Side, address: u64, mask: u64, negated: bool) ->
 }
 
 impl Expr {
-    /// Whether the expression is true of a packet.
+    /// True if the expression is true of a packet.
     pub fn holds(&self, headers: &Headers<'_>) -> bool {
         match self {
             Self::Const(value) => *value,

@@ -140,13 +140,13 @@ impl Graph {
 struct Entry<'a> {
     rule: u32,
     region: &'a Region,
-    /// Whether the rule matches everything in the box.
+    /// True if the rule matches everything in the box.
     decides: bool,
     /// Which of the fields it asks for, a bit for each.
     asks: u32,
 }
 
-/// What is left to decide at a node: boxes, and the fields that have been looked at.
+/// The open decision at a node: boxes, and the fields already looked at.
 type Left = (Vec<u32>, u32);
 
 struct Maker<'a> {
@@ -208,7 +208,7 @@ impl<'a> Maker<'a> {
         all
     }
 
-    /// Whether nothing more has to be known for a box to match.
+    /// True if nothing more has to be known for a box to match.
     fn is_decided(&self, index: u32, tested: u32) -> bool {
         let entry = &self.boxes[index as usize];
         entry.decides && entry.asks & !tested == 0
@@ -362,7 +362,7 @@ fn number(n: usize) -> u32 {
     u32::try_from(n).expect("the work is limited")
 }
 
-/// What a box asks of a field, if anything.
+/// The condition of a box on a field, if there is one.
 pub fn values(region: &Region, axis: Axis) -> Option<&Values> {
     let at = region.binary_search_by_key(&axis, |(a, _)| *a).ok()?;
     Some(&region[at].1)

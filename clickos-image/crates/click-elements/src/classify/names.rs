@@ -2,7 +2,7 @@
 //! Names that patterns may use for numbers (Click's IPClassifier documentation).
 use click_wire::{icmp, tcp};
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Protocol,
@@ -97,7 +97,7 @@ pub fn protocol_name(protocol: u32) -> Option<&'static str> {
     named.map(|(name, _)| *name)
 }
 
-/// What a name may stand for.
+/// The meanings that a name may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// Nothing.

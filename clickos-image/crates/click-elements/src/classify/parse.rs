@@ -43,7 +43,7 @@ fn words() -> impl Iterator<Item = &'static str> {
     GRAMMAR.into_iter().chain(subjects).chain(names::all())
 }
 
-/// What was meant by a word that is none.
+/// The likely meaning of an unknown word.
 fn hint(word: &str) -> String {
     match words().any(|known| known == word) {
         true => String::new(),

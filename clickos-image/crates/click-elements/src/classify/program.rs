@@ -38,14 +38,14 @@ pub struct Program {
     lanes: Lanes,
 }
 
-/// What a packet that matches a rule needs of it.
+/// The condition on a packet that a rule matches.
 struct Tally {
     hits: u64,
     /// Its output, or `DROPPED`.
     way: usize,
 }
 
-/// What finds the first rule that matches.
+/// The program that finds the first rule that matches.
 enum Finder {
     Short(Short),
     Graph(Graph),
@@ -228,7 +228,7 @@ impl Tally {
 }
 
 impl Rule {
-    /// Whether it matches a packet; apart, so that headers are looked for only where this is asked.
+    /// True if it matches a packet; apart, so that headers are looked for only where this is asked.
     #[cold]
     fn holds(&self, packet: &Packet) -> bool {
         self.expr.holds(&Headers::of(packet))

@@ -16,11 +16,11 @@ pub type Region = Vec<(Axis, Values)>;
 /// Boxes of one expression at most; beyond, one larger box is taken.
 const MOST: usize = 32;
 
-/// What an expression matches.
+/// The packets that an expression matches.
 #[derive(Clone, Debug)]
 pub struct Cover {
     pub boxes: Vec<Region>,
-    /// Whether there is nothing else in the boxes.
+    /// True if there is nothing else in the boxes.
     pub exact: bool,
 }
 
@@ -40,7 +40,7 @@ impl Cover {
         }
     }
 
-    /// What is in the given boxes.
+    /// The region of the given boxes.
     fn of<const N: usize>(boxes: [Region; N]) -> Self {
         let cover = Self::nothing();
         boxes.into_iter().fold(cover, Self::with)
@@ -113,7 +113,7 @@ impl Cover {
     }
 }
 
-/// What is in one of two boxes, if that is a box because they differ in one field only.
+/// The union of two boxes, if it is a box because they differ in one field only.
 fn joined(a: &Region, b: &Region) -> Option<Region> {
     let alike = a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.0 == y.0);
     let mut different = (0..a.len()).filter(|at| alike && a[*at].1 != b[*at].1);
@@ -132,7 +132,7 @@ fn joined(a: &Region, b: &Region) -> Option<Region> {
     Some(both)
 }
 
-/// What is in both; fields whose values do not matter are left out.
+/// The intersection of both; it leaves out fields whose values do not matter.
 fn intersection(a: &Region, b: &Region) -> Region {
     let mut both = a.clone();
     for (axis, values) in b {
@@ -151,7 +151,7 @@ fn one(axis: Axis, values: Values) -> Region {
     vec![(axis, values)]
 }
 
-/// What `expr` matches.
+/// The region that `expr` matches.
 pub fn cover(expr: &Expr) -> Cover {
     match expr {
         Expr::Const(true) => Cover::everything(true),
@@ -171,7 +171,7 @@ pub fn cover(expr: &Expr) -> Cover {
     }
 }
 
-/// What a test matches; `None` if that cannot be said in boxes.
+/// The region that a test matches; `None` if boxes cannot express it.
 fn of_test(test: &Test) -> Option<Cover> {
     match *test {
         Test::Protocol(compare) => of_field(Axis::PROTOCOL, &compare),

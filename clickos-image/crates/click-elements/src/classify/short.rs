@@ -67,7 +67,7 @@ struct Field {
 /// A short list of rules.
 pub struct Short {
     fields: Vec<Field>,
-    /// Whether all fields lie in plain headers.
+    /// True if all fields lie in plain headers.
     is_plain: bool,
     /// The rule of each box, and whether it matches everything in the box.
     boxes: Vec<(u32, bool)>,
@@ -218,7 +218,7 @@ impl Field {
         }
     }
 
-    /// What the field allows, whichever headers there are.
+    /// The values that the field allows, whichever headers the packet has.
     fn allowed(&self, headers: &Headers<'_>) -> Set {
         let value = self.place.value(headers);
         value.map_or(self.missing, |value| match &self.sets {

@@ -26,7 +26,7 @@ pub struct Table {
 
 struct Box {
     rule: u32,
-    /// Whether the rule matches everything in the box.
+    /// True if the rule matches everything in the box.
     decides: bool,
 }
 

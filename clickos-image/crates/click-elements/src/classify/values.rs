@@ -13,7 +13,7 @@ const FREE_BITS: u32 = 6;
 /// Values of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Values {
-    /// Whether a packet without the field is meant, too.
+    /// True if a packet without the field is meant, too.
     pub missing: bool,
     /// Sorted, disjoint, inclusive.
     pub ranges: Vec<(u32, u32)>,
@@ -68,7 +68,7 @@ impl Values {
         Self::of(ranges)
     }
 
-    /// What is not in the set.
+    /// The complement of the set.
     pub fn complement(&self, bits: u32) -> Self {
         Self {
             missing: !self.missing,
@@ -76,17 +76,17 @@ impl Values {
         }
     }
 
-    /// Whether nothing is in the set.
+    /// True if nothing is in the set.
     pub fn is_empty(&self) -> bool {
         !self.missing && self.ranges.is_empty()
     }
 
-    /// Whether everything is in the set.
+    /// True if everything is in the set.
     pub fn is_everything(&self, bits: u32) -> bool {
         self.missing && self.ranges == [(0, largest(bits))]
     }
 
-    /// What is in both.
+    /// The intersection of both sets.
     pub fn intersection(&self, other: &Self) -> Self {
         let mut ranges = Vec::new();
         let (mut a, mut b) = (
@@ -110,7 +110,7 @@ impl Values {
         }
     }
 
-    /// What is in one of them.
+    /// The union of both sets.
     pub fn union(&self, other: &Self) -> Self {
         let mut all: Vec<_> = self.ranges.iter().chain(&other.ranges).copied().collect();
         sort::by(&mut all, Ord::cmp);

@@ -20,7 +20,7 @@ pub struct Pcap {
     pub link: Link,
 }
 
-/// What the header of a record says.
+/// The fields of a record's header.
 pub struct Record {
     pub time_ns: u64,
     /// Bytes that follow.

@@ -27,7 +27,7 @@ pub struct Playback {
 }
 
 impl Playback {
-    /// What the arguments `ARGS` say.
+    /// The values of the arguments `ARGS`.
     pub fn of(a: &mut Args<'_>) -> Option<Self> {
         let (stop, timing) = (a.or("STOP", false), a.or("TIMING", false));
         let active = a.or("ACTIVE", true);
@@ -86,7 +86,7 @@ pub trait Player: Element + Sized {
         None
     }
 
-    /// Whether a handler is called at the end.
+    /// True if a handler is called at the end.
     fn calls(&self) -> bool {
         false
     }

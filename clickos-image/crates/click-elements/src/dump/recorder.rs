@@ -6,7 +6,7 @@ use crate::prelude::*;
 
 /// What a file says about packets.
 pub trait Format: 'static {
-    /// What the file begins with.
+    /// The start of the file.
     fn header(&mut self, ctx: &mut Context<'_>) -> Result<Vec<u8>, String>;
 
     /// Writes a packet; returns how much the handler `count` grows.

@@ -37,7 +37,7 @@ impl Bound {
     }
 }
 
-/// What is to become of a packet.
+/// The decision about a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     Take,
@@ -69,7 +69,7 @@ impl Default for Window {
 }
 
 impl Window {
-    /// What the arguments `ARGS` say.
+    /// The values of the arguments `ARGS`.
     pub fn of(a: &mut Args<'_>) -> Option<Self> {
         let sample = a.or("SAMPLE", Probability(1.0));
         let mut bound = |name, make: fn(u64) -> Bound| {
@@ -118,7 +118,7 @@ impl Window {
         }
     }
 
-    /// Whether it ends before the file does.
+    /// True if it ends before the file does.
     pub fn has_end(&self) -> bool {
         self.end.is_some()
     }

@@ -47,7 +47,7 @@ impl<T: Clone> Chunks<T> {
     }
 }
 
-/// Whether an index is in a long chunk, in which one, and where.
+/// True for a long chunk, then the chunk and the place in it.
 #[inline]
 fn place(index: u32) -> (bool, usize, usize) {
     let index = index as usize;

@@ -18,7 +18,7 @@ impl At {
         self.0 >> 1
     }
 
-    /// Whether this is the direction of the answers.
+    /// True if this is the direction of the answers.
     pub fn is_reply(self) -> bool {
         self.0 & 1 == 1
     }

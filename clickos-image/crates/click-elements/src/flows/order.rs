@@ -88,7 +88,7 @@ impl Order {
         Some(self.lists[usize::from(list.0)].first).filter(|slot| *slot != NOBODY)
     }
 
-    /// Whether a flow was heard of last.
+    /// True if a flow was heard of last.
     pub fn is_last(&self, list: ListId, slot: u32) -> bool {
         self.lists[usize::from(list.0)].last == slot
     }

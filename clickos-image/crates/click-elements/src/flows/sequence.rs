@@ -17,12 +17,12 @@ struct Step {
 /// The changes of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Shift {
-    /// What counts before the first step.
+    /// The shift before the first step.
     before: i32,
     steps: Vec<Step>,
 }
 
-/// Whether `a` is at or behind `b` (RFC 793, 3.3).
+/// True if `a` is at or behind `b` (RFC 793, 3.3).
 fn reached(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) < 1 << 31
 }
@@ -58,7 +58,7 @@ impl Shift {
         self.steps.last().map_or(self.before, |step| step.by)
     }
 
-    /// Whether anything has moved.
+    /// True if anything has moved.
     pub fn is_any(&self) -> bool {
         self.before != 0 || !self.steps.is_empty()
     }

@@ -26,9 +26,9 @@ pub struct Flow {
     pub ids: [FlowId; 2],
     touched_ns: u64,
     placed_ns: u64,
-    /// What it does to checksums of headers that contain its addresses.
+    /// The change to checksums of headers that contain its addresses.
     pub ip: Delta,
-    /// What it does to checksums of headers that contain its addresses and ports.
+    /// The change to checksums of headers that contain its addresses and ports.
     pub transport: Delta,
     /// Whose flow it is: equal addresses and ports are different flows in different maps.
     pub map: u16,
@@ -69,7 +69,7 @@ impl Flow {
         }
     }
 
-    /// What its packets look like after they were rewritten.
+    /// The key of its packets after the rewrite.
     pub fn rewritten(&self, reply: bool) -> FlowId {
         self.ids[usize::from(!reply)].reverse()
     }

@@ -247,7 +247,7 @@ impl Dynamic {
         self.bindings.list.len()
     }
 
-    /// Whether bindings of the other are as right here.
+    /// True if bindings of the other are as right here.
     pub fn is_like(&self, other: &Self) -> bool {
         self.pool == other.pool && self.grows == other.grows
     }

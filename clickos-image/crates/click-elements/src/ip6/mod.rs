@@ -214,7 +214,7 @@ pub fn set_traffic_class(header: &mut [u8; HEADER], class: u8) {
     header[1] = header[1] & 0x0f | class << 4;
 }
 
-/// What a header says.
+/// The fields of a header.
 pub struct Repr {
     pub traffic_class: u8,
     pub payload_len: u16,

@@ -16,7 +16,7 @@ pub struct Hop {
     pub port: usize,
 }
 
-/// What is to be done to a table.
+/// A change to a table.
 pub enum Command {
     Add(Prefix6, Hop),
     Remove(Prefix6),
@@ -26,7 +26,7 @@ impl Command {
     /// Parses what is written to handler `verb`: `add`, `remove`, or `ctrl` for either.
     ///
     /// # Errors
-    /// What is wrong; an output that is not one of `ports`.
+    /// The error of a route, for instance an output that is not one of `ports`.
     pub fn parse(
         verb: &str,
         text: &str,
@@ -88,7 +88,7 @@ impl Table {
             .binary_search_by(|(other, _)| rank(*other).cmp(&wanted))
     }
 
-    /// Whether there is a route for just this network.
+    /// True if there is a route for just this network.
     pub fn has(&self, prefix: Prefix6) -> bool {
         self.find(prefix).is_ok()
     }

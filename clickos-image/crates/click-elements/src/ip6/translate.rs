@@ -40,7 +40,7 @@ pub fn translate(packet: &mut Packet, to: Version) -> bool {
     right
 }
 
-/// What a header says that both versions have, in numbers of version 4.
+/// The header fields that both versions have, in numbers of version 4.
 struct Common {
     tos: u8,
     ttl: u8,
@@ -200,7 +200,7 @@ impl Replaced {
     }
 }
 
-/// What a message's first eight bytes say; those of ICMP and ICMPv6 are alike.
+/// The first eight bytes of a message; those of ICMP and ICMPv6 are alike.
 fn head(payload: &[u8]) -> Option<icmp::Repr> {
     let [kind, code, _, _, rest @ ..] = *payload.first_chunk::<{ icmp::HEADER }>()?;
     message(kind, code, u32::from_be_bytes(rest))

@@ -43,7 +43,7 @@ impl<'a> SourceRoute<'a> {
         }
     }
 
-    /// Whether `offset` of the header is in the option.
+    /// True if `offset` of the header is in the option.
     pub fn contains(&self, offset: usize) -> bool {
         (self.at..self.at + self.option.len()).contains(&offset)
     }

@@ -314,7 +314,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// Whether the ICMP message has an identifier and a sequence number.
+    /// True if the ICMP message has an identifier and a sequence number.
     fn icmp_has_flow(&self) -> bool {
         let kind = self.icmp().and_then(|m| m.first());
         kind.is_some_and(|k| matches!(k, 0 | 8 | 13 | 14 | 15 | 16 | 17 | 18))

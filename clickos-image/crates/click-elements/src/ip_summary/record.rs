@@ -18,7 +18,7 @@ pub struct Defaults {
     pub ports: (u16, u16),
     pub protocol: u8,
     pub aggregate: Option<u32>,
-    /// Whether checksums are computed and the data is complete.
+    /// True if checksums are computed and the data is complete.
     pub checksum: bool,
 }
 

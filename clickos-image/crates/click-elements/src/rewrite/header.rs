@@ -29,7 +29,7 @@ fn set(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// Whether a flow that is not of TCP has had three packets, not all from one side.
+/// True if a flow that is not of TCP has had three packets, not all from one side.
 pub fn is_streaming(flags: u8) -> bool {
     flags > ENOUGH
 }

@@ -34,7 +34,7 @@ const ECHO_REPLY: u8 = 0;
 pub struct Key {
     pub id: FlowId,
     pub protocol: u8,
-    /// Whether it may be the first packet of a flow.
+    /// True if it may be the first packet of a flow.
     pub opens: bool,
 }
 
@@ -60,7 +60,7 @@ pub fn header_len(bytes: &[u8]) -> Option<usize> {
     (length >= ipv4::HEADER && bytes.len() >= length).then_some(length)
 }
 
-/// Whether a header belongs to a fragment other than the first.
+/// True if a header belongs to a fragment other than the first.
 pub fn is_later_fragment(header: &[u8]) -> bool {
     word(header, 6) & ipv4::OFFSET != 0
 }
@@ -93,7 +93,7 @@ impl Kind {
         }
     }
 
-    /// Whether a protocol's ports are rewritten.
+    /// True if a protocol's ports are rewritten.
     fn carries(self, protocol: u8) -> bool {
         match self {
             Self::Ip => protocol == ipv4::TCP || protocol == ipv4::UDP,
@@ -120,7 +120,7 @@ impl Kind {
         }
     }
 
-    /// Whether flows of this kind can be rewritten so, and if, what the fields that follow from others are.
+    /// The complete new flow with its derived fields; `None` if flows of this kind cannot be rewritten so.
     pub fn settle(self, rewritten: FlowId) -> Option<FlowId> {
         let no_ports = rewritten.ports() == 0;
         match self {

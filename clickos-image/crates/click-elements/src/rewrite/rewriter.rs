@@ -63,7 +63,7 @@ pub struct Rewriter {
 }
 
 impl Rewriter {
-    /// Whether an owner is one of our inputs.
+    /// True if an owner is one of our inputs.
     pub(super) fn owns(&self, owner: u16) -> bool {
         (self.first_owner..self.first_owner + self.inputs.len() as u16).contains(&owner)
     }
@@ -148,7 +148,7 @@ impl Rewriter {
         self.inputs.len()
     }
 
-    /// Whether sequence numbers can be moved.
+    /// True if sequence numbers can be moved.
     pub fn is_tcp(&self) -> bool {
         matches!(self.kind, Kind::Ip | Kind::Tcp)
     }

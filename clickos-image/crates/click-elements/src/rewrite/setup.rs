@@ -97,7 +97,7 @@ impl Rewriter {
         }
     }
 
-    /// Whether a flow can go on that came in at this input.
+    /// True if a flow can go on that came in at this input.
     fn fits(&self, flow: &Flow, input: u16) -> bool {
         let known = |port: &u16| *port < self.outputs;
         usize::from(input) < self.inputs.len() && flow.outputs.iter().all(known)

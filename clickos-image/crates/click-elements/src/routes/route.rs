@@ -75,7 +75,7 @@ impl Route {
 /// A network and, perhaps, where its packets go.
 pub struct Partial {
     pub network: Network,
-    /// Whether a gateway, or `-`, was given.
+    /// The gateway, if the route names one; the inner value is `None` for `-`.
     pub gateway: Option<Option<Ipv4Addr>>,
     pub port: Option<usize>,
 }
@@ -133,7 +133,7 @@ impl Partial {
         })
     }
 
-    /// Whether this names `route`: without a port the network is enough.
+    /// True if this names `route`: without a port the network is enough.
     pub fn names(&self, route: &Route) -> bool {
         let hop = route.hop;
         let gateway = self.gateway.flatten();

@@ -239,7 +239,7 @@ fn save(rest: &str, append: bool) -> Instruction {
     }
 }
 
-/// Whether `word` can be the name of a variable.
+/// True if `word` can be the name of a variable.
 pub fn is_name(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }

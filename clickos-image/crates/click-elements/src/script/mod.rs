@@ -49,7 +49,7 @@ pub struct Script {
     /// The next instruction.
     at: usize,
     state: State,
-    /// Whether the last write worked, as `$?`: 0 or -1.
+    /// The status of the last write, as `$?`: 0 or -1.
     status: i32,
 }
 

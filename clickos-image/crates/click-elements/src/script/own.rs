@@ -65,7 +65,7 @@ pub(super) fn local<'a>(ctx: &Context<'_>, name: &'a str) -> Option<&'a str> {
     mine.then_some(handler)
 }
 
-/// Whether a name without an element is one of the script's handlers.
+/// True if a name without an element is one of the script's handlers.
 pub(super) fn is_own(name: &str) -> bool {
     super::HANDLERS.iter().any(|h| h.name == name)
 }

@@ -138,7 +138,7 @@ impl Endpoint {
         self.unsent.clear();
     }
 
-    /// Whether there is somebody to exchange packets with.
+    /// True if there is somebody to exchange packets with.
     pub fn is_connected(&self) -> bool {
         match (self.stream, self.client) {
             (true, false) => self.connection.is_some(),
@@ -179,7 +179,7 @@ impl Endpoint {
         Received::Closed(error)
     }
 
-    /// Whether a packet can be sent now: what was begun before is written.
+    /// True if a packet can be sent now: what was begun before is written.
     pub fn ready(&mut self) -> bool {
         let unsent = core::mem::take(&mut self.unsent);
         if !unsent.is_empty() {

@@ -138,7 +138,7 @@ impl Socket {
         }
     }
 
-    /// Whether a server takes packets of this machine.
+    /// True if a server takes packets of this machine.
     fn takes(&self, ctx: &mut Context<'_>, from: Option<Ipv4Addr>) -> bool {
         let Some(from) = from.filter(|_| !self.plan.client) else {
             return true;

@@ -20,7 +20,7 @@ pub enum Full {
 }
 
 impl Full {
-    /// Whether those who push are told.
+    /// True if those who push are told.
     fn is_told(self) -> bool {
         matches!(self, Self::TellAndDropNew | Self::QuickAndDropNew)
     }

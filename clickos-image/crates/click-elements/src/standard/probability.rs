@@ -16,7 +16,7 @@ impl Probability {
         Self(1.0 - self.0)
     }
 
-    /// Whether it happens, given what was drawn.
+    /// True if it happens, given what was drawn.
     pub fn happens(self, drawn: u32) -> bool {
         f64::from(drawn % ONE) < self.0 * f64::from(ONE)
     }

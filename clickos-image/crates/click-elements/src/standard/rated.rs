@@ -122,7 +122,7 @@ impl Rated {
             .assign(rate, capacity(self.unit, self.burst, rate));
     }
 
-    /// Whether a packet may pass; then its tokens are taken.
+    /// True if a packet may pass; then its tokens are taken.
     pub fn admit(&mut self, packet: &Packet) -> bool {
         let may = self.bucket.tokens() >= u64::from(self.unit.threshold());
         if may {

@@ -30,7 +30,7 @@ pub fn scaled(p: Probability) -> u64 {
 }
 
 impl Rule {
-    /// Whether thresholds fit each other.
+    /// Checks that the thresholds fit each other.
     pub fn check(&self) -> Result<(), String> {
         if self.max_thresh > MOST {
             return Err(format!(
@@ -175,7 +175,7 @@ impl Red {
         self.random = u64::from(ctx.draw() >> 5) % CERTAIN;
     }
 
-    /// Whether the next packet goes.
+    /// True if the next packet goes.
     fn chooses(&mut self, ctx: &mut Context<'_>) -> bool {
         let length = self.queues.length(ctx) + self.nearby;
         self.average.note(length, ctx.now_ns());

@@ -30,7 +30,7 @@ struct Shaper {
 }
 
 impl Shaper {
-    /// Whether a packet may pass now. Who is late makes up for a second at most.
+    /// True if a packet may pass now. Who is late makes up for a second at most.
     fn may_pass(&mut self, now_ns: u64) -> bool {
         let now = u128::from(now_ns) * 1000;
         let next = self.next_ps.unwrap_or(now);

@@ -42,7 +42,7 @@ impl Time {
         Self(ctx.now_ns() as i64)
     }
 
-    /// Whether no time is set.
+    /// True if no time is set.
     pub fn is_unset(self) -> bool {
         self.0 == 0
     }

@@ -43,7 +43,7 @@ impl Fact {
         (mask.is_power_of_two() && mask == other.mask).then_some(true)
     }
 
-    /// Whether the outcome is right, too, if the test was decided by missing bytes.
+    /// True if the outcome is right, too, if the test was decided by missing bytes.
     fn survives_short_packets(&self, other: &Test, outcome: bool) -> bool {
         let (mine, its) = (self.test.length(), other.length());
         self.test.short != self.is
@@ -54,7 +54,7 @@ impl Fact {
 }
 
 impl Test {
-    /// Whether both can be true of one packet; `with_short` if it may lack bytes.
+    /// True if both can be true of one packet; `with_short` if it may lack bytes.
     pub fn is_compatible(&self, other: &Self, with_short: bool) -> bool {
         if self.mask == 0 || other.mask == 0 {
             return true;

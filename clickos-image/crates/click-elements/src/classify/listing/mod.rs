@@ -32,7 +32,7 @@ pub struct Test {
     pub offset: usize,
     pub mask: u32,
     pub value: u32,
-    /// What a packet without the bytes counts as.
+    /// The result for a packet without the bytes.
     pub short: bool,
 }
 

@@ -172,7 +172,7 @@ impl Threader<'_> {
     }
 }
 
-/// What all ways say.
+/// The facts that all paths agree on.
 fn common(ways: &[Way]) -> Way {
     let (first, others) = ways.split_first().expect("there are too many");
     let in_all = |fact: &&(usize, bool)| others.iter().all(|way| way.contains(fact));

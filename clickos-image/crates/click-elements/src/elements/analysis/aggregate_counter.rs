@@ -65,7 +65,7 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
-/// What happens at a limit.
+/// The action at a limit.
 #[derive(Clone, Debug)]
 enum Event {
     Stop,

@@ -157,7 +157,7 @@ impl AggregateIPFlows {
         }
     }
 
-    /// Whether a known flow is over, so that its number does not count any more.
+    /// True if a known flow is over, so that its number does not count any more.
     fn is_over(&self, at: At, key: Key, now_ns: u64) -> bool {
         let done = self.table.flow(at).flags == DONE && key.flags & SYN != 0;
         done || self.table.end_ns(at.slot()) < now_ns

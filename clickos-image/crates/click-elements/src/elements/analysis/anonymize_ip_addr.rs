@@ -72,7 +72,7 @@ const ERRORS: [u8; 5] = [3, 4, 5, 11, 12];
 const QUOTED: usize = 8;
 
 impl AnonymizeIPAddr {
-    /// Whether bit `n`, counted from the front, stays as it is.
+    /// True if bit `n`, counted from the front, stays as it is.
     fn keeps(&self, address: u32, n: u32) -> bool {
         let front = |word: u32| word.checked_shr(32 - n).unwrap_or(0);
         let in_class = n < self.class && front(address) == front(u32::MAX);

@@ -44,7 +44,7 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
-/// What a limit of the range counts from.
+/// The time that a limit of the range counts from.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Base {
     #[default]
@@ -107,9 +107,9 @@ struct TimeFilter {
     start_base: Base,
     end: Time,
     end_base: Base,
-    /// Whether the first packet has come.
+    /// True if the first packet has come.
     seen: bool,
-    /// Whether the end is still to be announced.
+    /// True if the end is still to be announced.
     armed: bool,
     stop: bool,
     call: Option<HandlerCall>,

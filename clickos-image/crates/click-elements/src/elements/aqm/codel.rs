@@ -45,12 +45,12 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
-/// What is known of the delay.
+/// The measured state of the delay.
 #[derive(Default)]
 struct State {
     /// When it will have been too long for an interval, if it is too long.
     late_from_ns: Option<u64>,
-    /// Whether packets are being dropped, when the next one goes, and how many have gone.
+    /// The dropping state, the time of the next drop and the count of drops.
     dropping: bool,
     next_ns: u64,
     count: u64,
@@ -64,10 +64,10 @@ struct CoDel {
     drops: u64,
 }
 
-/// What comes out of the queue.
+/// A packet from the queue.
 struct Head {
     packet: Packet,
-    /// Whether it may be dropped: it waited too long, and so did those before.
+    /// True if it may be dropped: it waited too long, and so did those before.
     late: bool,
 }
 

@@ -50,7 +50,7 @@ struct ARPPrint {
 /// Trailers, an encapsulation of 4.2BSD (RFC 893).
 const TRAILER: u16 = 0x1000;
 
-/// What an ARP packet says.
+/// The fields of an ARP packet.
 fn describe(b: &[u8]) -> String {
     if b.len() < 8 {
         return format!("truncated-arp ({})", b.len());

@@ -118,7 +118,7 @@ struct ARPQuerier {
     drops: u64,
 }
 
-/// What to do with an IP packet.
+/// The decision about an IP packet.
 enum Way {
     /// Send it there.
     To([u8; 6]),
@@ -249,7 +249,7 @@ impl ARPQuerier {
     }
 }
 
-/// What a query is about.
+/// The subject of a query.
 struct Asked {
     ip: Ipv4Addr,
     timestamp_ns: u64,

@@ -144,7 +144,7 @@ impl ARPResponder {
         }
     }
 
-    /// What entries are with some more.
+    /// The entries with some more added.
     fn with(&self, more: Vec<Entry>, view: &View<'_>) -> Result<Table, HandlerError> {
         let all = self.table.entries.iter().copied().chain(more).collect();
         let table = Table::new(all, view.surroundings).map_err(HandlerError::rejected)?;

@@ -47,13 +47,13 @@ pub static ELEMENT: Class = Class {
 const MINUTE_NS: u64 = 60_000_000_000;
 const EXPIRY_NS: u64 = 15_000_000_000;
 
-/// What is known of an address.
+/// The state of an address.
 #[derive(Default)]
 struct Entry {
     mac: Option<[u8; 6]>,
     /// When it was confirmed, or first asked for.
     live_ns: u64,
-    /// Whether it was asked for again since.
+    /// True if it was asked for again since.
     polled: bool,
     waiting: Option<Packet>,
 }

@@ -28,7 +28,7 @@ const REASONS: [&str; 3] = ["not ICMP", "bad packet length", "bad ICMP checksum"
 
 /// Bytes of a timestamp message.
 const TIMESTAMP: usize = 20;
-/// What an error quotes at least: an IP header and 64 bits (RFC 792).
+/// The least part that an error quotes: an IP header and 64 bits (RFC 792).
 const QUOTED: usize = ipv4::HEADER + 8;
 
 fn length_is_right(message: &[u8]) -> bool {

@@ -133,7 +133,7 @@ struct ICMPError {
     count: u64,
 }
 
-/// What all elements of a router that make errors number their packets by: the last number.
+/// The last packet number; all elements of a router that make errors share it.
 #[derive(Clone, Copy, Default)]
 struct Identifiers(u16);
 

@@ -111,7 +111,7 @@ fn finish(header: &mut [u8], payload: usize, fragment: u16) {
 }
 
 impl IPFragmenter {
-    /// Whether a packet may go as it is.
+    /// True if a packet may go as it is.
     fn fits(&self, packet: &Packet) -> bool {
         packet.network().map_or(packet.len(), <[u8]>::len) <= self.mtu
     }

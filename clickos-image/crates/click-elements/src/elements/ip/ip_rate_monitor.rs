@@ -69,7 +69,7 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
-/// What is counted.
+/// The unit that the element counts.
 enum Kind {
     Packets,
     Bytes,
@@ -109,7 +109,7 @@ fn capacity(memory_kib: usize, most: usize) -> usize {
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// What `look` counts time in.
+/// The unit of time of `look`.
 const TICK_NS: u64 = 8_000_000;
 
 /// `ADDRESS LEVEL SECONDS`.

@@ -43,14 +43,14 @@ pub static ELEMENT: Class = Class {
 };
 
 const TIMEOUT_NS: u64 = 30_000_000_000;
-/// What a packet takes besides its payload: a buffer of its own.
+/// The memory of a packet besides its payload: a buffer of its own.
 const OVERHEAD: usize = 2560;
 /// Offsets count units of so many bytes.
 const UNIT: usize = 8;
 /// The longest payload.
 const LONGEST: usize = 65_535 - ipv4::HEADER;
 
-/// What fragments of a packet have in common.
+/// The fields that all fragments of a packet share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Whole {
     addresses: [Ipv4Addr; 2],

@@ -24,7 +24,7 @@ struct SetIPChecksum {
     drops: u64,
 }
 
-/// Whether the header was whole and got its checksum.
+/// Fills in the checksum; `None` if the header is incomplete.
 fn fill(packet: &mut Packet) -> bool {
     let bytes = match packet.network_offset() {
         Some(_) => packet.network_mut().unwrap_or_default(),

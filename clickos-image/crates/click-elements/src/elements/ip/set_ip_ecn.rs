@@ -27,7 +27,7 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
-/// What was given, and the bits it means.
+/// The given value, and the bits it means.
 struct Ecn {
     word: String,
     bits: u8,

@@ -42,7 +42,7 @@ const PARAMETER_PROBLEM: u8 = 4;
 const REDIRECT: u8 = 137;
 /// Type, code, checksum and four more bytes.
 const MESSAGE: usize = 8;
-/// What a redirect has more: two addresses.
+/// The extra fields of a redirect: two addresses.
 const TARGETS: usize = 32;
 /// Most bytes of the packet in an answer.
 const QUOTED: usize = 568;

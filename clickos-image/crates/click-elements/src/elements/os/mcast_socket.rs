@@ -92,7 +92,7 @@ impl McastSocket {
         Ok(())
     }
 
-    /// Whether this element sent what came from `from`.
+    /// True if this element sent what came from `from`.
     fn is_own(&self, from: SocketAddr) -> bool {
         let sender = self.sender.as_ref().filter(|_| self.address.is_some());
         sender.and_then(|s| s.local_addr().ok()) == Some(from)

@@ -199,7 +199,7 @@ struct Test {
     negated: bool,
 }
 
-/// What packets have at an offset, side by side, for all parts that begin there.
+/// The bytes of packets at an offset, side by side, for all parts that begin there.
 struct Column {
     /// Where, if it is known.
     offset: Option<usize>,
@@ -307,7 +307,7 @@ impl Sorter {
         }
     }
 
-    /// What a pattern leaves of a set of packets.
+    /// The rest of a set of packets after a pattern.
     fn narrow(&mut self, set: LaneSet, pattern: usize, packets: &[Packet]) -> LaneSet {
         let (parts, known, column) = (&self.parts, &mut self.known, &mut self.column);
         let mut look = |left: LaneSet, part: &usize| match left {
@@ -422,14 +422,14 @@ mod tests {
         }
     }
 
-    /// Whether a part is as it must be, byte by byte.
+    /// True if a part is as it must be, byte by byte.
     fn is_held(part: &Part, data: &[u8]) -> bool {
         let (value, mask) = (part.value.to_le_bytes(), part.mask.to_le_bytes());
         let mut bytes = (0..part.bytes).map(|n| (data.get(part.offset + n), n));
         bytes.all(|(byte, n)| byte.is_some_and(|byte| byte & mask[n] == value[n]))
     }
 
-    /// Whether a pattern matches, as it is written: all clauses hold.
+    /// True if a pattern matches, as it is written: all clauses hold.
     fn is_match(pattern: &Pattern, data: &[u8]) -> bool {
         let holds = |c: &Clause| c.parts.iter().all(|p| is_held(p, data)) != c.negated;
         pattern.iter().all(holds)

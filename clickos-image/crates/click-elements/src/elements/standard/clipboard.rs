@@ -59,7 +59,7 @@ impl FromArg for Range {
 #[derive(Default)]
 struct Clipboard {
     ranges: Vec<Range>,
-    /// What was noted, by range.
+    /// The stored bytes, by range.
     bytes: Vec<Vec<u8>>,
 }
 

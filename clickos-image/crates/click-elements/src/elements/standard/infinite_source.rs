@@ -82,7 +82,7 @@ struct InfiniteSource {
     timestamp: bool,
     end_call: Option<HandlerCall>,
     content: Vec<u8>,
-    /// What its packets are copies of.
+    /// The packet that the element copies.
     made: Option<Packet>,
     count: u64,
 }

@@ -65,7 +65,7 @@ struct LinkUnqueue {
     link: Batch,
     /// When the last of them arrives.
     last_ns: u64,
-    /// Whether the next packet follows the last without a gap.
+    /// True if the next packet follows the last without a gap.
     back_to_back: bool,
 }
 

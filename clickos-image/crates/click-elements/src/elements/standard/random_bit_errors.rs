@@ -38,7 +38,7 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
-/// What becomes of a bit that is hit.
+/// The effect of an error on a bit.
 #[derive(Clone, Copy)]
 enum Kind {
     Clear,

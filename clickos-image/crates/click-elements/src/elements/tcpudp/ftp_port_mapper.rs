@@ -49,7 +49,7 @@ struct FTPPortMapper {
 struct Command {
     /// The connection it is sent on.
     control: FlowId,
-    /// What it announces.
+    /// The address and port in the command.
     address: Ipv4Addr,
     port: u16,
     sequence: u32,

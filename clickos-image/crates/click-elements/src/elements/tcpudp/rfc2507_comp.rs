@@ -47,7 +47,7 @@ fn headers(packet: &Packet) -> Option<Headers> {
     (plain && whole && fits && middle).then_some(headers)
 }
 
-/// What tells connections apart: addresses and ports.
+/// The key of a connection: addresses and ports.
 fn connection(headers: &Headers) -> &[u8] {
     &headers[12..ipv4::HEADER + 4]
 }

@@ -32,7 +32,7 @@ struct SetTCPChecksum {
 }
 
 impl SetTCPChecksum {
-    /// Whether the lengths were right, so that the packet got its checksum.
+    /// Fills in the checksum; `None` if the lengths are wrong.
     fn fill(&self, packet: &mut Packet) -> Option<()> {
         let ip = header(packet)?;
         let length = ip.total_len().checked_sub(ip.header_len())?;

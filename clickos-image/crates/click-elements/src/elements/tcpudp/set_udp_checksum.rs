@@ -27,7 +27,7 @@ struct SetUDPChecksum {
     complained: bool,
 }
 
-/// Whether the datagram was whole and got its checksum.
+/// Fills in the checksum; `None` if the datagram is incomplete.
 fn fill(packet: &mut Packet) -> Option<()> {
     let ip = header(packet)?;
     if ip.fragment() & (ipv4::MORE_FRAGMENTS | ipv4::OFFSET) != 0 {

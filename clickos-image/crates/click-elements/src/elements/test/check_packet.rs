@@ -43,7 +43,7 @@ pub static ELEMENT: Class = Class {
 
 type Compare = fn(&usize, &usize) -> bool;
 
-/// What a packet's length is compared with.
+/// The bound on a packet's length.
 struct Length {
     sign: &'static str,
     fits: Compare,

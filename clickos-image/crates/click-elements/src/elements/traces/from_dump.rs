@@ -124,7 +124,7 @@ struct FromDump {
 }
 
 impl FromDump {
-    /// What the header of the window's next packet says; `None` at its end.
+    /// The header of the window's next packet; `None` at its end.
     fn record(&mut self, ctx: &mut Context<'_>) -> Option<Record> {
         while self.play.active {
             let file = self.file.as_mut()?;

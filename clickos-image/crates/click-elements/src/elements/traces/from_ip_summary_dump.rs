@@ -148,9 +148,9 @@ fn flow_id(text: &str, defaults: &mut Defaults) -> Option<()> {
 struct FromIPSummaryDump {
     from: Origin,
     source: Option<Source>,
-    /// Whether the dump was read to its end.
+    /// True if the dump was read to its end.
     ended: bool,
-    /// Whether binary records follow.
+    /// True if binary records follow.
     binary: bool,
     fields: Vec<Field>,
     defaults: Defaults,

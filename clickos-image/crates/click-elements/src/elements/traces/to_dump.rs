@@ -89,7 +89,7 @@ impl Pcap {
         [&magic.to_le_bytes()[..], &VERSION, &words].concat()
     }
 
-    /// What the elements of USE_ENCAP_FROM agree on.
+    /// The encapsulation that the elements of USE_ENCAP_FROM agree on.
     fn learn_encap(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         let mut agreed = None;
         for name in &self.encap_from {
