@@ -14,8 +14,8 @@ extern crate std;
 mod control;
 pub mod files;
 mod guest;
+mod guest_loop;
 mod limits;
-mod looper;
 mod node;
 mod people;
 mod report;
@@ -26,6 +26,6 @@ pub mod simulator;
 mod wish;
 
 pub use guest::Guest;
+pub use guest_loop::{GuestLoop, Platform};
 pub use limits::limits;
-pub use looper::{Looper, Platform};
 pub use xenstore::Store;

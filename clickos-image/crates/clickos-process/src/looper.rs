@@ -6,7 +6,7 @@ use crate::link::{self, Client, FromStore, Link};
 use crate::vif::Vif;
 use crate::{console, last_words};
 use click_core::{Device, Environment};
-use clickos_control::{Guest, Looper, Platform, limits};
+use clickos_control::{Guest, GuestLoop, Platform, limits};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments, vifs: Vec<Vif>, link: Link) -> Result<I
         events: link.events,
         clock: Clock::new(),
     };
-    let mut looper = Looper::new(guest, process);
+    let mut looper = GuestLoop::new(guest, process);
     console::line(&format!(
         "clickos {} domain {}",
         env!("CARGO_PKG_VERSION"),

@@ -9,7 +9,7 @@ use alloc::format;
 use alloc::rc::Rc;
 use alloc::vec;
 use click_core::Environment;
-use clickos_control::{Guest, Looper, limits};
+use clickos_control::{Guest, GuestLoop, limits};
 use clickos_guest::domain::Domain;
 use clickos_guest::vifs::devices;
 use clickos_os::console::Console;
@@ -39,7 +39,7 @@ fn main() -> ! {
         environment(&console),
         Some(free_bytes),
     );
-    let mut looper = Looper::new(guest, Domain::new(console, store));
+    let mut looper = GuestLoop::new(guest, Domain::new(console, store));
     let mut usable = 0;
     loop {
         if looper.platform().obey() {

@@ -25,7 +25,7 @@ pub trait Platform {
 }
 
 /// The loop's state.
-pub struct Looper<S, P> {
+pub struct GuestLoop<S, P> {
     guest: Guest<S>,
     platform: P,
     worked_ns: u64,
@@ -33,7 +33,7 @@ pub struct Looper<S, P> {
     told: bool,
 }
 
-impl<S: Store + 'static, P: Platform> Looper<S, P> {
+impl<S: Store + 'static, P: Platform> GuestLoop<S, P> {
     /// A loop that has not run yet.
     pub fn new(guest: Guest<S>, platform: P) -> Self {
         Self {
