@@ -13,6 +13,7 @@ def environment(state):
     """Return the environment for cargo: all output in the state folder."""
     cargo = prereq.rust_tool('cargo')
     return {**os.environ, 'CARGO_TARGET_DIR': str(state.target),
+            'CARGO_INCREMENTAL': '0',
             'PATH': f'{os.path.dirname(cargo)}:{os.environ["PATH"]}',
             'CARGO_TERM_COLOR': 'never'}
 
