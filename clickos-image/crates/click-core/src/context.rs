@@ -9,7 +9,7 @@ use core::cell::RefCell;
 use crate::args::Surroundings;
 use crate::device::Device;
 use crate::element::Element;
-use crate::engine::Engine;
+use crate::engine::{Edge, Engine};
 use crate::environment::{Host, Limits};
 use crate::error::HandlerError;
 use crate::handlers::HandlerInfo;
@@ -45,6 +45,8 @@ impl<'a> Context<'a> {
         match self.engine.slots[self.me].outputs.get(port) {
             Some(Some(to)) if !batch.is_empty() => {
                 let to = *to;
+                let element = self.me;
+                self.engine.count(Edge { element, port }, &batch);
                 self.engine.send(to, batch);
             }
             _ => self.engine.recycle(batch),
@@ -71,10 +73,11 @@ impl<'a> Context<'a> {
         else {
             return self.batch();
         };
-        let pulled = self.engine.with(edge.element, |element, ctx| {
+        let pulled = self.engine.pass(edge.element, |element, ctx| {
             element.pull(ctx, edge.port, max)
         });
         let pulled = pulled.unwrap_or_default();
+        self.engine.count(edge, &pulled);
         self.engine.moved |= !pulled.is_empty();
         pulled
     }

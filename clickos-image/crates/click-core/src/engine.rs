@@ -19,6 +19,7 @@ use crate::names::Names;
 use crate::random::Random;
 use crate::reach::Reach;
 use crate::sched::{Tasks, Timers};
+use crate::traffic::Traffic;
 use click_packet::Batch;
 use click_packet::PacketPool;
 
@@ -110,6 +111,8 @@ pub struct Engine {
     pub turns: usize,
     /// Steps of work that scripts may still take in this slice, or in this call of a handler.
     pub steps_left: usize,
+    /// Counts for a reader of `graph`, while there is one.
+    pub traffic: Option<Box<Traffic>>,
     pub reads: u64,
     pub writes: u64,
     /// What elements share, by type.
@@ -148,6 +151,7 @@ impl Engine {
             max_batch: limits.batch.max(1),
             turns: 0,
             steps_left: limits.steps,
+            traffic: None,
             reads: 0,
             writes: 0,
             shared: BTreeMap::new(),
@@ -213,6 +217,7 @@ impl Engine {
     /// Begins a slice, or a call of a handler.
     pub fn begin(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
+        self.end_lease();
         self.steps_left = self.environment.limits.steps;
     }
 
@@ -228,7 +233,7 @@ impl Engine {
                 work = self.split(work);
             }
             let Work { to, batch } = work;
-            self.with(to.element, |element, ctx| element.push(ctx, to.port, batch))
+            self.pass(to.element, |element, ctx| element.push(ctx, to.port, batch))
                 .expect("no element runs while batches are moved");
         }
         true

@@ -22,11 +22,12 @@ pub enum Global {
     Handlers,
     Packages,
     Pool,
+    Graph,
     Stop,
 }
 
 /// All of them.
-pub const ALL: [(Handler, Global); 10] = [
+pub const ALL: [(Handler, Global); 11] = [
     (read("version"), Global::Version),
     (read("list"), Global::List),
     (read("classes"), Global::Classes),
@@ -36,6 +37,7 @@ pub const ALL: [(Handler, Global); 10] = [
     (read("handlers"), Global::Handlers),
     (read("packages"), Global::Packages),
     (read("pool"), Global::Pool),
+    (read("graph"), Global::Graph),
     (write("stop"), Global::Stop),
 ];
 
@@ -45,7 +47,11 @@ impl Global {
     }
 
     /// The value; `None` if it cannot be read.
-    pub fn read(self, engine: &Engine) -> Option<String> {
+    pub fn read(self, engine: &mut Engine) -> Option<String> {
+        if self == Self::Graph {
+            return Some(engine.graph_text());
+        }
+        let engine = &*engine;
         let lines = |items: &[String]| items.iter().map(|i| format!("{i}\n")).collect::<String>();
         let plan = &engine.plan;
         let names = || {
@@ -82,7 +88,7 @@ impl Global {
                     pool.refused()
                 )
             }
-            Self::Stop => return None,
+            Self::Graph | Self::Stop => return None,
         })
     }
 

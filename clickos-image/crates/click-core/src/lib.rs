@@ -35,6 +35,7 @@ mod router;
 mod sched;
 mod signal;
 mod surroundings;
+mod traffic;
 mod turns;
 pub mod value;
 
