@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text from a guest, made fit for a terminal."""
 
+import contextlib
+
+from clickos_client import api
+from osc_lib import exceptions
+
 KEPT = '\n\t'
 
 
@@ -13,6 +18,16 @@ def text(value):
 def line(value):
     """Escape as text does, and line ends too."""
     return ''.join(c if c.isprintable() else _escaped(c) for c in value)
+
+
+@contextlib.contextmanager
+def refusals():
+    """Show clickos-api's refusals as openstackclient shows errors."""
+    try:
+        yield
+    except api.ClickOSError as exc:
+        raise exceptions.CommandError(
+            f'{text(exc.message)} (HTTP {exc.status}, {line(exc.code)})')
 
 
 def _escaped(character):

@@ -1,26 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """openstack clickos handler list | read | write."""
 
-import contextlib
 import sys
 
-from clickos_client import api
 from osc_lib.command import command
 from osc_lib import exceptions
 
 from clickos_osc import shown
 from clickos_osc.v1 import guest
-
-
-@contextlib.contextmanager
-def _passed_on():
-    """Show clickos-api's refusals as openstackclient shows errors."""
-    try:
-        yield
-    except api.ClickOSError as exc:
-        raise exceptions.CommandError(
-            f'{shown.text(exc.message)} (HTTP {exc.status},'
-            f' {shown.line(exc.code)})')
 
 
 class ListHandler(command.Lister):
@@ -38,7 +25,7 @@ class ListHandler(command.Lister):
     def take_action(self, parsed_args):
         """Ask and return columns and rows."""
         manager = self.app.client_manager
-        with _passed_on():
+        with shown.refusals():
             found = manager.clickos.list_handlers(
                 guest.find(manager, parsed_args))
         return (('Handler', 'Read', 'Write'),
@@ -63,7 +50,7 @@ class ReadHandler(command.Command):
     def take_action(self, parsed_args):
         """Ask and print."""
         manager = self.app.client_manager
-        with _passed_on():
+        with shown.refusals():
             value = manager.clickos.read(guest.find(manager, parsed_args),
                                          parsed_args.handler)
         self.app.stdout.write(shown.text(value).rstrip('\n') + '\n')
@@ -93,7 +80,7 @@ class WriteHandler(command.Command):
         """Write and say so."""
         manager = self.app.client_manager
         value = _value(parsed_args)
-        with _passed_on():
+        with shown.refusals():
             revision = manager.clickos.write(
                 guest.find(manager, parsed_args), parsed_args.handler, value)
         self.app.stdout.write(f'{parsed_args.handler}: accepted, revision'

@@ -18,7 +18,7 @@ use click_packet::Batch;
 /// The engine counts for 10 s after a read.
 pub const LEASE_NS: u64 = 10_000_000_000;
 
-/// What passed a connection.
+/// Packets and bytes that passed a connection.
 #[derive(Clone, Copy, Default)]
 struct Count {
     packets: u64,
