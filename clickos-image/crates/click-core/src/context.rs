@@ -9,7 +9,7 @@ use core::cell::RefCell;
 use crate::args::Surroundings;
 use crate::device::Device;
 use crate::element::Element;
-use crate::engine::{Edge, Engine};
+use crate::engine::Engine;
 use crate::environment::{Host, Limits};
 use crate::error::HandlerError;
 use crate::handlers::HandlerInfo;
@@ -46,7 +46,7 @@ impl<'a> Context<'a> {
             Some(Some(to)) if !batch.is_empty() => {
                 let to = *to;
                 let element = self.me;
-                self.engine.count(Edge { element, port }, &batch);
+                self.engine.count(element, port, &batch);
                 self.engine.send(to, batch);
             }
             _ => self.engine.recycle(batch),
@@ -77,7 +77,7 @@ impl<'a> Context<'a> {
             element.pull(ctx, edge.port, max)
         });
         let pulled = pulled.unwrap_or_default();
-        self.engine.count(edge, &pulled);
+        self.engine.count(edge.element, edge.port, &pulled);
         self.engine.moved |= !pulled.is_empty();
         pulled
     }
@@ -153,12 +153,13 @@ impl<'a> Context<'a> {
             .for_each(|writer| tasks.schedule(*writer));
     }
 
-    /// Whether pulling at an input can give packets. If not, the task is scheduled when it can.
+    /// True if a pull at an input can give packets. If not, the engine schedules the task when it can.
     pub fn readable(&mut self, port: usize) -> bool {
         self.engine.is_readable(self.me, port)
     }
 
-    /// Whether packets pushed at an output can be kept. If not, the task is scheduled when they can.
+    /// True if the elements behind an output have room for packets. If not, the engine schedules the task
+    /// when they have.
     pub fn writable(&mut self, port: usize) -> bool {
         self.engine.is_writable(self.me, port)
     }
@@ -230,8 +231,8 @@ impl<'a> Context<'a> {
         self.engine.read(&name, param)
     }
 
-    /// Calls a write handler; `name` is looked up from the element's compound outwards. What it sets
-    /// in motion moves after the caller has returned.
+    /// Calls a write handler; `name` is looked up from the element's compound outwards. Packets that
+    /// it sets in motion move after the caller has returned.
     ///
     /// # Errors
     /// There is no such handler, it cannot be written, or it refused `value`.
@@ -278,15 +279,15 @@ impl<'a> Context<'a> {
         typed.expect("it was put there under its type")
     }
 
-    /// Whether an element has work: its task is scheduled, or its timer is set. Its name is looked up
+    /// True if an element has work: its task is scheduled, or its timer is set. Its name is looked up
     /// from this element's compound outwards; `None` if there is no such element.
     pub fn has_work(&self, name: &str) -> Option<bool> {
         let index = self.engine.find_element(self.me, name)?;
         Some(self.engine.tasks.is_scheduled(index) || self.engine.timers.is_set(index))
     }
 
-    /// Gives the tasks of all elements whose full names begin with `prefix` so many times the share
-    /// they have now, in thousandths.
+    /// Multiplies the shares of tasks by `milli` thousandths, for all elements whose full names begin
+    /// with `prefix`.
     pub fn scale_tickets(&mut self, prefix: &str, milli: u64) {
         let Engine { slots, tasks, .. } = &mut *self.engine;
         for (index, slot) in slots.iter().enumerate() {
@@ -310,7 +311,7 @@ impl<'a> Context<'a> {
         left.is_some()
     }
 
-    /// What the configuration may use.
+    /// Limits of the configuration.
     pub fn limits(&self) -> Limits {
         self.engine.environment.limits
     }
@@ -324,7 +325,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether an input is pulled.
+    /// True if the element pulls at this input.
     pub fn input_is_pull(&self, port: usize) -> bool {
         self.engine.slots[self.me]
             .inputs
@@ -332,7 +333,7 @@ impl<'a> Context<'a> {
             .is_some_and(Option::is_some)
     }
 
-    /// Whether an output is pushed.
+    /// True if the element pushes at this output.
     pub fn output_is_push(&self, port: usize) -> bool {
         self.engine.slots[self.me]
             .outputs
@@ -340,13 +341,13 @@ impl<'a> Context<'a> {
             .is_some_and(Option::is_some)
     }
 
-    /// Whether nobody can tell in which order the outputs are served, so that a batch may go out of one
-    /// after the other: all but the last only store or drop.
+    /// True if the order in which the outputs get packets shows nowhere: all but the last only store or
+    /// drop. A batch may then leave output by output.
     pub fn outputs_are_apart(&self) -> bool {
         self.engine.outputs_are_apart(self.me)
     }
 
-    /// Whether packets that leave by different outputs meet nowhere but where all are dropped.
+    /// True if packets that leave by different outputs meet only where an element drops all of them.
     pub fn outputs_never_meet(&self) -> bool {
         self.engine.outputs_never_meet(self.me)
     }

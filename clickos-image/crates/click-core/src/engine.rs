@@ -30,7 +30,7 @@ pub struct Edge {
     pub port: usize,
 }
 
-/// Whose signals tell whether a port is worth trying.
+/// Elements whose signals tell if a port is worth a try.
 pub struct Watch {
     /// One of the elements behind the port has to be tried always.
     pub always: bool,
@@ -54,9 +54,9 @@ pub struct Slot {
     pub writers: Vec<usize>,
     pub upstream: Vec<Option<Watch>>,
     pub downstream: Vec<Option<Watch>>,
-    /// For so many turns of its task nobody asks whether it can take several at once.
+    /// Turns of the task until the engine again looks for several turns to join.
     pub rest: u8,
-    /// What turns of its task meet, once that was asked.
+    /// Elements that turns of its task meet, once the engine looked for them.
     pub reach: Option<Box<Reach>>,
 }
 
@@ -68,9 +68,9 @@ struct Work {
 /// Batches kept for reuse at most.
 const SPARE: usize = 256;
 
-/// What the configuration says; it does not change while the router runs.
+/// The configuration, which does not change while the router runs.
 pub struct Plan {
-    /// What it was made of.
+    /// The texts of the configuration.
     pub sources: Sources,
     pub flat: Flat,
     /// How many of its elements the configuration wrote; those of the environment follow.
@@ -100,11 +100,11 @@ pub struct Engine {
     pub random: Random,
     /// Requests to stop that no element has dealt with.
     pub stops: u32,
-    /// The element that is asked when the router is to stop.
+    /// The element that decides about a request to stop.
     pub manager: Option<usize>,
     /// Elements that are running now, one in another.
     depth: usize,
-    /// Whether packets were pulled, even if none of them arrived at the task that wanted them.
+    /// True if an element pulled packets, even if none of them arrived at the task that wanted them.
     pub moved: bool,
     pub max_batch: usize,
     /// Turns of tasks that are left of the slice.
@@ -115,7 +115,7 @@ pub struct Engine {
     pub traffic: Option<Box<Traffic>>,
     pub reads: u64,
     pub writes: u64,
-    /// What elements share, by type.
+    /// Values that elements share, by type.
     pub shared: BTreeMap<TypeId, Rc<dyn Any>>,
 }
 
@@ -170,13 +170,37 @@ impl Engine {
         self.depth += 1;
         let result = call(&mut *element, &mut Context::new(self, me));
         self.depth -= 1;
-        // its place is empty: nothing is there to be dropped, so nothing is asked
+        // its place is empty, so `forget` drops nothing and saves a test
         core::mem::forget(self.slots[me].element.replace(element));
         // what was sent first goes first, and all the way before what was sent next
         if self.work.len() > mark + 1 && self.depth == 0 {
             self.work[mark..].reverse();
         }
         Some(result)
+    }
+
+    /// As `with`, for the calls that move packets: finds drops while a reader watches.
+    #[inline]
+    pub fn pass<R>(
+        &mut self,
+        me: usize,
+        call: impl FnOnce(&mut dyn Element, &mut Context<'_>) -> R,
+    ) -> Option<R> {
+        let pool = &self.pool;
+        let entered = self.traffic.as_mut().map(|t| t.enter(pool.in_use()));
+        let result = self.with(me, call);
+        if let (Some(entered), Some(traffic)) = (entered, &mut self.traffic) {
+            traffic.leave(me, &entered, self.pool.in_use());
+        }
+        result
+    }
+
+    /// Counts a batch that leaves an output, while a reader watches.
+    #[inline]
+    pub fn count(&mut self, element: usize, output: usize, batch: &Batch) {
+        if let Some(traffic) = &mut self.traffic {
+            traffic.count(element, output, batch);
+        }
     }
 
     /// How many elements are running, one in another.
@@ -209,7 +233,7 @@ impl Engine {
         }
     }
 
-    /// Whether batches are under way.
+    /// True if batches are under way.
     pub fn has_work(&self) -> bool {
         self.next.is_some() || !self.work.is_empty()
     }
@@ -217,7 +241,13 @@ impl Engine {
     /// Begins a slice, or a call of a handler.
     pub fn begin(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
-        self.end_lease();
+        if self
+            .traffic
+            .as_ref()
+            .is_some_and(|t| t.is_over(self.now_ns))
+        {
+            self.traffic = None;
+        }
         self.steps_left = self.environment.limits.steps;
     }
 

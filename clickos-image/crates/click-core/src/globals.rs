@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Handlers of the router itself, and the texts that describe it.
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -9,6 +10,7 @@ use crate::class::{Handler, read, write};
 use crate::engine::Engine;
 use crate::handlers::HandlerInfo;
 use crate::router::Router;
+use crate::traffic::Traffic;
 
 /// A handler of the router.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -99,7 +101,7 @@ impl Global {
     }
 }
 
-/// Whether the configuration asks for its text not to be kept.
+/// True if the configuration asks the engine not to keep its text.
 fn is_compact(engine: &Engine) -> bool {
     let mut requirements = engine.plan.flat.requirements.iter();
     requirements.any(|r| r.kind == "compact_config")
@@ -122,6 +124,38 @@ impl Router {
 }
 
 impl Engine {
+    /// The elements, the connections, and the counts of both; this read starts them or keeps them going.
+    fn graph_text(&mut self) -> String {
+        let outputs = self.slots.iter().map(|slot| slot.outputs.len());
+        let new = || Box::new(Traffic::new(outputs, self.now_ns));
+        let traffic = self.traffic.get_or_insert_with(new);
+        traffic.renew(self.now_ns);
+        let (plan, slots) = (&self.plan, &self.slots);
+        let mut out = format!("watched_ns {}\n", self.now_ns - traffic.since_ns);
+        for (index, e) in plan.flat.elements[..plan.written].iter().enumerate() {
+            let _ = writeln!(
+                out,
+                "element {} {} {}",
+                e.name,
+                e.class,
+                traffic.drops(index)
+            );
+        }
+        for c in &plan.flat.connections {
+            let (from, to) = (&slots[c.from.0].name, &slots[c.to.0].name);
+            let pull = plan.graph.output_is_pull(c.from.0, c.from.1);
+            let kind = if pull { "pull" } else { "push" };
+            let count = traffic.passed(c.from.0, c.from.1);
+            let _ = write!(
+                out,
+                "connection {from} {} {to} {} {kind} ",
+                c.from.1, c.to.1
+            );
+            let _ = writeln!(out, "{} {}", count.packets, count.bytes);
+        }
+        out
+    }
+
     fn flat_text(&self) -> String {
         let mut flat = self.plan.flat.clone();
         for (element, slot) in flat.elements.iter_mut().zip(&self.slots) {
