@@ -109,7 +109,7 @@ impl Machine {
     }
 }
 
-/// Whether somebody listens at a socket.
+/// True if somebody listens at a socket.
 pub fn listening(name: &str, socket: &Path) -> Check {
     let advice = format!("start {name}; nobody listens at {}", socket.display());
     Check::new(name, UnixStream::connect(socket).is_ok(), &advice)

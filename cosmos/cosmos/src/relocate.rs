@@ -65,7 +65,7 @@ struct Journey<'a> {
     /// The guest's `uuid`, as arguments of a verb.
     guest: Value,
     seconds: u64,
-    /// Whether the target may have a guest of this move: it is never another's that is destroyed.
+    /// True if the target may have a guest of this move: it is never another's that is destroyed.
     is_made: bool,
     routers: Vec<Routed>,
     steps: Vec<(&'static str, f64)>,

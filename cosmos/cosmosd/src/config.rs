@@ -14,7 +14,7 @@ pub const MAX_DOMID: u16 = 0x7fef;
 /// Roles beside `operator`.
 pub const ROLES: &[&str] = &["nova", "agent"];
 
-/// What `cosmosd --config FILE` reads.
+/// The file of `cosmosd --config FILE`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -39,7 +39,7 @@ pub struct Config {
     pub roles: Roles,
 }
 
-/// What runs the guests.
+/// The kind of host that runs the guests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HostKind {
@@ -74,7 +74,7 @@ pub struct XenConfig {
     /// How its domains are run.
     #[serde(default, rename = "type")]
     pub kind: XenType,
-    /// What the cache of images may hold.
+    /// Most images in the cache.
     #[serde(default = "default_max_images")]
     pub max_images: usize,
     #[serde(default = "default_max_image_mib")]

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use log::{error, info};
 
-use crate::control::{self, Wish};
+use crate::control::{self, RouterSpec};
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::host::{Domain, escape};
@@ -51,8 +51,8 @@ pub struct Created {
 }
 
 impl Toolstack {
-    /// Creates a guest; when this returns its router runs, every write is applied and its ports
-    /// are up, or nothing of it is left.
+    /// Creates a guest. At return its router runs, every write is applied and its ports are up;
+    /// after an error no part remains.
     pub fn create(&self, spec: &Spec) -> Result<Created> {
         self.make(spec, |_| {})
     }
@@ -150,7 +150,7 @@ impl Toolstack {
         Ok(())
     }
 
-    /// Turns a paused domain of the pool into this guest's.
+    /// BuildSlots a paused domain of the pool into this guest's.
     fn claim(
         &self,
         guest: &Arc<Guest>,
@@ -197,7 +197,7 @@ impl Toolstack {
         deadline: Instant,
         steps: &mut Steps,
     ) -> Result<()> {
-        let wish = Wish {
+        let wish = RouterSpec {
             config: &spec.config,
             config_name: &spec.config_name,
             halted: false,
@@ -286,7 +286,7 @@ mod tests {
         "switch.add vale0:g1-0",
         "switch.add vale0:g1-1",
         "host.spawn",
-        "store.wish",
+        "store.spec",
         "host.start",
         "store.request",
         "switch.set_link vale0:g1-0",

@@ -24,7 +24,7 @@ impl Toolstack {
         while let Some(guest) = self.table.find(uuid) {
             guest.signals.cancel();
             let _owner = guest.own();
-            // Whoever owned it until now may have removed it, or put another in its place.
+            // The previous owner may have removed it, or put another in its place.
             if self.is_current(&guest) {
                 return self.destroy_owned(&guest);
             }
@@ -95,21 +95,21 @@ impl Toolstack {
             guest.signals.die(&death.reason);
             let (this, reason) = (Arc::clone(self), death.reason);
             // In a thread of its own: somebody may own the guest and notice its death first.
-            let thread = std::thread::Builder::new().name(format!("bury {}", death.domid));
-            if let Err(e) = thread.spawn(move || this.bury(&guest, &reason)) {
+            let thread = std::thread::Builder::new().name(format!("crashed {}", death.domid));
+            if let Err(e) = thread.spawn(move || this.mark_crashed(&guest, &reason)) {
                 error!("domain {}: its death is not handled: {e}", death.domid);
             }
         }
     }
 
     /// Notes the death of a guest that ran, and releases what it used.
-    pub fn bury(&self, guest: &Guest, reason: &str) {
+    pub fn mark_crashed(&self, guest: &Guest, reason: &str) {
         if guest.state() == State::Pooled {
             return self.evict(guest).unwrap_or_else(|e| warn!("pool: {e}"));
         }
         let _owner = guest.own();
         if !matches!(guest.state(), State::Running | State::Paused) {
-            return; // Whoever was creating or destroying it has seen to it.
+            return; // The thread that created or destroyed it handled this death.
         }
         let (uuid, domid) = (&guest.domain.uuid, guest.domain.domid);
         let reason = match control::panic_message(&*self.store, domid) {

@@ -52,7 +52,7 @@ impl Code {
     }
 }
 
-/// What a request is answered when it fails.
+/// The answer to a request that fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     pub code: Code,

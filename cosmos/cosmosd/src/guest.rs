@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::arrival::Arrival;
 use crate::control::Requests;
 use crate::create::Made;
-use crate::departure::Departure;
 use crate::error::{Code, Error, Result};
 use crate::host::{Domain, Instance};
+use crate::migrate_source::MigrateSource;
+use crate::migrate_target::MigrateTarget;
 use crate::record::{Phase, Record};
 use crate::spec::{Link, Vif};
 use crate::store::Signals;
@@ -21,7 +21,7 @@ use crate::store::Signals;
 pub enum State {
     /// Being created or destroyed: not listed.
     Partial,
-    /// Booted and paused, for whoever creates a guest like it: not listed.
+    /// Booted and paused for the next guest of this shape; no list shows it.
     Pooled,
     Running,
     Paused,
@@ -29,7 +29,7 @@ pub enum State {
     Saved,
     /// It died; what it used was released.
     Crashed,
-    /// It cannot be used, but something of it is left: destroy it.
+    /// The guest is unusable, but remains exist: destroy it.
     Error,
 }
 
@@ -50,13 +50,13 @@ impl State {
         self.name().is_some()
     }
 
-    /// Whether its memory is in use.
+    /// True if its memory is in use.
     pub fn holds_memory(self) -> bool {
         !matches!(self, Self::Crashed | Self::Saved)
     }
 }
 
-/// What changes in a guest's life.
+/// The part of a guest that changes during its life.
 #[derive(Debug, Clone)]
 pub struct Status {
     pub state: State,
@@ -76,12 +76,12 @@ pub struct Guest {
     pub created_s: u64,
     pub signals: Arc<Signals>,
     pub requests: Requests,
-    pub departure: Departure,
-    pub arrival: Arrival,
-    /// Held by whoever makes, stops or removes it, one at a time.
+    pub migrate_source: MigrateSource,
+    pub migrate_target: MigrateTarget,
+    /// Held by the one thread that makes, stops or removes it.
     lifecycle: Mutex<()>,
     status: Mutex<Status>,
-    /// What a failed undoing has to do again.
+    /// Remains that a failed undo has to remove again.
     left: Mutex<Option<Made>>,
 }
 
@@ -92,8 +92,8 @@ impl Guest {
             created_s,
             signals: Arc::default(),
             requests: Requests::default(),
-            departure: Departure::default(),
-            arrival: Arrival::default(),
+            migrate_source: MigrateSource::default(),
+            migrate_target: MigrateTarget::default(),
             lifecycle: Mutex::new(()),
             status: Mutex::new(status),
             left: Mutex::default(),
@@ -125,14 +125,14 @@ impl Guest {
             vifs: record.vifs,
             nics: record.nics,
         };
-        let departure = Departure::former(&record.halted);
+        let migrate_source = MigrateSource::former(&record.halted);
         Self {
-            departure,
+            migrate_source,
             ..Self::new(domain, record.created_s, status)
         }
     }
 
-    /// What a restarted cosmosd has to know.
+    /// The record for a restarted cosmosd.
     pub fn record(&self, phase: Phase) -> Record {
         let status = self.status();
         Record {
@@ -146,17 +146,17 @@ impl Guest {
             vifs: self.vifs(),
             nics: self.domain.nics.clone(),
             config_name: status.config_name,
-            phase: match self.arrival.is_under_way() {
+            phase: match self.migrate_target.is_under_way() {
                 true => Phase::Partial, // Undone after a crash.
                 false => phase,
             },
             reason: status.reason,
             instance: status.instance,
-            halted: self.departure.to_resume(),
+            halted: self.migrate_source.to_resume(),
         }
     }
 
-    /// Waits until nobody else makes, stops or removes it.
+    /// Waits until no other thread makes, stops or removes it.
     pub fn own(&self) -> MutexGuard<'_, ()> {
         self.lifecycle
             .lock()
@@ -191,8 +191,8 @@ impl Guest {
 
     /// Fails while it is being moved to or from another host.
     pub fn check_settled(&self) -> Result<()> {
-        self.arrival.check()?;
-        self.departure.check()
+        self.migrate_target.check()?;
+        self.migrate_source.check()
     }
 
     /// Its interfaces with their links as they are now.
@@ -241,7 +241,7 @@ impl Guest {
     /// The guest as `list` and `info` show it, if they do.
     pub fn describe(&self, cpu_time_ns: Option<u64>) -> Option<Value> {
         let status = self.status();
-        let state = match (status.state, self.arrival.is_under_way()) {
+        let state = match (status.state, self.migrate_target.is_under_way()) {
             (State::Running, true) => "arriving",
             (state, _) => state.name()?,
         };

@@ -3,11 +3,10 @@
 //! Its interface is docs/interfaces.md, "cosmosd".
 #![forbid(unsafe_code)]
 
-mod arrival;
+mod build_slots;
 mod config;
 mod control;
 mod create;
-mod departure;
 mod destroy;
 mod domids;
 mod error;
@@ -15,6 +14,8 @@ mod guest;
 mod host;
 mod images;
 mod links;
+mod migrate_source;
+mod migrate_target;
 mod pool;
 mod record;
 mod recover;
@@ -29,7 +30,6 @@ mod table;
 #[cfg(test)]
 mod testing;
 mod toolstack;
-mod turns;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,6 +43,7 @@ use control_socket::{EventHub, Limits, Server};
 use log::{LevelFilter, error, info};
 use vale_proto::Kind;
 
+use crate::build_slots::BuildSlots;
 use crate::config::{Config, HostKind};
 use crate::host::{Death, Host, Links, ProcessHost};
 use crate::pool::Pool;
@@ -53,7 +54,6 @@ use crate::store::{Store, Watchers, XenStore};
 use crate::switch::Valed;
 use crate::table::{Capacity, Table};
 use crate::toolstack::{Toolstack, announce_states};
-use crate::turns::Turns;
 
 /// The toolstack daemon of ClickOS.
 #[derive(Parser)]
@@ -62,7 +62,7 @@ struct Options {
     /// Configuration file (TOML)
     #[arg(long)]
     config: PathBuf,
-    /// What is logged: error, warn, info, debug or trace
+    /// Least level of log lines: error, warn, info, debug or trace
     #[arg(long, default_value = "info")]
     log_level: LevelFilter,
 }
@@ -126,7 +126,7 @@ fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
         let (table, store, events) = (Arc::clone(&table), Arc::clone(&store), Arc::clone(&events));
         move |domid, routers| announce_states(&table, &*store, &events, domid, routers)
     };
-    let turns = Turns::new(host.builds_at_once());
+    let turns = BuildSlots::new(host.builds_at_once());
     let toolstack = Toolstack {
         host,
         turns,
@@ -143,7 +143,7 @@ fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
     Ok((Arc::new(toolstack), deaths))
 }
 
-/// What guests' ports are to the switch.
+/// The kind of the guests' ports at the switch.
 fn port_kind(config: &Config) -> Kind {
     match config.host_kind {
         HostKind::Process => Kind::Process,
@@ -185,7 +185,9 @@ fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &C
         spawn("pool", move || toolstack.keep_pool());
     }
     let moving = Arc::clone(toolstack);
-    spawn("moves", move || moving.forget_client(departure::FORMER));
+    spawn("moves", move || {
+        moving.forget_client(migrate_source::FORMER)
+    });
     let retrying = Arc::clone(toolstack);
     spawn("retry", move || retrying.keep_retrying());
     let toolstack = Arc::clone(toolstack);

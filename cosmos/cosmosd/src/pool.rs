@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Guests made before anybody asks for them: booted to their control thread, and paused.
 //!
-//! A taken one gets a new guest's name, devices and configuration; it was never used by another.
-//! What it costs to make the next one is paid when nobody waits.
+//! A taken guest gets the new guest's name, devices and configuration. No other guest used it
+//! before. The daemon makes the next one while no client waits.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use crate::spec::{Sha256Text, Spec};
 use crate::steps::Steps;
 use crate::toolstack::{Toolstack, now_s};
 
-/// How long nobody may have created a guest before the pool is filled: that would be slowed down.
+/// Time without creations before cosmosd fills the pool, since filling slows creations down.
 const QUIET: Duration = Duration::from_secs(1);
 /// After a failure, and to see images that have come meanwhile.
 const RETRY: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ pub struct Shelf {
     pub guests: usize,
 }
 
-/// What a guest of the pool is.
+/// The properties of a guest of the pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     pub image_sha256: String,
@@ -104,7 +104,7 @@ impl Pool {
         Creating(self)
     }
 
-    /// Waits until nobody has created a guest for a while.
+    /// Waits for a time of [`QUIET`] without creations.
     fn wait_quiet(&self) {
         let mut creations = self.lock();
         while let Some(left) = creations.until_quiet() {
@@ -127,7 +127,7 @@ impl Pool {
 }
 
 impl Creations {
-    /// How long it is at least until nobody has created a guest for a while.
+    /// Least time until [`QUIET`] passed without creations.
     fn until_quiet(&self) -> Option<Duration> {
         match (self.under_way, self.last) {
             (0, None) => None,
@@ -153,7 +153,7 @@ impl Toolstack {
         }
     }
 
-    /// Adds a guest to the pool, or removes one nobody wants; false if it is as it should be.
+    /// Adds a guest to the pool, or removes a surplus one; returns false if the pool is complete.
     pub fn fill_pool_by_one(&self) -> Result<bool> {
         let wanted = self.wanted_shapes()?;
         if let Some(guest) = self.table.surplus(&wanted) {
@@ -328,7 +328,7 @@ mod tests {
         for step in [
             "host.claim",
             "host.start",
-            "store.wish",
+            "store.spec",
             "switch.add vale0:g1-1",
         ] {
             let world = filled();
@@ -389,7 +389,7 @@ mod tests {
         let world = filled();
         let guest = world.toolstack.table.pooled()[0].clone();
         world.host.kill(guest.domain.domid, false);
-        world.toolstack.bury(&guest, "crashed");
+        world.toolstack.mark_crashed(&guest, "crashed");
         assert_eq!(world.toolstack.table.pooled().len(), 1);
         assert!(world.toolstack.list().is_empty());
     }

@@ -34,7 +34,7 @@ pub enum Phase {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     pub uuid: Uuid,
-    /// What the hypervisor's domain carries, if that is not the UUID.
+    /// The handle of the hypervisor's domain, if it differs from the UUID.
     #[serde(default)]
     pub handle: Option<Uuid>,
     pub name: String,
@@ -48,7 +48,7 @@ pub struct Record {
     #[serde(default)]
     pub nics: Vec<Nic>,
     pub phase: Phase,
-    /// Why it crashed, or what is left of it after a failed undo.
+    /// Reason of a crash, or the remains after a failed undo.
     pub reason: String,
     /// The running domain, once there is one.
     pub instance: Option<Instance>,

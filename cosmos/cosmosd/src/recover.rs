@@ -87,8 +87,8 @@ impl Toolstack {
 
     fn recover_complete(&self, guest: &Arc<Guest>, record: &Record) -> Result<()> {
         match self.find(guest, record)? {
-            Found::Gone => self.bury(guest, DIED_UNSEEN),
-            Found::Half => self.bury(guest, HALF),
+            Found::Gone => self.mark_crashed(guest, DIED_UNSEEN),
+            Found::Half => self.mark_crashed(guest, HALF),
             found => {
                 self.host.attend(&guest.domain)?;
                 self.resume(guest, found)?;

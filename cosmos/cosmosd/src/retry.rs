@@ -42,7 +42,7 @@ impl Toolstack {
         };
         let uuid = &guest.domain.uuid;
         match undone {
-            Ok(()) => info!("guest {uuid}: nothing is left of it now"),
+            Ok(()) => info!("guest {uuid}: no part remains now"),
             Err(e) => debug!("guest {uuid}: {e}"),
         }
     }

@@ -154,7 +154,7 @@ impl Toolstack {
         }
     }
 
-    /// After a failed restore it is as before, or something of it is left.
+    /// After a failed restore the saved guest is as before, or parts of the new one remain.
     fn give_back(&self, saved: &Arc<Guest>, guest: &Guest, made: &Made) {
         self.watchers.remove(guest.domain.domid);
         match self.undo(guest, made) {

@@ -9,14 +9,14 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use control_socket::{Access, ApiError, Peer, Reply, Service, Typed, Verb};
 use serde_json::{Value, json};
 
-use crate::control::Wish;
+use crate::control::RouterSpec;
 use crate::create::Created;
 use crate::error::{Error, Result};
 use crate::images::Piece;
 use crate::spec::{Spec, check_config, check_handler, check_timeout, check_writes};
 use crate::toolstack::Toolstack;
 use cosmos_proto::{
-    Arriving, Console, Departing, ImageAdd, Install, Named, NoArgs, OfGuest, OfImage, OfRouter,
+    Console, ImageAdd, Install, MoveSource, MoveTarget, Named, NoArgs, OfGuest, OfImage, OfRouter,
     Place, Read, Run, SetVif, Share, Writes,
 };
 
@@ -168,9 +168,11 @@ impl CosmosService {
         Ok(json!({"steps_ms": steps.answer()}))
     }
 
-    fn begin_move(&self, peer: &Peer, args: Departing) -> Result<Value> {
+    fn begin_move(&self, peer: &Peer, args: MoveSource) -> Result<Value> {
         let timeout = check_timeout(args.timeout_ms)?;
-        let routers = self.0.depart(&args.uuid, peer.connection, timeout)?;
+        let routers = self
+            .0
+            .migrate_source(&args.uuid, peer.connection, timeout)?;
         Ok(json!({"routers": routers}))
     }
 
@@ -178,7 +180,7 @@ impl CosmosService {
         done(self.0.settle_departure(&args.uuid, peer.connection))
     }
 
-    fn cancel_move(&self, peer: &Peer, args: Departing) -> Result<Value> {
+    fn cancel_move(&self, peer: &Peer, args: MoveSource) -> Result<Value> {
         let timeout = check_timeout(args.timeout_ms)?;
         let cancelled = self
             .0
@@ -190,16 +192,19 @@ impl CosmosService {
         self.0.receive(&spec, peer.connection).map(created)
     }
 
-    fn end_move(&self, peer: &Peer, args: Arriving) -> Result<Value> {
+    fn end_move(&self, peer: &Peer, args: MoveTarget) -> Result<Value> {
         let timeout = check_timeout(args.timeout_ms)?;
-        let Arriving { uuid, routers, .. } = args;
-        done(self.0.arrive(&uuid, peer.connection, &routers, timeout))
+        let MoveTarget { uuid, routers, .. } = args;
+        done(
+            self.0
+                .migrate_target(&uuid, peer.connection, &routers, timeout),
+        )
     }
 
     fn install(&self, _: &Peer, args: Install) -> Result<Value> {
         check_config(&args.config, &args.config_name)?;
         let timeout = check_timeout(args.timeout_ms)?;
-        let wish = Wish {
+        let wish = RouterSpec {
             config: &args.config,
             config_name: &args.config_name,
             halted: args.halted,

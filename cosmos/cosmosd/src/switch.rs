@@ -10,7 +10,7 @@ use vale_proto::{Kind, PortSet, ValeClient};
 use crate::error::{Code, Error, Result};
 use crate::spec::Vif;
 
-/// What the owner of a port gets: rings and the two events.
+/// The descriptors of a port's owner: rings and the two events.
 pub use vale_proto::RingFds as PortFds;
 
 /// Longest wait for an answer of valed, which needs milliseconds.
@@ -36,7 +36,7 @@ pub trait Switch: Send + Sync {
 /// valed. Every call has its own connection, so none waits for another.
 pub struct Valed {
     socket: PathBuf,
-    /// Of the guests' ports.
+    /// The switch of the guests' ports.
     kind: Kind,
 }
 

@@ -13,14 +13,14 @@ use crate::host::{Domain, Instance};
 use crate::pool::Shape;
 use crate::spec::{Spec, Uuid, random_bytes};
 
-/// What guests may use together.
+/// The resources that all guests may use together.
 #[derive(Debug, Clone, Copy)]
 pub struct Capacity {
     pub memory_mib: u32,
     pub guests: usize,
 }
 
-/// Whether a domain id is in use by a domain that is no guest of this table.
+/// True if a domain id is in use by a domain that is no guest of this table.
 pub type IsUsed = Box<dyn Fn(u16) -> bool + Send + Sync>;
 
 /// See the module.
@@ -54,8 +54,8 @@ impl Table {
 
     /// Enters a new guest in state `Partial`, with a domain id of its own.
     ///
-    /// # Errors
-    /// `exists`, `too-many`, `no-memory`, with what is there and what is asked.
+    /// # Errors `exists`, `too-many`, `no-memory`; each message has the amount in use and the
+    /// amount requested.
     pub fn admit(&self, spec: &Spec, created_s: u64) -> Result<Arc<Guest>> {
         let mut inner = self.lock();
         inner.check_new(spec)?;
@@ -82,7 +82,7 @@ impl Table {
         Ok(inner.enter(domain, "", created_s, None))
     }
 
-    /// Turns a guest of the pool that is as asked for into a new guest in state `Partial`; the
+    /// BuildSlots a guest of the pool that is as asked for into a new guest in state `Partial`; the
     /// other one is forgotten.
     pub fn take(&self, spec: &Spec, created_s: u64) -> Result<Option<(Arc<Guest>, Arc<Guest>)>> {
         let mut inner = self.lock();
@@ -103,8 +103,8 @@ impl Table {
         Ok(Some((guest, pooled)))
     }
 
-    /// Puts a guest in state `Partial` in a saved one's place, with a domain id of its own: libxl
-    /// gives none again that was used lately.
+    /// Puts a guest in state `Partial` in a saved guest's place, with a new domain id, because
+    /// libxl refuses recent ids.
     pub fn readmit(&self, saved: &Guest, created_s: u64) -> Result<Arc<Guest>> {
         let mut inner = self.lock();
         inner.check_memory(saved.domain.memory_mib, self.capacity)?;
@@ -127,7 +127,7 @@ impl Table {
         is_pooled
     }
 
-    /// The guests of the pool that nobody has taken.
+    /// The free guests of the pool.
     pub fn pooled(&self) -> Vec<Arc<Guest>> {
         let mut all = self.all();
         all.retain(|guest| guest.state() == State::Pooled);
@@ -144,7 +144,7 @@ impl Table {
         pooled.iter().find(is_surplus).cloned()
     }
 
-    /// What the pool has too few guests of.
+    /// A shape of which the pool has too few guests.
     pub fn missing(&self, wanted: &[(Shape, usize)]) -> Option<Shape> {
         let pooled = self.pooled();
         let mut shapes = wanted.iter().map(|(shape, _)| shape);

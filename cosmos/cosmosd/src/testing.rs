@@ -9,6 +9,7 @@ use control_socket::EventHub;
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::build_slots::BuildSlots;
 use crate::error::{Code, Error, Result};
 use crate::host::sim::SimHost;
 use crate::host::{Death, Domain, Host, Instance};
@@ -21,7 +22,6 @@ use crate::store::{Store, Watchers};
 use crate::switch::sim::SimSwitch;
 use crate::table::{Capacity, Table};
 use crate::toolstack::Toolstack;
-use crate::turns::Turns;
 
 /// The engine of the simulated host.
 pub const ENGINE: &str = "e5";
@@ -43,7 +43,7 @@ impl Faults {
         self.fail.lock().unwrap().clear();
     }
 
-    /// Notes a call; fails if that was asked for.
+    /// Notes a call; fails if the test asked for a failure.
     pub fn call(&self, call: &str) -> Result<()> {
         self.calls.lock().unwrap().push(call.to_owned());
         if self.fail.lock().unwrap().iter().any(|f| f == call) {
@@ -173,7 +173,7 @@ impl World {
         std::thread::spawn(move || toolstack.watch_deaths(deaths));
     }
 
-    /// What is left anywhere: nothing after a guest is gone.
+    /// The remains of guests anywhere; none after a guest is gone.
     pub fn remains(&self) -> Vec<String> {
         let mut remains = self.host.remains();
         remains.extend(self.switch.ports());
@@ -203,7 +203,7 @@ fn toolstack(
     store.report_to(&watchers);
     let toolstack = Toolstack {
         host: Box::new(host.clone()),
-        turns: Turns::new(2),
+        turns: BuildSlots::new(2),
         store: store.clone() as Arc<dyn Store>,
         switch: Box::new(switch.clone()),
         records: Records::open(dir.path()).unwrap(),

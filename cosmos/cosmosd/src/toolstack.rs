@@ -7,7 +7,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use control_socket::EventHub;
 use serde_json::{Value, json};
 
-use crate::control::{self, Handler, Installed, Router, Wish};
+use crate::build_slots::BuildSlots;
+use crate::control::{self, Handler, Installed, Router, RouterSpec};
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::host::{Host, escape};
@@ -19,20 +20,19 @@ use crate::spec::{Cpu, Uuid, Write};
 use crate::store::{Store, Watchers};
 use crate::switch::Switch;
 use crate::table::Table;
-use crate::turns::Turns;
 
 /// The most console text one call gives, in bytes of the log.
 pub const MAX_CONSOLE: usize = 256 << 10;
 
 /// Bytes of a console's end in which the cause of a silence is looked for.
 const LAST_WORDS: usize = 400;
-/// What guests call an answer of the store that their quota is used up (xen/io/xs_wire.h).
+/// The guests' name for the store's answer that their quota is used up (xen/io/xs_wire.h).
 const NO_SPACE: &str = "ENOSPC";
 
 /// See the module.
 pub struct Toolstack {
     pub host: Box<dyn Host>,
-    pub turns: Turns,
+    pub turns: BuildSlots,
     pub store: Arc<dyn Store>,
     pub switch: Box<dyn Switch>,
     pub records: Records,
@@ -80,7 +80,7 @@ impl Toolstack {
         answer.map_err(|error| self.with_cause(guest, error))
     }
 
-    /// Asks for a change, which nobody makes while the guest is being moved away.
+    /// Begins a change; fails while a client moves the guest away.
     fn change<T>(
         &self,
         guest: &Guest,
@@ -88,7 +88,7 @@ impl Toolstack {
         timeout: Duration,
         request: impl FnOnce(Router<'_>) -> Result<T>,
     ) -> Result<T> {
-        guest.departure.check()?;
+        guest.migrate_source.check()?;
         self.ask(guest, rid, timeout, request)
     }
 
@@ -110,7 +110,13 @@ impl Toolstack {
         Error::new(Code::Store, message)
     }
 
-    pub fn install(&self, uuid: &Uuid, rid: u8, wish: &Wish<'_>, timeout: Duration) -> Result<u64> {
+    pub fn install(
+        &self,
+        uuid: &Uuid,
+        rid: u8,
+        wish: &RouterSpec<'_>,
+        timeout: Duration,
+    ) -> Result<u64> {
         let guest = self.table.get(uuid)?;
         let install = |router: Router<'_>| control::install(router, wish);
         let generation = self.change(&guest, rid, timeout, install)?;
@@ -269,7 +275,7 @@ impl Toolstack {
     }
 }
 
-/// What is announced when routers of a guest have changed their state.
+/// The event after routers of a guest changed their state.
 pub fn announce_states(
     table: &Table,
     store: &dyn Store,

@@ -65,7 +65,7 @@ fn each_role_has_its_verbs() {
         "handler-read",
         "handler-write",
     ];
-    // Arguments are missing: who may call a verb is told so.
+    // Arguments are missing: a peer that may call the verb learns this.
     for (uid, of_nova, of_agent, of_any) in [
         (NOVA_UID, "bad-request", "forbidden", "None"),
         (AGENT_UID, "forbidden", "bad-request", "None"),

@@ -5,7 +5,7 @@ use cosmos_testbed::{GuestSpec, PATIENCE, TestPort, Testbed, eventually, uuid};
 use serde_json::json;
 use vale_proto::Counters;
 
-/// What the guest sends of each kind.
+/// Frames that the guest sends of each kind.
 const FRAMES: u64 = 50;
 /// Kinds of forged frames, by the name of their source.
 const FORGED: [&str; 4] = ["mac", "ip", "arp", "tagged"];

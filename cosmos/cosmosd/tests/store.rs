@@ -36,7 +36,7 @@ fn a_store_that_is_gone_is_told_and_nothing_is_left_when_it_is_back() {
         assert!(error.starts_with("store: "), "{verb}: {error}");
         assert!(error.contains("/xenstore/socket"), "{verb}: {error}");
     }
-    // What was half done is told of, and no process runs.
+    // The daemon reports the half-made guest, and no process runs.
     for n in 1..=2 {
         let info = bed.call("info", of_guest(n)).unwrap();
         assert_eq!(info["state"], "error", "{info}");

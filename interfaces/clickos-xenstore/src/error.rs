@@ -78,12 +78,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the store answered with this code.
+    /// True if the store answered with this code.
     pub fn is(&self, wanted: Code) -> bool {
         matches!(self, Error::Store { code, .. } if *code == wanted)
     }
 
-    /// Whether the connection is unusable after this error.
+    /// True if the connection is unusable after this error.
     pub fn is_fatal(&self) -> bool {
         matches!(self, Error::Protocol(_) | Error::Connection(_))
     }

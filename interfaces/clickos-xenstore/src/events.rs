@@ -29,7 +29,7 @@ impl<const MAX: usize> Events<MAX> {
         self.lost = true;
     }
 
-    /// Whether there is nothing to take.
+    /// True if there is nothing to take.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty() && !self.lost
     }

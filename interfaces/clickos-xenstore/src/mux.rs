@@ -75,7 +75,7 @@ impl<S: Store> Mux<S> {
         Link::new(handle, token)
     }
 
-    /// Whether an answer or an event waits for its user: then nobody should sleep. A user that
+    /// True if an answer or an event waits for its user: then nobody should sleep. A user that
     /// waits for an answer takes no events, and users of a broken connection may be gone.
     pub fn has_news(&self) -> bool {
         let listens = |user: &User| user.waiting == 0 && !user.events.is_empty();
@@ -83,7 +83,7 @@ impl<S: Store> Mux<S> {
         self.broken.is_none() && self.users.iter().any(has)
     }
 
-    /// Whether no request is under way: nothing is lost if the connection is replaced now.
+    /// True if no request is under way: nothing is lost if the connection is replaced now.
     pub fn is_quiet(&self) -> bool {
         self.under_way.is_empty()
     }

@@ -162,7 +162,7 @@ impl Request {
         &self.path
     }
 
-    /// Whether it sets a watch.
+    /// True if it sets a watch.
     pub(crate) fn is_watch(&self) -> bool {
         self.kind == Kind::Watch
     }

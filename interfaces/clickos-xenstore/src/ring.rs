@@ -134,7 +134,7 @@ impl<P: Page, N: Notify> RingClient<P, N> {
         self.pump();
     }
 
-    /// Whether everything submitted is in the ring.
+    /// True if everything submitted is in the ring.
     pub fn is_sent(&self) -> bool {
         self.out.is_empty()
     }

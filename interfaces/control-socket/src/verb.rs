@@ -58,7 +58,7 @@ pub struct Verb<S: 'static> {
     pub access: Access,
     /// Longest request line in bytes.
     pub max_line: usize,
-    /// Whether its answer can have [`MAX_LINE`] bytes and costs nothing but memory.
+    /// True if its answer can have [`MAX_LINE`] bytes and costs nothing but memory.
     is_listing: bool,
     handler: &'static dyn Handler<S>,
 }

@@ -127,7 +127,7 @@ pub struct Vif {
 }
 
 impl Vif {
-    /// Whether the switch has its port, or may have it.
+    /// True if the switch has its port, or may have it.
     pub fn is_plugged(&self) -> bool {
         self.link != Link::Removed
     }

@@ -52,14 +52,14 @@ pub struct Run {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Departing {
+pub struct MoveSource {
     pub uuid: Uuid,
     pub timeout_ms: u64,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Arriving {
+pub struct MoveTarget {
     pub uuid: Uuid,
     /// Those that are to run.
     #[serde(deserialize_with = "rids")]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use control_socket::{
     Access, ApiError, Limits, MAX_LINE, Peer, Roles, Server, Service, Stopper, Typed, Verb,
 };
-use cosmos_proto::{Arriving, ImageAdd, Install, NoArgs, Spec, Writes};
+use cosmos_proto::{ImageAdd, Install, MoveTarget, NoArgs, Spec, Writes};
 use serde_json::{Value, json};
 
 /// Counts what is allocated. A block that grows counts twice while it is copied, as it does with
@@ -59,7 +59,7 @@ impl Service for Sink {
     fn verbs() -> &'static [Verb<Self>] {
         const VERBS: &[Verb<Sink>] = &[
             Verb::new("list", Access::Any, &Typed(Sink::take::<NoArgs>)),
-            Verb::new("move-arrive", AGENT, &Typed(Sink::take::<Arriving>)),
+            Verb::new("move-arrive", AGENT, &Typed(Sink::take::<MoveTarget>)),
             Verb::new("create", AGENT, &Typed(Sink::take::<Spec>)).large(),
             Verb::new("router-install", AGENT, &Typed(Sink::take::<Install>)).large(),
             Verb::new("handler-write", AGENT, &Typed(Sink::take::<Writes>)).large(),

@@ -11,7 +11,7 @@ use crate::environment::Environment;
 use crate::names::{Definition, Names};
 use crate::value::FromArg;
 
-/// What the arguments of an element are read in.
+/// The environment in which an element reads its arguments.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     /// Devices and limits.
@@ -34,7 +34,7 @@ pub struct Args<'a> {
     notices: Vec<String>,
 }
 
-/// What an element's arguments came to, beside the element.
+/// Results of reading an element's arguments, beside the element.
 pub(crate) struct Noted {
     pub errors: Vec<String>,
     pub notices: Vec<String>,
@@ -141,7 +141,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// What is left of the positional arguments.
+    /// The remaining positional arguments.
     pub fn rest(&self) -> &[String] {
         &self.rest
     }
@@ -205,7 +205,7 @@ impl<'a> Args<'a> {
         self.surroundings
     }
 
-    /// What was noted: errors, notices, and the names defined.
+    /// The errors, the notices and the defined names.
     pub(crate) fn finish(self) -> Noted {
         Noted {
             errors: self.errors,

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use crate::args::Args;
 use crate::element::Element;
 
-/// What `Class::build` returns: nothing if an argument was wrong, which `Args` has noted.
+/// Result of `Class::build`; `None` after a wrong argument, which `Args` has noted.
 pub type Built = Option<Box<dyn Element>>;
 
 /// An element class.
@@ -28,7 +28,7 @@ pub struct Class {
     pub port_handlers: &'static [Handler],
     /// Has a task, and therefore the handlers `scheduled` and `tickets`.
     pub task: bool,
-    /// Stores or drops what is pushed to it, and nobody is told before the batch is through.
+    /// Stores or drops each packet of a push, and wakes other elements only after the whole batch.
     pub quiet: bool,
     /// Built and started before all others, because it defines names they use.
     pub defines_names: bool,
@@ -37,7 +37,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// What a class has unless it says otherwise: one input, one output, agnostic.
+    /// The defaults of a class: one input, one output, agnostic.
     pub const DEFAULT: Self = Self {
         name: "",
         aliases: &[],
@@ -113,9 +113,9 @@ pub const fn rest(name: &'static str) -> Arg {
 pub struct Handler {
     /// Its name.
     pub name: &'static str,
-    /// Whether it can be read.
+    /// True if programs can read it.
     pub read: bool,
-    /// Whether it can be written.
+    /// True if programs can write it.
     pub write: bool,
 }
 

@@ -343,8 +343,8 @@ impl<'a> Context<'a> {
 
     /// True if the order in which the outputs get packets shows nowhere: all but the last only store or
     /// drop. A batch may then leave output by output.
-    pub fn outputs_are_apart(&self) -> bool {
-        self.engine.outputs_are_apart(self.me)
+    pub fn outputs_are_independent(&self) -> bool {
+        self.engine.outputs_are_independent(self.me)
     }
 
     /// True if packets that leave by different outputs meet only where an element drops all of them.

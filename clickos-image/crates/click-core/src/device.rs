@@ -16,7 +16,7 @@ pub trait Device {
     fn mac(&self) -> [u8; 6];
     /// Largest network packet in bytes, without the Ethernet header.
     fn mtu(&self) -> u16;
-    /// What happened so far, by name.
+    /// The device's counters, by name.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }

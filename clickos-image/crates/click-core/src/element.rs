@@ -41,7 +41,8 @@ pub enum Signal {
     Always,
 }
 
-/// What a write handler will do once every write of the call is known to be good.
+/// The effect of a write handler. The engine applies it once it knows that every write of the call
+/// is good.
 pub struct Change(ChangeFn);
 
 /// The effect of a write handler.
@@ -64,7 +65,7 @@ impl Change {
     }
 }
 
-/// An element. What it does to packets is in `push` and `pull`.
+/// An element; `push` and `pull` process its packets.
 pub trait Element: AsAny {
     /// Called once, when all elements exist and are connected.
     ///
@@ -92,34 +93,34 @@ pub trait Element: AsAny {
     /// Called when the time set by `Context::set_timer` has come.
     fn run_timer(&mut self, _ctx: &mut Context<'_>) {}
 
-    /// What those that pull from it, and those that push to it, can rely on.
+    /// The signal on which elements that pull from it, or push to it, can rely.
     fn signal(&self) -> Signal {
         Signal::PassThrough
     }
 
-    /// Whether it does no more to packets that are pushed to it than to pass them on in their order, change or drop
-    /// them: it sets nothing in motion, calls and tells nobody, and draws no random numbers. Copies are at most one for
-    /// each output, and nobody can tell in which order outputs got theirs.
+    /// True if it only passes pushed packets on in their order, changes or drops them. A plain
+    /// element wakes no task, calls no handler and draws no random numbers. It makes at most one
+    /// copy for each output, and the order of the outputs shows nowhere.
     fn is_plain(&self) -> bool {
         false
     }
 
-    /// How many packets it stores, if that is what it is for.
+    /// Packets in store, of an element whose purpose is to store them.
     fn stored(&self) -> Option<usize> {
         None
     }
 
-    /// How many more packets it can store at its end and have room still.
+    /// Packets that it can store at its end and still have room.
     fn room(&self) -> usize {
         0
     }
 
-    /// More packets than one come at once, each of which would come after the one before was taken.
+    /// Several packets come in one batch which would each have come after the one before was taken.
     fn expect_one_by_one(&mut self) {}
 
-    /// How many of its task's next turns do no more than to take one packet right from where it is stored, if there is
-    /// one, or to make one, and to push it.
-    fn sure_turns(&self) -> usize {
+    /// The number of next task runs that each only take one packet from a store, or make one, and
+    /// push it.
+    fn steady_runs(&self) -> usize {
         0
     }
 
@@ -153,20 +154,21 @@ pub trait Element: AsAny {
         None
     }
 
-    /// Handlers this element has beyond its class's. `asked` is the name that is looked for, so that
-    /// an element can answer to any; it is empty for a list.
+    /// Handlers that this element has beyond its class's. `asked` is the name that the engine looks
+    /// for, and empty for a list. An element may answer to any name.
     fn more_handlers(&self, _asked: &str) -> Vec<HandlerInfo> {
         Vec::new()
     }
 
-    /// The router was asked to stop, and this element manages that (`Context::manage_stops`).
+    /// A request to stop the router came, and this element manages such requests
+    /// (`Context::manage_stops`).
     fn stop_requested(&mut self, _ctx: &mut Context<'_>) {}
 
     /// Takes over what `old`, of the same name in the configuration before, has stored.
     fn take_state(&mut self, _ctx: &mut Context<'_>, _old: &mut dyn Element) {}
 }
 
-/// What a handler can see of the router.
+/// The router as a handler sees it.
 pub struct View<'a> {
     /// The time in nanoseconds since the epoch.
     pub now_ns: u64,
@@ -185,8 +187,7 @@ pub struct View<'a> {
 impl View<'_> {
     /// Parses a handler's value as an argument of type `T`.
     ///
-    /// # Errors
-    /// What was expected and what was found.
+    /// # Errors The expected form and the value found.
     pub fn parse<T: FromArg>(&self, value: &str) -> Result<T, HandlerError> {
         T::from_arg(value, self.surroundings).map_err(HandlerError::rejected)
     }

@@ -17,7 +17,7 @@ use crate::environment::Environment;
 use crate::graph::Graph;
 use crate::names::Names;
 use crate::random::Random;
-use crate::reach::Reach;
+use crate::reachability::Reachability;
 use crate::sched::{Tasks, Timers};
 use crate::traffic::Traffic;
 use click_packet::Batch;
@@ -57,7 +57,7 @@ pub struct Slot {
     /// Turns of the task until the engine again looks for several turns to join.
     pub rest: u8,
     /// Elements that turns of its task meet, once the engine looked for them.
-    pub reach: Option<Box<Reach>>,
+    pub reach: Option<Box<Reachability>>,
 }
 
 struct Work {
@@ -108,7 +108,7 @@ pub struct Engine {
     pub moved: bool,
     pub max_batch: usize,
     /// Turns of tasks that are left of the slice.
-    pub turns: usize,
+    pub runs_left: usize,
     /// Steps of work that scripts may still take in this slice, or in this call of a handler.
     pub steps_left: usize,
     /// Counts for a reader of `graph`, while there is one.
@@ -149,7 +149,7 @@ impl Engine {
             depth: 0,
             moved: false,
             max_batch: limits.batch.max(1),
-            turns: 0,
+            runs_left: 0,
             steps_left: limits.steps,
             traffic: None,
             reads: 0,

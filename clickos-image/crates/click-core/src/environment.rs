@@ -24,36 +24,36 @@ pub struct ServerSocket {
     pub element: String,
     /// Where.
     pub address: ServerAddress,
-    /// What is spoken there.
+    /// The protocol.
     pub protocol: Protocol,
 }
 
-/// What is spoken on a socket.
+/// A protocol on a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// Handlers are called: that of ControlSocket.
+    /// ControlSocket's: peers call handlers.
     Control(ControlOptions),
-    /// Peers are told what the console is: that of ChatterSocket.
+    /// ChatterSocket's: peers get the console's lines.
     Chatter(ChatterOptions),
 }
 
-/// How handlers are called through a socket.
+/// Options of ControlSocket's protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlOptions {
-    /// Whether handlers can only be read.
+    /// True if peers can read handlers and not write them.
     pub read_only: bool,
     /// The element whose handlers stand for all others; empty for none.
     pub proxy: String,
-    /// Whether connections are told of.
+    /// True if the program reports connections.
     pub verbose: bool,
 }
 
-/// What is told through a socket.
+/// Options of ChatterSocket's protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChatterOptions {
-    /// Whether peers are greeted.
+    /// True if the program greets peers.
     pub greeting: bool,
-    /// Whether they are told what the console is; else of another channel, to which nobody writes.
+    /// True if peers get the console's lines; else another channel's, which stays empty.
     pub is_default: bool,
 }
 
@@ -64,7 +64,7 @@ pub enum ServerAddress {
     Tcp {
         /// The port.
         port: String,
-        /// Whether only this machine can connect.
+        /// True if only this machine can connect.
         local: bool,
     },
     /// The path of a UNIX socket.
@@ -78,13 +78,13 @@ pub enum ServerAddress {
 pub struct DeviceRequest {
     /// Its name.
     pub name: String,
-    /// Whether frames are received at all.
+    /// True if the program receives frames.
     pub receives: bool,
-    /// Whether frames for other addresses are received, too.
+    /// True if the program also receives frames for other addresses.
     pub promiscuous: bool,
-    /// Whether what the machine itself sends is received, too.
+    /// True if the program also receives frames that the machine itself sends.
     pub outbound: bool,
-    /// Whether the machine's own network does not get what is received.
+    /// True if the machine's own network does not get the received frames.
     pub exclusive: bool,
     /// Octets received of a frame at most.
     pub snaplen: usize,
@@ -98,7 +98,7 @@ const PIECE: usize = 1 << 14;
 pub struct TunRequest {
     /// Its name; the machine chooses one if there is none.
     pub name: Option<String>,
-    /// Whether it carries Ethernet frames; else IP packets.
+    /// True if it carries Ethernet frames; else IP packets.
     pub ethernet: bool,
     /// The machine's address on it, and the length of the network's prefix; an interface that is there already keeps its
     /// own without one.
@@ -115,11 +115,11 @@ pub struct TunRequest {
 pub struct Tun {
     /// Its name.
     pub name: String,
-    /// What the machine sends is received, and what is transmitted the machine receives.
+    /// The device receives the machine's packets, and the machine receives the device's.
     pub device: Rc<RefCell<dyn Device>>,
 }
 
-/// What a router can reach of an operating system.
+/// The parts of an operating system that a router can reach.
 pub trait Host {
     /// Writes to standard output; false leaves it to the console, a line at a time.
     fn print(&self, text: &str) -> bool;
@@ -165,7 +165,7 @@ pub trait Host {
     fn listen(&self, _socket: &ServerSocket) -> Result<String, String> {
         Err("there are no sockets here".to_string())
     }
-    /// What its network interfaces' names stand for.
+    /// The names of its network interfaces, and their meanings.
     fn interfaces(&self) -> Vec<(String, Named)> {
         Vec::new()
     }
@@ -216,8 +216,7 @@ pub trait Host {
     }
     /// Checks a value for one of these handlers.
     ///
-    /// # Errors
-    /// What is wrong with it.
+    /// # Errors The fault of the value.
     fn check_write(&self, _name: &str, _value: &str) -> Result<(), String> {
         Ok(())
     }
@@ -234,7 +233,7 @@ pub struct Environment {
     pub host: Option<Rc<dyn Host>>,
     /// Where Print and its like write, a line at a time without its line end.
     pub console: Rc<dyn Fn(&str)>,
-    /// What a configuration may use.
+    /// The configuration's limits.
     pub limits: Limits,
     /// Seed of the router's random numbers.
     pub seed: u64,
@@ -262,7 +261,7 @@ impl Default for Environment {
     }
 }
 
-/// What a configuration may use. Exceeding one is a `ConfigError` that names the limit.
+/// Limits of a configuration. Exceeding one is a `ConfigError` that names the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of configuration text, and of text made by expanding it.

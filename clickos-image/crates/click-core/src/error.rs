@@ -8,9 +8,9 @@ use core::fmt;
 pub enum HandlerError {
     /// The call itself is malformed.
     Syntax {
-        /// What was given.
+        /// The name as given.
         name: String,
-        /// What is wrong with it.
+        /// Its fault.
         message: String,
     },
     /// There is no such element.
@@ -34,7 +34,7 @@ pub enum HandlerError {
     NotPermitted {
         /// The handler's full name.
         name: String,
-        /// Which of the two.
+        /// `read` or `written`.
         message: String,
     },
 }
@@ -48,8 +48,8 @@ impl HandlerError {
         }
     }
 
-    /// The code in answers of a guest (`docs/control-protocol.md`); those of Click's ControlSocket but for `Syntax`, which
-    /// is told from a request that is none.
+    /// The code in answers of a guest (`docs/control-protocol.md`). The codes are those of Click's
+    /// ControlSocket except that of `Syntax`, which there also means an unknown request.
     pub fn code(&self) -> u16 {
         match self {
             Self::Syntax { .. } => 501,

@@ -24,7 +24,7 @@ pub trait WriteFile {
     /// Why it cannot be written.
     fn write(&mut self, data: &[u8]) -> Result<(), String>;
 
-    /// Whether a write costs next to nothing, so that nothing need be held back.
+    /// True if a write costs little, so that the writer need not collect data.
     fn is_memory(&self) -> bool {
         false
     }

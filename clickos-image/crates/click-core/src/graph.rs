@@ -124,17 +124,17 @@ impl Graph {
         graph
     }
 
-    /// Whether an input is pulled.
+    /// True if packets are pulled at an input.
     pub fn input_is_pull(&self, element: usize, port: usize) -> bool {
         self.inputs[element].state[port].0 == Some(Processing::Pull)
     }
 
-    /// Whether an output is pulled.
+    /// True if packets are pulled at an output.
     pub fn output_is_pull(&self, element: usize, port: usize) -> bool {
         self.outputs[element].state[port].0 == Some(Processing::Pull)
     }
 
-    /// Whether a port is what its neighbours are.
+    /// True if a port takes the processing of its neighbors.
     pub fn is_agnostic(&self, element: usize, output: bool, port: usize) -> bool {
         let side = if output { &self.outputs } else { &self.inputs };
         side[element].declared[port].is_none()

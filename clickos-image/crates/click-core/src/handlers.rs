@@ -18,13 +18,13 @@ use crate::router::Router;
 pub struct HandlerInfo {
     /// `element.handler`, or a global handler's name.
     pub name: String,
-    /// Whether it can be read.
+    /// True if programs can read it.
     pub read: bool,
-    /// Whether it can be written.
+    /// True if programs can write it.
     pub write: bool,
 }
 
-/// What every element has.
+/// Handlers of every element.
 pub const COMMON: [Handler; 5] = [
     read("class"),
     read("name"),
@@ -33,7 +33,7 @@ pub const COMMON: [Handler; 5] = [
     read("handlers"),
 ];
 
-/// What elements with a task have.
+/// Handlers of elements with a task.
 pub const OF_TASKS: [Handler; 3] = [
     read("scheduled"),
     read_write("tickets"),
@@ -143,8 +143,8 @@ impl Engine {
         all.map(|h| h.named(h.name.to_string()))
     }
 
-    /// The handlers of one element: those every element has, its class's, those of its ports and its
-    /// own. `asked` is the one that is looked for.
+    /// The handlers of one element: common ones, its class's, its ports' and its own. `asked` is
+    /// the name that the caller looks for.
     pub(crate) fn handlers_of(&self, index: usize, asked: &str) -> Vec<HandlerInfo> {
         let own = self.plan.classes[index].handlers;
         let of_task: &[Handler] = match self.plan.classes[index].task {
@@ -164,7 +164,7 @@ impl Engine {
         fixed.chain(of_ports).chain(further).collect()
     }
 
-    /// Whether a handler is one that the element has for its task, not one of its class.
+    /// True if a handler is one that the element has for its task, not one of its class.
     fn is_of_task(&self, index: usize, handler: &str) -> bool {
         let class = self.plan.classes[index];
         class.task && class.handlers.iter().all(|h| h.name != handler)
@@ -207,7 +207,7 @@ impl Engine {
         named(name)
     }
 
-    /// What the handler of this full name allows.
+    /// The handler of this full name.
     pub(crate) fn info(&self, full: &str) -> Result<HandlerInfo, HandlerError> {
         match self.find(full)? {
             Target::Global(global) => {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The Click engine: packets, elements, routers, handlers, scheduling.
 //!
-//! A [`Router`] is built from a configuration, a [`Registry`] of element
-//! classes and an [`Environment`]; its host calls [`Router::run`] in a loop and
-//! reads and writes handlers in between. Nothing here knows an operating system.
+//! A configuration, a [`Registry`] of element classes and an [`Environment`] make a [`Router`]. Its
+//! host calls [`Router::run`] in a loop and reads and writes handlers in between. Nothing here
+//! knows an operating system.
 #![no_std]
 #![forbid(unsafe_code)]
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-mod apart;
 mod args;
 mod build;
 pub mod class;
@@ -25,18 +24,19 @@ mod files;
 mod globals;
 mod graph;
 mod handlers;
+mod independence;
 mod names;
 mod ports;
 mod random;
-mod reach;
+mod reachability;
 mod reconfigure;
 mod registry;
 mod router;
 mod sched;
 mod signal;
 mod surroundings;
+mod task_batching;
 mod traffic;
-mod turns;
 pub mod value;
 
 pub use args::{Args, Surroundings};

@@ -11,7 +11,7 @@ use crate::args::Surroundings;
 use crate::environment::Environment;
 use crate::value::{EtherAddr, FromArg, Prefix};
 
-/// What a name stands for.
+/// The meanings of a name.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
     /// Its hardware address.
@@ -24,13 +24,14 @@ pub struct Named {
     pub gateway: Option<[u8; 4]>,
     /// The offset of the annotation it names.
     pub annotation: Option<usize>,
-    /// What else it stands for, by kind, such as a port of UDP.
+    /// Other meanings by kind, such as a port of UDP.
     pub meanings: BTreeMap<&'static str, String>,
 }
 
 impl Named {
-    /// The address that `text`, a name, means: its own, with `name:bcast` the last of its network, with `name:gw` that of
-    /// the gateway, the first of its network if none is known.
+    /// The address that the name `text` means. The form `name:bcast` is the last address of its
+    /// network. The form `name:gw` is the gateway's address, or the first of the network without a
+    /// gateway.
     pub fn address(&self, text: &str) -> Option<Ipv4Addr> {
         let first = || Some(self.network?.first());
         match suffix(text) {
@@ -71,12 +72,12 @@ impl Named {
     }
 }
 
-/// What is behind the colon of a name.
+/// The part behind the colon of a name.
 fn suffix(text: &str) -> &str {
     text.split_once(':').map_or("", |(_, suffix)| suffix)
 }
 
-/// What an element defines a name to be.
+/// A meaning that an element gives to a name.
 pub(crate) enum Definition {
     /// Addresses, prefixes or hardware addresses, as they are written.
     Addresses(Vec<String>),
@@ -147,7 +148,7 @@ impl Names {
         }
     }
 
-    /// What `name` stands for in the compound that `element` is in.
+    /// The entry of `name` in the compound of `element`.
     fn entry(&mut self, element: &str, name: &str) -> &mut Named {
         let scope = element
             .rsplit_once('/')

@@ -37,8 +37,7 @@ fn range(code: &str) -> Range {
 
 /// Numbers of inputs and outputs of an element that uses `used` ports.
 ///
-/// # Errors
-/// Which side has too many ports, and how many it may have.
+/// # Errors The side with too many ports (true: outputs), and its limit.
 pub fn count(code: &str, used: (usize, usize)) -> Result<(usize, usize), (bool, usize)> {
     let (inputs, outputs) = code.split_once('/').unwrap_or((code, code));
     let (i, plus) = (range(inputs), outputs.strip_prefix('='));
@@ -71,7 +70,7 @@ pub fn processing(code: &str, output: bool, ports: usize) -> Vec<Processing> {
     (0..ports).map(at).collect()
 }
 
-/// Whether packets may flow from an input to an output.
+/// True if packets can flow from an input to an output.
 pub fn flows(code: &str, input: usize, output: usize) -> bool {
     let (inputs, outputs) = code.split_once('/').unwrap_or((code, code));
     let (from, to) = (sets(inputs), sets(outputs));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Random numbers: those nobody can foresee, and those that follow a seed as Click's do.
+//! Random numbers: unpredictable ones, and those that follow a seed as Click's do.
 use alloc::boxed::Box;
 
 /// How far back the two numbers are whose sum is the next one.
@@ -18,7 +18,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// Numbers that follow `state`, which nobody knows.
+    /// Numbers that follow `state`, which must be secret.
     pub fn new(state: u64) -> Self {
         Self {
             state,

@@ -8,8 +8,9 @@ use click_lang::text;
 
 use crate::class::{Arg, ArgKind, Class};
 
-/// `config` with the argument that has the name of `handler` set to `value`, where `pattern3` is the third after the
-/// first PATTERN; `None` if there is no such argument, or `value` could not stand in a configuration string.
+/// Sets the argument with the name of `handler` to `value` in `config`; `pattern3` is the third
+/// after the first PATTERN. Returns `None` if there is no such argument, or if `value` cannot stand
+/// in a configuration string.
 pub fn with_argument(class: &Class, config: &str, handler: &str, value: &str) -> Option<String> {
     if text::split_args(value).len() > 1 {
         return None;
@@ -29,7 +30,7 @@ pub fn with_argument(class: &Class, config: &str, handler: &str, value: &str) ->
     Some(given.join(", "))
 }
 
-/// Which of the given arguments `pattern3` means in a class that has nothing but such ones.
+/// The index of the argument that `pattern3` means, in a class that has only such arguments.
 fn of_rest(class: &Class, handler: &str) -> Option<usize> {
     let name = handler.trim_end_matches(|c: char| c.is_ascii_digit());
     let ports = |a: &Arg| a.kind == ArgKind::Rest && a.name.eq_ignore_ascii_case(name);

@@ -25,7 +25,7 @@ pub struct Registry {
 
 /// Why elements of group `os` are not in a guest.
 const REACHES_OS: &str = "reaches the operating system and is not available in a guest";
-/// What is said of those that the program does not have, either.
+/// Why this program does not have them either.
 const NOT_BUILT: &str = "reaches the operating system and is not part of this program";
 
 impl Registry {

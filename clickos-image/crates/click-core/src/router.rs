@@ -15,7 +15,7 @@ use crate::environment::Environment;
 use crate::registry::Registry;
 use click_packet::PacketPool;
 
-/// What a slice of `Router::run` came to.
+/// The result of a slice of `Router::run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Something was done; call again soon.
@@ -211,9 +211,9 @@ impl Router {
     /// Runs tasks until the slice is over or all of them found nothing to do.
     fn run_tasks(&mut self, entries: &mut usize) -> bool {
         let (mut any, mut idle) = (false, 0);
-        self.engine.turns = SLICE_TASKS.max(self.engine.tasks.len() + 1);
-        while self.engine.turns > 0 {
-            self.engine.turns -= 1;
+        self.engine.runs_left = SLICE_TASKS.max(self.engine.tasks.len() + 1);
+        while self.engine.runs_left > 0 {
+            self.engine.runs_left -= 1;
             if self.engine.stops > 0 {
                 break;
             }
@@ -245,7 +245,7 @@ impl Router {
         asked
     }
 
-    /// Whether an element or the `stop` handler stopped the router, and no element manages that.
+    /// True if an element or the `stop` handler stopped the router, and no element manages stops.
     pub fn is_stopped(&self) -> bool {
         self.engine.stops > 0 && self.engine.manager.is_none()
     }

@@ -22,8 +22,9 @@ struct Task {
 /// One task per element.
 pub struct Tasks {
     tasks: Vec<Task>,
-    /// Those scheduled and their passes, in the order of their turns. A new one almost always goes last.
-    turns: VecDeque<(u64, usize)>,
+    /// Scheduled tasks and their passes, in the order of their runs. A new task almost always goes
+    /// last.
+    queue: VecDeque<(u64, usize)>,
     /// The pass of the last one of them, if there is one.
     last: u64,
     pass: u64,
@@ -39,13 +40,13 @@ impl Tasks {
         };
         Self {
             tasks: vec![task; elements],
-            turns: VecDeque::new(),
+            queue: VecDeque::new(),
             last: 0,
             pass: 0,
         }
     }
 
-    /// Whether the task of an element is scheduled.
+    /// True if the engine scheduled the element's task.
     pub fn is_scheduled(&self, element: usize) -> bool {
         self.tasks[element].scheduled
     }
@@ -62,7 +63,7 @@ impl Tasks {
         task.stride = STRIDE_ONE / u64::from(task.tickets);
     }
 
-    /// Gives the task of an element so many times the tickets it has, in thousandths.
+    /// Multiplies the tickets of an element's task by `milli` thousandths.
     pub fn scale_tickets(&mut self, element: usize, milli: u64) {
         let tickets = u64::from(self.tickets(element)).saturating_mul(milli) / 1000;
         self.set_tickets(element, u32::try_from(tickets).unwrap_or(MAX_TICKETS));
@@ -70,7 +71,7 @@ impl Tasks {
 
     /// How many tasks are scheduled.
     pub fn len(&self) -> usize {
-        self.turns.len()
+        self.queue.len()
     }
 
     /// Schedules the task of an element, unless it is.
@@ -81,25 +82,25 @@ impl Tasks {
         }
         task.scheduled = true;
         task.pass = task.pass.max(self.pass);
-        let turn = (task.pass, element);
-        if self.last > turn.0 && !self.turns.is_empty() {
-            return self.line_up(turn);
+        let queued = (task.pass, element);
+        if self.last > queued.0 && !self.queue.is_empty() {
+            return self.line_up(queued);
         }
-        self.last = turn.0;
-        self.turns.push_back(turn);
+        self.last = queued.0;
+        self.queue.push_back(queued);
     }
 
     /// Lines up somewhere before the last one.
     #[cold]
-    fn line_up(&mut self, turn: (u64, usize)) {
-        let at = self.turns.partition_point(|(pass, _)| *pass <= turn.0);
-        self.turns.insert(at, turn);
+    fn line_up(&mut self, queued: (u64, usize)) {
+        let at = self.queue.partition_point(|(pass, _)| *pass <= queued.0);
+        self.queue.insert(at, queued);
     }
 
-    /// Takes the task whose turn it is.
+    /// Takes the next task of the queue.
     #[inline]
     pub fn next(&mut self) -> Option<usize> {
-        let (pass, element) = self.turns.pop_front()?;
+        let (pass, element) = self.queue.pop_front()?;
         self.pass = pass;
         let task = &mut self.tasks[element];
         task.scheduled = false;
@@ -107,36 +108,37 @@ impl Tasks {
         Some(element)
     }
 
-    /// Counts so many more turns of the task that was taken last, and is not scheduled again; they may be `before`
-    /// those of others that come between.
-    pub fn skip(&mut self, element: usize, turns: usize, before: bool) {
+    /// Counts `runs` more runs of the task that `next` returned, while it is not scheduled. With
+    /// `before` these runs come before those of other tasks between them.
+    pub fn skip(&mut self, element: usize, runs: usize, before: bool) {
         let task = &mut self.tasks[element];
-        let by = task.stride.saturating_mul(turns as u64);
+        let by = task.stride.saturating_mul(runs as u64);
         task.pass += by;
         if !before {
             self.pass += by;
         }
     }
 
-    /// Of the turns to come the n-th one: its pass, and whose it is.
-    pub fn turn(&self, n: usize) -> (u64, usize) {
-        self.turns[n]
+    /// The n-th task of the queue: its pass and its element.
+    pub fn queued(&self, n: usize) -> (u64, usize) {
+        self.queue[n]
     }
 
-    /// The pass of the next turn of the task of an element, if it is scheduled.
+    /// The pass of an element's task, if it is scheduled.
     pub fn pass(&self, element: usize) -> Option<u64> {
         let task = &self.tasks[element];
         task.scheduled.then_some(task.pass)
     }
 
-    /// Whether another task, which is scheduled, has a turn between any two of the one that was taken last.
-    pub fn take_turns_about(&self, element: usize, other: usize) -> bool {
+    /// True if the scheduled task of `other` runs once between any two runs of the task that `next`
+    /// returned.
+    pub fn alternates_with(&self, element: usize, other: usize) -> bool {
         let (mine, theirs) = (&self.tasks[element], &self.tasks[other]);
         mine.stride == theirs.stride && theirs.pass < mine.pass
     }
 
-    /// How many turns the task that was taken last has before the one that has its turn at `pass`.
-    pub fn turns_before(&self, element: usize, pass: u64) -> usize {
+    /// Runs that the task which `next` returned has before the task at `pass`.
+    pub fn runs_before(&self, element: usize, pass: u64) -> usize {
         let task = &self.tasks[element];
         match pass.saturating_sub(task.pass) {
             0 => 1,
@@ -174,7 +176,7 @@ impl Timers {
         }
     }
 
-    /// Whether the timer of an element is set.
+    /// True if the element's timer is set.
     pub fn is_set(&self, element: usize) -> bool {
         self.expiry[element].is_some()
     }
@@ -219,8 +221,8 @@ mod tests {
         );
     }
 
-    /// Whose turns they are, each being scheduled again after its own.
-    fn turns(tasks: &mut Tasks, count: usize) -> Vec<usize> {
+    /// The elements of the next runs; each task is scheduled again after its run.
+    fn run_order(tasks: &mut Tasks, count: usize) -> Vec<usize> {
         let one = |_| {
             let element = tasks.next()?;
             tasks.schedule(element);
@@ -235,10 +237,10 @@ mod tests {
         tasks.set_tickets(1, 3 * TICKETS);
         tasks.schedule(0);
         tasks.schedule(1);
-        let of_one = turns(&mut tasks, 400).into_iter().filter(|e| *e == 1);
+        let of_one = run_order(&mut tasks, 400).into_iter().filter(|e| *e == 1);
         assert!((298..=302).contains(&of_one.count()));
         tasks.scale_tickets(0, 3000);
-        let of_one = turns(&mut tasks, 400).into_iter().filter(|e| *e == 1);
+        let of_one = run_order(&mut tasks, 400).into_iter().filter(|e| *e == 1);
         assert!((198..=202).contains(&of_one.count()));
     }
 
@@ -249,14 +251,14 @@ mod tests {
             tasks.set_tickets(0, 2 * TICKETS);
             tasks.schedule(0);
         }
-        assert_eq!(turns(&mut takes, 5), [0; 5]);
+        assert_eq!(run_order(&mut takes, 5), [0; 5]);
         assert_eq!(skips.next(), Some(0));
         skips.skip(0, 4, false);
         skips.schedule(0);
         for tasks in [&mut skips, &mut takes] {
             tasks.schedule(1);
         }
-        assert_eq!(turns(&mut skips, 20), turns(&mut takes, 20));
+        assert_eq!(run_order(&mut skips, 20), run_order(&mut takes, 20));
     }
 
     #[test]
@@ -266,17 +268,17 @@ mod tests {
             tasks.schedule(0);
             tasks.schedule(1);
         }
-        assert_eq!(turns(&mut takes, 8), [0, 1].repeat(4));
+        assert_eq!(run_order(&mut takes, 8), [0, 1].repeat(4));
         assert_eq!(skips.next(), Some(0));
-        assert_eq!(skips.turns_before(0, skips.pass(1).unwrap()), 1);
+        assert_eq!(skips.runs_before(0, skips.pass(1).unwrap()), 1);
         skips.skip(0, 3, true);
         skips.schedule(0);
-        assert_eq!(skips.turn(0), (0, 1));
+        assert_eq!(skips.queued(0), (0, 1));
         assert_eq!(skips.next(), Some(1));
-        assert_eq!(skips.turns_before(1, skips.pass(0).unwrap()), 4);
+        assert_eq!(skips.runs_before(1, skips.pass(0).unwrap()), 4);
         skips.schedule(1);
-        assert_eq!(turns(&mut skips, 3), [1; 3]);
-        assert_eq!(turns(&mut skips, 20), turns(&mut takes, 20));
+        assert_eq!(run_order(&mut skips, 3), [1; 3]);
+        assert_eq!(run_order(&mut skips, 20), run_order(&mut takes, 20));
     }
 
     #[test]

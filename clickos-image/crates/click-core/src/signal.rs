@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who has to be asked whether pulling, or pushing, is worth the try.
+//! Elements whose signals tell if a pull or a push is worth a try.
 //!
-//! A task that found nothing sleeps only if every element that could give it
-//! something has a signal of its own; each of them wakes it then.
+//! A task that found nothing sleeps only if every element that could give it packets has a signal.
+//! Each of these elements wakes the task.
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 

@@ -57,8 +57,8 @@ impl Context<'_> {
         self.engine.slots[store.0].name.clone()
     }
 
-    /// Whose signals say whether there is something to pull at input 0 or, in a push path, room behind
-    /// output 0: whether each is on, in the order of the elements. `None` if it must always be tried.
+    /// The signals for a pull at input 0, in the order of the elements. In a push path they stand
+    /// for room behind output 0. The answer is `None` if the element must always try.
     pub fn signals(&mut self) -> Option<Vec<bool>> {
         let (me, push) = (self.me, self.output_is_push(0));
         if push {
@@ -83,7 +83,7 @@ impl Context<'_> {
         )
     }
 
-    /// Whether an element of this name, or one in a compound of this name, is in this element's compound.
+    /// True if this element's compound has an element, or a compound with elements, of this name.
     pub fn has_elements(&self, name: &str) -> bool {
         let around = self.name().rsplit_once('/');
         let full = around.map_or(name.to_string(), |(outer, _)| format!("{outer}/{name}"));

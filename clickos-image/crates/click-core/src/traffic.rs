@@ -74,8 +74,8 @@ impl Traffic {
         }
     }
 
-    /// The call ends. The element freed more packets than it made, apart from the calls inside this one:
-    /// these are drops.
+    /// The call ends. Packets that the element freed beyond those it made are drops; calls inside
+    /// this one count on their own.
     pub fn leave(&mut self, element: usize, call: &Call, in_use: usize) {
         let change = in_use as i64 - call.before as i64;
         self.drops[element] += u64::try_from(self.inner - change).unwrap_or(0);

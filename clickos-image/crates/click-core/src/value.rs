@@ -14,8 +14,7 @@ use click_packet::anno;
 pub trait FromArg: Sized {
     /// Parses an argument.
     ///
-    /// # Errors
-    /// What was expected and what was found.
+    /// # Errors The expected form and the value found.
     fn from_arg(text: &str, surroundings: Surroundings<'_>) -> Result<Self, String>;
 }
 
@@ -180,7 +179,7 @@ impl Prefix {
         Ipv4Addr::from(u32::from(self.address) | !u32::from(self.mask))
     }
 
-    /// Whether `address` is in the network.
+    /// True if the network contains the address.
     pub fn contains(&self, address: Ipv4Addr) -> bool {
         let mask = u32::from(self.mask);
         u32::from(address) & mask == u32::from(self.address) & mask

@@ -11,7 +11,7 @@ use click_wire::ether;
 
 use crate::prelude::*;
 
-/// Queries for one address are at least this far apart, and after ten without an answer further.
+/// Least time between two queries for an address; it grows after ten queries without an answer.
 pub const QUERY_INTERVAL_NS: u64 = 100_000_000;
 const PATIENT_INTERVAL_NS: u64 = 2_000_000_000;
 const PATIENT_QUERIES: u8 = 10;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What tells flows and fragments of packets apart, for elements that only look at them.
+//! Keys of flows and fragments, for elements that only look at packets.
 use click_wire::ipv4;
 
 use crate::flows::FlowId;

@@ -9,7 +9,7 @@ pub struct Outputs {
     /// Of the packets of a batch.
     ways: Vec<usize>,
     /// True if packets of one output may overtake those of another.
-    apart: bool,
+    independent: bool,
 }
 
 impl Outputs {
@@ -19,13 +19,13 @@ impl Outputs {
             runs: (0..ports).map(|_| Batch::new()).collect(),
             order: Vec::with_capacity(ports),
             ways: Vec::new(),
-            apart: false,
+            independent: false,
         }
     }
 
     /// Finds out whether `distribute` has to keep the order of packets for different outputs.
     pub fn look_around(&mut self, ctx: &Context<'_>) {
-        self.apart = ctx.outputs_never_meet();
+        self.independent = ctx.outputs_never_meet();
     }
 
     /// Sends each packet of a batch the way that `choose` appends for it: to an output, or `DROPPED`. Where packets of
@@ -44,7 +44,7 @@ impl Outputs {
         };
         // all of them, as that needs no decisions
         let differences = self.ways.iter().fold(0, |bits, way| bits | (way ^ first));
-        match (differences, self.apart) {
+        match (differences, self.independent) {
             // nothing is connected to `DROPPED`
             (0, _) => ctx.push(first, batch),
             (_, true) => self.split(ctx, batch),

@@ -8,7 +8,7 @@ pub const DST_IP: usize = 0;
 pub const PAINT: usize = 16;
 /// Pointer of an ICMP parameter problem, one byte.
 pub const ICMP_PARAMPROB: usize = 17;
-/// Whether a later FixIPSrc is to set the source address, one byte.
+/// True if a later FixIPSrc is to set the source address, one byte.
 pub const FIX_IP_SRC: usize = 19;
 /// Aggregate number, four bytes.
 pub const AGGREGATE: usize = 20;

@@ -98,13 +98,13 @@ impl Batch {
         self.s().tail - self.s().head
     }
 
-    /// Whether there is no packet.
+    /// True if there is no packet.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether it has memory of its own.
+    /// True if it has memory of its own.
     #[inline]
     pub fn has_memory(&self) -> bool {
         self.s().capacity > 0
@@ -334,7 +334,7 @@ impl Batch {
             }
             return;
         }
-        // SAFETY: these slots held packets; from here on none does, and what was in them goes home.
+        // SAFETY: these slots held packets; from here on none does, and what was in them goes arena.
         unsafe {
             self.set_range(0, 0);
             let packets = slice::from_raw_parts(self.slot(head), tail - head);

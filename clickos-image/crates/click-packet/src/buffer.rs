@@ -4,7 +4,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use crate::anno;
-use crate::home::Kind;
+use crate::arena::Kind;
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;

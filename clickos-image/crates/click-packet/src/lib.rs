@@ -17,11 +17,11 @@ extern crate alloc;
 extern crate std;
 
 pub mod anno;
+mod arena;
 mod batch;
 mod buffer;
 mod copy;
 mod deal;
-mod home;
 mod iter;
 mod known;
 pub mod memory;

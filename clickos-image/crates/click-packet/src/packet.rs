@@ -4,9 +4,9 @@ use core::ptr::NonNull;
 use core::slice;
 
 use crate::anno::DST_IP_SIZE;
+use crate::arena::{self, Arena, Kind};
 use crate::buffer::{BYTES_AT, Header, copy_lines, sharers};
 use crate::copy::copy;
-use crate::home::{self, Home, Kind};
 use crate::known::Headers;
 use crate::place::{ANNOTATIONS, Place, SHARED};
 
@@ -38,7 +38,7 @@ impl Packet {
     /// A packet of `len` bytes behind `headroom` bytes.
     ///
     /// # Safety
-    /// `header` was just taken from its home, and `headroom + len` is at most its capacity.
+    /// `header` was just taken from its arena, and `headroom + len` is at most its capacity.
     #[inline]
     pub(crate) unsafe fn fresh(header: NonNull<Header>, headroom: usize, len: usize) -> Self {
         Self {
@@ -110,7 +110,7 @@ impl Packet {
         self.place.len() as usize
     }
 
-    /// Whether the packet has no data.
+    /// True if the packet has no data.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -211,8 +211,8 @@ impl Packet {
         if size > 2 * MAX_PACKET {
             return false;
         }
-        // SAFETY: a packet's home is alive; no reference to it is held here.
-        let Some(header) = (unsafe { Home::take(self.kind().home(), size) }) else {
+        // SAFETY: a packet's arena is alive; no reference to it is held here.
+        let Some(header) = (unsafe { Arena::take(self.kind().arena(), size) }) else {
             return false;
         };
         // SAFETY: just taken, and larger by more than what everything lies further back.
@@ -272,10 +272,10 @@ impl Packet {
     #[inline]
     pub(crate) fn kind(&self) -> Kind {
         // SAFETY: a packet's buffer is alive.
-        unsafe { home::kind(self.header) }
+        unsafe { arena::kind(self.header) }
     }
 
-    /// Whether other packets may have the same buffer.
+    /// True if other packets may have the same buffer.
     #[inline]
     pub(crate) fn is_shared(&self) -> bool {
         self.place.has(SHARED)
@@ -305,8 +305,8 @@ impl Packet {
     #[inline]
     pub(crate) fn own(&mut self) {
         if self.is_shared() {
-            // SAFETY: shared until now; no reference to its home is held.
-            unsafe { Home::end_shares(slice::from_mut(self)) };
+            // SAFETY: shared until now; no reference to its arena is held.
+            unsafe { Arena::end_shares(slice::from_mut(self)) };
         }
     }
 
@@ -324,8 +324,8 @@ impl Packet {
     fn own_some(mut packets: &mut [Self]) {
         while let Some(at) = packets.iter().position(Self::is_shared) {
             packets = &mut packets[at..];
-            // SAFETY: the first one is shared; no reference to its home is held.
-            let done = unsafe { Home::end_shares(packets) };
+            // SAFETY: the first one is shared; no reference to its arena is held.
+            let done = unsafe { Arena::end_shares(packets) };
             packets = &mut packets[done..];
         }
     }
@@ -374,11 +374,11 @@ impl Packet {
     pub(crate) unsafe fn drop_all(mut packets: &[Self]) {
         if let [packet] = packets {
             // SAFETY: as below.
-            return unsafe { Home::put_back_one(packet) };
+            return unsafe { Arena::put_back_one(packet) };
         }
         while !packets.is_empty() {
-            // SAFETY: these packets are gone, as the caller says; no reference to a home is held.
-            let count = unsafe { Home::put_back(packets) };
+            // SAFETY: these packets are gone, as the caller says; no reference to a arena is held.
+            let count = unsafe { Arena::put_back(packets) };
             packets = &packets[count..];
         }
     }
@@ -387,7 +387,7 @@ impl Packet {
 impl Drop for Packet {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this is the packet's end; no reference to its home is held.
+        // SAFETY: this is the packet's end; no reference to its arena is held.
         unsafe { Self::drop_all(slice::from_ref(self)) };
     }
 }

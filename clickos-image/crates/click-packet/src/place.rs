@@ -143,7 +143,7 @@ impl Place {
         }
     }
 
-    /// Whether the link header is far away.
+    /// True if the link header is far away.
     #[inline]
     pub fn has_far_mac(self) -> bool {
         self.0 >> MAC == u64::from(FAR)

@@ -2,14 +2,14 @@
 //! The packet buffers of a router: bounded in number, reused, never shared between threads.
 use core::ptr::NonNull;
 
+use crate::arena::{Arena, Kind};
 use crate::batch::Batch;
 use crate::buffer::Header;
-use crate::home::{Home, Kind};
 use crate::packet::{HEADROOM, MAX_PACKET, Packet};
 
 /// Hands out packets, at most `limit` at a time.
 pub struct PacketPool {
-    home: NonNull<Home>,
+    arena: NonNull<Arena>,
     limit: usize,
     refused: u64,
 }
@@ -18,7 +18,7 @@ impl PacketPool {
     /// A pool of at most `limit` packets; buffers are made when first needed.
     pub fn new(limit: usize) -> Self {
         Self {
-            home: Home::open(),
+            arena: Arena::open(),
             limit: limit.min(u32::MAX as usize),
             refused: 0,
         }
@@ -41,8 +41,8 @@ impl PacketPool {
     #[inline]
     fn buffer(&mut self, headroom: usize, len: usize) -> Option<NonNull<Header>> {
         let fits = self.in_use() < self.limit && len <= MAX_PACKET && headroom <= MAX_PACKET;
-        // SAFETY: the home lives as long as the pool, and no reference to it is held.
-        let buffer = (fits.then(|| unsafe { Home::take(self.home, headroom + len) })).flatten();
+        // SAFETY: the arena lives as long as the pool, and no reference to it is held.
+        let buffer = (fits.then(|| unsafe { Arena::take(self.arena, headroom + len) })).flatten();
         self.refused += u64::from(buffer.is_none());
         buffer
     }
@@ -101,10 +101,10 @@ impl PacketPool {
             packet.begin_share(1);
             done += 1;
         }
-        // SAFETY: held by our caller, and counted just now; no reference to the home is held.
+        // SAFETY: held by our caller, and counted just now; no reference to the arena is held.
         unsafe {
             into.extend_copied(&packets[..done]);
-            Home::give_back(kind, packets.len() - done);
+            Arena::give_back(kind, packets.len() - done);
         }
         done
     }
@@ -128,8 +128,8 @@ impl PacketPool {
     #[inline]
     fn hold(&mut self, kind: Kind, n: usize) -> Option<usize> {
         let room = n.min(self.limit.saturating_sub(self.in_use()));
-        // SAFETY: the home lives as long as the pool, and no reference to it is held.
-        (kind.home() == self.home).then(|| unsafe { Home::hold(kind, room) })?
+        // SAFETY: the arena lives as long as the pool, and no reference to it is held.
+        (kind.arena() == self.arena).then(|| unsafe { Arena::hold(kind, room) })?
     }
 
     /// A copy with a buffer of its own.
@@ -142,8 +142,8 @@ impl PacketPool {
     /// How many packets are out at the moment.
     #[inline]
     pub fn in_use(&self) -> usize {
-        // SAFETY: the home lives as long as the pool, and no other reference to it is held.
-        unsafe { self.home.as_ref() }.in_use()
+        // SAFETY: the arena lives as long as the pool, and no other reference to it is held.
+        unsafe { self.arena.as_ref() }.in_use()
     }
 
     /// The most packets that may be out at a time.
@@ -160,6 +160,6 @@ impl PacketPool {
 impl Drop for PacketPool {
     fn drop(&mut self) {
         // SAFETY: opened by `new`, closed once, and no reference to it is held.
-        unsafe { Home::close(self.home) };
+        unsafe { Arena::close(self.arena) };
     }
 }

@@ -28,7 +28,7 @@ impl Ring {
         self.len
     }
 
-    /// Whether there is no packet.
+    /// True if there is no packet.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0

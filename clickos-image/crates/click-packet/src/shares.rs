@@ -2,8 +2,8 @@
 //! The ends of shares: of packets that are to be changed, and of those that are dropped.
 use core::ptr::NonNull;
 
+use crate::arena::Shelf;
 use crate::buffer::{Header, sharers};
-use crate::home::Shelf;
 use crate::packet::Packet;
 
 impl Shelf {

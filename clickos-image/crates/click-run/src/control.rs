@@ -27,7 +27,7 @@ pub trait Service {
     /// # Errors
     /// Code and text.
     fn write(&mut self, name: &str, value: &[u8]) -> Result<(), (u16, String)>;
-    /// Whether a handler can be read, or written.
+    /// True if a handler can be read, or written.
     ///
     /// # Errors
     /// Code and text if it cannot.

@@ -42,9 +42,9 @@ pub struct Machine {
     devices: RefCell<Vec<Weak<RefCell<dyn Watched>>>>,
     /// A configuration that a handler asks for.
     pub wanted: RefCell<Option<String>>,
-    /// Whether a handler may ask for one.
+    /// True if a handler may ask for one.
     pub reconfigurable: bool,
-    /// Whether notices of elements are printed.
+    /// True if notices of elements are printed.
     pub notices: Cell<bool>,
 }
 

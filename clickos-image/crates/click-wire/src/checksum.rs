@@ -36,7 +36,7 @@ fn fold(sum: u64) -> u16 {
     ((sum >> 16) + (sum & 0xffff)) as u16
 }
 
-/// Whether bytes with a checksum in them, an IPv4 header for one, are right.
+/// True if bytes with a checksum in them, an IPv4 header for one, are right.
 #[inline]
 pub fn is_right(bytes: &[u8]) -> bool {
     match <&[u8; 20]>::try_from(bytes) {
@@ -57,7 +57,7 @@ pub fn is_right_header(header: &[u8; 20]) -> bool {
     is_multiple(sum + u64::from(last_carry))
 }
 
-/// Whether 65,535 divides a number. As it is odd, multiplying by its inverse maps its multiples to the least numbers.
+/// True if 65,535 divides a number. As it is odd, multiplying by its inverse maps its multiples to the least numbers.
 #[inline]
 fn is_multiple(n: u64) -> bool {
     const MULTIPLES: u64 = u64::MAX / 0xffff;

@@ -12,7 +12,7 @@ pub const ARP: u16 = 0x0806;
 /// The address of everyone.
 pub const BROADCAST: [u8; 6] = [0xff; 6];
 
-/// Whether an address is that of a group (or of everyone).
+/// True if an address is that of a group (or of everyone).
 #[inline]
 pub fn is_group(address: [u8; 6]) -> bool {
     address[0] & 1 == 1

@@ -77,7 +77,7 @@ pub fn code_named(kind: u8, name: &str) -> Option<u8> {
     CODES.iter().find(of).map(|(_, _, code)| *code)
 }
 
-/// Whether a message of this type reports an error; errors are never answered by errors (RFC 1122, 3.2.2).
+/// True if a message of this type reports an error; errors are never answered by errors (RFC 1122, 3.2.2).
 #[inline]
 pub fn is_error(kind: u8) -> bool {
     matches!(kind, 3 | 4 | 5 | 11 | 12)

@@ -88,7 +88,7 @@ impl<T: AsRef<[u8]>> View<T> {
         u16_at(self.b(), 6)
     }
 
-    /// Whether this is the first fragment or not fragmented.
+    /// True if this is the first fragment or not fragmented.
     #[inline]
     pub fn is_first(&self) -> bool {
         self.fragment() & OFFSET == 0
@@ -124,7 +124,7 @@ impl<T: AsRef<[u8]>> View<T> {
         array_at::<4>(self.b(), 16).into()
     }
 
-    /// Whether the checksum is right.
+    /// True if the checksum is right.
     #[inline]
     pub fn checksum_is_right(&self) -> bool {
         checksum::is_right(&self.b()[..self.header_len()])

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The control thread: takes the store's events one by one.
+use crate::element_nodes::ElementNodes;
 use crate::node::{self, Node};
-use crate::people::People;
 use crate::requests::Requests;
+use crate::router_spec::Handled;
 use crate::routers::Routers;
-use crate::wish::Handled;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::rc::Rc;
@@ -20,13 +20,14 @@ use xenstore::{Link, Store};
 /// Complaints about the store go to the console at most this often.
 const COMPLAINT_NS: u64 = 1_000_000_000;
 
-/// State of the control thread. Its parts are in `wish`, `requests` and `people`.
+/// State of the control thread. The modules `router_spec`, `requests` and `element_nodes` have its
+/// parts.
 pub(crate) struct Control<S> {
     pub(crate) link: Link<S>,
     pub(crate) routers: Rc<RefCell<Routers>>,
     pub(crate) handled: BTreeMap<u8, Handled>,
     pub(crate) requests: Requests,
-    pub(crate) people: People,
+    pub(crate) element_nodes: ElementNodes,
     /// Routers whose `error` node has a text.
     pub(crate) told: BTreeSet<u8>,
     clock: Rc<Cell<u64>>,
@@ -53,7 +54,7 @@ impl<S: Store> Control<S> {
             routers,
             handled: BTreeMap::new(),
             requests: Requests::default(),
-            people: People::default(),
+            element_nodes: ElementNodes::default(),
             told: BTreeSet::new(),
             clock,
             resumed,
@@ -134,7 +135,7 @@ impl<S: Store> Control<S> {
         for (rid, word) in states {
             let handled = self.handled.get(&rid);
             let generation = handled.and_then(|h| h.generation).unwrap_or(0);
-            self.answer_wish(rid, generation, word, "").await?;
+            self.answer_spec(rid, generation, word, "").await?;
         }
         Ok(())
     }
@@ -143,8 +144,8 @@ impl<S: Store> Control<S> {
         match node {
             Node::Everything => self.look_at_everything().await,
             Node::Router(rid) => self.look_at_router(rid).await,
-            Node::Generation(rid) => self.wish(rid, false).await,
-            Node::Status(rid) => self.wish(rid, true).await,
+            Node::Generation(rid) => self.look_at_spec(rid, false).await,
+            Node::Status(rid) => self.look_at_spec(rid, true).await,
             Node::State(rid) => self.state_changed(rid).await,
             Node::Piece(rid, seq) => self.request_arrived(rid, seq).await,
             Node::Request(rid, seq) => self.request_changed(rid, seq).await,
@@ -175,13 +176,16 @@ impl<S: Store> Control<S> {
         Ok(())
     }
 
-    /// A wish made by hand before the guest started counts as just written. A router that runs
-    /// ends when its node was removed.
+    /// A router requested by hand before the guest started counts as just written. A router that
+    /// runs ends when its node was removed.
     async fn look_at_router(&mut self, rid: u8) -> Result<(), Error> {
         let runs = self.routers.borrow().contains(rid);
         match runs && !self.has_keys(rid).await? {
             true => self.end_router(rid),
-            false => self.wish(rid, !self.handled.contains_key(&rid)).await?,
+            false => {
+                self.look_at_spec(rid, !self.handled.contains_key(&rid))
+                    .await?
+            }
         }
         self.look_at_requests(rid).await
     }

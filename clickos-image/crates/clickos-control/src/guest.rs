@@ -23,7 +23,7 @@ pub struct Guest<S> {
     yielded: Rc<Cell<bool>>,
     control: Pin<Box<dyn Future<Output = Error>>>,
     lost: Option<Error>,
-    /// Whether the control thread runs.
+    /// True if the control thread runs.
     controlled: bool,
 }
 

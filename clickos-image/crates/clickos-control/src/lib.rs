@@ -12,18 +12,18 @@ extern crate alloc;
 extern crate std;
 
 mod control;
+mod element_nodes;
 pub mod files;
 mod guest;
 mod guest_loop;
 mod limits;
 mod node;
-mod people;
 mod report;
 mod requests;
+mod router_spec;
 mod routers;
 #[cfg(any(test, feature = "simulator"))]
 pub mod simulator;
-mod wish;
 
 pub use guest::Guest;
 pub use guest_loop::{GuestLoop, Platform};

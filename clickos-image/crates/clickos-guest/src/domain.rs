@@ -8,7 +8,7 @@ use clickos_os::clock::{Clock, deadline_ns};
 use clickos_os::console::Console;
 use clickos_os::notices::Notices;
 use clickos_os::platform::Xen;
-use clickos_os::power::{self, Power, Wish};
+use clickos_os::power::{self, Power, Request};
 use clickos_os::{SharedStore, Store, StoreHandle, command_line, wait};
 use xen_net::{EvtchnPort, Options, Vifs};
 use xenstore::{Mux, Store as _};
@@ -79,8 +79,8 @@ impl Domain {
     pub fn obey(&mut self) -> bool {
         self.say_notices();
         match self.power.poll() {
-            Some(Wish::End(reason)) => power::end(reason),
-            Some(Wish::Suspend) => self.suspend(),
+            Some(Request::End(reason)) => power::end(reason),
+            Some(Request::Suspend) => self.suspend(),
             None => false,
         }
     }

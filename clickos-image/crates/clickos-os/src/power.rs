@@ -19,12 +19,12 @@ const TOKEN: &str = "power";
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Request {
     End(Reason),
     Suspend,
 }
 
-impl Wish {
+impl Request {
     fn of(text: &[u8]) -> Option<Self> {
         match text {
             b"poweroff" | b"halt" => Some(Self::End(Reason::PowerOff)),
@@ -38,7 +38,7 @@ impl Wish {
 
 /// Watches the toolstack's key.
 pub struct Power {
-    wish: Rc<Cell<Option<Wish>>>,
+    request: Rc<Cell<Option<Request>>>,
     watch: Pin<Box<dyn Future<Output = Result<Infallible, Error>>>>,
     ended: bool,
 }
@@ -49,27 +49,30 @@ impl Power {
 
     /// Watches over this connection.
     pub fn new<S: Store + 'static>(store: S) -> Self {
-        let wish = Rc::new(Cell::new(None));
+        let request = Rc::new(Cell::new(None));
         let link = Link::new(Rc::new(RefCell::new(store)), TOKEN);
-        let watch = Box::pin(watch(link, Rc::clone(&wish)));
+        let watch = Box::pin(watch(link, Rc::clone(&request)));
         Self {
-            wish,
+            request,
             watch,
             ended: false,
         }
     }
 
     /// What the toolstack wishes, once; it was told that the guest knows.
-    pub fn poll(&mut self) -> Option<Wish> {
+    pub fn poll(&mut self) -> Option<Request> {
         if !self.ended {
             let mut context = Context::from_waker(Waker::noop());
             self.ended = self.watch.as_mut().poll(&mut context).is_ready();
         }
-        self.wish.take()
+        self.request.take()
     }
 }
 
-async fn watch<S: Store>(link: Link<S>, wish: Rc<Cell<Option<Wish>>>) -> Result<Infallible, Error> {
+async fn watch<S: Store>(
+    link: Link<S>,
+    request: Rc<Cell<Option<Request>>>,
+) -> Result<Infallible, Error> {
     link.watch(PATH).await?;
     if xen_sys::kind() == Kind::Pv {
         match link.remove(CAN_SUSPEND).await {
@@ -80,11 +83,11 @@ async fn watch<S: Store>(link: Link<S>, wish: Rc<Cell<Option<Wish>>>) -> Result<
     loop {
         link.event().await?;
         let text = link.read(PATH).await?.unwrap_or_default();
-        if let Some(new) = Wish::of(&text) {
+        if let Some(new) = Request::of(&text) {
             // The answer that the toolstack waits for; it may have taken the node away meanwhile.
             match link.write(PATH, b"").await {
                 Err(error) if error.is_fatal() => return Err(error),
-                _ => wish.set(Some(new)),
+                _ => request.set(Some(new)),
             }
         }
     }

@@ -158,11 +158,17 @@ fn several_routers_halting_and_removing() {
     );
     assert_eq!(guest.read(&mut host, 63, "d.class").trim(), "Discard");
     pass(&mut guest, 1);
-    assert_eq!(guest.wish(&mut host, 0, WIRE, "Halted").0, "Halted");
+    assert_eq!(
+        guest.request_router(&mut host, 0, WIRE, "Halted").0,
+        "Halted"
+    );
     guest.ports[0].send(&frame(2));
     assert_eq!(guest.ports[1].receive(Duration::from_millis(300)), None);
     assert_eq!(guest.read(&mut host, 0, "c.count").trim(), "1");
-    assert_eq!(guest.wish(&mut host, 0, WIRE, "Running").0, "Running");
+    assert_eq!(
+        guest.request_router(&mut host, 0, WIRE, "Running").0,
+        "Running"
+    );
     assert_eq!(guest.ports[1].receive(WAIT), Some(frame(2)));
     assert_eq!(guest.install(&mut host, 0, "").0, "Halted");
     assert_eq!(guest.request(&mut host, 0, b"read c.count").0, 540);
@@ -360,7 +366,10 @@ fn an_idle_guest_costs_nothing() {
     let ticks = guest.cpu_ticks() - before;
     assert!(ticks <= 1, "{ticks} ticks of 10 ms in 2 s");
     // Frames that nobody wants must not keep it awake either.
-    assert_eq!(guest.wish(&mut host, 0, WIRE, "Halted").0, "Halted");
+    assert_eq!(
+        guest.request_router(&mut host, 0, WIRE, "Halted").0,
+        "Halted"
+    );
     guest.ports[0].send(&frame(2));
     std::thread::sleep(Duration::from_millis(300));
     let before = guest.cpu_ticks();

@@ -11,7 +11,7 @@ pub trait NetDevice {
     fn mac(&self) -> [u8; 6];
     /// Largest network packet in bytes, without the Ethernet header.
     fn mtu(&self) -> u16;
-    /// Whether the backend is there.
+    /// True if the backend is there.
     fn is_up(&self) -> bool;
     /// Copies the next frame to the start of `buffer`, which should have [`ring::BUFFER_SIZE`]
     /// bytes, and returns its length.

@@ -35,7 +35,7 @@ pub(crate) trait Frontend {
     fn connect(&mut self, backend: DomId, answers: &Answers) -> Result<Keys, String>;
     /// The backend has connected too.
     fn set_up(&mut self);
-    /// Whether there are rings.
+    /// True if there are rings.
     fn is_connected(&self) -> bool;
     /// Ends the rings.
     fn disconnect(&mut self);
@@ -43,7 +43,7 @@ pub(crate) trait Frontend {
     fn tidy(&mut self);
     /// After a restore: drops the rings, whose grants and event channels are gone already.
     fn forget(&mut self);
-    /// Whether the device has closed by itself.
+    /// True if the device has closed by itself.
     fn has_fault(&self) -> bool;
     /// Why, once.
     fn take_fault(&mut self) -> Option<String>;

@@ -35,7 +35,7 @@ pub struct Vif {
 }
 
 impl Vif {
-    /// Whether configurations can use it: it has been up, though it may be down now.
+    /// True if configurations can use it: it has been up, though it may be down now.
     pub fn is_usable(&self) -> bool {
         self.signals.was_up.get()
     }

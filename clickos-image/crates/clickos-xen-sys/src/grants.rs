@@ -153,7 +153,7 @@ pub fn end(reference: u32) -> bool {
     TABLE.0.borrow_mut().end(reference)
 }
 
-/// Whether one of the pages is granted.
+/// True if one of the pages is granted.
 pub(crate) fn any_granted(pages: &Pages) -> bool {
     let table = TABLE.0.borrow();
     let granted = |frame| table.owners.values().any(|owner| *owner == frame);

@@ -37,7 +37,7 @@ impl Shared {
         self.len
     }
 
-    /// Whether the range is empty.
+    /// True if the range is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

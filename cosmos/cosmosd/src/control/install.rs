@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Installing a router: the wish and its answer.
+//! Installing a router: the request and its answer.
 
 use clickos_protocol::config_pieces;
 
@@ -12,7 +12,7 @@ use crate::store::{Change, Seen, Store};
 /// Generations stay below what every JSON reader holds exactly.
 const MAX_GENERATION: u64 = 1 << 53;
 
-/// A guest's answer to a wish.
+/// A guest's answer to a requested router.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouterState {
     /// `Running`, `Halted` or `Error`.
@@ -22,8 +22,8 @@ pub struct RouterState {
     pub error: String,
 }
 
-/// What is to be installed.
-pub struct Wish<'a> {
+/// A requested router.
+pub struct RouterSpec<'a> {
     /// Empty: removes the router.
     pub config: &'a str,
     pub config_name: &'a str,
@@ -35,7 +35,7 @@ pub struct Wish<'a> {
 ///
 /// # Errors
 /// `bad-config` with the guest's own words; `timeout`, `dead-guest`, `store`.
-pub fn install(router: Router<'_>, asked: &Wish<'_>) -> Result<u64> {
+pub fn install(router: Router<'_>, asked: &RouterSpec<'_>) -> Result<u64> {
     propose(router, asked)?.settle()
 }
 
@@ -54,7 +54,7 @@ pub struct Proposal<'a> {
 ///
 /// # Errors
 /// `store`; `timeout` if earlier ones take that long.
-fn propose<'a>(router: Router<'a>, asked: &Wish<'_>) -> Result<Proposal<'a>> {
+fn propose<'a>(router: Router<'a>, asked: &RouterSpec<'_>) -> Result<Proposal<'a>> {
     let turn = router
         .requests
         .slots
@@ -75,17 +75,16 @@ fn propose<'a>(router: Router<'a>, asked: &Wish<'_>) -> Result<Proposal<'a>> {
     Ok(Proposal::new(router, asked, generation, seen, turn))
 }
 
-/// Writes the configuration of a guest that has not had one, and does not run, after what else
-/// the store is to be told: nothing is there to be removed, nor does anybody see it half written.
-/// Its few nodes are the guest's own, as what is made below its root is, which saves half of the
-/// requests; it has its seed already.
+/// Writes the first configuration of a guest that does not run yet, after the other changes. There
+/// are no nodes to remove, and no reader sees half of them. The guest owns the few nodes, as all
+/// nodes below its root; this saves half of the requests. The guest has its seed already.
 ///
 /// # Errors
 /// `store`.
 pub fn propose_first<'a>(
     router: Router<'a>,
     told: Vec<Change>,
-    asked: &Wish<'_>,
+    asked: &RouterSpec<'_>,
 ) -> Result<Proposal<'a>> {
     let turn = router
         .requests
@@ -102,7 +101,7 @@ pub fn propose_first<'a>(
 impl<'a> Proposal<'a> {
     fn new(
         router: Router<'a>,
-        asked: &Wish<'_>,
+        asked: &RouterSpec<'_>,
         generation: u64,
         seen: Seen,
         turn: Slot<'a>,
@@ -234,7 +233,7 @@ fn next_generation(router: &Router<'_>) -> Result<u64> {
 }
 
 /// The keys of a wish that are written, and their values.
-fn wish(asked: &Wish<'_>, generation: u64) -> Vec<(String, Vec<u8>)> {
+fn wish(asked: &RouterSpec<'_>, generation: u64) -> Vec<(String, Vec<u8>)> {
     let pieces = config_pieces(asked.config.as_bytes()).enumerate();
     let pieces = pieces.map(|(n, piece)| (format!("config/{n}"), piece.to_vec()));
     let mut keys: Vec<_> = pieces.collect();

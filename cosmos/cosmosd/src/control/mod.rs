@@ -16,7 +16,7 @@ use crate::host::escape;
 use crate::spec::random_bytes;
 use crate::store::{Change, Seen, Signals, Store};
 
-pub use install::{Wish, install, propose_first, router_state, run};
+pub use install::{RouterSpec, install, propose_first, router_state, run};
 pub use list::{Installed, routers};
 pub use request::{Handler, handlers, read, write};
 use slots::Slots;
@@ -37,7 +37,7 @@ pub fn check_rid(rid: u8) -> Result<()> {
     }
 }
 
-/// What is under way between this daemon and one guest.
+/// Requests under way between this daemon and one guest.
 pub struct Requests {
     slots: Slots,
     next_seq: AtomicU32,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Handler requests: written in pieces, answered in pieces, removed by whoever asked.
+//! Handler requests. Both sides write pieces; the side that asked removes them.
 
 use clickos_protocol::{
     ANSWER_NODES, Answer, Command, Joined, Joiner, REQUEST_MAX, TOOLSTACK_PIECE, split,
@@ -56,7 +56,7 @@ fn parse_handler(line: &str) -> Result<Handler> {
     }
 }
 
-/// What a handler gave; bytes that are not text are written as `\xNN`.
+/// A handler's value; bytes that are not text become `\xNN`.
 fn text(data: Vec<u8>) -> String {
     String::from_utf8(data).unwrap_or_else(|e| {
         let mut text = String::new();
@@ -94,8 +94,8 @@ fn ask(router: Router<'_>, command: &Command<'_>) -> Result<Vec<u8>> {
     outcome(response)
 }
 
-/// The pieces get the permissions of the node that all requests are below, which is made before
-/// the first of them: so a request of one piece is one write.
+/// Writes a request. Its pieces get the permissions of the node above all requests, which this
+/// function makes first. A request of one piece is therefore one write.
 fn send(router: &Router<'_>, seq: u32, request: &[u8]) -> Result<()> {
     let is_open = router.requests.is_open(router.rid);
     let folder = (!is_open).then(|| router.node("request", ""));

@@ -10,7 +10,7 @@ use crate::error::{Code, Error, Result};
 /// Requests a guest answers at a time; more would wait in the guest anyway.
 const REQUESTS: usize = 16;
 
-/// What takes a place.
+/// The kinds of work that take a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     Install,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The control groups of process guests: each guest has one, below a common parent.
 //!
-//! The kernel serves the controllers `cpu` and `memory` by version 2 of its interface (one
-//! hierarchy, as in Debian 12) or by version 1 (a hierarchy for each controller):
-//! Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/ in Linux.
+//! The kernel serves the controllers `cpu` and `memory` by two versions of its interface. Version 2
+//! has one hierarchy, as in Debian 12; version 1 has a hierarchy for each controller.
+//! Source: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/ in Linux.
 
 use std::fs;
 use std::io;
@@ -23,7 +23,7 @@ const SHARES_V1: u64 = 1024;
 /// still costs little.
 const PERIOD_US: u64 = 10_000;
 
-/// What a guest may use.
+/// The bounds of a guest.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     pub memory_bytes: u64,

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 
-/// What tells one version of a file from another without reading it.
+/// Numbers that differ between versions of a file, known without reading it.
 type Stamp = (u64, u64, u64, i64, i64, i64, i64);
 
 /// The engine binary.

@@ -12,7 +12,7 @@ use crate::images::Images;
 pub struct Kernels {
     pub installed: Option<Engine>,
     pub images: Images,
-    /// The one used last, so that the next guest of it need not wait for its pages.
+    /// The kernel used last; the next guest with this kernel need not wait for its pages.
     last: Mutex<Option<Loaded>>,
 }
 

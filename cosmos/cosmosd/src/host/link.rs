@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A process guest's link to the Xen store: what a hypervisor and its toolstack give a domain,
-//! as files in xenstored's run directory (cosmos/noxen/README.md).
+//! A process guest's link to the Xen store. Files in xenstored's run directory stand for what a
+//! hypervisor gives a domain (cosmos/noxen/README.md).
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -149,13 +149,13 @@ fn at<T>(path: &Path, body: impl FnOnce(&Path) -> io::Result<T>) -> Result<T> {
     body(path).map_err(|e| match e.raw_os_error() {
         Some(code) if code == rustix::io::Errno::NXIO.raw_os_error() => Error::internal(
             path.display(),
-            "nobody listens at this FIFO; does xenstored run?",
+            "no process listens at this FIFO; does xenstored run?",
         ),
         _ => Error::internal(path.display(), e),
     })
 }
 
-/// Opens an empty directory that nobody can write to, the guests' root.
+/// Opens the guests' root: an empty directory without write permission.
 pub fn empty_root(state_dir: &Path) -> Result<File> {
     let dir = state_dir.join("root");
     let open = || -> io::Result<File> {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What runs guests: the host kinds behind one trait.
 //!
-//! A domain is made in three stages, so that the toolstack can put its record on disk in between:
-//! `prepare` (it exists for the store), `spawn` (it exists, held), `start` (it runs).
+//! The toolstack makes a domain in three stages and writes its record to disk in between. After
+//! `prepare` it exists for the store, after `spawn` it exists and is held, after `start` it runs.
 
 mod cgroup;
 mod console;
@@ -124,8 +124,8 @@ pub trait Host: Send + Sync {
     /// ends before `start` it ends by itself, or `stop` finds it by its guest's UUID.
     fn spawn(&self, domain: &Domain, ports: Vec<PortFds>, steps: &mut Steps) -> Result<Instance>;
 
-    /// Gives a paused domain of the pool this guest's devices; returns what the store is to be
-    /// told of it before it runs: its name.
+    /// Gives a paused domain of the pool this guest's devices. Returns the changes to the store
+    /// before it runs: its name.
     fn claim(&self, _domain: &Domain) -> Result<Vec<Change>> {
         Err(unsupported("a pool of guests"))
     }
@@ -144,8 +144,8 @@ pub trait Host: Send + Sync {
         Err(unsupported("shares of processor time"))
     }
 
-    /// Suspends the domain and writes its memory to a file; it is to be stopped then, or to go on
-    /// by `cancel_save`, also after an error.
+    /// Suspends the domain and writes its memory to a file. The caller then stops it, or lets it go
+    /// on by `cancel_save`, also after an error.
     fn save(&self, _domain: &Domain, _to: &File) -> Result<()> {
         Err(unsupported("saving a guest"))
     }

@@ -48,7 +48,7 @@ impl Existing {
 }
 
 impl Watched {
-    /// Watches a child of this process that nobody has waited for.
+    /// Watches a child of this process before any wait for it.
     pub fn new(pid: Pid, report: impl FnOnce(String) + Send + 'static) -> io::Result<Self> {
         let pidfd = Arc::new(pidfd_open(pid, PidfdFlags::empty())?);
         Existing { pid, pidfd }.report(report)

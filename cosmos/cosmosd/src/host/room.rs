@@ -5,7 +5,7 @@ use super::Domain;
 use crate::config::MAX_DOMID;
 use crate::error::{Code, Error, Result};
 
-/// What Xen and libxl use for a domain beside its memory: tables, shadow, grant frames.
+/// Memory of Xen and libxl for a domain beside its own: tables, shadow, grant frames.
 const OVERHEAD_KIB: u64 = 2048;
 const PAGE_BYTES: u64 = 4096;
 /// Bytes of a slot in a ring of the switch: its buffer and its descriptor (docs/rings.md).
@@ -16,10 +16,10 @@ const NETBACK_GRANTS: u64 = 2 * 256;
 const MAX_GRANTS: u64 = 64 * 512;
 /// The event channels Linux has in dom0 (FIFO ABI), without those of its own.
 const MAX_CHANNELS: u64 = (1 << 17) - 1024;
-/// Of a domain without devices: the store's and the console's.
+/// Event channels of a domain without devices: the store's and the console's.
 const BASE_CHANNELS: u64 = 2;
 
-/// What is left on the host.
+/// Free resources of the host.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
     pub free_kib: u64,
@@ -61,8 +61,8 @@ pub fn check_room(domain: &Domain, room: Room) -> Result<()> {
     Ok(())
 }
 
-/// Where a daemon that starts now begins to count: libxl refuses the id of a domain that ended
-/// less than a minute ago, and an earlier daemon has counted from its own start.
+/// The first id of a daemon that starts now. libxl refuses the id of a domain that ended less than
+/// a minute ago. An earlier daemon counted from its own start.
 pub fn first_domid(now_s: u64) -> u16 {
     const EACH_SECOND: u64 = 64;
     u16::try_from(1 + now_s % (u64::from(MAX_DOMID) / EACH_SECOND) * EACH_SECOND)

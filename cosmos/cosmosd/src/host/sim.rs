@@ -46,7 +46,7 @@ impl SimHost {
         *self.deaths.lock().unwrap() = Some(deaths);
     }
 
-    /// The domain dies; it is told to the daemon unless that is not running.
+    /// The domain dies; with `tell` the daemon learns this.
     pub fn kill(&self, domid: u16, tell: bool) {
         self.domains.lock().unwrap().insert(domid, Found::Gone);
         if tell {
@@ -118,7 +118,7 @@ impl Host for Arc<SimHost> {
             .lock()
             .unwrap()
             .insert(domain.domid, Found::Running);
-        self.faults.call("host.spawn")?; // Half of it is there.
+        self.faults.call("host.spawn")?; // Half of the domain exists.
         Ok(Instance::Sim {
             domid: domain.domid,
         })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whether a file is a kernel Xen can start: ELF for x86-64 with Xen's notes (the ELF
-//! specification; the numbers of the notes stand in xen/elfnote.h).
+//! Checks that a file is a kernel for Xen: ELF for x86-64 with Xen's notes. Sources: the ELF
+//! specification, and xen/elfnote.h for the numbers of the notes.
 
 /// `XEN_ELFNOTE_PHYS32_ENTRY`: where a PVH guest begins.
 const NOTE_PVH_ENTRY: u32 = 18;
@@ -19,7 +19,7 @@ const MAX_NOTE_BYTES: u64 = 64 << 10;
 /// Most memory that the segments of a kernel span.
 const MAX_SPAN: u64 = 256 << 20;
 
-/// What of Xen a kernel knows.
+/// The entry points of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Entries {
     pub pv: bool,
@@ -82,13 +82,13 @@ fn segments(file: &[u8]) -> Result<Vec<Segment>, String> {
         ));
     }
     let table = slice(file, start, u64::from(bytes) * u64::from(count));
-    let table = table.ok_or("its program headers lie outside of it")?;
+    let table = table.ok_or("its program headers lie outside the file")?;
     let entries = table.chunks_exact(ENTRY_BYTES.into());
     let segments: Option<Vec<Segment>> = entries.map(segment).collect();
     let segments = segments.unwrap_or_default();
     let lies_in = |s: &Segment| slice(file, s.offset, s.file_bytes).is_some();
     match segments.iter().position(|s| !lies_in(s)) {
-        Some(n) => Err(format!("its segment {n} lies outside of it")),
+        Some(n) => Err(format!("its segment {n} lies outside the file")),
         None => Ok(segments),
     }
 }

@@ -31,7 +31,7 @@ const PART: &str = "part";
 /// The extension of whole images that are being checked.
 const CHECKED: &str = "check";
 
-/// What the cache may hold.
+/// The limits of the cache.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     pub images: usize,
@@ -41,7 +41,7 @@ pub struct Limits {
 /// A part of an image.
 pub struct Piece<'a> {
     pub sha256: &'a Sha256Text,
-    /// Of the whole image.
+    /// Bytes of the whole image.
     pub size: u64,
     pub offset: u64,
     pub data: &'a [u8],
@@ -68,7 +68,7 @@ pub struct Images {
     finished: AtomicU64,
 }
 
-/// What became of a piece.
+/// The result of a piece.
 enum Taken {
     More,
     /// The image was there before.
@@ -103,11 +103,10 @@ impl Images {
         paths.try_for_each(|path| self.remove_file(&path))
     }
 
-    /// Takes a piece; true when the image is complete, and then it can be used. Pieces may come
-    /// again, but none before those that lie in front of it.
+    /// Takes a piece; returns true when the image is complete and usable. A piece may come again,
+    /// but only after all pieces before.
     ///
-    /// # Errors
-    /// `bad-image`: too large, another checksum, or no kernel; then nothing of it is kept.
+    /// # Errors `bad-image`: too large, another checksum, or no kernel; cosmosd then keeps no part.
     pub fn add(&self, piece: &Piece<'_>) -> Result<bool> {
         self.check(piece)?;
         match self.take(piece)? {
@@ -219,7 +218,7 @@ impl Images {
         Ok(known)
     }
 
-    /// Removes an image; one that is not there is no error. Guests made of it run on.
+    /// Removes an image, if it is there. Guests made from the image run on.
     pub fn remove(&self, sha256: &Sha256Text) -> Result<()> {
         let _change = self.lock();
         self.remove_file(&self.path(sha256))
@@ -265,7 +264,7 @@ fn write(path: &Path, piece: &Piece<'_>) -> Result<()> {
     }
     let whole = piece.offset + piece.data.len() as u64 == piece.size;
     file.write_all_at(piece.data, piece.offset).map_err(place)?;
-    // What came under another size ends here.
+    // Cut a longer file of an earlier piece with another size.
     let cut = whole.then(|| file.set_len(piece.size));
     cut.unwrap_or(Ok(())).map_err(place)
 }

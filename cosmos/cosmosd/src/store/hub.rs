@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Who is woken by what happens to a guest: changes of its keys, its end.
 //!
-//! However many events a guest causes, a waiter that has looked often in vain looks at most once
-//! per `PAUSE`, and one event per router and `ANNOUNCE` goes to the subscribers.
+//! A waiter that found nothing several times looks at most once per `PAUSE`, for any number of
+//! events. Subscribers get at most one event per router and `ANNOUNCE`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,21 +13,22 @@ use crate::error::{Code, Error, Result};
 
 /// Looks of a waiter without a rest between them: more than an answer in many pieces needs.
 const LOOKS: u32 = 400;
-/// Rest between two looks of one that looked that often in vain: its guest writes for nothing.
+/// Pause between two looks of a waiter that found nothing several times: its guest writes other
+/// nodes.
 const PAUSE: Duration = Duration::from_millis(2);
 /// Shortest time between two announcements of one guest.
 const ANNOUNCE: Duration = Duration::from_millis(200);
 /// Most routers of a guest in one announcement; the others come with the next.
 const ROUTERS: u32 = 4;
 
-/// What waiters for one guest are woken by.
+/// The signals that wake waiters for one guest.
 #[derive(Default)]
 pub struct Signals {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-/// What a waiter has taken into account: changes from then on are looked at.
+/// The changes that a waiter has seen; it looks at later ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen(u64);
 
@@ -49,7 +50,7 @@ impl Signals {
         self.update(|state| state.dead = Some(reason.to_owned()));
     }
 
-    /// Whoever waits gives up: the guest is to be destroyed.
+    /// All waiters give up, because a thread destroys the guest.
     pub fn cancel(&self) {
         self.update(|state| state.cancelled = true);
     }
@@ -234,7 +235,8 @@ fn state_of(key: &str) -> Option<u8> {
     rid.parse().ok().filter(|rid| *rid <= MAX_RID)
 }
 
-/// What somebody may wait for: a guest's boot, the answer to a wish, that to a request.
+/// True for nodes with waiters: a guest's boot, the answers to requested routers and to handler
+/// requests.
 fn is_awaited(key: &str) -> bool {
     let mut parts = key.split('/').skip(1);
     key == "version" || matches!(parts.next(), Some("state" | "response"))
@@ -276,7 +278,7 @@ mod tests {
         let error = waiter.join().unwrap().unwrap_err();
         assert_eq!(error.code, Code::DeadGuest);
         assert!(error.message.contains("signal 9"), "{error}");
-        // What it answered before counts.
+        // An answer from before the wait counts.
         assert_eq!(
             signals.wait_since(signals.seen(), "x", soon(), || Ok(Some(1))),
             Ok(1)

@@ -34,7 +34,7 @@ impl SimStore {
         }
     }
 
-    /// Who is told of what is [put](Self::put) from now on.
+    /// Sends changes that are [put](Self::put) from now on to `watchers`.
     pub fn report_to(&self, watchers: &Arc<Watchers>) {
         *self.watchers.lock().unwrap() = Some(Arc::clone(watchers));
     }
@@ -83,7 +83,7 @@ impl SimStore {
             .map(|(value, _)| String::from_utf8(value.clone()).unwrap())
     }
 
-    /// What the guest does about a change.
+    /// The guest's answer to a change.
     fn answer(&self, path: &str) {
         let parts: Vec<&str> = path.split('/').collect();
         let [
@@ -231,7 +231,7 @@ fn requests_of(change: &Change) -> usize {
     }
 }
 
-/// What a commit is for, as the name of a call that may fail.
+/// The purpose of a commit, as the name of a call that may fail.
 fn kind_of(changes: &[Change]) -> &'static str {
     let writes = |part: &str| {
         changes
@@ -239,7 +239,7 @@ fn kind_of(changes: &[Change]) -> &'static str {
             .any(|c| matches!(c, Change::Write { path, .. } if path.contains(part)))
     };
     match (writes("/generation"), writes("/request/")) {
-        (true, _) => "store.wish",
+        (true, _) => "store.spec",
         (_, true) => "store.request",
         _ => "store.commit",
     }

@@ -120,8 +120,8 @@ impl Store for XenStore {
     }
 }
 
-/// Passes the store's watch events to those who wait for them, for ever; reconnects when the
-/// connection breaks, and then wakes everybody, because events may have been lost.
+/// Passes the store's watch events to their waiters, forever. After a lost connection it reconnects
+/// and wakes all waiters, because events may be lost.
 pub fn watch(socket: &Path, watchers: &Watchers) -> ! {
     loop {
         if let Err(e) = watch_once(socket, watchers) {

@@ -228,7 +228,7 @@ impl Tally {
 }
 
 impl Rule {
-    /// True if it matches a packet; apart, so that headers are looked for only where this is asked.
+    /// True if it matches a packet; a function of its own, so that only callers look for headers.
     #[cold]
     fn holds(&self, packet: &Packet) -> bool {
         self.expr.holds(&Headers::of(packet))

@@ -147,7 +147,8 @@ impl Short {
         }
     }
 
-    /// The same where the first box does not decide; apart, since that is rare and takes registers.
+    /// The same where the first box does not decide. This case is rare and takes registers, so it
+    /// has its own function.
     #[inline(never)]
     fn first_checked(&self, mut set: Set, mut check: impl FnMut(usize) -> bool) -> Option<usize> {
         while set != 0 {

@@ -96,7 +96,7 @@ pub trait Player: Element + Sized {
     fn turns(&mut self, ctx: &mut Context<'_>) -> usize {
         match self.playback().timing || self.calls() || ctx.outputs() > 1 || !ctx.is_alone() {
             true => 1,
-            false => ctx.take_turns(1, |_| usize::MAX),
+            false => ctx.batch_runs(1, |_| usize::MAX),
         }
     }
 

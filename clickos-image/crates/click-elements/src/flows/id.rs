@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What tells flows apart.
+//! The key of a flow.
 use core::fmt;
 use core::net::Ipv4Addr;
 

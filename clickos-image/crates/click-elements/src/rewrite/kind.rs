@@ -8,7 +8,7 @@ use crate::prelude::*;
 /// A kind of rewriter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Addresses and ports of TCP and UDP, apart.
+    /// Addresses and ports of TCP and UDP, each protocol on its own.
     Ip,
     /// Addresses and ports of TCP.
     Tcp,

@@ -2,7 +2,7 @@
 //! Rewriters of addresses and ports (network address translation) and what they have in common.
 pub mod build;
 mod clocks;
-pub mod door;
+pub mod flow_lookup;
 pub mod header;
 pub mod kind;
 pub mod mapper;

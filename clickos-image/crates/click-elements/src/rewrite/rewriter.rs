@@ -139,7 +139,7 @@ impl Rewriter {
             protocol: ipv4::TCP,
             opens: true,
         };
-        let known = self.door().find(&table, ipv4::TCP, &id);
+        let known = self.flow_lookup().find(&table, ipv4::TCP, &id);
         known.or_else(|| self.open(&mut table, input, key, now_ns, draw).ok())
     }
 

@@ -40,7 +40,7 @@ impl Routes {
         self.ranges.only_hop()
     }
 
-    /// Whether commands are possible, one after the other.
+    /// True if commands are possible, one after the other.
     ///
     /// # Errors
     /// What is not, or that there would be more than `most` routes.

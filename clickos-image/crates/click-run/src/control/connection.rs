@@ -55,7 +55,7 @@ impl Connection {
         self.stream.as_fd()
     }
 
-    /// Whether nothing can be said any more.
+    /// True if nothing can be said any more.
     pub fn is_over(&self) -> bool {
         self.broken || (self.ended && self.output.is_empty())
     }

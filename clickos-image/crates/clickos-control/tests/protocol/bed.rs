@@ -202,7 +202,7 @@ impl Bed {
     }
 
     /// Makes a wish without running the guest; gives its generation.
-    pub fn wish(&mut self, rid: u8, config: &[u8], status: &str) -> u64 {
+    pub fn request_router(&mut self, rid: u8, config: &[u8], status: &str) -> u64 {
         self.generation += 1;
         self.store.remove(&self.node(&format!("{rid}/config")));
         self.put(&format!("{rid}/config"), b"");
@@ -220,7 +220,7 @@ impl Bed {
 
     /// Installs a configuration and takes the pieces away; gives the state's word and the error.
     pub fn install(&mut self, rid: u8, config: &str) -> (String, String) {
-        let generation = self.wish(rid, config.as_bytes(), "Running");
+        let generation = self.request_router(rid, config.as_bytes(), "Running");
         self.run();
         self.answer(rid, generation)
     }

@@ -29,7 +29,7 @@ fn bed() -> Bed {
 
 fn install(bed: &mut Bed, config: &str, file: (&str, &[u8])) -> (String, String) {
     let archive = archive(&[file, ("config/", config.as_bytes())]);
-    let generation = bed.wish(0, &archive, "Running");
+    let generation = bed.request_router(0, &archive, "Running");
     bed.run();
     bed.answer(0, generation)
 }
@@ -122,7 +122,7 @@ fn archives_that_do_not_fit_are_refused() {
     );
     let mut cut = archive(&[("config/", config.as_bytes())]);
     cut.truncate(70);
-    let generation = bed.wish(0, &cut, "Running");
+    let generation = bed.request_router(0, &cut, "Running");
     bed.run();
     let (_, error) = bed.answer(0, generation);
     assert_eq!(error, "fw.click: archive: a member is longer than the file");

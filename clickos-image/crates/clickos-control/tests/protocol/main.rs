@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used)] // A test.
 
 mod bed;
+mod element_nodes;
 mod files;
-mod people;
 mod requests;
+mod router_specs;
 mod store;
-mod wishes;
 
 use bed::{Bed, DOMID};
 

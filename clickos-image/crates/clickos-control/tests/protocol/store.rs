@@ -8,7 +8,7 @@ use xenstore::Code;
 fn lost_events_lead_to_a_look_at_everything() {
     let mut bed = Bed::new();
     bed.install(0, "a :: Cell(1);");
-    let generation = bed.wish(0, b"a :: Cell(1); b :: Cell(2);", "Running");
+    let generation = bed.request_router(0, b"a :: Cell(1); b :: Cell(2);", "Running");
     let seq = bed.ask(0, b"read b.value");
     bed.store.lose_events();
     bed.run();
@@ -63,7 +63,7 @@ fn a_store_that_refuses_an_answer_once() {
     let (code, error) = bed.request(0, b"read a.big 5000");
     assert_eq!((code, error.contains("EAGAIN")), (590, true), "{error}");
     bed.store.refuse_write("0/state", Code::NoSpace);
-    bed.wish(0, b"b :: Cell(2);", "Running");
+    bed.request_router(0, b"b :: Cell(2);", "Running");
     bed.run();
     let told = bed
         .console
@@ -99,14 +99,14 @@ fn a_wish_that_changes_while_it_is_read_is_not_mixed() {
     bed.connection.borrow_mut().delay = 2;
     // Every few steps of the guest the toolstack changes its mind; the last wish has to win.
     for round in 0..20 {
-        bed.wish(
+        bed.request_router(
             0,
             format!("a :: Cell({round}); /* {} */", "x".repeat(9000)).as_bytes(),
             "Running",
         );
         bed.step(7 + round % 5);
     }
-    let generation = bed.wish(0, b"z :: Cell(last);", "Running");
+    let generation = bed.request_router(0, b"z :: Cell(last);", "Running");
     bed.run();
     assert_eq!(bed.answer(0, generation), running());
     assert_eq!(bed.read(0, "z.value"), (200, "last".into()));

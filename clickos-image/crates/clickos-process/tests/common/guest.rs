@@ -173,10 +173,10 @@ impl Guest {
 
     /// Installs a configuration; gives the guest's answer: the state's word and the error.
     pub fn install(&mut self, host: &mut Host, rid: u8, config: &str) -> (String, String) {
-        self.wish(host, rid, config, "Running")
+        self.request_router(host, rid, config, "Running")
     }
 
-    pub fn wish(
+    pub fn request_router(
         &mut self,
         host: &mut Host,
         rid: u8,

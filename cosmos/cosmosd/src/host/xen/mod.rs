@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The host kind `xen`: every guest is a domain of the hypervisor, made by libcosmos.
 //!
-//! A domain carries its guest's UUID, so no number is ever taken for another guest's: what a
-//! crash of this daemon left half made is found by it and destroyed.
+//! A domain carries its guest's UUID, so cosmosd never mistakes a number for another guest's. After
+//! a crash the daemon finds half-made domains by their UUID and destroys them.
 
 mod convert;
 mod ends;
@@ -53,8 +53,8 @@ pub struct XenHost {
     vif_script: String,
     kind: xen::Type,
     consoles: Consoles,
-    /// What runs, by number, and how many event channels to it; the watching thread looks after
-    /// them.
+    /// Running domains by number, each with the count of its event channels. The watching thread
+    /// updates them.
     domains: Arc<Mutex<HashMap<u16, u64>>>,
     pumps: Mutex<HashMap<u16, Pump>>,
 }

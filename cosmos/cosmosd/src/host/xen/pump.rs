@@ -63,7 +63,7 @@ fn copy(mut console: File, ended: &OwnedFd, mut log: File) -> io::Result<()> {
                 Ok(0) => return Ok(()),
                 Ok(n) => keep(&mut log, &buffer[..n])?,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                // What a terminal says whose other side is closed.
+                // A terminal gives this error after its other side closed.
                 Err(e) if e.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => {
                     return Ok(());
                 }

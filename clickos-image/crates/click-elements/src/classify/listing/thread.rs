@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 use super::facts::Fact;
 use super::{Next, Step};
 
-/// Ways to a step that are told apart; of more only what they have in common is known.
+/// Most paths to a step that the analysis keeps separate; of more it keeps what they have in
+/// common.
 const MOST_WAYS: usize = 4;
 
 /// What is known on one way to a step, by the numbers of the steps that said it.

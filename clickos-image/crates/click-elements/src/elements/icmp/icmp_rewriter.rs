@@ -19,7 +19,7 @@ use click_wire::ipv4;
 
 use crate::flows::{Delta, FlowId};
 use crate::prelude::*;
-use crate::rewrite::door::Door;
+use crate::rewrite::flow_lookup::FlowLookup;
 use crate::rewrite::header::update_transport;
 use crate::rewrite::kind::{DCCP, header_len, is_later_fragment};
 use crate::rewrite::rewriter::Rewriter;
@@ -59,7 +59,7 @@ fn build(a: &mut Args<'_>) -> Built {
     }
     Some(Box::new(ICMPRewriter {
         names: parsed,
-        doors: Vec::new(),
+        lookups: Vec::new(),
         set_destination: set_destination?,
         reply_anno: reply_anno?.map(|anno| anno.0),
         ways: Vec::new(),
@@ -79,7 +79,7 @@ fn name_and_port(word: &str) -> Option<(String, Option<u16>)> {
 struct ICMPRewriter {
     names: Vec<(String, Option<u16>)>,
     /// The rewriters, once packets come.
-    doors: Vec<(Door, Option<u16>)>,
+    lookups: Vec<(FlowLookup, Option<u16>)>,
     set_destination: bool,
     reply_anno: Option<usize>,
     ways: Vec<u16>,
@@ -176,20 +176,20 @@ impl ICMPRewriter {
     /// Finds the rewriters, which have to be initialized for that.
     fn open_doors(&mut self, ctx: &mut Context<'_>) {
         for (name, port) in &self.names {
-            let door = ctx.peer(name, |element| {
+            let flow_lookup = ctx.peer(name, |element| {
                 let rewriter = element.as_any_mut().downcast_ref::<Rewriter>();
-                rewriter.map(Rewriter::door)
+                rewriter.map(Rewriter::flow_lookup)
             });
-            self.doors.extend(door.flatten().map(|door| (door, *port)));
+            self.lookups.extend(flow_lookup.flatten().map(|flow_lookup| (flow_lookup, *port)));
         }
     }
 
     /// Rewrites an error; returns its way.
     fn rewrite(&self, packet: &mut Packet) -> Option<u16> {
         let quoted = quoted(packet.network()?)?;
-        let (to, way, reply, anno) = self.doors.iter().find_map(|(door, port)| {
-            let table = door.flows.borrow();
-            let at = door.find(&table, quoted.protocol, &quoted.id)?;
+        let (to, way, reply, anno) = self.lookups.iter().find_map(|(flow_lookup, port)| {
+            let table = flow_lookup.flows.borrow();
+            let at = flow_lookup.find(&table, quoted.protocol, &quoted.id)?;
             let (flow, reply) = (table.flow(at), at.is_reply());
             let way = port.map_or(0, |port| {
                 port.saturating_add(flow.outputs[usize::from(reply)])
@@ -236,7 +236,7 @@ impl Element for ICMPRewriter {
     }
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
-        if self.doors.is_empty() {
+        if self.lookups.is_empty() {
             self.open_doors(ctx);
         }
         let plain = self.names.iter().all(|(_, port)| port.is_none());

@@ -65,7 +65,7 @@ impl Element for Discard {
         if !self.active {
             return false;
         }
-        let turns = ctx.take_turns(self.burst, |ctx| ctx.stored_before(0));
+        let turns = ctx.batch_runs(self.burst, |ctx| ctx.stored_before(0));
         let batch = ctx.pull(0, self.burst.saturating_mul(turns));
         let worked = !batch.is_empty();
         self.drop_all(ctx, batch);
@@ -75,7 +75,7 @@ impl Element for Discard {
         worked
     }
 
-    fn sure_turns(&self) -> usize {
+    fn steady_runs(&self) -> usize {
         match self.active && self.burst == 1 {
             true => usize::MAX,
             false => 0,

@@ -172,7 +172,7 @@ impl Element for InfiniteSource {
             self.end(ctx);
             return false;
         }
-        let turns = ctx.take_turns(self.burst, |_| self.left());
+        let turns = ctx.batch_runs(self.burst, |_| self.left());
         let batch = self.make(ctx, self.left().min(self.burst.saturating_mul(turns)));
         let worked = !batch.is_empty();
         ctx.push(0, batch);
@@ -193,7 +193,7 @@ impl Element for InfiniteSource {
         self.make(ctx, most)
     }
 
-    fn sure_turns(&self) -> usize {
+    fn steady_runs(&self) -> usize {
         match self.active && self.burst == 1 {
             true => self.left(),
             false => 0,

@@ -140,7 +140,7 @@ impl Element for RandomSource {
             return false;
         }
         // the last packet alone: before it goes, the end is told to who can count the others
-        let turns = ctx.take_turns(most, |_| left - 1);
+        let turns = ctx.batch_runs(most, |_| left - 1);
         let batch = self.make(ctx, most.saturating_mul(turns));
         let worked = !batch.is_empty();
         ctx.push(0, batch);

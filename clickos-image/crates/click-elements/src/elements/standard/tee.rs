@@ -23,14 +23,14 @@ pub static ELEMENT: Class = Class {
         if n != outputs {
             a.error("N", format!("{outputs} outputs are in use, not {n}"));
         }
-        Some(Box::new(Tee { apart: false }))
+        Some(Box::new(Tee { independent: false }))
     },
     ..Class::DEFAULT
 };
 
 struct Tee {
     /// The outputs may be served one after the other.
-    apart: bool,
+    independent: bool,
 }
 
 impl Tee {
@@ -51,16 +51,16 @@ impl Tee {
 
 impl Element for Tee {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.apart = ctx.outputs_are_apart();
+        self.independent = ctx.outputs_are_independent();
         Ok(())
     }
 
     fn is_plain(&self) -> bool {
-        self.apart
+        self.independent
     }
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
-        if !self.apart {
+        if !self.independent {
             return Self::one_by_one(ctx, batch);
         }
         // copies share their buffers: what is stored is not touched

@@ -76,7 +76,7 @@ impl Element for Unqueue {
         if !self.active || allowance == 0 {
             return false;
         }
-        let turns = ctx.take_turns(allowance, |ctx| self.left().min(ctx.stored_before(0)));
+        let turns = ctx.batch_runs(allowance, |ctx| self.left().min(ctx.stored_before(0)));
         let batch = ctx.pull(0, allowance.saturating_mul(turns));
         let worked = !batch.is_empty();
         self.count += batch.len() as u64;
@@ -87,7 +87,7 @@ impl Element for Unqueue {
         worked
     }
 
-    fn sure_turns(&self) -> usize {
+    fn steady_runs(&self) -> usize {
         match self.active && self.burst == 1 {
             true => self.left(),
             false => 0,

@@ -17,7 +17,7 @@ use click_wire::{checksum, ipv4, tcp};
 use crate::flows::{At, FlowId};
 use crate::ip_packet::header;
 use crate::prelude::*;
-use crate::rewrite::door::Door;
+use crate::rewrite::flow_lookup::FlowLookup;
 use crate::rewrite::rewriter::Rewriter;
 
 pub static ELEMENT: Class = Class {
@@ -161,16 +161,16 @@ fn finish(bytes: &mut [u8], transport: usize) -> bool {
 }
 
 impl FTPPortMapper {
-    fn control(&self, ctx: &mut Context<'_>) -> Option<Door> {
-        let door = |element: &mut dyn Element| {
+    fn control(&self, ctx: &mut Context<'_>) -> Option<FlowLookup> {
+        let flow_lookup = |element: &mut dyn Element| {
             let rewriter = element.as_any_mut().downcast_ref::<Rewriter>();
-            rewriter.filter(|r| r.is_tcp()).map(Rewriter::door)
+            rewriter.filter(|r| r.is_tcp()).map(Rewriter::flow_lookup)
         };
-        ctx.peer(&self.control, door).flatten()
+        ctx.peer(&self.control, flow_lookup).flatten()
     }
 
     /// The flow a command announces, as it will be, and where it is remembered.
-    fn announced(&self, ctx: &mut Context<'_>, command: &Command) -> Option<(FlowId, Door, At)> {
+    fn announced(&self, ctx: &mut Context<'_>, command: &Command) -> Option<(FlowId, FlowLookup, At)> {
         let id = FlowId {
             source: command.address,
             destination: command.control.destination,
@@ -182,9 +182,9 @@ impl FTPPortMapper {
         let entry = |element: &mut dyn Element| {
             let rewriter = element.as_any_mut().downcast_mut::<Rewriter>()?;
             let at = rewriter.entry(input, id, now_ns, &mut draw)?;
-            let door = rewriter.door();
-            let to = door.flows.borrow().flow(at).rewritten(at.is_reply());
-            Some((to, door, at))
+            let flow_lookup = rewriter.flow_lookup();
+            let to = flow_lookup.flows.borrow().flow(at).rewritten(at.is_reply());
+            Some((to, flow_lookup, at))
         };
         ctx.peer(&self.data, entry).flatten()
     }

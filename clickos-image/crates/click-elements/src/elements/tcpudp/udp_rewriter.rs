@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Gives UDP flows (and those of TCP and DCCP, without telling them apart) other addresses and ports, and their answers the original ones.
+//! Rewrites addresses and ports of UDP, TCP and DCCP flows, which share one table, and restores the
+//! original ones in their answers.
 //!
 //! # Synopsis
 //! `UDPRewriter(INPUTSPEC, ... [, TIMEOUT, STREAMING_TIMEOUT, GUARANTEE, REAP_INTERVAL, MAPPING_CAPACITY, DST_ANNO, REPLY_ANNO])`. The INPUTSPECs

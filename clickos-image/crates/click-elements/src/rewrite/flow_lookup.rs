@@ -11,13 +11,13 @@ use crate::flows::{At, FlowId, FlowTable};
 
 /// What others need to look flows of a rewriter up.
 #[derive(Clone)]
-pub struct Door {
+pub struct FlowLookup {
     kind: Kind,
     first_map: u16,
     pub flows: Rc<RefCell<FlowTable>>,
 }
 
-impl Door {
+impl FlowLookup {
     /// The flow of a packet of `protocol` with this key.
     pub fn find(&self, table: &FlowTable, protocol: u8, id: &FlowId) -> Option<At> {
         let id = match (self.kind, protocol) {
@@ -40,8 +40,8 @@ impl Door {
 
 impl Rewriter {
     /// What others need to look our flows up.
-    pub fn door(&self) -> Door {
-        Door {
+    pub fn flow_lookup(&self) -> FlowLookup {
+        FlowLookup {
             kind: self.kind,
             first_map: self.first_map,
             flows: Rc::clone(&self.flows),

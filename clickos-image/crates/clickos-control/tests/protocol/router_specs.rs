@@ -45,7 +45,7 @@ fn a_wish_made_before_the_start_counts() {
 #[test]
 fn a_configuration_waits_for_a_look_at_the_devices() {
     let mut bed = Bed::new();
-    let generation = bed.wish(0, b"a :: Cell(1);", "Running");
+    let generation = bed.request_router(0, b"a :: Cell(1);", "Running");
     assert!(bed.round(true), "it has to go on at once");
     for _ in 0..10 {
         assert!(bed.round(false), "it must not fall asleep");
@@ -159,7 +159,7 @@ fn many_errors_fit_the_error_node() {
 #[test]
 fn text_that_is_not_utf8_or_too_long_is_refused_with_its_place() {
     let mut bed = Bed::new();
-    let generation = bed.wish(0, b"a ::\n Cell(\xff);", "Running");
+    let generation = bed.request_router(0, b"a ::\n Cell(\xff);", "Running");
     bed.run();
     let (word, error) = bed.answer(0, generation);
     assert_eq!(
@@ -177,12 +177,12 @@ fn text_that_is_not_utf8_or_too_long_is_refused_with_its_place() {
 #[test]
 fn a_missing_piece_and_a_strange_status_are_named() {
     let mut bed = Bed::new();
-    let generation = bed.wish(0, &[b' '; 8000], "Running");
+    let generation = bed.request_router(0, &[b' '; 8000], "Running");
     bed.store.remove(&bed.node("0/config/1"));
     bed.store.write(&bed.node("0/config/7"), b"x");
     bed.run();
     assert_eq!(bed.answer(0, generation).1, "fw.click: config/1 is missing");
-    let generation = bed.wish(0, b"a :: Cell(1);", "Maybe");
+    let generation = bed.request_router(0, b"a :: Cell(1);", "Maybe");
     bed.run();
     assert_eq!(
         bed.answer(0, generation).1,
@@ -194,7 +194,7 @@ fn a_missing_piece_and_a_strange_status_are_named() {
 fn bad_names_of_configurations_are_replaced() {
     let mut bed = Bed::new();
     for name in [&b""[..], b"a\x1b[2Jb", b"\xff", &[b'x'; 300]] {
-        let generation = bed.wish(0, b"Nonesuch;", "Running");
+        let generation = bed.request_router(0, b"Nonesuch;", "Running");
         bed.store.write(&bed.node("0/config_name"), name);
         bed.run();
         let (_, error) = bed.answer(0, generation);
@@ -205,7 +205,7 @@ fn bad_names_of_configurations_are_replaced() {
 #[test]
 fn halting_and_resuming() {
     let mut bed = Bed::new();
-    let generation = bed.wish(0, b"a :: Cell(1);", "Halted");
+    let generation = bed.request_router(0, b"a :: Cell(1);", "Halted");
     bed.run();
     assert_eq!(bed.answer(0, generation), ("Halted".into(), String::new()));
     assert_eq!(bed.read(0, "a.value"), (200, "1".into()));
@@ -226,7 +226,7 @@ fn routers_are_side_by_side() {
     assert_eq!(bed.read(0, "a.value"), (200, "0".into()));
     assert_eq!(bed.read(1, "a.value").0, 540);
     assert_eq!(bed.read(63, "a.value"), (200, "63".into()));
-    let generation = bed.wish(64, b"a :: Cell(1);", "Running");
+    let generation = bed.request_router(64, b"a :: Cell(1);", "Running");
     bed.run();
     assert_eq!(bed.text("64/state"), None, "generation {generation}");
 }

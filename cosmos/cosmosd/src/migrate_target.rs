@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A guest that comes from another host (docs/adr/0015-move.md): it goes with the client that
-//! brings it, until that one says that it is whole.
+//! The target's side of a migration (docs/adr/0015-move.md). cosmosd destroys the guest if the
+//! client goes away before it ends the migration.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,9 +16,9 @@ use crate::toolstack::Toolstack;
 
 /// The connection of the client that brings a guest, as long as it does.
 #[derive(Default)]
-pub struct Arrival(Mutex<Option<u64>>);
+pub struct MigrateTarget(Mutex<Option<u64>>);
 
-impl Arrival {
+impl MigrateTarget {
     /// Fails while the guest is on its way.
     pub fn check(&self) -> Result<()> {
         match self.is_under_way() {
@@ -53,14 +53,14 @@ impl Arrival {
 
 impl Toolstack {
     /// Creates a guest that a client brings from another host: it is undone when the connection
-    /// or this daemon ends before the guest has [arrived](Self::arrive).
+    /// or this daemon ends before the guest has [arrived](Self::migrate_target).
     pub fn receive(&self, spec: &Spec, connection: u64) -> Result<Created> {
-        self.make(spec, |guest| guest.arrival.begin(connection))
+        self.make(spec, |guest| guest.migrate_target.begin(connection))
     }
 
     /// The guest is whole: it is this host's, and these routers run, whatever becomes of the
     /// client or of this daemon.
-    pub fn arrive(
+    pub fn migrate_target(
         &self,
         uuid: &Uuid,
         connection: u64,
@@ -69,7 +69,7 @@ impl Toolstack {
     ) -> Result<()> {
         let guest = self.table.get(uuid)?;
         guest.check_answers()?;
-        if !guest.arrival.is_by(connection) {
+        if !guest.migrate_target.is_by(connection) {
             let message = "the guest is not being brought here by this client";
             return Err(Error::bad_request(message));
         }
@@ -84,18 +84,18 @@ impl Toolstack {
     /// The one step that decides where the guest is: a restarted daemon lets run what is noted
     /// from here on, and undoes the guest before.
     fn keep_arrived(&self, guest: &Guest, connection: u64, routers: &[u8]) -> Result<()> {
-        guest.departure.hold(connection, routers);
-        guest.arrival.end();
+        guest.migrate_source.hold(connection, routers);
+        guest.migrate_target.end();
         self.keep(guest).inspect_err(|_| {
-            guest.arrival.begin(connection);
-            guest.departure.end();
+            guest.migrate_target.begin(connection);
+            guest.migrate_source.end();
         })
     }
 
     /// Undoes a guest whose client has gone.
     pub fn turn_away(&self, guest: &Guest) {
         let uuid = &guest.domain.uuid;
-        info!("guest {uuid}: whoever moved it here has gone: it is destroyed");
+        info!("guest {uuid}: its mover went away; cosmosd destroys it");
         self.destroy(uuid)
             .unwrap_or_else(|e| warn!("guest {uuid}: {e}"));
     }
@@ -105,8 +105,8 @@ impl Toolstack {
 mod tests {
     use std::time::Duration;
 
-    use crate::departure::FORMER;
     use crate::error::Code;
+    use crate::migrate_source::FORMER;
     use crate::testing::{World, spec, uuid};
 
     const MOVER: u64 = 7;
@@ -129,8 +129,8 @@ mod tests {
     #[test]
     fn what_has_arrived_runs_after_a_crash() {
         let world = brought();
-        world.faults.fail("store.wish");
-        let arrived = world.toolstack.arrive(&uuid(1), MOVER, &[0], SOON);
+        world.faults.fail("store.spec");
+        let arrived = world.toolstack.migrate_target(&uuid(1), MOVER, &[0], SOON);
         assert!(arrived.unwrap_err().message.contains("injected"));
         world.faults.mend();
         let world = world.restart();
@@ -149,7 +149,9 @@ mod tests {
     #[test]
     fn nobody_but_its_client_lets_it_arrive_and_others_go_without_it() {
         let world = brought();
-        let by_another = world.toolstack.arrive(&uuid(1), MOVER + 1, &[0], SOON);
+        let by_another = world
+            .toolstack
+            .migrate_target(&uuid(1), MOVER + 1, &[0], SOON);
         assert_eq!(by_another.unwrap_err().code, Code::BadRequest);
         world.toolstack.forget_client(MOVER + 1);
         assert_eq!(world.toolstack.info(&uuid(1)).unwrap()["state"], "arriving");

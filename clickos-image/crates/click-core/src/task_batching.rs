@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Several turns of a task at once, where nobody can tell that from one after the other: whatever its packets meet
-//! just passes, changes, drops or stores them, and the turns that come between of other tasks meet other elements, or
-//! take what was stored.
+//! Task batching: several runs of a task at once, with the same result as one after the other.
+//! Elements on the packets' path only pass, change, drop or store them. Runs of other tasks in
+//! between meet other elements, or take stored packets.
 use crate::context::Context;
 use crate::engine::Engine;
 
-/// Of fewer turns that are left of a slice it is not asked whether several can be taken at once.
+/// Skip batching when fewer task runs than this remain in the slice.
 const FEW: usize = 4;
-/// Nor where more other tasks have turns: few of one task would fit in a slice.
+/// Skip batching beside more tasks than this: few runs of each fit in a slice.
 const MANY: usize = 16;
-/// After it was asked in vain it is not asked for a while, at most for so many turns.
+/// Most task runs between two tries, after tries that failed.
 const LONGEST_REST: u8 = 15;
 
 impl Context<'_> {
-    /// Takes several turns at once if nobody can tell; returns how many, this one among them. Only for `run_task`: what
-    /// all of them send, `each` packets a turn, is to be sent in one batch. `left` says how many packets there are.
+    /// Takes several task runs at once where the result is the same; returns their number, this run
+    /// included. Only `run_task` calls it, and sends the packets of all runs, `each` a run, in one
+    /// batch. `left` returns the number of packets there are.
     #[inline]
-    pub fn take_turns(&mut self, each: usize, left: impl FnOnce(&Self) -> usize) -> usize {
-        match self.engine.turns_may_join(self.me, each) {
-            true => self.engine.take_turns(self.me, each, left(self)),
+    pub fn batch_runs(&mut self, each: usize, left: impl FnOnce(&Self) -> usize) -> usize {
+        match self.engine.may_batch_runs(self.me, each) {
+            true => self.engine.batch_runs(self.me, each, left(self)),
             false => 1,
         }
     }
 
-    /// Whether no other task has a turn.
+    /// True if no other task is scheduled.
     pub fn is_alone(&self) -> bool {
         self.engine.tasks.len() == 0
     }
 
-    /// How many packets can be pulled at an input without anybody being told: those that an element right before it
-    /// stores, if it has room, so that nobody waits for that.
+    /// Packets that a pull at an input takes without waking a task: those in a store right before
+    /// it that has room.
     pub fn stored_before(&self, port: usize) -> usize {
         let slots = &self.engine.slots;
         let before = slots[self.me].inputs.get(port).copied().flatten();
@@ -41,40 +42,41 @@ impl Context<'_> {
 }
 
 impl Engine {
-    /// Whether a task that sends so many packets a turn may take several turns at once; what is quickly known.
-    fn turns_may_join(&mut self, me: usize, each: usize) -> bool {
+    /// True if a task that sends `each` packets a run may batch its runs, by the tests that cost
+    /// little.
+    fn may_batch_runs(&mut self, me: usize, each: usize) -> bool {
         if self.slots[me].rest > 0 {
             self.slots[me].rest -= 1;
             return false;
         }
         let others = self.tasks.len();
-        if self.turns < FEW || others > MANY || (others > 0 && each != 1) {
+        if self.runs_left < FEW || others > MANY || (others > 0 && each != 1) {
             return false;
         }
-        if self.known_reach(me).is_none() {
-            self.find_reach(me);
+        if self.known_reachability(me).is_none() {
+            self.find_reachability(me);
         }
-        let reach = self.known_reach(me);
+        let reach = self.known_reachability(me);
         reach.is_some_and(|reach| reach.plain && (each == 1 || reach.fills.is_empty()))
     }
 
-    fn take_turns(&mut self, me: usize, each: usize, left: usize) -> usize {
+    fn batch_runs(&mut self, me: usize, each: usize, left: usize) -> usize {
         let most = self.max_batch.min(left).checked_div(each);
         let (turns, others) = match self.has_buffers(me) {
-            true => self.unseen_turns(me, most.unwrap_or(0)),
+            true => self.invisible_runs(me, most.unwrap_or(0)),
             false => (1, 0),
         };
         let more = turns.saturating_sub(1);
         self.rest_after(me, more == 0);
         if more > 0 {
-            self.turns -= more;
+            self.runs_left -= more;
             self.tasks.skip(me, more, others > 0);
             self.tell_stores(me);
         }
         1 + more
     }
 
-    /// The more often it was asked in vain, the longer it is not asked.
+    /// Each try that fails doubles the pause before the next one.
     fn rest_after(&mut self, me: usize, in_vain: bool) {
         if let Some(reach) = &mut self.slots[me].reach {
             let rest = reach.rest;
@@ -86,14 +88,17 @@ impl Engine {
         }
     }
 
-    /// Whether each packet of so many turns finds a buffer, and another one while it is changed, as if it were alone.
+    /// True if each packet of all runs finds a buffer, and a second one while an element changes
+    /// it.
     fn has_buffers(&self, task: usize) -> bool {
-        let copies = self.known_reach(task).map_or(1, |reach| reach.copies);
+        let copies = self
+            .known_reachability(task)
+            .map_or(1, |reach| reach.copies);
         let free = self.pool.limit().saturating_sub(self.pool.in_use());
-        free >= 2 * copies * self.max_batch.max(self.turns + 1)
+        free >= 2 * copies * self.max_batch.max(self.runs_left + 1)
     }
 
-    /// Tells those that store what a task sends that one packet comes at a time, whatever they see.
+    /// Tells the stores of a task's packets that the batch stands for single packets.
     fn tell_stores(&mut self, me: usize) {
         let Self { slots, .. } = self;
         let reach = slots[me].reach.take();
@@ -105,53 +110,57 @@ impl Engine {
         slots[me].reach = reach;
     }
 
-    /// How many turns, at most `most`, a task can take before those of others that come between; and how many others
-    /// those are.
-    fn unseen_turns(&mut self, me: usize, most: usize) -> (usize, usize) {
+    /// Runs, at most `most`, that a task can take before the runs of other tasks in between; and
+    /// the number of these tasks.
+    fn invisible_runs(&mut self, me: usize, most: usize) -> (usize, usize) {
         let (mut most, mut passed) = (most.min(self.room_behind(me)), 0);
         for n in 0..self.tasks.len() {
             if most < 2 {
                 break;
             }
-            let (pass, other) = self.tasks.turn(n);
+            let (pass, other) = self.tasks.queued(n);
             match self.may_pass(me, other) {
                 true => passed += 1,
-                false => most = most.min(self.tasks.turns_before(me, pass)),
+                false => most = most.min(self.tasks.runs_before(me, pass)),
             }
         }
-        // each of them has at most one turn between two of ours, and all of these are to be in this slice
-        (most.min(1 + self.turns / (1 + passed)), passed)
+        // each other task has at most one run between two of ours, and all of them must fit in this
+        // slice
+        (most.min(1 + self.runs_left / (1 + passed)), passed)
     }
 
-    /// How many packets fit where a task stores its packets; none if one could stay there until the next one comes.
+    /// Packets that fit into the stores of a task; 0 if a packet could stay there until the next
+    /// one comes.
     fn room_behind(&self, me: usize) -> usize {
-        let fills = self.known_reach(me).map_or(&[][..], |reach| &reach.fills);
+        let fills = self
+            .known_reachability(me)
+            .map_or(&[][..], |reach| &reach.fills);
         let room = |(store, taker): &(usize, Option<usize>)| {
             let comes = taker.and_then(|taker| self.tasks.pass(taker));
-            let next = comes.filter(|pass| self.tasks.turns_before(me, *pass) == 1);
+            let next = comes.filter(|pass| self.tasks.runs_before(me, *pass) == 1);
             let store = next.and(self.slots[*store].element.as_ref());
             store.map_or(0, |store| store.room())
         };
         fills.iter().map(room).min().unwrap_or(usize::MAX)
     }
 
-    /// Whether a task can take its turns before those of another one that come between: that one goes on as it does
-    /// for the rest of the slice, and wakes none that has no turn yet.
+    /// True if a task can take its runs before those of another task in between. The other task
+    /// goes on unchanged for the rest of the slice and wakes no unscheduled task.
     fn may_pass(&mut self, me: usize, other: usize) -> bool {
-        self.tasks.take_turns_about(me, other)
+        self.tasks.alternates_with(me, other)
             && self.never_meets(me, other)
-            && self.wakes_nobody(me, other)
+            && self.wakes_no_task(me, other)
             && self.has_buffers(other)
             && self.goes_on(other)
     }
 
     fn goes_on(&self, task: usize) -> bool {
         let element = self.slots[task].element.as_ref();
-        element.is_some_and(|element| element.sure_turns() >= self.turns)
+        element.is_some_and(|element| element.steady_runs() >= self.runs_left)
     }
 
-    fn wakes_nobody(&self, me: usize, task: usize) -> bool {
-        let Some(reach) = self.known_reach(task) else {
+    fn wakes_no_task(&self, me: usize, task: usize) -> bool {
+        let Some(reach) = self.known_reachability(task) else {
             return false;
         };
         let filled = reach.fills.iter().map(|(store, _)| store);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Handlers of people: a node each.
+//! Handlers of element_nodes: a node each.
 use super::Bed;
 
 #[test]

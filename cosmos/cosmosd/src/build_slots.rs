@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who may build a domain now: a few at a time, in the order of their requests.
+//! Slots for building domains: a few at a time, in the order of the requests.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::error::{Code, Error, Result};
 
 /// See the module.
-pub struct Turns {
+pub struct BuildSlots {
     most: usize,
     state: Mutex<State>,
     changed: Condvar,
@@ -21,10 +21,10 @@ struct State {
     building: usize,
 }
 
-/// A turn; dropping it ends it.
-pub struct Turn<'a>(&'a Turns);
+/// A slot; dropping it frees it.
+pub struct BuildSlot<'a>(&'a BuildSlots);
 
-impl Turns {
+impl BuildSlots {
     pub fn new(most: usize) -> Self {
         Self {
             most,
@@ -33,8 +33,8 @@ impl Turns {
         }
     }
 
-    /// Waits for a turn.
-    pub fn enter(&self, deadline: Instant) -> Result<Turn<'_>> {
+    /// Waits for a slot.
+    pub fn enter(&self, deadline: Instant) -> Result<BuildSlot<'_>> {
         let mut state = self.lock();
         let ticket = state.next_ticket;
         state.next_ticket += 1;
@@ -51,14 +51,14 @@ impl Turns {
         self.changed.notify_all();
         if waited.timed_out() {
             let message = format!(
-                "domain: its turn did not come in time: {} are being built, {} wait before it",
+                "domain: no build slot came free in time: {} domains are being built, {} wait before it",
                 state.building,
                 ahead.unwrap_or(0)
             );
             return Err(Error::new(Code::Timeout, message));
         }
         state.building += 1;
-        Ok(Turn(self))
+        Ok(BuildSlot(self))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -66,7 +66,7 @@ impl Turns {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for BuildSlot<'_> {
     fn drop(&mut self) {
         self.0.lock().building -= 1;
         self.0.changed.notify_all();
@@ -87,28 +87,28 @@ mod tests {
 
     #[test]
     fn one_that_waits_in_vain_leaves_the_queue() {
-        let turns = Turns::new(1);
-        let first = turns.enter(later()).unwrap();
-        let error = turns.enter(Instant::now()).err().unwrap();
+        let slots = BuildSlots::new(1);
+        let first = slots.enter(later()).unwrap();
+        let error = slots.enter(Instant::now()).err().unwrap();
         assert_eq!(error.code, Code::Timeout);
         assert!(error.message.contains("1 are being built"), "{error}");
         drop(first);
-        turns.enter(Instant::now()).unwrap();
+        slots.enter(Instant::now()).unwrap();
     }
 
     #[test]
-    fn turns_are_in_the_order_of_the_requests() {
-        let turns = Turns::new(1);
+    fn slots_are_in_the_order_of_the_requests() {
+        let slots = BuildSlots::new(1);
         let (sender, built) = channel();
-        let first = turns.enter(later()).unwrap();
+        let first = slots.enter(later()).unwrap();
         std::thread::scope(|scope| {
             for n in 0..4 {
-                let (turns, sender) = (&turns, sender.clone());
+                let (slots, sender) = (&slots, sender.clone());
                 scope.spawn(move || {
-                    let _turn = turns.enter(later()).unwrap();
+                    let _turn = slots.enter(later()).unwrap();
                     sender.send(n).unwrap();
                 });
-                while turns.lock().waiting.len() <= n {
+                while slots.lock().waiting.len() <= n {
                     std::thread::yield_now();
                 }
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Installing, swapping, halting and removing routers as the toolstack wishes.
+//! Installing, swapping, halting and removing routers as the toolstack requests.
 use crate::control::Control;
 use crate::node;
 use crate::report;
@@ -12,7 +12,7 @@ use clickos_protocol::ROOT;
 use xenstore::Error;
 use xenstore::Store;
 
-/// How often a wish that changes while it is read is read again at once.
+/// Reads at once of a requested router that changes meanwhile.
 const TRIES: u32 = 8;
 const NAME_MAX: usize = 255;
 const DEFAULT_NAME: &str = "config";
@@ -22,7 +22,7 @@ const GENERATION: &str = "generation";
 /// Pieces of a configuration that are read at once.
 const AT_ONCE: usize = 32;
 
-/// What was done about a router's wishes so far.
+/// The state of a router's requests so far.
 #[derive(Default)]
 pub(crate) struct Handled {
     pub(crate) generation: Option<u64>,
@@ -34,15 +34,15 @@ pub(crate) struct Handled {
     pub(crate) echoes: u32,
 }
 
-/// A wish as it stands in the store.
-struct Wish {
+/// A requested router as the store has it.
+struct RouterSpec {
     generation: Option<u64>,
     status: Option<Vec<u8>>,
     name: String,
     text: Text,
 }
 
-impl Wish {
+impl RouterSpec {
     fn halted(&self) -> Result<bool, String> {
         match self.status.as_deref() {
             None | Some(b"Running" | b"") => Ok(false),
@@ -52,7 +52,7 @@ impl Wish {
     }
 }
 
-/// The nodes of a wish, as they were read one after the other.
+/// The nodes of a spec, as they were read one after the other.
 struct Nodes {
     generation: Option<Vec<u8>>,
     status: Option<Vec<u8>>,
@@ -71,19 +71,19 @@ enum Text {
 }
 
 impl<S: Store> Control<S> {
-    /// Looks at the wish for a router. `by_hand`: its `status` was written, which is what a person
+    /// Looks at the requested router. `by_hand`: its `status` was written, which is what a person
     /// does; without that only a new generation counts.
-    pub(crate) async fn wish(&mut self, rid: u8, by_hand: bool) -> Result<(), Error> {
-        // A router's first wish, for which somebody waits who starts a guest, is read at once.
+    pub(crate) async fn look_at_spec(&mut self, rid: u8, by_hand: bool) -> Result<(), Error> {
+        // A router's first spec, for which somebody waits who starts a guest, is read at once.
         let known = self.handled.contains_key(&rid);
         if known && !by_hand && !self.is_new(rid, self.generation(rid).await?) {
             return Ok(());
         }
         for _ in 0..TRIES {
-            if let Some(wish) = self.read_wish(rid).await? {
+            if let Some(spec) = self.read_spec(rid).await? {
                 self.next_round().await;
-                return match by_hand || self.is_new(rid, wish.generation) {
-                    true => self.fulfil(rid, wish).await,
+                return match by_hand || self.is_new(rid, spec.generation) {
+                    true => self.fulfil(rid, spec).await,
                     false => Ok(()),
                 };
             }
@@ -104,12 +104,12 @@ impl<S: Store> Control<S> {
         Ok(value.and_then(decimal))
     }
 
-    /// Reads a wish; none if it changed meanwhile.
+    /// Reads a requested router; `None` if it changed meanwhile.
     ///
     /// The toolstack may give random bits with it: they are new to a guest that was booted long
     /// before, and a processor may have none.
-    async fn read_wish(&self, rid: u8) -> Result<Option<Wish>, Error> {
-        let nodes = self.look_at_wish(rid).await?;
+    async fn read_spec(&self, rid: u8) -> Result<Option<RouterSpec>, Error> {
+        let nodes = self.read_nodes(rid).await?;
         let name = nodes.name.and_then(good_name);
         let name = name.unwrap_or_else(|| DEFAULT_NAME.to_string());
         let text = self
@@ -126,7 +126,7 @@ impl<S: Store> Control<S> {
         if let Some(given) = nodes.seed {
             self.routers.borrow_mut().mix_seed(&given);
         }
-        Ok(Some(Wish {
+        Ok(Some(RouterSpec {
             generation,
             status: nodes.status,
             name,
@@ -134,8 +134,9 @@ impl<S: Store> Control<S> {
         }))
     }
 
-    /// Reads a wish's nodes, of the pieces the first, which mostly is the only one: all at once.
-    async fn look_at_wish(&self, rid: u8) -> Result<Nodes, Error> {
+    /// Reads a requested router's nodes all at once, with the first piece, which is mostly the only
+    /// one.
+    async fn read_nodes(&self, rid: u8) -> Result<Nodes, Error> {
         let keys = [GENERATION, "status", "config_name", "config/0", GENERATION];
         let mut paths = Vec::from(keys.map(|key| node::of_router(rid, key)));
         paths.push(node::seed());
@@ -187,25 +188,25 @@ impl<S: Store> Control<S> {
         })
     }
 
-    async fn fulfil(&mut self, rid: u8, wish: Wish) -> Result<(), Error> {
-        let new = self.is_new(rid, wish.generation);
-        self.handled.entry(rid).or_default().generation = wish.generation;
-        if matches!(wish.text, Text::None) && !new && !self.routers.borrow().contains(rid) {
+    async fn fulfil(&mut self, rid: u8, spec: RouterSpec) -> Result<(), Error> {
+        let new = self.is_new(rid, spec.generation);
+        self.handled.entry(rid).or_default().generation = spec.generation;
+        if matches!(spec.text, Text::None) && !new && !self.routers.borrow().contains(rid) {
             return Ok(());
         }
-        let (word, error) = match self.apply(rid, &wish, new) {
+        let (word, error) = match self.apply(rid, &spec, new) {
             Ok(word) => (word, String::new()),
-            Err(error) => (self.after_refusal(rid, &wish, new), error),
+            Err(error) => (self.after_refusal(rid, &spec, new), error),
         };
-        self.answer_wish(rid, wish.generation.unwrap_or(0), word, &error)
+        self.answer_spec(rid, spec.generation.unwrap_or(0), word, &error)
             .await
     }
 
-    /// The word for a refused wish. A person's `status` counts for the router that is there, even
+    /// The word for a refused spec. A person's `status` counts for the router that is there, even
     /// beside a text that does not start.
-    fn after_refusal(&mut self, rid: u8, wish: &Wish, new: bool) -> &'static str {
+    fn after_refusal(&mut self, rid: u8, spec: &RouterSpec, new: bool) -> &'static str {
         let mut routers = self.routers.borrow_mut();
-        match wish.halted() {
+        match spec.halted() {
             Ok(halted) if !new && routers.contains(rid) => {
                 routers.set_halted(rid, halted);
                 if halted { "Halted" } else { "Error" }
@@ -215,14 +216,14 @@ impl<S: Store> Control<S> {
     }
 
     /// Changes the router; gives the word for `state`, or the error.
-    fn apply(&mut self, rid: u8, wish: &Wish, new: bool) -> Result<&'static str, String> {
-        let halted = wish.halted()?;
-        match &wish.text {
+    fn apply(&mut self, rid: u8, spec: &RouterSpec, new: bool) -> Result<&'static str, String> {
+        let halted = spec.halted()?;
+        match &spec.text {
             Text::Bad(error) => return Err(error.clone()),
             Text::None if new => self.remove(rid),
             Text::None => {}
             Text::Whole(text) if text.iter().all(u8::is_ascii_whitespace) => self.remove(rid),
-            Text::Whole(text) => self.install(rid, &wish.name, text, new)?,
+            Text::Whole(text) => self.install(rid, &spec.name, text, new)?,
         }
         let mut routers = self.routers.borrow_mut();
         routers.set_halted(rid, halted);
@@ -257,7 +258,7 @@ impl<S: Store> Control<S> {
     }
 
     /// What the toolstack waits for comes first, and an `error` that is empty is not emptied.
-    pub(crate) async fn answer_wish(
+    pub(crate) async fn answer_spec(
         &mut self,
         rid: u8,
         generation: u64,
@@ -314,13 +315,13 @@ impl<S: Store> Control<S> {
         self.remove(rid);
         self.handled.remove(&rid);
         self.told.remove(&rid);
-        self.people.forget(rid);
+        self.element_nodes.forget(rid);
         self.say(&format!(
             "router {rid}: its keys were removed: it has ended"
         ));
     }
 
-    /// Whether a router's `error` node has to be written for this text; it is going to be.
+    /// True if a router's `error` node has to be written for this text; it is going to be.
     fn changes_error(&mut self, rid: u8, error: &str) -> bool {
         match error.is_empty() {
             true => self.told.remove(&rid),

@@ -47,7 +47,7 @@ impl Shelf {
 }
 
 /// Where dropped packets leave their buffers.
-pub struct Home {
+pub struct Arena {
     shelves: [Shelf; SIZES.len()],
     memory: Vec<(NonNull<u8>, Layout)>,
     /// Packets, shared or not.
@@ -56,21 +56,21 @@ pub struct Home {
     open: bool,
 }
 
-/// Where a buffer belongs: the address of its home and, in the lowest bits of it, which are 0, the class. Two are
+/// Where a buffer belongs: the address of its arena and, in the lowest bits of it, which are 0, the class. Two are
 /// compared as one number, always: whether packets lie in the same block besides is a decision nobody can foresee.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Kind(NonNull<Home>);
-const _: () = assert!(align_of::<Home>() > SINGLE);
+pub struct Kind(NonNull<Arena>);
+const _: () = assert!(align_of::<Arena>() > SINGLE);
 
 impl Kind {
     #[inline]
-    fn new(home: NonNull<Home>, class: usize) -> Self {
-        Self(home.map_addr(|at| at | class))
+    fn new(arena: NonNull<Arena>, class: usize) -> Self {
+        Self(arena.map_addr(|at| at | class))
     }
 
-    /// The home.
+    /// The arena.
     #[inline]
-    pub fn home(self) -> NonNull<Home> {
+    pub fn arena(self) -> NonNull<Arena> {
         let at = self.0.as_ptr().map_addr(|at| at - self.class());
         // SAFETY: what it was made of.
         unsafe { NonNull::new_unchecked(at) }
@@ -79,12 +79,12 @@ impl Kind {
     /// The size it is kept with, or none.
     #[inline]
     fn class(self) -> usize {
-        self.0.addr().get() % align_of::<Home>()
+        self.0.addr().get() % align_of::<Arena>()
     }
 
     #[inline]
-    fn parts(self) -> (NonNull<Home>, usize) {
-        (self.home(), self.class())
+    fn parts(self) -> (NonNull<Arena>, usize) {
+        (self.arena(), self.class())
     }
 }
 
@@ -106,16 +106,16 @@ fn class_for(bytes: usize) -> usize {
         .fold(0, |class, size| class + usize::from(bytes > *size))
 }
 
-impl Home {
-    /// A home for a pool, to be closed with `close`.
+impl Arena {
+    /// A arena for a pool, to be closed with `close`.
     pub fn open() -> NonNull<Self> {
-        let home = Self {
+        let arena = Self {
             shelves: Default::default(),
             memory: Vec::new(),
             in_use: 0,
             open: true,
         };
-        NonNull::from(Box::leak(Box::new(home)))
+        NonNull::from(Box::leak(Box::new(arena)))
     }
 
     pub fn in_use(&self) -> usize {
@@ -125,19 +125,19 @@ impl Home {
     /// Takes a buffer with room for `bytes`; `None` when there is no memory.
     ///
     /// # Safety
-    /// `home` is alive and no reference to it exists.
+    /// `arena` is alive and no reference to it exists.
     #[inline]
-    pub unsafe fn take(home: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
+    pub unsafe fn take(arena: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
         // SAFETY: as the caller says; the reference ends with this function.
-        let me = unsafe { &mut *home.as_ptr() };
+        let me = unsafe { &mut *arena.as_ptr() };
         let class = class_for(bytes);
         if class == SINGLE {
-            let buffer = Self::make_single(home, bytes)?;
+            let buffer = Self::make_single(arena, bytes)?;
             me.in_use += 1;
             return Some(buffer);
         }
         if me.shelves[class].ready() == 0 {
-            me.make(home, class)?;
+            me.make(arena, class)?;
         }
         let buffer = me.shelves[class].free.pop()?;
         me.in_use += 1;
@@ -145,19 +145,19 @@ impl Home {
     }
 
     #[cold]
-    fn make_single(home: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
+    fn make_single(arena: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
         let layout = buffer::layout(FIRST + buffer::size(bytes));
         let at = allocate(layout)?;
         // SAFETY: just allocated with this layout, and zeroed.
         unsafe {
-            buffer::begin_block(at, Kind::new(home, SINGLE));
+            buffer::begin_block(at, Kind::new(arena, SINGLE));
             Some(buffer::place(at.add(FIRST), bytes))
         }
     }
 
     /// Makes more buffers; `None` when there is no memory.
     #[cold]
-    fn make(&mut self, home: NonNull<Self>, class: usize) -> Option<()> {
+    fn make(&mut self, arena: NonNull<Self>, class: usize) -> Option<()> {
         let before = self.shelves[class].blocks;
         let blocks = |count| Some((count, allocate(buffer::layout(count * BLOCK))?));
         let wanted = (before / 2).clamp(1, MOST_BLOCKS);
@@ -170,7 +170,7 @@ impl Home {
             // SAFETY: the n-th block of the memory, which is zeroed and nobody else's.
             unsafe {
                 let block = memory.add(n * BLOCK);
-                buffer::begin_block(block, Kind::new(home, class));
+                buffer::begin_block(block, Kind::new(arena, class));
                 shelf.cut(block.add(FIRST + (before + n) % COLORS * LINE), class);
             }
         }
@@ -181,14 +181,14 @@ impl Home {
     /// now on. Returns for how many there were; `None` if such buffers are not shared.
     ///
     /// # Safety
-    /// The home is alive and no reference to it exists.
+    /// The arena is alive and no reference to it exists.
     #[inline]
     pub unsafe fn hold(kind: Kind, n: usize) -> Option<usize> {
-        let (home, class) = kind.parts();
+        let (arena, class) = kind.parts();
         // SAFETY: as the caller says; the reference ends with this function.
-        let me = unsafe { &mut *home.as_ptr() };
+        let me = unsafe { &mut *arena.as_ptr() };
         let mut ready = me.shelves.get(class)?.ready();
-        while ready < n && me.make(home, class).is_some() {
+        while ready < n && me.make(arena, class).is_some() {
             ready = me.shelves[class].ready();
         }
         let n = n.min(ready);
@@ -201,14 +201,14 @@ impl Home {
     /// a copy of it. Returns how many packets those are.
     ///
     /// # Safety
-    /// The first one is shared, and no reference to its home exists.
+    /// The first one is shared, and no reference to its arena exists.
     pub unsafe fn end_shares(packets: &mut [Packet]) -> usize {
         let Some(first) = packets.first() else {
             return 0;
         };
-        let (home, class) = first.kind().parts();
-        // SAFETY: a home lives while a packet of it is in use; this is the only reference.
-        let me = unsafe { &mut *home.as_ptr() };
+        let (arena, class) = first.kind().parts();
+        // SAFETY: a arena lives while a packet of it is in use; this is the only reference.
+        let me = unsafe { &mut *arena.as_ptr() };
         // SAFETY: the first one is shared, says the caller, and belongs there.
         unsafe { me.shelves[class].end_shares(packets) }
     }
@@ -216,12 +216,12 @@ impl Home {
     /// Gives back what was held for packets that were not made after all.
     ///
     /// # Safety
-    /// So many were held for that kind by `hold`; no reference to the home exists.
+    /// So many were held for that kind by `hold`; no reference to the arena exists.
     #[inline]
     pub unsafe fn give_back(kind: Kind, n: usize) {
-        let (home, class) = kind.parts();
+        let (arena, class) = kind.parts();
         // SAFETY: as the caller says; the reference ends with this function.
-        let me = unsafe { &mut *home.as_ptr() };
+        let me = unsafe { &mut *arena.as_ptr() };
         me.shelves[class].held -= n;
         me.in_use -= n;
     }
@@ -229,15 +229,15 @@ impl Home {
     /// Takes the buffers of packets back: of the first one, and of those behind it that are like it. Returns how many.
     ///
     /// # Safety
-    /// The packets are used by nobody any more, and no reference to their homes exists.
+    /// The packets are used by nobody any more, and no reference to their arenas exists.
     #[inline]
     pub unsafe fn put_back(packets: &[Packet]) -> usize {
         let Some(first) = packets.first() else {
             return 0;
         };
-        let (home, class) = first.kind().parts();
-        // SAFETY: a home lives while a packet of it is in use; this is the only reference.
-        let me = unsafe { &mut *home.as_ptr() };
+        let (arena, class) = first.kind().parts();
+        // SAFETY: a arena lives while a packet of it is in use; this is the only reference.
+        let me = unsafe { &mut *arena.as_ptr() };
         // SAFETY: as the caller says; `make_single` made the buffers that no shelf is for.
         let count = unsafe {
             match me.shelves.get_mut(class) {
@@ -247,7 +247,7 @@ impl Home {
             }
         };
         // SAFETY: they are gone; `me` is not used any more.
-        unsafe { Self::leave(home, count) };
+        unsafe { Self::leave(arena, count) };
         count
     }
 
@@ -256,56 +256,56 @@ impl Home {
     /// # Safety
     /// As `put_back`.
     pub unsafe fn put_back_one(packet: &Packet) {
-        let (home, class) = packet.kind().parts();
-        // SAFETY: a home lives while a packet of it is in use; this is the only reference.
-        let me = unsafe { &mut *home.as_ptr() };
+        let (arena, class) = packet.kind().parts();
+        // SAFETY: a arena lives while a packet of it is in use; this is the only reference.
+        let me = unsafe { &mut *arena.as_ptr() };
         // SAFETY: as the caller says; `make_single` made the buffers that no shelf is for, and `me` is not used after.
         unsafe {
             match me.shelves.get_mut(class) {
                 Some(shelf) => shelf.put_back_one(packet),
                 None => _ = release_single(packet.header),
             }
-            Self::leave(home, 1);
+            Self::leave(arena, 1);
         }
     }
 
     /// So many packets are not in use any more.
     ///
     /// # Safety
-    /// They were, the home is alive, and no reference to it is used any more.
+    /// They were, the arena is alive, and no reference to it is used any more.
     #[inline]
-    unsafe fn leave(home: NonNull<Self>, count: usize) {
+    unsafe fn leave(arena: NonNull<Self>, count: usize) {
         // SAFETY: as the caller says.
-        let me = unsafe { &mut *home.as_ptr() };
+        let me = unsafe { &mut *arena.as_ptr() };
         me.in_use -= count;
         if me.in_use == 0 && !me.open {
             // SAFETY: closed, and those were the last packets in use.
-            unsafe { Self::end(home) };
+            unsafe { Self::end(arena) };
         }
     }
 
-    /// The pool is gone; the home goes with the last packet.
+    /// The pool is gone; the arena goes with the last packet.
     ///
     /// # Safety
-    /// `home` came from `open`, was not closed before, and no reference to it exists.
-    pub unsafe fn close(home: NonNull<Self>) {
+    /// `arena` came from `open`, was not closed before, and no reference to it exists.
+    pub unsafe fn close(arena: NonNull<Self>) {
         // SAFETY: as the caller says.
-        let me = unsafe { &mut *home.as_ptr() };
+        let me = unsafe { &mut *arena.as_ptr() };
         me.open = false;
         if me.in_use == 0 {
             // SAFETY: closed, and no buffer is in use.
-            unsafe { Self::end(home) };
+            unsafe { Self::end(arena) };
         }
     }
 
     /// Frees everything.
     ///
     /// # Safety
-    /// Neither the pool nor a packet nor a reference to the home is left.
+    /// Neither the pool nor a packet nor a reference to the arena is left.
     #[cold]
-    unsafe fn end(home: NonNull<Self>) {
+    unsafe fn end(arena: NonNull<Self>) {
         // SAFETY: `open` leaked this box, and nobody else points to it.
-        let me = unsafe { Box::from_raw(home.as_ptr()) };
+        let me = unsafe { Box::from_raw(arena.as_ptr()) };
         for (memory, layout) in &me.memory {
             // SAFETY: allocated with this layout in `make`; its buffers are in use by nobody.
             unsafe { dealloc(memory.as_ptr(), *layout) };

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whether a batch may go out of one output after the other, instead of packet by packet.
+//! Finds elements whose outputs may get whole batches, one output after the other.
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use crate::engine::{Edge, Engine};
 
 impl Engine {
-    /// Whether all outputs but the last end at elements that only store or drop, each at another one,
-    /// and the last does not lead there: then nobody can tell in which order the outputs were served.
-    pub fn outputs_are_apart(&self, me: usize) -> bool {
+    /// True if the order in which outputs get packets shows nowhere. All outputs but the last end
+    /// at elements that only store or drop, each at another one. The last output does not lead
+    /// there.
+    pub fn outputs_are_independent(&self, me: usize) -> bool {
         let Some((last, others)) = self.slots[me].outputs.split_last() else {
             return true;
         };
@@ -17,8 +18,8 @@ impl Engine {
         others.iter().flatten().all(&mut ends)
     }
 
-    /// Whether packets that leave by different outputs meet nowhere but where all are dropped: then the packets
-    /// of one output may overtake those of another, and on every connection they still come in their order.
+    /// True if packets of different outputs meet only where an element drops all of them. Packets
+    /// of one output may then overtake those of another; each connection still keeps their order.
     pub fn outputs_never_meet(&self, me: usize) -> bool {
         let mut reached = BTreeMap::new();
         let outputs = self.slots[me].outputs.iter().enumerate();

@@ -1,40 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a turn of a task can meet, as far as connections and classes tell.
+//! Elements that a run of a task can meet, by the connections and classes of the router.
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use crate::engine::{Engine, Slot};
 
-/// What a turn of a task can meet; handlers may change it.
-pub struct Reach {
-    /// As of so many handlers written.
+/// Elements that a run of a task can meet; a handler write may change them.
+pub struct Reachability {
+    /// The number of handler writes when the engine found this.
     at: u64,
-    /// All that it pushes to just passes packets on, changes, drops or stores them, and it pulls only from stores.
+    /// The task pushes only to elements that pass, change, drop or store packets, and pulls only
+    /// from stores.
     pub plain: bool,
-    /// What it pushes to, and itself.
+    /// The element itself, and all elements that its packets reach.
     meets: BTreeSet<usize>,
-    /// Stores among those, each with the task that alone pulls from it, if that is so.
+    /// Stores among those, each with its only puller, if it has just one.
     pub fills: Vec<(usize, Option<usize>)>,
-    /// Packets that one can become on the way, at most.
+    /// Most copies that a packet can become on its path.
     pub copies: usize,
     /// Stores that it pulls from.
     pub takes: Vec<usize>,
-    /// Grows as it is asked in vain whether several turns can be taken at once.
+    /// Task runs until the next try to batch runs; it grows with each try that fails.
     pub rest: u8,
-    /// Other tasks, and whether theirs never meet it but where they take what it stored.
+    /// Other tasks; true for those that only meet this one where they take packets from a store.
     others: Vec<(usize, bool)>,
 }
 
 impl Engine {
-    /// What turns of an element's task meet, if that is known.
-    pub fn known_reach(&self, me: usize) -> Option<&Reach> {
+    /// The reachability of an element's task, if it is known and current.
+    pub fn known_reachability(&self, me: usize) -> Option<&Reachability> {
         let reach = self.slots[me].reach.as_deref();
         reach.filter(|reach| reach.at == self.writes)
     }
 
-    /// Finds what turns of an element's task meet.
+    /// Finds the elements that runs of an element's task meet.
     #[cold]
-    pub fn find_reach(&mut self, me: usize) {
+    pub fn find_reachability(&mut self, me: usize) {
         let outputs = self.slots[me].outputs.iter();
         let mut pushed = BTreeSet::new();
         pushed.extend(outputs.flat_map(|edge| self.pushed_to(*edge)));
@@ -43,7 +44,7 @@ impl Engine {
         let fills = pushed.iter().filter(|element| self.stores(**element));
         let pulls = self.slots[me].outputs.contains(&None);
         let ways = pushed.iter().map(|e| self.slots[*e].outputs.len());
-        let mut reach = Reach {
+        let mut reach = Reachability {
             at: self.writes,
             plain: !pulls
                 && pushed.iter().all(|e| self.is_plain(*e) || self.stores(*e))
@@ -60,34 +61,36 @@ impl Engine {
         self.slots[me].reach = Some(reach.into());
     }
 
-    /// Whether turns of another task meet nothing that ours meet but where all packets are dropped, or where it takes
-    /// what we stored.
+    /// True if another task meets ours only where an element drops all packets, or where it takes
+    /// packets that ours stored.
     #[inline]
     pub fn never_meets(&mut self, me: usize, other: usize) -> bool {
-        let known = self.known_reach(me).map_or(&[][..], |reach| &reach.others);
+        let known = self
+            .known_reachability(me)
+            .map_or(&[][..], |reach| &reach.others);
         let known = known.iter().find(|(task, _)| *task == other);
         match known.copied() {
-            Some((_, apart)) => apart,
-            None => self.compare_reaches(me, other),
+            Some((_, independent)) => independent,
+            None => self.compare_reachability(me, other),
         }
     }
 
     #[cold]
-    fn compare_reaches(&mut self, me: usize, other: usize) -> bool {
-        if self.known_reach(other).is_none() {
-            self.find_reach(other);
+    fn compare_reachability(&mut self, me: usize, other: usize) -> bool {
+        if self.known_reachability(other).is_none() {
+            self.find_reachability(other);
         }
-        let apart = match (self.known_reach(me), self.known_reach(other)) {
-            (Some(mine), Some(theirs)) => self.are_apart(mine, theirs),
+        let independent = match (self.known_reachability(me), self.known_reachability(other)) {
+            (Some(mine), Some(theirs)) => self.are_independent(mine, theirs),
             _ => false,
         };
         if let Some(reach) = &mut self.slots[me].reach {
-            reach.others.push((other, apart));
+            reach.others.push((other, independent));
         }
-        apart
+        independent
     }
 
-    fn are_apart(&self, mine: &Reach, theirs: &Reach) -> bool {
+    fn are_independent(&self, mine: &Reachability, theirs: &Reachability) -> bool {
         let mut both = mine.meets.intersection(&theirs.meets);
         let mut takes = mine.takes.iter();
         theirs.plain
@@ -106,19 +109,21 @@ impl Engine {
         takers.next().filter(|_| takers.next().is_none())
     }
 
-    /// Whether an element is there to store packets.
+    /// True if storing packets is the element's purpose.
     fn stores(&self, element: usize) -> bool {
         let element = self.slots[element].element.as_ref();
         element.is_some_and(|element| element.stored().is_some())
     }
 
-    /// Whether an element is plain; one that runs just now might come to itself again.
+    /// True if an element is plain. An element that runs at the moment is not: its packets might
+    /// come back to it.
     fn is_plain(&self, element: usize) -> bool {
         let element = self.slots[element].element.as_ref();
         element.is_some_and(|element| element.is_plain())
     }
 
-    /// Whether packets can come to one of these elements twice; they go to no others.
+    /// True if a packet can come to one of these elements twice. The set has all elements that it
+    /// can reach.
     fn has_loop(&self, elements: &BTreeSet<usize>) -> bool {
         let mut entries = BTreeMap::new();
         entries.extend(elements.iter().map(|e| (*e, 0)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A guest that moves to another host (docs/adr/0015-move.md): its routers are halted for one
-//! client, until that one says that the guest has arrived there, or goes away.
+//! The source's side of a migration (docs/adr/0015-move.md). cosmosd halts the guest's routers for
+//! one client. The halt ends when the client reports that the guest runs on the target, or goes
+//! away.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,16 +19,16 @@ const RESUME: Duration = Duration::from_secs(30);
 /// The connection of a client that an earlier cosmosd had.
 pub const FORMER: u64 = u64::MAX;
 
-/// Whether a guest is being moved away.
+/// True if a guest is being moved away.
 #[derive(Default)]
-pub struct Departure(Mutex<Option<Hold>>);
+pub struct MigrateSource(Mutex<Option<Hold>>);
 
 struct Hold {
     /// The client's.
     connection: u64,
     /// The routers that ran.
     halted: Vec<u8>,
-    /// Whether the other host has the guest, so that it must not run here again by itself.
+    /// True if the other host has the guest, so that it must not run here again by itself.
     is_settled: bool,
 }
 
@@ -41,8 +42,8 @@ impl Hold {
     }
 }
 
-impl Departure {
-    /// That of a guest which an earlier cosmosd had halted.
+impl MigrateSource {
+    /// The state of a guest whose routers an earlier cosmosd halted.
     pub fn former(halted: &[u8]) -> Self {
         let hold = (!halted.is_empty()).then(|| Hold::new(FORMER, halted));
         Self(Mutex::new(hold))
@@ -67,7 +68,7 @@ impl Departure {
         Ok(())
     }
 
-    /// That of a guest of which a client lets these routers run next.
+    /// Notes that a client will run these routers next.
     pub fn hold(&self, connection: u64, halted: &[u8]) {
         *self.lock() = Some(Hold::new(connection, halted));
     }
@@ -123,7 +124,7 @@ fn not_moved() -> Error {
 impl Toolstack {
     /// Halts a guest's routers for a client that moves it, and keeps others from changing it;
     /// returns how they were.
-    pub fn depart(
+    pub fn migrate_source(
         &self,
         uuid: &Uuid,
         connection: u64,
@@ -131,8 +132,8 @@ impl Toolstack {
     ) -> Result<Vec<Installed>> {
         let guest = self.table.get(uuid)?;
         guest.check_answers()?;
-        guest.arrival.check()?;
-        guest.departure.begin(connection)?;
+        guest.migrate_target.check()?;
+        guest.migrate_source.begin(connection)?;
         let halted = self.halt(&guest, Instant::now() + timeout);
         if halted.is_err() {
             self.stay(&guest, connection, RESUME)
@@ -145,7 +146,7 @@ impl Toolstack {
         let routers = control::routers(self.router_of(guest, 0, deadline))?;
         let ran = routers.iter().filter(|router| router.state != "Halted");
         let ran: Vec<u8> = ran.map(|router| router.rid).collect();
-        guest.departure.set_halted(&ran);
+        guest.migrate_source.set_halted(&ran);
         // On disk before they are: the next cosmosd lets them run again.
         self.keep(guest)?;
         self.run_all(guest, &ran, false, deadline)?;
@@ -155,7 +156,7 @@ impl Toolstack {
     /// The other host has the guest: it will not run here again unless somebody wants it.
     pub fn settle_departure(&self, uuid: &Uuid, connection: u64) -> Result<()> {
         let guest = self.table.get(uuid)?;
-        guest.departure.settle(connection)?;
+        guest.migrate_source.settle(connection)?;
         self.keep(&guest)
     }
 
@@ -168,11 +169,11 @@ impl Toolstack {
     /// Lets run again what is halted for a client, and others change the guest.
     pub fn stay(&self, guest: &Guest, connection: u64, timeout: Duration) -> Result<()> {
         let halted = guest
-            .departure
+            .migrate_source
             .halted_by(connection)
             .ok_or_else(not_moved)?;
         let run = self.run_all(guest, &halted, true, Instant::now() + timeout);
-        guest.departure.end();
+        guest.migrate_source.end();
         run.and_then(|()| self.keep(guest))
     }
 
@@ -186,10 +187,10 @@ impl Toolstack {
     /// what it was bringing is undone.
     pub fn forget_client(&self, connection: u64) {
         for guest in self.table.all() {
-            if guest.departure.halted_by(connection).is_some() {
+            if guest.migrate_source.halted_by(connection).is_some() {
                 self.end_departure(&guest, connection);
             }
-            if guest.arrival.is_by(connection) {
+            if guest.migrate_target.is_by(connection) {
                 self.turn_away(&guest);
             }
         }
@@ -197,13 +198,13 @@ impl Toolstack {
 
     fn end_departure(&self, guest: &Arc<Guest>, connection: u64) {
         let uuid = &guest.domain.uuid;
-        if guest.departure.is_settled() {
+        if guest.migrate_source.is_settled() {
             info!("guest {uuid} stays halted: it runs elsewhere, or has to be started here");
-            return guest.departure.end();
+            return guest.migrate_source.end();
         }
         match self.stay(guest, connection, RESUME) {
-            Ok(()) => info!("guest {uuid}: whoever moved it has gone: it goes on"),
-            Err(e) => warn!("guest {uuid}: whoever moved it has gone: {e}; start its routers"),
+            Ok(()) => info!("guest {uuid}: its mover went away; its routers go on"),
+            Err(e) => warn!("guest {uuid}: its mover went away: {e}; start its routers"),
         }
     }
 }

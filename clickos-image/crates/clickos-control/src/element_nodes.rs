@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Handlers for people: one store node each, made when asked for.
+//! Handlers for element_nodes: one store node each, made when asked for.
 use crate::control::Control;
 use crate::node::{self, Handler};
 use crate::report::REPORT_MAX;
-use crate::wish::hash;
+use crate::router_spec::hash;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -15,13 +15,13 @@ const NODES_MAX: usize = 64;
 
 /// The element nodes that the guest made.
 #[derive(Default)]
-pub(crate) struct People {
+pub(crate) struct ElementNodes {
     /// By path; with the hash of a value we wrote until its watch event came.
     nodes: BTreeMap<String, Option<u64>>,
 }
 
-impl People {
-    /// Whether an event of this value is the echo of our own write; asked once per event.
+impl ElementNodes {
+    /// True if an event of this value is the echo of our own write; asked once per event.
     fn is_echo(&mut self, path: &str, value: &[u8]) -> bool {
         let ours = self.nodes.get_mut(path).and_then(Option::take);
         ours == Some(hash(value))
@@ -47,10 +47,10 @@ impl<S: Store> Control<S> {
     ) -> Result<(), Error> {
         let path = node::element(rid, handler);
         let Some(value) = self.link.read(&path).await? else {
-            self.people.nodes.remove(&path);
+            self.element_nodes.nodes.remove(&path);
             return Ok(());
         };
-        if self.people.is_echo(&path, &value) {
+        if self.element_nodes.is_echo(&path, &value) {
             return Ok(());
         }
         let name = handler.full_name();
@@ -100,15 +100,17 @@ impl<S: Store> Control<S> {
             )));
         }
         let path = node::element(rid, handler);
-        if !self.people.has_room_for(&path) {
+        if !self.element_nodes.has_room_for(&path) {
             return Ok(Err(format!(
                 "{name}: {NODES_MAX} element nodes are made, remove some"
             )));
         }
-        self.people.nodes.insert(path.clone(), Some(hash(data)));
+        self.element_nodes
+            .nodes
+            .insert(path.clone(), Some(hash(data)));
         match self.link.write(&path, data).await {
             Err(error) if !error.is_fatal() => {
-                self.people.nodes.remove(&path);
+                self.element_nodes.nodes.remove(&path);
                 Ok(Err(format!("{name}: {error}")))
             }
             result => result.map(Ok),
