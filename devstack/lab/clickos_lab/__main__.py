@@ -96,8 +96,10 @@ def _prepare(state, arguments):
 
 def _up(state, arguments):
     _in_venv(state, arguments)
+    from clickos_lab import dashboard
     from clickos_lab import lab
     lab.Lab(state, with_xen=arguments.host == 'xen').up()
+    say.say(dashboard.invitation(state))
 
 
 def _demo(state, arguments):

@@ -38,7 +38,7 @@ ALL = {account.name: account for account in (
     Account('keystone', _DATABASE), Account('glance', _DATABASE),
     Account('placement', _DATABASE), Account('neutron', _DATABASE),
     Account('nova', _DATABASE), Account('tacker', _DATABASE),
-    Account('clickos', _DATABASE),
+    Account('clickos', _DATABASE), Account('horizon'),
     Account('nova-compute', _TOOLSTACK), Account('clickos-agent', _TOOLSTACK),
     Account('nova-compute-xen'), Account('clickos-agent-xen'),
     Account('xen-nova'), Account('xen-agent'))}
@@ -131,7 +131,7 @@ _SOCKETS = {
     'valed': None, 'xenstored': None, 'front': None,
     'xen-nova': 'nova-compute-xen', 'xen-agent': 'clickos-agent-xen',
     **dict.fromkeys(('keystone', 'glance', 'placement', 'neutron', 'nova',
-                     'tacker', 'clickos'), 'front')}
+                     'tacker', 'clickos', 'horizon'), 'front')}
 
 
 def _own(folder, uid, gid, mode):
@@ -157,7 +157,8 @@ def open_programs(state):
                    state.target, state.target / 'release'):
         folder.chmod(0o711)
     state.log.chmod(0o700)
-    shell.output(['chmod', '-R', 'go+rX', state.venv, state.noxen])
+    shell.output(['chmod', '-R', 'go+rX', state.venv, state.noxen,
+                  state.static])
     state.binary('valed').chmod(0o755)
     python = pathlib.Path(sys.base_prefix).resolve()
     if python.stat().st_mode & 0o005 != 0o005:

@@ -44,6 +44,7 @@ class State:
         self.venv = self.root / 'venv'
         self.target = self.root / 'target'
         self.bin = self.root / 'bin'
+        self.static = self.root / 'static'
         self.noxen = self.root / 'noxen'
         self.settings = self.root / 'settings.json'
         self.packages = self.root / 'packages-added'

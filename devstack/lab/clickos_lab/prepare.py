@@ -4,6 +4,7 @@
 import concurrent.futures
 
 from clickos_lab import apt
+from clickos_lab import dashboard
 from clickos_lab import prereq
 from clickos_lab import rust
 from clickos_lab import store
@@ -48,6 +49,7 @@ def xen(state):
 def _python(state):
     venv.ensure(state)
     venv.install_ours(state)
+    dashboard.ensure(state)
     venv.compile_modules(state)
 
 

@@ -149,7 +149,9 @@ class Catalog:
             self._tacker_server(),
             self._daemon('tacker-conductor', 'tacker', 'tacker/tacker.conf'),
             self._wsgi('clickos-api', account='clickos',
-                       OS_CLICKOS_CONFIG_FILES='clickos/clickos-api.conf')]
+                       OS_CLICKOS_CONFIG_FILES='clickos/clickos-api.conf'),
+            # Its settings lie where Horizon looks for them (dashboard.py).
+            self._wsgi('horizon')]
 
     def _tacker_server(self):
         state = self._state

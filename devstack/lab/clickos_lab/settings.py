@@ -18,14 +18,14 @@ _PORTS = range(12000, 32000)
 
 PORT_NAMES = (
     'keystone', 'glance', 'placement', 'neutron', 'nova', 'tacker',
-    'clickos', 'rabbit', 'rabbit_dist', 'epmd')
+    'clickos', 'horizon', 'rabbit', 'rabbit_dist', 'epmd')
 #: One user of the message queue for each account.
 RABBIT_USERS = ('nova', 'neutron', 'tacker', 'clickos', 'nova-compute',
                 'clickos-agent', 'nova-compute-xen', 'clickos-agent-xen')
 PASSWORD_NAMES = (
-    'admin', 'demo', 'rabbit', 'glance', 'placement', 'neutron', 'nova',
-    'tacker', 'clickos', 'db_keystone', 'db_glance', 'db_placement',
-    'db_neutron', 'db_nova', 'db_tacker', 'db_clickos',
+    'admin', 'demo', 'horizon_secret', 'rabbit', 'glance', 'placement',
+    'neutron', 'nova', 'tacker', 'clickos', 'db_keystone', 'db_glance',
+    'db_placement', 'db_neutron', 'db_nova', 'db_tacker', 'db_clickos',
     *(f'rabbit_{name}' for name in RABBIT_USERS))
 #: Above the ids of Debian's packages and systemd, below those that
 #: useradd(8) gives away as subordinate ids: a block for each lab.

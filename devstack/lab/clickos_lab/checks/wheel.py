@@ -19,6 +19,7 @@ from clickos_lab import venv
 _PACKAGES = {
     '': ('clickos_agent', 'clickos_client', 'clickos_osc', 'cosmos_client'),
     'api': ('clickos_api',),
+    'horizon': ('clickos_dashboard',),
     'neutron': ('neutron_clickos',),
     'nova': ('nova_clickos', 'nova.virt.clickos'),
     'tacker': ('tacker_clickos',),
@@ -27,6 +28,9 @@ _PACKAGES = {
 _IMPORT = """
 import importlib, pkgutil, sys
 count = 0
+if 'clickos_dashboard' in sys.argv:
+    import django   # its modules read Django's settings
+    django.setup()
 for name in sys.argv[1:]:
     package = importlib.import_module(name)
     for module in pkgutil.walk_packages(package.__path__, name + '.'):
@@ -74,7 +78,9 @@ def _imports(folder, extra):
     _run([uv, 'pip', 'install', '--quiet', '--python', python,
           '--constraint', venv.REQUIREMENTS, wanted])
     done = subprocess.run([python, '-I', '-c', _IMPORT, *_PACKAGES[extra]],
-                          capture_output=True, text=True)
+                          capture_output=True, text=True, env={
+                              **os.environ, 'DJANGO_SETTINGS_MODULE':
+                              'openstack_dashboard.settings'})
     what = f'extra {extra}' if extra else 'without extras'
     print(f'{what}: {done.stdout.strip() or 0} modules imported')
     if done.returncode:

@@ -8,6 +8,7 @@ from clickos_lab.config import clickos_api
 from clickos_lab.config import daemons
 from clickos_lab.config import front
 from clickos_lab.config import glance
+from clickos_lab.config import horizon
 from clickos_lab.config import keystone
 from clickos_lab.config import neutron
 from clickos_lab.config import nova
@@ -17,7 +18,7 @@ from clickos_lab.config import site as _site
 from clickos_lab.config import tacker
 
 _MODULES = (rabbit, keystone, glance, placement, neutron, nova, tacker,
-            clickos_api, daemons, front)
+            clickos_api, horizon, daemons, front)
 
 
 def write(state, settings):

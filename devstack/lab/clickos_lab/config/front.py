@@ -27,12 +27,14 @@ class Api:
     body_max: str
     #: tacker-server speaks HTTP, the others uWSGI's protocol
     http: bool = False
+    #: nginx itself serves the files below /static/
+    static: bool = False
 
 
 APIS = (
     Api('keystone', '256k'), Api('glance', '2g'), Api('placement', '1m'),
     Api('neutron', '1m'), Api('nova', '1m'), Api('clickos', '16m'),
-    Api('tacker', '256m', http=True))
+    Api('tacker', '256m', http=True), Api('horizon', '5m', static=True))
 
 _MAIN = """\
 daemon off;
@@ -82,7 +84,14 @@ _SERVER = """\
         location / {{
 {way}
         }}
-{errors}    }}
+{static}{errors}    }}
+"""
+_STATIC = """\
+        location /static/ {{
+            alias {folder}/;
+            include /etc/nginx/mime.types;
+            expires 1h;
+        }}
 """
 
 #: What a client says of other proxies is not true here. nginx has put the
@@ -121,8 +130,10 @@ def _server(site, api):
     socket = site.api_socket(api.name)
     way = _http_way(socket) if api.http else _uwsgi_way(socket)
     errors = ''.join(_error(api, status) for status in _ERRORS)
+    static = _STATIC.format(folder=site.state.static) if api.static else ''
     return _SERVER.format(
         port=site.settings.ports[api.name], body_max=api.body_max,
+        static=static,
         way='\n'.join(f'            {line};' for line in way), errors=errors)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``make demo``: the main job on real services, from VNFD to packets."""
 
+from clickos_lab import dashboard
 from clickos_lab.demo import story
 from clickos_lab.host import target
 from clickos_lab import lab as _lab
@@ -19,6 +20,7 @@ def run(state, host, keep):
     """
     lab = _lab.Lab(state, with_xen=host == target.XEN)
     lab.up()
+    say.say(dashboard.invitation(state))
     tale = story.Story(state, target.of(host, state))
     done = False
     try:
@@ -75,6 +77,7 @@ def _print_usage(state, host, tale):
     text = (_ON_XEN_HOST if host == target.XEN else _ON_PROCESS_HOST).format(
         root=state.root, run=state.run, release=state.target / 'release',
         repo=paths.REPO, name=compute.NAME, folder=toolstack.FOLDER)
+    say.say(dashboard.invitation(state))
     print(_USAGE.format(
         root=state.root, vnf=tale.vnf_id, client=tale.client.name,
         server_ip=tale.server_port.ip, host=text))

@@ -30,7 +30,8 @@ _READERS = {
     'rabbit': {'rabbitmq'}, 'front': {'front'}, 'valed.toml': {'valed'},
     'uwsgi/keystone.ini': {'keystone'}, 'uwsgi/glance.ini': {'glance'},
     'uwsgi/placement.ini': {'placement'}, 'uwsgi/neutron.ini': {'neutron'},
-    'uwsgi/nova.ini': {'nova'}, 'uwsgi/clickos-api.ini': {'clickos'}}
+    'uwsgi/nova.ini': {'nova'}, 'uwsgi/clickos-api.ini': {'clickos'},
+    'horizon': {'horizon'}, 'uwsgi/horizon.ini': {'horizon'}}
 _DATABASE = {'mariadb', 'keystone', 'glance', 'placement', 'neutron', 'nova',
              'tacker', 'clickos'}
 #: The accounts that can open a socket, by its folder.
@@ -42,7 +43,7 @@ _CLIENTS = {
     'valed': {'valed'}, 'xenstored': {'xenstored'},
     **{api: {api, 'front'} for api in ('keystone', 'glance', 'placement',
                                        'neutron', 'nova', 'tacker',
-                                       'clickos')}}
+                                       'clickos', 'horizon')}}
 
 #: Tries every path of standard input; prints those that opened.
 _TRY = '''

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tacker's APIs: VIMs, VNF packages (SOL005), life cycle (SOL003 v1)."""
+
+from clickos_dashboard.api import sessions
+from clickos_dashboard.api import vnf as _vnf
+from clickos_dashboard import exceptions
+
+_VIMS = '/v1.0/vims'
+_PACKAGES = '/vnfpkgm/v1/vnf_packages'
+_INSTANCES = '/vnflcm/v1/vnf_instances'
+_OPERATIONS = '/vnflcm/v1/vnf_lcm_op_occs'
+
+
+def vims(request):
+    """List the VIMs of the project, the default one first."""
+    found = _call(request, 'GET', _VIMS).json()['vims']
+    return sorted(found, key=lambda vim: not vim.get('is_default'))
+
+
+def packages(request):
+    """List VNF packages."""
+    return _call(request, 'GET', _PACKAGES).json()
+
+
+def package(request, package_id):
+    """Return a VNF package."""
+    return _call(request, 'GET', _path(_PACKAGES, package_id)).json()
+
+
+def package_content(request, package_id):
+    """Return the CSAR's bytes."""
+    path = _path(_PACKAGES, package_id) + '/package_content'
+    return _call(request, 'GET', path,
+                 headers={'Accept': 'application/zip'}).content
+
+
+def create_package(request):
+    """Make an empty package; return its id."""
+    return _call(request, 'POST', _PACKAGES,
+                 json={'userDefinedData': {}}).json()['id']
+
+
+def upload_package(request, package_id, content):
+    """Upload a CSAR; Tacker reads it after the answer."""
+    _call(request, 'PUT', _path(_PACKAGES, package_id) + '/package_content',
+          data=content, headers={'Content-Type': 'application/zip'})
+
+
+def delete_package(request, package_id):
+    """Take a package out of service and delete it."""
+    path = _path(_PACKAGES, package_id)
+    if package(request, package_id)['operationalState'] == 'ENABLED':
+        _call(request, 'PATCH', path, json={'operationalState': 'DISABLED'})
+    _call(request, 'DELETE', path)
+
+
+def vnfs(request):
+    """List the project's VNFs as vnf.Vnf, each with its last operation."""
+    last = {}
+    for operation in operations(request):
+        last.setdefault(operation.vnf_id, operation)
+    return [_vnf.Vnf.of(body, last.get(body['id']))
+            for body in _call(request, 'GET', _INSTANCES).json()]
+
+
+def vnf(request, vnf_id):
+    """Return a vnf.Vnf."""
+    body = _call(request, 'GET', _path(_INSTANCES, vnf_id)).json()
+    return _vnf.Vnf.of(body, next(iter(operations(request, vnf_id)), None))
+
+
+def operations(request, vnf_id=None):
+    """List operations, the newest first; of one VNF or of all."""
+    bodies = _call(request, 'GET', _OPERATIONS + '?fields=error').json()
+    found = [_vnf.Operation.of(body) for body in bodies
+             if vnf_id in (None, body['vnfInstanceId'])]
+    return sorted(found, key=lambda o: o.began, reverse=True)
+
+
+def create_vnf(request, vnfd_id, name, description):
+    """Make a VNF that is not launched yet; return its id."""
+    return _call(request, 'POST', _INSTANCES, json={
+        'vnfdId': vnfd_id, 'vnfInstanceName': name,
+        'vnfInstanceDescription': description}).json()['id']
+
+
+def start(request, vnf_id, operation, **body):
+    """Start instantiate, heal, scale or terminate."""
+    _call(request, 'POST', f'{_path(_INSTANCES, vnf_id)}/{operation}',
+          json=body)
+
+
+def update_vnf(request, vnf_id, **changes):
+    """Change a VNF; Tacker does so after the answer."""
+    _call(request, 'PATCH', _path(_INSTANCES, vnf_id), json=changes)
+
+
+def delete_vnf(request, vnf_id):
+    """Delete a VNF that is not launched."""
+    _call(request, 'DELETE', _path(_INSTANCES, vnf_id))
+
+
+def fail_operation(request, operation_id):
+    """Give up an operation that waits for a decision (FAILED_TEMP)."""
+    _call(request, 'POST', _path(_OPERATIONS, operation_id) + '/fail')
+
+
+def _path(collection, object_id):
+    """Return an object's path; an id with other characters is none."""
+    text = str(object_id)
+    if not text.replace('-', '').isalnum() or not text.isascii():
+        raise exceptions.NotFound(404, 'no such object')
+    return f'{collection}/{text}'
+
+
+def _call(request, method, path, **options):
+    adapter = sessions.adapter(request, sessions.TACKER)
+    options['headers'] = {'Version': '2.0.0', **options.get('headers', {})}
+    answer = adapter.request(path, method, **options)
+    if answer.status_code == 404:
+        raise exceptions.NotFound(404, _reason(answer))
+    if answer.status_code >= 400:
+        raise exceptions.TackerError(answer.status_code, _reason(answer))
+    return answer
+
+
+def _reason(answer):
+    """Return what an error's body says: a problem document or a fault."""
+    try:
+        body = answer.json()
+    except ValueError:
+        body = None
+    while isinstance(body, dict) and body:
+        body = (body.get('detail') or body.get('message')
+                or next(iter(body.values())))
+    return body if isinstance(body, str) and body else (
+        f'Tacker answers {answer.status_code}')

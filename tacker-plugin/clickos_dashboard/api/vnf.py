@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""VNFs and their operations, as the pages show them."""
+
+import dataclasses
+import json
+
+_UNDER_WAY = ('STARTING', 'PROCESSING', 'ROLLING_BACK')
+_FAILED = ('FAILED_TEMP', 'FAILED')
+
+
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    """An operation occurrence."""
+
+    id: str
+    vnf_id: str
+    name: str
+    state: str
+    began: str
+    reason: str
+
+    @classmethod
+    def of(cls, body):
+        """Return the operation of an answer's object."""
+        error = body.get('error') or {}
+        return cls(body['id'], body['vnfInstanceId'],
+                   body.get('operation') or '',
+                   body.get('operationState') or '',
+                   body.get('startTime') or '', error.get('detail') or '')
+
+    @property
+    def under_way(self):
+        """Tell whether it is not over."""
+        return self.state in _UNDER_WAY
+
+    @property
+    def failed(self):
+        """Tell whether it failed."""
+        return self.state in _FAILED
+
+
+@dataclasses.dataclass(frozen=True)
+class Guest:
+    """A guest of a VNF: the VNFC's id, its VDU, its server, its state."""
+
+    id: str
+    vdu: str
+    server_id: str
+    state: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Vnf:
+    """A VNF instance; status is one of STATUSES."""
+
+    id: str
+    name: str
+    description: str
+    vnfd_id: str
+    product: str
+    flavour: str
+    launched: bool
+    guests: tuple
+    properties: dict
+    verdict: dict
+    #: the aspects that scale: (name, level)
+    scale: tuple
+    operation: Operation | None
+
+    @classmethod
+    def of(cls, body, operation):
+        """Return the VNF of an answer's object and its last operation."""
+        info = body.get('instantiatedVnfInfo') or {}
+        metadata = body.get('metadata') or {}
+        states = _document(metadata, 'clickosState')
+        product = ' '.join(filter(None, (
+            body.get('vnfProductName'), body.get('vnfSoftwareVersion'))))
+        return cls(
+            body['id'], body.get('vnfInstanceName') or body['id'],
+            body.get('vnfInstanceDescription') or '', body.get('vnfdId'),
+            product, info.get('flavourId') or '',
+            body.get('instantiationState') == 'INSTANTIATED',
+            tuple(_guest(each, states)
+                  for each in info.get('vnfcResourceInfo') or ()),
+            _document(metadata, 'clickosProperties'),
+            _document(metadata, 'clickosUpdate'),
+            tuple((each.get('aspectId'), each.get('scaleLevel'))
+                  for each in info.get('scaleStatus') or ()), operation)
+
+    @property
+    def status(self):
+        """Return a word for the whole VNF."""
+        operation = self.operation
+        if operation and operation.under_way:
+            return 'working'
+        if operation and operation.failed:
+            return 'failed'
+        if not self.launched:
+            return 'new'
+        if any(guest.state != 'ACTIVE' for guest in self.guests):
+            return 'degraded'
+        return 'active'
+
+    @property
+    def reason(self):
+        """Return why the status is what it is; may be empty."""
+        if self.status in ('working', 'failed'):
+            return f'{self.operation.name} {self.operation.reason}'.strip()
+        if self.status == 'degraded':
+            return ', '.join(f'{guest.vdu}: {guest.state}'
+                             for guest in self.guests)
+        return ''
+
+    @property
+    def refusal(self):
+        """Return why the last update was refused, or nothing."""
+        if self.verdict.get('verdict') != 'refused':
+            return ''
+        return str(self.verdict.get('message') or 'refused')
+
+
+def _guest(body, states):
+    resource = body.get('computeResource') or {}
+    return Guest(body['id'], body.get('vduId') or '',
+                 resource.get('resourceId') or '',
+                 str(states.get(body['id'], 'ACTIVE')))
+
+
+def _document(metadata, name):
+    """Return an object that is kept as JSON text."""
+    try:
+        value = json.loads(metadata.get(name) or '{}')
+    except (ValueError, TypeError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

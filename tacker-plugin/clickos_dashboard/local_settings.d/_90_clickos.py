@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The policies of clickos-api and of Tacker, for the checks of actions.
+
+Horizon runs this text inside its settings.
+"""
+
+from clickos_dashboard import policies
+
+POLICY_FILES = {**POLICY_FILES, **policies.FILES}  # noqa: F821
+DEFAULT_POLICY_FILES = {**DEFAULT_POLICY_FILES,  # noqa: F821
+                        **policies.DEFAULTS}

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Typed properties of a descriptor as fields of a form.
+
+The fields check what is typed; the driver checks the values again.
+"""
+
+import ipaddress
+import json
+
+from django import forms
+from django.utils import html
+from django.utils.translation import gettext_lazy as _
+
+PREFIX = 'property_'
+
+
+def of(prop, value=None):
+    """Return the form field of a property.
+
+    :param prop: descriptor.Property
+    :param value: the value in force, by default the descriptor's
+    """
+    make = _MAKERS.get(prop.type, _json)
+    field = make(prop)
+    field.label = prop.name
+    # Horizon shows help texts as markup.
+    field.help_text = html.escape(prop.description)
+    field.required = prop.default is None and prop.type != 'boolean'
+    field.initial = _shown(prop.type, prop.default if value is None
+                           else value)
+    return field
+
+
+def values(properties, data):
+    """Return {property: value} of a form's data; empty fields are left out.
+
+    :param data: the cleaned data, with PREFIX before each name
+    """
+    found = {}
+    for prop in properties:
+        value = data.get(PREFIX + prop.name)
+        if value not in (None, ''):
+            found[prop.name] = value
+    return found
+
+
+class _Prefix(forms.CharField):
+
+    def clean(self, value):
+        text = super().clean(value)
+        try:
+            if text and '/' not in text:
+                raise ValueError
+            return str(ipaddress.IPv4Network(text)) if text else ''
+        except ValueError:
+            raise forms.ValidationError(
+                _('A network such as 10.0.0.0/24 is expected.'))
+
+
+class _Lines(forms.CharField):
+    """A list of texts, one a line."""
+
+    widget = forms.Textarea(attrs={'rows': 6, 'class': 'clickos-rules'})
+
+    def __init__(self, most, **options):
+        super().__init__(**options)
+        self._most = most
+
+    def clean(self, value):
+        text = super().clean(value)
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        if len(lines) > self._most:
+            raise forms.ValidationError(
+                _('%(count)d rules, the limit is %(limit)d'),
+                params={'count': len(lines), 'limit': self._most})
+        return lines or None
+
+
+class _Json(forms.CharField):
+    """A value of a type that this form does not know."""
+
+    widget = forms.Textarea(attrs={'rows': 3})
+
+    def clean(self, value):
+        text = super().clean(value)
+        try:
+            return json.loads(text) if text else None
+        except (ValueError, RecursionError):
+            return text
+
+
+def _ipv4(_prop):
+    return forms.GenericIPAddressField(protocol='IPv4')
+
+
+def _prefix(_prop):
+    return _Prefix()
+
+
+def _mac(_prop):
+    return forms.RegexField(
+        r'^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}\Z',
+        error_messages={'invalid': _('A MAC address is expected.')})
+
+
+def _integer(prop):
+    return forms.IntegerField(min_value=_number(prop, 'min', 0),
+                              max_value=_number(prop, 'max', 2 ** 32 - 1))
+
+
+def _port(prop):
+    return forms.IntegerField(min_value=_number(prop, 'min', 0),
+                              max_value=_number(prop, 'max', 65535))
+
+
+def _number(prop, name, default):
+    value = prop.limits.get(name)
+    return value if isinstance(value, int) else default
+
+
+def _boolean(_prop):
+    return forms.BooleanField()
+
+
+def _enum(prop):
+    choices = prop.limits.get('values')
+    choices = choices if isinstance(choices, list) else []
+    return forms.ChoiceField(choices=[(str(c), str(c)) for c in choices])
+
+
+def _rules(prop):
+    return _Lines(_number(prop, 'max_items', 64))
+
+
+def _json(_prop):
+    return _Json()
+
+
+_MAKERS = {'ipv4': _ipv4, 'ipv4_prefix': _prefix, 'mac': _mac,
+           'integer': _integer, 'port': _port, 'boolean': _boolean,
+           'enum': _enum, 'filter_rules': _rules}
+
+
+def _shown(kind, value):
+    """Return a value as its field shows it."""
+    if kind == 'filter_rules' and isinstance(value, list):
+        return '\n'.join(str(line) for line in value)
+    if kind not in _MAKERS and value is not None:
+        return json.dumps(value)
+    return value

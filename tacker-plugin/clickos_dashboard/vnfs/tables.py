@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of VNFs, and of a VNF's guests, ports and operations."""
+
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
+from horizon import tables
+
+from clickos_dashboard.api import tacker
+
+_LCM = 'os_nfv_orchestration_api:vnf_instances:'
+
+
+def _rules(operation):
+    return (('nfv-orchestration', _LCM + operation),)
+
+
+class Launch(tables.LinkAction):
+    """Opens the list of packages to launch from."""
+
+    name = 'launch'
+    verbose_name = _('Launch VNF')
+    url = 'horizon:clickos:vnfs:choose'
+    icon = 'cloud-upload'
+    policy_rules = _rules('instantiate')
+
+
+class Update(tables.LinkAction):
+    """Opens the form with the properties that can change."""
+
+    name = 'update'
+    verbose_name = _('Update properties')
+    url = 'horizon:clickos:vnfs:update'
+    classes = ('ajax-modal',)
+    policy_rules = _rules('update_vnf')
+
+    def allowed(self, request, vnf=None):
+        """Only a launched VNF has properties in force."""
+        return vnf.launched and vnf.status != 'working'
+
+
+class Scale(tables.LinkAction):
+    """Opens the form that scales."""
+
+    name = 'scale'
+    verbose_name = _('Scale')
+    url = 'horizon:clickos:vnfs:scale'
+    classes = ('ajax-modal',)
+    policy_rules = _rules('scale')
+
+    def allowed(self, request, vnf=None):
+        """Only a VNF with scaling aspects scales."""
+        return bool(vnf.launched and vnf.scale and vnf.status != 'working')
+
+
+class Heal(tables.BatchAction):
+    """Replaces the guests of VNFs."""
+
+    name = 'heal'
+    policy_rules = _rules('heal')
+    help_text = _('Each guest is replaced by a new one. It keeps its'
+                  ' addresses and the handler values that it accepted.')
+
+    @staticmethod
+    def action_present(count):
+        """Name the action."""
+        return ngettext_lazy('Heal VNF', 'Heal VNFs', count)
+
+    @staticmethod
+    def action_past(count):
+        """Name what was done."""
+        return ngettext_lazy('Healing VNF', 'Healing VNFs', count)
+
+    def allowed(self, request, vnf=None):
+        """Only a launched VNF has guests."""
+        return vnf.launched and vnf.status != 'working'
+
+    def action(self, request, obj_id):
+        """Start to heal all guests of one."""
+        tacker.start(request, obj_id, 'heal', cause='asked in Horizon')
+
+
+class Terminate(tables.BatchAction):
+    """Removes the guests of VNFs."""
+
+    name = 'terminate'
+    action_type = 'danger'
+    policy_rules = _rules('terminate')
+    help_text = _('The guests end, and their ports are removed.')
+
+    @staticmethod
+    def action_present(count):
+        """Name the action."""
+        return ngettext_lazy('Terminate VNF', 'Terminate VNFs', count)
+
+    @staticmethod
+    def action_past(count):
+        """Name what was done."""
+        return ngettext_lazy('Terminating VNF', 'Terminating VNFs', count)
+
+    def allowed(self, request, vnf=None):
+        """Only a launched VNF has guests."""
+        return vnf.launched and vnf.status != 'working'
+
+    def action(self, request, obj_id):
+        """Start to terminate one."""
+        tacker.start(request, obj_id, 'terminate',
+                     terminationType='FORCEFUL')
+
+
+class GiveUp(tables.BatchAction):
+    """Ends failed operations, so that others can start."""
+
+    name = 'give_up'
+    policy_rules = _rules('fail')
+    help_text = _('Tacker holds a failed operation for a decision. No other'
+                  ' operation starts before that.')
+
+    @staticmethod
+    def action_present(count):
+        """Name the action."""
+        return ngettext_lazy('Give up operation', 'Give up operations', count)
+
+    @staticmethod
+    def action_past(count):
+        """Name what was done."""
+        return ngettext_lazy('Gave up operation', 'Gave up operations', count)
+
+    def allowed(self, request, vnf=None):
+        """Only an operation that waits can be given up."""
+        return bool(vnf.operation and vnf.operation.state == 'FAILED_TEMP')
+
+    def action(self, request, obj_id):
+        """Give up the last operation of one."""
+        tacker.fail_operation(request,
+                              tacker.vnf(request, obj_id).operation.id)
+
+
+class Delete(tables.DeleteAction):
+    """Deletes VNFs that are not launched."""
+
+    policy_rules = _rules('delete')
+
+    @staticmethod
+    def action_present(count):
+        """Name the action."""
+        return ngettext_lazy('Delete VNF', 'Delete VNFs', count)
+
+    @staticmethod
+    def action_past(count):
+        """Name what was done."""
+        return ngettext_lazy('Deleted VNF', 'Deleted VNFs', count)
+
+    def allowed(self, request, vnf=None):
+        """A launched VNF has to be terminated first."""
+        return vnf is None or not vnf.launched and vnf.status != 'working' \
+            and not (vnf.operation and vnf.operation.state == 'FAILED_TEMP')
+
+    def delete(self, request, obj_id):
+        """Delete one."""
+        tacker.delete_vnf(request, obj_id)
+
+
+class Row(tables.Row):
+    """A row that asks for its VNF again while an operation goes on."""
+
+    ajax = True
+
+    def get_data(self, request, vnf_id):
+        """Return the VNF."""
+        return tacker.vnf(request, vnf_id)
+
+
+STATUS = (('new', _('Not launched')), ('working', _('Working')),
+          ('active', _('Active')), ('degraded', _('Degraded')),
+          ('failed', _('Failed')))
+
+
+class Vnfs(tables.DataTable):
+    """One VNF a row."""
+
+    name = tables.WrappingColumn('name', verbose_name=_('Name'),
+                                 link='horizon:clickos:vnfs:detail')
+    product = tables.Column('product', verbose_name=_('Product'))
+    guests = tables.Column(lambda vnf: len(vnf.guests),
+                           verbose_name=_('Guests'))
+    status = tables.Column(
+        'status', verbose_name=_('Status'), status=True,
+        display_choices=STATUS, status_choices=(
+            ('new', True), ('active', True), ('degraded', False),
+            ('failed', False)))
+    reason = tables.WrappingColumn('reason', verbose_name=_('Reason'))
+
+    class Meta(object):
+        """Settings for Horizon."""
+
+        name = 'vnfs'
+        verbose_name = _('VNFs')
+        row_class = Row
+        status_columns = ('status',)
+        table_actions = (Launch, Delete)
+        row_actions = (Update, Heal, Scale, GiveUp, Terminate, Delete)
+
+    def get_object_display(self, datum):
+        """Return a VNF's name."""
+        return datum.name
+
+    def get_empty_message(self):
+        """Say what to do next."""
+        return _('There is no VNF yet. Launch one from a package.')
+
+
+class Operations(tables.DataTable):
+    """One operation a row."""
+
+    name = tables.Column('name', verbose_name=_('Operation'))
+    state = tables.Column('state', verbose_name=_('State'))
+    began = tables.Column('began', verbose_name=_('Began'))
+    reason = tables.WrappingColumn('reason', verbose_name=_('Reason'))
+
+    class Meta(object):
+        """Settings for Horizon."""
+
+        name = 'operations'
+        verbose_name = _('Operations')
+
+
+class Handlers(tables.DataTable):
+    """One handler a row."""
+
+    name = tables.Column(
+        'name', verbose_name=_('Handler'), link_classes=('ajax-modal',),
+        link=lambda handler: reverse(
+            'horizon:clickos:vnfs:handler', args=(
+                handler['vnf_id'], handler['server_id'], handler['name'])))
+    read = tables.Column('read', verbose_name=_('Read'),
+                         filters=(lambda yes: _('yes') if yes else '',))
+    write = tables.Column('write', verbose_name=_('Write'),
+                          filters=(lambda yes: _('yes') if yes else '',))
+
+    class Meta(object):
+        """Settings for Horizon."""
+
+        name = 'handlers'
+        verbose_name = _('Handlers')
+        table_actions = (tables.FilterAction,)
+
+    def get_object_id(self, datum):
+        """Return what tells one from the others."""
+        return datum['name']
+
+    def get_object_display(self, datum):
+        """Return a handler's name."""
+        return datum['name']

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts of tenants and guests reach no page as markup."""
+
+import io
+import json
+import types
+from unittest import mock
+import zipfile
+
+from django.core.files import uploadedfile
+from django.urls import reverse
+from openstack_dashboard import api
+
+from tests.unit.clickos_dashboard import base
+from tests.unit.clickos_dashboard import cloud
+
+#: Each part alone would break out of its place on a page.
+EVIL = '"\'><script>alert(1)</script><img src=x onerror=alert(2)>{$ 7 $}'
+#: What must not stand on a page; Angular runs what {$ $} encloses.
+_RAW = ('<script>alert(1)', '<img src=x', '"\'><', '{$ 7')
+_GUEST = f'GET /v1/servers/{cloud.SERVER}/handlers'
+_VNF = f'/vnflcm/v1/vnf_instances/{cloud.VNF}'
+_PACKAGE = f'/vnfpkgm/v1/vnf_packages/{cloud.PACKAGE}'
+
+
+def evil_csar():
+    """Return a package whose every name is hostile."""
+    evil = json.dumps(EVIL)
+    definitions = f'''
+description: {evil}
+topology_template:
+  substitution_mappings: {{properties: {{flavour_id: {evil}}}}}
+  node_templates:
+    {evil}:
+      type: tosca.nodes.nfv.Vdu.Compute
+      properties: {{description: {evil}}}
+      artifacts: {{click: {{file: a.click}}}}
+      capabilities:
+        virtual_compute:
+          properties: {{virtual_memory: {{virtual_mem_size: {evil}}}}}
+    cp {evil[1:-1]}:
+      type: tosca.nodes.nfv.VduCp
+      requirements: [{{virtual_binding: {evil}}}]
+  policies:
+    - a:
+        type: clickos.policies.Configuration
+        targets: [{evil}]
+        properties:
+          artifact: click
+          properties:
+            {evil}:
+              type: {evil}
+              description: {evil}
+              default: {evil}
+              handler: {evil}
+            e: {{type: enum, values: [{evil}], default: {evil}}}
+'''
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, 'w') as csar:
+        csar.writestr('TOSCA-Metadata/TOSCA.meta', 'Entry-Definitions: a.yaml')
+        csar.writestr('a.yaml', definitions.replace(
+            'cp \\"', 'cp ').replace(f'cp {EVIL}:', f'cp{len(EVIL)}:'))
+        csar.writestr('a.click', EVIL)
+    return packed.getvalue()
+
+
+class HostileNamesTest(base.PageTest):
+
+    def setUp(self):
+        super().setUp()
+        vnf = cloud.vnf(
+            vnfInstanceName=EVIL, vnfInstanceDescription=EVIL,
+            vnfProductName=EVIL, vnfSoftwareVersion=EVIL,
+            metadata={
+                'clickosProperties': json.dumps({EVIL: EVIL}),
+                'clickosState': json.dumps({cloud.VNFC: EVIL}),
+                'clickosUpdate': json.dumps({'verdict': 'refused',
+                                             'message': EVIL})})
+        info = vnf['instantiatedVnfInfo']
+        info['scaleStatus'] = [{'aspectId': EVIL, 'scaleLevel': EVIL}]
+        info['vnfcResourceInfo'][0]['vduId'] = EVIL
+        package = cloud.package(
+            vnfProductName=EVIL, vnfProvider=EVIL, vnfSoftwareVersion=EVIL,
+            usageState=EVIL)
+        self.cloud.answers.update({
+            'GET /vnflcm/v1/vnf_instances': [vnf], f'GET {_VNF}': vnf,
+            'GET /vnfpkgm/v1/vnf_packages': [package],
+            f'GET {_PACKAGE}': package,
+            f'GET {_PACKAGE}/package_content': evil_csar(),
+            'GET /v1.0/vims': {'vims': [{'id': EVIL, 'name': EVIL}]},
+            'GET /vnflcm/v1/vnf_lcm_op_occs': [cloud.operation(
+                operation=EVIL, operationState='FAILED', startTime=EVIL,
+                error={'detail': EVIL})],
+            _GUEST: {'handlers': [
+                {'name': EVIL, 'read': True, 'write': True},
+                {'name': 'fw.config', 'read': True, 'write': True}]},
+            f'{_GUEST}/fw.config': {'name': 'fw.config', 'value': EVIL},
+            f'{_GUEST}/config': {'name': 'config', 'value': EVIL}})
+        for thing in (*api.neutron.port_list.return_value,
+                      *api.neutron.network_list_for_tenant.return_value):
+            thing._apidict['name'] = EVIL
+            thing._apidict['name_or_id'] = EVIL
+
+    def check(self, text):
+        self.hides(text, *_RAW)
+        self.shows(text, 'alert(1)')
+
+    def test_every_page(self):
+        host = types.SimpleNamespace(
+            hypervisor_hostname=EVIL, state=EVIL, running_vms=EVIL,
+            memory_mb_used=EVIL, memory_mb=EVIL)
+        self._setup_user(roles=[{'id': '1', 'name': 'admin'}])
+        with mock.patch.object(api.nova, 'hypervisor_list', autospec=True,
+                               return_value=[host]), \
+                mock.patch.object(api.nova, 'server_console_output',
+                                  autospec=True, return_value=EVIL):
+            for name, *args in (
+                    ('overview:index',), ('packages:index',),
+                    ('packages:detail', cloud.PACKAGE), ('vnfs:index',),
+                    ('vnfs:choose',), ('vnfs:launch', cloud.PACKAGE),
+                    ('vnfs:update', cloud.VNF), ('vnfs:scale', cloud.VNF),
+                    ('vnfs:handler', cloud.VNF, cloud.SERVER, 'fw.config')):
+                with self.subTest(name):
+                    self.check(self.page(reverse(
+                        f'horizon:clickos:{name}', args=args)))
+            detail = reverse('horizon:clickos:vnfs:detail',
+                             args=(cloud.VNF,))
+            for tab in ('state', 'graph', 'handlers', 'configuration',
+                        'console', 'operations'):
+                with self.subTest(tab):
+                    self.check(self.page(f'{detail}?tab=vnf__{tab}'))
+
+    def test_a_guests_error(self):
+        path = f'/v1/servers/{cloud.SERVER}/handlers/fw.config'
+        self.cloud.answers[f'PUT {path}'] = (400, {'error': {
+            'code': 'handler-error', 'message': EVIL}})
+        self.check(self.client.post(
+            reverse('horizon:clickos:vnfs:handler',
+                    args=(cloud.VNF, cloud.SERVER, 'fw.config')),
+            {'value': EVIL}).content.decode())
+
+    def test_tackers_words_about_a_file(self):
+        self.cloud.answers['POST /vnfpkgm/v1/vnf_packages'] = {
+            'id': cloud.PACKAGE}
+        self.cloud.answers[f'PUT {_PACKAGE}/package_content'] = (
+            400, {'detail': EVIL})
+        self.check(self.client.post(
+            reverse('horizon:clickos:packages:upload'),
+            {'csar': uploadedfile.SimpleUploadedFile(EVIL, b'PK')}
+        ).content.decode())
+
+    def test_an_elements_name_in_the_picture(self):
+        word = EVIL.replace(' ', '')
+        self.cloud.answers[f'{_GUEST}/graph'] = {'name': 'graph', 'value': (
+            f'watched_ns 1\nelement {word} {word} 7\n'
+            f'connection {word} 0 {word} 0 push 1 1\n')}
+        text = self.page(reverse('horizon:clickos:vnfs:graph',
+                                 args=(cloud.VNF, cloud.SERVER)))
+        self.hides(text, '<script', '<img')
+        self.shows(text, 'alert(1)', '<svg')

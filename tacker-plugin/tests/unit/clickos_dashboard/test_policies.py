@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shipped rules are those of the services."""
+
+import unittest
+
+from clickos_api import policy as clickos_policy
+from tacker.policies import base as tacker_base
+from tacker.policies import vnf_lcm
+from tacker.policies import vnf_package
+import yaml
+
+from clickos_dashboard.packages import tables as package_tables
+from clickos_dashboard import policies
+from clickos_dashboard.vnfs import tables as vnf_tables
+from clickos_dashboard.vnfs import views
+
+_RULES = {
+    'clickos': clickos_policy.list_rules(),
+    'nfv-orchestration': [*tacker_base.list_rules(), *vnf_lcm.list_rules(),
+                          *vnf_package.list_rules()]}
+
+
+class PoliciesTest(unittest.TestCase):
+
+    def shipped(self, service):
+        with open(policies.DEFAULTS[service]) as text:
+            return {rule['name']: rule['check_str']
+                    for rule in yaml.safe_load(text)}
+
+    def test_each_rule_is_the_services(self):
+        for service, rules in _RULES.items():
+            real = {rule.name: rule.check_str for rule in rules}
+            shipped = self.shipped(service)
+            self.assertTrue(shipped)
+            self.assertEqual({name: real.get(name) for name in shipped},
+                             shipped)
+
+    def test_each_action_names_a_rule(self):
+        tables = (package_tables.Packages, vnf_tables.Vnfs)
+        actions = [action for table in tables for action in (
+            *table._meta.table_actions, *table._meta.row_actions)]
+        self.assertGreater(len(actions), 9)
+        for rules in (*(a.policy_rules for a in actions), views._WRITE):
+            for service, name in rules:
+                self.assertIn(name, self.shipped(service))

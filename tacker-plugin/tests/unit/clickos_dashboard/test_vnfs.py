@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of VNFs."""
+
+from django.urls import reverse
+
+from tests.unit.clickos_dashboard import base
+from tests.unit.clickos_dashboard import cloud
+
+INDEX = reverse('horizon:clickos:vnfs:index')
+DETAIL = reverse('horizon:clickos:vnfs:detail', args=(cloud.VNF,))
+UPDATE = reverse('horizon:clickos:vnfs:update', args=(cloud.VNF,))
+LAUNCH = reverse('horizon:clickos:vnfs:launch', args=(cloud.PACKAGE,))
+HANDLER = reverse('horizon:clickos:vnfs:handler',
+                  args=(cloud.VNF, cloud.SERVER, 'fw.config'))
+_VNF = f'/vnflcm/v1/vnf_instances/{cloud.VNF}'
+_OPERATIONS = 'GET /vnflcm/v1/vnf_lcm_op_occs'
+
+
+class ListTest(base.PageTest):
+
+    def test_a_vnf_is_listed_with_its_status(self):
+        self.shows(self.page(INDEX), 'edge', 'Active')
+
+    def test_an_empty_list_tells_what_to_do(self):
+        self.cloud.answers['GET /vnflcm/v1/vnf_instances'] = []
+        self.shows(self.page(INDEX), 'Launch one from a package')
+
+    def test_a_failed_operation_shows_its_reason(self):
+        self.cloud.answers[_OPERATIONS] = [cloud.operation(
+            operationState='FAILED_TEMP', error={'detail': 'no such image'})]
+        self.shows(self.page(INDEX), 'no such image', 'Give up operation')
+
+    def test_tacker_that_does_not_answer_is_told(self):
+        self.cloud.answers['GET /vnflcm/v1/vnf_instances'] = (500, {})
+        self.shows(self.page(INDEX), 'Tacker does not list VNFs')
+
+    def test_actions_reach_tacker(self):
+        for action, path in (('heal', '/heal'), ('terminate', '/terminate')):
+            self.client.post(INDEX, {'action':
+                                     f'vnfs__{action}__{cloud.VNF}'})
+            method, asked, _body = self.cloud.changes[-1]
+            self.assertEqual(('POST', _VNF + path), (method, asked))
+
+    def test_a_reader_sees_no_action_that_changes(self):
+        self._setup_user(roles=[{'id': '3', 'name': 'reader'}])
+        self.hides(self.page(INDEX), 'Terminate VNF', 'Heal VNF',
+                   'Launch VNF')
+
+
+class DetailTest(base.PageTest):
+
+    def test_each_tab_shows_its_part(self):
+        for tab, wanted in (
+                ('state', ('edge', 'allow icmp', cloud.SERVER)),
+                ('graph', ('clickos-graph', cloud.SERVER)),
+                ('handlers', ('fw.config', 'fw.hits')),
+                ('configuration', ('fw :: IPFilter;',)),
+                ('operations', ('INSTANTIATE', 'COMPLETED'))):
+            self.shows(self.page(DETAIL + f'?tab=vnf__{tab}'), *wanted)
+
+    def test_another_projects_vnf_leads_back_to_the_list(self):
+        self.cloud.answers[f'GET {_VNF}'] = (404, {'detail': 'not found'})
+        for path in (DETAIL, UPDATE, HANDLER):
+            answer = self.client.get(path)
+            self.assertRedirectsNoFollow(answer, INDEX)
+
+    def test_an_id_of_other_characters_is_not_asked_for(self):
+        answer = self.client.get(
+            reverse('horizon:clickos:vnfs:detail', args=('..%2fx',)))
+        self.assertRedirectsNoFollow(answer, INDEX)
+
+    def test_a_dead_guest_and_a_refused_update_are_shown(self):
+        self.cloud.answers[f'GET {_VNF}'] = cloud.vnf(metadata={
+            'clickosState': '{"%s": "ERROR: killed"}' % cloud.VNFC,
+            'clickosUpdate': '{"verdict": "refused", "message": "rule 0"}'})
+        self.shows(self.page(DETAIL), 'ERROR: killed', 'rule 0', 'Degraded')
+
+    def test_metadata_that_is_no_object_is_taken_as_none(self):
+        for text in ('[', '[1]', '"x"', '9', ''):
+            self.cloud.answers[f'GET {_VNF}'] = cloud.vnf(metadata={
+                name: text for name in ('clickosState', 'clickosUpdate',
+                                        'clickosProperties')})
+            self.shows(self.page(DETAIL), 'edge')
+
+
+class HandlerTest(base.PageTest):
+
+    def test_a_handler_shows_its_value(self):
+        self.shows(self.page(HANDLER), 'allow icmp', 'value="Write"')
+
+    def test_a_handler_that_is_only_read_has_no_button(self):
+        self.hides(self.page(HANDLER.replace('config', 'hits')),
+                   'value="Write"')
+
+    def test_a_value_reaches_the_guest(self):
+        path = f'/v1/servers/{cloud.SERVER}/handlers/fw.config'
+        self.cloud.answers[f'PUT {path}'] = {'revision': 3}
+        answer = self.client.post(HANDLER, {'value': 'deny\r\nall'})
+        self.assertEqual(302, answer.status_code)
+        self.assertEqual([('PUT', path, {'value': 'deny\nall'})],
+                         self.cloud.changes)
+
+    def test_the_guests_error_stands_at_the_field(self):
+        path = f'/v1/servers/{cloud.SERVER}/handlers/fw.config'
+        self.cloud.answers[f'PUT {path}'] = (400, {'error': {
+            'code': 'handler-error', 'message': 'fw: no word "frobnicate"'}})
+        answer = self.client.post(HANDLER, {'value': 'frobnicate'})
+        self.assertEqual(200, answer.status_code)
+        self.assertEqual(['fw: no word "frobnicate"'],
+                         answer.context['form'].errors['value'])
+        self.shows(answer.content.decode(), 'frobnicate</textarea>')
+
+    def test_a_post_needs_a_csrf_token(self):
+        self.client.handler.enforce_csrf_checks = True
+        answer = self.client.post(HANDLER, {'value': 'deny all'})
+        self.assertEqual([], self.cloud.changes)
+        self.assertNotEqual(200, answer.status_code)
+
+
+class UpdateTest(base.PageTest):
+
+    def test_only_what_changed_is_sent(self):
+        field = 'property_rules'
+        self.shows(self.page(UPDATE), field, 'allow icmp')
+        self.client.post(UPDATE, {field: 'allow icmp'})
+        self.assertEqual([], self.cloud.changes)
+        self.client.post(UPDATE, {field: 'allow icmp\n\n deny all '})
+        self.assertEqual([('PATCH', _VNF, {'metadata': {
+            'clickos_properties': {'rules': ['allow icmp', 'deny all']}}})],
+            self.cloud.changes)
+
+
+class LaunchTest(base.PageTest):
+
+    def setUp(self):
+        super().setUp()
+        network = self.networks.list()[0].id
+        self.data = {'name': 'edge', 'vim': 'vim-id',
+                     'network_left': network, 'network_right': network,
+                     'address_left': '10.0.0.1', 'address_right': '',
+                     'property_rules': 'allow icmp'}
+        self.cloud.answers['POST /vnflcm/v1/vnf_instances'] = {
+            'id': cloud.VNF}
+
+    def test_the_wizard_has_a_field_for_each_point_and_property(self):
+        self.shows(self.page(LAUNCH), 'Network of left', 'Network of right',
+                   'property_rules', 'deny all')
+
+    def test_tacker_gets_networks_addresses_and_values(self):
+        answer = self.client.post(LAUNCH, self.data)
+        self.assertEqual(302, answer.status_code)
+        create, start = self.cloud.changes
+        self.assertEqual(('edge', cloud.VNFD), (
+            create[2]['vnfInstanceName'], create[2]['vnfdId']))
+        self.assertEqual(_VNF + '/instantiate', start[1])
+        left, right = start[2]['extVirtualLinks']
+        self.assertEqual(self.data['network_left'], left['resourceId'])
+        self.assertIn('10.0.0.1', str(left))
+        self.assertNotIn('fixedAddresses', str(right))
+        self.assertEqual({'clickos_properties': {'rules': ['allow icmp']}},
+                         start[2]['additionalParams'])
+
+    def test_a_bad_address_is_refused_at_its_field(self):
+        answer = self.client.post(LAUNCH, {**self.data,
+                                           'address_left': '10.0.0.999'})
+        self.assertEqual([], self.cloud.changes)
+        self.shows(answer.content.decode(), 'valid IPv4 address')
+
+    def test_a_refused_launch_leaves_no_vnf(self):
+        self.cloud.answers[f'POST {_VNF}/instantiate'] = (
+            400, {'detail': 'no such flavour'})
+        answer = self.client.post(LAUNCH, self.data)
+        self.assertEqual(('DELETE', _VNF, None), self.cloud.changes[-1])
+        self.shows(answer.content.decode(), 'no such flavour')
+
+
+class GraphTest(base.PageTest):
+
+    PATH = reverse('horizon:clickos:vnfs:graph',
+                   args=(cloud.VNF, cloud.SERVER))
+    ANSWER = f'GET /v1/servers/{cloud.SERVER}/handlers/graph'
+
+    def answer(self, watched_s, packets):
+        self.cloud.answers[self.ANSWER] = {'name': 'graph', 'value': (
+            f'watched_ns {watched_s}000000000\nelement a Idle 0\n'
+            f'element b Discard 0\nconnection a 0 b 0 push {packets} 0\n')}
+
+    def test_the_second_picture_has_rates(self):
+        self.answer(1, 10)
+        self.hides(self.page(self.PATH), 'class="rate"')
+        self.answer(3, 1010)
+        self.shows(self.page(self.PATH), '<svg', 'class="rate">500<')
+
+    def test_a_guests_nonsense_is_an_error(self):
+        self.cloud.answers[self.ANSWER] = {'name': 'graph', 'value': 'what'}
+        self.shows(self.page(self.PATH, status=502), 'graph:1')
+
+    def test_a_refusal_of_clickos_api_is_an_error(self):
+        self.cloud.answers[self.ANSWER] = (409, {'error': {
+            'code': 'dead-guest', 'message': 'the guest is dead'}})
+        self.shows(self.page(self.PATH, status=502), 'the guest is dead')
