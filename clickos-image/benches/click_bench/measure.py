@@ -43,7 +43,7 @@ class Engine:
 
 @dataclasses.dataclass
 class Run:
-    """What one run came to."""
+    """The result of one run."""
 
     packets: int
     cpu_s: float

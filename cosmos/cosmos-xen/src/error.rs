@@ -41,14 +41,14 @@ impl Code {
     }
 }
 
-/// What failed, for a person.
+/// The reason, for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     pub code: Code,
     pub message: String,
 }
 
-/// What a call gives, or why it could not.
+/// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl fmt::Display for Error {

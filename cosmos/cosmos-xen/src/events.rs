@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::error::{Code, Result, call};
 use crate::ffi;
 
-/// What happened.
+/// The event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A domain has shut down or is gone: look.

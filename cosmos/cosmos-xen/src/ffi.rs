@@ -170,6 +170,6 @@ unsafe extern "C" {
         err: *mut Error,
     ) -> c_int;
 
-    /// Of the C library: frees a list.
+    /// The C library's function that frees a list.
     pub fn free(pointer: *mut c_void);
 }

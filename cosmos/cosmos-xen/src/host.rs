@@ -102,7 +102,7 @@ impl Host {
         call(|e| unsafe { ffi::cosmos_domain_destroy(self.context(), domid, e) })
     }
 
-    /// What is known of a domain.
+    /// The known facts about a domain.
     pub fn info(&self, domid: u32) -> Result<Info> {
         let mut info = std::mem::MaybeUninit::uninit();
         // SAFETY: the call writes all of it when it succeeds.

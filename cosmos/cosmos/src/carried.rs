@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What of a router moves to another host: its configuration, and the value of every handler that
-//! can be read and written: what handlers have changed since, and the counters.
+//! The parts of a router that move to another host.
 
 use serde_json::{Value, json};
 

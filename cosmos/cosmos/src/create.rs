@@ -40,7 +40,7 @@ impl Session<'_> {
     fn share(&self, uuid: &Value, cpu: Value) -> Result<()> {
         let set = self.call("cpu", json!({"uuid": uuid, "cpu": cpu}));
         set.map(drop).inspect_err(|_| {
-            // The first error is told; a guest that is not as asked for is none.
+            // Reports the first error, and destroys a guest that differs from the request.
             let _ = self.call("destroy", json!({"uuid": uuid}));
         })
     }
@@ -122,7 +122,7 @@ pub fn read_text(path: &Path) -> Result<String> {
         .map_err(|e| usage(format!("{}: {e}", path.display())))
 }
 
-/// The name that errors in the configuration are told with.
+/// The configuration's name in error messages.
 pub fn file_name(path: &Path) -> String {
     match path.to_str() {
         Some("-") => "stdin".into(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// Daemons of the Xen store, and what is told of each.
+/// Daemons of the Xen store, each with its description.
 const STORES: [(&str, &str); 2] = [
     ("oxenstored", "the Xen store, by oxenstored"),
     (
@@ -15,11 +15,11 @@ const STORES: [(&str, &str); 2] = [
     ),
 ];
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
     pub name: String,
-    /// What is wrong, and what to do; nothing if it is fine.
+    /// The fault and its cure; empty without a fault.
     pub advice: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl Machine {
         self.says("sys/hypervisor/type", "xen") || self.has("proc/xen/capabilities")
     }
 
-    /// What a host of Xen has to have, below its daemons.
+    /// Requirements of a Xen host, below its daemons.
     pub fn xen(&self) -> Vec<Check> {
         let mut checks = vec![Check::new(
             "this is dom0",
@@ -90,7 +90,7 @@ impl Machine {
         checks
     }
 
-    /// Which of its two daemons keeps the Xen store.
+    /// The daemon, of two, that keeps the Xen store.
     fn store(&self) -> Check {
         let found = STORES.iter().find(|(program, _)| self.running(program));
         let name = found.map_or("the Xen store", |(_, name)| name);
@@ -115,7 +115,7 @@ pub fn listening(name: &str, socket: &Path) -> Check {
     Check::new(name, UnixStream::connect(socket).is_ok(), &advice)
 }
 
-/// What the daemon says of its host.
+/// The daemon's report about its host.
 pub fn host(host: &Value, images: usize) -> Vec<Check> {
     let number = |key: &str| host[key].as_u64().unwrap_or(0);
     let free_mib = number("memory_mib").saturating_sub(number("memory_used_mib"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Examples for `--help`, of the program and of each command.
 
-/// Of the program.
+/// Examples of the program.
 pub const ALL: &str = "\
 Examples:
   cosmos create fw.cfg

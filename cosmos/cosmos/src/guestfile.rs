@@ -48,7 +48,7 @@ pub struct GuestFile {
     vcpus: Option<u32>,
     maxmem: Option<u32>,
     disk: Vec<String>,
-    // What is decided by the host, for all guests alike.
+    // Settings that the host decides for all guests alike.
     #[serde(rename = "type")]
     _kind: Option<String>,
     #[serde(rename = "on_poweroff")]

@@ -148,7 +148,7 @@ enum Command {
     #[command(after_help = examples::CONSOLE)]
     Console {
         guest: String,
-        /// At most so many bytes of the log
+        /// Most bytes of the log
         #[arg(long, default_value_t = 65536)]
         max_bytes: u64,
     },
@@ -164,7 +164,7 @@ enum Command {
     /// List the images of the host, the one used last first
     #[command(after_help = examples::IMAGE_LIST)]
     ImageList,
-    /// Remove an image; guests made of it run on
+    /// Remove an image; guests made from the image run on
     #[command(after_help = examples::IMAGE_REMOVE)]
     ImageRemove { sha256: String },
     /// Print the completion of commands and flags for a shell
@@ -178,7 +178,7 @@ enum Command {
     Host,
 }
 
-/// Which router of a guest.
+/// The router of a guest.
 #[derive(Args)]
 pub struct Router {
     /// Router id
@@ -265,7 +265,7 @@ pub struct Cpu {
     /// Its share when processors are short; 256 is usual
     #[arg(long, default_value_t = 256)]
     weight: u16,
-    /// At most so many percent of one processor; 0 is no limit
+    /// Most percent of one processor; 0 is no limit
     #[arg(long, default_value_t = 0)]
     cap: u16,
 }

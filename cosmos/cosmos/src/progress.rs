@@ -27,7 +27,7 @@ impl Progress {
         this
     }
 
-    /// What is done from now on.
+    /// The current step.
     pub fn step(&mut self, what: &str) {
         if let Some(drawer) = &self.0 {
             // The thread ends only when this is dropped.
@@ -66,7 +66,7 @@ impl Drawer {
 
 fn draw(text: &str) {
     let mut out = std::io::stderr().lock();
-    // Nobody is told of a terminal that has gone.
+    // A terminal that is gone gets no error.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 

@@ -93,7 +93,7 @@ impl Journey<'_> {
         }))
     }
 
-    /// Whatever can be known before the guest is halted is looked at before.
+    /// The command checks all that it can before it halts the guest.
     fn describe(&self) -> Result<()> {
         let info = self.source.call("info", self.guest.clone())?;
         let name = text(&info["name"]);
@@ -194,7 +194,7 @@ impl Journey<'_> {
             "timeout_ms": self.seconds * 1000,
         });
         let created = self.target.call_for("move-receive", args, self.seconds);
-        // What is refused is not made; without an answer nobody knows.
+        // A refused guest does not exist; without an answer it may.
         self.is_made = !matches!(
             &created,
             Err(Failure {

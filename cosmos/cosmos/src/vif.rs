@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub struct Vifs {
     /// On the switch.
     pub ports: Vec<Value>,
-    /// Of stock netback, on a bridge of dom0.
+    /// A vif of stock netback, on a bridge of dom0.
     pub nics: Vec<Value>,
 }
 
@@ -50,8 +50,8 @@ fn nic(text: &str, bridge: &str, devid: usize, uuid: &str) -> Result<Value, Stri
     Ok(json!({"devid": devid, "mac": all["mac"], "bridge": bridge, "mtu": all["mtu"]}))
 }
 
-/// The vif argument of `create` for the interface number `devid` of guest `uuid`. What is
-/// missing is chosen: MAC address and port name from the UUID, segment 1 of vale0.
+/// The vif argument of `create` for the interface number `devid` of guest `uuid`. The command
+/// chooses missing values: MAC address and port name from the UUID, segment 1 of vale0.
 fn parse(text: &str, devid: usize, uuid: &str) -> Result<Value, String> {
     let id: String = uuid.chars().filter(char::is_ascii_hexdigit).collect();
     let tail = id

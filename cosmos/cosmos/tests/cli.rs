@@ -285,7 +285,7 @@ fn a_guest_goes_on_when_whoever_moves_it_is_killed() {
         std::thread::sleep(Duration::from_millis(moment_ms));
         moving.kill().unwrap();
         moving.wait().unwrap();
-        // As long as its host has not noticed, nobody may change the guest.
+        // Until its host notices, no client may change the guest.
         cosmos_testbed::eventually("its host lets go", || {
             let written = cosmos(&here, &["write", "seven", "s.active", "false"]);
             (written.status.code() != Some(1)).then_some(())

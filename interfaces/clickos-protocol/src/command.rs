@@ -24,8 +24,7 @@ pub enum Command<'a> {
 impl<'a> Command<'a> {
     /// Reads a request.
     ///
-    /// # Errors
-    /// What is wrong with it.
+    /// # Errors The fault.
     pub fn parse(request: &'a [u8]) -> Result<Self, String> {
         let (verb, rest) = cut(request, b' ').unwrap_or((request, b""));
         match verb {

@@ -27,7 +27,7 @@ pub fn split(data: &[u8], piece: usize) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// What came of adding a piece.
+/// The result of adding a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joined {
     More,
@@ -68,7 +68,7 @@ impl Joiner {
         if last { Joined::Whole } else { Joined::More }
     }
 
-    /// What was joined so far.
+    /// The pieces joined so far.
     pub fn data(&self) -> &[u8] {
         &self.data
     }

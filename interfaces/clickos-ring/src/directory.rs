@@ -11,7 +11,7 @@ use crate::memory::Memory;
 pub const PER_PAGE: usize = PAGE / 4 - 1;
 const AT_NEXT: usize = PER_PAGE * 4;
 
-/// Directory pages for a region of so many pages.
+/// Directory pages for a region of `pages` pages.
 pub fn pages(region_pages: usize) -> usize {
     region_pages.div_ceil(PER_PAGE)
 }

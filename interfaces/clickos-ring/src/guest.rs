@@ -72,10 +72,10 @@ impl<M: Memory> GuestPort<M> {
         pushed || popped
     }
 
-    /// Asks for a wake-up, after a [`Self::publish`], by the next frame and, if the last push
-    /// found the ring full, by free slots. True if something came since this was last asked: look
-    /// at it before you sleep. False: wait for the wake-up, then call [`Self::wake_done`]. Frames
-    /// that nobody takes keep nobody awake.
+    /// Asks for a wake-up, after a [`Self::publish`], by the next frame and, if the last push found
+    /// the ring full, by free slots. True if something came since this was last asked: look at it
+    /// before you sleep. False: wait for the wake-up, then call [`Self::wake_done`]. Frames that no
+    /// reader takes keep no side awake.
     #[must_use = "sleeping after true can be forever"]
     pub fn sleep_prepare(&mut self) -> bool {
         let frames = self.rx.sleep_prepare(&self.memory);

@@ -34,7 +34,7 @@ impl fmt::Display for PushError {
 
 impl core::error::Error for PushError {}
 
-/// Who we are; it decides which line is ours.
+/// Our side, which decides which line is ours.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Guest,

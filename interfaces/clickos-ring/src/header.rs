@@ -7,7 +7,7 @@ use crate::layout::{
 };
 use crate::memory::Memory;
 
-/// Prepares a region that nobody uses yet.
+/// Prepares a region before its first use.
 pub(crate) fn format(memory: &impl Memory, slots: u32) -> Result<Layout, RingError> {
     let layout = Layout::new(slots)?;
     need(memory, layout.size())?;

@@ -13,7 +13,7 @@ pub struct SwitchPort<M: Memory = Mapping> {
 }
 
 impl<M: Memory> SwitchPort<M> {
-    /// Prepares a region that nobody uses yet.
+    /// Prepares a region before its first use.
     pub fn format(memory: M, slots: u32) -> Result<Self, RingError> {
         let layout = header::format(&memory, slots)?;
         Ok(Self::new(memory, layout))

@@ -41,7 +41,7 @@ const NAMES: [(Code, &str); 17] = [
     (Code::IsConnected, "EISCONN"),
     (Code::TooBig, "E2BIG"),
     (Code::Permission, "EPERM"),
-    // What oxenstored calls it.
+    // oxenstored's name for it.
     (Code::NoSpace, "EQUOTA"),
 ];
 

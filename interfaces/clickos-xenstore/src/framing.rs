@@ -12,7 +12,7 @@ const LISTING_MAX: usize = 1 << 20;
 /// A change below a watched path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchEvent {
-    /// What changed.
+    /// The changed path.
     pub path: String,
     /// The token given with the watch.
     pub token: String,

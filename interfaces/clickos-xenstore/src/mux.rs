@@ -26,11 +26,11 @@ pub struct Mux<S> {
     broken: Option<Error>,
 }
 
-/// Who waits for an answer.
+/// The user that waits for an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asker {
     User(usize),
-    /// A watch that is set again; nobody waits for the answer.
+    /// A watch that is set again; no user waits for the answer.
     Own,
 }
 

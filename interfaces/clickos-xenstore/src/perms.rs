@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// What a domain may do with a node.
+/// A domain's rights on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     None,

@@ -62,7 +62,7 @@ pub struct RingClient<P, N> {
     last_id: u32,
     /// Requests without an answer.
     pending: VecDeque<Pending>,
-    /// Answers that nobody has taken.
+    /// Answers that no user has taken.
     replies: VecDeque<Result<Vec<u8>, Error>>,
     events: Events<EVENTS_MAX>,
     broken: Option<Error>,
@@ -89,8 +89,7 @@ impl<P: Page, N: Notify> RingClient<P, N> {
     /// Takes a request, which [`RingClient::pump`] sends; its answer comes by
     /// [`RingClient::poll_reply`]. Others may be under way.
     ///
-    /// # Errors
-    /// What broke the connection.
+    /// # Errors The error that broke the connection.
     pub fn submit(&mut self, request: &Request) -> Result<(), Error> {
         if let Some(error) = &self.broken {
             return Err(error.clone());
@@ -139,7 +138,7 @@ impl<P: Page, N: Notify> RingClient<P, N> {
         self.out.is_empty()
     }
 
-    /// What broke the connection, if something did.
+    /// The error that broke the connection, if there is one.
     pub fn broken(&self) -> Option<&Error> {
         self.broken.as_ref()
     }

@@ -14,8 +14,7 @@ pub trait Store {
     fn pump(&mut self);
     /// Takes a request, which the next [`Store::pump`] sends; others may be under way.
     ///
-    /// # Errors
-    /// What broke the connection.
+    /// # Errors The error that broke the connection.
     fn submit(&mut self, request: &Request) -> Result<(), Error>;
     /// The next answer, in the order of the requests, once it is there.
     fn poll_reply(&mut self) -> Option<Result<Vec<u8>, Error>>;
@@ -44,7 +43,7 @@ impl<P: Page, N: Notify> Store for RingClient<P, N> {
 /// The store's requests as asynchronous functions.
 pub struct Link<S> {
     store: Rc<RefCell<S>>,
-    /// Of this link's watches.
+    /// The events of this link's watches.
     token: String,
 }
 

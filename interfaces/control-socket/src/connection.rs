@@ -21,7 +21,7 @@ use crate::{
 /// How often a connection that carries events is looked at for its end.
 const HANG_UP_CHECK: Duration = Duration::from_secs(1);
 
-/// What all connections of a server share.
+/// The state that all connections of a server share.
 pub(crate) struct Shared<S> {
     service: Arc<S>,
     limits: Limits,

@@ -8,7 +8,7 @@ use crate::{ApiError, MAX_LINE};
 
 /// Places kept for each uid that has a role.
 const KEPT: usize = 8;
-/// What a line costs at most: its bytes, and its arguments parsed.
+/// Most memory of a line: its bytes and its parsed arguments.
 pub(crate) const LINE_COST: usize = 2;
 
 /// Bounds on what peers may make a server hold.

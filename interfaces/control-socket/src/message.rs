@@ -94,7 +94,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What a client may read: an answer (`ok` or `error`) or an event.
+/// A line that a client reads: an answer (`Ok` or `Error`) or an event.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Incoming {
     #[serde(default)]

@@ -28,7 +28,7 @@ impl Access {
     }
 }
 
-/// What a verb answers.
+/// The answer of a verb.
 pub enum Reply {
     Value(Value),
     /// An answer with at most [`crate::MAX_FDS`] descriptors.
@@ -43,7 +43,7 @@ impl From<Value> for Reply {
     }
 }
 
-/// What a daemon does behind its socket. One thread per connection calls it.
+/// The service of a daemon behind its socket. One thread per connection calls it.
 pub trait Service: Sized + Send + Sync + 'static {
     /// Every verb; any other is a bad request.
     fn verbs() -> &'static [Verb<Self>];

@@ -87,12 +87,12 @@ impl Default for Cpu {
     }
 }
 
-/// Of Xen's schedulers.
+/// Parameters of Xen's schedulers.
 fn usual_weight() -> u16 {
     256
 }
 
-/// What the switch does with a port of a guest that forwards.
+/// The switch's treatment of the port of a guest that forwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Link {
@@ -144,8 +144,8 @@ impl Vif {
         vif
     }
 
-    /// What the switch is asked for; the link is down until the guest forwards. A Xen guest's
-    /// port belongs to a vif of its domain.
+    /// The port that cosmosd requests from the switch; its link is down until the guest forwards. A
+    /// Xen guest's port belongs to a vif of its domain.
     pub fn port_add(&self, kind: Kind, domid: u16) -> PortAdd {
         let devid = self.devid;
         // A placeholder takes no address from the port's next owner.

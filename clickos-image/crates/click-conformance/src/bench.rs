@@ -39,8 +39,7 @@ pub trait Place: Host {
 
 /// Runs a case with batches of at most `batch` packets.
 ///
-/// # Errors
-/// What is not as the case expects.
+/// # Errors Differences from the case's expectations.
 pub fn run(
     case: &Case,
     registry: &Registry,

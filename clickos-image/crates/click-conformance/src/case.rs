@@ -9,7 +9,7 @@ pub struct Case {
     pub name: String,
     /// The configuration.
     pub config: String,
-    /// What is done with it.
+    /// The action.
     pub steps: Vec<Step>,
 }
 

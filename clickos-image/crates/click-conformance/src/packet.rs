@@ -10,8 +10,7 @@ use click_wire::{arp, ether, icmp, ipv4, tcp, udp};
 
 /// The packet a line describes.
 ///
-/// # Errors
-/// What cannot be understood.
+/// # Errors The part that the parser cannot read.
 pub fn build(line: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let mut addresses = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);

@@ -38,7 +38,7 @@ pub struct Bounds {
     pub timeout_ns: u64,
     /// Packets that wait.
     pub packets: usize,
-    /// The part of them, one of so many, that is dropped when there are more.
+    /// The table drops 1/n of the packets when there are more.
     pub slim_factor: usize,
     /// Packets that wait for one address.
     pub packets_per_entry: usize,
@@ -357,7 +357,7 @@ impl Element for ARPTable {
                 let (ip, mac) = insertion(view, value)?;
                 Ok(Change::of(move |me: &mut Self, ctx| {
                     let mut table = me.table.borrow_mut();
-                    // those that wait are sent by whoever put them there
+                    // the element that put packets there sends them
                     let waiting = table.insert(ip, mac, ctx.now_ns());
                     table.put_back(ip, waiting);
                 }))

@@ -27,7 +27,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub enum Ports {
     /// These; both are counted up after as many packets, unless that is 0.
     Fixed(udp::Repr, u64),
-    /// Those of one of some flows, drawn anew for each packet. A flow gets other ones after so many packets.
+    /// Those of one of some flows, drawn anew for each packet. Packets after which a flow gets new
+    /// ports.
     Drawn(Vec<Flow>, u32),
 }
 
@@ -119,7 +120,7 @@ impl Frame {
 
 /// How many packets, and when.
 struct Pace {
-    /// Packets a second; 0: whenever one is asked for.
+    /// Packets a second; 0: one for each pull.
     rate: u64,
     limit: Option<u64>,
     active: bool,
@@ -143,7 +144,7 @@ impl Pace {
             (self.first_ns, self.next_ns) = (now_ns, now_ns);
         }
         if let Some(gap_ns) = SECOND_NS.checked_div(self.rate) {
-            // what nobody asked for in the last second is not made up for
+            // packets that no pull took in the last second are lost
             let behind_ns = now_ns.saturating_sub(SECOND_NS);
             self.next_ns = self.next_ns.max(behind_ns).saturating_add(gap_ns);
         }

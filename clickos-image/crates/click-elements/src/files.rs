@@ -16,9 +16,9 @@ const NO_FILES: &str = "there are no files here";
 pub struct Source {
     file: Option<Box<dyn ReadFile>>,
     buffer: Vec<u8>,
-    /// What of the buffer was used.
+    /// The used part of the buffer.
     used: usize,
-    /// What of the buffer was read.
+    /// The read part of the buffer.
     filled: usize,
     at: u64,
     size: Option<u64>,
@@ -108,7 +108,7 @@ impl Source {
         true
     }
 
-    /// Leaves out so many octets, as far as there are any.
+    /// Skips `n` octets, or all that remain.
     pub fn skip(&mut self, mut octets: u64) {
         while octets > 0 {
             let there = self.ahead().len();
@@ -192,7 +192,7 @@ impl Sink {
 
 impl Drop for Sink {
     fn drop(&mut self) {
-        // the element is gone: nobody is left to be told
+        // the element is gone: there is no place for an error
         let _ = self.empty();
     }
 }

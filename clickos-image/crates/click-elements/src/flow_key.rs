@@ -81,7 +81,7 @@ pub fn key_of(bytes: &[u8], paint: u8) -> Option<Key> {
     })
 }
 
-/// What a packet is a fragment of, or stands beside.
+/// The packet of which this one is a fragment.
 pub fn whole_of(packet: &Packet) -> Option<Whole> {
     let bytes = packet
         .network()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A write of a handler that an element was told to do when something happens.
+//! A handler write that an element does on an event.
 use click_core::{Surroundings, text};
 
 use crate::prelude::*;
@@ -12,7 +12,7 @@ pub struct HandlerCall {
 }
 
 impl HandlerCall {
-    /// Does it; what goes wrong is said on the console.
+    /// Does the write; an error goes to the console.
     pub fn make(&self, ctx: &mut Context<'_>) {
         if let Err(error) = ctx.write_handler(&self.name, &self.value) {
             let line = format!("{}: {error}", ctx.name());

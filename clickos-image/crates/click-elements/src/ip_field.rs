@@ -137,7 +137,7 @@ impl<'a> Cursor<'a> {
         (field.len > 0 && field.offset < FARTHEST).then_some(field)
     }
 
-    /// A whole header, of unknown length, or a field of it.
+    /// A whole header of unknown length, or one of its fields.
     fn header_and_name(&mut self) -> Option<IpField> {
         let header = match self.word() {
             "ip" => self.ip_or_protocol()?,

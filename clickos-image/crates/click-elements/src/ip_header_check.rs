@@ -51,7 +51,7 @@ pub fn build(a: &mut Args<'_>, checksum: bool) -> Built {
     }))
 }
 
-/// Which packets have a wrong source address.
+/// The packets with a wrong source address.
 pub struct Sources {
     bad: Vec<Ipv4Addr>,
     good_destinations: Vec<Ipv4Addr>,
@@ -168,7 +168,7 @@ impl Checker {
         }
     }
 
-    /// What the header says, or the index of the reason why it is wrong.
+    /// The header's values, or the index of the reason why it is wrong.
     #[inline(always)]
     fn check(&self, bytes: &[u8]) -> Result<Found, usize> {
         match bytes.first_chunk() {

@@ -18,12 +18,12 @@ const MS_A_DAY: u64 = 86_400_000;
 pub struct Writer<'a> {
     /// The address it writes.
     pub address: Ipv4Addr,
-    /// Other addresses of it.
+    /// Its other addresses.
     pub others: &'a [Ipv4Addr],
     pub now_ns: u64,
 }
 
-/// What the marked header says of its length; 0 if there is none.
+/// The length in the marked header; 0 without one.
 #[inline]
 fn length(packet: &Packet) -> usize {
     let first = packet.network().and_then(|bytes| bytes.first());

@@ -102,7 +102,7 @@ pub fn encapsulate_icmp(packet: &mut Packet, repr: icmp::Repr) -> bool {
     room
 }
 
-/// Which address of a header.
+/// An address of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     Source,

@@ -46,7 +46,7 @@ const WAYS: usize = 4;
 struct Seen {
     mac: [u8; 6],
     port: u16,
-    /// 0: nobody was seen.
+    /// 0: the switch saw no station.
     at_ns: u64,
 }
 
@@ -54,7 +54,7 @@ struct Seen {
 struct Table {
     /// A power of two of them.
     sets: Vec<[Seen; WAYS]>,
-    /// So that nobody can choose addresses that share a set.
+    /// A random key, so that senders cannot choose addresses that share a set.
     seed: u64,
 }
 

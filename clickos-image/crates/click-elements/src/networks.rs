@@ -40,7 +40,7 @@ impl Network {
     }
 }
 
-/// What a packet adds to the networks that it is for.
+/// The amount that a packet adds to its networks.
 pub struct Amount {
     /// 0 where packets are not to be counted.
     pub value: u64,

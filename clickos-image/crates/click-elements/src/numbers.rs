@@ -92,7 +92,7 @@ impl FromArg for TcpPort {
     }
 }
 
-/// What PortInfo says a name stands for, or the name.
+/// The value of a name by PortInfo, or the name.
 fn own_port<'a>(text: &'a str, kind: &str, at: Surroundings<'a>) -> &'a str {
     let named = at.names.find(at.element, text);
     named

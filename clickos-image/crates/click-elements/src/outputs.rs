@@ -6,7 +6,7 @@ use crate::prelude::*;
 pub struct Outputs {
     runs: Vec<Batch>,
     order: Vec<usize>,
-    /// Of the packets of a batch.
+    /// The outputs of a batch's packets.
     ways: Vec<usize>,
     /// True if packets of one output may overtake those of another.
     independent: bool,

@@ -11,7 +11,7 @@ const FEW: usize = 8;
 const NODE: u32 = 1 << 31;
 
 struct Node {
-    /// What is added to a key before it is shifted: keys below the first step get the first cell.
+    /// The number added to a key before the shift: keys below the first step get the first cell.
     bias: i64,
     shift: u32,
     first_cell: u32,

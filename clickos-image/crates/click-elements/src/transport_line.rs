@@ -16,7 +16,7 @@ fn u32_at(b: &[u8], at: usize) -> u32 {
     u32::from(u16_at(b, at)) << 16 | u32::from(u16_at(b, at + 2))
 }
 
-/// What protocol elements of the line are written from.
+/// The headers from which the line is written.
 pub struct Subject<'a> {
     packet: &'a Packet,
     pub header: Header<&'a [u8]>,
@@ -25,7 +25,7 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Of a packet with a header.
+    /// The line of a packet with a header.
     pub fn of(packet: &'a Packet) -> Option<Self> {
         let header = header(packet)?;
         let most = header.total_len().saturating_sub(header.header_len());
@@ -63,7 +63,7 @@ impl<'a> Subject<'a> {
         Ok(format!("{from}.{} > {to}.{}: ", u16_at(t, 0), u16_at(t, 2)))
     }
 
-    /// What is said of a TCP packet.
+    /// The text of a TCP packet.
     pub fn tcp(&self) -> String {
         let mut line = match self.ends("tcp") {
             Ok(line) => line,
@@ -102,7 +102,7 @@ impl<'a> Subject<'a> {
         line
     }
 
-    /// What is said of a UDP packet.
+    /// The text of a UDP packet.
     pub fn udp(&self) -> String {
         let mut line = match self.ends("udp") {
             Ok(line) => line,
@@ -158,7 +158,7 @@ fn echo(line: &mut String, t: &[u8], swap: bool) -> bool {
     true
 }
 
-/// What could not be reached; whether the message is whole.
+/// The unreachable thing; true if the message is whole.
 fn unreachable(line: &mut String, t: &[u8]) -> bool {
     let code = icmp::code_name(t[0], t[1]).map_or_else(|| format!("code {}", t[1]), String::from);
     let quoted = t.get(icmp::HEADER..).unwrap_or_default();

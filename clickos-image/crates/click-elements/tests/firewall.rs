@@ -133,7 +133,7 @@ const INSIDE: [u8; 6] = [2, 0, 0, 0, 0, 1];
 #[test]
 fn forwards_filters_and_changes_rules_live() {
     let mut bench = Bench::new(FIREWALL);
-    // the first packet waits while the server's address is asked for
+    // the first packet waits for the server's address
     let out = bench.send(0, udp_frame(INSIDE, 9, 53));
     assert!(out[0].is_empty());
     let query = arp::Repr::parse(&out[1][0][14..]).unwrap();

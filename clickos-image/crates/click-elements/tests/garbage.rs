@@ -208,7 +208,7 @@ fn word() -> impl Strategy<Value = String> {
     prop::sample::select(words.to_vec()).prop_map(str::to_string)
 }
 
-/// What a filter says it understood means the same when it is read again.
+/// A filter's own listing means the same when it is read again.
 fn reads_back(pattern: &str) {
     let config = format!("FromDevice(0) -> f :: IPFilter(allow {pattern}) -> Discard");
     let (environment, _) = environment(Limits::default());

@@ -23,7 +23,7 @@ struct Instance {
     ports: [usize; 2],
 }
 
-/// What a case says is in files, by name, and a configuration of it.
+/// The files of a case by name, and a configuration.
 struct Bench {
     files: BTreeMap<String, Vec<u8>>,
     config: String,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A task takes several turns at once only where nobody can tell.
+//! A task batches its runs only where the result is the same.
 #![allow(clippy::unwrap_used, reason = "a test")]
 use std::cell::RefCell;
 use std::fs::read_to_string;
@@ -125,7 +125,7 @@ const UNSEEN: [&str; 19] = [
     "RandomSource(10) -> c :: Counter -> Queue -> Unqueue -> z :: Sizes; Idle -> Queue -> Unqueue -> z",
 ];
 
-/// Here they could be seen, or are in vain as packets part at once.
+/// Here the batches would show, or bring nothing because packets part at once.
 const SEEN: [&str; 19] = [
     "InfiniteSource -> r :: RoundRobinSwitch; r[0] -> Null -> n :: Null -> z :: Sizes; r[1] -> Strip(2) -> n",
     "InfiniteSource(LIMIT 99, BURST 99) -> Queue -> Discard; Idle -> z :: Sizes",
@@ -148,7 +148,7 @@ const SEEN: [&str; 19] = [
     "InfiniteSource -> s :: Script(TYPE PACKET, return 0) -> z :: Sizes",
 ];
 
-/// The same is told whether several turns are taken at once or not.
+/// The results are the same with and without batches.
 fn compare(config: &str, packet_buffers: usize) {
     let limits = |batch| Limits {
         batch,

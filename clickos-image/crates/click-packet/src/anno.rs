@@ -21,7 +21,7 @@ pub(crate) const DST_IP_SIZE: usize = 4;
 /// Bytes of annotations of a packet.
 pub const SIZE: usize = 48;
 
-/// What kind of link-level destination a packet came in for.
+/// The kind of link-level destination of a packet that came in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PacketType {

@@ -215,8 +215,8 @@ impl Arena {
 
     /// Gives back what was held for packets that were not made after all.
     ///
-    /// # Safety
-    /// So many were held for that kind by `hold`; no reference to the arena exists.
+    /// # Safety The caller held this number for the kind by `hold`; no reference to the arena
+    /// exists.
     #[inline]
     pub unsafe fn give_back(kind: Kind, n: usize) {
         let (arena, class) = kind.parts();
@@ -269,7 +269,7 @@ impl Arena {
         }
     }
 
-    /// So many packets are not in use any more.
+    /// `n` packets are no longer in use.
     ///
     /// # Safety
     /// They were, the arena is alive, and no reference to it is used any more.

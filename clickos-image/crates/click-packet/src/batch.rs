@@ -16,7 +16,7 @@ struct Slots {
     capacity: usize,
 }
 
-/// What empty batches without memory point to; never written.
+/// The head of all empty batches without memory; never written.
 static NO_SLOTS: Slots = Slots {
     head: 0,
     tail: 0,
@@ -76,7 +76,7 @@ impl Batch {
         unsafe { self.set_range(head, tail) };
     }
 
-    /// Which slots hold packets.
+    /// The slots with packets.
     #[inline]
     pub(crate) fn range(&self) -> (usize, usize) {
         (self.s().head, self.s().tail)

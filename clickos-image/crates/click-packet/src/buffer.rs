@@ -10,7 +10,7 @@ use crate::arena::Kind;
 pub const LINE: usize = 64;
 /// Bytes of a block; its address is a multiple of them, so that a buffer leads to its block without a look at itself.
 pub const BLOCK: usize = 32 << 10;
-/// No two buffers of a block begin within the same piece of so many bytes.
+/// No two buffers of a block begin within the same piece of this size in bytes.
 const PIECE: usize = 512;
 const PIECES: usize = BLOCK / PIECE;
 

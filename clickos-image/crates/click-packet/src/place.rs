@@ -5,7 +5,7 @@
 /// Bits of an offset; no buffer is longer.
 const BITS: u32 = 18;
 const OFFSET: u32 = (1 << BITS) - 1;
-/// What was stripped is remembered up to this many bytes.
+/// The place remembers stripped bytes up to this number.
 const MOST_STRIPPED: u32 = u32::MAX >> BITS;
 
 /// The network header is known.
@@ -32,7 +32,7 @@ impl Place {
     /// No bit is set.
     pub const NONE: Self = Self(0);
 
-    /// What is set in either of them.
+    /// The bits set in either one.
     #[inline]
     pub fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -5,7 +5,7 @@ use core::ptr;
 use crate::batch::Batch;
 use crate::packet::Packet;
 
-/// A pass through a batch. What is neither kept nor dropped by its end, stays.
+/// A pass through a batch. Packets that it neither keeps nor drops stay.
 ///
 /// Slots `head..kept` hold packets that were kept, `next..tail` those that were not looked at, and
 /// those between hold none. The batch itself is empty until the sweep ends, by a panic too.

@@ -45,10 +45,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a packet should be.
+/// The expected packet.
 #[derive(Clone, Default)]
 struct Model {
-    /// What was stripped, at its end what was stripped last.
+    /// The stripped bytes, the last ones at the end.
     stripped: Vec<u8>,
     data: Vec<u8>,
     annotations: Vec<u8>,

@@ -10,7 +10,7 @@ use crate::listener::Stream;
 const GREETING: &[u8] = b"Click::ChatterSocket/1.0\r\n";
 /// Peers at a time; further ones are closed at once.
 const MAX_PEERS: usize = 32;
-/// Who is further behind is not told any more.
+/// Peers further behind get no more lines.
 const MAX_BEHIND: usize = 500_000;
 
 struct Peer {
@@ -49,7 +49,7 @@ impl Peer {
     }
 }
 
-/// Everybody who is told.
+/// All peers.
 #[derive(Default)]
 pub struct Chatter {
     peers: Vec<Peer>,

@@ -62,7 +62,7 @@ impl Clock {
         }
     }
 
-    /// Where simulated time begins if nobody says.
+    /// The default start of simulated time.
     pub fn usual_start_s() -> f64 {
         SIMULATED_START_S
     }
@@ -86,7 +86,7 @@ impl Clock {
         }
     }
 
-    /// Lets time pass so many times as fast from now on; 0 simulates it.
+    /// Sets the speed of time from now on, as a factor; 0 simulates time.
     pub fn set_warp(&self, warp: f64) {
         self.since.set((machine_ns(), self.now_ns()));
         self.simulated.set(warp == 0.0);

@@ -15,7 +15,7 @@ use click_core::ControlOptions;
 use crate::listener::Stream;
 use connection::Connection;
 
-/// What the commands call. Errors are a code of the protocol and a text.
+/// The calls behind the commands. Errors are a code of the protocol and a text.
 pub trait Service {
     /// Reads a handler.
     ///

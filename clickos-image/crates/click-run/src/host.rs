@@ -34,7 +34,7 @@ pub struct Machine {
     pub clock: Clock,
     /// The sockets its elements listen on.
     pub listeners: RefCell<Listeners>,
-    /// Who is told what the console is.
+    /// Receivers of the console's lines.
     pub chatter: RefCell<Chatter>,
     /// The signals its elements wait for.
     pub signals: RefCell<Signals>,
@@ -103,7 +103,7 @@ fn warp(value: &str) -> Option<f64> {
 
 impl Host for Machine {
     fn print(&self, text: &str) -> bool {
-        // nobody is left to be told when standard output is closed
+        // there is no place for an error after standard output closed
         let _ = Output.write(text.as_bytes()).and_then(|()| output::flush());
         true
     }
@@ -118,7 +118,7 @@ impl Host for Machine {
 
     fn notice(&self, notice: &ConfigError) -> bool {
         if self.notices.get() {
-            // nobody is left to be told when standard error is closed
+            // there is no place for an error after standard error closed
             let _ = writeln!(stderr(), "{}", report_notice(notice));
         }
         true

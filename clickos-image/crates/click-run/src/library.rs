@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use click_lang::archive::{self, Archive};
 use click_lang::{Limits, Memory, Sources};
 
-/// What a configuration given as text is called in errors.
+/// The name in errors of a configuration given as text.
 const EXPRESSION_NAME: &str = "config";
 
 /// A configuration as it was given.
 pub struct Given {
     /// Its text, and that of its libraries.
     pub sources: Sources,
-    /// What else was in its archive, by name.
+    /// The other members of its archive, by name.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
@@ -119,7 +119,7 @@ fn all_of_stdin() -> std::io::Result<Vec<u8>> {
     stdin().read_to_end(&mut bytes).map(|_| bytes)
 }
 
-/// What a configuration of this program may use.
+/// Limits of a configuration of this program.
 pub fn limits() -> Limits {
     Limits {
         config_bytes: 256 << 20,

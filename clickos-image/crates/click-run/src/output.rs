@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use click_core::WriteFile;
 
-/// What stands for standard output where a file is named.
+/// The file name that means standard output.
 pub const STANDARD: &str = "-";
 
 /// Octets that are held back at most.

@@ -94,7 +94,7 @@ impl PacketSocket {
     }
 }
 
-/// What the kernel says an interface carries; Ethernet's usual if it does not.
+/// The MTU that the kernel reports for an interface; Ethernet's usual one without a report.
 fn mtu(name: &str) -> u16 {
     let text = std::fs::read_to_string(format!("/sys/class/net/{name}/mtu"));
     let number = text.ok().and_then(|t| t.trim().parse().ok());

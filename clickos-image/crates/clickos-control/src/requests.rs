@@ -61,7 +61,8 @@ impl<S: Store> Control<S> {
         self.serve_requests().await
     }
 
-    /// A request was removed, perhaps before its answer came: then the answer is nobody's.
+    /// The toolstack removed a request, perhaps before its answer came; the guest then removes the
+    /// answer.
     pub(crate) async fn request_changed(&mut self, rid: u8, seq: u32) -> Result<(), Error> {
         let first = format!("{}/0", node::request(rid, seq));
         if self.requests.open.contains_key(&(rid, seq)) && self.link.read(&first).await?.is_none() {

@@ -158,7 +158,7 @@ impl<S: Store> Control<S> {
         })
     }
 
-    /// The configuration of so many pieces, of which the first was read.
+    /// The configuration of `n` pieces, after the first one.
     async fn read_text(
         &self,
         rid: u8,

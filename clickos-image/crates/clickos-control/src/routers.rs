@@ -19,7 +19,7 @@ const FILE: &str = "file";
 /// Handler of the guest's devices.
 const VIFS: &str = "vifs";
 
-/// What nobody sees run.
+/// A router that runs unseen.
 const REHEARSAL: &str = "Idle -> Counter -> Discard;";
 
 struct Slot {

@@ -21,7 +21,7 @@ const LONGEST: usize = 1514;
 const FROM: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 1234);
 const TO: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 1, 0, 1), 1234);
 
-/// What the command line asks for, as words `pkt-gen.NAME=VALUE`.
+/// The options of the command line, as words `name=value`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
     /// `function`: `tx` sends, `rx` (the default) only counts. Frames that come in are always
@@ -164,7 +164,7 @@ pub struct Generator {
     sent: Counter,
     received: Counter,
     started_ns: Option<u64>,
-    /// When it was told last, and what it was.
+    /// Time and value of the last report.
     told: (u64, Counter, Counter),
 }
 

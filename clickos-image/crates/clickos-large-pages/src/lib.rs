@@ -17,7 +17,8 @@ const LEAST: usize = PAGE / 2;
 /// The system's allocator, and large pages for large blocks.
 pub struct LargePages;
 
-/// The layout that is asked of the system; the same one for the same block every time.
+/// The layout that the allocator requests from the system, the same one for the same block every
+/// time.
 fn placed(layout: Layout) -> Layout {
     if layout.size() < LEAST {
         return layout;

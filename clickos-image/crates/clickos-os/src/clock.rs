@@ -39,7 +39,7 @@ impl Clock {
     }
 }
 
-/// The time of [`crate::wait`] that is so many nanoseconds from now.
+/// The time of [`crate::wait`] that is `ns` nanoseconds from now.
 pub fn deadline_ns(timeout_ns: u64) -> u64 {
     system_ns().saturating_add(timeout_ns)
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lines for the console. Nobody waits for it: what the ring does not take is kept, up to a limit.
+//! Lines for the console. The guest never waits for the console: it keeps lines that the ring does
+//! not take, up to a limit.
 use crate::clock::deadline_ns;
 use alloc::collections::VecDeque;
 use alloc::format;

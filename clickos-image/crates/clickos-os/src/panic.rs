@@ -9,7 +9,7 @@ use xenstore::{Request, Tx};
 
 /// Bytes of the message in the store.
 const STORED: usize = 500;
-/// How long the store may take: so many times a millisecond.
+/// Time limit of the store, in milliseconds.
 const PATIENCE: u32 = 100;
 const MILLISECOND_NS: u64 = 1_000_000;
 

@@ -17,7 +17,7 @@ const PATH: &str = "control/shutdown";
 const CAN_SUSPEND: &str = "control/feature-suspend";
 const TOKEN: &str = "power";
 
-/// What is to be done.
+/// The action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     End(Reason),
@@ -59,7 +59,7 @@ impl Power {
         }
     }
 
-    /// What the toolstack wishes, once; it was told that the guest knows.
+    /// The toolstack's request, once. The guest has acknowledged it.
     pub fn poll(&mut self) -> Option<Request> {
         if !self.ended {
             let mut context = Context::from_waker(Waker::noop());

@@ -99,7 +99,7 @@ impl Arguments {
             .ok_or_else(|| "seed: expected 64 hexadecimal digits".into())
     }
 
-    /// What the guest may allocate.
+    /// The memory that the guest may allocate.
     pub(crate) fn heap_bytes(&self) -> u64 {
         self.memory_mib.max(HEAP_MIN_MIB) << 20
     }

@@ -11,7 +11,7 @@ use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 /// The descriptor of the argument line.
 const ARGUMENT: i32 = 3;
 
-/// What the argument line's numbers stand for.
+/// The descriptors behind the argument line's numbers.
 pub(crate) struct Resources {
     pub store: Store,
     pub vifs: Vec<VifResources>,

@@ -75,7 +75,7 @@ impl FromStore {
         let mut events = [0; 256];
         match rustix::io::read(fifo, &mut events) {
             Ok(1..) | Err(Errno::AGAIN | Errno::INTR) => {}
-            // The end: nobody will ever write again, and waiting for it would never sleep.
+            // The end: no process will ever write again, and a wait for it would never sleep.
             Ok(0) | Err(_) => self.fifo = None,
         }
     }

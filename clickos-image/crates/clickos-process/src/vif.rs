@@ -53,7 +53,7 @@ impl VifDevice {
     /// Publishes what was sent and received; at most one notification.
     fn publish(&mut self) {
         if self.port.publish() {
-            // The switch is gone if this fails; then there is nobody to notify.
+            // A failure means that the switch is gone; it needs no event then.
             let _ = rustix::io::write(&self.kick, &1_u64.to_ne_bytes());
         }
     }

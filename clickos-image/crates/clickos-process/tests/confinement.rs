@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, Stdio};
 
-/// What the child tries after confining itself, and how it has to end.
+/// The call that the child tries after confining itself, and the end that it must have.
 const FORBIDDEN: [(&str, fn()); 17] = [
     ("open a file", || drop(std::fs::File::open("/"))),
     ("make a file", || drop(std::fs::write("/x", b"x"))),
@@ -48,7 +48,7 @@ const FORBIDDEN: [(&str, fn()); 17] = [
     }),
 ];
 
-/// What the child may do; it ends with 0.
+/// A permitted call of the child; the child ends with 0.
 const ALLOWED: [(&str, fn()); 5] = [
     ("allocate within its memory", || {
         drop(std::hint::black_box(vec![1_u8; 8 << 20]))

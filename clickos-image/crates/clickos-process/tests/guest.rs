@@ -365,7 +365,7 @@ fn an_idle_guest_costs_nothing() {
     std::thread::sleep(Duration::from_secs(2));
     let ticks = guest.cpu_ticks() - before;
     assert!(ticks <= 1, "{ticks} ticks of 10 ms in 2 s");
-    // Frames that nobody wants must not keep it awake either.
+    // Frames that no element reads must not keep it awake either.
     assert_eq!(
         guest.request_router(&mut host, 0, WIRE, "Halted").0,
         "Halted"

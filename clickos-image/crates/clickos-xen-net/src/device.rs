@@ -28,11 +28,11 @@ pub trait NetDevice {
     fn wake_done(&mut self);
     /// Appends the event channels to wait for.
     fn ports(&self, into: &mut Vec<EvtchnPort>);
-    /// What happened so far.
+    /// The counts so far.
     fn counters(&self) -> Counters;
 }
 
-/// What a device has passed on, and what not.
+/// Counters of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Frames received, and their bytes.

@@ -17,10 +17,10 @@ use xenstore::{Error, Link, Store};
 
 /// Values of the backend's keys, in the order of [`Frontend::BACKEND_KEYS`].
 pub(crate) type Answers = [Option<String>];
-/// What the backend has to be told.
+/// A message to the backend.
 pub(crate) type Keys = Vec<(&'static str, String)>;
 
-/// What the toolstack gave a device.
+/// The toolstack's description of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub mac: [u8; 6],
@@ -97,7 +97,7 @@ pub(crate) struct Handshake<P, S, F> {
     memory: Memory,
 }
 
-/// What the handshake remembers between two looks.
+/// The state of the handshake between two looks.
 #[derive(Default)]
 struct Memory {
     backend: String,
@@ -284,7 +284,7 @@ impl<P: Platform, S: Store, F: Frontend> Handshake<P, S, F> {
         self.memory.own = Some(state);
         let (path, number) = (self.path("state"), (state as u8).to_string());
         match self.link.write(&path, number.as_bytes()).await {
-            // Without its directory the device was detached; there is nobody to tell.
+            // Without its directory the device is detached and needs no answer.
             Err(error) if !error.is_fatal() => Ok(()),
             result => result,
         }

@@ -5,7 +5,7 @@ use crate::platform::{Access, DomId, EvtchnPort, GrantRef, Platform};
 use alloc::rc::Rc;
 use core::cell::Cell;
 
-/// What a device has cost beside its frames.
+/// The costs of a device beside its frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
     /// Events sent to the backend.

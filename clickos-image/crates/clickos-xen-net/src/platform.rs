@@ -15,7 +15,7 @@ pub struct GrantRef(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EvtchnPort(pub u32);
 
-/// What the other domain may do with a granted page.
+/// The other domain's rights on a granted page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Read,
@@ -62,7 +62,7 @@ pub trait Platform {
     /// Writes a line to the console; called at most once per device and cause.
     fn say(&self, line: &str);
 
-    /// What all this has cost so far, where somebody counts.
+    /// The costs of all calls so far, on a platform that counts them.
     fn costs(&self) -> Costs {
         Costs::default()
     }

@@ -45,7 +45,7 @@ fn directory(is_vif: bool, devid: u32) -> String {
     format!("device/{class}/{devid}")
 }
 
-/// What the search has found and whether it goes on.
+/// Results of the search, and its state.
 #[derive(Default)]
 pub(crate) struct Progress {
     /// Found and not taken yet.
@@ -60,8 +60,8 @@ pub(crate) struct Progress {
     refused: BTreeSet<String>,
 }
 
-/// Finds devices as the toolstack makes them; what is wrong with one is said on the console once.
-/// A number belongs to one device: whoever comes first has it.
+/// Finds devices as the toolstack makes them; what is wrong with one is said on the console once. A
+/// number belongs to one device: the first one takes it.
 pub(crate) struct Search<P, S> {
     pub link: Link<S>,
     pub platform: Rc<P>,

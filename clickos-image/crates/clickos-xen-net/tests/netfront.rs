@@ -80,7 +80,7 @@ fn frames_arrive_unchanged_and_in_order_with_every_combination_of_switches() {
     }
 }
 
-/// Nothing but good frames passed; frames that found no room were tried in vain.
+/// Only good frames passed; attempts to send failed for frames without room.
 fn check_counters(counters: Counters, frames: (usize, usize)) {
     let bytes = |frames| (0..frames).map(|n| frame(n).len() as u64).sum::<u64>();
     let tx = (counters.tx_packets, counters.tx_bytes);

@@ -167,7 +167,7 @@ unsafe fn take_pvh_memory(info: &HvmStartInfo) {
         .enumerate()
         .take(info.memmap_entries as usize)
     {
-        // SAFETY: the map has so many entries.
+        // SAFETY: the map has this number of entries.
         let entry = unsafe { map.add(index).read() };
         let end = entry.address.saturating_add(entry.size).min(MAPPED);
         if entry.kind == abi::MEMORY_MAP_RAM {

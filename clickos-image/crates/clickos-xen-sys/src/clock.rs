@@ -7,7 +7,7 @@ use crate::cpu;
 use crate::shared::Shared;
 use crate::state::shared_info;
 
-/// What Xen says about the counter.
+/// Xen's description of the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Scale {
     counter: u64,

@@ -40,7 +40,7 @@ pub fn close(port: u32) {
     take(port);
 }
 
-/// Notifies; a channel nobody is bound to takes that too.
+/// Notifies the peer; an unbound channel accepts this too.
 pub fn notify(port: u32) {
     let mut port = port;
     // SAFETY: the operation takes a port number and changes nothing on this side.

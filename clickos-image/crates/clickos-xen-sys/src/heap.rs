@@ -18,7 +18,7 @@ const RESERVE_LAYOUT: Layout = match Layout::from_size_align(16 << 10, 16) {
     Err(_) => panic!("16 is a power of two"),
 };
 
-/// What the heap has.
+/// The heap's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
     pub size: usize,
@@ -27,7 +27,7 @@ pub struct Usage {
     pub allocated_in_all: u64,
 }
 
-/// What the heap has at the moment.
+/// The heap's memory at the moment.
 pub fn usage() -> Usage {
     let counters = *HEAP.lock().get_counters();
     Usage {

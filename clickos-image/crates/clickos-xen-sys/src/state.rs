@@ -50,7 +50,7 @@ pub(crate) fn set_command_line(text: &[u8]) {
     }
 }
 
-/// What the toolstack wrote on the guest's command line (`extra=` of an xl configuration).
+/// The guest's command line, as the toolstack wrote it (`extra` of an xl configuration).
 pub fn command_line() -> String {
     let bytes = STATE.command_line.iter().map(|byte| byte.load(Relaxed));
     let text: Vec<u8> = bytes.take_while(|byte| *byte != 0).collect();

@@ -24,7 +24,7 @@ unsafe extern "C" {
     static mut xen_gdt: [u64; 5];
 }
 
-/// What a stub leaves on the stack.
+/// The stack frame of a stub.
 #[repr(C)]
 struct Frame {
     vector: u64,

@@ -35,7 +35,7 @@ impl Client {
         answers.into_iter().map(none_if_missing).collect()
     }
 
-    /// Makes changes, one after the other. That there is nothing to remove is no error.
+    /// Makes changes, one after the other. A missing node is no error.
     ///
     /// # Errors
     /// The first that the store refused; the others are made all the same.

@@ -14,7 +14,7 @@ pub enum Expr {
     Const(bool),
     /// One field.
     Test(Test),
-    /// None of it.
+    /// No part.
     Not(Box<Expr>),
     /// All of them.
     And(Vec<Expr>),
@@ -24,7 +24,7 @@ pub enum Expr {
     If(Box<[Expr; 3]>),
 }
 
-/// Which of the two addresses or ports.
+/// The address or port, of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     Source,

@@ -142,7 +142,7 @@ struct Entry<'a> {
     region: &'a Region,
     /// True if the rule matches everything in the box.
     decides: bool,
-    /// Which of the fields it asks for, a bit for each.
+    /// The fields that it reads, a bit for each.
     asks: u32,
 }
 

@@ -59,7 +59,7 @@ struct Field {
     /// Where that is in plain headers.
     in_plain: Option<usize>,
     missing: Set,
-    /// The boxes that ask for a value of it.
+    /// The boxes that test its value.
     asking: Set,
     sets: Sets,
 }
@@ -162,7 +162,7 @@ impl Short {
     }
 }
 
-/// The set of so many boxes.
+/// The set of the first `n` boxes.
 fn all(boxes: usize) -> Set {
     match boxes {
         MOST_BOXES => Set::MAX,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a test can be about, and the words for it.
-/// What a test is about.
+/// Subjects of tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     Host,

@@ -19,7 +19,7 @@ pub struct Values {
     pub ranges: Vec<(u32, u32)>,
 }
 
-/// The largest value of so many bits.
+/// The largest value of `bits` bits.
 pub fn largest(bits: u32) -> u32 {
     u32::MAX >> (32 - bits)
 }

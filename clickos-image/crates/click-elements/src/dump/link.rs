@@ -173,7 +173,7 @@ fn radio(data: &[u8]) -> Option<usize> {
     (length >= 8).then_some(length)
 }
 
-/// An address family in the byte order of whoever wrote it.
+/// An address family in the writer's byte order.
 fn null(data: &[u8]) -> Option<usize> {
     let family = match data {
         [0, 0, high, low, ..] => u16::from_be_bytes([*high, *low]),

@@ -4,7 +4,7 @@
 use crate::files::Sink;
 use crate::prelude::*;
 
-/// What a file says about packets.
+/// The records of packets in a file.
 pub trait Format: 'static {
     /// The start of the file.
     fn header(&mut self, ctx: &mut Context<'_>) -> Result<Vec<u8>, String>;
@@ -59,7 +59,7 @@ impl<F: Format> Recorder<F> {
 }
 
 impl<F: Format> Element for Recorder<F> {
-    /// What is pulled is asked for where nobody else does.
+    /// The element pulls packets itself if no other element does.
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         let header = self.format.header(ctx)?;
         let mut sink = Sink::create(ctx.host().as_ref(), &self.filename)?;

@@ -100,7 +100,7 @@ impl Window {
         self.sample
     }
 
-    /// What becomes of a packet of this time; `End` once, until the window is extended.
+    /// The decision about a packet of this time; `Extend` once, until the window is extended.
     pub fn judge(&mut self, time_ns: u64, ctx: &mut Context<'_>) -> Verdict {
         let (start, end) = *self.known.get_or_insert_with(|| {
             let start = self.start.resolve(time_ns, 0);

@@ -17,7 +17,7 @@ pub struct Counts {
     pages: Chunks<[u64; PAGE as usize]>,
     used: u32,
     most: u32,
-    /// So that nobody can choose numbers that share a place; odd.
+    /// An odd random factor, so that senders cannot choose numbers that share a place.
     key: u64,
     distinct: u64,
     total: u64,

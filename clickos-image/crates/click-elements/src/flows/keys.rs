@@ -2,7 +2,7 @@
 //! A keyed hash of flows: who does not know the keys cannot choose flows that share a place.
 use super::id::FlowId;
 
-/// Random numbers nobody outside knows.
+/// Random numbers that senders do not know.
 #[derive(Clone, Copy)]
 pub struct Keys(pub [u64; 4]);
 

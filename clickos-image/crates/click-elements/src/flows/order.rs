@@ -11,7 +11,7 @@ pub const NOBODY: u32 = u32::MAX;
 pub struct ListId(pub(super) u16);
 
 impl ListId {
-    /// Of a flow that is in none.
+    /// The position of a flow in no list.
     pub const NONE: Self = Self(u16::MAX);
 }
 
@@ -83,7 +83,7 @@ impl Order {
         &self.kinds[usize::from(guaranteed)]
     }
 
-    /// Who was silent longest.
+    /// The flow that was silent longest.
     pub fn first(&self, list: ListId) -> Option<u32> {
         Some(self.lists[usize::from(list.0)].first).filter(|slot| *slot != NOBODY)
     }

@@ -28,7 +28,8 @@ fn reached(a: u32, b: u32) -> bool {
 }
 
 impl Shift {
-    /// Text that ends at `from` has become longer by `by`. What is earlier than the last change does not count.
+    /// Text that ends at `from` has become longer by `by`. Packets from before the last change do
+    /// not count.
     pub fn add(&mut self, from: u32, by: i32) {
         if self
             .steps

@@ -15,7 +15,7 @@ use crate::prelude::*;
 pub const MAX_FLOWS: usize = 1 << 23;
 /// Flows whose guarantee has run out that are looked at for one new flow, so that it takes bounded time.
 const SHIFTS: usize = 64;
-/// What keeping the order may cost: each flow is moved at most so often per flow in the table.
+/// The cost of keeping the order: most moves of a flow per flow in the table.
 const SLACK_NS_PER_FLOW: u64 = 1_000;
 
 /// One flow: one line of the cache.
@@ -30,7 +30,7 @@ pub struct Flow {
     pub ip: Delta,
     /// The change to checksums of headers that contain its addresses and ports.
     pub transport: Delta,
-    /// Whose flow it is: equal addresses and ports are different flows in different maps.
+    /// The owner: equal addresses and ports are different flows in different maps.
     pub map: u16,
     /// The place in the owner's list of inputs.
     pub owner: u16,
@@ -42,7 +42,7 @@ pub struct Flow {
     pub number: u32,
     /// The protocol, or 0 for any.
     pub protocol: u8,
-    /// What the owner has noticed.
+    /// Notes of the owner.
     pub flags: u8,
     /// An annotation of its first packet, for answers.
     pub reply_anno: u8,
@@ -285,7 +285,7 @@ impl FlowTable {
             .saturating_add(self.order.timeout_ns(flow.list))
     }
 
-    /// When a flow times out if nothing is heard of it any more.
+    /// The time at which a flow without further packets ends.
     pub fn end_ns(&self, slot: u32) -> u64 {
         let flow = &self.flows[slot];
         flow.touched_ns
@@ -474,7 +474,7 @@ mod tests {
         ]
     }
 
-    /// What the table should hold: flows with the time of their last packet, those silent longest first.
+    /// The expected table: flows with the time of their last packet, those silent longest first.
     #[derive(Default)]
     struct Model {
         flows: Vec<(u16, u16, u64)>,

@@ -75,7 +75,7 @@ impl Bindings {
         }
     }
 
-    /// Binds an inner name to one outside, for good. Of two bindings of a name the first one counts.
+    /// Binds an inner name to one outside, for good. The first of two bindings of a name counts.
     pub fn fix(&mut self, inner: Endpoint, mapped: Endpoint) {
         let flow = |own| Flow { own, peer: NOBODY };
         self.list.push(Binding {
@@ -263,7 +263,7 @@ impl Dynamic {
         Some(self.bindings.name(index, end, flow))
     }
 
-    /// A name nobody has, or somebody silent.
+    /// A free name, or that of a silent flow.
     fn free(&mut self, now_ns: u64) -> Option<usize> {
         let used = self.len();
         if used < self.pool.len() && self.bindings.may_grow() {

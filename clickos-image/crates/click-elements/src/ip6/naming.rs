@@ -18,7 +18,7 @@ pub struct Flow {
     pub peer: Endpoint,
 }
 
-/// Which end of a packet's way is meant.
+/// An end of a packet's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Source,
@@ -49,7 +49,7 @@ impl End {
     }
 }
 
-/// Of a message, the identifier, the checksum, and the packet that an error quotes.
+/// A message's identifier, its checksum, and the packet that an error quotes.
 const IDENTIFIER_AT: usize = 4;
 const MESSAGE_CHECKSUM_AT: usize = HEADER + 2;
 const QUOTED_AT: usize = HEADER + 8;

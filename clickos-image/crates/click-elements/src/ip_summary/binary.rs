@@ -6,13 +6,13 @@ use crate::prelude::*;
 /// How a field is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// A number of so many octets.
+    /// A number of this size in octets.
     Number(usize),
     /// Seconds and microseconds, four octets each.
     Time,
     /// Octets as they are in the packet.
     Octets(usize),
-    /// An octet with the length, and so many octets of options.
+    /// An octet with the length, and the octets of the options.
     Options,
     /// Not at all.
     Never,
@@ -124,7 +124,7 @@ pub fn framed_line(line: &str) -> Vec<u8> {
     framed
 }
 
-/// What is in front of a record: whether it is a line of text, and how long it is.
+/// The head of a record: true for a line of text, and its length.
 pub fn unframe(header: [u8; HEADER]) -> Option<(bool, usize)> {
     let length = u32::from_be_bytes(header) & !(u32::from(TEXT) << 24);
     let length = usize::try_from(length).ok()?.checked_sub(HEADER)?;

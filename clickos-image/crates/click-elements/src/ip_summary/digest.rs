@@ -4,7 +4,7 @@ use md5::{Digest, Md5};
 
 use crate::prelude::*;
 
-/// What stands for six bits.
+/// The letters for six bits.
 const LETTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@";
 
 /// The sum.

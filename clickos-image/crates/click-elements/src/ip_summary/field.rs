@@ -4,7 +4,7 @@ use crate::prelude::*;
 
 macro_rules! fields {
     ($($variant:ident $name:literal $(or $alias:literal)*),* $(,)?) => {
-        /// What a column of a dump holds.
+        /// The contents of a column of a dump.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Field { $(#[doc = $name] $variant),* }
 

@@ -17,7 +17,7 @@ const TIMESTAMP: u8 = 8;
 /// Octets of options a header can have.
 pub const MAX: usize = 40;
 
-/// Which TCP options are shown.
+/// The TCP options to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Only {
     All,

@@ -96,8 +96,8 @@ impl<'a> Parts<'a> {
         ip.get(self.header_len..self.total_len.min(ip.len()))
     }
 
-    /// What is behind all headers, and stored; nothing if there should be something and none of it is. Without an IP header
-    /// it is the whole packet.
+    /// The stored bytes behind all headers; `None` if the packet has a payload and none of its
+    /// bytes are stored. Without an IP header it is the whole packet.
     fn payload(&self) -> Option<&'a [u8]> {
         let Some(ip) = self.ip else {
             return Some(self.packet.data());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A line of a dump, and the packet made of it.
+//! A line of a dump, and its packet.
 use click_core::{MAX_PACKET, PacketPool, anno, text};
 use click_wire::{checksum, icmp};
 
@@ -10,7 +10,7 @@ use super::packet::EXTRA_PACKETS;
 use super::words::{SECOND_NS, flags, length, protocol, time, whole_seconds};
 use crate::prelude::*;
 
-/// What packets have where their line does not say.
+/// Defaults of fields that a line does not have.
 #[derive(Clone, Debug)]
 pub struct Defaults {
     pub source: Ipv4Addr,
@@ -22,7 +22,7 @@ pub struct Defaults {
     pub checksum: bool,
 }
 
-/// What a line says.
+/// The values of a line.
 #[derive(Clone, Debug)]
 pub struct Record {
     pub timestamp_ns: Option<u64>,

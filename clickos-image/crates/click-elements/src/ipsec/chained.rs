@@ -10,7 +10,7 @@ use crate::prelude::*;
 /// The element of one cipher.
 pub struct Chained<C> {
     encrypt: bool,
-    /// What is said of a packet whose length is wrong.
+    /// The message about a packet of wrong length.
     complaint: &'static str,
     cipher: fn(&Association) -> &C,
     user: User,

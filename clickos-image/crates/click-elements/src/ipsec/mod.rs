@@ -30,7 +30,7 @@ const SPI_ANNO: usize = 32;
 /// Where the association's number is annotated, plus one.
 const NUMBER_ANNO: usize = 40;
 
-/// What makes an association.
+/// The arguments of an association.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Terms {
     pub spi: u32,
@@ -134,7 +134,7 @@ pub fn mark(packet: &mut Packet, spi: u32, number: u32) {
 /// Messages of one kind that an element prints.
 const COMPLAINTS: u32 = 5;
 
-/// What an element that works on marked packets has.
+/// The common part of elements that work on marked packets.
 #[derive(Default)]
 pub struct User {
     shared: Shared,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The window of sequence numbers: each is accepted once, and none that is too old (RFC 2401, appendix C).
 
-/// What came already.
+/// The numbers that came already.
 #[derive(Clone, Copy)]
 pub struct Window {
     size: u32,

@@ -11,8 +11,7 @@ const WORDS: usize = 5;
 
 /// Splits a route's text into what every route has, and the terms of its association.
 ///
-/// # Errors
-/// What is wrong with the terms.
+/// # Errors The fault of the terms.
 pub fn split(text: &str, at: Surroundings<'_>) -> Result<(String, Option<Terms>), String> {
     let words = split_words(text);
     // a route has two words, or three with a gateway

@@ -20,7 +20,7 @@ pub fn replace(by: Option<Packet>, packet: &mut Packet) -> usize {
     kept_if(kept)
 }
 
-/// What an element does with the bytes of packets, for which a batch is made ready as a whole.
+/// The work of an element on the bytes of packets, after the whole batch is prepared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     /// Not much, or some other element did before.
@@ -34,7 +34,7 @@ pub enum Use {
 /// An element that says of each packet, pushed or pulled, where it goes. Its `impl Element` has `in_place!();`, or
 /// `in_place!(plain);` if it is plain (`Element::is_plain`): a test looks what `way` does with the context then.
 pub trait InPlace: Element {
-    /// What it does with their bytes.
+    /// The work on their bytes.
     const USE: Use = Use::Little;
 
     /// The output of a packet, or `DROPPED`. It must not push other packets itself.

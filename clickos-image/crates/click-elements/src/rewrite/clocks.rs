@@ -10,7 +10,7 @@ use click_wire::ipv4;
 pub struct Timeouts<const N: usize> {
     /// How long a flow is safe from being thrown out for another.
     pub guarantee_ns: u64,
-    /// How long it is remembered, by what was seen of it.
+    /// Lifetime of a flow, by the packets seen.
     pub rest_ns: [u64; N],
 }
 
@@ -63,7 +63,7 @@ impl Clocks {
         })
     }
 
-    /// What counts for a flow by what was seen of it.
+    /// The lifetime of a flow, by the packets seen.
     #[inline]
     pub fn of(&self, kind: Kind, flow: &Flow) -> Times {
         let both = |flag: u8| flow.flags & (BOTH * flag) == BOTH * flag;

@@ -9,7 +9,7 @@ use super::kind::Kind;
 use super::rewriter::Rewriter;
 use crate::flows::{At, FlowId, FlowTable};
 
-/// What others need to look flows of a rewriter up.
+/// A rewriter's flows, as other elements look them up.
 #[derive(Clone)]
 pub struct FlowLookup {
     kind: Kind,
@@ -39,7 +39,7 @@ impl FlowLookup {
 }
 
 impl Rewriter {
-    /// What others need to look our flows up.
+    /// The look-up of our flows for other elements.
     pub fn flow_lookup(&self) -> FlowLookup {
         FlowLookup {
             kind: self.kind,

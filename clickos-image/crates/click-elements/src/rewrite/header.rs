@@ -113,7 +113,7 @@ fn count(flags: u8, reply: bool) -> u8 {
     if flags < ENOUGH { flags + 2 } else { flags }
 }
 
-/// What the flags of a flow become.
+/// The new flags of a flow.
 fn tcp_flags(flags: u8, header: &[u8], rest: &[u8], reply: bool) -> u8 {
     if rest.len() < TCP_CHECKSUM + 2 {
         return flags;

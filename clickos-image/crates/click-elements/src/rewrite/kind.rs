@@ -29,7 +29,7 @@ pub const DCCP: u8 = 33;
 const ECHO: u8 = 8;
 const ECHO_REPLY: u8 = 0;
 
-/// What a packet is looked up by.
+/// The key of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     pub id: FlowId,

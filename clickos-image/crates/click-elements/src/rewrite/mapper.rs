@@ -43,7 +43,7 @@ impl Mapper {
         Some(Box::new(MapperElement { mapper }))
     }
 
-    /// What a flow becomes, and where it leaves.
+    /// The new addresses and ports of a flow, and its outputs.
     pub fn rewrite(
         &mut self,
         id: FlowId,
@@ -71,7 +71,7 @@ impl Mapper {
         None
     }
 
-    /// The first output that a rewriter of so many outputs does not have.
+    /// The first output beyond a rewriter's outputs.
     pub fn beyond(&self, outputs: usize) -> Option<u16> {
         let used = self.patterns.iter().flat_map(|(_, outputs)| *outputs);
         used.into_iter().find(|port| usize::from(*port) >= outputs)

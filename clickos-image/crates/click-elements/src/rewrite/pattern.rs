@@ -57,7 +57,7 @@ pub fn outputs(words: &[String], count: usize) -> Result<Outputs, String> {
     Ok(ports.map(|port| u16::try_from(port).unwrap_or(u16::MAX)))
 }
 
-/// What is said of an output that is not there.
+/// The message about a missing output.
 pub fn no_output(port: u64, count: usize) -> String {
     format!("output port out of range: {port}, there are {count}")
 }
@@ -108,8 +108,7 @@ fn single_port(text: &str) -> Option<u16> {
 impl Pattern {
     /// Parses `SADDR DADDR`, `SADDR DADDR SPORT`, `SADDR SPORT DADDR DPORT` or the name of a pattern.
     ///
-    /// # Errors
-    /// Which part is wrong.
+    /// # Errors The wrong part.
     pub fn parse(words: &[String], at: Surroundings<'_>) -> Result<Self, String> {
         let blank = "-".to_string();
         let (source, sport, destination, dport) = match words {

@@ -19,7 +19,7 @@ use crate::ways::{DROP, send};
 const REAPED_AT_ONCE: usize = 1024;
 /// How long it takes until the next ones are looked at.
 const REAP_PAUSE_NS: u64 = 1_000_000;
-/// A table of so many flows is not near.
+/// A table with this number of flows is beyond the cache.
 const FAR: usize = 4096;
 
 /// An input.
@@ -28,7 +28,7 @@ pub struct Input {
     pub failures: u64,
 }
 
-/// Which annotations packets get.
+/// The annotations that packets get.
 #[derive(Clone, Copy, Debug)]
 pub struct Annos {
     /// The destination annotation becomes the new destination.
@@ -77,7 +77,7 @@ impl Rewriter {
         self.flows.borrow().count(self.owner(input))
     }
 
-    /// What a new flow becomes; or the way its packet goes without one.
+    /// The mapping of a new flow, or the output of a packet without one.
     fn decide(
         &mut self,
         table: &FlowTable,

@@ -11,7 +11,7 @@ use super::mapper::Mapper;
 use super::pattern::{Outputs, Pattern, no_output, outputs};
 use crate::prelude::*;
 
-/// What becomes of a new flow.
+/// The treatment of a new flow.
 #[derive(Clone)]
 pub enum Spec {
     Drop,
@@ -28,8 +28,7 @@ pub enum Spec {
 impl Spec {
     /// Parses the specification of an input of an element with so many outputs.
     ///
-    /// # Errors
-    /// What is wrong with it.
+    /// # Errors The fault.
     pub fn parse(text: &str, ports: usize, at: Surroundings<'_>) -> Result<Self, String> {
         let words = split_words(text);
         let Some((kind, rest)) = words.split_first() else {
@@ -67,8 +66,7 @@ fn pattern(rest: &[String], ports: usize, at: Surroundings<'_>) -> Result<Spec, 
 
 /// A pattern and two outputs.
 ///
-/// # Errors
-/// What is wrong with it.
+/// # Errors The fault.
 pub fn with_outputs(
     words: &[String],
     ports: usize,

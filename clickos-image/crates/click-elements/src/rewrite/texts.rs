@@ -78,7 +78,7 @@ impl Rewriter {
         );
     }
 
-    /// The specification of an input and how many flows came of it.
+    /// The specification of an input and the number of its flows.
     pub(super) fn input_text(&self, input: usize) -> String {
         let spec = &self.inputs[input].spec;
         match self.count(input) {

@@ -14,9 +14,9 @@ use crate::steps::Forest;
 const PARTS_A_ROUTE: u32 = 3;
 /// and at most 2 to the power of this many.
 const MOST_BITS: u32 = 20;
-/// What old parts left behind is kept up to this many bytes, or the size of what is in use.
+/// Most bytes of old parts that the table keeps, or the size of the parts in use.
 const LEFT_BEHIND: usize = 64 << 10;
-/// Two networks have at most so many steps.
+/// Most steps of two networks.
 const MOST_SIMPLE: usize = 4;
 /// No route.
 const NOWHERE: u32 = Forest::MOST_VALUES - 1;
@@ -58,8 +58,8 @@ impl Interval {
     }
 }
 
-/// What the hops of a part's addresses are: the first interval that an address is in tells. That is enough for two
-/// networks, side by side or one in the other.
+/// The hops of a part's addresses: the first interval that contains an address counts. That is
+/// enough for two networks, side by side or one in the other.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 struct Part {
@@ -104,7 +104,7 @@ impl Part {
     }
 }
 
-/// What a look-up needs, at hand for a whole batch: what is written to packets cannot change it.
+/// The data of a look-up, kept for a whole batch: writes to packets cannot change them.
 #[derive(Clone, Copy)]
 pub struct Ready<'a> {
     parts: &'a [Part],
@@ -131,7 +131,7 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// There are 2 to the power of this many parts for so many routes.
+/// The base-2 logarithm of the number of parts for this number of routes.
 fn bits(routes: usize) -> u32 {
     (routes.max(1).ilog2() + PARTS_A_ROUTE).min(MOST_BITS)
 }
@@ -167,7 +167,7 @@ impl Ranges {
         ranges
     }
 
-    /// What a look-up needs.
+    /// The data of a look-up.
     #[inline]
     pub fn ready(&self) -> Ready<'_> {
         Ready {

@@ -28,8 +28,7 @@ pub enum Command {
 impl Command {
     /// Parses a command's arguments; `verb` is one of `add`, `set`, `remove`.
     ///
-    /// # Errors
-    /// What is wrong.
+    /// # Errors The fault.
     pub fn parse(
         verb: &str,
         text: &str,
@@ -66,7 +65,7 @@ pub fn parse_lines<T>(
     parsed.collect()
 }
 
-/// What a table will be: a table and changes of it.
+/// A table and its pending changes.
 pub struct Trial<'a> {
     table: &'a Table,
     changes: BTreeMap<Network, Option<Hop>>,

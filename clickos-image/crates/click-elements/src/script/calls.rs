@@ -5,7 +5,7 @@ use super::expand::{split_call, unquoted};
 use super::own::{is_own, local};
 use crate::prelude::*;
 
-/// What a script says of a call that failed, in Click's words.
+/// A script's message about a call that failed, in Click's words.
 fn told(error: &HandlerError, call: &str, access: &str) -> String {
     match error {
         HandlerError::NoSuchElement { name } => {
@@ -78,7 +78,7 @@ impl Script {
         value.map_err(|error| told(&error, format!("{name} {param}").trim_end(), "read"))
     }
 
-    /// The value of a handler; a failure is told.
+    /// The value of a handler; a failure goes to the console.
     pub(super) fn value(
         &mut self,
         ctx: &mut Context<'_>,

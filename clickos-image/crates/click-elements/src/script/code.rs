@@ -103,8 +103,7 @@ const QUOTABLE: [&str; 9] = [
 
 /// Parses an instruction; nothing for an empty argument.
 ///
-/// # Errors
-/// What is wrong with it.
+/// # Errors The fault.
 pub fn parse(
     argument: &str,
     at: click_core::Surroundings<'_>,

@@ -5,7 +5,7 @@ use click_core::text;
 /// `$(` nested deeper than this is an error.
 const MAX_NESTING: usize = 32;
 
-/// What references stand for.
+/// The values of references.
 pub trait Values {
     /// The value of a variable; a name without one stays as it is.
     fn variable(&self, name: &str) -> Option<String>;

@@ -39,7 +39,7 @@ const MAX_VARIABLES: usize = 1024;
 pub struct Script {
     class: &'static str,
     kind: Kind,
-    /// What a script of type SIGNAL waits for.
+    /// The signals of a script of type SIGNAL.
     signals: Vec<String>,
     code: Vec<Instruction>,
     variables: Vec<(String, String)>,
@@ -53,7 +53,7 @@ pub struct Script {
     status: i32,
 }
 
-/// What a script is doing.
+/// The state of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// It was not started, or has ended.

@@ -29,7 +29,7 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// What an instruction says about the next one.
+/// The step after an instruction.
 enum Next {
     Go,
     Jump(usize),

@@ -38,14 +38,14 @@ impl Address {
     }
 }
 
-/// What is asked for.
+/// The requested socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     pub stream: bool,
     pub client: bool,
-    /// Of the peer for a client, else of this socket.
+    /// The address of the peer for a client, else of this socket.
     pub address: Address,
-    /// Of a client, if it matters.
+    /// The own address of a client, if the configuration gives one.
     pub local: Option<Address>,
     pub no_delay: bool,
     pub send_buffer: Option<usize>,
@@ -65,7 +65,7 @@ pub struct Endpoint {
     port: Option<u16>,
     /// A file that goes with this socket.
     file: Option<String>,
-    /// What of a packet is still to be written to a stream.
+    /// The part of a packet that is still to be written to a stream.
     unsent: Vec<u8>,
 }
 
@@ -165,7 +165,7 @@ impl Endpoint {
                 Received::Packet(length, ip)
             }
             Err(Errno::AGAIN | Errno::INTR) => Received::Nothing,
-            // nobody is there yet; that does not end a socket of datagrams
+            // there is no peer yet; that does not end a socket of datagrams
             Err(_) if !self.stream => Received::Nothing,
             Err(error) => self.closed(Some(error)),
         }
@@ -204,7 +204,7 @@ impl Endpoint {
             Some(to) => sendto(&self.socket, data, SendFlags::NOSIGNAL, &to),
             None => return false,
         };
-        // what nobody receives is lost, as on any network
+        // datagrams without a receiver are lost, as on any network
         !matches!(sent, Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS))
     }
 

@@ -4,7 +4,7 @@ use crate::prelude::*;
 use click_core::Ring;
 use click_core::class::{Arg, Handler};
 
-/// Which packet goes when there is no room.
+/// The packet that a full queue drops.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Full {
     /// The one that came; who pushes is told that there is no room, and may rest.
@@ -20,7 +20,7 @@ pub enum Full {
 }
 
 impl Full {
-    /// True if those who push are told.
+    /// True if the queue signals room to pushers.
     fn is_told(self) -> bool {
         matches!(self, Self::TellAndDropNew | Self::QuickAndDropNew)
     }

@@ -30,7 +30,7 @@ impl InputChoice {
         Self(usize::try_from(input).ok().filter(|i| *i < inputs))
     }
 
-    /// What the handler shows: -1 for none.
+    /// The handler's value: -1 for none.
     pub fn show(&self) -> Text {
         self.0.map_or_else(|| text(-1), text)
     }

@@ -21,7 +21,7 @@ pub struct Interval(pub Span);
 const LEAST_NS: u64 = 1_000_000;
 
 impl Interval {
-    /// What timed elements do unless it is said.
+    /// The default interval of timed elements.
     pub const HALF_SECOND: Self = Self(Span { ns: 500_000_000 });
 }
 

@@ -11,7 +11,7 @@ pub struct Probability(pub f64);
 const ONE: u32 = 1 << 28;
 
 impl Probability {
-    /// What happens else.
+    /// The other outcome.
     pub fn complement(self) -> Self {
         Self(1.0 - self.0)
     }

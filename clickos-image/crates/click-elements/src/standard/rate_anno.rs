@@ -5,9 +5,9 @@ use crate::prelude::*;
 /// A rate annotation, four bytes with a sign.
 pub struct RateAnno(usize);
 
-/// What the packet's source sends.
+/// The rate from the packet's source.
 pub const FORWARD: RateAnno = RateAnno(20);
-/// What is sent to the packet's source.
+/// The rate to the packet's source.
 pub const REVERSE: RateAnno = RateAnno(24);
 
 impl RateAnno {

@@ -6,7 +6,7 @@ use crate::standard::bandwidth::Bandwidth;
 use crate::standard::token_bucket::TokenBucket;
 use click_core::class::Arg;
 
-/// What is counted.
+/// The counted unit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Packets.
@@ -78,9 +78,9 @@ impl Unit {
 /// How much may pass at once.
 #[derive(Clone, Copy)]
 enum Burst {
-    /// What the rate gives in this time.
+    /// The tokens of the rate in this time.
     Time(Span),
-    /// So many tokens.
+    /// A number of tokens.
     Tokens(u32),
 }
 

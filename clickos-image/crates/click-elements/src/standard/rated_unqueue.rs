@@ -19,7 +19,7 @@ pub fn build(args: &mut Args<'_>, unit: Unit) -> Built {
     }))
 }
 
-/// What handler `calls` tells.
+/// The value of handler `calls` tells.
 #[derive(Default)]
 struct Calls {
     runs: u64,

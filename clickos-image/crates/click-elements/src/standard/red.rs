@@ -7,7 +7,7 @@ use crate::standard::queues::Queues;
 /// Averages are kept in 1/1024 packets, probabilities in 1/65536.
 const SCALE: u32 = 10;
 const CERTAIN: u64 = 1 << 16;
-/// What an empty queue counts in the average is noted this often.
+/// Interval at which an empty queue enters the average.
 const IDLE_STEP_NS: u64 = 20_000_000;
 /// After this many steps nothing is left of an average.
 const FORGET_STEPS: u64 = 4096;

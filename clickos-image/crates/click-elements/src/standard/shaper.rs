@@ -30,7 +30,7 @@ struct Shaper {
 }
 
 impl Shaper {
-    /// True if a packet may pass now. Who is late makes up for a second at most.
+    /// True if a packet may pass now. A late puller makes up for one second at most.
     fn may_pass(&mut self, now_ns: u64) -> bool {
         let now = u128::from(now_ns) * 1000;
         let next = self.next_ps.unwrap_or(now);
@@ -51,7 +51,7 @@ impl Shaper {
         }
     }
 
-    /// What may pass.
+    /// The number that may pass.
     fn pull_shaped(&mut self, ctx: &mut Context<'_>, max: usize) -> Batch {
         let mut batch = ctx.batch();
         while batch.len() < max {

@@ -5,7 +5,7 @@ use click_core::text::unquote;
 
 use crate::prelude::*;
 
-/// What names of locks are defined as.
+/// The definition of lock names.
 pub const KIND: &str = "spinlock";
 
 /// A class that takes or gives back a lock, but for its name.

@@ -62,7 +62,7 @@ impl TokenBucket {
         self.level = self.level.saturating_add(added).min(FULL);
     }
 
-    /// Whole tokens in it.
+    /// Whole tokens in the bucket.
     pub fn tokens(&self) -> u64 {
         self.level / self.scale
     }

@@ -12,11 +12,11 @@ pub const MAX_DATA: usize = 1 << 20;
 pub struct Command {
     /// The command and its arguments.
     pub line: String,
-    /// What followed the line.
+    /// The data behind the line.
     pub data: Option<Vec<u8>>,
 }
 
-/// What a peer's bytes come to.
+/// The result of reading a peer's bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken {
     /// A command.
@@ -27,7 +27,7 @@ pub enum Taken {
     TooLong(u16, &'static str),
 }
 
-/// What follows a command's line.
+/// The data behind a command's line.
 enum Data<'a> {
     None,
     Bytes(usize),

@@ -12,7 +12,7 @@ use xenstore::{Access, Code, Kind, Perm, WatchEvent};
 
 pub use connection::Connection;
 
-/// What xenstored allows a domain by default.
+/// xenstored's default limits for a domain.
 #[derive(Clone, Copy, Debug)]
 pub struct Quota {
     pub nodes: usize,
@@ -77,7 +77,7 @@ impl Simulator {
         Self::default()
     }
 
-    /// What the toolstack makes for a new domain, and its connection.
+    /// The nodes that the toolstack makes for a new domain, and its connection.
     pub fn domain(&self, domid: u16) -> Connection {
         let home = format!("/local/domain/{domid}");
         let private = [Perm::new(Access::None, 0), Perm::new(Access::Read, domid)];

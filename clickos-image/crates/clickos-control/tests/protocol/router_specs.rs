@@ -55,7 +55,7 @@ fn a_configuration_waits_for_a_look_at_the_devices() {
     assert_eq!(bed.answer(0, generation), running());
 }
 
-/// What a router draws first in a guest whose toolstack gave this seed.
+/// The first random number of a router in a guest with this seed.
 fn drawn(seed: Option<&str>) -> String {
     let mut bed = Bed::with(|store| {
         if let Some(seed) = seed {

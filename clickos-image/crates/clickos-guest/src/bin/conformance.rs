@@ -18,7 +18,7 @@ include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 
 /// Groups of the elements that need a host's files and sockets, and of those an image has only if it is asked for.
 const LEFT_OUT: [&str; 2] = ["os/", "regex/"];
-/// What cases that need a process do with it.
+/// The run of cases that need a process.
 const KILL: &str = "kill ";
 
 fn main() -> ! {

@@ -17,7 +17,7 @@ use clickos_os::console::Console;
 
 clickos_os::entry!(main);
 
-/// The longest sleep: the counters are told every second.
+/// The longest sleep: pkt-gen reports its counters every second.
 const NAP_NS: u64 = 100_000_000;
 
 fn main() -> ! {

@@ -5,7 +5,7 @@
 use super::at;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Bytes of the console at most, unless whoever started us gave less.
+/// Most bytes of the console, unless the parent process set a lower limit.
 const CONSOLE_BYTES: u64 = 1 << 20;
 
 /// Blocks from this size on are mapped one by one, as glibc does at first.

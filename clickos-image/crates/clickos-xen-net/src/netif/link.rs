@@ -29,8 +29,7 @@ pub(super) struct Link<P: Platform> {
 impl<P: Platform> Link<P> {
     /// Makes rings and event channels for `backend`.
     ///
-    /// # Errors
-    /// What the guest has too little of.
+    /// # Errors The resource that the guest lacks.
     pub fn new(
         platform: &Rc<P>,
         backend: DomId,
@@ -53,7 +52,7 @@ impl<P: Platform> Link<P> {
         })
     }
 
-    /// What the backend has to be told.
+    /// The nodes that the backend reads.
     pub fn keys(&self) -> Vec<(&'static str, String)> {
         let gref = |gref: Option<_>| gref.map_or_else(String::new, |g| format!("{g}"));
         let mut keys = vec![

@@ -16,7 +16,7 @@ const RSP_PROD: usize = 8;
 const RSP_EVENT: usize = 12;
 const FIRST_SLOT: usize = 64;
 
-/// The backend's index answers more than was asked, or takes answers back.
+/// The backend's index answers more than the guest requested, or takes answers back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadIndex {
     /// Answers it claims beyond those that were taken.
@@ -49,7 +49,7 @@ pub struct FrontRing<M, const SLOT: usize> {
 }
 
 impl<M: Memory, const SLOT: usize> FrontRing<M, SLOT> {
-    /// Prepares a page nobody uses yet.
+    /// Prepares a page before its first use.
     pub fn new(memory: M) -> Self {
         assert!(
             FIRST_SLOT + SLOTS as usize * SLOT <= memory.size(),

@@ -51,7 +51,7 @@ impl Xen {
         self.next.get()
     }
 
-    /// What the backend reaches by a reference.
+    /// The page that the backend reaches by a reference.
     pub fn page(&self, gref: u32, writes: bool) -> Page {
         let grants = self.grants.borrow();
         let (page, access) = grants.get(&gref).expect("a reference is a grant");
@@ -128,7 +128,7 @@ impl Platform for Xen {
 /// Granted pages one after another, as the backend maps them.
 pub struct View(pub Vec<Page>);
 
-/// What both sides' views of memory have in common: bytes at an offset.
+/// The common part of both sides' views of memory: bytes at an offset.
 trait Bytes {
     fn length(&self) -> usize;
     fn with<T>(&self, at: usize, len: usize, work: impl FnOnce(&mut [u8]) -> T) -> T;
@@ -220,7 +220,7 @@ impl Guest {
         guest
     }
 
-    /// What a toolstack writes for a device.
+    /// The nodes that a toolstack writes for a device.
     pub fn add(&self, class: &str, devid: u32) {
         let read = |domid| Perm::new(Rights::Read, domid);
         let none = |domid| Perm::new(Rights::None, domid);

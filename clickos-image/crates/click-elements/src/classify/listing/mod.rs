@@ -19,7 +19,7 @@ pub use optimize::{at_once, merged};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     Step(usize),
-    /// What the fragment is about is true, or false; only while fragments are put together.
+    /// The fragment's test is true, or false; only while the parser joins fragments.
     Success,
     Failure,
     Output(usize),

@@ -11,7 +11,7 @@ use super::{Next, Step};
 /// common.
 const MOST_WAYS: usize = 4;
 
-/// What is known on one way to a step, by the numbers of the steps that said it.
+/// Facts known on one path to a step, by the numbers of the steps that gave them.
 type Way = Vec<(usize, bool)>;
 
 struct Threader<'a> {
@@ -125,7 +125,7 @@ impl Threader<'_> {
         ways
     }
 
-    /// What a way says of the very test of a step.
+    /// The fact that a path gives about the test of a step itself.
     fn known(&self, way: &Way, at: usize) -> Option<bool> {
         let fact = way.iter().find(|(number, _)| *number == self.same[at])?;
         Some(fact.1)

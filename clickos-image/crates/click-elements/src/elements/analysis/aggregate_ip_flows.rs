@@ -53,7 +53,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const WAITING: usize = 128;
 /// Flows that are looked at for one batch, when it is time, for those that are over.
 const REAPED: usize = 64;
-/// A table of so many flows is not near.
+/// A table with this number of flows is beyond the cache.
 const FAR: usize = 4096;
 const FIN: u8 = 1;
 const SYN: u8 = 2;
@@ -125,7 +125,7 @@ struct Waiting {
 
 struct AggregateIPFlows {
     table: FlowTable,
-    /// Of TCP flows, of those that are done, of UDP flows.
+    /// Timeouts of TCP flows, of finished ones, of UDP flows.
     times: [Times; 3],
     fragment_ns: u64,
     reap_ns: u64,
@@ -334,7 +334,7 @@ impl AggregateIPFlows {
         self.keys = keys;
     }
 
-    /// Marks a batch; returns whether packets of it have to wait.
+    /// Marks a batch; returns true if some packets have to wait.
     fn mark_all(&mut self, ctx: &Context<'_>, batch: &mut Batch) -> bool {
         self.look_ahead(batch);
         batch.own();

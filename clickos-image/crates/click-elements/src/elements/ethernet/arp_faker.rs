@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sends ARP replies that nobody asked for.
+//! Sends ARP replies without a request.
 //!
 //! # Synopsis
 //! `ARPFaker(DSTIP, DSTETH, SRCIP, SRCETH)`: tells DSTIP at DSTETH that SRCIP is at SRCETH, a second after the start and every

@@ -225,7 +225,7 @@ impl ARPQuerier {
         ctx.recycle(batch);
     }
 
-    /// What came before a query goes before it.
+    /// Packets that came before a query go before it.
     fn flush(&self, ctx: &mut Context<'_>, run: &mut Batch) {
         let next = ctx.batch();
         ctx.push(0, core::mem::replace(run, next));
@@ -336,7 +336,7 @@ impl Element for ARPQuerier {
         }
     }
 
-    /// What was learned stays known; packets that wait go on waiting.
+    /// The table keeps its entries, and packets go on waiting.
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
             return;

@@ -89,7 +89,7 @@ struct Table {
 }
 
 impl Table {
-    /// Of entries for the same prefix the last one counts.
+    /// The last of several entries for a prefix counts.
     fn new(mut entries: Vec<Entry>, at: Surroundings<'_>) -> Result<Self, String> {
         let limit = at.environment.limits.table_entries;
         if entries.len() > limit {

@@ -60,7 +60,7 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
-/// The group of whoever is at the other end of a wire.
+/// The group address of the station at the other end of a wire.
 const EVERY_BRIDGE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 1];
 const MAC_CONTROL: u16 = 0x8808;
 const PAUSE: u16 = 1;

@@ -3,11 +3,11 @@
 //!
 //! # Synopsis
 //! `IP6NDSolicitor(IP, ETH)`: this host's addresses, mandatory.
-//! # Ports
-//! 2/1-2, push. Input 0 takes IPv6 packets with their destination annotation set, input 1 frames with neighbor
-//! advertisements. Output 0 sends frames; questions go to output 1 if it is connected. One packet waits for an address
-//! that is not known; the next one takes its place and asks again. What is known is asked for again after a minute and
-//! forgotten after two. At most as many addresses as the router's limit of table entries are known.
+//! # Ports 2/1-2, push. Input 0 takes IPv6 packets with their destination annotation set, input 1
+//! frames with neighbor advertisements. Output 0 sends frames; questions go to output 1 if it is
+//! connected. One packet waits for an address that is not known; the next one takes its place and
+//! asks again. The element solicits a known address again after a minute and forgets it after two.
+//! At most as many addresses as the router's limit of table entries are known.
 //! # Handlers
 //! * `table` (read): address, whether known, Ethernet address. `stats` (read): packets dropped, questions sent.
 //! # Example
@@ -53,7 +53,7 @@ struct Entry {
     mac: Option<[u8; 6]>,
     /// When it was confirmed, or first asked for.
     live_ns: u64,
-    /// True if it was asked for again since.
+    /// True if the element solicited it again since.
     polled: bool,
     waiting: Option<Packet>,
 }
@@ -158,7 +158,7 @@ impl Element for IP6NDSolicitor {
         ctx.recycle(batch);
     }
 
-    /// Old entries go, and what waits for addresses nobody has.
+    /// Removes old entries, and packets for addresses that no station has.
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
         let now = ctx.now_ns();
         let mut drops = 0;
@@ -186,7 +186,7 @@ impl Element for IP6NDSolicitor {
         }
     }
 
-    /// What was learned stays known, and packets go on waiting.
+    /// The table keeps its entries, and packets go on waiting.
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
             return;

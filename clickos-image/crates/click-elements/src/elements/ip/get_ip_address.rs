@@ -43,7 +43,7 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
-/// So many bytes behind the start of the data, or of the IP header.
+/// An offset in bytes from the start of the data, or of the IP header.
 #[derive(Clone, Copy)]
 enum From {
     Data(usize),

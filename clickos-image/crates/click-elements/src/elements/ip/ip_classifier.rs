@@ -10,9 +10,9 @@
 //! * `ip vers|hl|len|id|tos|dscp|ttl N`, `ip ect`, `ip ce`, `ip frag`, `ip unfrag`, `true`, `false`;
 //! * `ip[POS:LEN] N`, `tcp[POS:LEN] N`, `transp[POS:LEN] N`: bytes of a header.
 //!
-//! Before a value `==`, `!=`, `<`, `>`, `<=`, `>=` may stand, and `& MASK` before those. What is clear may be left out:
-//! `tcp`, `www`, `syn`, `10.0.0.0/8`, `src port 80 or 81`. Tests of transport headers are true of first fragments
-//! only; a test of a field that is not there is false.
+//! Before a value `==`, `!=`, `<`, `>`, `<=`, `>=` may stand, and `& MASK` before those. Optional
+//! words: `tcp`, `www`, `syn`, `10.0.0.0/8`, `src port 80 or 81`. Tests of transport headers are
+//! true of first fragments only; a test of a field that is not there is false.
 //! # Ports
 //! 1/any, push; as many outputs as patterns. The header annotation must be set.
 //! # Handlers

@@ -45,7 +45,7 @@ pub static ELEMENT: Class = Class {
 const TIMEOUT_NS: u64 = 30_000_000_000;
 /// The memory of a packet besides its payload: a buffer of its own.
 const OVERHEAD: usize = 2560;
-/// Offsets count units of so many bytes.
+/// Bytes of a unit of fragment offsets.
 const UNIT: usize = 8;
 /// The longest payload.
 const LONGEST: usize = 65_535 - ipv4::HEADER;
@@ -260,7 +260,7 @@ impl IPReassembler {
         }
     }
 
-    /// What becomes of a packet: itself if it is no fragment, or the packet that it makes whole.
+    /// The packet itself if it is no fragment, or the packet that it completes.
     fn reassemble(&mut self, ctx: &mut Context<'_>, packet: Packet) -> Option<Packet> {
         match fragment(&packet) {
             Some(None) => Some(packet),

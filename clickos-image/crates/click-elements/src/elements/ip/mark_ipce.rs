@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Marks IP packets as having met congestion.
 //!
-//! # Synopsis
-//! `MarkIPCE([FORCE])`: sets both bits of the explicit congestion notification (RFC 3168). Packets that are not capable of
-//! it are dropped, unless FORCE (default false). The checksum follows.
+//! # Synopsis `MarkIPCE([FORCE])`: sets both bits of the explicit congestion notification (RFC
+//! 3168). The element drops packets without ECN capability, unless FORCE (default false). The
+//! checksum follows.
 //! # Ports
 //! 1/1, agnostic. The header annotation must be set; packets without it are dropped.
 //! # Handlers

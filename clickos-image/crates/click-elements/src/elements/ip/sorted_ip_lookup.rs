@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Looks up the route of packets.
 //!
-//! # Synopsis
-//! `SortedIPLookup(ROUTE, ...)`: each ROUTE is `NETWORK/LENGTH [GATEWAY] OUTPUT`. The longest prefix that contains the
-//! destination annotation decides: packets leave by OUTPUT, and GATEWAY, if there is one, becomes the annotation. Of two
-//! routes for one network the first one counts. All elements that look up routes share one table structure here.
+//! # Synopsis `SortedIPLookup(ROUTE, ...)`: each ROUTE is `NETWORK/LENGTH [GATEWAY] OUTPUT`. The
+//! longest prefix that contains the destination annotation decides: packets leave by OUTPUT, and
+//! GATEWAY, if there is one, becomes the annotation. The first of two routes for a network counts.
+//! All elements that look up routes share one table structure here.
 //! # Ports
 //! 1/any, push. Packets without a route are dropped, the first five with a message.
 //! # Handlers

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tells programs that connect to a socket what the router prints.
 //!
-//! # Synopsis
-//! `ChatterSocket(TCP, PORT [, keywords])` or `ChatterSocket(UNIX, FILE [, keywords])`: who connects is greeted by the line
-//! `Click::ChatterSocket/1.0` and gets a copy of every line that elements write to standard error. TYPE is TCP or UNIX;
-//! `PORT+` takes the first free port from there. Who is more than 500,000 bytes behind is disconnected. Keywords: CHANNEL
-//! (default `default`; nothing is written to other channels here), QUIET_CHANNEL (default true; no effect), GREETING
-//! (default true: the greeting), LOCALHOST (default true: only this machine can connect to a TCP port), RETRIES (default 0:
-//! how often, once a second, a socket that cannot be opened is tried again before the router stops), RETRY_WARNINGS
-//! (default true: tell of each of these).
+//! # Synopsis `ChatterSocket(TCP, PORT [, keywords])` or `ChatterSocket(UNIX, FILE [, keywords])`:
+//! who connects is greeted by the line `Click::ChatterSocket/1.0` and gets a copy of every line
+//! that elements write to standard error. TYPE is TCP or UNIX; `PORT+` takes the first free port
+//! from there. The element disconnects a peer that is more than 500,000 bytes behind. Keywords:
+//! CHANNEL (default `default`; nothing is written to other channels here), QUIET_CHANNEL (default
+//! true; no effect), GREETING (default true: the greeting), LOCALHOST (default true: only this
+//! machine can connect to a TCP port), RETRIES (default 0: how often, once a second, a socket that
+//! cannot be opened is tried again before the router stops), RETRY_WARNINGS (default true: tell of
+//! each of these).
 //! # Ports
 //! 0/0.
 //! # Handlers

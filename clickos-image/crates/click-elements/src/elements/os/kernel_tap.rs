@@ -8,9 +8,9 @@
 //! without an Ethernet header, default 1500), ETHER (Ethernet address, default 00:01:02:03:04:05),
 //! DEVNAME (the interface's name; the machine chooses one by default), HEADROOM (octets in front of packets; all packets
 //! have 128 at least), IGNORE_QUEUE_OVERFLOWS (without effect).
-//! # Ports
-//! 0-1/1-2, input agnostic, outputs push. What the machine sends leaves by output 0; packets at the input the machine
-//! receives. Output 1 is for other interfaces that KernelTap can stand for; nothing leaves by it.
+//! # Ports 0-1/1-2, input agnostic, outputs push. Packets of the machine leave by output 0; the
+//! machine receives packets at the input. Output 1 is for other interfaces that KernelTap can stand
+//! for; nothing leaves by it.
 //! # Handlers
 //! * `dev_name` (read): the interface's name. `packets` (read): packets received. `selected_calls` (read): how often there
 //!   was something to receive. `drops` (read): packets at the input that did not fit or could not be written.

@@ -8,9 +8,9 @@
 //! without an Ethernet header, default 1500), ETHER (Ethernet address, default 00:01:02:03:04:05; without effect),
 //! DEVNAME (the interface's name; the machine chooses one by default), HEADROOM (octets in front of packets; all packets
 //! have 128 at least), IGNORE_QUEUE_OVERFLOWS (without effect).
-//! # Ports
-//! 0-1/1-2, input agnostic, outputs push. What the machine sends leaves by output 0, its IP header marked, or if it is no
-//! right IP packet by output 1. Packets at the input the machine receives, from their marked IP header on.
+//! # Ports 0-1/1-2, input agnostic, outputs push. Packets of the machine leave by output 0 with a
+//! marked IP header; wrong IP packets leave by output 1. Packets at the input the machine receives,
+//! from their marked IP header on.
 //! # Handlers
 //! * `dev_name` (read): the interface's name. `packets` (read): packets received. `selected_calls` (read): how often there
 //!   was something to receive. `drops` (read): packets at the input that did not fit or could not be written.

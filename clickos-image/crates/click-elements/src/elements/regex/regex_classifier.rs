@@ -61,7 +61,7 @@ fn build(a: &mut Args<'_>) -> Built {
     }
 }
 
-/// Up to so many patterns are looked for one after the other, each in its fastest way.
+/// Most patterns that the element tries one after the other, each by its fastest method.
 const FEW: usize = 8;
 
 /// Bytes that a byte of a pattern takes while it is parsed.
@@ -98,7 +98,9 @@ fn compile(
         })
         .utf8_empty(false)
         .nfa_size_limit(Some(memory))
-        .hybrid_cache_capacity(cache);
+        .hybrid_cache_capacity(cache)
+        // without a number the library reads the machine's processors from a file
+        .pool_capacity(1);
     let syntax = syntax::Config::new().unicode(false).utf8(false);
     let regex = Regex::builder()
         .configure(config)
@@ -109,8 +111,7 @@ fn compile(
 }
 
 impl Search {
-    /// # Errors
-    /// Which pattern is wrong, and why.
+    /// # Errors The wrong pattern, and the reason.
     fn of(texts: &[String], bytes: usize, reserve: usize) -> Result<Self, String> {
         let shares = || shares(bytes, reserve, texts.len());
         let one = |(index, text): (usize, &String)| {

@@ -245,7 +245,7 @@ struct Sorter {
     /// In which packets each part is as it must be, if that is known.
     known: Vec<Option<LaneSet>>,
     patterns: Vec<Vec<Test>>,
-    /// Of the packets of a batch.
+    /// The outputs of a batch's packets.
     column: Column,
 }
 

@@ -5,8 +5,8 @@
 //! `Clipboard(RANGE, ...)`: each RANGE is `OFFSET/LENGTH`, in bytes. All ranges have at most 65,599 bytes.
 //! # Ports
 //! 2/2, agnostic. The ranges of packets at input 0 are noted, as far as the packets reach; the packets go on at output
-//! 0. Packets at input 1 get the ranges that were noted last, unless they are too short for one of them, and go on at
-//! output 1. Of packets that are pushed in one batch the last is noted.
+//! 0. Packets at input 1 get the ranges that were noted last, unless they are too short for one of
+//! them, and go on at output 1. The element notes the last packet of a batch.
 //! # Handlers
 //! None of its own.
 //! # Example

@@ -91,7 +91,7 @@ impl DRRSched {
 
     fn has_packet(&mut self, ctx: &mut Context<'_>) -> bool {
         let held = self.inputs.iter().any(|i| i.head.is_some());
-        // every input is asked: each has to wake this element when it gets something
+        // test every input: each has to wake this element when it gets a packet
         (0..self.inputs.len()).fold(held, |any, input| ctx.readable(input) || any)
     }
 }

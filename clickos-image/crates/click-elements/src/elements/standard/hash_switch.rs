@@ -37,7 +37,7 @@ struct HashSwitch {
     outputs: Outputs,
 }
 
-/// Which bytes of a packet are looked at.
+/// The bytes of a packet that the hash covers.
 struct Field {
     from: usize,
     to: usize,
@@ -73,7 +73,8 @@ impl Field {
         }
     }
 
-    /// The sum of a packet's bytes, 0 if it is too short. They fit into so many words, one or two; 0 for any number.
+    /// The sum of a packet's bytes, 0 if it is too short. The number of words that hold them: 1, 2,
+    /// or 0 for any number.
     #[inline(always)]
     fn sum<const WORDS: usize>(&self, data: &[u8]) -> usize {
         let (Some(bytes), Some(all)) = (data.get(self.from..self.to), data.get(..self.to)) else {

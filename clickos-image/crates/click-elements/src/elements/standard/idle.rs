@@ -35,7 +35,7 @@ impl Element for Idle {
         true
     }
 
-    /// Never readable, always writable: whoever pulls from it sleeps for good.
+    /// Never readable, always writable: an element that pulls from it sleeps forever.
     fn signal(&self) -> Signal {
         Signal::Own
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Marks where the link header of packets is.
 //!
-//! # Synopsis
-//! `MarkMACHeader([OFFSET, LENGTH])`: it begins OFFSET bytes into the packet (default 0). With LENGTH
-//! (default 0: unknown) the network header is marked to begin so many bytes later.
+//! # Synopsis `MarkMACHeader([OFFSET, LENGTH])`: it begins OFFSET bytes into the packet (default
+//! 0). LENGTH (default 0: unknown) is the offset in bytes of the network header, which it also
+//! marks.
 //! # Ports
 //! 1/1, agnostic.
 //! # Handlers

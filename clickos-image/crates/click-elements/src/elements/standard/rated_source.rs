@@ -63,7 +63,7 @@ pub static ELEMENT: Class = Class {
 };
 
 const SECOND: u64 = 1_000_000_000;
-/// What is late by more than this is not made up for.
+/// The source does not make up for packets that are later than this.
 const MAX_LATE_NS: u64 = SECOND / 10;
 /// Packets made before others get their turn.
 const MOST_AT_ONCE: u64 = 256;

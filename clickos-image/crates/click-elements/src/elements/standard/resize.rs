@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Adds bytes to packets, or removes some, in front and behind.
 //!
-//! # Synopsis
-//! `Resize([HEAD, TAIL])`: bytes added in front and behind, both 0 unless given; negative numbers remove bytes. What is
-//! added behind is zero, what is added in front is what was stripped there before, if anything.
+//! # Synopsis `Resize([HEAD, TAIL])`: bytes added in front and behind, both 0 unless given;
+//! negative numbers remove bytes. Added bytes are zero behind the data; in front they are the bytes
+//! stripped there before, if any.
 //! # Ports
 //! 1/1, agnostic. Packets that would become too long are dropped.
 //! # Handlers

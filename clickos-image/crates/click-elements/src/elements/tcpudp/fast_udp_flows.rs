@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes UDP packets of many flows with random ports, when it is asked for them.
+//! Makes UDP packets of many flows with random ports, on each pull.
 //!
 //! # Synopsis
 //! `FastUDPFlows(RATE, LIMIT, LENGTH, SRCETH, SRCIP, DSTETH, DSTIP, FLOWS, FLOWSIZE [, CHECKSUM, ACTIVE])`: at most RATE packets a second

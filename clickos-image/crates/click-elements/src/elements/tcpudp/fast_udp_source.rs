@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes UDP packets with static Ethernet, IP and UDP headers, when it is asked for them.
+//! Makes UDP packets with static Ethernet, IP and UDP headers, on each pull.
 //!
 //! # Synopsis
 //! `FastUDPSource(RATE, LIMIT, LENGTH, SRCETH, SRCIP, SPORT, DSTETH, DSTIP, DPORT [, CHECKSUM, INTERVAL, ACTIVE])`: at most RATE packets

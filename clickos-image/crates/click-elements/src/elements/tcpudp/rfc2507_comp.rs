@@ -5,9 +5,8 @@
 //! `RFC2507Comp`: of a packet of a known connection only what has changed since the one before is sent: some 5 to 10
 //! octets instead of 40. The first packet of a connection, and one that changed too much, is sent whole behind its
 //! connection's number; 14 connections are remembered, and one chosen by chance goes for a new one.
-//! # Ports
-//! 1/1, agnostic. Packets begin with the IP header. What is no plain TCP packet with an acknowledgment is sent as it is
-//! behind an octet that says so.
+//! # Ports 1/1, agnostic. Packets begin with the IP header. Other packets than plain TCP with an
+//! acknowledgment leave unchanged behind an octet that marks them.
 //! # Handlers
 //! None of its own.
 //! # Example
@@ -59,7 +58,7 @@ impl RFC2507Comp {
         contexts.position(|context| context.as_ref().is_some_and(|c| connection(c) == own))
     }
 
-    /// What is sent in place of the headers, or in front of them.
+    /// The octets in place of the headers, or in front of them.
     fn front(&mut self, ctx: &mut Context<'_>, headers: &Headers) -> (usize, Vec<u8>) {
         let last = u32::try_from(CONTEXTS - 1).expect("a few");
         let known = self.known(headers);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Computes the checksum of UDP packets.
 //!
-//! # Synopsis
-//! `SetUDPChecksum()`: over as many bytes as the UDP header says. What the packet carries is taken for UDP.
+//! # Synopsis `SetUDPChecksum()`: over as many bytes as the UDP header says. The element takes the
+//! payload for UDP.
 //! # Ports
 //! 1/1-2, agnostic. The header annotation must be set. Output 1 (push) gets fragments and packets too short for their
 //! length; they are dropped if it is not connected, the first with a message.

@@ -30,7 +30,7 @@ const WINDOW: u16 = 32_120;
 
 struct TCPIPSend;
 
-/// What is to be sent.
+/// The packet to send.
 #[derive(Clone, Copy)]
 struct Order {
     addresses: [Ipv4Addr; 2],

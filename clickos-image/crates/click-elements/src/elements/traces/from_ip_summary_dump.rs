@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Makes packets of the lines of an IP summary dump.
 //!
-//! # Synopsis
-//! `FromIPSummaryDump([FILENAME, STOP, TIMING, ACTIVE, ZERO, CHECKSUM, PROTO, MULTIPACKET, SAMPLE, FIELDS, CONTENTS, FLOWID, DATA,
-//! ALLOW_NONEXISTENT])`: reads FILENAME (`-`: standard input), or the text DATA. Lines that begin with `!` say which
-//! fields follow (`!data`; FIELDS, or CONTENTS, until then), the addresses and ports of packets without any (`!flowid`; FLOWID),
-//! their protocol (`!proto`; PROTO, default 6) and aggregate (`!aggregate`), and that binary records follow
-//! (`!binary`). With STOP the router stops at the end. With TIMING packets keep their distances in time. With CHECKSUM
-//! checksums are right and the data complete; else the packet ends with what is known. With MULTIPACKET a line with a
-//! count becomes as many packets. Each packet leaves with probability SAMPLE (default 1). What nothing is said about is
-//! zero, whatever ZERO says. It reads only while ACTIVE (default true). With ALLOW_NONEXISTENT a missing file is empty.
+//! # Synopsis `FromIPSummaryDump([FILENAME, STOP, TIMING, ACTIVE, ZERO, CHECKSUM, PROTO,
+//! MULTIPACKET, SAMPLE, FIELDS, CONTENTS, FLOWID, DATA, ALLOW_NONEXISTENT])`: reads FILENAME (`-`:
+//! standard input), or the text DATA. Lines that begin with `!` say which fields follow (`!data`;
+//! FIELDS, or CONTENTS, until then), the addresses and ports of packets without any (`!flowid`;
+//! FLOWID), their protocol (`!proto`; PROTO, default 6) and aggregate (`!aggregate`), and that
+//! binary records follow (`!binary`). With STOP the router stops at the end. With TIMING packets
+//! keep their distances in time. With CHECKSUM checksums are right and the data complete; else the
+//! packet ends with what is known. With MULTIPACKET a line with a count becomes as many packets.
+//! Each packet leaves with probability SAMPLE (default 1). Fields without a value are zero for any
+//! value of ZERO. It reads only while ACTIVE (default true). With ALLOW_NONEXISTENT a missing file
+//! is empty.
 //! # Ports
 //! 0/1, agnostic. The network header and the destination annotation are set.
 //! # Handlers
@@ -221,7 +223,7 @@ impl FromIPSummaryDump {
         Record::parse(line, &self.fields, &self.defaults)
     }
 
-    /// What cannot be read is as if it were not there: dumps carry comments of other programs.
+    /// The reader skips unreadable lines: dumps carry comments of other programs.
     fn directive(&mut self, line: &str) {
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match word {
@@ -238,7 +240,7 @@ impl FromIPSummaryDump {
         }
     }
 
-    /// The next record and how many packets are to be made of it; nothing at the end.
+    /// The next record and the number of its packets; `None` at the end.
     fn next_record(&mut self, ctx: &mut Context<'_>) -> Option<(Record, u32)> {
         let repeated = self.repeated.take();
         let next = repeated.or_else(|| {

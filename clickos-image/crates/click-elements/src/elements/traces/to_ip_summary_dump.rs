@@ -115,7 +115,7 @@ impl Summary {
         }
     }
 
-    /// What is written about a packet.
+    /// The text about a packet.
     fn entry(&self, packet: &Packet) -> Vec<u8> {
         match self.binary {
             true => binary::framed(&store(packet, &self.fields)),
