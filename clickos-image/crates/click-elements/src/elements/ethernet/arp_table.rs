@@ -8,7 +8,7 @@
 //! # Handlers
 //! * `table` (read): address, whether known, Ethernet address, age in seconds. `count` (read): entries.
 //! * `length` (read): packets that wait. `drops` (read): packets that the table dropped while they
-//! waited.
+//!   waited.
 //! * `insert` (write): `IP ETH`; packets that wait for it wait on until it is heard of. `delete` (write): `IP`.
 //!   `clear` (write).
 //! # Example
