@@ -13,6 +13,7 @@ import zlib
 
 import yaml
 
+from clickos_dashboard.api import vnf
 from clickos_dashboard import exceptions
 
 MAX_BYTES = 256 * 1024
@@ -34,6 +35,11 @@ class Property:
     default: object
     live: bool
     limits: dict
+
+    @property
+    def shown_default(self):
+        """Return the default as text."""
+        return '–' if self.default is None else vnf.shown(self.default)
 
 
 @dataclasses.dataclass(frozen=True)

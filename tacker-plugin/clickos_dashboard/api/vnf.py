@@ -88,6 +88,12 @@ class Vnf:
                   for each in info.get('scaleStatus') or ()), operation)
 
     @property
+    def shown_properties(self):
+        """Return the properties in force as texts."""
+        return {name: shown(value)
+                for name, value in self.properties.items()}
+
+    @property
     def status(self):
         """Return a word for the whole VNF."""
         operation = self.operation
@@ -117,6 +123,13 @@ class Vnf:
         if self.verdict.get('verdict') != 'refused':
             return ''
         return str(self.verdict.get('message') or 'refused')
+
+
+def shown(value):
+    """Return a property's value as text, a list with a line for each."""
+    if isinstance(value, list):
+        return '\n'.join(map(shown, value))
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _guest(body, states):

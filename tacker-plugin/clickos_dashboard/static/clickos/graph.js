@@ -12,6 +12,8 @@
       return;
     }
     error.textContent = '';
+    const fit = document.getElementById('clickos-fit');
+    box.classList.toggle('clickos-fit', fit.checked);
     box.replaceChildren(document.importNode(root, true));
   }
 
@@ -42,5 +44,11 @@
     setTimeout(turn, box && box.firstChild ? EVERY_MS : EVERY_MS / 4);
   }
 
+  document.addEventListener('change', function (event) {
+    if (event.target.id === 'clickos-fit') {
+      document.getElementById('clickos-graph').classList.toggle(
+        'clickos-fit', event.target.checked);
+    }
+  });
   turn();
 }());

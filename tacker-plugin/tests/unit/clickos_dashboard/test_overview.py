@@ -35,3 +35,20 @@ class OverviewTest(base.PageTest):
             self.hides(self.page(INDEX), 'rack-1')
             self._setup_user(roles=[{'id': '1', 'name': 'admin'}])
             self.shows(self.page(INDEX), 'rack-1')
+
+
+class FormsTest(base.PageTest):
+
+    def test_each_form_is_a_page_and_a_modal_window(self):
+        vnf = (cloud.VNF,)
+        for name, args in (
+                ('packages:upload', ()), ('vnfs:launch', (cloud.PACKAGE,)),
+                ('vnfs:update', vnf), ('vnfs:scale', vnf),
+                ('vnfs:handler', (*vnf, cloud.SERVER, 'fw.config'))):
+            path = reverse(f'horizon:clickos:{name}', args=args)
+            with self.subTest(name):
+                self.shows(self.page(path), '<title>', '<form')
+                window = self.page(
+                    path, headers={'X-Requested-With': 'XMLHttpRequest'})
+                self.shows(window, '<form', 'class="modal')
+                self.hides(window, '<title>')
