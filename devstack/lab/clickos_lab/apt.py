@@ -16,6 +16,8 @@ from clickos_lab import shell
 #: What the Xen host in QEMU needs of this machine.
 XEN_PACKAGES = ('qemu-system-x86', 'openssh-client', 'binutils', 'gcc',
                 'libc6-dev')
+#: The tests of the dashboard drive this browser.
+BROWSER_PACKAGES = ('chromium', 'chromium-driver', 'fonts-dejavu-core')
 #: The core packages of MariaDB hold the programs without the service.
 PACKAGES = (
     'rabbitmq-server', 'mariadb-server-core', 'mariadb-client-core',

@@ -3,9 +3,12 @@
 
 import dataclasses
 import json
+import re
 
 _UNDER_WAY = ('STARTING', 'PROCESSING', 'ROLLING_BACK')
 _FAILED = ('FAILED_TEMP', 'FAILED')
+#: Tacker 16 puts the text of an object where the reason belongs.
+_WRAPPED = re.compile(r"ProblemDetails\(.*?detail='(.*)',status=", re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,11 +25,13 @@ class Operation:
     @classmethod
     def of(cls, body):
         """Return the operation of an answer's object."""
-        error = body.get('error') or {}
+        reason = (body.get('error') or {}).get('detail') or ''
+        wrapped = _WRAPPED.match(reason)
         return cls(body['id'], body['vnfInstanceId'],
                    body.get('operation') or '',
                    body.get('operationState') or '',
-                   body.get('startTime') or '', error.get('detail') or '')
+                   body.get('startTime') or '',
+                   wrapped[1] if wrapped else reason)
 
     @property
     def under_way(self):

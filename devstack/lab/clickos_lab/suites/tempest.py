@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 
+from clickos_lab import apt
 from clickos_lab.cloud import compute
 from clickos_lab.cloud import sessions
 from clickos_lab.config import hosts
@@ -35,6 +36,7 @@ def main():
     try:
         lab.down()
         prepare.xen(state)
+        apt.ensure(state, apt.BROWSER_PACKAGES)
         lab.up()
         failed = 0 if sys.argv[1:] else _lab_tests(state)
         return run(state, sys.argv[1:] or ['--regex', _REGEX]) or failed

@@ -30,6 +30,15 @@ class ListTest(base.PageTest):
             operationState='FAILED_TEMP', error={'detail': 'no such image'})]
         self.shows(self.page(INDEX), 'no such image', 'Give up operation')
 
+    def test_a_reason_inside_an_object_is_taken_out(self):
+        self.cloud.answers[_OPERATIONS] = [cloud.operation(
+            operationState='FAILED', error={
+                'detail': "ProblemDetails(deleted=0,detail='no host',"
+                          "status=500,title='',updated_at=<?>)"})]
+        text = self.page(INDEX)
+        self.shows(text, 'no host')
+        self.hides(text, 'ProblemDetails')
+
     def test_tacker_that_does_not_answer_is_told(self):
         self.cloud.answers['GET /vnflcm/v1/vnf_instances'] = (500, {})
         self.shows(self.page(INDEX), 'Tacker does not list VNFs')

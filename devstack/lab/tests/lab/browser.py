@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A browser on the running dashboard."""
+
+import os
+import pathlib
+
+from selenium import webdriver
+from selenium.webdriver.chrome import service
+from selenium.webdriver.common import by
+from selenium.webdriver.support import expected_conditions as wanted
+from selenium.webdriver.support import select
+from selenium.webdriver.support import wait
+
+_SIZE = '1280,900'
+#: Debian's chromium leaves its sandbox to a user, and the tests are root.
+_OPTIONS = ('--headless=new', '--no-sandbox', '--no-proxy-server',
+            '--disable-dev-shm-usage', '--disable-gpu', '--hide-scrollbars')
+_PATIENCE_S = 30
+_MODAL = '.modal.in'
+
+
+class Browser:
+    """A window, logged in as the tenant.
+
+    :param settings: the lab's
+    :param pictures: folder for pictures, or None
+    """
+
+    def __init__(self, settings, pictures=None):
+        self._settings = settings
+        self._pictures = pictures and pathlib.Path(pictures)
+        options = webdriver.ChromeOptions()
+        options.binary_location = '/usr/bin/chromium'
+        for option in (*_OPTIONS, f'--window-size={_SIZE}'):
+            options.add_argument(option)
+        options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
+        # The program of Debian; Selenium's manager would download one.
+        os.environ['SE_OFFLINE'] = 'true'
+        self.driver = webdriver.Chrome(
+            options, service.Service('/usr/bin/chromedriver'))
+
+    def close(self):
+        """End the browser."""
+        self.driver.quit()
+
+    def open(self, path):
+        """Open a page."""
+        self.driver.get(self._settings.url('horizon', path))
+
+    def log_in(self, name):
+        """Log in as a user of the lab."""
+        self.open('/auth/login/')
+        self.type('#id_username', name)
+        self.type('#id_password', self._settings.passwords[name])
+        self.click('#loginBtn')
+        self.see('#sidebar')
+
+    def see(self, selector, text=None):
+        """Wait for an element that is shown, and perhaps for its text."""
+        place = (by.By.CSS_SELECTOR, selector)
+        found = self._wait(wanted.visibility_of_element_located(place),
+                           f'no {selector}')
+        if text is not None:
+            self._wait(lambda driver: text in self.text(selector),
+                       f'{selector} without {text!r}')
+        return found
+
+    def text(self, selector):
+        """Return the text of an element; nothing if there is none."""
+        return self.driver.execute_script(
+            'const e = document.querySelector(arguments[0]);'
+            ' return e ? e.textContent : ""', selector)
+
+    def click(self, selector):
+        """Click an element as soon as it can be clicked."""
+        place = (by.By.CSS_SELECTOR, selector)
+        self._wait(wanted.element_to_be_clickable(place),
+                   f'no {selector} to click').click()
+
+    def unfold(self, selector, menu):
+        """Open the menu around an element, if it is not shown."""
+        def shown():
+            found = self.driver.find_elements(by.By.CSS_SELECTOR, selector)
+            return found and found[0].is_displayed()
+        self.until(lambda: self.text(selector), f'no {selector}')
+        if not shown():
+            self.click(menu)
+        self.until(shown, f'{menu} does not show {selector}')
+
+    def link(self, text):
+        """Follow a link by its text."""
+        place = (by.By.LINK_TEXT, text)
+        self._wait(wanted.element_to_be_clickable(place),
+                   f'no link {text}').click()
+
+    def type(self, selector, text):
+        """Type into a field in place of what it holds."""
+        field = self.see(selector)
+        field.clear()
+        field.send_keys(text)
+
+    def attach(self, selector, path):
+        """Choose a file."""
+        self._wait(wanted.presence_of_element_located(
+            (by.By.CSS_SELECTOR, selector)), f'no {selector}'
+        ).send_keys(str(path))
+
+    def choose(self, selector, text):
+        """Choose an entry of a list by its text."""
+        select.Select(self.see(selector)).select_by_visible_text(text)
+
+    def submit(self):
+        """Send the form in the modal window."""
+        self.click(f'{_MODAL} [type=submit]')
+
+    def gone(self, selector=_MODAL):
+        """Wait until an element is gone."""
+        self._wait(wanted.invisibility_of_element_located(
+            (by.By.CSS_SELECTOR, selector)), f'{selector} stays')
+
+    def until(self, condition, what):
+        """Wait for a condition about the page."""
+        self._wait(lambda driver: condition(), what)
+
+    def picture(self, name):
+        """Save a picture of the window."""
+        if self._pictures:
+            self._pictures.mkdir(parents=True, exist_ok=True)
+            self.driver.save_screenshot(str(self._pictures / f'{name}.png'))
+
+    def errors(self):
+        """Return the errors that scripts of the pages have logged."""
+        return [entry['message'] for entry in self.driver.get_log('browser')
+                if entry['level'] == 'SEVERE']
+
+    def _wait(self, condition, what):
+        return wait.WebDriverWait(self.driver, _PATIENCE_S, 0.1).until(
+            condition, what)

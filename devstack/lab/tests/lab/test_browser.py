@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main job in a browser: from a package to packets and back."""
+
+import os
+import shutil
+import sys
+import unittest
+
+from clickos_lab.cloud import sessions
+from clickos_lab.demo import machines
+from clickos_lab.demo import tacker
+from clickos_lab.demo import traffic
+from clickos_lab import paths
+from clickos_lab import settings
+from clickos_lab import shell
+from tests.lab import browser
+
+_NAME = f'{tacker.MARK}-edge'
+_GATEWAYS = {'left': '10.10.1.1', 'right': '10.10.2.1'}
+_TEMPLATES = paths.REPO / 'vnfd-templates'
+_ROW = '#vnfs tbody tr'
+#: A label of an edge that is not zero.
+_BUSY = ('return [...document.querySelectorAll("#clickos-graph .rate")]'
+         '.some(e => e.textContent !== "0")')
+
+
+class MainJobTest(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.state = paths.State()
+        lab = settings.Settings.load(self.state)
+        self.demo = sessions.demo(lab)
+        self.machines = machines.Machines(self.state, sessions.admin(lab),
+                                          self.demo)
+        self.addCleanup(self.machines.remove)
+        self.addCleanup(tacker.Tacker(self.demo).sweep)
+        self.browser = browser.Browser(lab, os.environ.get('PICTURES'))
+        self.addCleanup(self.browser.close)
+
+    def test_main_job(self):
+        self.browser.log_in('demo')
+        self.refuse_a_package()
+        self.upload()
+        self.launch()
+        self.watch_packets()
+        self.change_a_rule()
+        self.break_a_configuration()
+        self.terminate()
+        self.assertEqual([], self.browser.errors())
+
+    def csar(self, template):
+        path = self.state.data / 'browser.csar'
+        shell.output([sys.executable, _TEMPLATES / 'build_csar.py', template,
+                      path, '--fresh-id'])
+        return path
+
+    def refuse_a_package(self):
+        template = self.state.data / 'browser-broken/firewall'
+        shutil.rmtree(template.parent, ignore_errors=True)
+        shutil.copytree(_TEMPLATES / 'firewall', template)
+        definitions = template / 'Definitions/firewall.yaml'
+        lines = definitions.read_text() + 'first: &a b\nsecond: *a\n'
+        definitions.write_text(lines)
+        self.send(self.csar(template))
+        place = f'Definitions/firewall.yaml:{lines.count(chr(10))}: an alias'
+        self.browser.see('.modal.in .alert-danger', place)
+        self.browser.picture('package-refused')
+        self.browser.click('.modal.in .cancel')
+        self.browser.gone()
+
+    def upload(self):
+        self.send(self.csar(_TEMPLATES / 'firewall'))
+        self.browser.see('#packages tbody', 'ONBOARDED')
+        self.browser.gone()
+        self.browser.picture('packages')
+
+    def send(self, path):
+        self.browser.open('/clickos/packages/')
+        self.browser.click('#packages__action_upload')
+        self.browser.attach('#id_csar', path)
+        self.browser.submit()
+
+    def launch(self):
+        window = self.browser
+        window.click('#packages [id$=action_launch]')
+        window.type('#id_name', _NAME)
+        window.picture('launch')
+        window.click('.modal.in a[href*=networks]')
+        for name, address in _GATEWAYS.items():
+            window.choose(f'#id_network_{name}', name)
+            window.type(f'#id_address_{name}', address)
+        window.picture('launch-networks')
+        window.click('.modal.in a[href*=properties]')
+        window.type('#id_property_rules', 'allow icmp\ndeny all')
+        window.submit()
+        window.see(_ROW, _NAME)
+        window.see(_ROW, 'Active')
+        window.picture('vnfs')
+        window.link(_NAME)
+        window.see('#clickos-ports', '10.10.2.1')
+        window.picture('vnf')
+
+    def watch_packets(self):
+        _, client = self.machines.make_endpoint('left', 'client',
+                                                _GATEWAYS['left'])
+        port, _server = self.machines.make_endpoint('right', 'server',
+                                                    _GATEWAYS['right'])
+        ping = traffic.Ping(self.machines, client, port.ip, '0.01')
+        self.browser.link('Graph')
+        self.browser.see('#clickos-graph svg', 'received')
+        self.browser.until(
+            lambda: self.browser.driver.execute_script(_BUSY),
+            'no edge has a rate')
+        self.browser.picture('graph')
+        sent, received, _ = ping.result()
+        self.assertEqual(sent, received)
+
+    def change_a_rule(self):
+        window = self.browser
+        window.link('Update properties')
+        window.type('#id_property_rules', 'deny icmp\nallow all')
+        window.submit()
+        window.gone()
+        window.link('State')
+        window.until(self.shows_rule, 'the rule is not in force')
+
+    def shows_rule(self):
+        self.browser.driver.refresh()
+        return 'deny icmp' in self.browser.text('#vnf__state')
+
+    def break_a_configuration(self):
+        window = self.browser
+        window.link('Handlers')
+        window.link('fw.config')
+        window.see('.modal.in textarea')
+        window.type('.modal.in textarea', 'frobnicate all packets')
+        window.submit()
+        window.see('.modal.in .has-error', 'frobnicate')
+        window.picture('handler-refused')
+        window.click('.modal.in .cancel')
+        window.gone()
+
+    def terminate(self):
+        window = self.browser
+        window.open('/clickos/vnfs/')
+        self.choose_action('vnfs', 'terminate')
+        window.see(_ROW, 'Not launched')
+        self.choose_action('vnfs', 'delete')
+        window.see(_ROW, 'There is no VNF yet')
+        window.open('/clickos/packages/')
+        self.choose_action('packages', 'delete')
+        window.see('#packages tbody', 'There is no package yet')
+
+    def choose_action(self, table, name):
+        """Choose an action of the only row's menu, and confirm."""
+        place = f'#{table} tbody tr .actions_column [id$=action_{name}]'
+        self.browser.unfold(place, f'#{table} tbody .dropdown-toggle')
+        self.browser.click(place)
+        self.browser.click('.modal.in .modal-footer .btn:not(.cancel)')
+        self.browser.gone()
