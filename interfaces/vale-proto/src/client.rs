@@ -8,7 +8,10 @@ use control_socket::{Client, ClientError};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Kind, PortAdd, PortId, PortInfo, PortList, PortName, PortSet, Ports, SwitchName};
+use crate::{
+    ChainId, ChainInfo, ChainList, ChainSet, Chains, Kind, PortAdd, PortId, PortInfo, PortList,
+    PortName, PortSet, Ports, SwitchName,
+};
 
 /// The descriptors for the owner of a process port.
 #[derive(Debug)]
@@ -60,6 +63,28 @@ impl ValeClient {
 
     pub fn port_set(&mut self, set: &PortSet) -> Result<(), ClientError> {
         self.0.call("port-set", json(set)?).map(drop)
+    }
+
+    /// Makes a chain, or replaces it as a whole.
+    pub fn chain_set(&mut self, chain: &ChainSet) -> Result<(), ClientError> {
+        self.0.call("chain-set", json(chain)?).map(drop)
+    }
+
+    /// Removes a chain; one that does not exist is fine.
+    pub fn chain_remove(&mut self, chain: &ChainId) -> Result<(), ClientError> {
+        self.0.call("chain-remove", json(chain)?).map(drop)
+    }
+
+    /// The chains of one switch, or of all.
+    pub fn chain_list(
+        &mut self,
+        switch: Option<SwitchName>,
+    ) -> Result<Vec<ChainInfo>, ClientError> {
+        let answer = self.0.call("chain-list", json(&ChainList { switch })?)?;
+        let chains: Result<Chains, _> = serde_json::from_value(answer);
+        chains
+            .map(|c| c.chains)
+            .map_err(|e| ClientError::Connection(format!("chain-list: {e}")))
     }
 
     /// The ports of one switch, or of all.

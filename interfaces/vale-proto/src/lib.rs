@@ -5,15 +5,20 @@
 //! daemon and its clients alike. The verbs stand in `docs/interfaces.md`, "valed".
 #![forbid(unsafe_code)]
 
+mod chain;
 mod client;
 mod mac;
 mod name;
 mod port;
 
+pub use chain::{
+    ChainCounters, ChainId, ChainInfo, ChainList, ChainSet, Chains, Classifier, Hop, MAX_CHAINS,
+    MAX_HOPS, OnFailure, Pair, PortRange,
+};
 pub use client::{RingFds, ValeClient};
 pub use ipnet::IpNet;
 pub use mac::Mac;
-pub use name::{PortName, SwitchName};
+pub use name::{ChainName, PortName, SwitchName};
 pub use port::{
     Allowed, Counters, GuestVif, Kind, PortAdd, PortId, PortInfo, PortList, PortSet, Ports, allowed,
 };

@@ -65,3 +65,11 @@ checked_name!(
             && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     }
 );
+
+checked_name!(
+    /// A chain of a switch.
+    ChainName, "chain", "1 to 36 of a-z, 0-9 and -", |text| {
+        (1..=36).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    }
+);

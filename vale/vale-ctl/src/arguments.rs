@@ -2,6 +2,8 @@
 //! The command line.
 use std::path::PathBuf;
 
+use crate::chain::ChainCommand;
+use crate::show::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use vale_proto::{Allowed, DEFAULT_SOCKET, Mac, PortId, SOCKET_VARIABLE, SwitchName};
 
@@ -15,6 +17,9 @@ Examples:
   vale-ctl set vale0:client --link down
   vale-ctl stats vale0:client -o json
   vale-ctl detach vale0:client
+  vale-ctl chain set vale0:web --segment 101 --match from=client,protocol=tcp \
+      --hop fw-in:fw-out --hop ids1-in:ids1-out+ids2-in:ids2-out*2,transparent,bypass
+  vale-ctl chain list vale0
 Exit codes: 0 done, 1 valed refused or cannot be reached, 2 wrong arguments.";
 
 /// Shows and changes the switches of valed.
@@ -31,12 +36,6 @@ pub struct Arguments {
     pub output: Format,
     #[command(subcommand)]
     pub command: Command,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    Table,
-    Json,
 }
 
 #[derive(Subcommand)]
@@ -57,6 +56,11 @@ pub enum Command {
     Detach {
         #[arg(value_name = "SWITCH:PORT")]
         port: PortId,
+    },
+    /// Steers packets through the ports of hops.
+    Chain {
+        #[command(subcommand)]
+        command: ChainCommand,
     },
     /// Changes a port.
     Set {
@@ -133,7 +137,7 @@ mod tests {
             .lines()
             .filter(|l| l.starts_with("  vale-ctl"))
             .collect();
-        assert_eq!(examples.len(), 6);
+        assert_eq!(examples.len(), 8);
         for example in examples {
             Arguments::try_parse_from(example.split_whitespace())
                 .map(drop)

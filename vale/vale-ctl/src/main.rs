@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod chain;
 mod show;
 mod xen;
 
@@ -54,6 +55,7 @@ fn run(arguments: &Arguments) -> Result<String, String> {
             xen::remove_device(&arguments.xenstore, guest)?;
             removed
         }
+        Command::Chain { command } => return chain::run(&mut client, command, format),
         Command::Set { port, link } => {
             let PortId { switch, port } = port.clone();
             client.port_set(&PortSet {

@@ -2,11 +2,17 @@
 //! Tables and JSON.
 use std::collections::BTreeMap;
 
+use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::{Value, json};
 use vale_proto::PortInfo;
 
-use crate::arguments::Format;
+/// The form of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Table,
+    Json,
+}
 
 pub fn switches(ports: &[PortInfo], format: Format) -> String {
     let mut counts = BTreeMap::new();
@@ -72,11 +78,11 @@ fn text(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn json_text(value: &impl Serialize) -> String {
+pub fn json_text(value: &impl Serialize) -> String {
     format!("{:#}\n", json!(value))
 }
 
-fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+pub fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut all = vec![head.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>()];
     all.extend(rows);
     let width = |column: usize| all.iter().map(|row| row[column].len()).max().unwrap_or(0);

@@ -6,8 +6,12 @@ use control_socket::{Access, ApiError, Peer, Reply, Service, Typed, Verb};
 use log::info;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use vale_proto::{Kind, PortAdd, PortId, PortList, PortSet, Ports};
+use vale_proto::{
+    ChainId, ChainList, ChainSet, Chains, Kind, MAX_CHAINS, PortAdd, PortId, PortList, PortSet,
+    Ports,
+};
 
+use crate::chain::TooManyChains;
 use crate::forwarder::{AddFailure, Handle, MAX_SWITCHES};
 use crate::port;
 use crate::switch::{AddError, MAX_PORTS};
@@ -36,6 +40,9 @@ const VERBS: &[Verb<Control>] = &[
     Verb::new("port-remove", CHANGE, &Typed(Control::port_remove)),
     Verb::new("port-set", CHANGE, &Typed(Control::port_set)),
     Verb::new("port-list", Access::Any, &Typed(Control::port_list)).listing(),
+    Verb::new("chain-set", CHANGE, &Typed(Control::chain_set)),
+    Verb::new("chain-remove", CHANGE, &Typed(Control::chain_remove)),
+    Verb::new("chain-list", Access::Any, &Typed(Control::chain_list)).listing(),
 ];
 
 /// The arguments of a verb that has none.
@@ -132,6 +139,51 @@ impl Control {
             .run(move |forwarder| forwarder.list(list.switch.as_ref()))
             .ok_or_else(stopped)?;
         let answer = serde_json::to_value(Ports { ports })
+            .map_err(|e| ApiError::new("internal", e.to_string()))?;
+        Ok(answer.into())
+    }
+}
+
+impl Control {
+    fn chain_set(&self, peer: &Peer, set: ChainSet) -> Result<Reply, ApiError> {
+        set.check()
+            .map_err(|e| ApiError::bad_request(format!("chain-set: {e}")))?;
+        let name = format!("{}:{}", set.switch, set.chain);
+        let (switch, hops) = (set.switch.clone(), set.hops.len());
+        let done = self
+            .forwarder
+            .run(move |forwarder| forwarder.set_chain(set));
+        match done.ok_or_else(stopped)? {
+            Ok(true) => (),
+            Ok(false) => {
+                let text = format!("{switch}: there is no such switch; add a port first");
+                return Err(ApiError::new("no-such-switch", text));
+            }
+            Err(TooManyChains) => {
+                let text = format!("{switch}: there are {MAX_CHAINS} chains already");
+                return Err(ApiError::new("too-many", text));
+            }
+        }
+        info!("{name}: chain of {hops} hops set by uid {}", peer.uid);
+        Ok(json!({}).into())
+    }
+
+    fn chain_remove(&self, peer: &Peer, id: ChainId) -> Result<Reply, ApiError> {
+        let name = format!("{}:{}", id.switch, id.chain);
+        let removed = self
+            .forwarder
+            .run(move |forwarder| forwarder.remove_chain(&id));
+        removed.ok_or_else(stopped)?;
+        info!("{name}: chain removed by uid {}", peer.uid);
+        Ok(json!({}).into())
+    }
+
+    fn chain_list(&self, _: &Peer, list: ChainList) -> Result<Reply, ApiError> {
+        let chains = self
+            .forwarder
+            .run(move |forwarder| forwarder.chains(list.switch.as_ref()))
+            .ok_or_else(stopped)?;
+        let answer = serde_json::to_value(Chains { chains })
             .map_err(|e| ApiError::new("internal", e.to_string()))?;
         Ok(answer.into())
     }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
-use vale_proto::{PortInfo, PortName, SwitchName};
+use vale_proto::{ChainId, ChainInfo, ChainSet, PortInfo, PortName, SwitchName};
 
+use crate::chain::TooManyChains;
 use crate::port::{Device, Port};
 use crate::switch::{AddError, MAX_PORTS, Scratch, Switch};
 
@@ -266,6 +267,7 @@ impl Forwarder {
         };
         // The caller closes the old descriptor with the old rings, which takes it out of epoll.
         *rings = port_mut.replace(std::mem::replace(rings, Device::Absent));
+        self.resolve_chains(name);
         self.watch(name, port).is_ok()
     }
 
@@ -296,7 +298,36 @@ impl Forwarder {
     /// False if there is no such port.
     pub fn set_link(&mut self, name: &SwitchName, port: &PortName, up: bool) -> bool {
         let port = self.switch_mut(name).and_then(|s| s.port_mut(port));
-        port.map(|p| p.link_up = up).is_some()
+        let found = port.map(|p| p.link_up = up).is_some();
+        self.resolve_chains(name);
+        found
+    }
+
+    fn resolve_chains(&mut self, name: &SwitchName) {
+        if let Some(switch) = self.switch_mut(name) {
+            switch.resolve_chains();
+        }
+    }
+
+    /// Makes a chain, or replaces it. False if there is no such switch.
+    pub fn set_chain(&mut self, set: ChainSet) -> Result<bool, TooManyChains> {
+        match self.switch_mut(&set.switch.clone()) {
+            Some(switch) => switch.set_chain(set).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    pub fn remove_chain(&mut self, id: &ChainId) {
+        if let Some(switch) = self.switch_mut(&id.switch) {
+            switch.remove_chain(&id.chain);
+        }
+    }
+
+    /// The chains of one switch, or of all.
+    pub fn chains(&self, name: Option<&SwitchName>) -> Vec<ChainInfo> {
+        let switches = self.switches.iter().flatten();
+        let wanted = switches.filter(|s| name.is_none_or(|n| s.name == *n));
+        wanted.flat_map(Switch::chains).collect()
     }
 
     /// The ports of one switch, or of all.

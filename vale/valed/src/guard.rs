@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Port security: judges from the bytes of a frame alone whether a port may send it. The
 //! verdicts and their reasons stand in docs/adr/0009-port-security.md.
+use std::net::IpAddr;
+
 use vale_proto::{IpNet, Mac, PortAdd};
 
 use crate::headers::{ARP, ETHERNET, Ethernet, IPV4, IPV6, octets};
@@ -93,6 +95,41 @@ impl Guard {
             _ => Err(Refusal::Type),
         };
         judged.map(|bytes| ethernet.payload + bytes)
+    }
+
+    /// Judges a packet that a hop of a chain passes on: as [`Self::judge`], for any source address.
+    ///
+    /// # Errors
+    /// The chain does not carry such a frame.
+    pub fn judge_relayed(&self, ethernet: &Ethernet, frame: &[u8]) -> Result<usize, Refusal> {
+        if !self.secure {
+            return Ok(ethernet.payload);
+        }
+        let bytes = &frame[ethernet.payload..];
+        let judged = match ethernet.kind {
+            IPV4 => {
+                let packet = packet::ipv4(bytes)?;
+                packet.headers + role::ipv4(&packet)?
+            }
+            IPV6 => {
+                let packet = packet::ipv6(bytes)?;
+                if packet.protocol == ICMPV6 && role::is_discovery(packet.body) {
+                    return Err(Refusal::Spoof);
+                }
+                packet.headers + role::ipv6(&packet)?
+            }
+            _ => return Err(Refusal::Type),
+        };
+        Ok(ethernet.payload + judged)
+    }
+
+    /// True if the port may use an address, with any of its MAC addresses.
+    pub fn has(&self, address: IpAddr) -> bool {
+        !self.secure
+            || match address {
+                IpAddr::V4(a) => self.v4.iter().any(|r| u32::from(a) & r.mask == r.network),
+                IpAddr::V6(a) => self.v6.iter().any(|r| u128::from(a) & r.mask == r.network),
+            }
     }
 
     fn has_v4(&self, mac: Mac, address: u32) -> bool {

@@ -6,6 +6,7 @@
 //! the path of a frame.
 #![forbid(unsafe_code)]
 
+mod chain;
 pub mod control;
 pub mod forwarder;
 mod guard;

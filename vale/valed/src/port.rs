@@ -175,15 +175,22 @@ impl Port {
         }
     }
 
+    /// True if frames can leave by the port.
+    pub fn is_live(&self) -> bool {
+        self.link_up && !matches!(self.device, Device::Absent)
+    }
+
     /// Counts and judges a frame from the far end. None if the port drops it, which it counts too.
+    /// A hop of a chain has `relayed` the frame for another station.
     pub fn judge<'a>(
         &mut self,
         bytes: &'a mut [u8],
         offload: Offload,
+        relayed: bool,
     ) -> Option<(Ethernet, Outgoing<'a>)> {
         self.counters.rx_packets += 1;
         self.counters.rx_bytes += bytes.len() as u64;
-        match self.verdict(bytes, offload) {
+        match self.verdict(bytes, offload, relayed) {
             Ok(forwarded) => Some(forwarded),
             Err(dropped) => {
                 *dropped(&mut self.counters) += 1;
@@ -196,6 +203,7 @@ impl Port {
         &self,
         bytes: &'a mut [u8],
         offload: Offload,
+        relayed: bool,
     ) -> Result<(Ethernet, Outgoing<'a>), Counter> {
         if !self.link_up {
             return Err(|c| &mut c.dropped_link_down);
@@ -204,7 +212,11 @@ impl Port {
         if ethernet.is_link_control() {
             return Err(|c| &mut c.dropped_link_control);
         }
-        let judged = self.guard.judge(&ethernet, bytes).map_err(counter_of)?;
+        let judged = match relayed {
+            true => self.guard.judge_relayed(&ethernet, bytes),
+            false => self.guard.judge(&ethernet, bytes),
+        };
+        let judged = judged.map_err(counter_of)?;
         let out = Outgoing::new(bytes, offload, ethernet.payload, judged).ok_or(MALFORMED)?;
         Ok((ethernet, out))
     }

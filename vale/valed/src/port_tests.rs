@@ -90,7 +90,7 @@ fn delivered(security: bool, frame: &[u8], header: &[u8; VNET_HEADER]) -> Vec<Ve
     let (mut sender, _) = port("from", security);
     let (mut receiver, mut ring) = port("to", false);
     let mut bytes = frame.to_vec();
-    if let Some((_, mut out)) = sender.judge(&mut bytes, offload) {
+    if let Some((_, mut out)) = sender.judge(&mut bytes, offload, false) {
         receiver.deliver(&mut out, &mut Vec::new());
     }
     receiver.flush();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One named switch: takes frames from its ports, judges them, and delivers them.
 use vale_netdev::{MAX_FRAME, Received, RecvBatch};
-use vale_proto::{Mac, PortInfo, PortName, SwitchName};
+use vale_proto::{ChainInfo, ChainName, ChainSet, Mac, PortInfo, PortName, SwitchName};
 
+use crate::chain::{Chains, Next, Step, TooManyChains};
+use crate::headers::Ethernet;
 use crate::lookup::{Lookup, StaticTable};
 use crate::offload::Offload;
 use crate::port::{Device, Outgoing, Port};
@@ -43,6 +45,7 @@ pub struct Switch {
     pub name: SwitchName,
     ports: Vec<Option<Box<Port>>>,
     lookup: Box<dyn Lookup>,
+    chains: Chains,
     /// Indexes of ports to be flushed.
     dirty: Vec<usize>,
 }
@@ -53,6 +56,7 @@ impl Switch {
             name,
             ports: Vec::new(),
             lookup: Box::new(StaticTable::default()),
+            chains: Chains::default(),
             dirty: Vec::new(),
         }
     }
@@ -81,6 +85,7 @@ impl Switch {
         self.ports
             .resize_with(self.ports.len().max(index + 1), || None);
         self.ports[index] = offered.take();
+        self.chains.resolve(&self.ports);
         Ok(index)
     }
 
@@ -90,6 +95,7 @@ impl Switch {
         if let Some(mac) = port.mac {
             self.lookup.remove(port.segment, mac);
         }
+        self.chains.resolve(&self.ports);
         Some(port)
     }
 
@@ -107,6 +113,24 @@ impl Switch {
 
     pub fn port_mut(&mut self, name: &PortName) -> Option<&mut Port> {
         self.find(name).map(|(_, port)| port)
+    }
+
+    /// Makes a chain, or replaces it.
+    pub fn set_chain(&mut self, set: ChainSet) -> Result<(), TooManyChains> {
+        self.chains.set(set, &self.ports)
+    }
+
+    pub fn remove_chain(&mut self, name: &ChainName) {
+        self.chains.remove(name, &self.ports);
+    }
+
+    pub fn chains(&self) -> impl Iterator<Item = ChainInfo> {
+        self.chains.infos()
+    }
+
+    /// Finds the live ports of all chains anew.
+    pub fn resolve_chains(&mut self) {
+        self.chains.resolve(&self.ports);
     }
 
     pub fn infos(&self) -> impl Iterator<Item = PortInfo> {
@@ -200,18 +224,72 @@ impl Switch {
         offload: Offload,
         gso_buffer: &mut Vec<u8>,
     ) {
+        let step = match self.chains.is_empty() {
+            true => None,
+            false => self.chain_step(source, bytes),
+        };
         let Some(port) = &mut self.ports[source] else {
             return;
         };
-        let Some((ethernet, mut out)) = port.judge(bytes, offload) else {
+        let relayed = step.is_some_and(|step| !step.enters);
+        let segment = port.segment;
+        let Some((ethernet, mut out)) = port.judge(bytes, offload, relayed) else {
             return;
         };
-        let (group, segment) = (ethernet.destination.is_multicast(), port.segment);
+        match step {
+            Some(step) => self.take_step(step, source, &ethernet, &mut out, gso_buffer),
+            None => self.send(source, segment, &ethernet, &mut out, gso_buffer),
+        }
+    }
+
+    /// The step of a frame through its chain, if a chain selects it.
+    fn chain_step(&self, source: usize, bytes: &[u8]) -> Option<Step> {
+        let ethernet = Ethernet::parse(bytes)?;
+        self.chains.step(&self.ports, source, &ethernet, bytes)
+    }
+
+    fn take_step(
+        &mut self,
+        step: Step,
+        source: usize,
+        ethernet: &Ethernet,
+        out: &mut Outgoing<'_>,
+        gso_buffer: &mut Vec<u8>,
+    ) {
+        self.chains.count(step, out.bytes.len());
+        match step.next {
+            Next::Hop {
+                port, addressed, ..
+            } => {
+                let mac = self.ports[port].as_ref().and_then(|p| p.mac);
+                if let (true, Some(mac)) = (addressed, mac) {
+                    out.bytes[..mac.0.len()].copy_from_slice(&mac.0);
+                }
+                self.deliver(port, out, gso_buffer);
+            }
+            Next::Exit => {
+                let segment = self.chains.segment(step);
+                self.send(source, segment, ethernet, out, gso_buffer);
+            }
+            Next::Blocked { .. } => (),
+        }
+    }
+
+    /// Sends a judged frame to its destination.
+    fn send(
+        &mut self,
+        source: usize,
+        segment: u16,
+        ethernet: &Ethernet,
+        out: &mut Outgoing<'_>,
+        gso_buffer: &mut Vec<u8>,
+    ) {
+        let group = ethernet.destination.is_multicast();
         match self.lookup.find(segment, ethernet.destination) {
-            Some(index) if !group && index != source => self.deliver(index, &mut out, gso_buffer),
+            Some(index) if !group && index != source => self.deliver(index, out, gso_buffer),
             found => {
                 let known = found.is_some();
-                let sent = !known && self.flood(source, segment, group, &mut out, gso_buffer);
+                let sent = !known && self.flood(source, segment, group, out, gso_buffer);
                 if let (false, false, Some(port)) = (sent, group, &mut self.ports[source]) {
                     port.counters.dropped_unknown += 1;
                 }

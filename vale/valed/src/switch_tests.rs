@@ -8,6 +8,9 @@ use vale_proto::{Counters, PortAdd};
 use super::*;
 use crate::port;
 
+#[path = "chain/tests.rs"]
+mod chains;
+
 /// A guest of the switch under test.
 struct Guest {
     name: PortName,

@@ -238,3 +238,54 @@ fn connections_and_descriptors_do_not_run_out() {
     assert_eq!(valed.stop(), Some(0));
     assert!(!valed.socket.exists());
 }
+
+#[test]
+fn a_chain_is_set_shown_and_removed() {
+    let valed = Valed::start();
+    let ctl = |uid, arguments: &str| {
+        let output = vale_ctl(&valed, uid, arguments);
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout) + &text(output.stderr),
+        )
+    };
+    let set = "chain set vale0:web --segment 1 --match from=a,protocol=udp --hop b:c,transparent";
+    assert!(ctl(0, set).1.contains("vale0: there is no such switch"));
+    let port = json!({"switch": "vale0", "port": "a", "kind": "process", "segment": 1,
+        "port_security": false});
+    let mut client = Client::connect(&valed.socket).unwrap();
+    client.call("port-add", port).unwrap();
+    assert_eq!(ctl(TOOLSTACK, set), (Some(0), String::new()));
+    let (_, list) = ctl(TOOLSTACK, "chain list");
+    assert!(list.contains("vale0:web") && list.contains("b:c"), "{list}");
+    let (_, list) = ctl(TOOLSTACK, "chain list -o json");
+    let list: Value = serde_json::from_str(&list).unwrap();
+    assert_eq!(list[0]["live_pairs"], json!([0]));
+    assert_eq!(
+        list[0]["classifiers"],
+        json!([{"source_port": "a", "protocol": 17}])
+    );
+    for arguments in [set, "chain remove vale0:web"] {
+        assert!(
+            ctl(NOBODY, arguments).1.contains("forbidden"),
+            "{arguments}"
+        );
+    }
+    for (wrong, text) in [
+        (
+            "chain set vale0:web --segment 1 --match from=a --hop b:c*17",
+            "hops[0]: weight: 17",
+        ),
+        (
+            "chain set vale0:web --segment 1 --match source-ports=1 --hop b:c",
+            "classifiers[0]",
+        ),
+    ] {
+        let (code, output) = ctl(0, wrong);
+        assert!(code == Some(1) && output.contains(text), "{output}");
+    }
+    assert_eq!(ctl(0, "chain remove vale0:web"), (Some(0), String::new()));
+    assert_eq!(ctl(0, "chain remove vale0:web").0, Some(0));
+    assert_eq!(ctl(TOOLSTACK, "chain list").1.lines().count(), 1);
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Arguments and answers of the verbs about chains.
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::{ChainName, MAX_SEGMENT, PortName, SwitchName};
+
+/// Most chains of a switch.
+pub const MAX_CHAINS: usize = 64;
+/// Most hops of a chain.
+pub const MAX_HOPS: usize = 20;
+/// Most port pairs of a hop.
+pub const MAX_PAIRS: usize = 16;
+/// Most classifiers of a chain, and most of its NAT networks.
+pub const MAX_CLASSIFIERS: usize = 16;
+/// Largest weight of a port pair.
+pub const MAX_WEIGHT: u16 = 16;
+
+/// A range of TCP or UDP ports, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortRange {
+    pub first: u16,
+    pub last: u16,
+}
+
+impl PortRange {
+    pub fn contains(self, port: u16) -> bool {
+        (self.first..=self.last).contains(&port)
+    }
+}
+
+/// Selects IP packets; a missing field selects any.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Classifier {
+    /// The port that sends the packet into the switch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_port: Option<PortName>,
+    /// The port that has the packet's destination.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination_port: Option<PortName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<IpNet>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination: Option<IpNet>,
+    /// The number of the transport protocol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<u8>,
+    /// Ports of TCP or UDP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_ports: Option<PortRange>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination_ports: Option<PortRange>,
+}
+
+/// The treatment of packets for a hop without a live port pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// valed drops and counts them.
+    #[default]
+    Block,
+    /// They go to the next hop.
+    Bypass,
+}
+
+/// An instance of a hop: packets enter it by `ingress` and come back by `egress`. Packets of the
+/// opposite direction go the other way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    pub ingress: PortName,
+    pub egress: PortName,
+    /// The share of flows, 1 to [`MAX_WEIGHT`].
+    #[serde(default = "one")]
+    pub weight: u16,
+}
+
+fn one() -> u16 {
+    1
+}
+
+/// One step of a chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hop {
+    pub pairs: Vec<Pair>,
+    /// The hop gets the original frame; otherwise valed sends the frame to the MAC address of the
+    /// hop's port.
+    #[serde(default)]
+    pub transparent: bool,
+    #[serde(default)]
+    pub on_failure: OnFailure,
+}
+
+/// Arguments of `chain-set`, which makes a chain or replaces it as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChainSet {
+    pub switch: SwitchName,
+    pub chain: ChainName,
+    pub segment: u16,
+    pub classifiers: Vec<Classifier>,
+    pub hops: Vec<Hop>,
+    /// Addresses that a hop translates sources to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nat: Vec<IpNet>,
+    /// Answers take the hops in the opposite order.
+    #[serde(default = "yes")]
+    pub symmetric: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl ChainSet {
+    /// Checks rules between fields; the error names the field, the value and the limit.
+    ///
+    /// # Errors
+    /// The first broken rule.
+    pub fn check(&self) -> Result<(), String> {
+        if !(1..=MAX_SEGMENT).contains(&self.segment) {
+            return Err(format!(
+                "segment: {} is outside 1..={MAX_SEGMENT}",
+                self.segment
+            ));
+        }
+        count("classifiers", self.classifiers.len(), 1, MAX_CLASSIFIERS)?;
+        count("hops", self.hops.len(), 1, MAX_HOPS)?;
+        count("nat", self.nat.len(), 0, MAX_CLASSIFIERS)?;
+        for (n, hop) in self.hops.iter().enumerate() {
+            hop.check().map_err(|e| format!("hops[{n}]: {e}"))?;
+        }
+        for (n, classifier) in self.classifiers.iter().enumerate() {
+            let wrong = |e| format!("classifiers[{n}]: {e}");
+            classifier.check().map_err(wrong)?;
+        }
+        Ok(())
+    }
+}
+
+impl Hop {
+    fn check(&self) -> Result<(), String> {
+        count("pairs", self.pairs.len(), 1, MAX_PAIRS)?;
+        let mut weights = self.pairs.iter().map(|p| p.weight);
+        match weights.find(|w| !(1..=MAX_WEIGHT).contains(w)) {
+            Some(weight) => Err(format!("weight: {weight} is outside 1..={MAX_WEIGHT}")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Classifier {
+    fn check(&self) -> Result<(), String> {
+        let ranges = [
+            ("source_ports", self.source_ports),
+            ("destination_ports", self.destination_ports),
+        ];
+        for (field, range) in ranges {
+            let Some(range) = range else { continue };
+            if range.first > range.last {
+                return Err(format!("{field}: {} is above {}", range.first, range.last));
+            }
+            if !matches!(self.protocol, Some(6 | 17)) {
+                return Err(format!("{field}: needs protocol 6 (TCP) or 17 (UDP)"));
+            }
+        }
+        match (self.source, self.destination) {
+            (Some(IpNet::V4(_)), Some(IpNet::V6(_))) | (Some(IpNet::V6(_)), Some(IpNet::V4(_))) => {
+                Err("source and destination: one is IPv4, the other IPv6".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn count(field: &str, found: usize, least: usize, most: usize) -> Result<(), String> {
+    match (least..=most).contains(&found) {
+        true => Ok(()),
+        false => Err(format!(
+            "{field}: {found} entries are outside {least}..={most}"
+        )),
+    }
+}
+
+/// Arguments of `chain-remove`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChainId {
+    pub switch: SwitchName,
+    pub chain: ChainName,
+}
+
+/// Arguments of `chain-list`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChainList {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch: Option<SwitchName>,
+}
+
+/// Answer of `chain-list`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chains {
+    pub chains: Vec<ChainInfo>,
+}
+
+/// Packets of a chain, or to a hop, since `chain-set` made them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainCounters {
+    pub packets: u64,
+    pub bytes: u64,
+    /// Packets that a hop without a live port pair blocked.
+    pub dropped: u64,
+}
+
+/// A chain as `chain-list` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainInfo {
+    #[serde(flatten)]
+    pub set: ChainSet,
+    /// Packets that entered the chain, of both directions.
+    pub counters: ChainCounters,
+    /// Packets to each hop, of both directions.
+    pub hop_counters: Vec<ChainCounters>,
+    /// Live port pairs of each hop.
+    pub live_pairs: Vec<usize>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn with(change: Value) -> Result<(), String> {
+        let mut args = json!({"switch": "vale0", "chain": "web", "segment": 5,
+            "classifiers": [{"source_port": "a"}],
+            "hops": [{"pairs": [{"ingress": "in", "egress": "out"}]}]});
+        for (key, value) in change.as_object().unwrap() {
+            args[key] = value.clone();
+        }
+        let set: ChainSet = serde_json::from_value(args).map_err(|e| e.to_string())?;
+        set.check()
+    }
+
+    #[test]
+    fn each_wrong_field_is_named() {
+        assert_eq!(with(json!({})), Ok(()));
+        let pair = json!({"ingress": "a", "egress": "b"});
+        let heavy = json!([{"pairs": [{"ingress": "a", "egress": "b", "weight": 17}]}]);
+        for (change, field) in [
+            (json!({"segment": 0}), "segment"),
+            (json!({"chain": "A b"}), "chain"),
+            (json!({"classifiers": []}), "classifiers: 0"),
+            (
+                json!({"classifiers": vec![json!({}); 17]}),
+                "classifiers: 17",
+            ),
+            (json!({"hops": []}), "hops: 0"),
+            (
+                json!({"hops": vec![json!({"pairs": [pair]}); 21]}),
+                "hops: 21",
+            ),
+            (
+                json!({"hops": [{"pairs": vec![pair.clone(); 17]}]}),
+                "hops[0]: pairs: 17",
+            ),
+            (json!({"hops": heavy}), "hops[0]: weight: 17"),
+            (
+                json!({"hops": [{"pairs": [pair], "on_failure": "wait"}]}),
+                "wait",
+            ),
+            (json!({"nat": vec!["10.0.0.0/8"; 17]}), "nat: 17"),
+            (
+                json!({"classifiers": [{"source_ports": {"first": 2, "last": 1}}]}),
+                "2 is above 1",
+            ),
+            (
+                json!({"classifiers": [{"source_ports": {"first": 1, "last": 2}}]}),
+                "needs protocol",
+            ),
+            (
+                json!({"classifiers": [{"source": "10.0.0.0/8", "destination": "::/0"}]}),
+                "IPv6",
+            ),
+            (json!({"hop": []}), "hop"),
+        ] {
+            let error = with(change.clone()).unwrap_err();
+            assert!(error.contains(field), "{change}: {error}");
+        }
+    }
+}

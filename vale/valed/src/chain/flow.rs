@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The addresses and ports of an IP packet, as classifiers and hops see them.
+use std::hash::{Hash, Hasher};
+use std::net::IpAddr;
+
+use rustc_hash::FxHasher;
+use vale_proto::{Classifier, IpNet};
+
+use crate::headers::{ETHERNET, Ethernet, IPV4, IPV6, be16, octets};
+use crate::packet::{self, Part};
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// A packet's flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    pub source: IpAddr,
+    pub destination: IpAddr,
+    pub protocol: u8,
+    /// Ports of TCP or UDP; `None` in fragments, which have them only once.
+    pub ports: Option<(u16, u16)>,
+}
+
+impl Flow {
+    /// None if the frame is tagged, or is no valid IP packet to one station.
+    pub fn parse(ethernet: &Ethernet, frame: &[u8]) -> Option<Self> {
+        if ethernet.destination.is_multicast() || ethernet.payload != ETHERNET {
+            return None;
+        }
+        let bytes = &frame[ETHERNET..];
+        let (source, destination, packet): (IpAddr, IpAddr, _) = match ethernet.kind {
+            IPV4 => {
+                let address = |at| octets::<4>(bytes, at).map(IpAddr::from);
+                (address(12)?, address(16)?, packet::ipv4(bytes).ok()?)
+            }
+            IPV6 => {
+                let address = |at| octets::<16>(bytes, at).map(IpAddr::from);
+                (address(8)?, address(24)?, packet::ipv6(bytes).ok()?)
+            }
+            _ => return None,
+        };
+        let has_ports = packet.part == Part::Whole && matches!(packet.protocol, TCP | UDP);
+        let ports = be16(packet.body, 0).zip(be16(packet.body, 2));
+        Some(Self {
+            source,
+            destination,
+            protocol: packet.protocol,
+            ports: ports.filter(|_| has_ports),
+        })
+    }
+
+    /// The flow of an answer.
+    pub fn reversed(self) -> Self {
+        Self {
+            source: self.destination,
+            destination: self.source,
+            protocol: self.protocol,
+            ports: self
+                .ports
+                .map(|(source, destination)| (destination, source)),
+        }
+    }
+
+    /// A number from 0 to 255, the same for both directions.
+    pub fn bucket(self) -> usize {
+        let ends = (self.source, self.ports.map(|p| p.0));
+        let others = (self.destination, self.ports.map(|p| p.1));
+        let mut hasher = FxHasher::default();
+        (ends.min(others), ends.max(others), self.protocol).hash(&mut hasher);
+        // FxHasher mixes best into the upper bits.
+        (hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
+    }
+
+    /// True if a classifier selects the packet by its addresses, protocol and ports. A fragment has
+    /// no ports, and matches any: otherwise it would pass by the chain.
+    pub fn matches(self, classifier: &Classifier) -> bool {
+        contains(classifier.source, self.source)
+            && self.matches_except_source(classifier)
+            && classifier
+                .source_ports
+                .is_none_or(|range| self.ports.is_none_or(|(source, _)| range.contains(source)))
+    }
+
+    /// The same without the source, which a hop translated.
+    pub fn matches_except_source(self, classifier: &Classifier) -> bool {
+        contains(classifier.destination, self.destination)
+            && classifier.protocol.is_none_or(|p| p == self.protocol)
+            && classifier.destination_ports.is_none_or(|range| {
+                self.ports
+                    .is_none_or(|(_, destination)| range.contains(destination))
+            })
+    }
+}
+
+fn contains(network: Option<IpNet>, address: IpAddr) -> bool {
+    network.is_none_or(|network| network.contains(&address))
+}
