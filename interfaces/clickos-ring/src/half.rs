@@ -34,6 +34,53 @@ impl fmt::Display for PushError {
 
 impl core::error::Error for PushError {}
 
+/// A checked descriptor that the switch has taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot(Descriptor);
+
+impl Slot {
+    /// A slot without a frame.
+    pub const EMPTY: Self = Self(Descriptor { offset: 0, len: 0 });
+
+    /// Length of the frame in bytes.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(self) -> usize {
+        self.0.len.into()
+    }
+
+    pub(crate) fn offset(self) -> usize {
+        self.0.offset as usize
+    }
+}
+
+/// The end of a frame, in the region of its sender.
+pub struct Rest<'a, M> {
+    pub(crate) memory: &'a M,
+    pub(crate) at: usize,
+    pub(crate) len: usize,
+}
+
+impl<M> Clone for Rest<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Rest<'_, M> {}
+
+impl<M: Memory> Rest<'_, M> {
+    /// Length in bytes.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Copies the bytes to the start of `into`.
+    pub fn read(&self, into: &mut [u8]) {
+        self.memory.read(self.at, &mut into[..self.len]);
+    }
+}
+
 /// Our side, which decides which line is ours.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -188,8 +235,19 @@ impl Producer {
     }
 
     pub fn push(&mut self, memory: &impl Memory, frame: &[u8]) -> Result<(), PushError> {
-        if frame.is_empty() || frame.len() > BUFFER_SIZE {
-            return Err(PushError::BadLength(frame.len()));
+        self.push_parts(memory, frame, None)
+    }
+
+    /// Pushes a frame whose end lies in another region.
+    pub fn push_parts<M: Memory>(
+        &mut self,
+        memory: &M,
+        head: &[u8],
+        rest: Option<Rest<'_, M>>,
+    ) -> Result<(), PushError> {
+        let len = head.len() + rest.map_or(0, |r| r.len);
+        if len == 0 || len > BUFFER_SIZE {
+            return Err(PushError::BadLength(len));
         }
         if self.free() == 0 && self.space(memory) == 0 {
             self.blocked = true;
@@ -203,8 +261,11 @@ impl Producer {
             memory.store_descriptor(at, 0);
             return Err(PushError::BadBuffer);
         };
-        memory.write(offset as usize, frame);
-        let len = frame.len() as u16;
+        memory.write(offset as usize, head);
+        if let Some(rest) = rest {
+            memory.copy_from(offset as usize + head.len(), rest.memory, rest.at, rest.len);
+        }
+        let len = len as u16;
         memory.store_descriptor(at, Descriptor { offset, len }.to_word());
         self.blocked = false;
         Ok(())
@@ -281,9 +342,28 @@ impl Consumer {
         self.line.distance(self.line.next, self.line.peer_next)
     }
 
-    /// Copies the next good frame to `into`; bad ones before it are passed over and counted, but
-    /// only so many: a peer can make them as fast as we pass over them.
+    /// Copies the next good frame to `into`. A frame longer than `into` counts as bad.
     pub fn pop(&mut self, memory: &impl Memory, into: &mut [u8]) -> Option<usize> {
+        let found = self.take(memory, into.len())?;
+        let len = usize::from(found.len);
+        memory.read(found.offset as usize, &mut into[..len]);
+        Some(len)
+    }
+
+    /// Takes the next good descriptors, which stay unpublished, and returns their number.
+    pub fn fetch(&mut self, memory: &impl Memory, slots: &mut [Slot]) -> usize {
+        for (count, slot) in slots.iter_mut().enumerate() {
+            let Some(found) = self.take(memory, BUFFER_SIZE) else {
+                return count;
+            };
+            *slot = Slot(found);
+        }
+        slots.len()
+    }
+
+    /// Takes the next good descriptor. Passes over bad ones and counts them, [`MOST_BAD`] at most:
+    /// a peer can make them as fast as this side passes over them.
+    fn take(&mut self, memory: &impl Memory, most: usize) -> Option<Descriptor> {
         for _ in 0..=MOST_BAD {
             if self.waiting(memory) == 0 {
                 return None;
@@ -293,10 +373,7 @@ impl Consumer {
             self.line.next = self.line.add(self.line.next, 1);
             let word = memory.load_descriptor(at);
             match Descriptor::from_word(word, self.line.layout) {
-                Some(d) if d.len > 0 && usize::from(d.len) <= into.len() => {
-                    memory.read(d.offset as usize, &mut into[..usize::from(d.len)]);
-                    return Some(d.len.into());
-                }
+                Some(d) if d.len > 0 && usize::from(d.len) <= most => return Some(d),
                 _ => self.bad_slot(memory, at),
             }
         }

@@ -33,7 +33,7 @@ mod memory;
 mod switch;
 
 pub use guest::GuestPort;
-pub use half::PushError;
+pub use half::{PushError, Rest, Slot};
 pub use layout::{BUFFER_SIZE, SLOTS_RANGE};
 pub use mapping::Mapping;
 pub use memory::Memory;

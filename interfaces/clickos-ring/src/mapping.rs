@@ -134,6 +134,25 @@ impl Memory for Mapping {
         unsafe { ptr::copy_nonoverlapping(from.as_ptr(), into, from.len()) }
     }
 
+    fn copy_from(&self, at: usize, source: &Self, source_at: usize, len: usize) {
+        let (from, into) = (source.at(source_at, len, 1), self.at(at, len, 1));
+        // SAFETY: both ranges lie in their regions (checked). They may overlap if both mappings
+        // are of one file, so this is `copy`.
+        unsafe { ptr::copy(from, into, len) }
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    fn prefetch(&self, at: usize) {
+        let line = self.at(at, 1, 1);
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a prefetch reads nothing that the program sees, and SSE is part of x86-64.
+        unsafe {
+            core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(line.cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = line;
+    }
+
     fn fence(&self) {
         fence(Ordering::SeqCst);
     }

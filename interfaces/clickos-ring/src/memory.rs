@@ -18,6 +18,18 @@ pub trait Memory {
     fn read(&self, at: usize, into: &mut [u8]);
     /// Copies into the region.
     fn write(&self, at: usize, from: &[u8]);
+    /// Copies `len` bytes from `source_at` of another region. The owners of both may write
+    /// meanwhile.
+    fn copy_from(&self, at: usize, source: &Self, source_at: usize, len: usize) {
+        let mut chunk = [0; 256];
+        for done in (0..len).step_by(chunk.len()) {
+            let part = &mut chunk[..(len - done).min(256)];
+            source.read(source_at + done, part);
+            self.write(at + done, part);
+        }
+    }
+    /// Starts to load the cache line at `at`.
+    fn prefetch(&self, _at: usize) {}
     /// A sequentially consistent fence.
     fn fence(&self);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The switch's side of a port.
-use crate::half::{Consumer, Producer, PushError, Side};
+use crate::half::{Consumer, Producer, PushError, Rest, Side, Slot};
 use crate::layout::Layout;
 use crate::memory::Memory;
 use crate::{Mapping, RingError, header};
@@ -46,6 +46,36 @@ impl<M: Memory> SwitchPort<M> {
     /// many of those it gives up until the next call.
     pub fn pop(&mut self, buffer: &mut [u8]) -> Option<usize> {
         self.tx.pop(&self.memory, buffer)
+    }
+
+    /// Takes the guest's next frames, which stay where they are until [`Self::publish`], and
+    /// prefetches their first bytes. Returns their number. Passes over bad descriptors as
+    /// [`Self::pop`] does.
+    pub fn fetch(&mut self, slots: &mut [Slot]) -> usize {
+        let count = self.tx.fetch(&self.memory, slots);
+        for slot in &slots[..count] {
+            self.memory.prefetch(slot.offset());
+        }
+        count
+    }
+
+    /// Copies the first bytes of a fetched frame to `into`.
+    pub fn read(&self, slot: Slot, into: &mut [u8]) {
+        let len = slot.len().min(into.len());
+        self.memory.read(slot.offset(), &mut into[..len]);
+    }
+
+    /// The bytes of a fetched frame from byte `from` on; None if there are none.
+    pub fn rest(&self, slot: Slot, from: usize) -> Option<Rest<'_, M>> {
+        let len = slot.len().checked_sub(from).filter(|len| *len > 0)?;
+        let at = slot.offset() + from;
+        let memory = &self.memory;
+        Some(Rest { memory, at, len })
+    }
+
+    /// As [`Self::push`], for a frame whose end lies in the region of its sender.
+    pub fn push_parts(&mut self, head: &[u8], rest: Option<Rest<'_, M>>) -> Result<(), PushError> {
+        self.rx.push_parts(&self.memory, head, rest)
     }
 
     /// Copies a frame into the guest's ring; the guest sees it after [`Self::publish`].

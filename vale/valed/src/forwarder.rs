@@ -12,7 +12,8 @@ use rustix::io::Errno;
 use vale_proto::{ChainId, ChainInfo, ChainSet, PortInfo, PortName, SwitchName};
 
 use crate::chain::TooManyChains;
-use crate::port::{Device, Port};
+use crate::device::{Absent, Device};
+use crate::port::Port;
 use crate::switch::{AddError, MAX_PORTS, Scratch, Switch};
 
 /// Most switches.
@@ -145,7 +146,7 @@ impl Forwarder {
         self.switches
             .iter()
             .flatten()
-            .any(|s| s.ports().any(|p| p.ifname().is_some()))
+            .any(|s| s.ports().any(|p| p.device.ifname().is_some()))
     }
 
     /// Waits for a kick, an interface or a command, unless one has come meanwhile.
@@ -206,13 +207,13 @@ impl Forwarder {
         let Some(port) = offered.as_deref() else {
             return Err(AddFailure::Switch(AddError::Full));
         };
-        if let Some(ifname) = port.ifname() {
+        if let Some(ifname) = port.device.ifname() {
             if self
                 .switches
                 .iter()
                 .flatten()
                 .flat_map(Switch::ports)
-                .any(|p| p.ifname() == Some(ifname))
+                .any(|p| p.device.ifname() == Some(ifname))
             {
                 return Err(AddFailure::InterfaceTaken(ifname.to_owned()));
             }
@@ -250,7 +251,7 @@ impl Forwarder {
         let Some((switch, (index, port))) = found else {
             return Ok(());
         };
-        let Some(fd) = port.event_fd() else {
+        let Some(fd) = port.device.event_fd() else {
             return Ok(());
         };
         let token = EventData::new_u64((switch * MAX_PORTS + index) as u64);
@@ -260,13 +261,18 @@ impl Forwarder {
     /// Gives a port of a Xen guest its rings, or none. False if there is no such port, or epoll
     /// refuses the rings. The caller closes the unused device, which `rings` then holds, on a thread
     /// of its own.
-    pub fn plug(&mut self, name: &SwitchName, port: &PortName, rings: &mut Device) -> bool {
+    pub fn plug(
+        &mut self,
+        name: &SwitchName,
+        port: &PortName,
+        rings: &mut Box<dyn Device>,
+    ) -> bool {
         let found = self.switch_mut(name).and_then(|s| s.port_mut(port));
         let Some(port_mut) = found else {
             return false;
         };
         // The caller closes the old descriptor with the old rings, which takes it out of epoll.
-        *rings = port_mut.replace(std::mem::replace(rings, Device::Absent));
+        *rings = port_mut.replace(std::mem::replace(rings, Box::new(Absent)));
         self.resolve_chains(name);
         self.watch(name, port).is_ok()
     }
@@ -276,7 +282,7 @@ impl Forwarder {
     #[must_use = "a port closed on the forwarding thread stops all traffic for milliseconds"]
     pub fn remove(&mut self, name: &SwitchName, port: &PortName) -> Option<Box<Port>> {
         let port = self.switch_mut(name)?.remove(port)?;
-        if let Some(fd) = port.event_fd() {
+        if let Some(fd) = port.device.event_fd() {
             // The guest may hold a copy of its eventfd, so closing ours would not end the watch.
             let _ = epoll::delete(&self.epoll, fd);
         }

@@ -5,9 +5,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use rustix::io::Errno;
-use vale_netdev::{RecvBatch, SendBatch, VNET_HEADER, open_packet_socket, open_tap};
+use vale_netdev::{Received, RecvBatch, SendBatch, open_packet_socket, open_tap};
 use vale_proto::{Counters, Kind};
 
+use crate::device::{Buffers, Burst, Device, Taken};
+use crate::offload::Offload;
+use crate::outgoing::Outgoing;
 use crate::rate_limit::RateLimit;
 
 /// Log lines about one interface in a minute.
@@ -15,12 +18,12 @@ const LINES: u32 = 10;
 
 /// Collects the frames for an interface and sends them together.
 pub struct HostPort {
-    pub ifname: String,
+    ifname: String,
     fd: OwnedFd,
     is_tap: bool,
     sending: SendBatch,
     /// There may be frames to read.
-    pub ready: bool,
+    ready: bool,
     /// Bounds the log: the far end can make the interface fail and recover without end.
     lines: RateLimit,
     /// The log has the last error.
@@ -47,13 +50,9 @@ impl HostPort {
         })
     }
 
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-
     /// Reads frames into `batch` and returns their number. Logs a failure once until the next
     /// success.
-    pub fn receive(&mut self, batch: &mut RecvBatch) -> usize {
+    fn receive(&mut self, batch: &mut RecvBatch) -> usize {
         let result = if self.is_tap {
             batch.read(self.fd.as_fd())
         } else {
@@ -73,16 +72,8 @@ impl HostPort {
         }
     }
 
-    /// Queues a frame. Without room for it, sends the queue first.
-    pub fn push(&mut self, header: &[u8; VNET_HEADER], frame: &[u8], counters: &mut Counters) {
-        if !self.sending.push(header, frame) {
-            self.flush(counters);
-            let _empty_takes_any = self.sending.push(header, frame);
-        }
-    }
-
     /// Sends the queued frames and counts the outcome of each.
-    pub fn flush(&mut self, counters: &mut Counters) {
+    fn send_queue(&mut self, counters: &mut Counters) {
         let mut last_error = None;
         let mut count = |(result, len): (io::Result<()>, usize)| match result {
             Ok(()) => {
@@ -106,6 +97,56 @@ impl HostPort {
         if first && self.lines.allows(Instant::now()) {
             log::warn!("{}: {error}", self.ifname);
         }
+    }
+}
+
+impl Device for HostPort {
+    fn event_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.fd.as_fd())
+    }
+
+    fn ifname(&self) -> Option<&str> {
+        Some(&self.ifname)
+    }
+
+    fn take_event(&mut self) {
+        self.ready = true;
+    }
+
+    fn fetch(&mut self, burst: &mut Burst) -> usize {
+        match self.ready {
+            true => self.receive(&mut burst.host),
+            false => 0,
+        }
+    }
+
+    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
+        let Received::Frame(header, bytes) = burst.host.frame(n) else {
+            return None;
+        };
+        let offload = Offload::parse(&header, bytes.len())?;
+        Some(Taken {
+            bytes,
+            rest: None,
+            offload,
+        })
+    }
+
+    /// Without room for the frame, sends the queue first.
+    fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters) {
+        let (header, frame) = (out.offload.to_header(), out.whole(&mut buffers.whole));
+        if !self.sending.push(&header, frame) {
+            self.send_queue(counters);
+            let _empty_takes_any = self.sending.push(&header, frame);
+        }
+    }
+
+    fn flush(&mut self, counters: &mut Counters) {
+        self.send_queue(counters);
+    }
+
+    fn sleep_prepare(&mut self) -> bool {
+        self.ready
     }
 }
 

@@ -8,16 +8,19 @@
 
 mod chain;
 pub mod control;
+mod device;
 pub mod forwarder;
 mod guard;
 mod headers;
 mod host;
 mod lookup;
 mod offload;
+mod outgoing;
 mod packet;
 mod port;
 mod rate_limit;
 mod refusal;
+mod ring_port;
 mod role;
 mod switch;
 pub mod xen;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! IPv4 and IPv6 packets for the guard. The parser clips them to their own length, skips their
 //! extension headers, and reads their place among fragments.
-use crate::headers::{be16, octets};
+use crate::headers::{Ethernet, IPV4, IPV6, be16, octets};
 use crate::refusal::Refusal;
 
 const HOP_BY_HOP: u8 = 0;
@@ -90,6 +90,19 @@ pub fn ipv6(bytes: &[u8]) -> Result<Packet<'_>, Refusal> {
         true => behind(&bytes[..end], 40, fixed[6], Part::Whole, is_extension_v6),
         false => Ok(packet_of(&bytes[..end], 40, fixed[6], Part::Whole)),
     }
+}
+
+/// The end of the bytes that say to which flow a frame belongs: the ports behind the headers of IP.
+/// Headers behind IP's own may lie anywhere, so the result is then the frame's length.
+pub fn transport_end(ethernet: &Ethernet, frame: &[u8]) -> usize {
+    let at = |offset| frame.get(ethernet.payload + offset).copied().unwrap_or(0);
+    let end = match ethernet.kind {
+        IPV4 if !is_extension_v4(at(9)) => usize::from(at(0) & 15) * 4 + 4,
+        IPV6 if !is_extension_v6(at(6)) => 40 + 4,
+        IPV4 | IPV6 => return frame.len(),
+        _ => 0,
+    };
+    ethernet.payload + end
 }
 
 fn packet_of(packet: &[u8], headers: usize, protocol: u8, part: Part) -> Packet<'_> {

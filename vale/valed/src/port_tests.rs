@@ -7,6 +7,10 @@ use serde_json::json;
 use vale_netdev::VNET_HEADER;
 
 use super::*;
+use crate::device::Burst;
+use crate::device::sent::Sent;
+use crate::headers::Ethernet;
+use crate::offload::Offload;
 
 const OWN: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
@@ -87,11 +91,17 @@ fn delivered(security: bool, frame: &[u8], header: &[u8; VNET_HEADER]) -> Vec<Ve
     let Some(offload) = Offload::parse(header, frame.len()) else {
         return Vec::new();
     };
-    let (mut sender, _) = port("from", security);
+    let (sender, _) = port("from", security);
     let (mut receiver, mut ring) = port("to", false);
-    let mut bytes = frame.to_vec();
-    if let Some((_, mut out)) = sender.judge(&mut bytes, offload, false) {
-        receiver.deliver(&mut out, &mut Vec::new());
+    let sent = Sent(offload, frame.to_vec());
+    let mut burst = Burst::default();
+    burst.heads[..frame.len()].copy_from_slice(frame);
+    let taken = sent.taken(&mut burst, 0).unwrap();
+    let judged = Ethernet::parse(taken.bytes)
+        .and_then(|e| Some((e, sender.judge(&e, taken.bytes, false).ok()?)));
+    let out = judged.and_then(|(e, judged)| Outgoing::new(taken, e.payload, judged));
+    if let Some(mut out) = out {
+        receiver.deliver(&mut out, &mut Buffers::default());
     }
     receiver.flush();
     let mut buffer = [0; ring::BUFFER_SIZE];
@@ -172,6 +182,30 @@ proptest! {
                 let ethernet = Ethernet::parse(&frame).unwrap();
                 prop_assert!(sender.guard.judge(&ethernet, &frame).is_ok());
             }
+        }
+    }
+
+    /// The switch judges a long frame by its head. The bytes behind those on which a verdict rests
+    /// cannot change it.
+    #[test]
+    fn bytes_behind_the_judged_ones_change_no_verdict(
+        base in select(vec![ipv4(6, &tcp()), ipv4(17, &udp()), ipv6(6, &tcp()), ipv6(58, &advertisement()), ipv6(0, &[6, 3, 1, 4, 0, 0, 0, 0, 1, 14, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), arp()]),
+        changes in prop::collection::vec((12usize..80, any::<u8>()), 0..3),
+        filler in any::<u8>(),
+    ) {
+        let mut bytes = base;
+        for (at, value) in changes {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = value;
+            }
+        }
+        let (sender, _) = port("head", true);
+        let Some(ethernet) = Ethernet::parse(&bytes) else {
+            return Ok(());
+        };
+        if let Ok(judged) = sender.guard.judge(&ethernet, &bytes) {
+            bytes[judged..].fill(filler);
+            prop_assert_eq!(sender.guard.judge(&ethernet, &bytes), Ok(judged));
         }
     }
 }

@@ -1,36 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One named switch: takes frames from its ports, judges them, and delivers them.
-use vale_netdev::{MAX_FRAME, Received, RecvBatch};
 use vale_proto::{ChainInfo, ChainName, ChainSet, Mac, PortInfo, PortName, SwitchName};
 
 use crate::chain::{Chains, Next, Step, TooManyChains};
+use crate::device::{Buffers, Burst, Device, HEAD};
 use crate::headers::Ethernet;
 use crate::lookup::{Lookup, StaticTable};
-use crate::offload::Offload;
-use crate::port::{Device, Outgoing, Port};
+use crate::outgoing::Outgoing;
+use crate::packet;
+use crate::port::{Counter, MALFORMED, Port};
 
 /// Most ports of a switch.
 pub const MAX_PORTS: usize = 256;
-/// Frames taken from one port in a round.
-const BUDGET: usize = 64;
 
-/// Private memory in which the switch judges frames, shared by all ports.
+/// Private memory of the forwarding thread, shared by all ports.
+#[derive(Default)]
 pub struct Scratch {
-    frame: Box<[u8; ring::BUFFER_SIZE]>,
-    host: RecvBatch,
-    /// One of the frames that the switch cuts from a longer one.
-    gso_buffer: Vec<u8>,
-}
-
-impl Default for Scratch {
-    fn default() -> Self {
-        let frame = Box::new([0; ring::BUFFER_SIZE]);
-        Self {
-            frame,
-            host: RecvBatch::default(),
-            gso_buffer: Vec::with_capacity(MAX_FRAME),
-        }
-    }
+    burst: Burst,
+    buffers: Buffers,
 }
 
 /// Why a port cannot be added.
@@ -39,6 +26,16 @@ pub enum AddError {
     Full,
     NameTaken,
     MacTaken(Mac),
+}
+
+/// The outcome of the stages that judge a frame.
+struct Verdict {
+    ethernet: Ethernet,
+    step: Option<Step>,
+    /// Bytes at the start of the frame that no offload may change.
+    judged: usize,
+    /// Bytes at the start of the frame that decided.
+    rests_on: usize,
 }
 
 pub struct Switch {
@@ -139,113 +136,118 @@ impl Switch {
 
     /// Takes an event of the port at `index`.
     pub fn event(&mut self, index: usize) {
-        match self.device(index) {
-            Some(Device::Host(host)) => host.ready = true,
-            Some(Device::Ring(port)) => port.take_event(),
-            Some(Device::Absent) | None => (),
+        if let Some(Some(port)) = self.ports.get_mut(index) {
+            port.device.take_event();
         }
     }
 
-    fn device(&mut self, index: usize) -> Option<&mut Device> {
-        self.ports.get_mut(index)?.as_mut().map(|p| &mut p.device)
-    }
-
-    /// Takes frames from each port, then notifies each that got some. True if any frame moved.
+    /// Takes a burst from each port, then notifies each that got frames. True if any frame moved.
     pub fn round(&mut self, scratch: &mut Scratch) -> bool {
         let mut moved = false;
         for index in 0..self.ports.len() {
-            moved |= match self.device(index) {
-                None | Some(Device::Absent) => false,
-                Some(Device::Ring(_)) => self.take_from_ring(index, scratch),
-                Some(Device::Host(host)) => host.ready && self.take_from_host(index, scratch),
-            };
+            moved |= self.take_burst(index, scratch);
         }
-        for index in std::mem::take(&mut self.dirty) {
-            if let Some(port) = &mut self.ports[index] {
+        for n in 0..self.dirty.len() {
+            if let Some(port) = &mut self.ports[self.dirty[n]] {
                 port.flush();
             }
         }
+        self.dirty.clear();
         moved
     }
 
-    fn take_from_ring(&mut self, index: usize, scratch: &mut Scratch) -> bool {
-        let Scratch {
-            frame, gso_buffer, ..
-        } = scratch;
-        for n in 0..BUDGET {
-            let Some(Device::Ring(port)) = self.device(index) else {
-                return false;
-            };
-            let Some(length) = port.ring.pop(&mut frame[..]) else {
-                // The flush also gives back the descriptors that the ring passed over.
-                self.mark(index);
-                return n > 0;
-            };
-            self.forward(index, &mut frame[..length], Offload::default(), gso_buffer);
-        }
-        self.mark(index);
-        true
-    }
-
-    fn take_from_host(&mut self, index: usize, scratch: &mut Scratch) -> bool {
-        let Some(Device::Host(host)) = self.device(index) else {
+    /// Takes a burst from one port. The device leaves its port meanwhile: no frame returns to its
+    /// source.
+    fn take_burst(&mut self, source: usize, scratch: &mut Scratch) -> bool {
+        let Some(port) = &mut self.ports[source] else {
             return false;
         };
-        let count = host.receive(&mut scratch.host);
+        let mut device = port.take_device();
+        let count = device.fetch(&mut scratch.burst);
         for n in 0..count {
-            let parsed = match scratch.host.frame(n) {
-                Received::Frame(header, frame) => {
-                    Offload::parse(&header, frame.len()).map(|o| (o, frame))
-                }
-                Received::Malformed => None,
-            };
-            match parsed {
-                Some((offload, frame)) => {
-                    self.forward(index, frame, offload, &mut scratch.gso_buffer)
-                }
-                None => self.malformed(index),
+            let Scratch { burst, buffers } = scratch;
+            if let Err(dropped) = self.forward(source, &*device, burst, n, buffers) {
+                self.drop_frame(source, dropped);
             }
         }
+        if let Some(port) = &mut self.ports[source] {
+            port.device = device;
+        }
+        // The flush also gives back the descriptors that the ring passed over.
+        self.mark(source);
         count > 0
     }
 
-    fn malformed(&mut self, index: usize) {
-        if let Some(port) = &mut self.ports[index] {
-            port.counters.rx_packets += 1;
-            port.counters.dropped_malformed += 1;
+    fn drop_frame(&mut self, source: usize, dropped: Counter) {
+        if let Some(port) = &mut self.ports[source] {
+            *dropped(&mut port.counters) += 1;
         }
     }
 
-    /// Judges a frame in private memory, then delivers it or counts the drop.
+    /// Judges frame `n` of a burst and sends it on.
     fn forward(
         &mut self,
         source: usize,
-        bytes: &mut [u8],
-        offload: Offload,
-        gso_buffer: &mut Vec<u8>,
-    ) {
-        let step = match self.chains.is_empty() {
-            true => None,
-            false => self.chain_step(source, bytes),
-        };
-        let Some(port) = &mut self.ports[source] else {
-            return;
-        };
-        let relayed = step.is_some_and(|step| !step.enters);
-        let segment = port.segment;
-        let Some((ethernet, mut out)) = port.judge(bytes, offload, relayed) else {
-            return;
-        };
-        match step {
-            Some(step) => self.take_step(step, source, &ethernet, &mut out, gso_buffer),
-            None => self.send(source, segment, &ethernet, &mut out, gso_buffer),
+        device: &dyn Device,
+        burst: &mut Burst,
+        n: usize,
+        buffers: &mut Buffers,
+    ) -> Result<(), Counter> {
+        if let Some(port) = &mut self.ports[source] {
+            port.counters.rx_packets += 1;
         }
+        let by_head = device
+            .head(burst, n)
+            .map(|bytes| self.verdict(source, bytes));
+        let by_head = by_head.and_then(Result::ok);
+        let (taken, verdict) = match by_head.filter(|v| v.rests_on <= HEAD) {
+            Some(verdict) => (device.taken(burst, n).ok_or(MALFORMED)?, Ok(verdict)),
+            None => {
+                let taken = device.taken_whole(burst, n).ok_or(MALFORMED)?;
+                let verdict = self.verdict(source, taken.bytes);
+                (taken, verdict)
+            }
+        };
+        if let Some(port) = &mut self.ports[source] {
+            port.counters.rx_bytes += taken.len() as u64;
+        }
+        let Verdict {
+            ethernet,
+            step,
+            judged,
+            ..
+        } = verdict?;
+        let mut out = Outgoing::new(taken, ethernet.payload, judged).ok_or(MALFORMED)?;
+        match step {
+            Some(step) => self.take_step(step, source, &ethernet, &mut out, buffers),
+            None => {
+                let segment = self.ports[source].as_ref().map_or(0, |p| p.segment);
+                self.send(source, segment, &ethernet, &mut out, buffers);
+            }
+        }
+        Ok(())
     }
 
-    /// The step of a frame through its chain, if a chain selects it.
-    fn chain_step(&self, source: usize, bytes: &[u8]) -> Option<Step> {
-        let ethernet = Ethernet::parse(bytes)?;
-        self.chains.step(&self.ports, source, &ethernet, bytes)
+    /// Judges the bytes of a frame. The verdict of the first [`HEAD`] bytes holds for the frame if it
+    /// rests on no others.
+    fn verdict(&self, source: usize, bytes: &[u8]) -> Result<Verdict, Counter> {
+        let port = self.ports[source].as_deref().ok_or(MALFORMED)?;
+        let ethernet = Ethernet::parse(bytes).ok_or(MALFORMED)?;
+        let (step, classified) = match self.chains.is_empty() {
+            true => (None, 0),
+            false => {
+                let step = self.chains.step(&self.ports, source, &ethernet, bytes);
+                (step, packet::transport_end(&ethernet, bytes))
+            }
+        };
+        let relayed = step.is_some_and(|step| !step.enters);
+        let judged = port.judge(&ethernet, bytes, relayed)?;
+        Ok(Verdict {
+            ethernet,
+            step,
+            judged,
+            rests_on: judged.max(classified),
+        })
     }
 
     fn take_step(
@@ -254,22 +256,22 @@ impl Switch {
         source: usize,
         ethernet: &Ethernet,
         out: &mut Outgoing<'_>,
-        gso_buffer: &mut Vec<u8>,
+        buffers: &mut Buffers,
     ) {
-        self.chains.count(step, out.bytes.len());
+        self.chains.count(step, out.len());
         match step.next {
             Next::Hop {
                 port, addressed, ..
             } => {
                 let mac = self.ports[port].as_ref().and_then(|p| p.mac);
                 if let (true, Some(mac)) = (addressed, mac) {
-                    out.bytes[..mac.0.len()].copy_from_slice(&mac.0);
+                    out.head[..mac.0.len()].copy_from_slice(&mac.0);
                 }
-                self.deliver(port, out, gso_buffer);
+                self.deliver(port, out, buffers);
             }
             Next::Exit => {
                 let segment = self.chains.segment(step);
-                self.send(source, segment, ethernet, out, gso_buffer);
+                self.send(source, segment, ethernet, out, buffers);
             }
             Next::Blocked { .. } => (),
         }
@@ -282,14 +284,14 @@ impl Switch {
         segment: u16,
         ethernet: &Ethernet,
         out: &mut Outgoing<'_>,
-        gso_buffer: &mut Vec<u8>,
+        buffers: &mut Buffers,
     ) {
         let group = ethernet.destination.is_multicast();
         match self.lookup.find(segment, ethernet.destination) {
-            Some(index) if !group && index != source => self.deliver(index, out, gso_buffer),
+            Some(index) if !group && index != source => self.deliver(index, out, buffers),
             found => {
                 let known = found.is_some();
-                let sent = !known && self.flood(source, segment, group, out, gso_buffer);
+                let sent = !known && self.flood(source, segment, group, out, buffers);
                 if let (false, false, Some(port)) = (sent, group, &mut self.ports[source]) {
                     port.counters.dropped_unknown += 1;
                 }
@@ -305,22 +307,22 @@ impl Switch {
         segment: u16,
         group: bool,
         out: &mut Outgoing<'_>,
-        gso_buffer: &mut Vec<u8>,
+        buffers: &mut Buffers,
     ) -> bool {
         let mut sent = false;
         for index in 0..self.ports.len() {
             let wanted = |p: &Port| p.segment == segment && (group || p.mac.is_none());
             if index != source && self.ports[index].as_deref().is_some_and(wanted) {
-                self.deliver(index, out, gso_buffer);
+                self.deliver(index, out, buffers);
                 sent = true;
             }
         }
         sent
     }
 
-    fn deliver(&mut self, index: usize, out: &mut Outgoing<'_>, gso_buffer: &mut Vec<u8>) {
+    fn deliver(&mut self, index: usize, out: &mut Outgoing<'_>, buffers: &mut Buffers) {
         if let Some(port) = &mut self.ports[index] {
-            port.deliver(out, gso_buffer);
+            port.deliver(out, buffers);
         }
         self.mark(index);
     }
@@ -339,11 +341,7 @@ impl Switch {
     pub fn sleep_prepare(&mut self) -> bool {
         let mut busy = false;
         for port in self.ports.iter_mut().flatten() {
-            busy |= match &mut port.device {
-                Device::Ring(port) => port.ring.sleep_prepare(),
-                Device::Host(port) => port.ready,
-                Device::Absent => false,
-            };
+            busy |= port.device.sleep_prepare();
         }
         busy
     }
@@ -351,9 +349,7 @@ impl Switch {
     /// Tells all guests that no kick is needed now.
     pub fn wake_done(&mut self) {
         for port in self.ports.iter_mut().flatten() {
-            if let Device::Ring(port) = &mut port.device {
-                port.ring.wake_done();
-            }
+            port.device.wake_done();
         }
     }
 }

@@ -13,9 +13,10 @@ use xenstore::{Client, Error, Request, Tx};
 
 use super::phase::{Frontend, Phase, Step};
 use super::rings::{self, FrontendRings};
+use crate::device::{Absent, Device};
 use crate::forwarder::Handle;
-use crate::port::{Device, RingPort};
 use crate::rate_limit::RateLimit;
+use crate::ring_port::RingPort;
 
 /// The event of the end of a domain.
 const RELEASE: &str = "@releaseDomain";
@@ -332,7 +333,10 @@ impl Backend {
     /// milliseconds.
     fn plug(&self, index: usize, rings: Option<RingPort>) -> bool {
         let PortId { switch, port } = self.vifs[index].port.clone();
-        let mut device = rings.map_or(Device::Absent, Device::Ring);
+        let mut device: Box<dyn Device> = match rings {
+            Some(rings) => Box::new(rings),
+            None => Box::new(Absent),
+        };
         let plugged = self.forwarder.run(move |forwarder| {
             let plugged = forwarder.plug(&switch, &port, &mut device);
             (plugged, device)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Maps the rings that a guest has granted.
-use crate::port::RingPort;
+use crate::ring_port::RingPort;
 use ring::layout::{Layout, PAGE};
 use ring::{SwitchPort, directory};
 use std::io;

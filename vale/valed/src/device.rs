@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The far end of a port behind one trait, and the burst of frames that the switch takes from it.
+use std::os::fd::BorrowedFd;
+
+use ring::{BUFFER_SIZE, Mapping, Slot};
+use vale_netdev::{MAX_FRAME, RecvBatch};
+use vale_proto::Counters;
+
+use crate::offload::Offload;
+use crate::outgoing::Outgoing;
+
+/// Most frames that the switch takes from one port at a time.
+pub const BURST: usize = 64;
+/// The first bytes of a frame that the switch copies into private memory: two cache lines.
+pub const HEAD: usize = 128;
+
+/// The bytes of a frame behind its head, in the sender's ring.
+pub type Rest<'a> = ring::Rest<'a, Mapping>;
+
+/// The far end of a port: rings of a guest, or an interface.
+pub trait Device: Send {
+    /// The descriptor for epoll.
+    fn event_fd(&self) -> Option<BorrowedFd<'_>>;
+    /// False for a guest without rings.
+    fn is_present(&self) -> bool {
+        true
+    }
+    /// The name of an interface.
+    fn ifname(&self) -> Option<&str> {
+        None
+    }
+    /// Takes an event that epoll reported.
+    fn take_event(&mut self);
+    /// Takes up to [`BURST`] frames and copies their heads. Returns their number.
+    fn fetch(&mut self, burst: &mut Burst) -> usize;
+    /// Private memory as long as frame `n`, of which only the first [`HEAD`] bytes are the frame's.
+    /// None if the whole frame is in private memory.
+    fn head<'a>(&self, _burst: &'a Burst, _n: usize) -> Option<&'a [u8]> {
+        None
+    }
+    /// Frame `n` with the rest that [`Self::head`] left in the ring. None if it is malformed.
+    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>>;
+    /// Frame `n`, wholly in private memory. To be called in place of [`Self::taken`].
+    fn taken_whole<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
+        self.taken(burst, n)
+    }
+    /// Queues a frame for the far end and counts the outcome.
+    fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters);
+    /// Publishes the queued frames and returns the taken buffers, with at most one notification.
+    fn flush(&mut self, counters: &mut Counters);
+    /// Asks the far end for a notification. True if it has sent something already.
+    fn sleep_prepare(&mut self) -> bool;
+    /// Tells the far end that valed needs no notification now.
+    fn wake_done(&mut self) {}
+    /// Invalid descriptors and indices so far.
+    fn malformed(&self) -> u64 {
+        0
+    }
+}
+
+/// A Xen guest that has no rings at the moment.
+pub struct Absent;
+
+impl Device for Absent {
+    fn event_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn is_present(&self) -> bool {
+        false
+    }
+
+    fn take_event(&mut self) {}
+
+    fn fetch(&mut self, _: &mut Burst) -> usize {
+        0
+    }
+
+    fn taken<'a>(&'a self, _: &'a mut Burst, _: usize) -> Option<Taken<'a>> {
+        None
+    }
+
+    fn push(&mut self, _: &mut Outgoing<'_>, _: &mut Buffers, counters: &mut Counters) {
+        counters.dropped_link_down += 1;
+    }
+
+    fn flush(&mut self, _: &mut Counters) {}
+
+    fn sleep_prepare(&mut self) -> bool {
+        false
+    }
+}
+
+/// A frame of a burst.
+pub struct Taken<'a> {
+    /// The frame, or its head, in private memory.
+    pub bytes: &'a mut [u8],
+    pub rest: Option<Rest<'a>>,
+    pub offload: Offload,
+}
+
+impl Taken<'_> {
+    /// Length of the frame.
+    pub fn len(&self) -> usize {
+        self.bytes.len() + self.rest.map_or(0, |r| r.len())
+    }
+}
+
+/// Private memory for the frames that the switch takes from one port.
+pub struct Burst {
+    pub slots: [Slot; BURST],
+    /// The heads, [`HEAD`] bytes each, then room for the length of one more frame.
+    pub heads: Box<[u8]>,
+    /// One frame that needs more than its head.
+    pub whole: Box<[u8; BUFFER_SIZE]>,
+    pub host: RecvBatch,
+}
+
+impl Default for Burst {
+    fn default() -> Self {
+        Self {
+            slots: [Slot::EMPTY; BURST],
+            heads: vec![0; BURST * HEAD + BUFFER_SIZE].into(),
+            whole: Box::new([0; BUFFER_SIZE]),
+            host: RecvBatch::default(),
+        }
+    }
+}
+
+/// Private memory for frames on their way out.
+pub struct Buffers {
+    /// A frame gathered from its head and its rest.
+    pub whole: Box<[u8; BUFFER_SIZE]>,
+    /// One of the frames that the switch cuts from a longer one.
+    pub segment: Vec<u8>,
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Self {
+            whole: Box::new([0; BUFFER_SIZE]),
+            segment: Vec::with_capacity(MAX_FRAME),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "sent.rs"]
+pub mod sent;

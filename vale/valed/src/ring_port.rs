@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A guest's rings as the far end of a port.
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use ring::{PushError, RingError, SwitchPort};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::pipe::{PipeFlags, pipe_with};
+use vale_proto::Counters;
+use vale_xen_dev::EventChannel;
+
+use crate::device::{Buffers, Burst, Device, HEAD, Rest, Taken};
+use crate::offload::{Offload, Segments, complete};
+use crate::outgoing::Outgoing;
+
+/// A guest's rings and their notifications.
+pub struct RingPort {
+    ring: SwitchPort,
+    events: Events,
+}
+
+/// The notifications between a guest and valed.
+enum Events {
+    Process {
+        /// Eventfd that the guest writes. valed only polls it: the guest may change its flags, so a
+        /// read could block.
+        kick: OwnedFd,
+        /// Write end of a pipe. The guest cannot change its flags, so a write never blocks.
+        wake: OwnedFd,
+    },
+    Xen(EventChannel),
+}
+
+impl RingPort {
+    /// The port and the descriptors for a process: memfd, kick, wake.
+    pub fn create(slots: u32) -> Result<(Self, [OwnedFd; 3]), RingError> {
+        let (ring, memfd) = SwitchPort::create(slots)?;
+        let kick = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let (woken, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        // The guest's end keeps the flag: a spurious read must not hang it.
+        fcntl_setfl(&wake, OFlags::NONBLOCK)?;
+        let theirs = rustix::io::fcntl_dupfd_cloexec(&kick, 3)?;
+        let events = Events::Process { kick, wake };
+        Ok((Self { ring, events }, [memfd, theirs, woken]))
+    }
+
+    /// A Xen guest's port.
+    pub fn of_guest(ring: SwitchPort, channel: EventChannel) -> Self {
+        let events = Events::Xen(channel);
+        Self { ring, events }
+    }
+
+    /// Wakes the guest. A full pipe holds wakes that it has not read.
+    fn wake(&self) {
+        match &self.events {
+            Events::Process { wake, .. } => {
+                let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
+            }
+            Events::Xen(channel) => channel.notify(),
+        }
+    }
+}
+
+impl Device for RingPort {
+    fn event_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(match &self.events {
+            Events::Process { kick, .. } => kick.as_fd(),
+            Events::Xen(channel) => channel.as_fd(),
+        })
+    }
+
+    fn take_event(&mut self) {
+        if let Events::Xen(channel) = &self.events {
+            // This fails only if the channel is broken. The guest then cannot kick valed, and its
+            // frames wait until other ports have traffic.
+            let _ = channel.drain();
+        }
+    }
+
+    fn fetch(&mut self, burst: &mut Burst) -> usize {
+        let count = self.ring.fetch(&mut burst.slots);
+        let heads = burst.heads.chunks_exact_mut(HEAD);
+        for (slot, head) in burst.slots[..count].iter().zip(heads) {
+            self.ring.read(*slot, head);
+        }
+        count
+    }
+
+    fn head<'a>(&self, burst: &'a Burst, n: usize) -> Option<&'a [u8]> {
+        let len = burst.slots[n].len();
+        (len > HEAD).then(|| &burst.heads[n * HEAD..][..len])
+    }
+
+    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
+        let slot = burst.slots[n];
+        Some(Taken {
+            bytes: &mut burst.heads[n * HEAD..][..slot.len().min(HEAD)],
+            rest: self.ring.rest(slot, HEAD),
+            offload: Offload::default(),
+        })
+    }
+
+    fn taken_whole<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
+        let slot = burst.slots[n];
+        if slot.len() <= HEAD {
+            return self.taken(burst, n);
+        }
+        let bytes = &mut burst.whole[..slot.len()];
+        self.ring.read(slot, bytes);
+        Some(Taken {
+            bytes,
+            rest: None,
+            offload: Offload::default(),
+        })
+    }
+
+    fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters) {
+        push_finished(&mut self.ring, out, &mut buffers.segment, counters);
+    }
+
+    fn flush(&mut self, counters: &mut Counters) {
+        if self.ring.publish() {
+            self.wake();
+            counters.kicks += 1;
+        }
+    }
+
+    fn sleep_prepare(&mut self) -> bool {
+        self.ring.sleep_prepare()
+    }
+
+    fn wake_done(&mut self) {
+        self.ring.wake_done();
+    }
+
+    fn malformed(&self) -> u64 {
+        self.ring.malformed()
+    }
+}
+
+/// Completes the sender's offloads and puts the result into a guest's ring.
+fn push_finished(
+    ring: &mut SwitchPort,
+    out: &mut Outgoing<'_>,
+    segment: &mut Vec<u8>,
+    counters: &mut Counters,
+) {
+    let Some(gso) = out.offload.gso else {
+        if let Some(checksum) = out.offload.checksum.take() {
+            complete(out.head, checksum);
+        }
+        return push(ring, out.head, out.rest, counters);
+    };
+    let Some(mut segments) = Segments::new(out.head, gso) else {
+        return;
+    };
+    while segments.next_into(segment) {
+        push(ring, segment, None, counters);
+    }
+}
+
+fn push(ring: &mut SwitchPort, head: &[u8], rest: Option<Rest<'_>>, counters: &mut Counters) {
+    match ring.push_parts(head, rest) {
+        Ok(()) => {
+            counters.tx_packets += 1;
+            counters.tx_bytes += (head.len() + rest.map_or(0, |r| r.len())) as u64;
+        }
+        Err(PushError::Full) => counters.dropped_full += 1,
+        Err(PushError::BadLength(_)) => counters.dropped_too_long += 1,
+        Err(PushError::BadBuffer) => counters.dropped_malformed += 1,
+    }
+}
