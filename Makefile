@@ -5,7 +5,7 @@ KEEP ?=
 HOST ?=
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 
-.PHONY: help demo lint unit integration test audit bench build click image lab soak lab-up lab-down clean-demo
+.PHONY: help demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo
 
 help:
 	@echo 'Try the product (root, Debian 12)'
@@ -27,7 +27,9 @@ help:
 	@echo 'Build a part'
 	@echo '  make build        install what is needed and build what make demo starts'
 	@echo '  make click        click, click-check and others, about 6 minutes; an openrc has them on the path'
-	@echo '  make image        the guests of Xen; sizes by part'
+	@echo '  make image        the guests of Xen; sizes by part; PROFILE=core|ids|vpn or'
+	@echo '                    CONFIG=FILE builds one with fewer elements'
+	@echo '  make csars        the packages of all VNFs, checked; draws their graphs'
 
 demo:
 	@$(LAB) demo $(if $(HOST),--host $(HOST)) $(if $(KEEP),--keep)
@@ -56,7 +58,10 @@ click:
 	@$(LAB) click
 
 image:
-	@$(LAB) image
+	@$(LAB) image $(if $(PROFILE),--profile $(PROFILE)) $(if $(CONFIG),--config $(CONFIG))
+
+csars:
+	@$(LAB) csars
 
 lab:
 	@$(LAB) xen lab

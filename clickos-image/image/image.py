@@ -3,10 +3,12 @@
 """Builds the guests of Xen, checks them, and tells what takes their space.
 
 Needs cargo and binutils. ``image.py --out DIR`` writes DIR/clickos and
-DIR/pkt-gen, each one ELF that boots as PV and as PVH; none may be larger than
-2 MiB. With ``--groups standard,ip,device,control`` only those groups of
-elements are built in, group ``regex`` only if it is named; ``--twice`` builds
-all again, from nothing, and fails if a byte differs.
+DIR/pkt-gen. Each is one ELF that boots as PV and as PVH, of 2 MiB at most.
+Without a choice every group of elements but ``regex`` is built in.
+``--groups standard,device,control`` chooses groups, ``--profile ids`` those
+of a profile, and ``--config FILE`` only the classes of a configuration; a
+profile's or configuration's image is DIR/clickos-NAME. ``--twice`` builds all
+again, from nothing, and fails if a byte differs.
 """
 import argparse
 import collections
@@ -19,17 +21,17 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ELEMENTS = ROOT / 'clickos-image/crates/click-elements/src/elements'
+import selection
+
+ROOT = selection.ROOT
 TARGET = 'x86_64-unknown-linux-gnu'
 PROGRAMS = ('clickos', 'pkt-gen')
 MAX_BYTES = 2 << 20
 #: Built only when named: the conformance corpus as a guest, and one that does
 #: nothing, for measuring.
 TESTS = ('conformance', 'empty')
-#: A group of elements that is in an image only if it is named: it takes some
-#: 400 KiB.
-REGEX = 'regex'
+#: The program that has elements.
+CLICKOS = 'clickos'
 PARTS = {
     'language': ('click_lang',),
     'engine': ('click_core', 'click_packet', 'click_wire'),
@@ -47,7 +49,7 @@ def main():
     for program in args.programs:
         linked = build(program, args)
         check(linked)
-        image = args.out / program
+        image = args.out / image_name(program, args)
         strip(linked, image)
         if not args.quiet:
             report(linked, image)
@@ -60,7 +62,12 @@ def main():
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--out', type=pathlib.Path, required=True)
-    parser.add_argument('--groups', help='groups of elements, commas between')
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument('--groups', help='groups of elements, commas between')
+    choice.add_argument('--profile', choices=sorted(selection.PROFILES),
+                        help='builds clickos with the groups of a profile')
+    choice.add_argument('--config', type=pathlib.Path, metavar='FILE',
+                        help='builds clickos for one configuration')
     parser.add_argument('--twice', action='store_true',
                         help='build all twice and compare')
     parser.add_argument('--quiet', action='store_true', help='no sizes')
@@ -69,11 +76,34 @@ def parse_arguments():
                              f'{", ".join(TESTS)}')
     args = parser.parse_args()
     check_names(parser, 'program', args.programs, PROGRAMS + TESTS)
-    groups = [group.name for group in ELEMENTS.iterdir()]
     asked = args.groups.split(',') if args.groups else []
-    check_names(parser, 'group', asked, groups)
-    args.programs = args.programs or PROGRAMS
+    check_names(parser, 'group', asked, selection.groups())
+    one = (CLICKOS,) if args.profile or args.config else PROGRAMS
+    args.programs = args.programs or one
+    args.elements = chosen_elements(args)
     return args
+
+
+def chosen_elements(args):
+    """Return the elements to be built in; a wrong choice ends the program."""
+    if args.config:
+        try:
+            return selection.of_flat(selection.flatten(args.config))
+        except subprocess.CalledProcessError:
+            sys.exit(f'{args.config}: no image of a wrong configuration')
+        except selection.UnknownClass as e:
+            sys.exit(f'{args.config}: {e}')
+    groups = selection.PROFILES.get(args.profile) or (
+        args.groups.split(',') if args.groups
+        else [name for name in selection.groups()
+              if name != selection.REGEX])
+    return selection.of_groups(groups)
+
+
+def image_name(program, args):
+    """Return the name of an image's file."""
+    choice = args.profile or args.config and args.config.stem
+    return f'{program}-{choice}' if choice else program
 
 
 def check_names(parser, what, names, known):
@@ -95,7 +125,8 @@ def check_same(args):
         for program in args.programs:
             second = pathlib.Path(folder) / program
             strip(build(program, args, folder), second)
-            if second.read_bytes() != (args.out / program).read_bytes():
+            first = args.out / image_name(program, args)
+            if second.read_bytes() != first.read_bytes():
                 sys.exit(f'{program}: a second build has other bytes')
     print(f'built twice, same bytes: {", ".join(args.programs)}')
 
@@ -105,23 +136,19 @@ def build(program, args, target_dir=None):
     env = dict(os.environ, RUSTFLAGS=rust_flags())
     if target_dir:
         env['CARGO_TARGET_DIR'] = target_dir
-    env.pop('CLICKOS_GROUPS', None)
-    if args.groups:
-        env['CLICKOS_GROUPS'] = args.groups
+    env['CLICKOS_ELEMENTS'] = ','.join(args.elements)
     run('cargo', 'build', '--quiet', '--locked', '-p', 'clickos-guest',
-        '--features', features(program, args.groups or ''),
+        '--features', features(program, args.elements),
         '--bin', program, '--profile', 'guest', '--target', TARGET,
         cwd=ROOT, env=env)
     target_dir = env.get('CARGO_TARGET_DIR', ROOT / 'target')
     return pathlib.Path(target_dir) / TARGET / 'guest' / program
 
 
-def features(program, groups):
+def features(program, elements):
     """Return the features of clickos-guest a program is built with."""
     names = ['corpus' if program == 'conformance' else 'guest']
-    if REGEX in groups.split(','):
-        names.append(REGEX)
-    return ','.join(names)
+    return ','.join(names + selection.features(elements))
 
 
 def rust_flags():

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finds the elements: every file `src/elements/<group>/<name>.rs` becomes a module
 //! and an entry of the registry with its group and, if feature `docs` is set, its documentation.
-//! With `CLICKOS_GROUPS=standard,ip` in the environment only those groups are built in.
+//! With `CLICKOS_ELEMENTS=standard/counter,ip/ip_filter` in the environment only those are built in.
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -37,17 +37,20 @@ fn main() {
     println!("cargo::rerun-if-changed=src/elements");
     let root =
         PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("set by cargo")).join("src/elements");
-    println!("cargo::rerun-if-env-changed=CLICKOS_GROUPS");
+    println!("cargo::rerun-if-env-changed=CLICKOS_ELEMENTS");
     // groups that are features of the crate
     let missing = |(group, feature)| env::var_os(feature).is_none().then_some(group);
     let missing: Vec<&str> = FEATURES.into_iter().filter_map(missing).collect();
-    let asked = env::var("CLICKOS_GROUPS").ok();
+    let asked = env::var("CLICKOS_ELEMENTS").ok();
+    println!("cargo::rustc-check-cfg=cfg(partial)");
+    if asked.is_some() {
+        println!("cargo::rustc-cfg=partial");
+    }
     let with_docs = env::var_os("CARGO_FEATURE_DOCS").is_some();
     let (mut modules, mut entries) = (String::new(), String::new());
     for group_dir in sorted(&root).into_iter().filter(|p| p.is_dir()) {
         let group = stem(&group_dir);
-        let left_out = |asked: &String| asked.split(',').all(|name| name != group);
-        if missing.contains(&group.as_str()) || asked.as_ref().is_some_and(left_out) {
+        if missing.contains(&group.as_str()) {
             continue;
         }
         for file in sorted(&group_dir)
@@ -55,6 +58,11 @@ fn main() {
             .filter(|p| p.extension().is_some_and(|e| e == "rs"))
         {
             let name = stem(&file);
+            let element = format!("{group}/{name}");
+            let left_out = |asked: &String| asked.split(',').all(|a| a != element);
+            if asked.as_ref().is_some_and(left_out) {
+                continue;
+            }
             let source = fs::read_to_string(&file).expect("a readable file");
             let docs = match with_docs {
                 true => docs(&source),

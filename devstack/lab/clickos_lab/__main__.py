@@ -66,6 +66,7 @@ def _parse():
             ('xen', xen_command.run, 'a Xen host in QEMU'),
             ('image', xen_command.build_image, 'build the guests of Xen'),
             ('click', _click, 'build click and its relatives'),
+            ('csars', _csars, 'build and check the VNFs\' packages'),
             ('clean', _clean, 'stop and remove everything')):
         command = commands.add_parser(name, help=text)
         command.set_defaults(run=run)
@@ -80,6 +81,8 @@ def _parse():
             command.add_argument('suites', nargs='*', help='default: all')
             command.add_argument('--group', default='all', choices=(
                 'all', 'lint', 'unit', 'integration'))
+        if name == 'image':
+            xen_command.add_image_arguments(command)
         if name == 'host':
             host_command.add_arguments(command)
         if name == 'xen':
@@ -122,6 +125,12 @@ def _down(state, _arguments):
 def _click(state, _arguments):
     from clickos_lab import rust
     rust.build_click(state)
+
+
+def _csars(state, arguments):
+    _in_venv(state, arguments)
+    from clickos_lab.vnf import csars
+    csars.run(state, arguments)
 
 
 def _clean(state, _arguments):

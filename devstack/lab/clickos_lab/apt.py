@@ -18,6 +18,10 @@ XEN_PACKAGES = ('qemu-system-x86', 'openssh-client', 'binutils', 'gcc',
                 'libc6-dev')
 #: The tests of the dashboard drive this browser.
 BROWSER_PACKAGES = ('chromium', 'chromium-driver', 'fonts-dejavu-core')
+#: The programs that judge the catalogue's VNFs.
+VNF_PACKAGES = ('iproute2', 'iputils-ping', 'tcpdump', 'curl', 'ethtool',
+                'iperf3', 'bind9-dnsutils', 'dnsmasq-base', 'socat',
+                'udhcpc', 'hping3')
 #: The core packages of MariaDB hold the programs without the service.
 PACKAGES = (
     'rabbitmq-server', 'mariadb-server-core', 'mariadb-client-core',

@@ -15,10 +15,12 @@ pub enum Interface {
 }
 
 impl Interface {
-    /// The interface that DEVID names.
+    /// The interface that DEVID names. A machine without vifs has only names: `0` is one, too, so that a
+    /// guest's configuration runs where interfaces have its numbers.
     pub fn from_args(a: &mut Args<'_>, request: DeviceRequest) -> Option<Self> {
         let number = request.name.bytes().all(|b| b.is_ascii_digit());
-        if a.environment().host.is_some() && !number {
+        let vifs = !a.environment().devices.is_empty();
+        if a.environment().host.is_some() && !(number && vifs) {
             return Some(Self::Wanted(request));
         }
         let id = a.parse::<DeviceId>("DEVID", &request.name)?;

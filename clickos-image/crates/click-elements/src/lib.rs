@@ -5,6 +5,8 @@
 //! its unit tests; cases that need a router are in `conformance/<group>/`.
 #![no_std]
 #![forbid(unsafe_code)]
+// Elements that are left out leave what only they use.
+#![cfg_attr(partial, allow(dead_code, unused_imports, unused_macros))]
 extern crate alloc;
 #[cfg(any(test, feature = "os"))]
 extern crate std;

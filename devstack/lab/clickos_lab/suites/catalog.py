@@ -13,6 +13,7 @@ _STESTR_SHOW = r' (FAILED|\.\.\. FAIL)|^ - (Passed|Failed):'
 #: folder with tests: what else has to be importable
 _PYTHON_TESTS = {
     'clickos-image/benches': (),
+    'clickos-image/image': (),
     'cosmos/python': (),
     'interfaces': (),
     'nova-driver': ('cosmos/python', 'interfaces'),
@@ -58,6 +59,13 @@ def integration(state):
                'clickos-image/fuzz/Cargo.toml', '--locked',
                '--target-dir', 'target',
                proof=r'^test result: ok. [1-9]'),
+        runner.Suite(
+            'vnfs', [sys.executable, '-m', 'clickos_lab.suites.vnfs'],
+            env={'PYTHONPATH': ':'.join(
+                str(paths.REPO / f)
+                for f in ('devstack/lab', 'tacker-plugin', 'interfaces'))},
+            show=r'\.\.\. (ok|FAIL|ERROR)$|^(Ran|OK|FAILED) ',
+            proof=r'^Ran [1-9]', fault=r'\(skipped=', timeout_s=600),
         runner.Suite(
             'xen', [sys.executable, '-m', 'clickos_lab.suites.xen'],
             show=r'^\[|\.\.\. (ok|FAIL|ERROR)$|^(Ran|OK|FAILED) ',

@@ -59,11 +59,22 @@ def prepare(state):
     return snapshot.ensure(_places.Places(state))
 
 
-def build_image(state, _arguments):
+def add_image_arguments(parser):
+    """Describe how to choose what is in an image."""
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument('--profile', help='with the elements of a profile')
+    choice.add_argument('--config', type=pathlib.Path, metavar='FILE',
+                        help='with the elements of one configuration')
+
+
+def build_image(state, arguments):
     """Build the guests' images and tell what takes their space."""
     prereq.check()
     state.create()
-    print(image.build(state), end='')
+    chosen = [f'--{name}={value}' for name, value in (
+        ('profile', arguments.profile), ('config', arguments.config))
+        if value]
+    print(image.build(state, chosen), end='')
     say.say(f'{image.folder(state)}')
 
 

@@ -38,7 +38,7 @@ def folder(state):
 def build(state, programs=()):
     """Build the images, if their sources changed; return their sizes.
 
-    :param programs: instead of those that users need
+    :param programs: instead of those that users need; also options
     """
     log = state.log / 'image.log'
     with say.step('guest images'):

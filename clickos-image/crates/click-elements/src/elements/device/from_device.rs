@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `FromDevice([DEVID, BURST, keywords])`: DEVID is the number of the device (vif; default 0), or in the program `click` the name
-//! of a network interface; at most BURST packets at a time (default 32). Keywords: ACTIVE (default true). For a
+//! of a network interface, which may be a number, too; at most BURST packets at a time (default 32). Keywords: ACTIVE (default true). For a
 //! network interface: PROMISC (default false: frames for other addresses, too), OUTBOUND (default false: what this
 //! machine sends, too), SNAPLEN (octets of a frame at most, default 65535), SNIFFER (default true; with false the
 //! machine itself does not take IP packets that come in by the interface, by a rule of iptables), METHOD (LINUX or PCAP: frames are read in the same way).

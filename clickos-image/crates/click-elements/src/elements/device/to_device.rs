@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `ToDevice([DEVID, BURST, METHOD, DEBUG])`: DEVID is the number of the device (vif; default 0), or in the program `click` the name
-//! of a network interface; at most BURST packets at a time (default 32). METHOD is LINUX or PCAP, which are the same here;
+//! of a network interface, which may be a number, too; at most BURST packets at a time (default 32). METHOD is LINUX or PCAP, which are the same here;
 //! DEBUG has no effect.
 //! # Ports
 //! 1/0, agnostic. Pulling, it keeps what the device does not take and tries again; pushed to, it

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The suite ``vnfs``: every VNF of the catalogue with real programs.
+
+Each folder of vnfd-templates has a ``scenario.py`` with ``check(case, vnf)``.
+It runs as root: the hosts are network namespaces. Arguments name VNFs, by
+default all.
+"""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+from clickos_lab import apt
+from clickos_lab import paths
+from clickos_lab.vnf import bench
+from clickos_lab.vnf import csars
+from clickos_lab.vnf import rendering
+
+
+def _traffic(name):
+    """Return a test of one VNF; a scenario also swaps its configuration."""
+    def test(self):
+        with bench.Bench(name) as vnf:
+            vnf.scenario.check(self, vnf)
+            self.assertGreater(vnf.swaps, 0, 'the scenario swaps nothing')
+    return test
+
+
+def _package(name):
+    """Return a test of one VNF's package, configuration and picture."""
+    def test(self):
+        csars.check(name)
+        with tempfile.TemporaryDirectory() as folder:
+            csars.build(name, pathlib.Path(folder, 'vnf.csar'))
+        self.assertEqual(csars.picture(name),
+                         csars.picture_file(name).read_text(),
+                         'make csars draws the graph anew')
+    return test
+
+
+class Vnfs(unittest.TestCase):
+    """Two tests for each VNF, added by :func:`main`."""
+
+
+def main(names):
+    state = paths.State()
+    state.create()
+    apt.ensure(state, apt.VNF_PACKAGES)
+    for name in names or rendering.names():
+        setattr(Vnfs, f'test_{name}', _traffic(name))
+        setattr(Vnfs, f'test_{name}_package', _package(name))
+    cases = unittest.defaultTestLoader.loadTestsFromTestCase(Vnfs)
+    done = unittest.TextTestRunner(verbosity=2).run(cases)
+    return 0 if done.wasSuccessful() else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

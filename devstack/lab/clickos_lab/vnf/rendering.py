@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a template to a guest's configuration, as the Tacker driver does it."""
+
+import importlib.util
+import pathlib
+import shutil
+import tempfile
+
+from tacker_clickos.clickgen import document
+from tacker_clickos.clickgen import prelude
+from tacker_clickos import mgmt_driver
+from tacker_clickos.vnfd import loader
+from tacker_clickos.vnfd import values
+
+from clickos_lab import paths
+
+TEMPLATES = paths.REPO / 'vnfd-templates'
+FLAVOUR = 'simple'
+
+
+def names():
+    """Return the names of all VNFs of the catalogue."""
+    return sorted(path.parent.parent.name
+                  for path in TEMPLATES.glob('*/Definitions/*.yaml'))
+
+
+def vdu(name):
+    """Return the model.Vdu of a VNF with one VDU."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(TEMPLATES / name, folder, dirs_exist_ok=True)
+        scripts = pathlib.Path(folder, 'Scripts')
+        scripts.mkdir()
+        shutil.copy(mgmt_driver.__file__, scripts)
+        (found,) = loader.load(folder, FLAVOUR).values()
+    return found
+
+
+def interface(cp, index, shared):
+    """Return the addresses of a VNF's vif.
+
+    :param shared: all vifs are in the network of vif 0
+    """
+    network = 1 if shared else index + 1
+    return prelude.Interface(
+        cp, f'02:00:00:09:{index + 1:02x}:01',
+        f'10.9.{network}.{index + 1 if shared else 1}', f'10.9.{network}.0/24',
+        None, 1500)
+
+
+def configuration(found, interfaces, wanted):
+    """Return a guest's document.Configuration for properties' values."""
+    checked = values.merge(found.configuration.properties, {}, wanted)
+    return document.render(found.configuration, interfaces, checked)
+
+
+def scenario(name):
+    """Return the module ``scenario.py`` of a VNF."""
+    path = TEMPLATES / name / 'scenario.py'
+    spec = importlib.util.spec_from_file_location(f'scenario_{name}', path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The DHCP relay with udhcpc as client and dnsmasq as server."""
+
+PROPERTIES = {'server': '10.9.2.9'}
+
+
+def _lease(vnf):
+    """Ask for a lease; return what the client prints."""
+    return vnf.printed('left', 'udhcpc', '-f', '-q', '-n', '-t', '5', '-T',
+                       '1', '-i', 'eth0', '-s', '/bin/true')
+
+
+def check(case, vnf):
+    vnf.run('right', 'ip', 'route', 'add', f'{vnf.address("vif0")}/32', 'via',
+            vnf.address('vif1'))
+    vnf.serve('right', 67, 'dnsmasq', '--no-daemon', '--port=0', '--user=root',
+              '--dhcp-range=10.9.1.100,10.9.1.150,255.255.255.0,2m',
+              '--no-ping', f'--dhcp-leasefile={vnf.folder}/leases',
+              '--pid-file', udp=True)
+    text = _lease(vnf)
+    case.assertRegex(text, r'10\.9\.1\.1\d\d obtained from 10\.9\.2\.9')
+    case.assertEqual(vnf.count('requests.count'), vnf.count('answers.count'))
+    vnf.swap()
+    case.assertIn('obtained', _lease(vnf))

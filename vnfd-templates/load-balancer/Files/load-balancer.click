@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layer 4 load balancer. vif 0 is left (clients), vif 1 is right (servers).
+// Clients use the address of left and SERVICE_PORT. A client's address
+// decides by consistent hashing which server its flows get. Servers use the
+// address of right as their gateway.
+
+left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC);
+right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC);
+left_out :: Queue(1024) -> left_tx :: Counter -> ToDevice(0);
+right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
+left_arp -> left_out;
+right_arp -> right_out;
+
+servers :: SourceIPHashMapper(100 0x636c6b6f, - - $SERVER_1 - 0 1 1,
+                              - - $SERVER_2 - 0 1 2);
+flows :: IPRewriter(servers, drop, MAPPING_CAPACITY 4096);
+errors :: ICMPRewriter(flows);
+
+from_left :: CheckIPHeader
+    -> left_kind :: IPClassifier(
+        dst host $LEFT_IP and dst port $SERVICE_PORT and (tcp or udp),
+        dst host $LEFT_IP and icmp type echo, dst host $LEFT_IP and icmp, -);
+left_kind[0] -> requests :: Counter -> [0]flows;
+left_kind[1] -> ICMPPingResponder -> to_left :: GetIPAddress(16)
+    -> hop :: StaticIPLookup($LEFT_NET 0, 0.0.0.0/0 $LEFT_GW 0) -> left_arp;
+left_kind[2] -> errors;
+left_kind[3] -> unknown :: Counter -> Discard;
+
+from_right :: CheckIPHeader
+    -> right_kind :: IPClassifier(tcp or udp, icmp, -);
+right_kind[0] -> [1]flows;
+right_kind[1] -> errors;
+right_kind[2] -> unknown;
+
+flows[0] -> right_ttl :: DecIPTTL -> right_arp;
+flows[1] -> left_ttl :: DecIPTTL -> to_left;
+errors -> side :: IPClassifier(dst net $RIGHT_NET, -);
+side[0] -> right_ttl;
+side[1] -> left_ttl;
+right_ttl[1] -> Discard;
+left_ttl[1] -> Discard;
+
+FromDevice(0) -> left_in :: Counter
+    -> left_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
+left_type[0] -> ARPResponder($LEFT_IP $LEFT_MAC) -> left_out;
+left_type[1] -> [1]left_arp;
+left_type[2] -> Strip(14) -> from_left;
+
+FromDevice(1) -> right_in :: Counter
+    -> right_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
+right_type[0] -> ARPResponder($RIGHT_IP $RIGHT_MAC) -> right_out;
+right_type[1] -> [1]right_arp;
+right_type[2] -> Strip(14) -> from_right;
