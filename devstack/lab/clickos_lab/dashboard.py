@@ -16,22 +16,33 @@ _FOLDERS = ('enabled', 'local_settings.d')
 
 
 def ensure(state):
-    """Link the plugin into Horizon; collect and compress static files.
+    """Link the plugin into Horizon; bring static files to their folder.
 
-    The stamps of the Python packages tell whether anything changed.
+    Horizon's own are collected and compressed again if a library or the
+    plugin's registration changed.
     """
-    wanted = stamps.digest(state.venv / name for name in
-                           ('requirements.stamp', 'ours.stamp'))
-    stamp = state.venv / 'dashboard.stamp'
-    if stamps.fresh(stamp, wanted) and state.static.exists():
-        return
-    with say.step('static files of the dashboard'):
-        horizon.write(site.Site(state, settings.Settings.load(state)))
-        _link(state)
-        shutil.rmtree(state.static, ignore_errors=True)
-        _manage(state, 'collectstatic', '--noinput')
-        _manage(state, 'compress', '--force')
-        stamp.write_text(wanted)
+    plugin = _packages(state) / 'clickos_dashboard'
+    _link(state, plugin)
+    wanted = stamps.digest([state.venv / 'requirements.stamp',
+                            *plugin.glob('enabled/*.py')])
+    stamp = state.static / 'made.stamp'
+    if not stamps.fresh(stamp, wanted):
+        with say.step('static files of the dashboard'):
+            _collect(state)
+            stamp.write_text(wanted)
+    shutil.copytree(plugin / 'static', state.static, dirs_exist_ok=True)
+
+
+def _collect(state):
+    horizon.write(site.Site(state, settings.Settings.load(state)))
+    shutil.rmtree(state.static, ignore_errors=True)
+    _manage(state, 'collectstatic', '--noinput')
+    _manage(state, 'compress', '--force')
+
+
+def _packages(state):
+    (packages,) = state.venv.glob('lib/python3.*/site-packages')
+    return packages
 
 
 def invitation(state):
@@ -41,15 +52,13 @@ def invitation(state):
             f'{state.root}/openrc-demo)')
 
 
-def _link(state):
+def _link(state, plugin):
     """Put our files where Horizon looks for those of an operator."""
-    (packages,) = state.venv.glob('lib/python3.*/site-packages')
-    local = packages / 'openstack_dashboard/local'
+    local = _packages(state) / 'openstack_dashboard/local'
     links = {local / 'local_settings.py': horizon.path(state)}
     for folder in _FOLDERS:
-        for path in (packages / 'clickos_dashboard' / folder).glob('_*.py'):
-            if path.name != '__init__.py':
-                links[local / folder / path.name] = path
+        for path in (plugin / folder).glob('_90_*.py'):
+            links[local / folder / path.name] = path
     for link, target in links.items():
         link.unlink(missing_ok=True)
         link.symlink_to(target)

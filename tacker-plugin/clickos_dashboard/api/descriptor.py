@@ -17,12 +17,25 @@ from clickos_dashboard.api import vnf
 from clickos_dashboard import exceptions
 
 MAX_BYTES = 256 * 1024
+#: More fields than a form of use has.
+MAX_FIELDS = 256
 _META = 'TOSCA-Metadata/TOSCA.meta'
 _POLICY = 'clickos.policies.Configuration'
 _VDU = 'tosca.nodes.nfv.Vdu.Compute'
 _CP = 'tosca.nodes.nfv.VduCp'
-_DAMAGED = (KeyError, NotImplementedError, OSError, RuntimeError, ValueError,
-            EOFError, zipfile.BadZipFile, zlib.error)
+_DAMAGED = (KeyError, NotImplementedError, OSError, RuntimeError, TypeError,
+            ValueError, EOFError, zipfile.BadZipFile, zlib.error)
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain YAML: a few lines of aliases expand without end."""
+
+    def compose_node(self, parent, index):
+        """Refuse an alias, else do as YAML does."""
+        if self.check_event(yaml.AliasEvent):
+            line = self.peek_event().start_mark.line + 1
+            raise exceptions.DescriptorError(f'line {line}: an alias')
+        return super().compose_node(parent, index)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,8 +116,9 @@ def _yaml(archive, name):
 
 def _yaml_text(name, text):
     try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as exc:
+        return yaml.load(text, Loader=_Loader)  # nosec B506
+    except (yaml.YAMLError, ValueError, RecursionError,
+            exceptions.DescriptorError) as exc:
         raise exceptions.DescriptorError(f'{name}: {exc}')
 
 
@@ -121,9 +135,18 @@ def _descriptor(archive, entry, document):
         str(_dig(document, 'description', default='')),
         tuple(_vdu(archive, entry, str(name), node, policies)
               for name, node in _items(nodes) if _dig(node, 'type') == _VDU),
-        tuple(ConnectionPoint(name, vdu)
-              for _order, name, vdu in sorted(points, key=_by_order)),
+        _few('connection points', (
+            ConnectionPoint(name, vdu)
+            for _order, name, vdu in sorted(points, key=_by_order))),
         _properties(policies))
+
+
+def _few(what, found):
+    found = tuple(found)
+    if len(found) > MAX_FIELDS:
+        raise exceptions.DescriptorError(
+            f'{len(found)} {what}, the limit is {MAX_FIELDS}')
+    return found
 
 
 def _by_order(point):
@@ -172,7 +195,7 @@ def _properties(policies):
     for policy in policies:
         for name, body in _items(_dig(policy, 'properties', 'properties')):
             found[str(name)] = _property(str(name), body)
-    return tuple(found.values())
+    return _few('properties', found.values())
 
 
 def _property(name, body):

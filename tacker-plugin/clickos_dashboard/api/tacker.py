@@ -71,7 +71,8 @@ def vnf(request, vnf_id):
 
 def operations(request, vnf_id=None):
     """List operations, the newest first; of one VNF or of all."""
-    bodies = _call(request, 'GET', _OPERATIONS + '?fields=error').json()
+    path = _OPERATIONS + '?fields=error,operationParams'
+    bodies = _call(request, 'GET', path).json()
     found = [_vnf.Operation.of(body) for body in bodies
              if vnf_id in (None, body['vnfInstanceId'])]
     return sorted(found, key=lambda o: o.began, reverse=True)

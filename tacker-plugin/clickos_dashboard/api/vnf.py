@@ -21,6 +21,7 @@ class Operation:
     state: str
     began: str
     reason: str
+    request: str
 
     @classmethod
     def of(cls, body):
@@ -31,7 +32,8 @@ class Operation:
                    body.get('operation') or '',
                    body.get('operationState') or '',
                    body.get('startTime') or '',
-                   wrapped[1] if wrapped else reason)
+                   wrapped[1] if wrapped else reason,
+                   _indented(body.get('operationParams')))
 
     @property
     def under_way(self):
@@ -128,6 +130,15 @@ class Vnf:
         if self.verdict.get('verdict') != 'refused':
             return ''
         return str(self.verdict.get('message') or 'refused')
+
+
+def _indented(params):
+    """Return the body of an operation's request as the CLI takes it."""
+    try:
+        value = json.loads(params) if isinstance(params, str) else params
+        return json.dumps(value, indent=1) if value else ''
+    except (ValueError, RecursionError):
+        return ''
 
 
 def shown(value):

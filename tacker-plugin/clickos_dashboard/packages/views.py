@@ -6,13 +6,13 @@ from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 from horizon import exceptions
 from horizon import forms
-from horizon import tables
 from horizon import views
 
 from clickos_dashboard.api import descriptor
 from clickos_dashboard.api import tacker
 from clickos_dashboard.packages import forms as package_forms
 from clickos_dashboard.packages import tables as package_tables
+from clickos_dashboard import paging
 
 _INDEX = 'horizon:clickos:packages:index'
 
@@ -24,18 +24,17 @@ def with_names(package):
             'version': package.get('vnfSoftwareVersion') or ''}
 
 
-class IndexView(tables.DataTableView):
+class IndexView(paging.PagedView):
     """The list of packages."""
 
     table_class = package_tables.Packages
-    template_name = 'clickos/table.html'
     page_title = _('VNF packages')
 
     def get_data(self):
         """Ask Tacker."""
         try:
-            return [with_names(each)
-                    for each in tacker.packages(self.request)]
+            return self.page([with_names(each) for each
+                              in tacker.packages(self.request)])
         except Exception:
             exceptions.handle(self.request,
                               _('Tacker does not list packages.'))

@@ -217,6 +217,9 @@ class Operations(tables.DataTable):
     state = tables.Column('state', verbose_name=_('State'))
     began = tables.Column('began', verbose_name=_('Began'))
     reason = tables.WrappingColumn('reason', verbose_name=_('Reason'))
+    request = tables.Column(
+        'request', verbose_name=_('Request (JSON for the CLI)'),
+        classes=('clickos-json',))
 
     class Meta(object):
         """Settings for Horizon."""

@@ -7,7 +7,6 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from horizon import exceptions
 from horizon import forms
-from horizon import tables
 from horizon import tabs
 from horizon import views
 from horizon import workflows
@@ -17,6 +16,7 @@ from clickos_dashboard.api import descriptor
 from clickos_dashboard.api import sessions
 from clickos_dashboard.api import tacker
 from clickos_dashboard.packages import views as package_views
+from clickos_dashboard import paging
 from clickos_dashboard.vnfs import forms as vnf_forms
 from clickos_dashboard.vnfs import tables as vnf_tables
 from clickos_dashboard.vnfs import tabs as vnf_tabs
@@ -27,17 +27,16 @@ _DETAIL = 'horizon:clickos:vnfs:detail'
 _WRITE = (('clickos', 'clickos:handler:write'),)
 
 
-class IndexView(tables.DataTableView):
+class IndexView(paging.PagedView):
     """The list of VNFs."""
 
     table_class = vnf_tables.Vnfs
-    template_name = 'clickos/table.html'
     page_title = _('VNFs')
 
     def get_data(self):
         """Ask Tacker."""
         try:
-            return tacker.vnfs(self.request)
+            return self.page(tacker.vnfs(self.request))
         except Exception:
             exceptions.handle(self.request, _('Tacker does not list VNFs.'))
             return []

@@ -58,6 +58,7 @@ def operation(**changes):
     """Return an operation as Tacker shows it."""
     return {'id': OPERATION, 'vnfInstanceId': VNF,
             'operation': 'INSTANTIATE', 'operationState': 'COMPLETED',
+            'operationParams': '{"flavourId": "simple"}',
             'startTime': '2026-01-01 00:00:00', **changes}
 
 

@@ -90,6 +90,7 @@ class HostileNamesTest(base.PageTest):
             'GET /v1.0/vims': {'vims': [{'id': EVIL, 'name': EVIL}]},
             'GET /vnflcm/v1/vnf_lcm_op_occs': [cloud.operation(
                 operation=EVIL, operationState='FAILED', startTime=EVIL,
+                operationParams=json.dumps({EVIL: EVIL}),
                 error={'detail': EVIL})],
             _GUEST: {'handlers': [
                 {'name': EVIL, 'read': True, 'write': True},

@@ -30,6 +30,21 @@ class ListTest(base.PageTest):
             operationState='FAILED_TEMP', error={'detail': 'no such image'})]
         self.shows(self.page(INDEX), 'no such image', 'Give up operation')
 
+    def test_a_long_list_has_pages(self):
+        vnfs = [cloud.vnf(id=f'{i:08}', vnfInstanceName=f'edge-{i:02}')
+                for i in range(50)]
+        self.cloud.answers['GET /vnflcm/v1/vnf_instances'] = vnfs
+        first = self.page(INDEX)
+        self.shows(first, 'edge-00', 'edge-19', 'marker=00000019')
+        self.hides(first, 'edge-20', 'prev_marker')
+        last = self.page(INDEX + '?marker=00000039')
+        self.shows(last, 'edge-40', 'edge-49', 'prev_marker=00000040')
+        self.hides(last, 'edge-39', 'href="?marker=')
+        before = self.page(INDEX + '?prev_marker=00000040')
+        self.shows(before, 'edge-20', 'edge-39')
+        self.hides(before, 'edge-40')
+        self.shows(self.page(INDEX + '?marker=gone'), 'edge-00')
+
     def test_a_reason_inside_an_object_is_taken_out(self):
         self.cloud.answers[_OPERATIONS] = [cloud.operation(
             operationState='FAILED', error={
@@ -64,7 +79,8 @@ class DetailTest(base.PageTest):
                 ('graph', ('clickos-graph', cloud.SERVER)),
                 ('handlers', ('fw.config', 'fw.hits')),
                 ('configuration', ('fw :: IPFilter;',)),
-                ('operations', ('INSTANTIATE', 'COMPLETED'))):
+                ('operations', ('INSTANTIATE', 'COMPLETED',
+                                '&quot;flavourId&quot;: &quot;simple&quot;'))):
             self.shows(self.page(DETAIL + f'?tab=vnf__{tab}'), *wanted)
 
     def test_another_projects_vnf_leads_back_to_the_list(self):
