@@ -86,12 +86,12 @@ mod tests {
     }
 
     #[test]
-    fn one_that_waits_in_vain_leaves_the_queue() {
+    fn one_that_gets_no_slot_leaves_the_queue() {
         let slots = BuildSlots::new(1);
         let first = slots.enter(later()).unwrap();
         let error = slots.enter(Instant::now()).err().unwrap();
         assert_eq!(error.code, Code::Timeout);
-        assert!(error.message.contains("1 are being built"), "{error}");
+        assert!(error.message.contains("1 domains are being built"), "{error}");
         drop(first);
         slots.enter(Instant::now()).unwrap();
     }

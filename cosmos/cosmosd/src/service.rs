@@ -19,6 +19,7 @@ use cosmos_proto::{
     Console, ImageAdd, Install, MoveSource, MoveTarget, Named, NoArgs, OfGuest, OfImage, OfRouter,
     Place, Read, Run, SetVif, Share, Writes,
 };
+use vale_proto::{ChainId, ChainSet};
 
 /// How long a guest may take to answer where the client names no deadline.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -73,6 +74,9 @@ const VERBS: &[Verb<CosmosService>] = &[
     Verb::new("move-arrive", NOVA, &Typed(CosmosService::end_move)),
     Verb::new("vif-remove", AGENT, &Typed(CosmosService::remove_vif)),
     Verb::new("vif-set", AGENT, &Typed(CosmosService::set_vif)),
+    Verb::new("chain-set", AGENT, &Typed(CosmosService::set_chain)),
+    Verb::new("chain-remove", AGENT, &Typed(CosmosService::remove_chain)),
+    Verb::new("chain-list", AGENT, &Typed(CosmosService::chains)),
     Verb::new("router-install", AGENT, &Typed(CosmosService::install)).large(),
     Verb::new("router-run", AGENT, &Typed(CosmosService::run)),
     Verb::new("router-list", AGENT, &Typed(CosmosService::routers)),
@@ -219,6 +223,21 @@ impl CosmosService {
 
     fn set_vif(&self, _: &Peer, args: SetVif) -> Result<Value> {
         done(self.0.set_vif(&args.place(), args.link_up))
+    }
+
+    fn set_chain(&self, _: &Peer, chain: ChainSet) -> Result<Value> {
+        chain
+            .check()
+            .map_err(|e| Error::bad_request(format!("chain-set: {e}")))?;
+        done(self.0.switch.set_chain(&chain))
+    }
+
+    fn remove_chain(&self, _: &Peer, chain: ChainId) -> Result<Value> {
+        done(self.0.switch.remove_chain(&chain))
+    }
+
+    fn chains(&self, _: &Peer, _: NoArgs) -> Result<Value> {
+        Ok(json!({"chains": self.0.switch.chains()?}))
     }
 
     fn run(&self, _: &Peer, args: Run) -> Result<Value> {
@@ -407,6 +426,23 @@ mod tests {
         assert!(bench.refused("image-add", bad).contains("data: "));
         let name = json!({"sha256": "../x"});
         assert!(bench.refused("image-remove", name).contains("not a sha256"));
+    }
+
+    #[test]
+    fn chains_go_to_the_switch() {
+        let bench = bench();
+        let hop = json!({"pairs": [{"ingress": "a", "egress": "b"}]});
+        let mut set = json!({"switch": "vale0", "chain": "web", "segment": 1,
+            "classifiers": [{"source_port": "c"}], "hops": [hop]});
+        bench.call("chain-set", set.clone()).unwrap();
+        let known = bench.call("chain-list", json!({})).unwrap();
+        assert_eq!(known["chains"][0]["chain"], "web");
+        set["hops"] = json!([]);
+        assert!(bench.refused("chain-set", set).contains("hops: 0 entries"));
+        let id = json!({"switch": "vale0", "chain": "web"});
+        bench.call("chain-remove", id).unwrap();
+        let known = bench.call("chain-list", json!({})).unwrap();
+        assert_eq!(known, json!({"chains": []}));
     }
 
     #[test]

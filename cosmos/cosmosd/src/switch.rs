@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use control_socket::ClientError;
-use vale_proto::{Kind, PortSet, ValeClient};
+use vale_proto::{ChainId, ChainInfo, ChainSet, Kind, PortSet, ValeClient};
 
 use crate::error::{Code, Error, Result};
 use crate::spec::Vif;
@@ -31,6 +31,15 @@ pub trait Switch: Send + Sync {
     /// Removes a port; one that is not there is no error, but a switch that does not answer is:
     /// it may have the port.
     fn remove(&self, vif: &Vif) -> Result<()>;
+
+    /// Makes a chain, or replaces it.
+    fn set_chain(&self, chain: &ChainSet) -> Result<()>;
+
+    /// Removes a chain; one that is not there is no error.
+    fn remove_chain(&self, chain: &ChainId) -> Result<()>;
+
+    /// All chains.
+    fn chains(&self) -> Result<Vec<ChainInfo>>;
 }
 
 /// valed. Every call has its own connection, so none waits for another.
@@ -55,10 +64,10 @@ impl Valed {
 
 fn failed(place: &str) -> impl Fn(ClientError) -> Error {
     move |e| {
-        let code = if e.code() == Some("exists") {
-            Code::Exists
-        } else {
-            Code::Switch
+        let code = match e.code() {
+            Some("exists") => Code::Exists,
+            Some("bad-request") => Code::BadRequest,
+            _ => Code::Switch,
         };
         Error::new(code, format!("{place}: {e}"))
     }
@@ -107,6 +116,20 @@ impl Switch for Valed {
             .port_remove(&vif.switch, &vif.port)
             .map_err(failed(&vif.place()))
     }
+
+    fn set_chain(&self, chain: &ChainSet) -> Result<()> {
+        let name = format!("chain {}:{}", chain.switch, chain.chain);
+        self.connect()?.chain_set(chain).map_err(failed(&name))
+    }
+
+    fn remove_chain(&self, chain: &ChainId) -> Result<()> {
+        let name = format!("chain {}:{}", chain.switch, chain.chain);
+        self.connect()?.chain_remove(chain).map_err(failed(&name))
+    }
+
+    fn chains(&self) -> Result<Vec<ChainInfo>> {
+        self.connect()?.chain_list(None).map_err(failed("chains"))
+    }
 }
 
 #[cfg(test)]
@@ -116,12 +139,15 @@ pub mod sim {
     use std::fs::File;
     use std::sync::{Arc, Mutex};
 
+    use vale_proto::ChainCounters;
+
     use super::*;
     use crate::testing::Faults;
 
     pub struct SimSwitch {
         faults: Arc<Faults>,
         ports: Mutex<BTreeMap<String, bool>>,
+        chains: Mutex<BTreeMap<String, ChainSet>>,
     }
 
     impl SimSwitch {
@@ -129,6 +155,7 @@ pub mod sim {
             Self {
                 faults,
                 ports: Mutex::default(),
+                chains: Mutex::default(),
             }
         }
 
@@ -183,6 +210,30 @@ pub mod sim {
                 .call(&format!("switch.remove {}", vif.place()))?;
             self.ports.lock().unwrap().remove(&vif.place());
             Ok(())
+        }
+
+        fn set_chain(&self, chain: &ChainSet) -> Result<()> {
+            self.faults.call("switch.set_chain")?;
+            let name = chain.chain.to_string();
+            self.chains.lock().unwrap().insert(name, chain.clone());
+            Ok(())
+        }
+
+        fn remove_chain(&self, chain: &ChainId) -> Result<()> {
+            self.faults.call("switch.remove_chain")?;
+            self.chains.lock().unwrap().remove(chain.chain.as_str());
+            Ok(())
+        }
+
+        fn chains(&self) -> Result<Vec<ChainInfo>> {
+            let chains = self.chains.lock().unwrap();
+            let info = |set: &ChainSet| ChainInfo {
+                set: set.clone(),
+                counters: ChainCounters::default(),
+                hop_counters: Vec::new(),
+                live_pairs: Vec::new(),
+            };
+            Ok(chains.values().map(info).collect())
         }
     }
 }

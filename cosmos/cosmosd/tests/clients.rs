@@ -178,6 +178,12 @@ assert [(r['rid'], r['state']) for r in c.router_list(uuid)['routers']] == [
     (0, 'Running'), (1, 'Halted')]
 assert c.router_run(uuid, True, rid=1) == c.router_run(uuid, False, rid=1) == {}
 assert c.cpu(uuid, weight=512) == {}
+chain = {'switch': 'vale0', 'chain': 'web', 'segment': 1,
+         'classifiers': [{'source': '10.0.0.0/8'}],
+         'hops': [{'pairs': [{'ingress': 'a', 'egress': 'a'}]}]}
+assert c.chain_set(chain) == {}
+assert c.chain_list()['chains'][0]['live_pairs'] == [1]
+assert c.chain_remove('vale0', 'web') == {} and c.chain_list() == {'chains': []}
 for call in (c.image_list, lambda: c.image_remove('ab' * 32), lambda: c.save(uuid)):
     try:
         call()

@@ -137,6 +137,21 @@ class CosmosClient:
         return self._call('vif-set', uuid=uuid, devid=devid, link_up=link_up,
                           **_domain(domid))
 
+    def chain_set(self, chain):
+        """Make a chain of the switch, or replace it as a whole.
+
+        :param chain: the arguments of chain-set (docs/interfaces.md).
+        """
+        return self._call('chain-set', **chain)
+
+    def chain_remove(self, switch, chain):
+        """Remove a chain; one that does not exist is no error."""
+        return self._call('chain-remove', switch=switch, chain=chain)
+
+    def chain_list(self):
+        """Return all chains of the switch with their counters."""
+        return self._call('chain-list')
+
     def save(self, uuid):
         """Write a guest's memory to a file of the host; end its domain."""
         return self._call('save', _LONG_MS, uuid=uuid)

@@ -220,6 +220,7 @@ impl Switch {
         let mut out = Outgoing::new(taken, ethernet.payload, judged).ok_or(MALFORMED)?;
         match step {
             Some(step) => self.take_step(step, source, &ethernet, &mut out, buffers),
+            None if self.chains.isolates(source) => return Err(|c| &mut c.dropped_unknown),
             None => {
                 let segment = self.ports[source].as_ref().map_or(0, |p| p.segment);
                 self.send(source, segment, &ethernet, &mut out, buffers);
@@ -312,7 +313,8 @@ impl Switch {
         let mut sent = false;
         for index in 0..self.ports.len() {
             let wanted = |p: &Port| p.segment == segment && (group || p.mac.is_none());
-            if index != source && self.ports[index].as_deref().is_some_and(wanted) {
+            let open = index != source && !self.chains.isolates(index);
+            if open && self.ports[index].as_deref().is_some_and(wanted) {
                 self.deliver(index, out, buffers);
                 sent = true;
             }

@@ -81,6 +81,8 @@ pub struct Chains {
     chains: Vec<Chain>,
     /// The roles of each port.
     roles: Vec<Vec<Role>>,
+    /// Ports of transparent hops, which would pass flooded frames around in a circle.
+    isolated: Vec<bool>,
 }
 
 /// The switch has [`MAX_CHAINS`] already.
@@ -135,6 +137,7 @@ impl Chains {
     /// Finds all ports anew, after a port or its link changed.
     pub fn resolve(&mut self, ports: &Ports) {
         self.roles = vec![Vec::new(); ports.len()];
+        self.isolated = vec![false; ports.len()];
         for (index, chain) in self.chains.iter_mut().enumerate() {
             chain.resolve(ports);
             let retired = chain.retired.iter().map(|r| (&r.port, r.exit));
@@ -142,6 +145,7 @@ impl Chains {
                 let named = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
                 if let Some(port) = ports.iter().position(named) {
                     self.roles[port].push(Role { chain: index, exit });
+                    self.isolated[port] |= chain.is_transparent(name);
                 }
             }
         }
@@ -197,6 +201,11 @@ impl Chains {
             enters: false,
             next,
         })
+    }
+
+    /// True for a port of a transparent hop: it gets and sends packets of chains only.
+    pub fn isolates(&self, port: usize) -> bool {
+        self.isolated.get(port).is_some_and(|isolated| *isolated)
     }
 
     /// The segment of a step's chain.
@@ -258,6 +267,14 @@ impl Chain {
         }
     }
 
+    fn is_transparent(&self, port: &vale_proto::PortName) -> bool {
+        let mut hops = self.set.hops.iter().filter(|hop| hop.transparent);
+        hops.any(|hop| {
+            let mut pairs = hop.pairs.iter();
+            pairs.any(|pair| pair.ingress == *port || pair.egress == *port)
+        })
+    }
+
     fn classifiers(&self) -> impl Iterator<Item = (&Classifier, Ends)> {
         let all = self.set.classifiers.iter().zip(self.ends.iter().copied());
         all.filter(|(_, ends)| !ends.missing)
@@ -294,8 +311,8 @@ impl Chain {
         (self.set.symmetric && self.classifiers().any(reverse)).then_some(Direction::Reverse)
     }
 
-    /// True if a hop may send the packet in this direction: it belongs to a flow of the classifiers,
-    /// between addresses that their ports may use.
+    /// True if a hop may send the packet in this direction. The packet belongs to a flow of the
+    /// classifiers, and its addresses to their ports.
     fn permits(&self, ports: &Ports, direction: Direction, flow: Flow) -> bool {
         let flow = match direction {
             Direction::Forward => flow,

@@ -165,6 +165,30 @@ fn other_traffic_goes_straight() {
 }
 
 #[test]
+fn transparent_hops_make_no_storm() {
+    let mut net = Net::new(1);
+    net.chain(vec![transparent(0)], json!({}));
+    let mut request = frame(Mac([255; 6]), mac(1), 60);
+    request[12..22].copy_from_slice(&[8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
+    request[22..32].copy_from_slice(&[2, 0, 0, 0, 0, 1, 10, 0, 0, 1]);
+    net.a.send(&request);
+    net.bench.round();
+    assert_eq!(net.b.received(), [request]);
+    assert_eq!(net.relay(0, true) + net.relay(0, false), 0);
+    // Nor do their own frames go anywhere.
+    let own = packet(
+        (mac(11), mac(2)),
+        (Ipv4Addr::new(10, 0, 0, 11), B),
+        (5, 6),
+        4,
+    );
+    net.hops[0][1].send(&own);
+    net.bench.round();
+    assert!(net.b.received().is_empty());
+    assert_eq!(net.bench.counters(&net.hops[0][1]).dropped_unknown, 1);
+}
+
+#[test]
 fn a_routed_hop_gets_its_own_address() {
     let mut net = Net::new(1);
     net.chain(vec![json!({"pairs": [pair(0, 1)]})], json!({}));
@@ -181,7 +205,7 @@ fn a_routed_hop_gets_its_own_address() {
 #[test]
 fn a_hostile_hop_sends_only_packets_of_its_chain() {
     let mut net = Net::new(2);
-    net.chain(vec![transparent(0)], json!({}));
+    net.chain(vec![json!({"pairs": [pair(0, 1)]})], json!({}));
     let hostile = [
         packet((mac(1), mac(2)), (OTHER, B), (1000, 53), 1), // a source the client may not use
         packet((mac(99), mac(1)), (OTHER, A), (53, 1000), 2), // by its egress, as an answer
