@@ -48,6 +48,7 @@ mod standard;
 mod steps;
 mod transport_line;
 mod vlan;
+mod vxlan;
 mod ways;
 
 use click_core::{Entry, Registry};
