@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    ChainId, ChainInfo, ChainList, ChainSet, Chains, Kind, PortAdd, PortId, PortInfo, PortList,
-    PortName, PortSet, Ports, SwitchName,
+    ChainId, ChainInfo, ChainList, ChainSet, Chains, Kind, PortAdd, PortFilter, PortId, PortInfo,
+    PortLimit, PortList, PortName, PortSet, Ports, SwitchName,
 };
 
 /// The descriptors for the owner of a process port.
@@ -63,6 +63,16 @@ impl ValeClient {
 
     pub fn port_set(&mut self, set: &PortSet) -> Result<(), ClientError> {
         self.0.call("port-set", json(set)?).map(drop)
+    }
+
+    /// Replaces all limits of a port.
+    pub fn port_limit(&mut self, limit: &PortLimit) -> Result<(), ClientError> {
+        self.0.call("port-limit", json(limit)?).map(drop)
+    }
+
+    /// Replaces all rules of a port.
+    pub fn port_filter(&mut self, filter: &PortFilter) -> Result<(), ClientError> {
+        self.0.call("port-filter", json(filter)?).map(drop)
     }
 
     /// Makes a chain, or replaces it as a whole.

@@ -7,6 +7,8 @@
 
 mod chain;
 mod client;
+mod filter;
+mod limit;
 mod mac;
 mod name;
 mod port;
@@ -16,7 +18,9 @@ pub use chain::{
     MAX_HOPS, OnFailure, Pair, PortRange,
 };
 pub use client::{RingFds, ValeClient};
+pub use filter::{Direction, Family, MAX_RULES, PortFilter, Rule};
 pub use ipnet::IpNet;
+pub use limit::{Limits, MAX_RATE, PortLimit, Rates};
 pub use mac::Mac;
 pub use name::{ChainName, PortName, SwitchName};
 pub use port::{

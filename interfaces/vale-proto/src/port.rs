@@ -277,6 +277,12 @@ pub struct Counters {
     pub dropped_link_down: u64,
     /// Frames from this port to a MAC address no port of the segment has.
     pub dropped_unknown: u64,
+    /// Frames from or to this port above its rates.
+    pub dropped_rate: u64,
+    /// Group frames, or frames to unknown addresses, from this port above its budgets.
+    pub dropped_flood: u64,
+    /// Frames from or to this port that its filter does not permit.
+    pub dropped_filter: u64,
     /// Notifications sent to this port.
     pub kicks: u64,
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::chain::ChainCommand;
+use crate::policy::{FilterArguments, LimitArguments};
 use crate::show::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use vale_proto::{Allowed, DEFAULT_SOCKET, Mac, PortId, SOCKET_VARIABLE, SwitchName};
@@ -20,6 +21,8 @@ Examples:
   vale-ctl chain set vale0:web --segment 101 --match from=client,protocol=tcp \
       --hop fw-in:fw-out --hop ids1-in:ids1-out+ids2-in:ids2-out*2,transparent,bypass
   vale-ctl chain list vale0
+  vale-ctl limit vale0:client --rx-packets 100000 --tx-bits 1000000000 --group 100
+  vale-ctl filter vale0:client --rule egress --rule ingress,tcp,80-90,10.0.0.0/8
 Exit codes: 0 done, 1 valed refused or cannot be reached, 2 wrong arguments.";
 
 /// Shows and changes the switches of valed.
@@ -57,6 +60,10 @@ pub enum Command {
         #[arg(value_name = "SWITCH:PORT")]
         port: PortId,
     },
+    /// Replaces all rates of a port; one that is not given is unlimited.
+    Limit(LimitArguments),
+    /// Replaces the rules of a port, which also permit the answers.
+    Filter(FilterArguments),
     /// Steers packets through the ports of hops.
     Chain {
         #[command(subcommand)]
@@ -137,7 +144,7 @@ mod tests {
             .lines()
             .filter(|l| l.starts_with("  vale-ctl"))
             .collect();
-        assert_eq!(examples.len(), 8);
+        assert_eq!(examples.len(), 10);
         for example in examples {
             Arguments::try_parse_from(example.split_whitespace())
                 .map(drop)

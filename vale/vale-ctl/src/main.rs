@@ -4,6 +4,7 @@
 
 mod arguments;
 mod chain;
+mod policy;
 mod show;
 mod xen;
 
@@ -54,6 +55,12 @@ fn run(arguments: &Arguments) -> Result<String, String> {
             let removed = client.port_remove(&port.switch, &port.port);
             xen::remove_device(&arguments.xenstore, guest)?;
             removed
+        }
+        Command::Limit(arguments) => {
+            return policy::limit(&mut client, arguments).map(|()| String::new());
+        }
+        Command::Filter(arguments) => {
+            return policy::filter(&mut client, arguments).map(|()| String::new());
         }
         Command::Chain { command } => return chain::run(&mut client, command, format),
         Command::Set { port, link } => {

@@ -7,11 +7,12 @@ use log::info;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use vale_proto::{
-    ChainId, ChainList, ChainSet, Chains, Kind, MAX_CHAINS, PortAdd, PortId, PortList, PortSet,
-    Ports,
+    ChainId, ChainList, ChainSet, Chains, Kind, MAX_CHAINS, PortAdd, PortFilter, PortId, PortLimit,
+    PortList, PortSet, Ports,
 };
 
 use crate::chain::TooManyChains;
+use crate::filter::Filter;
 use crate::forwarder::{AddFailure, Handle, MAX_SWITCHES};
 use crate::port;
 use crate::switch::{AddError, MAX_PORTS};
@@ -40,6 +41,8 @@ const VERBS: &[Verb<Control>] = &[
     Verb::new("port-remove", CHANGE, &Typed(Control::port_remove)),
     Verb::new("port-set", CHANGE, &Typed(Control::port_set)),
     Verb::new("port-list", Access::Any, &Typed(Control::port_list)).listing(),
+    Verb::new("port-limit", CHANGE, &Typed(Control::port_limit)),
+    Verb::new("port-filter", CHANGE, &Typed(Control::port_filter)).large(),
     Verb::new("chain-set", CHANGE, &Typed(Control::chain_set)),
     Verb::new("chain-remove", CHANGE, &Typed(Control::chain_remove)),
     Verb::new("chain-list", Access::Any, &Typed(Control::chain_list)).listing(),
@@ -119,18 +122,38 @@ impl Control {
     }
 
     fn port_set(&self, _: &Peer, set: PortSet) -> Result<Reply, ApiError> {
-        let name = format!("{}:{}", set.switch, set.port);
+        let (switch, port) = (set.switch.clone(), set.port.clone());
         let found = self
             .forwarder
             .run(move |forwarder| forwarder.set_link(&set.switch, &set.port, set.link_up));
-        match found {
-            Some(true) => Ok(json!({}).into()),
-            Some(false) => Err(ApiError::new(
-                "no-such-port",
-                format!("{name}: there is no such port"),
-            )),
-            None => Err(stopped()),
-        }
+        done_at(&PortId { switch, port }, found)
+    }
+
+    fn port_limit(&self, _: &Peer, limit: PortLimit) -> Result<Reply, ApiError> {
+        let named = |e| ApiError::bad_request(format!("port-limit: {e}"));
+        limit.limits.check().map_err(named)?;
+        let (switch, port) = (limit.switch.clone(), limit.port.clone());
+        let found = self
+            .forwarder
+            .run(move |forwarder| forwarder.set_limits(&limit));
+        done_at(&PortId { switch, port }, found)
+    }
+
+    fn port_filter(&self, _: &Peer, filter: PortFilter) -> Result<Reply, ApiError> {
+        let named = |e| ApiError::bad_request(format!("port-filter: {e}"));
+        filter.check().map_err(named)?;
+        let PortFilter {
+            switch,
+            port,
+            rules,
+        } = filter;
+        let id = PortId { switch, port };
+        let mut filter = rules.map(|rules| Box::new(Filter::new(&rules)));
+        let of = id.clone();
+        let found = self
+            .forwarder
+            .run(move |forwarder| (forwarder.set_filter(&of, &mut filter), filter));
+        done_at(&id, found.map(|(found, _old)| found))
     }
 
     fn port_list(&self, _: &Peer, list: PortList) -> Result<Reply, ApiError> {
@@ -186,6 +209,18 @@ impl Control {
         let answer = serde_json::to_value(Chains { chains })
             .map_err(|e| ApiError::new("internal", e.to_string()))?;
         Ok(answer.into())
+    }
+}
+
+/// The answer of a verb that changes a port: `found` is false if there is none.
+fn done_at(port: &PortId, found: Option<bool>) -> Result<Reply, ApiError> {
+    match found {
+        Some(true) => Ok(json!({}).into()),
+        Some(false) => {
+            let text = format!("{}:{}: there is no such port", port.switch, port.port);
+            Err(ApiError::new("no-such-port", text))
+        }
+        None => Err(stopped()),
     }
 }
 

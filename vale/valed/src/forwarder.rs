@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
-use vale_proto::{ChainId, ChainInfo, ChainSet, PortInfo, PortName, SwitchName};
+use vale_proto::{ChainId, ChainInfo, ChainSet, PortId, PortInfo, PortLimit, PortName, SwitchName};
 
 use crate::chain::TooManyChains;
 use crate::device::{Absent, Device};
+use crate::filter::Filter;
+use crate::limit::PortLimits;
 use crate::port::Port;
 use crate::switch::{AddError, MAX_PORTS, Scratch, Switch};
 
@@ -97,7 +99,8 @@ impl Forwarder {
     /// Forwards until [`Handle::stop`].
     pub fn run(&mut self) -> io::Result<()> {
         let mut scratch = Scratch::default();
-        let mut last_frame = Instant::now();
+        let start = Instant::now();
+        let mut last_frame = start;
         let mut last_events = last_frame;
         loop {
             self.run_commands();
@@ -106,11 +109,13 @@ impl Forwarder {
             }
             let moved = self.round(&mut scratch);
             let now = Instant::now();
+            scratch.now = u64::try_from((now - start).as_nanos()).unwrap_or(u64::MAX);
             if moved {
                 last_frame = now;
             }
             if now - last_frame >= SPIN {
                 self.sleep()?;
+                scratch.now = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
             } else if now - last_events >= EVENTS_EVERY && self.has_interfaces() {
                 last_events = now;
                 self.take_events(Some(&Timespec {
@@ -307,6 +312,20 @@ impl Forwarder {
         let found = port.map(|p| p.link_up = up).is_some();
         self.resolve_chains(name);
         found
+    }
+
+    /// False if there is no such port.
+    pub fn set_limits(&mut self, limit: &PortLimit) -> bool {
+        let limits = PortLimits::new(&limit.limits);
+        let switch = self.switch_mut(&limit.switch);
+        switch.is_some_and(|s| s.set_limits(&limit.port, limits))
+    }
+
+    /// Gives a port the filter, and leaves its old one in `filter`, which the caller drops. False if
+    /// there is no such port.
+    pub fn set_filter(&mut self, port: &PortId, filter: &mut Option<Box<Filter>>) -> bool {
+        let switch = self.switch_mut(&port.switch);
+        switch.is_some_and(|s| s.set_filter(&port.port, filter))
     }
 
     fn resolve_chains(&mut self, name: &SwitchName) {

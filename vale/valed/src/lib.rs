@@ -9,10 +9,12 @@
 mod chain;
 pub mod control;
 mod device;
+mod filter;
 pub mod forwarder;
 mod guard;
 mod headers;
 mod host;
+mod limit;
 mod lookup;
 mod offload;
 mod outgoing;

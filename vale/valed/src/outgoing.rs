@@ -3,6 +3,8 @@
 use ring::BUFFER_SIZE;
 
 use crate::device::{Rest, Taken};
+use crate::filter::Seen;
+use crate::limit::Nanoseconds;
 use crate::offload::{Checksum, Offload, Segments};
 
 /// Most segments of one frame: 64 KB in TCP's smallest usual segments.
@@ -15,6 +17,10 @@ pub struct Outgoing<'a> {
     /// The bytes behind `head`. The sender may change them at any time; no verdict rests on them.
     pub rest: Option<Rest<'a>>,
     pub offload: Offload,
+    /// The packet as filters see it; only valid while a port has one.
+    pub seen: Seen,
+    /// The time of the burst.
+    pub now: Nanoseconds,
     /// Offset of the IP packet.
     pub payload: usize,
     /// Bytes of the frame, or of its longest segment.
@@ -48,6 +54,8 @@ impl<'a> Outgoing<'a> {
             head,
             rest,
             offload,
+            seen: Seen::Other,
+            now: 0,
             payload,
             longest,
         })

@@ -92,13 +92,16 @@ pub fn ipv6(bytes: &[u8]) -> Result<Packet<'_>, Refusal> {
     }
 }
 
-/// The end of the bytes that say to which flow a frame belongs: the ports behind the headers of IP.
+/// Bytes of a transport header that name a flow: ports, or type and identifier of an ICMP message.
+const FLOW: usize = 8;
+
+/// The end of the bytes that say to which flow a frame belongs.
 /// Headers behind IP's own may lie anywhere, so the result is then the frame's length.
 pub fn transport_end(ethernet: &Ethernet, frame: &[u8]) -> usize {
     let at = |offset| frame.get(ethernet.payload + offset).copied().unwrap_or(0);
     let end = match ethernet.kind {
-        IPV4 if !is_extension_v4(at(9)) => usize::from(at(0) & 15) * 4 + 4,
-        IPV6 if !is_extension_v6(at(6)) => 40 + 4,
+        IPV4 if !is_extension_v4(at(9)) => usize::from(at(0) & 15) * 4 + FLOW,
+        IPV6 if !is_extension_v6(at(6)) => 40 + FLOW,
         IPV4 | IPV6 => return frame.len(),
         _ => 0,
     };

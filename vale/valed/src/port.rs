@@ -3,12 +3,16 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use vale_proto::{Counters, GuestVif, Kind, Mac, PortAdd, PortInfo, PortName, SwitchName};
+use vale_proto::{
+    Counters, Direction, GuestVif, Kind, Mac, PortAdd, PortInfo, PortName, SwitchName,
+};
 
 use crate::device::{Absent, Buffers, Device};
+use crate::filter::{Filter, Seen};
 use crate::guard::Guard;
 use crate::headers::Ethernet;
 use crate::host::HostPort;
+use crate::limit::{Nanoseconds, PortLimits};
 use crate::outgoing::Outgoing;
 use crate::refusal::Refusal;
 use crate::ring_port::RingPort;
@@ -24,6 +28,8 @@ pub struct Port {
     pub guard: Guard,
     pub counters: Counters,
     pub device: Box<dyn Device>,
+    pub filter: Option<Box<Filter>>,
+    pub limits: PortLimits,
     /// The port has moved frames since the last flush.
     pub dirty: bool,
 }
@@ -41,6 +47,8 @@ impl Port {
             guard: Guard::new(add),
             counters: Counters::default(),
             device,
+            filter: None,
+            limits: PortLimits::default(),
             dirty: false,
         }
     }
@@ -71,6 +79,22 @@ impl Port {
         judged.map_err(counter_of)
     }
 
+    /// The stages of a judged frame that comes from the port: filter, then rates.
+    pub fn enters(&mut self, seen: Seen, bytes: usize, now: Nanoseconds) -> Result<(), Counter> {
+        if !self.filter_admits(seen, Direction::Egress, now) {
+            return Err(|c| &mut c.dropped_filter);
+        }
+        if !self.limits.rx.admits(bytes, now) {
+            return Err(|c| &mut c.dropped_rate);
+        }
+        Ok(())
+    }
+
+    fn filter_admits(&mut self, seen: Seen, direction: Direction, now: Nanoseconds) -> bool {
+        let filter = self.filter.as_mut();
+        filter.is_none_or(|filter| filter.admits(seen, direction, now))
+    }
+
     /// Queues a frame for the far end, or counts the drop. [`Self::flush`] publishes the queue.
     pub fn deliver(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers) {
         if !self.link_up {
@@ -79,6 +103,14 @@ impl Port {
         }
         if out.longest - out.payload > self.mtu {
             self.counters.dropped_too_long += 1;
+            return;
+        }
+        if !self.filter_admits(out.seen, Direction::Ingress, out.now) {
+            self.counters.dropped_filter += 1;
+            return;
+        }
+        if !self.limits.tx.admits(out.len(), out.now) {
+            self.counters.dropped_rate += 1;
             return;
         }
         self.device.push(out, buffers, &mut self.counters);

@@ -4,7 +4,9 @@ use vale_proto::{ChainInfo, ChainName, ChainSet, Mac, PortInfo, PortName, Switch
 
 use crate::chain::{Chains, Next, Step, TooManyChains};
 use crate::device::{Buffers, Burst, Device, HEAD};
+use crate::filter::{Filter, Seen};
 use crate::headers::Ethernet;
+use crate::limit::{Nanoseconds, PortLimits};
 use crate::lookup::{Lookup, StaticTable};
 use crate::outgoing::Outgoing;
 use crate::packet;
@@ -18,6 +20,8 @@ pub const MAX_PORTS: usize = 256;
 pub struct Scratch {
     burst: Burst,
     buffers: Buffers,
+    /// The time of the round.
+    pub now: Nanoseconds,
 }
 
 /// Why a port cannot be added.
@@ -32,6 +36,7 @@ pub enum AddError {
 struct Verdict {
     ethernet: Ethernet,
     step: Option<Step>,
+    seen: Seen,
     /// Bytes at the start of the frame that no offload may change.
     judged: usize,
     /// Bytes at the start of the frame that decided.
@@ -43,6 +48,8 @@ pub struct Switch {
     ports: Vec<Option<Box<Port>>>,
     lookup: Box<dyn Lookup>,
     chains: Chains,
+    /// A port has a filter.
+    filters: bool,
     /// Indexes of ports to be flushed.
     dirty: Vec<usize>,
 }
@@ -54,6 +61,7 @@ impl Switch {
             ports: Vec::new(),
             lookup: Box::new(StaticTable::default()),
             chains: Chains::default(),
+            filters: false,
             dirty: Vec::new(),
         }
     }
@@ -112,6 +120,23 @@ impl Switch {
         self.find(name).map(|(_, port)| port)
     }
 
+    /// Replaces all limits of a port. False if there is no such port.
+    pub fn set_limits(&mut self, name: &PortName, limits: PortLimits) -> bool {
+        let port = self.port_mut(name);
+        port.map(|p| p.limits = limits).is_some()
+    }
+
+    /// Replaces the filter of a port and leaves the old one in `filter`. False if there is no such
+    /// port.
+    pub fn set_filter(&mut self, name: &PortName, filter: &mut Option<Box<Filter>>) -> bool {
+        let port = self.port_mut(name);
+        let found = port
+            .map(|p| std::mem::swap(&mut p.filter, filter))
+            .is_some();
+        self.filters = self.ports.iter().flatten().any(|p| p.filter.is_some());
+        found
+    }
+
     /// Makes a chain, or replaces it.
     pub fn set_chain(&mut self, set: ChainSet) -> Result<(), TooManyChains> {
         self.chains.set(set, &self.ports)
@@ -165,8 +190,7 @@ impl Switch {
         let mut device = port.take_device();
         let count = device.fetch(&mut scratch.burst);
         for n in 0..count {
-            let Scratch { burst, buffers } = scratch;
-            if let Err(dropped) = self.forward(source, &*device, burst, n, buffers) {
+            if let Err(dropped) = self.forward(source, &*device, n, scratch) {
                 self.drop_frame(source, dropped);
             }
         }
@@ -189,10 +213,14 @@ impl Switch {
         &mut self,
         source: usize,
         device: &dyn Device,
-        burst: &mut Burst,
         n: usize,
-        buffers: &mut Buffers,
+        scratch: &mut Scratch,
     ) -> Result<(), Counter> {
+        let Scratch {
+            burst,
+            buffers,
+            now,
+        } = scratch;
         if let Some(port) = &mut self.ports[source] {
             port.counters.rx_packets += 1;
         }
@@ -214,10 +242,15 @@ impl Switch {
         let Verdict {
             ethernet,
             step,
+            seen,
             judged,
             ..
         } = verdict?;
         let mut out = Outgoing::new(taken, ethernet.payload, judged).ok_or(MALFORMED)?;
+        (out.seen, out.now) = (seen, *now);
+        if let Some(port) = &mut self.ports[source] {
+            port.enters(seen, out.len(), *now)?;
+        }
         match step {
             Some(step) => self.take_step(step, source, &ethernet, &mut out, buffers),
             None if self.chains.isolates(source) => return Err(|c| &mut c.dropped_unknown),
@@ -241,13 +274,21 @@ impl Switch {
                 (step, packet::transport_end(&ethernet, bytes))
             }
         };
+        let (seen, filtered) = match self.filters {
+            true => (
+                Seen::parse(&ethernet, bytes),
+                packet::transport_end(&ethernet, bytes),
+            ),
+            false => (Seen::Other, 0),
+        };
         let relayed = step.is_some_and(|step| !step.enters);
         let judged = port.judge(&ethernet, bytes, relayed)?;
         Ok(Verdict {
             ethernet,
             step,
+            seen,
             judged,
-            rests_on: judged.max(classified),
+            rests_on: judged.max(classified).max(filtered),
         })
     }
 
@@ -292,12 +333,23 @@ impl Switch {
             Some(index) if !group && index != source => self.deliver(index, out, buffers),
             found => {
                 let known = found.is_some();
+                if !known && !self.may_flood(source, group, out.now) {
+                    return self.drop_frame(source, |c| &mut c.dropped_flood);
+                }
                 let sent = !known && self.flood(source, segment, group, out, buffers);
                 if let (false, false, Some(port)) = (sent, group, &mut self.ports[source]) {
                     port.counters.dropped_unknown += 1;
                 }
             }
         }
+    }
+
+    /// True within the source's budget for group frames, or for frames to unknown addresses.
+    fn may_flood(&mut self, source: usize, group: bool, now: Nanoseconds) -> bool {
+        self.ports[source].as_mut().is_some_and(|port| match group {
+            true => port.limits.group.admits(now),
+            false => port.limits.unknown.admits(now),
+        })
     }
 
     /// Delivers to the other ports of the segment. A frame to one address goes to the ports without

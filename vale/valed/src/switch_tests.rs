@@ -160,6 +160,86 @@ fn frames_of_all_lengths_arrive_unaltered_at_one_port_and_at_many() {
 }
 
 #[test]
+fn rates_and_budgets_drop_with_a_reason() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
+    let _uplink = bench.try_add("up", json!({})).unwrap();
+    let few = |args: Value| PortLimits::new(&serde_json::from_value(args).unwrap());
+    let send = |bench: &mut Bench, a: &mut Guest, b: &mut Guest, destination| {
+        for _ in 0..4 {
+            (0..32).for_each(|_| a.send(&frame(destination, mac(1), 60)));
+            bench.round();
+            b.received();
+        }
+    };
+    let limits = few(json!({"group_per_s": 1, "unknown_per_s": 1}));
+    assert!(bench.switch.set_limits(&a.name, limits));
+    for (sent, destination) in [(1, Mac([255; 6])), (2, mac(9)), (2, mac(2))] {
+        send(&mut bench, &mut a, &mut b, destination);
+        assert_eq!(bench.counters(&a).dropped_flood, sent * 64);
+    }
+    assert!(
+        bench
+            .switch
+            .set_limits(&a.name, few(json!({"rx": {"packets_per_s": 1}})))
+    );
+    assert!(
+        bench
+            .switch
+            .set_limits(&b.name, few(json!({"tx": {"bits_per_s": 1}})))
+    );
+    send(&mut bench, &mut a, &mut b, mac(2));
+    assert_eq!(bench.counters(&a).dropped_rate, 64);
+    send(&mut bench, &mut a, &mut b, mac(2));
+    assert_eq!(bench.counters(&a).dropped_rate, 192, "no time passed");
+    assert_eq!(bench.counters(&b).dropped_rate, 0);
+    bench.scratch.now = 60_000_000_000;
+    send(&mut bench, &mut a, &mut b, mac(2));
+    assert_eq!(
+        bench.counters(&a).dropped_rate,
+        192 + 68,
+        "a minute brought 60"
+    );
+}
+
+#[test]
+fn a_filter_admits_answers_only_and_judges_long_frames_too() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
+    let udp = |from: u8, to: u8, ports: [u8; 4], len: usize| {
+        let mut sent = frame(mac(to), mac(from), len);
+        let [high, low] = (len as u16 - 14).to_be_bytes();
+        sent[12..26].copy_from_slice(&[8, 0, 0x45, 0, high, low, 0, 0, 0, 0, 64, 17, 0, 0]);
+        sent[26..34].copy_from_slice(&[10, 0, 0, from, 10, 0, 0, to]);
+        sent[34..38].copy_from_slice(&ports);
+        sent
+    };
+    let rules = ["egress,udp,53".parse().unwrap()];
+    let mut filter = Some(Box::new(Filter::new(&rules)));
+    assert!(bench.switch.set_filter(&a.name, &mut filter));
+    for len in [60, 1500] {
+        let dropped = bench.counters(&a).dropped_filter;
+        let high = if len == 60 { 1 } else { 2 };
+        b.send(&udp(2, 1, [0, 53, high, 0], len));
+        bench.round();
+        assert!(a.received().is_empty(), "not asked for");
+        a.send(&udp(1, 2, [high, 0, 0, 53], len));
+        a.send(&udp(1, 2, [high, 0, 0, 54], len));
+        bench.round();
+        assert_eq!(b.received().len(), 1);
+        b.send(&udp(2, 1, [0, 53, high, 0], len));
+        b.send(&udp(2, 1, [0, 53, high, 1], len));
+        bench.round();
+        assert_eq!(a.received(), [udp(2, 1, [0, 53, high, 0], len)]);
+        assert_eq!(bench.counters(&a).dropped_filter - dropped, 3);
+    }
+    assert!(bench.switch.set_filter(&a.name, &mut None));
+    b.send(&udp(2, 1, [0, 1, 0, 1], 60));
+    bench.round();
+    assert_eq!(a.received().len(), 1);
+}
+
+#[test]
 fn segments_do_not_see_each_other() {
     let mut bench = Bench::new();
     let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));

@@ -289,3 +289,48 @@ fn a_chain_is_set_shown_and_removed() {
     assert_eq!(ctl(0, "chain remove vale0:web").0, Some(0));
     assert_eq!(ctl(TOOLSTACK, "chain list").1.lines().count(), 1);
 }
+
+#[test]
+fn limits_and_filters_are_set_by_the_toolstack_alone() {
+    let valed = Valed::start();
+    let ctl = |uid, arguments: &str| {
+        let output = vale_ctl(&valed, uid, arguments);
+        let text = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), text)
+    };
+    let limit = "limit vale0:a --rx-packets 1000 --group 1";
+    let filter = "filter vale0:a --rule egress --rule ingress,tcp,22,10.0.0.0/8";
+    assert!(ctl(0, limit).1.contains("vale0:a: there is no such port"));
+    let port = json!({"switch": "vale0", "port": "a", "kind": "process", "segment": 1,
+        "port_security": false});
+    let mut client = Client::connect(&valed.socket).unwrap();
+    client.call("port-add", port).unwrap();
+    for arguments in [
+        limit,
+        filter,
+        "filter vale0:a --block",
+        "filter vale0:a --off",
+    ] {
+        assert_eq!(ctl(TOOLSTACK, arguments), (Some(0), String::new()));
+        let (code, text) = ctl(NOBODY, arguments);
+        assert!(code == Some(1) && text.contains("forbidden"), "{text}");
+    }
+    let (code, text) = ctl(0, "limit vale0:a --tx-bits 0");
+    assert!(
+        code == Some(1) && text.contains("tx.bits_per_s: 0"),
+        "{text}"
+    );
+    assert_eq!(ctl(0, "filter vale0:a --rule ingress,http").0, Some(2));
+    // A thousand rules are a long request.
+    let rule = json!({"direction": "ingress", "family": "ipv4", "protocol": 6,
+        "ports": {"first": 1, "last": 2}, "remote": "10.0.0.0/8"});
+    let mut call = |count| {
+        let rules = vec![rule.clone(); count];
+        client.call(
+            "port-filter",
+            json!({"switch": "vale0", "port": "a", "rules": rules}),
+        )
+    };
+    assert!(call(1024).is_ok());
+    assert!(call(1025).unwrap_err().to_string().contains("1024"));
+}
