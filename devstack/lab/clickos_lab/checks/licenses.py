@@ -12,7 +12,7 @@ _EXEMPT = re.compile(
     r'(^|/)(LICENSE|Cargo\.lock|\.gitignore)$|^LICENSES/|'
     r'\.(json|pcap|png|snap)$|/golden/.*(\.click|/[^./]+)$')
 _LINE = re.compile(r'SPDX-License-Identifier: (\S+)')
-_LICENSES = {'Apache-2.0', 'GPL-2.0-only'}
+_LICENSES = {'Apache-2.0', 'GPL-2.0-only', 'LGPL-2.1-only'}
 #: The line stands at the top: after a #! line or an XML declaration.
 _TOP_LINES = 3
 

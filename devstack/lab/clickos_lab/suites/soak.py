@@ -24,7 +24,8 @@ PARTS = {
     'many': 'tests.soak.test_many',
     'cycles': 'tests.soak.test_cycles',
     'thousand': 'tests.soak.test_thousand',
-    'parallel': 'tests.soak.test_parallel'}
+    'parallel': 'tests.soak.test_parallel',
+    'patched': 'tests.soak.test_patched'}
 
 #: of the guard's long test
 _FRAMES = 300000

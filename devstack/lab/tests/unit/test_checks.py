@@ -36,6 +36,8 @@ class ChecksTest(base.TestCase):
                 ('d.py', '\n' * 9 + spdx + 'Apache-2.0\n', False),
                 ('e.py', spdx + 'GPL-2.0-only\n', False),
                 ('xen-patches/f.patch', spdx + 'GPL-2.0-only\n', True),
+                ('xen-patches/l.patch', spdx + 'LGPL-2.1-only\n', True),
+                ('l.py', spdx + 'LGPL-2.1-only\n', False),
                 ('g.py', spdx + 'MIT\n', False)):
             problem = licenses.problem(self.write(name, text))
             self.assertEqual(good, problem is None, name)

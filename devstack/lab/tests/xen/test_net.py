@@ -117,7 +117,8 @@ class NetfrontTest(NetTest):
         self.ping('a', '10.1.0.9')
 
 
-class ValeTest(NetTest, base.CosmosTest):
+class ValePorts(NetTest, base.CosmosTest):
+    """A host whose switch has the port of a client in dom0."""
 
     @classmethod
     def setUpClass(cls):
@@ -145,9 +146,12 @@ class ValeTest(NetTest, base.CosmosTest):
     def _attach(self, port, options):
         self._vale(f'attach vale0:{port} --segment 5 {options}')
 
+
+class ValeTest(ValePorts):
+
     def _attach_guest(self, one, number, slots):
         self._attach(one.name, f'--kind xen --domid {one.domid} --devid 0 '
-                     f'--mac {_mac(number)} --allow {_ip(number)}/32 '
+                     f'--mac {mac(number)} --allow {ip(number)}/32 '
                      f'--slots {slots}')
 
     def _guest(self, number, kind='pvh', slots=256):
@@ -159,14 +163,14 @@ class ValeTest(NetTest, base.CosmosTest):
 
     def _responder(self, number, **more):
         one = self._guest(number, **more)
-        self.start(one, _RESPONDER.format(ip=_ip(number), mac=_mac(number)))
+        self.start(one, responder(number))
         return one
 
     def _source(self, number, to, limit):
         one = self._guest(number)
         self.start(one, _SOURCE.format(
-            limit=limit, ip=_ip(number), mac=_mac(number), to_ip=_ip(to),
-            to_mac=_mac(to)))
+            limit=limit, ip=ip(number), mac=mac(number), to_ip=ip(to),
+            to_mac=mac(to)))
         return one
 
     def _counters(self, one):
@@ -178,8 +182,8 @@ class ValeTest(NetTest, base.CosmosTest):
         self._responder(1, slots=64)
         self._responder(2, kind='pv', slots=1024)
         for number in (1, 2):
-            self.ping('c', _ip(number))
-            self.ping('c', _ip(number), '-c 500 -i 0.002')
+            self.ping('c', ip(number))
+            self.ping('c', ip(number), '-c 500 -i 0.002')
 
     def test_every_frame_of_a_stream_is_accounted_for(self):
         sink = self._guest(2)
@@ -205,8 +209,8 @@ class ValeTest(NetTest, base.CosmosTest):
             # A domain whose pages somebody maps stays in Xen's list.
             self.wait_for(lambda: not self._exists(source.domid), 10)
             self._vale(f'detach vale0:{source.name}')
-        self.start(sink, _RESPONDER.format(ip=_ip(2), mac=_mac(2)))
-        self.ping('c', _ip(2))
+        self.start(sink, responder(2))
+        self.ping('c', ip(2))
 
     def _exists(self, domid):
         domains = self.dom0.check('xl list')
@@ -214,23 +218,23 @@ class ValeTest(NetTest, base.CosmosTest):
 
     def test_guests_outlive_a_killed_switch(self):
         one = self._responder(1)
-        self.ping('c', _ip(1))
+        self.ping('c', ip(1))
         toolstack.kill(self.host, 'valed')
         toolstack.start(self.host, 'valed')
         self._attach('client', '--kind veth --ifname vc '
                      '--mac 02:00:00:00:00:c1 --allow 10.2.0.1/32')
         self._vale_port_again(one, 1)
-        self.ping('c', _ip(1))
+        self.ping('c', ip(1))
 
     def test_a_restored_guest_finds_its_new_port(self):
         one = self._responder(1)
-        self.ping('c', _ip(1))
+        self.ping('c', ip(1))
         self.dom0.check(f'xl save {one.name} /run/saved', timeout_s=300)
         self._vale(f'detach vale0:{one.name}')
         self.dom0.check('xl restore -e /run/saved', timeout_s=300)
         one.domid = int(self.dom0.check(f'xl domid {one.name}'))
         self._vale_port_again(one, 1)
-        self.ping('c', _ip(1))
+        self.ping('c', ip(1))
 
     def _vale_port_again(self, one, number):
         """Add the port as a toolstack does, whose nodes are still there."""
@@ -246,9 +250,16 @@ def _counters(of, vif=0):
             if number == str(vif)}
 
 
-def _ip(number):
+def responder(number):
+    """Return a configuration that answers for a guest's address."""
+    return _RESPONDER.format(ip=ip(number), mac=mac(number))
+
+
+def ip(number):
+    """Return the address of a guest of a number."""
     return f'10.2.0.{10 + number}'
 
 
-def _mac(number):
+def mac(number):
+    """Return the Ethernet address of a guest of a number."""
     return f'02:00:00:00:00:{number:02x}'

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""xl with our patches: vifs of the type vale on the real valed."""
+
+import json
+
+from clickos_lab.xen import image
+from clickos_lab.xen import patched
+from clickos_lab.xen import toolstack
+from tests.xen import guest
+from tests.xen import test_net
+
+_XL = f'LD_LIBRARY_PATH={patched.FOLDER} {patched.FOLDER}/xl'
+_VALE = f'VALE_CTL=({toolstack.FOLDER}/vale-ctl ' \
+    f'--socket {toolstack.FOLDER}/valed.sock)\n'
+
+
+class PatchedTest(test_net.ValePorts):
+    """xl keeps the port of a guest through its whole life."""
+
+    @classmethod
+    def add_files(cls, contents):
+        super().add_files(contents)
+        patched.build(cls.state, cls.places)
+        patched.add(cls.places, contents)
+        contents.add_text(_VALE, '/etc/default/vale')
+
+    def _xl(self, arguments):
+        return self.dom0.run(f'{_XL} {arguments}', timeout_s=300)
+
+    def _ports(self):
+        ports = json.loads(self._vale('-o json ports vale0'))
+        return {p['port']: p for p in ports if p['port'] != 'client'}
+
+    def _create(self, keys):
+        one = guest.Guest(self.dom0, 'vale1', 'pvh',
+                          f'vif = ["type=vale,{keys}"]')
+        self.addCleanup(self._xl, 'destroy vale1')
+        return one.create(xl=_XL)
+
+    def test_create_save_restore_and_destroy(self):
+        one = self._create(f'switch=vale0,segment=5,mac={test_net.mac(1)},'
+                           f'allow={test_net.ip(1)}/32')
+        self.start(one, test_net.responder(1))
+        self.ping('c', test_net.ip(1))
+        first = f'dom{one.domid}-0'
+        port = self._ports()[first]
+        self.assertEqual((5, test_net.mac(1)), (port['segment'], port['mac']))
+
+        self.assertEqual(0, self._xl('save vale1 /run/saved').status)
+        self.assertEqual({}, self._ports())
+        self.assertEqual(0, self._xl('restore -e /run/saved').status)
+        domid = int(self._xl('domid vale1').out)
+        self.assertEqual([f'dom{domid}-0'], list(self._ports()))
+        self.wait_for(lambda: self._state(domid) == '4')
+        self.ping('c', test_net.ip(1))
+
+        self.assertEqual(0, self._xl('destroy vale1').status)
+        self.assertEqual({}, self._ports())
+        left = self.dom0.run('xenstore-ls -f | grep -E '
+                             f'"(vale|device/vale|libxl)/{domid}(/| )"')
+        self.assertEqual('', left.out)
+
+    def _state(self, domid):
+        return self.dom0.run('xenstore-read /local/domain/0/backend/vale/'
+                             f'{domid}/0/state').out.strip()
+
+    def test_a_vif_that_valed_refuses_makes_no_guest(self):
+        for keys, cause in (
+                ('segment=5,slots=100', 'slots'),
+                ('segment=5,switch=other', 'switch'),
+                ('segment=0', 'vale: segment 0 is outside 1 to 4094'),
+                ('', 'vale: segment 0 is outside 1 to 4094'),
+                ('segment=x', 'vale: segment "x" is no number'),
+                ('segment=5,mac=no', 'vale: mac "no" is no address'),
+                ('segment=5,bridge=br0', 'vale: unknown key "bridge=br0"')):
+            with self.subTest(keys):
+                self.dom0.put_text(
+                    image.config('pvh', 'bad')
+                    + f'vif = ["type=vale,{keys}"]\n', '/root/bad.cfg')
+                done = self._xl('create -q -e /root/bad.cfg')
+                self.assertNotEqual(0, done.status)
+                self.assertIn(cause, done.err + done.out)
+                self.assertNotEqual(0, self._xl('domid bad').status)
+                self.assertEqual({}, self._ports())
