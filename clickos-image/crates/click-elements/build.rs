@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the elements: every file `src/elements/<group>/<name>.rs` becomes a module
-//! and an entry of the registry with its group and, if feature `docs` is set, its documentation.
+//! Finds the elements: every file `src/elements/<group>/<name>.rs` becomes a module and an entry of the registry.
+//! An entry has the group and, if feature `docs` is set, the documentation.
 //! With `CLICKOS_ELEMENTS=standard/counter,ip/ip_filter` in the environment only those are built in.
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -25,7 +25,8 @@ _PACKAGES = ('clickos-process', 'cosmosd', 'cosmos', 'valed', 'vale-ctl',
 _CLICK = ('click-run',)
 #: What people call.
 _TOOLS = ('cosmos', 'vale-ctl', 'pkt-gen', 'click', 'click-check',
-          'click-flatten', 'click-pretty')
+          'click-combine', 'click-flatten', 'click-pretty',
+          'click-uncombine')
 
 
 def build(state):

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the programs `click`, `click-flatten`, `click-check` and `click-pretty` share.
+//! What the programs `click`, `click-check`, `click-combine`, `click-flatten`, `click-pretty` and `click-uncombine` share.
 #![forbid(unsafe_code)]
 
 mod any_class;
 mod chatter;
 mod clock;
+pub mod combine;
 pub mod control;
 pub mod files;
 mod host;

@@ -27,7 +27,7 @@ impl RunTime {
         }
     }
 
-    /// What passed since `start`.
+    /// The time since `start`.
     pub fn since(self, start: Self) -> RunTime<Duration> {
         RunTime {
             user: self.user.saturating_sub(start.user),

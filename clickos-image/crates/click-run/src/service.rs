@@ -11,11 +11,11 @@ use crate::report::report;
 pub struct Handlers<'a> {
     /// The router.
     pub router: &'a mut Router,
-    /// What a new configuration may use.
+    /// The classes for a new configuration.
     pub registry: &'a Registry,
     /// How new configurations are completed.
     pub reader: &'a Reader,
-    /// What the router reaches.
+    /// The machine that the router reaches.
     pub machine: &'a Machine,
 }
 

@@ -134,7 +134,7 @@ fn environment(options: &Options, host: Rc<dyn Host>, machine: &Rc<Machine>) -> 
     }
 }
 
-/// Standard error, and whoever listens.
+/// Standard error and the listeners.
 fn console(machine: Rc<Machine>) -> Rc<dyn Fn(&str)> {
     Rc::new(move |line| {
         let line = format!("{line}\n");

@@ -7,7 +7,7 @@ use click_lang::{Errors, Flat, Scope, flatten};
 
 use crate::any_class::AnyClass;
 use crate::library::{Reader, limits};
-use crate::output::{self, STANDARD, write_to};
+use crate::output::{STANDARD, flush, write_to};
 use crate::report::report;
 
 /// Where the configuration is and where the result goes.
@@ -28,8 +28,18 @@ pub struct Files {
 
 /// Writes what becomes of the flat configuration; errors go to standard error.
 pub fn main(files: &Files, convert: fn(&Flat) -> Result<String, String>) -> ExitCode {
-    let text = flat(files).and_then(|flat| convert(&flat));
-    match text.and_then(|text| files.write(&text)) {
+    let flat = flat(files.expression.as_deref(), files.rest.as_deref());
+    finish(
+        flat.and_then(|flat| convert(&flat)),
+        files.output.as_deref(),
+    )
+}
+
+/// Writes a text to a file or standard output, or its error to standard error.
+pub fn finish(text: Result<String, String>, output: Option<&Path>) -> ExitCode {
+    let path = output.unwrap_or(Path::new(STANDARD));
+    let written = text.and_then(|text| write_to(path, &text));
+    match written.and_then(|()| flush()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("{message}");
@@ -38,9 +48,13 @@ pub fn main(files: &Files, convert: fn(&Flat) -> Result<String, String>) -> Exit
     }
 }
 
-fn flat(files: &Files) -> Result<Flat, String> {
+/// Reads a configuration, from a text, a file or standard input, and makes it flat.
+///
+/// # Errors
+/// It cannot be read, or is wrong.
+pub fn flat(expression: Option<&str>, file: Option<&Path>) -> Result<Flat, String> {
     let reader = Reader::new(None, String::new());
-    let given = reader.read(files.expression.as_deref(), files.rest.as_deref())?;
+    let given = reader.read(expression, file)?;
     let sources = given.sources;
     let (limits, mut errors) = (limits(), Errors::default());
     let flat = flatten(&sources, &AnyClass, &Scope::default(), &limits, &mut errors);
@@ -48,12 +62,5 @@ fn flat(files: &Files) -> Result<Flat, String> {
         Ok(flat)
     } else {
         Err(report(&errors.into_sorted(&sources)))
-    }
-}
-
-impl Files {
-    fn write(&self, text: &str) -> Result<(), String> {
-        let path = self.output.as_deref().unwrap_or(Path::new(STANDARD));
-        write_to(path, text).and_then(|()| output::flush())
     }
 }

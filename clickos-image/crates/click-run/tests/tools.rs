@@ -35,6 +35,9 @@ fn run(program: &str, args: &[&str]) -> Output {
 
 const CLICK: &str = env!("CARGO_BIN_EXE_click");
 const CHECK: &str = env!("CARGO_BIN_EXE_click-check");
+const COMBINE: &str = env!("CARGO_BIN_EXE_click-combine");
+const UNCOMBINE: &str = env!("CARGO_BIN_EXE_click-uncombine");
+const FLATTEN: &str = env!("CARGO_BIN_EXE_click-flatten");
 const PRETTY: &str = env!("CARGO_BIN_EXE_click-pretty");
 
 fn out(output: &Output) -> String {
@@ -145,4 +148,101 @@ fn click_pretty_draws_the_same_picture_each_time() {
     assert_eq!(text.matches("marker-end").count(), 3);
     assert_eq!(out(&run(PRETTY, &["-e", config])), text);
     assert!(!run(PRETTY, &["-e", "a ->"]).status.success());
+}
+
+fn lines_with<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
+    text.lines().filter(|line| line.contains(word)).collect()
+}
+
+#[test]
+fn routers_combine_and_come_apart_again() {
+    let folder = Folder::new("combine");
+    let a = folder.write(
+        "a.click",
+        "FromDevice(0) -> c :: Counter -> Queue(7) -> out :: ToDevice(eth0, BURST 4);",
+    );
+    let b = folder.write(
+        "b.click",
+        "FromDevice(eth1) -> c :: Counter -> Queue -> ToDevice(\"1\");",
+    );
+    let (a_is, b_is) = (format!("A={a}"), format!("B={b}"));
+    let whole = run(COMBINE, &[&a_is, &b_is, "A.out=B.eth1", "B.1=A.0"]);
+    let text = out(&whole);
+    assert!(whole.status.success(), "{}", err(&whole));
+    assert_eq!(lines_with(&text, ":: RouterLink").len(), 2, "{text}");
+    assert!(lines_with(&text, ":: ToDevice").is_empty(), "{text}");
+    assert_eq!(lines_with(&text, "/c :: Counter").len(), 2, "{text}");
+    let file = folder.write("whole.click", &text);
+    for (name, own) in [("A", &a), ("B", &b)] {
+        let part = run(UNCOMBINE, &["-n", name, &file]);
+        assert_eq!(sorted(&out(&part)), sorted(&flat(own)), "{}", err(&part));
+    }
+}
+
+fn flat(file: &str) -> String {
+    out(&run(FLATTEN, &[file]))
+}
+
+/// The statements of a flat configuration; a component's devices come last in it.
+fn sorted(text: &str) -> Vec<&str> {
+    let mut statements: Vec<&str> = text.split(';').map(str::trim).collect();
+    statements.sort_unstable();
+    statements
+}
+
+#[test]
+fn one_link_may_have_several_ends() {
+    let folder = Folder::new("shared");
+    let one = folder.write("one.click", "FromDevice(0) -> Queue -> ToDevice(0);");
+    let [a, b, c] = ["A", "B", "C"].map(|name| format!("{name}={one}"));
+    let whole = run(COMBINE, &[&a, &b, &c, "-l", "A.0=B.0", "-l", "A.0=C.0"]);
+    let text = out(&whole);
+    let links = lines_with(&text, ":: RouterLink");
+    assert_eq!(links.len(), 1, "{text}{}", err(&whole));
+    for end in ["A/ToDevice", "B/FromDevice", "C/FromDevice"] {
+        assert!(links[0].contains(end), "{text}");
+    }
+}
+
+#[test]
+fn combine_names_what_is_wrong() {
+    let folder = Folder::new("wrong");
+    let one = folder.write("one.click", "FromDevice(0) -> Queue -> ToDevice(0);");
+    let a = format!("A={one}");
+    for (args, expected) in [
+        (
+            vec![&*a, "A.1=A.0"],
+            "A.1: no such element, and no ToDevice of this device",
+        ),
+        (
+            vec![&*a, "A.0=B.0"],
+            "B.0: no such element, and no FromDevice or PollDevice",
+        ),
+        (vec![&*a, &*a], "A: there are two components of this name"),
+        (vec![&*a, "A.=A.0"], "\"A.\": expected COMPONENT.ELEMENT"),
+        (vec![&*a, "x"], "\"x\": expected NAME=FILE or a link"),
+        (vec!["a/b=x"], "\"a/b\": a component is named with"),
+        (vec!["A=/none"], "/none"),
+    ] {
+        let failed = run(COMBINE, &args);
+        assert_eq!(failed.status.code(), Some(1), "{args:?}");
+        assert!(
+            err(&failed).contains(expected),
+            "{args:?}: {}",
+            err(&failed)
+        );
+        assert_eq!(out(&failed), "");
+    }
+    let failed = run(UNCOMBINE, &["-n", "B", &one]);
+    assert!(err(&failed).contains("B: there is no component of this name"));
+    let broken = folder.write(
+        "broken.click",
+        "Idle -> l :: RouterLink(x) -> A/d :: Discard;",
+    );
+    let failed = run(UNCOMBINE, &["-n", "A", &broken]);
+    assert!(
+        err(&failed).contains("l :: RouterLink: x: expected NAME CLASS"),
+        "{}",
+        err(&failed)
+    );
 }

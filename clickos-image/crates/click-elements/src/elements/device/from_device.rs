@@ -4,9 +4,10 @@
 //! # Synopsis
 //! `FromDevice([DEVID, BURST, keywords])`: DEVID is the number of the device (vif; default 0), or in the program `click` the name
 //! of a network interface, which may be a number, too; at most BURST packets at a time (default 32). Keywords: ACTIVE (default true). For a
-//! network interface: PROMISC (default false: frames for other addresses, too), OUTBOUND (default false: what this
-//! machine sends, too), SNAPLEN (octets of a frame at most, default 65535), SNIFFER (default true; with false the
-//! machine itself does not take IP packets that come in by the interface, by a rule of iptables), METHOD (LINUX or PCAP: frames are read in the same way).
+//! network interface: PROMISC (default false) also receives frames for other addresses. OUTBOUND (default false) also
+//! receives what this machine sends. SNAPLEN is the most octets of a frame (default 65535). SNIFFER (default true):
+//! with false, a rule of iptables keeps the machine itself from IP packets that come in by the interface. METHOD is
+//! LINUX or PCAP, which are the same here.
 //! # Ports
 //! 0/1, push. Packets begin with the Ethernet header; timestamp and packet type annotations are set.
 //! # Handlers

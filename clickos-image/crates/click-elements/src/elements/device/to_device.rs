@@ -6,8 +6,8 @@
 //! of a network interface, which may be a number, too; at most BURST packets at a time (default 32). METHOD is LINUX or PCAP, which are the same here;
 //! DEBUG has no effect.
 //! # Ports
-//! 1/0, agnostic. Pulling, it keeps what the device does not take and tries again; pushed to, it
-//! drops that, because there is nobody to hold back: put a `Queue` in front.
+//! 1/0, agnostic. Pulling, the element keeps a packet that the device does not take and tries again.
+//! Pushed to, it drops the packet: put a `Queue` in front.
 //! # Handlers
 //! * `count` (read): packets sent. `drops` (read): packets dropped.
 //! * `reset_counts` (write): sets both to 0. `mac` (read): the device's address.
