@@ -163,6 +163,7 @@ impl Vif {
                 false => Vec::new(),
             },
             port_security: self.port_security && is_plugged,
+            vlan: None,
             vlan_tags: false,
             mtu: self.mtu,
             slots: self.slots,

@@ -9,6 +9,8 @@ use crate::{MAX_FRAME, VNET_HEADER};
 
 /// Bytes of a VLAN tag; each message has as many free bytes before it.
 const TAG: usize = 4;
+/// The type of a VLAN tag (802.1Q).
+const TPID: u16 = 0x8100;
 const STRIDE: usize = (TAG + VNET_HEADER + MAX_FRAME).next_multiple_of(64);
 /// Bytes of frames collected before they are sent.
 const SEND_BYTES: usize = 256 << 10;
@@ -94,6 +96,17 @@ impl RecvBatch {
     }
 }
 
+impl RecvBatch {
+    /// Frame `n` of the last batch without the tag that the kernel took out. A frame of another VLAN
+    /// than `vlan` is malformed.
+    pub fn frame_of_vlan(&mut self, n: usize, vlan: u16) -> Received<'_> {
+        match self.messages[n].vlan.take() {
+            Some((TPID, tci)) if tci & 0xfff == vlan => self.frame(n),
+            _ => Received::Malformed,
+        }
+    }
+}
+
 /// Puts back the tag that the kernel took out. The virtio header and the addresses move into the
 /// free bytes before them. The header's offsets from the start of the frame grow by the tag.
 fn insert_tag(bytes: &mut [u8], tpid: u16, tci: u16) {
@@ -140,6 +153,22 @@ impl SendBatch {
         self.buffer.extend_from_slice(header);
         self.buffer.extend_from_slice(frame);
         self.frames.push(begin..end);
+        true
+    }
+
+    /// As [`Self::push`], with a tag of `vlan` behind the addresses.
+    #[must_use]
+    pub fn push_to_vlan(&mut self, header: &[u8; VNET_HEADER], frame: &[u8], vlan: u16) -> bool {
+        let begin = self.buffer.len();
+        if !self.push(header, frame) {
+            return false;
+        }
+        // `insert_tag` moves the headers into the free bytes before them.
+        self.buffer.splice(begin..begin, [0; TAG]);
+        insert_tag(&mut self.buffer[begin..], TPID, vlan);
+        if let Some(range) = self.frames.last_mut() {
+            range.end += TAG;
+        }
         true
     }
 
@@ -210,6 +239,44 @@ mod tests {
         assert_eq!(tagged[12..16], [0x81, 0, 2, 3]);
         assert_eq!(tagged[16..], frame[12..]);
         assert_eq!(u16::from_ne_bytes([header[6], header[7]]), 38);
+    }
+
+    #[test]
+    fn a_frame_of_a_vlan_leaves_with_its_tag_and_comes_without() {
+        let frame: Vec<u8> = (0..60).collect();
+        let mut sent = SendBatch::default();
+        let mut header = [0; VNET_HEADER];
+        header[0] = 1;
+        header[6..8].copy_from_slice(&34u16.to_ne_bytes());
+        for _ in 0..2 {
+            assert!(sent.push_to_vlan(&header, &frame, 101));
+        }
+        for range in &sent.frames {
+            let message = &sent.buffer[range.clone()];
+            assert_eq!(message[6..8], 38u16.to_ne_bytes());
+            let tagged = &message[VNET_HEADER..];
+            assert_eq!(tagged[12..16], [0x81, 0, 0, 101]);
+            assert_eq!([&tagged[..12], &tagged[16..]].concat(), frame);
+        }
+        let mut batch = RecvBatch::default();
+        let message = [&header[..], &frame].concat();
+        batch.buffer[TAG..TAG + message.len()].copy_from_slice(&message);
+        for (vlan, good) in [
+            (Some((0x8100, 0x2065)), true),
+            (Some((0x8100, 102)), false),
+            (Some((0x88a8, 101)), false),
+            (None, false),
+        ] {
+            batch.messages[0] = Message {
+                len: message.len(),
+                truncated: false,
+                vlan,
+            };
+            match batch.frame_of_vlan(0, 101) {
+                Received::Frame(_, found) => assert!(good && found == frame),
+                Received::Malformed => assert!(!good, "{vlan:?}"),
+            }
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod batch;
 mod sys;
 
 pub use batch::{Received, RecvBatch, SendBatch, Sent};
-pub use sys::{open_packet_socket, open_tap};
+pub use sys::{open_packet_socket, open_tap, open_vlan_socket};
 
 /// Bytes of the `virtio_net_hdr` before each frame (linux/virtio_net.h).
 pub const VNET_HEADER: usize = 10;

@@ -52,6 +52,15 @@ fn interface_index(name: &str) -> io::Result<c_int> {
 /// a virtio header, and its VLAN tag as ancillary data. The socket skips frames that this machine
 /// sends.
 pub fn open_packet_socket(interface: &str) -> io::Result<OwnedFd> {
+    open_socket(interface, None)
+}
+
+/// As [`open_packet_socket`], for the frames of one VLAN.
+pub fn open_vlan_socket(interface: &str, vlan: u16) -> io::Result<OwnedFd> {
+    open_socket(interface, Some(vlan))
+}
+
+fn open_socket(interface: &str, vlan: Option<u16>) -> io::Result<OwnedFd> {
     let index = interface_index(interface)?;
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: takes no pointers. Protocol 0 receives nothing until the socket is bound.
@@ -77,8 +86,36 @@ pub fn open_packet_socket(interface: &str) -> io::Result<OwnedFd> {
         libc::PACKET_ADD_MEMBERSHIP,
         &promiscuous,
     )?;
+    if let Some(vlan) = vlan {
+        accept_vlan(&fd, vlan)?;
+    }
     bind(&fd, index)?;
     Ok(fd)
+}
+
+/// Lets the kernel drop all frames but those of one VLAN.
+fn accept_vlan(fd: &OwnedFd, vlan: u16) -> io::Result<()> {
+    let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    let field = |offset: c_int| (libc::SKF_AD_OFF + offset) as u32;
+    let step = |code: u16, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let equals = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    let and = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
+    let end = (libc::BPF_RET | libc::BPF_K) as u16;
+    let mut program = [
+        step(load, 0, 0, field(libc::SKF_AD_VLAN_TAG_PRESENT)),
+        step(equals, 0, 4, 1),
+        step(load, 0, 0, field(libc::SKF_AD_VLAN_TAG)),
+        step(and, 0, 0, 0xfff),
+        step(equals, 0, 1, vlan.into()),
+        step(end, 0, 0, u32::MAX),
+        step(end, 0, 0, 0),
+    ];
+    let filter = libc::sock_fprog {
+        len: program.len() as u16,
+        filter: program.as_mut_ptr(),
+    };
+    // The kernel copies the program that `filter` points to, which lives through the call.
+    set(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter)
 }
 
 fn bind(fd: &OwnedFd, index: c_int) -> io::Result<()> {

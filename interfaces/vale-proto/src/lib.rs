@@ -33,6 +33,8 @@ pub use control_socket::VALED_SOCKET as DEFAULT_SOCKET;
 pub const SOCKET_VARIABLE: &str = "VALED_SOCKET";
 /// Largest segment number.
 pub const MAX_SEGMENT: u16 = 4094;
+/// Largest VLAN number (802.1Q).
+pub const MAX_VLAN: u16 = 4094;
 /// Smallest and largest MTU of a port, in bytes of IP packet. The largest leaves room for the
 /// Ethernet header and a VLAN tag in a 2 KB buffer.
 pub const MTU_RANGE: std::ops::RangeInclusive<u16> = 68..=1900;

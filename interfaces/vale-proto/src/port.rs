@@ -5,7 +5,7 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{MAX_ALLOWED, MAX_SEGMENT, MTU_RANGE, Mac, PortName, SwitchName};
+use crate::{MAX_ALLOWED, MAX_SEGMENT, MAX_VLAN, MTU_RANGE, Mac, PortName, SwitchName};
 
 /// Domain numbers from here on are Xen's own (`DOMID_FIRST_RESERVED`).
 const DOMID_RESERVED: u16 = 0x7ff0;
@@ -66,6 +66,9 @@ pub struct PortAdd {
     pub kind: Kind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ifname: Option<String>,
+    /// The VLAN of the interface that the segment gets, without its tags; only for kind `veth`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<u16>,
     /// The vif of a Xen port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<GuestVif>,
@@ -134,9 +137,22 @@ impl PortAdd {
         if self.mac.is_some_and(Mac::is_multicast) {
             return Err("mac: a port cannot have a group address".to_owned());
         }
+        self.check_vlan()?;
         self.check_security()?;
         self.check_guest()?;
         self.check_ifname()
+    }
+
+    fn check_vlan(&self) -> Result<(), String> {
+        match self.vlan {
+            Some(_) if self.kind != Kind::Veth => {
+                Err("vlan: only a port of kind veth has one".to_owned())
+            }
+            Some(vlan) if !(1..=MAX_VLAN).contains(&vlan) => {
+                Err(format!("vlan: {vlan} is outside 1..={MAX_VLAN}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_security(&self) -> Result<(), String> {
@@ -357,6 +373,9 @@ mod tests {
                 "allowed",
             ),
             (json!({"ifname": "x"}), "ifname"),
+            (json!({"vlan": 5}), "vlan"),
+            (json!({"kind": "veth", "ifname": "x", "vlan": 0}), "vlan"),
+            (json!({"kind": "veth", "ifname": "x", "vlan": 4095}), "vlan"),
             (json!({"kind": "tap"}), "ifname"),
             (json!({"kind": "xen"}), "guest"),
             (json!({"guest": {"domid": 1, "devid": 0}}), "guest"),

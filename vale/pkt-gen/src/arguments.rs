@@ -129,6 +129,7 @@ impl Arguments {
             mac: self.mac,
             allowed: self.allow.clone(),
             port_security: !self.allow.is_empty(),
+            vlan: None,
             vlan_tags: false,
             mtu: *vale_proto::MTU_RANGE.end(),
             slots: self.slots,

@@ -105,6 +105,9 @@ pub struct Attach {
     /// Allowed source address, CIDR or MAC=CIDR; can be repeated.
     #[arg(long)]
     pub allow: Vec<Allowed>,
+    /// VLAN of the interface that the segment gets, without its tags, for veth.
+    #[arg(long)]
+    pub vlan: Option<u16>,
     /// With --allow: frames with VLAN tags may enter.
     #[arg(long)]
     pub vlan_tags: bool,

@@ -121,6 +121,7 @@ fn port_add(attach: &Attach) -> PortAdd {
         mac: attach.mac,
         allowed: attach.allow.clone(),
         port_security: !attach.allow.is_empty(),
+        vlan: attach.vlan,
         vlan_tags: attach.vlan_tags,
         mtu: attach.mtu,
         slots: attach.slots,

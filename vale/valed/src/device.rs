@@ -25,8 +25,8 @@ pub trait Device: Send {
     fn is_present(&self) -> bool {
         true
     }
-    /// The name of an interface.
-    fn ifname(&self) -> Option<&str> {
+    /// The name of an interface, and the VLAN of a port that has only one of them.
+    fn interface(&self) -> Option<(&str, Option<u16>)> {
         None
     }
     /// Takes an event that epoll reported.

@@ -151,7 +151,7 @@ impl Forwarder {
         self.switches
             .iter()
             .flatten()
-            .any(|s| s.ports().any(|p| p.device.ifname().is_some()))
+            .any(|s| s.ports().any(|p| p.device.interface().is_some()))
     }
 
     /// Waits for a kick, an interface or a command, unless one has come meanwhile.
@@ -212,13 +212,18 @@ impl Forwarder {
         let Some(port) = offered.as_deref() else {
             return Err(AddFailure::Switch(AddError::Full));
         };
-        if let Some(ifname) = port.device.ifname() {
+        if let Some((ifname, vlan)) = port.device.interface() {
             if self
                 .switches
                 .iter()
                 .flatten()
                 .flat_map(Switch::ports)
-                .any(|p| p.device.ifname() == Some(ifname))
+                .any(|p| match p.device.interface() {
+                    Some((name, other)) => {
+                        name == ifname && (vlan.is_none() || other.is_none() || vlan == other)
+                    }
+                    None => false,
+                })
             {
                 return Err(AddFailure::InterfaceTaken(ifname.to_owned()));
             }

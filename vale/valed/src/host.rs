@@ -5,7 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use rustix::io::Errno;
-use vale_netdev::{Received, RecvBatch, SendBatch, open_packet_socket, open_tap};
+use vale_netdev::{
+    Received, RecvBatch, SendBatch, VNET_HEADER, open_packet_socket, open_tap, open_vlan_socket,
+};
 use vale_proto::{Counters, Kind};
 
 use crate::device::{Buffers, Burst, Device, Taken};
@@ -19,6 +21,8 @@ const LINES: u32 = 10;
 /// Collects the frames for an interface and sends them together.
 pub struct HostPort {
     ifname: String,
+    /// The VLAN whose frames pass; the others stay outside.
+    vlan: Option<u16>,
     fd: OwnedFd,
     is_tap: bool,
     sending: SendBatch,
@@ -31,16 +35,17 @@ pub struct HostPort {
 }
 
 impl HostPort {
-    pub fn open(kind: Kind, ifname: &str) -> io::Result<Self> {
+    pub fn open(kind: Kind, ifname: &str, vlan: Option<u16>) -> io::Result<Self> {
         let is_tap = kind == Kind::Tap;
-        let fd = if is_tap {
-            open_tap(ifname)?
-        } else {
-            open_packet_socket(ifname)?
+        let fd = match vlan {
+            _ if is_tap => open_tap(ifname)?,
+            Some(vlan) => open_vlan_socket(ifname, vlan)?,
+            None => open_packet_socket(ifname)?,
         };
         let ifname = ifname.to_owned();
         Ok(Self {
             ifname,
+            vlan,
             fd,
             is_tap,
             sending: SendBatch::default(),
@@ -69,6 +74,14 @@ impl HostPort {
                 self.report(&error);
                 0
             }
+        }
+    }
+
+    /// False if the queue has to be sent first.
+    fn queue(&mut self, header: &[u8; VNET_HEADER], frame: &[u8]) -> bool {
+        match self.vlan {
+            Some(vlan) => self.sending.push_to_vlan(header, frame, vlan),
+            None => self.sending.push(header, frame),
         }
     }
 
@@ -105,8 +118,8 @@ impl Device for HostPort {
         Some(self.fd.as_fd())
     }
 
-    fn ifname(&self) -> Option<&str> {
-        Some(&self.ifname)
+    fn interface(&self) -> Option<(&str, Option<u16>)> {
+        Some((&self.ifname, self.vlan))
     }
 
     fn take_event(&mut self) {
@@ -121,7 +134,11 @@ impl Device for HostPort {
     }
 
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
-        let Received::Frame(header, bytes) = burst.host.frame(n) else {
+        let received = match self.vlan {
+            Some(vlan) => burst.host.frame_of_vlan(n, vlan),
+            None => burst.host.frame(n),
+        };
+        let Received::Frame(header, bytes) = received else {
             return None;
         };
         let offload = Offload::parse(&header, bytes.len())?;
@@ -135,9 +152,9 @@ impl Device for HostPort {
     /// Without room for the frame, sends the queue first.
     fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters) {
         let (header, frame) = (out.offload.to_header(), out.whole(&mut buffers.whole));
-        if !self.sending.push(&header, frame) {
+        if !self.queue(&header, frame) {
             self.send_queue(counters);
-            let _empty_takes_any = self.sending.push(&header, frame);
+            let _empty_takes_any = self.queue(&header, frame);
         }
     }
 

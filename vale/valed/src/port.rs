@@ -173,7 +173,10 @@ pub fn open(add: &PortAdd) -> io::Result<(Port, Vec<OwnedFd>)> {
             (Box::new(port), fds.into())
         }
         Kind::Xen => (Box::new(Absent), Vec::new()),
-        kind => (Box::new(HostPort::open(kind, ifname)?), Vec::new()),
+        kind => (
+            Box::new(HostPort::open(kind, ifname, add.vlan)?),
+            Vec::new(),
+        ),
     };
     Ok((Port::new(add, device), fds))
 }

@@ -5,7 +5,7 @@ mod common;
 
 use std::os::fd::AsFd;
 
-use common::{Guest, Valed, Wire, eventually, tcp_echo};
+use common::{Guest, Valed, Wire, eventually, port_add, tcp_echo};
 use serde_json::json;
 
 const MEGABYTES: usize = 20 << 20;
@@ -35,6 +35,50 @@ fn two_namespaces_reach_each_other_with_offloads_on() {
         (0, 0),
         "{counters:?}"
     );
+}
+
+/// Two hosts with a cable that carries two networks by their VLAN. The hosts number their segments
+/// differently.
+#[test]
+fn networks_between_hosts_keep_apart_by_their_vlan() {
+    let (valed, other) = (Valed::start(), Valed::start());
+    let peer = &other.namespace.0;
+    valed.namespace.ip(&format!(
+        "link add name nic type veth peer name nic netns {peer}"
+    ));
+    for (host, segments) in [(&valed, [1, 2]), (&other, [2, 1])] {
+        host.namespace.ip("link set dev nic up");
+        for (vlan, segment) in [101, 102].into_iter().zip(segments) {
+            host.add(
+                &format!("up{vlan}"),
+                json!({"kind": "veth", "ifname": "nic", "vlan": vlan, "segment": segment,
+                    "port_security": false}),
+            );
+        }
+    }
+    let a = valed.attach("a", 1, 1, &["10.7.0.1/24"], json!({}));
+    let b = other.attach("b", 2, 2, &["10.7.0.2/24"], json!({}));
+    let monitor = |segment: u16| {
+        let extra = json!({"segment": segment, "port_security": false});
+        Guest::new(&other, &format!("m{segment}"), extra)
+    };
+    let mut monitors = [monitor(2), monitor(1)];
+    assert_eq!(a.ping_loss("10.7.0.2", 20), 0);
+    tcp_echo(&a, &b, "10.7.0.2", 2 << 20);
+    let found = monitors.each_mut().map(|guest| {
+        let asks = |f: &[u8]| f[12..14] == [8, 6] && f[38..42] == [10, 7, 0, 2];
+        (0..50).map_while(|_| guest.receive()).any(|f| asks(&f))
+    });
+    assert_eq!(found, [true, false], "ARP in VLAN 101");
+    let add = |vlan: Option<u16>| {
+        let extra = json!({"kind": "veth", "ifname": "nic", "vlan": vlan, "port_security": false});
+        valed.client().port_add(&port_add("again", extra))
+    };
+    for taken in [Some(101), None] {
+        let error = add(taken).unwrap_err().to_string();
+        assert!(error.contains("ifname: nic"), "{error}");
+    }
+    assert!(add(Some(103)).is_ok());
 }
 
 /// The same through a guest, whose rings know no offloads: the switch completes and segments.
