@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Several routers as one configuration. Elements of component `fw` are named `fw/NAME`, and a `RouterLink` stands for the
-//! devices at both ends of a link: its inputs for the senders, its outputs for the receivers.
+//! Several routers as one configuration. Elements of component `fw` are named `fw/NAME`.
+//! A `RouterLink` stands for the devices at both ends of a link: its inputs for the senders, its outputs for the receivers.
+mod fuse;
 mod link;
 mod split;
 
 use click_lang::{Flat, FlatConnection, FlatElement, Place};
+pub use fuse::fuse;
 pub use link::{End, Link};
 pub use split::split;
 
-/// The class of what stands for the devices of a link. No engine runs it: it is for tools.
+/// The class of what stands for the devices of a link. No engine runs it; see [`fuse`].
 pub const ROUTER_LINK: &str = "RouterLink";
 
 /// Combines the components, by name, into one configuration.

@@ -246,3 +246,70 @@ fn combine_names_what_is_wrong() {
         err(&failed)
     );
 }
+
+/// A chain of three hops: a source that pushes, a firewall whose devices pull, a sink.
+const HOPS: [&str; 3] = [
+    "InfiniteSource(LIMIT 100) -> UDPIPEncap(10.0.0.1, 1, 10.0.0.2, 2) -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> ToDevice(1); FromDevice(1) -> Discard;",
+    "FromDevice(0) -> in :: Counter -> Strip(14) -> CheckIPHeader -> [0] rw :: IPRewriter(keep 0 1, drop) -> Queue -> out :: Counter -> ToDevice(1);
+     FromDevice(1) -> Strip(14) -> CheckIPHeader -> [1] rw [1] -> Queue -> ToDevice(0); Idle -> ICMPRewriter(rw) -> Discard;",
+    "FromDevice(0) -> c :: Counter(COUNT_CALL 100 stop) -> Discard; Idle -> ToDevice(0);",
+];
+
+#[test]
+fn a_fused_chain_runs_and_keeps_the_counters_of_each_hop() {
+    let folder = Folder::new("fuse");
+    let names = ["src", "fw", "dst"];
+    let hops = names.iter().zip(HOPS);
+    let mut args: Vec<String> = hops
+        .map(|(name, text)| format!("{name}={}", folder.write(&format!("{name}.click"), text)))
+        .collect();
+    args.extend(
+        [
+            "src.1=fw.0",
+            "fw.1=dst.0",
+            "dst.0=fw.1",
+            "fw.0=src.1",
+            "--fuse",
+        ]
+        .map(String::from),
+    );
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let fused = run(COMBINE, &args);
+    let text = out(&fused);
+    assert!(!text.contains("Link"), "{text}{}", err(&fused));
+    assert_eq!(lines_with(&text, ":: Unqueue").len(), 2, "{text}");
+    let reads = [
+        "fw/in.count",
+        "fw/out.count",
+        "fw/rw.table_size",
+        "dst/c.count",
+    ];
+    let reads = reads.iter().flat_map(|name| ["-h", name]);
+    let ran = run(CLICK, &reads.chain(["-e", &text]).collect::<Vec<_>>());
+    let values: Vec<String> = out(&ran).lines().map(str::to_string).collect();
+    for value in ["100", "1"] {
+        assert!(
+            values.iter().any(|line| line == value),
+            "{values:?} {}",
+            err(&ran)
+        );
+    }
+    assert_eq!(
+        values.iter().filter(|line| *line == "100").count(),
+        3,
+        "{values:?}"
+    );
+}
+
+#[test]
+fn a_link_with_several_receivers_does_not_run() {
+    let folder = Folder::new("several");
+    let one = folder.write("one.click", "FromDevice(0) -> Queue -> ToDevice(0);");
+    let [a, b, c] = ["A", "B", "C"].map(|name| format!("{name}={one}"));
+    let failed = run(COMBINE, &[&a, &b, &c, "A.0=B.0", "A.0=C.0", "--fuse"]);
+    assert!(
+        err(&failed).contains("link1: several receivers"),
+        "{}",
+        err(&failed)
+    );
+}

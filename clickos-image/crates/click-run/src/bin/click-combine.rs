@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use click_lang::Flat;
-use click_run::combine::{Link, combine};
+use click_run::combine::{Link, combine, fuse};
 use click_run::tool;
 
 /// Combines several Click configurations into one; click-uncombine extracts them again.
@@ -17,13 +17,17 @@ struct Options {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// What leaves by an element or device of one component comes in by one of another
+    /// Lead packets from an element or device of one component to one of another
     #[arg(short, long = "link", value_name = "FROM.ELEMENT=TO.ELEMENT")]
     links: Vec<Link>,
 
     /// Write no archive; that is always so
     #[arg(short, long)]
     config: bool,
+
+    /// Write a configuration that runs: links move packets, and click-uncombine cannot take it apart
+    #[arg(short, long)]
+    fuse: bool,
 
     /// NAME=FILE is a component, NAME.ELEMENT=NAME.ELEMENT a link
     #[arg(required = true, value_name = "NAME=FILE | LINK")]
@@ -52,7 +56,11 @@ fn combined(options: &Options) -> Result<Flat, String> {
             ));
         }
     }
-    combine(components, &links)
+    let whole = combine(components, &links)?;
+    if options.fuse {
+        return fuse(whole, &click_elements::registry());
+    }
+    Ok(whole)
 }
 
 /// Click's identifiers, without a slash.
