@@ -14,6 +14,7 @@ pub mod forwarder;
 mod guard;
 mod headers;
 mod host;
+mod learned;
 mod limit;
 mod lookup;
 mod offload;

@@ -23,6 +23,8 @@ pub struct Port {
     guest: Option<GuestVif>,
     pub segment: u16,
     pub mac: Option<Mac>,
+    /// The switch learns the stations behind the port.
+    pub learns: bool,
     mtu: usize,
     pub link_up: bool,
     pub guard: Guard,
@@ -42,6 +44,7 @@ impl Port {
             guest: add.guest,
             segment: add.segment,
             mac: add.mac,
+            learns: add.vlan.is_some() && add.mac.is_none(),
             mtu: add.mtu.into(),
             link_up: add.link_up,
             guard: Guard::new(add),

@@ -6,6 +6,7 @@ use crate::chain::{Chains, Next, Step, TooManyChains};
 use crate::device::{Buffers, Burst, Device, HEAD};
 use crate::filter::{Filter, Seen};
 use crate::headers::Ethernet;
+use crate::learned::Learned;
 use crate::limit::{Nanoseconds, PortLimits};
 use crate::lookup::{Lookup, StaticTable};
 use crate::outgoing::Outgoing;
@@ -47,6 +48,7 @@ pub struct Switch {
     pub name: SwitchName,
     ports: Vec<Option<Box<Port>>>,
     lookup: Box<dyn Lookup>,
+    learned: Learned,
     chains: Chains,
     /// A port has a filter.
     filters: bool,
@@ -60,6 +62,7 @@ impl Switch {
             name,
             ports: Vec::new(),
             lookup: Box::new(StaticTable::default()),
+            learned: Learned::default(),
             chains: Chains::default(),
             filters: false,
             dirty: Vec::new(),
@@ -96,7 +99,9 @@ impl Switch {
 
     pub fn remove(&mut self, name: &PortName) -> Option<Box<Port>> {
         let is_it = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
-        let port = self.ports.iter_mut().find(|p| is_it(p))?.take()?;
+        let index = self.ports.iter().position(is_it)?;
+        let port = self.ports[index].take()?;
+        self.learned.forget(index);
         if let Some(mac) = port.mac {
             self.lookup.remove(port.segment, mac);
         }
@@ -250,6 +255,10 @@ impl Switch {
         (out.seen, out.now) = (seen, *now);
         if let Some(port) = &mut self.ports[source] {
             port.enters(seen, out.len(), *now)?;
+            if port.learns && self.lookup.find(port.segment, ethernet.source).is_none() {
+                let segment = port.segment;
+                self.learned.learn(segment, ethernet.source, source, *now);
+            }
         }
         match step {
             Some(step) => self.take_step(step, source, &ethernet, &mut out, buffers),
@@ -329,7 +338,9 @@ impl Switch {
         buffers: &mut Buffers,
     ) {
         let group = ethernet.destination.is_multicast();
-        match self.lookup.find(segment, ethernet.destination) {
+        let owner = self.lookup.find(segment, ethernet.destination);
+        let learned = || self.learned.find(segment, ethernet.destination, out.now);
+        match owner.or_else(learned) {
             Some(index) if !group && index != source => self.deliver(index, out, buffers),
             found => {
                 let known = found.is_some();

@@ -240,6 +240,35 @@ fn a_filter_admits_answers_only_and_judges_long_frames_too() {
 }
 
 #[test]
+fn a_station_behind_an_uplink_is_learned_unless_a_port_has_its_address() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
+    let mut up = bench.try_add("up", json!({})).unwrap();
+    let mut monitor = bench.try_add("monitor", json!({})).unwrap();
+    let other = bench.guest(9, 2);
+    bench.switch.port_mut(&up.name).unwrap().learns = true;
+    let ask = frame(mac(9), mac(1), 60);
+    for learned in [false, true] {
+        a.send(&ask);
+        bench.round();
+        assert_eq!((up.received().len(), other.fds.len()), (1, 3));
+        assert_eq!(monitor.received().len(), usize::from(!learned));
+        // The uplink claims a station of its own, and the address of a guest.
+        up.send(&frame(mac(1), mac(9), 60));
+        up.send(&frame(mac(1), mac(2), 60));
+        bench.round();
+        assert_eq!(a.received().len(), 2);
+    }
+    a.send(&frame(mac(2), mac(1), 60));
+    bench.round();
+    assert_eq!((b.received().len(), up.received().len()), (1, 0));
+    bench.switch.remove(&up.name);
+    a.send(&ask);
+    bench.round();
+    assert_eq!(monitor.received().len(), 1);
+}
+
+#[test]
 fn segments_do_not_see_each_other() {
     let mut bench = Bench::new();
     let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
@@ -612,4 +641,57 @@ fn changes_after_the_check(len: usize) {
     let (counters, delivered) = (bench.counters(&a), bench.counters(&b).tx_packets);
     assert_eq!(counters.rx_packets, delivered + counters.dropped_spoof);
     assert!(delivered > 0);
+}
+
+/// Nanoseconds that the switch needs for a frame, the least of many rounds.
+fn cost(bench: &mut Bench, a: &mut Guest, b: &mut Guest, sent: &[u8]) -> f64 {
+    let round = |_| {
+        for _ in 0..60 {
+            a.ring.push(sent).unwrap();
+        }
+        let _ = a.ring.publish();
+        let start = std::time::Instant::now();
+        bench.round();
+        let spent = start.elapsed().as_nanos() as f64;
+        assert_eq!(b.received().len(), 60);
+        spent / 60.0
+    };
+    (0..3000).map(round).fold(f64::MAX, f64::min)
+}
+
+#[test]
+#[ignore = "prints figures: cargo test --release -p valed --lib -- --ignored --nocapture cost_of"]
+fn cost_of_a_frame() {
+    let mut bench = Bench::new();
+    let secure = |last: u8| {
+        json!({"mac": mac(last), "port_security": true, "slots": 256,
+            "allowed": [{"ip": format!("10.0.0.{last}/32")}]})
+    };
+    let mut a = bench.try_add("a", secure(1)).unwrap();
+    let mut b = bench.try_add("b", secure(2)).unwrap();
+    for len in [60, 1500] {
+        let mut sent = frame(mac(2), mac(1), len);
+        let [high, low] = (len as u16 - 14).to_be_bytes();
+        sent[12..26].copy_from_slice(&[8, 0, 0x45, 0, high, low, 0, 0, 0, 0, 64, 17, 0, 0]);
+        sent[26..38].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2, 0, 9, 0, 9]);
+        let ns = cost(&mut bench, &mut a, &mut b, &sent);
+        println!("{len} bytes: {ns:.1} ns");
+        for count in [0, 10, 100, 1000] {
+            let mut rules = vec!["egress,tcp,1,192.0.2.0/24".parse().unwrap(); count];
+            rules.push("egress".parse().unwrap());
+            let mut filter = Some(Box::new(Filter::new(&rules)));
+            assert!(bench.switch.set_filter(&a.name, &mut filter));
+            let known = cost(&mut bench, &mut a, &mut b, &sent);
+            let later = cost(&mut bench, &mut a, &mut b, &later_fragment(&sent));
+            println!("{len} bytes, {count} rules before: {known:.1} ns, scanned {later:.1} ns");
+        }
+        assert!(bench.switch.set_filter(&a.name, &mut None));
+    }
+}
+
+/// No connection knows a later fragment, so the filter scans all rules.
+fn later_fragment(packet: &[u8]) -> Vec<u8> {
+    let mut fragment = packet.to_vec();
+    fragment[21] = 100;
+    fragment
 }
