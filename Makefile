@@ -3,6 +3,7 @@
 PYTHON ?= python3
 KEEP ?=
 HOST ?=
+UI ?=
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 
 .PHONY: help demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo
@@ -10,7 +11,8 @@ LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 help:
 	@echo 'Try the product (root, Debian 12)'
 	@echo '  make demo         show the main job on real services; KEEP=1 leaves them up,'
-	@echo '                    HOST=xen runs the VNF on a Xen host in QEMU'
+	@echo '                    HOST=xen runs the VNF on a Xen host in QEMU,'
+	@echo '                    UI=1 shows it in a browser first, with pictures'
 	@echo '  make lab-up       start the services (HOST=xen as above); make lab-down stops them'
 	@echo '  make lab          a shell on a Xen host in QEMU, which ends with it'
 	@echo '  make clean-demo   remove the services, the environment and all data'
@@ -32,7 +34,7 @@ help:
 	@echo '  make csars        the packages of all VNFs, checked; draws their graphs'
 
 demo:
-	@$(LAB) demo $(if $(HOST),--host $(HOST)) $(if $(KEEP),--keep)
+	@$(LAB) demo $(if $(HOST),--host $(HOST)) $(if $(KEEP),--keep) $(if $(UI),--ui)
 
 test:
 	@$(LAB) test $(SUITES)

@@ -73,6 +73,8 @@ def _parse():
         if name == 'demo':
             command.add_argument('--keep', action='store_true',
                                  help='leave everything running')
+            command.add_argument('--ui', action='store_true',
+                                 help='first do the job in a browser')
         if name in ('up', 'demo'):
             command.add_argument('--host', default='process',
                                  choices=('process', 'xen'),
@@ -108,7 +110,7 @@ def _up(state, arguments):
 def _demo(state, arguments):
     _in_venv(state, arguments)
     from clickos_lab import demo
-    return demo.run(state, arguments.host, arguments.keep)
+    return demo.run(state, arguments.host, arguments.keep, arguments.ui)
 
 
 def _test(state, arguments):

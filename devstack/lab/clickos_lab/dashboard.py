@@ -3,8 +3,10 @@
 
 import shutil
 
+from clickos_lab import apt
 from clickos_lab.config import horizon
 from clickos_lab.config import site
+from clickos_lab import paths
 from clickos_lab import say
 from clickos_lab import settings
 from clickos_lab import shell
@@ -31,6 +33,21 @@ def ensure(state):
             _collect(state)
             stamp.write_text(wanted)
     shutil.copytree(plugin / 'static', state.static, dirs_exist_ok=True)
+
+
+def show(state):
+    """Do the main job in a browser, and save pictures.
+
+    :raises LabError: if the job fails
+    """
+    apt.ensure(state, apt.BROWSER_PACKAGES)
+    folder, pictures = paths.REPO / 'devstack/lab', state.root / 'pictures'
+    with say.step('the main job in a browser'):
+        shell.run([state.tool('python'), '-m', 'unittest',
+                   'tests.lab.test_browser'], state.log / 'browser.log',
+                  cwd=folder, env=shell.environment(
+                      state, PYTHONPATH=str(folder), PICTURES=str(pictures)))
+    say.say(f'  pictures: {pictures}')
 
 
 def _collect(state):

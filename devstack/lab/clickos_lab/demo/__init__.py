@@ -11,10 +11,11 @@ from clickos_lab.xen import compute
 from clickos_lab.xen import toolstack
 
 
-def run(state, host, keep):
+def run(state, host, keep, ui=False):
     """Bring the lab up, run the story, print the figures, clean up.
 
     :param host: of the VNF, one of :data:`target.NAMES`
+    :param ui: do the main job in a browser, too
     :param keep: leave everything running, and say how to use it
     :returns: 0, or 1 if an expectation was not met
     """
@@ -24,6 +25,8 @@ def run(state, host, keep):
     tale = story.Story(state, target.of(host, state))
     done = False
     try:
+        if ui:
+            dashboard.show(state)
         tale.run(keep)
         done = True
     finally:

@@ -7,6 +7,7 @@ import pathlib
 from selenium import webdriver
 from selenium.webdriver.chrome import service
 from selenium.webdriver.common import by
+from selenium.webdriver.common import keys
 from selenium.webdriver.support import expected_conditions as wanted
 from selenium.webdriver.support import select
 from selenium.webdriver.support import wait
@@ -86,6 +87,17 @@ class Browser:
         if not shown():
             self.click(menu)
         self.until(shown, f'{menu} does not show {selector}')
+
+    def press_on(self, selector, most=60):
+        """Walk with the tab key to an element, and press Enter."""
+        target = self.see(selector)
+        for _ in range(most):
+            here = self.driver.switch_to.active_element
+            if here == target:
+                here.send_keys(keys.Keys.ENTER)
+                return
+            here.send_keys(keys.Keys.TAB)
+        raise AssertionError(f'{most} tabs do not lead to {selector}')
 
     def link(self, text):
         """Follow a link by its text."""

@@ -19,6 +19,7 @@ _NAME = f'{tacker.MARK}-edge'
 _GATEWAYS = {'left': '10.10.1.1', 'right': '10.10.2.1'}
 _TEMPLATES = paths.REPO / 'vnfd-templates'
 _ROW = '#vnfs tbody tr'
+_WIDTH = 'return document.documentElement.scrollWidth'
 #: A label of an edge that is not zero.
 _BUSY = ('return [...document.querySelectorAll("#clickos-graph .rate")]'
          '.some(e => e.textContent !== "0")')
@@ -43,6 +44,7 @@ class MainJobTest(unittest.TestCase):
         self.refuse_a_package()
         self.upload()
         self.launch()
+        self.narrow_the_window()
         self.watch_packets()
         self.change_a_rule()
         self.break_a_configuration()
@@ -100,6 +102,19 @@ class MainJobTest(unittest.TestCase):
         window.link(_NAME)
         window.see('#clickos-ports', '10.10.2.1')
         window.picture('vnf')
+
+    def narrow_the_window(self):
+        """Nothing is cut off at 800 pixels, and the keyboard is enough."""
+        window = self.browser
+        window.driver.set_window_size(800, 900)
+        for path in ('/clickos/', '/clickos/packages/', '/clickos/vnfs/'):
+            window.open(path)
+            window.see('#content_body h1')
+            self.assertLessEqual(window.driver.execute_script(_WIDTH), 800)
+        window.press_on(f'{_ROW} a')
+        window.see('#clickos-ports', '10.10.2.1')
+        self.assertLessEqual(window.driver.execute_script(_WIDTH), 800)
+        window.driver.set_window_size(1280, 900)
 
     def watch_packets(self):
         _, client = self.machines.make_endpoint('left', 'client',

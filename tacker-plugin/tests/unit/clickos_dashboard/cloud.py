@@ -31,6 +31,12 @@ def csar(template='firewall'):
     return packed.getvalue()
 
 
+def templates():
+    """Return the names of all templates."""
+    return sorted(path.parent.name
+                  for path in _TEMPLATES.glob('*/Definitions'))
+
+
 def package(**changes):
     """Return a package as Tacker shows it."""
     return {'id': PACKAGE, 'vnfdId': VNFD, 'onboardingState': 'ONBOARDED',

@@ -23,3 +23,6 @@ exec(_SNIPPET.read_text())
 # No page has a table, but Django's test cases begin a transaction.
 DATABASES['default']['NAME'] = ':memory:'  # noqa: F405
 POLICY_CHECK_FUNCTION = 'openstack_auth.policy.check'
+# Pages name static files; no test makes them.
+COMPRESS_ENABLED = False
+COMPRESS_PRECOMPILERS = ()

@@ -3,6 +3,7 @@
 
 from django.urls import reverse
 
+from clickos_dashboard.api import descriptor
 from tests.unit.clickos_dashboard import base
 from tests.unit.clickos_dashboard import cloud
 
@@ -157,6 +158,8 @@ class UpdateTest(base.PageTest):
 
 class LaunchTest(base.PageTest):
 
+    CONTENT = f'GET /vnfpkgm/v1/vnf_packages/{cloud.PACKAGE}/package_content'
+
     def setUp(self):
         super().setUp()
         network = self.networks.list()[0].id
@@ -170,6 +173,19 @@ class LaunchTest(base.PageTest):
     def test_the_wizard_has_a_field_for_each_point_and_property(self):
         self.shows(self.page(LAUNCH), 'Network of left', 'Network of right',
                    'property_rules', 'deny all')
+
+    def test_each_template_can_be_launched(self):
+        names = cloud.templates()
+        self.assertIn('firewall', names)
+        for name in names:
+            with self.subTest(name):
+                content = cloud.csar(name)
+                self.cloud.answers[self.CONTENT] = content
+                found = descriptor.read(content)
+                self.shows(self.page(LAUNCH), *(
+                    f'name="network_{p.name}"'
+                    for p in found.connection_points), *(
+                    f'name="property_{p.name}"' for p in found.properties))
 
     def test_tacker_gets_networks_addresses_and_values(self):
         answer = self.client.post(LAUNCH, self.data)
