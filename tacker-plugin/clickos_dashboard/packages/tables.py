@@ -70,10 +70,12 @@ class Packages(tables.DataTable):
     name = tables.WrappingColumn(
         'title', verbose_name=_('Package'),
         link='horizon:clickos:packages:detail')
-    provider = tables.Column('provider', verbose_name=_('Provider'))
+    provider = tables.Column('provider', verbose_name=_('Provider'),
+                             classes=('clickos-wide',))
     version = tables.Column('version', verbose_name=_('Version'))
     state = tables.Column('onboardingState', verbose_name=_('State'))
-    usage = tables.Column('usageState', verbose_name=_('Usage'))
+    usage = tables.Column('usageState', verbose_name=_('Usage'),
+                          classes=('clickos-wide',))
 
     class Meta(object):
         """Settings for Horizon."""

@@ -181,9 +181,11 @@ class Vnfs(tables.DataTable):
 
     name = tables.WrappingColumn('name', verbose_name=_('Name'),
                                  link='horizon:clickos:vnfs:detail')
-    product = tables.Column('product', verbose_name=_('Product'))
+    product = tables.Column('product', verbose_name=_('Product'),
+                            classes=('clickos-wide',))
     guests = tables.Column(lambda vnf: len(vnf.guests),
-                           verbose_name=_('Guests'))
+                           verbose_name=_('Guests'),
+                           classes=('clickos-wide',))
     status = tables.Column(
         'status', verbose_name=_('Status'), status=True,
         display_choices=STATUS, status_choices=(

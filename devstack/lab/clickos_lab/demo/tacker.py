@@ -84,7 +84,8 @@ class Tacker:
                 self._try(self._remove_vnf, vnf['id'])
                 self._try(self._remove_remains, vnf['id'])
         for package in self._get(_PACKAGES):
-            if MARK in (package.get('userDefinedData') or {}):
+            if (MARK in (package.get('userDefinedData') or {})
+                    or package.get('vnfProductName', '').startswith(MARK)):
                 self._try(self._remove_package, package)
 
     def _try(self, remove, what):

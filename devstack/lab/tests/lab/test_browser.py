@@ -18,7 +18,11 @@ from tests.lab import browser
 _NAME = f'{tacker.MARK}-edge'
 _GATEWAYS = {'left': '10.10.1.1', 'right': '10.10.2.1'}
 _TEMPLATES = paths.REPO / 'vnfd-templates'
-_ROW = '#vnfs tbody tr'
+_PRODUCT = f'{tacker.MARK}-browser'
+_ROW = f'#vnfs tr[data-display="{_NAME}"]'
+_PACKAGE = f'#packages tr[data-display="{_PRODUCT}"]'
+#: In pixels; the tab's border takes one beyond a window of 800.
+_NARROW, _BORDER = 800, 1
 _WIDTH = 'return document.documentElement.scrollWidth'
 #: A label of an edge that is not zero.
 _BUSY = ('return [...document.querySelectorAll("#clickos-graph .rate")]'
@@ -51,29 +55,32 @@ class MainJobTest(unittest.TestCase):
         self.terminate()
         self.assertEqual([], self.browser.errors())
 
-    def csar(self, template):
-        path = self.state.data / 'browser.csar'
+    def csar(self, more=''):
+        """Build a firewall of a name of its own."""
+        template = self.state.data / 'browser/firewall'
+        shutil.rmtree(template.parent, ignore_errors=True)
+        shutil.copytree(_TEMPLATES / 'firewall', template)
+        definitions = template / 'Definitions/firewall.yaml'
+        definitions.write_text(definitions.read_text().replace(
+            'product_name: Firewall', f'product_name: {_PRODUCT}') + more)
+        path = template.with_suffix('.csar')
         shell.output([sys.executable, _TEMPLATES / 'build_csar.py', template,
                       path, '--fresh-id'])
         return path
 
     def refuse_a_package(self):
-        template = self.state.data / 'browser-broken/firewall'
-        shutil.rmtree(template.parent, ignore_errors=True)
-        shutil.copytree(_TEMPLATES / 'firewall', template)
-        definitions = template / 'Definitions/firewall.yaml'
-        lines = definitions.read_text() + 'first: &a b\nsecond: *a\n'
-        definitions.write_text(lines)
-        self.send(self.csar(template))
-        place = f'Definitions/firewall.yaml:{lines.count(chr(10))}: an alias'
+        path = _TEMPLATES / 'firewall/Definitions/firewall.yaml'
+        line = len(path.read_text().splitlines()) + 2
+        self.send(self.csar('first: &a b\nsecond: *a\n'))
+        place = f'Definitions/firewall.yaml:{line}: an alias'
         self.browser.see('.modal.in .alert-danger', place)
         self.browser.picture('package-refused')
         self.browser.click('.modal.in .cancel')
         self.browser.gone()
 
     def upload(self):
-        self.send(self.csar(_TEMPLATES / 'firewall'))
-        self.browser.see('#packages tbody', 'ONBOARDED')
+        self.send(self.csar())
+        self.browser.see(_PACKAGE, 'ONBOARDED')
         self.browser.gone()
         self.browser.picture('packages')
 
@@ -85,7 +92,7 @@ class MainJobTest(unittest.TestCase):
 
     def launch(self):
         window = self.browser
-        window.click('#packages [id$=action_launch]')
+        window.click(f'{_PACKAGE} [id$=action_launch]')
         window.type('#id_name', _NAME)
         window.picture('launch')
         window.click('.modal.in a[href*=networks]')
@@ -106,14 +113,16 @@ class MainJobTest(unittest.TestCase):
     def narrow_the_window(self):
         """Nothing is cut off at 800 pixels, and the keyboard is enough."""
         window = self.browser
-        window.driver.set_window_size(800, 900)
+        window.driver.set_window_size(_NARROW, 900)
         for path in ('/clickos/', '/clickos/packages/', '/clickos/vnfs/'):
             window.open(path)
             window.see('#content_body h1')
-            self.assertLessEqual(window.driver.execute_script(_WIDTH), 800)
+            self.assertLessEqual(window.driver.execute_script(_WIDTH),
+                                 _NARROW)
         window.press_on(f'{_ROW} a')
         window.see('#clickos-ports', '10.10.2.1')
-        self.assertLessEqual(window.driver.execute_script(_WIDTH), 800)
+        self.assertLessEqual(window.driver.execute_script(_WIDTH),
+                             _NARROW + _BORDER)
         window.driver.set_window_size(1280, 900)
 
     def watch_packets(self):
@@ -159,18 +168,18 @@ class MainJobTest(unittest.TestCase):
     def terminate(self):
         window = self.browser
         window.open('/clickos/vnfs/')
-        self.choose_action('vnfs', 'terminate')
+        self.choose_action(_ROW, 'terminate')
         window.see(_ROW, 'Not launched')
-        self.choose_action('vnfs', 'delete')
-        window.see(_ROW, 'There is no VNF yet')
+        self.choose_action(_ROW, 'delete')
+        window.gone(_ROW)
         window.open('/clickos/packages/')
-        self.choose_action('packages', 'delete')
-        window.see('#packages tbody', 'There is no package yet')
+        self.choose_action(_PACKAGE, 'delete')
+        window.gone(_PACKAGE)
 
-    def choose_action(self, table, name):
-        """Choose an action of the only row's menu, and confirm."""
-        place = f'#{table} tbody tr .actions_column [id$=action_{name}]'
-        self.browser.unfold(place, f'#{table} tbody .dropdown-toggle')
+    def choose_action(self, row, name):
+        """Choose an action of a row's menu, and confirm."""
+        place = f'{row} .actions_column [id$=action_{name}]'
+        self.browser.unfold(place, f'{row} .dropdown-toggle')
         self.browser.click(place)
         self.browser.click('.modal.in .modal-footer .btn:not(.cancel)')
         self.browser.gone()
