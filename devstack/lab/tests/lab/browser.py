@@ -16,7 +16,8 @@ _SIZE = '1280,900'
 #: Debian's chromium leaves its sandbox to a user, and the tests are root.
 _OPTIONS = ('--headless=new', '--no-sandbox', '--no-proxy-server',
             '--disable-dev-shm-usage', '--disable-gpu', '--hide-scrollbars')
-_PATIENCE_S = 30
+#: A busy machine takes 40 s for the first launch.
+_PATIENCE_S = 90
 _MODAL = '.modal.in'
 
 
