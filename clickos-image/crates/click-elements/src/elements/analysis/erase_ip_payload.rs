@@ -3,7 +3,8 @@
 //!
 //! # Synopsis
 //! `EraseIPPayload()`: what is behind the TCP or UDP header, and the checksum there. ICMP packets stay as they are.
-//! # Ports 1/1, agnostic. The header annotation must be set; packets without it, and those of other
+//! # Ports
+//! 1/1, agnostic. The header annotation must be set; packets without it, and those of other
 //! protocols, are dropped. It overwrites a whole fragment that does not begin with the header.
 //! # Handlers
 //! None of its own.

@@ -3,7 +3,8 @@
 //!
 //! # Synopsis
 //! `IP6NDSolicitor(IP, ETH)`: this host's addresses, mandatory.
-//! # Ports 2/1-2, push. Input 0 takes IPv6 packets with their destination annotation set, input 1
+//! # Ports
+//! 2/1-2, push. Input 0 takes IPv6 packets with their destination annotation set, input 1
 //! frames with neighbor advertisements. Output 0 sends frames; questions go to output 1 if it is
 //! connected. One packet waits for an address that is not known; the next one takes its place and
 //! asks again. The element solicits a known address again after a minute and forgets it after two.

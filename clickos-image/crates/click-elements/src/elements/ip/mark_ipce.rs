@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Marks IP packets as having met congestion.
 //!
-//! # Synopsis `MarkIPCE([FORCE])`: sets both bits of the explicit congestion notification (RFC
+//! # Synopsis
+//! `MarkIPCE([FORCE])`: sets both bits of the explicit congestion notification (RFC
 //! 3168). The element drops packets without ECN capability, unless FORCE (default false). The
 //! checksum follows.
 //! # Ports

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Looks up the route of packets.
 //!
-//! # Synopsis `SortedIPLookup(ROUTE, ...)`: each ROUTE is `NETWORK/LENGTH [GATEWAY] OUTPUT`. The
+//! # Synopsis
+//! `SortedIPLookup(ROUTE, ...)`: each ROUTE is `NETWORK/LENGTH [GATEWAY] OUTPUT`. The
 //! longest prefix that contains the destination annotation decides: packets leave by OUTPUT, and
 //! GATEWAY, if there is one, becomes the annotation. The first of two routes for a network counts.
 //! All elements that look up routes share one table structure here.

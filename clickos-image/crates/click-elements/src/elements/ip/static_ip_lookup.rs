@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Looks up the route of packets in a table that does not change.
 //!
-//! # Synopsis `StaticIPLookup(ROUTE, ...)`: each ROUTE is `NETWORK/LENGTH [GATEWAY] OUTPUT`. The
+//! # Synopsis
+//! `StaticIPLookup(ROUTE, ...)`: each ROUTE is `NETWORK/LENGTH [GATEWAY] OUTPUT`. The
 //! longest prefix that contains the destination annotation decides: packets leave by OUTPUT, and
 //! GATEWAY, if there is one, becomes the annotation. The first of two routes for a network counts.
 //! LookupIPRouteMP is another name for it.

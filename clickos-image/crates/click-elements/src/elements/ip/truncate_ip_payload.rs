@@ -5,7 +5,8 @@
 //! `TruncateIPPayload([LENGTH, TRANSPORT, EXTRA_LENGTH])`: keeps the IP header, unless TRANSPORT is false the TCP, UDP or
 //! ICMP header, and LENGTH bytes (default 0) more. Unless EXTRA_LENGTH is false the number of bytes cut off is added to
 //! the extra length annotation. Lengths and checksums in the packet are not changed.
-//! # Ports 1/1, agnostic. A packet without a marked IP header keeps its first LENGTH bytes.
+//! # Ports
+//! 1/1, agnostic. A packet without a marked IP header keeps its first LENGTH bytes.
 //! # Handlers
 //! None of its own.
 //! # Example

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tells programs that connect to a socket what the router prints.
 //!
-//! # Synopsis `ChatterSocket(TCP, PORT [, keywords])` or `ChatterSocket(UNIX, FILE [, keywords])`:
+//! # Synopsis
+//! `ChatterSocket(TCP, PORT [, keywords])` or `ChatterSocket(UNIX, FILE [, keywords])`:
 //! who connects is greeted by the line `Click::ChatterSocket/1.0` and gets a copy of every line
 //! that elements write to standard error. TYPE is TCP or UNIX; `PORT+` takes the first free port
 //! from there. The element disconnects a peer that is more than 500,000 bytes behind. Keywords:

@@ -10,7 +10,8 @@
 //! sends at once), SNDBUF and RCVBUF (octets of the socket's buffers), ALLOW and DENY (tables of routes; a server takes
 //! packets only of machines that ALLOW has, or that DENY has not), VERBOSE (default false: connections are told of),
 //! HEADROOM (octets in front of packets; all packets have 128 at least), PROPER (only false).
-//! # Ports 0-1/0-1, input agnostic, output push. Packets at the input are sent: by a client of
+//! # Ports
+//! 0-1/0-1, input agnostic, output push. Packets at the input are sent: by a client of
 //! datagrams whose address is 0.0.0.0 to each packet's destination annotation, by a server of
 //! datagrams to whom it last received from. Received data leave by the output; each read of a
 //! stream makes a packet.

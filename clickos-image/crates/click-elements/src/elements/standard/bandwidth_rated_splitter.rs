@@ -5,7 +5,8 @@
 //! `BandwidthRatedSplitter(RATE [, BURST_DURATION, BURST_BYTES])`: RATE bytes a second, or with a unit such as
 //! `384kbps`; mandatory. After a pause as much may go at once as the rate gives in BURST_DURATION
 //! (default 20 ms), or BURST_BYTES; 131,072 bytes, for the longest packet, come on top as in Click.
-//! # Ports 1/1-2, push. Without output 1 the element drops its packets.
+//! # Ports
+//! 1/1-2, push. Without output 1 the element drops its packets.
 //! # Handlers
 //! * `rate` (read, write): RATE.
 //! # Example

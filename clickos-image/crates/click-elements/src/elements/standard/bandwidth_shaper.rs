@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Lets packets be pulled at a rate in bytes.
 //!
-//! # Synopsis `BandwidthShaper(RATE)`: RATE bytes a second, or with a unit such as `384kbps`;
+//! # Synopsis
+//! `BandwidthShaper(RATE)`: RATE bytes a second, or with a unit such as `384kbps`;
 //! mandatory. The gap behind a packet is as long as it takes. A puller that came too late may catch
 //! up with one second's worth.
 //! # Ports

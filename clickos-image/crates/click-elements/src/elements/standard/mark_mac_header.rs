@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Marks where the link header of packets is.
 //!
-//! # Synopsis `MarkMACHeader([OFFSET, LENGTH])`: it begins OFFSET bytes into the packet (default
+//! # Synopsis
+//! `MarkMACHeader([OFFSET, LENGTH])`: it begins OFFSET bytes into the packet (default
 //! 0). LENGTH (default 0: unknown) is the offset in bytes of the network header, which it also
 //! marks.
 //! # Ports

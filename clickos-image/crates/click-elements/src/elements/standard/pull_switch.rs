@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Pulls from one input, which a handler chooses.
 //!
-//! # Synopsis `PullSwitch([INPUT])`: default 0; negative: there is nothing to pull. The puller
+//! # Synopsis
+//! `PullSwitch([INPUT])`: default 0; negative: there is nothing to pull. The puller
 //! sleeps while the chosen input is empty.
 //! # Ports
 //! any/1, pull.

@@ -4,7 +4,8 @@
 //! # Synopsis
 //! `RatedSplitter(RATE [, BURST_DURATION, BURST_SIZE])`: RATE packets a second, mandatory. After a pause as
 //! many may go at once as the rate gives in BURST_DURATION (default 20 ms), or BURST_SIZE packets.
-//! # Ports 1/1-2, push. Without output 1 the element drops its packets.
+//! # Ports
+//! 1/1-2, push. Without output 1 the element drops its packets.
 //! # Handlers
 //! * `rate` (read, write): RATE.
 //! # Example

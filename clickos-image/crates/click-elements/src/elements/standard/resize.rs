@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Adds bytes to packets, or removes some, in front and behind.
 //!
-//! # Synopsis `Resize([HEAD, TAIL])`: bytes added in front and behind, both 0 unless given;
+//! # Synopsis
+//! `Resize([HEAD, TAIL])`: bytes added in front and behind, both 0 unless given;
 //! negative numbers remove bytes. Added bytes are zero behind the data; in front they are the bytes
 //! stripped there before, if any.
 //! # Ports

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Lets packets be pulled at a rate, with equal gaps.
 //!
-//! # Synopsis `Shaper(RATE)`: RATE packets a second, mandatory. A puller that came too late may
+//! # Synopsis
+//! `Shaper(RATE)`: RATE packets a second, mandatory. A puller that came too late may
 //! catch up with one second's worth.
 //! # Ports
 //! 1/1-2, pull. Output 1 gives packets at times when output 0 may not.

@@ -5,7 +5,8 @@
 //! `RFC2507Comp`: of a packet of a known connection only what has changed since the one before is sent: some 5 to 10
 //! octets instead of 40. The first packet of a connection, and one that changed too much, is sent whole behind its
 //! connection's number; 14 connections are remembered, and one chosen by chance goes for a new one.
-//! # Ports 1/1, agnostic. Packets begin with the IP header. Other packets than plain TCP with an
+//! # Ports
+//! 1/1, agnostic. Packets begin with the IP header. Other packets than plain TCP with an
 //! acknowledgment leave unchanged behind an octet that marks them.
 //! # Handlers
 //! None of its own.

@@ -3,7 +3,8 @@
 //!
 //! # Synopsis
 //! `RFC2507Decomp`: packets are as they were before RFC2507Comp, as long as none was lost in between.
-//! # Ports 1/1, agnostic. Packets begin with the IP header again. The element drops damaged packets
+//! # Ports
+//! 1/1, agnostic. Packets begin with the IP header again. The element drops damaged packets
 //! and those of unknown connections.
 //! # Handlers
 //! None of its own.

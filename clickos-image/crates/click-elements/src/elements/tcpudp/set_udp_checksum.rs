@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Computes the checksum of UDP packets.
 //!
-//! # Synopsis `SetUDPChecksum()`: over as many bytes as the UDP header says. The element takes the
+//! # Synopsis
+//! `SetUDPChecksum()`: over as many bytes as the UDP header says. The element takes the
 //! payload for UDP.
 //! # Ports
 //! 1/1-2, agnostic. The header annotation must be set. Output 1 (push) gets fragments and packets too short for their

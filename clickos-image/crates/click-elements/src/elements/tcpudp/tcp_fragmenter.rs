@@ -4,7 +4,8 @@
 //! # Synopsis
 //! `TCPFragmenter([MTU, MTU_ANNO])`: packets whose IP and TCP headers and text have MTU bytes or more become several, each of at most MTU. If
 //! the two-byte annotation MTU_ANNO is not 0 and smaller than MTU, it counts instead. At least one of the two is needed.
-//! # Ports 1/1, push. Packets need a marked IP header; each fragment gets a copy of the bytes in
+//! # Ports
+//! 1/1, push. Packets need a marked IP header; each fragment gets a copy of the bytes in
 //! front. Others than TCP pass.
 //! # Handlers
 //! * `count` (read): packets that came. `fragmented_count` (read): those that were cut. `fragments` (read): what they became.

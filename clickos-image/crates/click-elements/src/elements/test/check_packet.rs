@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Says on the console which packets are not as they should be.
 //!
-//! # Synopsis `CheckPacket([DATA, DATA_OFFSET, LENGTH, LENGTH_EQ, LENGTH_GE, LENGTH_LE,
+//! # Synopsis
+//! `CheckPacket([DATA, DATA_OFFSET, LENGTH, LENGTH_EQ, LENGTH_GE, LENGTH_LE,
 //! ALIGNMENT])`: from DATA_OFFSET (default 0) on packets hold exactly DATA; they are LENGTH (or
 //! LENGTH_EQ) bytes long, at least LENGTH_GE, or at most LENGTH_LE, of which one may be given;
 //! their data begin OFFSET bytes behind a multiple of MODULUS (ALIGNMENT `MODULUS OFFSET`). It

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Passes packets, and tells those that push whether it has room, as a handler says.
 //!
-//! # Synopsis `UpstreamNotifier(SIGNAL)`: whether sources are told to push; mandatory. Packets
+//! # Synopsis
+//! `UpstreamNotifier(SIGNAL)`: whether sources are told to push; mandatory. Packets
 //! pushed nevertheless pass.
 //! # Ports
 //! 1/1, push.

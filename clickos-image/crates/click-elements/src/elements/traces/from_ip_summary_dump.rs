@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Makes packets of the lines of an IP summary dump.
 //!
-//! # Synopsis `FromIPSummaryDump([FILENAME, STOP, TIMING, ACTIVE, ZERO, CHECKSUM, PROTO,
+//! # Synopsis
+//! `FromIPSummaryDump([FILENAME, STOP, TIMING, ACTIVE, ZERO, CHECKSUM, PROTO,
 //! MULTIPACKET, SAMPLE, FIELDS, CONTENTS, FLOWID, DATA, ALLOW_NONEXISTENT])`: reads FILENAME (`-`:
 //! standard input), or the text DATA. Lines that begin with `!` say which fields follow (`!data`;
 //! FIELDS, or CONTENTS, until then), the addresses and ports of packets without any (`!flowid`;
