@@ -18,7 +18,7 @@ pub struct Outgoing<'a> {
     pub rest: Option<Rest<'a>>,
     pub offload: Offload,
     /// The packet as filters see it; only valid while a port has one.
-    pub seen: Seen,
+    pub seen: &'a Seen,
     /// The time of the burst.
     pub now: Nanoseconds,
     /// Offset of the IP packet.
@@ -54,7 +54,7 @@ impl<'a> Outgoing<'a> {
             head,
             rest,
             offload,
-            seen: Seen::Other,
+            seen: &Seen::Other,
             now: 0,
             payload,
             longest,

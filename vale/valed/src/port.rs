@@ -31,7 +31,7 @@ pub struct Port {
     pub counters: Counters,
     pub device: Box<dyn Device>,
     pub filter: Option<Box<Filter>>,
-    pub limits: PortLimits,
+    pub limits: Option<Box<PortLimits>>,
     /// The port has moved frames since the last flush.
     pub dirty: bool,
 }
@@ -51,7 +51,7 @@ impl Port {
             counters: Counters::default(),
             device,
             filter: None,
-            limits: PortLimits::default(),
+            limits: None,
             dirty: false,
         }
     }
@@ -83,19 +83,23 @@ impl Port {
     }
 
     /// The stages of a judged frame that comes from the port: filter, then rates.
-    pub fn enters(&mut self, seen: Seen, bytes: usize, now: Nanoseconds) -> Result<(), Counter> {
+    pub fn enters(&mut self, seen: &Seen, bytes: usize, now: Nanoseconds) -> Result<(), Counter> {
         if !self.filter_admits(seen, Direction::Egress, now) {
             return Err(|c| &mut c.dropped_filter);
         }
-        if !self.limits.rx.admits(bytes, now) {
+        if self
+            .limits
+            .as_mut()
+            .is_some_and(|l| !l.rx.admits(bytes, now))
+        {
             return Err(|c| &mut c.dropped_rate);
         }
         Ok(())
     }
 
-    fn filter_admits(&mut self, seen: Seen, direction: Direction, now: Nanoseconds) -> bool {
+    fn filter_admits(&mut self, seen: &Seen, direction: Direction, now: Nanoseconds) -> bool {
         let filter = self.filter.as_mut();
-        filter.is_none_or(|filter| filter.admits(seen, direction, now))
+        filter.is_none_or(|filter| filter.admits(*seen, direction, now))
     }
 
     /// Queues a frame for the far end, or counts the drop. [`Self::flush`] publishes the queue.
@@ -112,7 +116,8 @@ impl Port {
             self.counters.dropped_filter += 1;
             return;
         }
-        if !self.limits.tx.admits(out.len(), out.now) {
+        let (len, now) = (out.len(), out.now);
+        if self.limits.as_mut().is_some_and(|l| !l.tx.admits(len, now)) {
             self.counters.dropped_rate += 1;
             return;
         }

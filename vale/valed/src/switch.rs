@@ -21,6 +21,8 @@ pub const MAX_PORTS: usize = 256;
 pub struct Scratch {
     burst: Burst,
     buffers: Buffers,
+    /// The frame as filters see it.
+    seen: Seen,
     /// The time of the round.
     pub now: Nanoseconds,
 }
@@ -37,7 +39,6 @@ pub enum AddError {
 struct Verdict {
     ethernet: Ethernet,
     step: Option<Step>,
-    seen: Seen,
     /// Bytes at the start of the frame that no offload may change.
     judged: usize,
     /// Bytes at the start of the frame that decided.
@@ -128,7 +129,7 @@ impl Switch {
     /// Replaces all limits of a port. False if there is no such port.
     pub fn set_limits(&mut self, name: &PortName, limits: PortLimits) -> bool {
         let port = self.port_mut(name);
-        port.map(|p| p.limits = limits).is_some()
+        port.map(|p| p.limits = Some(Box::new(limits))).is_some()
     }
 
     /// Replaces the filter of a port and leaves the old one in `filter`. False if there is no such
@@ -224,6 +225,7 @@ impl Switch {
         let Scratch {
             burst,
             buffers,
+            seen,
             now,
         } = scratch;
         if let Some(port) = &mut self.ports[source] {
@@ -231,13 +233,13 @@ impl Switch {
         }
         let by_head = device
             .head(burst, n)
-            .map(|bytes| self.verdict(source, bytes));
+            .map(|bytes| self.verdict(source, bytes, seen));
         let by_head = by_head.and_then(Result::ok);
         let (taken, verdict) = match by_head.filter(|v| v.rests_on <= HEAD) {
             Some(verdict) => (device.taken(burst, n).ok_or(MALFORMED)?, Ok(verdict)),
             None => {
                 let taken = device.taken_whole(burst, n).ok_or(MALFORMED)?;
-                let verdict = self.verdict(source, taken.bytes);
+                let verdict = self.verdict(source, taken.bytes, seen);
                 (taken, verdict)
             }
         };
@@ -247,10 +249,10 @@ impl Switch {
         let Verdict {
             ethernet,
             step,
-            seen,
             judged,
             ..
         } = verdict?;
+        let seen = &*seen;
         let mut out = Outgoing::new(taken, ethernet.payload, judged).ok_or(MALFORMED)?;
         (out.seen, out.now) = (seen, *now);
         if let Some(port) = &mut self.ports[source] {
@@ -273,7 +275,7 @@ impl Switch {
 
     /// Judges the bytes of a frame. The verdict of the first [`HEAD`] bytes holds for the frame if it
     /// rests on no others.
-    fn verdict(&self, source: usize, bytes: &[u8]) -> Result<Verdict, Counter> {
+    fn verdict(&self, source: usize, bytes: &[u8], seen: &mut Seen) -> Result<Verdict, Counter> {
         let port = self.ports[source].as_deref().ok_or(MALFORMED)?;
         let ethernet = Ethernet::parse(bytes).ok_or(MALFORMED)?;
         let (step, classified) = match self.chains.is_empty() {
@@ -283,19 +285,18 @@ impl Switch {
                 (step, packet::transport_end(&ethernet, bytes))
             }
         };
-        let (seen, filtered) = match self.filters {
-            true => (
-                Seen::parse(&ethernet, bytes),
-                packet::transport_end(&ethernet, bytes),
-            ),
-            false => (Seen::Other, 0),
+        let filtered = match self.filters {
+            true => {
+                *seen = Seen::parse(&ethernet, bytes);
+                packet::transport_end(&ethernet, bytes)
+            }
+            false => 0,
         };
         let relayed = step.is_some_and(|step| !step.enters);
         let judged = port.judge(&ethernet, bytes, relayed)?;
         Ok(Verdict {
             ethernet,
             step,
-            seen,
             judged,
             rests_on: judged.max(classified).max(filtered),
         })
@@ -357,9 +358,11 @@ impl Switch {
 
     /// True within the source's budget for group frames, or for frames to unknown addresses.
     fn may_flood(&mut self, source: usize, group: bool, now: Nanoseconds) -> bool {
-        self.ports[source].as_mut().is_some_and(|port| match group {
-            true => port.limits.group.admits(now),
-            false => port.limits.unknown.admits(now),
+        let port = self.ports[source].as_mut();
+        let limits = port.and_then(|port| port.limits.as_mut());
+        limits.is_none_or(|limits| match group {
+            true => limits.group.admits(now),
+            false => limits.unknown.admits(now),
         })
     }
 

@@ -11,12 +11,13 @@ pub const ICMP: u8 = 1;
 pub const ICMPV6: u8 = 58;
 
 /// A frame as a filter sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Seen {
     /// ARP, which no rule concerns.
     Arp,
     Packet(Key),
     /// Neither IP nor ARP, or not a valid packet.
+    #[default]
     Other,
 }
 
