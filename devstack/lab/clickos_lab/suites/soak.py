@@ -25,7 +25,8 @@ PARTS = {
     'cycles': 'tests.soak.test_cycles',
     'thousand': 'tests.soak.test_thousand',
     'parallel': 'tests.soak.test_parallel',
-    'patched': 'tests.soak.test_patched'}
+    'patched': 'tests.soak.test_patched',
+    'linux': 'tests.soak.test_linux'}
 
 #: of the guard's long test
 _FRAMES = 300000

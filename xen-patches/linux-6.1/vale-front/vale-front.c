@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Network device of a Xen guest whose rings a VALE switch serves
+ * (docs/rings.md). The guest grants one region for as long as the device is
+ * connected. Each side copies every frame: no grant changes per packet.
+ *
+ * The switch is not trusted: the driver checks indices and descriptors, and
+ * keeps its own indices in private memory.
+ */
+#include <linux/etherdevice.h>
+#include <linux/ethtool.h>
+#include <linux/interrupt.h>
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/vmalloc.h>
+#include <xen/events.h>
+#include <xen/grant_table.h>
+#include <xen/page.h>
+#include <xen/xen.h>
+#include <xen/xenbus.h>
+
+#define VALE_BUFFER	2048
+#define VALE_MIN_SLOTS	64
+#define VALE_MAX_SLOTS	2048
+#define VALE_MAX_MTU	1900
+#define VALE_MAGIC	"VALERING"
+#define VALE_PER_PAGE	(XEN_PAGE_SIZE / sizeof(u32))
+
+/* One side's words for the other; next is its head or tail. */
+struct vale_line {
+	__le32 next;
+	__le32 cur;
+	__le32 need_kick;
+};
+
+struct vale_header {
+	char magic[8];
+	__le32 version;
+	__le32 slots;
+	__le32 buffer;
+	u8 pad[0x100 - 20];
+	struct vale_line tx_guest;
+	u8 pad1[0x80 - 12];
+	struct vale_line tx_switch;
+	u8 pad2[0x80 - 12];
+	struct vale_line rx_guest;
+	u8 pad3[0x80 - 12];
+	struct vale_line rx_switch;
+};
+
+struct vale_dev {
+	struct xenbus_device *xdev;
+	struct net_device *net;
+	struct napi_struct napi;
+	u32 slots;
+	struct vale_header *region;	/* NULL: not connected */
+	__le64 *tx_desc;
+	__le64 *rx_desc;
+	u32 tx_offset, rx_offset;	/* of the first buffers */
+	u32 tx_head, tx_tail;
+	u32 rx_head, rx_tail;
+	u32 pages, dir_pages;
+	u32 *dir;
+	grant_ref_t *refs;		/* dir_pages, then pages */
+	evtchn_port_t evtchn;
+	int irq;
+	u64 bad;			/* indices and descriptors refused */
+};
+
+static u32 vale_region_bytes(u32 slots)
+{
+	return XEN_PAGE_SIZE + 2 * ALIGN(slots * 8, XEN_PAGE_SIZE) +
+	       2 * slots * VALE_BUFFER;
+}
+
+static u32 vale_between(const struct vale_dev *vale, u32 from, u32 to)
+{
+	return (to - from) & (vale->slots - 1);
+}
+
+static u64 vale_own(u32 first, u32 slot)
+{
+	return first + slot * VALE_BUFFER;
+}
+
+/* Takes the peer's index if it moved forward within what we gave it. */
+static u32 vale_peer(struct vale_dev *vale, struct vale_line *line, u32 seen,
+		     u32 limit)
+{
+	u32 next = le32_to_cpu((__force __le32)
+			       smp_load_acquire((u32 __force *)&line->next));
+
+	if (next < vale->slots &&
+	    vale_between(vale, seen, next) <= vale_between(vale, seen, limit))
+		return next;
+	vale->bad++;
+	return seen;
+}
+
+static void vale_publish(struct vale_dev *vale, struct vale_line *own,
+			 struct vale_line *peer, u32 next)
+{
+	smp_store_release((u32 __force *)&own->next,
+			  (__force u32)cpu_to_le32(next));
+	smp_mb();	/* the index before the peer's wish */
+	if (READ_ONCE(peer->need_kick) == cpu_to_le32(1)) {
+		WRITE_ONCE(peer->need_kick, 0);
+		notify_remote_via_evtchn(vale->evtchn);
+	}
+}
+
+static void vale_sleep(struct vale_line *own, u32 cur)
+{
+	WRITE_ONCE(own->cur, cpu_to_le32(cur));
+	WRITE_ONCE(own->need_kick, cpu_to_le32(1));
+	smp_mb();	/* the wish before the last look */
+}
+
+static u32 vale_tx_free(struct vale_dev *vale)
+{
+	/* The switch gives slots up to the one before our head. */
+	u32 limit = (vale->tx_head - 1) & (vale->slots - 1);
+
+	vale->tx_tail = vale_peer(vale, &vale->region->tx_switch,
+				  vale->tx_tail, limit);
+	return vale_between(vale, vale->tx_head, vale->tx_tail);
+}
+
+static netdev_tx_t vale_start_xmit(struct sk_buff *skb, struct net_device *net)
+{
+	struct vale_dev *vale = netdev_priv(net);
+	u32 slot = vale->tx_head;
+	u64 at = vale_own(vale->tx_offset, slot);
+
+	if (skb->len > VALE_BUFFER ||
+	    skb_copy_bits(skb, 0, (u8 *)vale->region + at, skb->len)) {
+		net->stats.tx_dropped++;
+		dev_kfree_skb_any(skb);
+		return NETDEV_TX_OK;
+	}
+	WRITE_ONCE(vale->tx_desc[slot], cpu_to_le64(at | (u64)skb->len << 32));
+	vale->tx_head = (slot + 1) & (vale->slots - 1);
+	net->stats.tx_packets++;
+	net->stats.tx_bytes += skb->len;
+	dev_consume_skb_any(skb);
+	if (!netdev_xmit_more() || !vale_tx_free(vale))
+		vale_publish(vale, &vale->region->tx_guest,
+			     &vale->region->tx_switch, vale->tx_head);
+	if (!vale_tx_free(vale)) {
+		netif_stop_queue(net);
+		vale_sleep(&vale->region->tx_guest, vale->tx_tail);
+		if (vale_tx_free(vale))
+			netif_start_queue(net);
+	}
+	return NETDEV_TX_OK;
+}
+
+/* Copies a frame of the switch; the descriptor is read once. */
+static struct sk_buff *vale_take(struct vale_dev *vale, u32 slot)
+{
+	u64 word = le64_to_cpu(READ_ONCE(vale->rx_desc[slot]));
+	u32 at = (u32)word, length = (word >> 32) & 0xffff;
+	struct sk_buff *skb = NULL;
+
+	if (!(word >> 48) && length >= ETH_HLEN && length <= VALE_BUFFER &&
+	    at >= vale->tx_offset &&
+	    (u64)at + length <= (u64)vale->pages * XEN_PAGE_SIZE)
+		skb = napi_alloc_skb(&vale->napi, length);
+	else
+		vale->bad++;
+	if (skb)
+		skb_put_data(skb, (u8 *)vale->region + at, length);
+	WRITE_ONCE(vale->rx_desc[slot],
+		   cpu_to_le64(vale_own(vale->rx_offset, slot)));
+	return skb;
+}
+
+static bool vale_rx_waits(struct vale_dev *vale)
+{
+	u32 limit = (vale->rx_head - 1) & (vale->slots - 1);
+
+	vale->rx_tail = vale_peer(vale, &vale->region->rx_switch,
+				  vale->rx_tail, limit);
+	return vale->rx_tail != vale->rx_head;
+}
+
+static int vale_poll(struct napi_struct *napi, int budget)
+{
+	struct vale_dev *vale = container_of(napi, struct vale_dev, napi);
+	struct net_device *net = vale->net;
+	int done = 0;
+
+	while (done < budget && vale_rx_waits(vale)) {
+		struct sk_buff *skb = vale_take(vale, vale->rx_head);
+
+		vale->rx_head = (vale->rx_head + 1) & (vale->slots - 1);
+		done++;
+		if (!skb) {
+			net->stats.rx_dropped++;
+			continue;
+		}
+		net->stats.rx_packets++;
+		net->stats.rx_bytes += skb->len;
+		skb->protocol = eth_type_trans(skb, net);
+		napi_gro_receive(napi, skb);
+	}
+	if (done)
+		vale_publish(vale, &vale->region->rx_guest,
+			     &vale->region->rx_switch, vale->rx_head);
+	if (netif_queue_stopped(net)) {
+		netif_tx_lock(net);
+		vale_sleep(&vale->region->tx_guest, vale->tx_tail);
+		if (vale_tx_free(vale) && netif_running(net))
+			netif_wake_queue(net);
+		netif_tx_unlock(net);
+	}
+	if (done < budget && napi_complete_done(napi, done)) {
+		vale_sleep(&vale->region->rx_guest, vale->rx_tail);
+		if (vale_rx_waits(vale))
+			napi_schedule(napi);
+	}
+	return done;
+}
+
+static irqreturn_t vale_interrupt(int irq, void *data)
+{
+	struct vale_dev *vale = data;
+
+	napi_schedule(&vale->napi);
+	return IRQ_HANDLED;
+}
+
+static int vale_open(struct net_device *net)
+{
+	if (netif_carrier_ok(net))
+		netif_start_queue(net);
+	return 0;
+}
+
+static int vale_stop(struct net_device *net)
+{
+	netif_tx_disable(net);
+	return 0;
+}
+
+static const struct net_device_ops vale_ops = {
+	.ndo_open = vale_open,
+	.ndo_stop = vale_stop,
+	.ndo_start_xmit = vale_start_xmit,
+	.ndo_set_mac_address = eth_mac_addr,
+	.ndo_validate_addr = eth_validate_addr,
+};
+
+static void vale_format(struct vale_dev *vale)
+{
+	struct vale_header *header = vale->region;
+	u32 desc = ALIGN(vale->slots * 8, XEN_PAGE_SIZE), slot;
+
+	memcpy(header->magic, VALE_MAGIC, sizeof(header->magic));
+	header->version = cpu_to_le32(1);
+	header->slots = cpu_to_le32(vale->slots);
+	header->buffer = cpu_to_le32(VALE_BUFFER);
+	vale->tx_desc = (void *)header + XEN_PAGE_SIZE;
+	vale->rx_desc = (void *)vale->tx_desc + desc;
+	vale->tx_offset = XEN_PAGE_SIZE + 2 * desc;
+	vale->rx_offset = vale->tx_offset + vale->slots * VALE_BUFFER;
+	vale->tx_head = vale->rx_head = vale->rx_tail = 0;
+	vale->tx_tail = vale->slots - 1;
+	header->tx_switch.next = cpu_to_le32(vale->tx_tail);
+	for (slot = 0; slot < vale->slots; slot++) {
+		vale->tx_desc[slot] =
+			cpu_to_le64(vale_own(vale->tx_offset, slot));
+		vale->rx_desc[slot] =
+			cpu_to_le64(vale_own(vale->rx_offset, slot));
+	}
+	vale_sleep(&header->rx_guest, 0);
+}
+
+static int vale_grant(struct vale_dev *vale, void *memory, u32 index,
+		      bool readonly)
+{
+	struct page *page = vmalloc_to_page(memory);
+	int ref = gnttab_grant_foreign_access(vale->xdev->otherend_id,
+					      xen_page_to_gfn(page), readonly);
+
+	if (ref < 0)
+		return ref;
+	get_page(page);		/* the end of the grant gives it back */
+	vale->refs[index] = ref;
+	return 0;
+}
+
+static void vale_end_grant(struct vale_dev *vale, void *memory, u32 index)
+{
+	if (vale->refs[index])
+		gnttab_end_foreign_access(vale->refs[index],
+					  vmalloc_to_page(memory));
+}
+
+/* Grants the pages and lists them; a page's last word names the next page. */
+static int vale_grant_all(struct vale_dev *vale)
+{
+	u32 i, n;
+	int rc;
+
+	for (i = 0; i < vale->pages; i++) {
+		n = vale->dir_pages + i;
+		rc = vale_grant(vale, (void *)vale->region + i * XEN_PAGE_SIZE,
+				n, false);
+		if (rc)
+			return rc;
+		vale->dir[i + i / (VALE_PER_PAGE - 1)] = vale->refs[n];
+	}
+	for (i = 0; i < vale->dir_pages; i++) {
+		rc = vale_grant(vale, vale->dir + i * VALE_PER_PAGE, i, true);
+		if (rc)
+			return rc;
+		if (i)
+			vale->dir[i * VALE_PER_PAGE - 1] = vale->refs[i];
+	}
+	return 0;
+}
+
+static int vale_write_nodes(struct vale_dev *vale)
+{
+	struct xenbus_device *xdev = vale->xdev;
+	int rc;
+
+	rc = xenbus_printf(XBT_NIL, xdev->nodename, "ring-ref", "%u",
+			   vale->refs[0]);
+	if (rc)
+		return rc;
+	return xenbus_printf(XBT_NIL, xdev->nodename, "event-channel", "%u",
+			     vale->evtchn);
+}
+
+static void vale_disconnect(struct vale_dev *vale)
+{
+	u32 i;
+
+	if (!vale->region)
+		return;
+	netif_carrier_off(vale->net);
+	netif_tx_disable(vale->net);
+	napi_disable(&vale->napi);
+	if (vale->irq)
+		unbind_from_irqhandler(vale->irq, vale);
+	vale->irq = 0;
+	for (i = 0; i < vale->dir_pages; i++)
+		vale_end_grant(vale, vale->dir + i * VALE_PER_PAGE, i);
+	for (i = 0; i < vale->pages; i++)
+		vale_end_grant(vale, (void *)vale->region + i * XEN_PAGE_SIZE,
+			       vale->dir_pages + i);
+	vfree(vale->region);
+	vfree(vale->dir);
+	kvfree(vale->refs);
+	vale->region = NULL;
+}
+
+static int vale_connect(struct vale_dev *vale)
+{
+	u32 bytes = vale_region_bytes(vale->slots);
+	int rc = -ENOMEM;
+
+	vale->pages = bytes / XEN_PAGE_SIZE;
+	vale->dir_pages = DIV_ROUND_UP(vale->pages, VALE_PER_PAGE - 1);
+	vale->region = vzalloc(bytes);
+	vale->dir = vzalloc(vale->dir_pages * XEN_PAGE_SIZE);
+	vale->refs = kvcalloc(vale->dir_pages + vale->pages,
+			      sizeof(*vale->refs), GFP_KERNEL);
+	if (!vale->region || !vale->dir || !vale->refs)
+		goto free;
+	vale_format(vale);
+	napi_enable(&vale->napi);
+	rc = vale_grant_all(vale);
+	if (!rc)
+		rc = xenbus_alloc_evtchn(vale->xdev, &vale->evtchn);
+	if (rc)
+		goto undo;
+	rc = bind_evtchn_to_irqhandler(vale->evtchn, vale_interrupt, 0,
+				       vale->net->name, vale);
+	if (rc < 0) {
+		xenbus_free_evtchn(vale->xdev, vale->evtchn);
+		goto undo;
+	}
+	vale->irq = rc;
+	rc = vale_write_nodes(vale);
+	if (!rc)
+		rc = xenbus_switch_state(vale->xdev, XenbusStateConnected);
+	if (!rc)
+		return 0;
+undo:
+	vale_disconnect(vale);
+	return rc;
+free:
+	vfree(vale->region);
+	vfree(vale->dir);
+	kvfree(vale->refs);
+	vale->region = NULL;
+	return rc;
+}
+
+static void vale_backend_changed(struct xenbus_device *xdev,
+				 enum xenbus_state state)
+{
+	struct vale_dev *vale = dev_get_drvdata(&xdev->dev);
+	int rc;
+
+	switch (state) {
+	case XenbusStateInitWait:
+		if (xdev->state != XenbusStateInitialising)
+			break;
+		rc = vale_connect(vale);
+		if (rc)
+			xenbus_dev_fatal(xdev, rc, "connection of the rings");
+		break;
+	case XenbusStateConnected:
+		if (!vale->region)
+			break;
+		netif_carrier_on(vale->net);
+		netif_wake_queue(vale->net);
+		break;
+	case XenbusStateClosing:
+		vale_disconnect(vale);
+		xenbus_switch_state(xdev, XenbusStateClosed);
+		break;
+	case XenbusStateClosed:
+		vale_disconnect(vale);
+		xenbus_switch_state(xdev, XenbusStateInitialising);
+		break;
+	default:
+		break;
+	}
+}
+
+static int vale_read_nodes(struct vale_dev *vale)
+{
+	struct xenbus_device *xdev = vale->xdev;
+	u32 mtu = xenbus_read_unsigned(xdev->nodename, "mtu", ETH_DATA_LEN);
+	u8 mac[ETH_ALEN];
+	char *text = xenbus_read(XBT_NIL, xdev->nodename, "mac", NULL);
+	bool valid;
+
+	if (IS_ERR(text))
+		return PTR_ERR(text);
+	valid = mac_pton(text, mac);
+	kfree(text);
+	vale->slots = xenbus_read_unsigned(xdev->nodename, "slots", 256);
+	if (!valid || !is_power_of_2(vale->slots) ||
+	    vale->slots < VALE_MIN_SLOTS || vale->slots > VALE_MAX_SLOTS ||
+	    mtu < ETH_MIN_MTU || mtu > VALE_MAX_MTU)
+		return -EINVAL;
+	eth_hw_addr_set(vale->net, mac);
+	vale->net->min_mtu = ETH_MIN_MTU;
+	vale->net->max_mtu = mtu;
+	vale->net->mtu = mtu;
+	return 0;
+}
+
+static int vale_probe(struct xenbus_device *xdev,
+		      const struct xenbus_device_id *id)
+{
+	struct net_device *net = alloc_etherdev(sizeof(struct vale_dev));
+	struct vale_dev *vale;
+	int rc;
+
+	if (!net)
+		return -ENOMEM;
+	vale = netdev_priv(net);
+	vale->xdev = xdev;
+	vale->net = net;
+	net->netdev_ops = &vale_ops;
+	SET_NETDEV_DEV(net, &xdev->dev);
+	dev_set_drvdata(&xdev->dev, vale);
+	netif_napi_add(net, &vale->napi, vale_poll);
+	netif_carrier_off(net);
+	rc = vale_read_nodes(vale);
+	if (!rc)
+		rc = register_netdev(net);
+	if (!rc)
+		return 0;
+	xenbus_dev_fatal(xdev, rc, "mac, mtu or slots");
+	free_netdev(net);
+	return rc;
+}
+
+static void vale_remove(struct xenbus_device *xdev)
+{
+	struct vale_dev *vale = dev_get_drvdata(&xdev->dev);
+
+	unregister_netdev(vale->net);
+	vale_disconnect(vale);
+	free_netdev(vale->net);
+}
+
+/* After a restore nothing is granted: the rings are made anew. */
+static int vale_resume(struct xenbus_device *xdev)
+{
+	vale_disconnect(dev_get_drvdata(&xdev->dev));
+	return 0;
+}
+
+static const struct xenbus_device_id vale_ids[] = { { "vale" }, { "" } };
+
+static struct xenbus_driver vale_driver = {
+	.ids = vale_ids,
+	.probe = vale_probe,
+	.remove = vale_remove,
+	.resume = vale_resume,
+	.otherend_changed = vale_backend_changed,
+};
+
+static int __init vale_init(void)
+{
+	return xen_domain() ? xenbus_register_frontend(&vale_driver) : -ENODEV;
+}
+
+static void __exit vale_exit(void)
+{
+	xenbus_unregister_driver(&vale_driver);
+}
+
+module_init(vale_init);
+module_exit(vale_exit);
+MODULE_DESCRIPTION("Network device on the rings of a VALE switch");
+MODULE_LICENSE("GPL");
+MODULE_ALIAS("xen:vale");
