@@ -4,7 +4,7 @@
 //! # Synopsis
 //! `BandwidthRatedSplitter(RATE [, BURST_DURATION, BURST_BYTES])`: RATE bytes a second, or with a unit such as
 //! `384kbps`; mandatory. After a pause as much may go at once as the rate gives in BURST_DURATION
-//! (default 20 ms), or BURST_BYTES; 131,072 bytes, for the longest packet, come on top as in Click.
+//! (default 20 ms), or BURST_BYTES. As in Click, 131,072 bytes come on top for the longest packet.
 //! # Ports
 //! 1/1-2, push. Without output 1 the element drops its packets.
 //! # Handlers

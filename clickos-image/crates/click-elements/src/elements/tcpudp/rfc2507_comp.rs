@@ -2,9 +2,9 @@
 //! Compresses the headers of TCP packets.
 //!
 //! # Synopsis
-//! `RFC2507Comp`: of a packet of a known connection only what has changed since the one before is sent: some 5 to 10
-//! octets instead of 40. The first packet of a connection, and one that changed too much, is sent whole behind its
-//! connection's number; 14 connections are remembered, and one chosen by chance goes for a new one.
+//! `RFC2507Comp`: the element sends only the changed header fields of a known connection, some 5 to 10 octets instead
+//! of 40. The first packet of a connection, and one that changed too much, leaves whole behind its connection's number.
+//! The element remembers 14 connections. A new one replaces one chosen at random.
 //! # Ports
 //! 1/1, agnostic. Packets begin with the IP header. Other packets than plain TCP with an
 //! acknowledgment leave unchanged behind an octet that marks them.

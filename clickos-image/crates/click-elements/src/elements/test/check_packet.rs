@@ -3,9 +3,9 @@
 //!
 //! # Synopsis
 //! `CheckPacket([DATA, DATA_OFFSET, LENGTH, LENGTH_EQ, LENGTH_GE, LENGTH_LE,
-//! ALIGNMENT])`: from DATA_OFFSET (default 0) on packets hold exactly DATA; they are LENGTH (or
-//! LENGTH_EQ) bytes long, at least LENGTH_GE, or at most LENGTH_LE, of which one may be given;
-//! their data begin OFFSET bytes behind a multiple of MODULUS (ALIGNMENT `MODULUS OFFSET`). It
+//! ALIGNMENT])`: from DATA_OFFSET (default 0) on packets hold exactly DATA. They are LENGTH (or
+//! LENGTH_EQ) bytes long, at least LENGTH_GE, or at most LENGTH_LE; one of these may be given.
+//! Their data begin OFFSET bytes behind a multiple of MODULUS (ALIGNMENT `MODULUS OFFSET`). It
 //! checks only given values.
 //! # Ports
 //! 1/1, agnostic. All packets pass.

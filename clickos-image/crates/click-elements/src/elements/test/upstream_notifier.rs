@@ -2,7 +2,7 @@
 //! Passes packets, and tells those that push whether it has room, as a handler says.
 //!
 //! # Synopsis
-//! `UpstreamNotifier(SIGNAL)`: whether sources are told to push; mandatory. Packets
+//! `UpstreamNotifier(SIGNAL)`: with true, the element tells sources to push; mandatory. Packets
 //! pushed nevertheless pass.
 //! # Ports
 //! 1/1, push.
