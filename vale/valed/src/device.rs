@@ -2,20 +2,17 @@
 //! The far end of a port behind one trait, and the burst of frames that the switch takes from it.
 use std::os::fd::BorrowedFd;
 
-use ring::{BUFFER_SIZE, Mapping, Slot};
+use ring::{BUFFER_SIZE, Slot};
 use vale_netdev::{MAX_FRAME, RecvBatch};
 use vale_proto::Counters;
 
-use crate::offload::Offload;
 use crate::outgoing::Outgoing;
+use crate::taken::Taken;
 
 /// Most frames that the switch takes from one port at a time.
 pub const BURST: usize = 64;
 /// The first bytes of a frame that the switch copies into private memory: two cache lines.
 pub const HEAD: usize = 128;
-
-/// The bytes of a frame behind its head, in the sender's ring.
-pub type Rest<'a> = ring::Rest<'a, Mapping>;
 
 /// The far end of a port: rings of a guest, or an interface.
 pub trait Device: Send {
@@ -88,21 +85,6 @@ impl Device for Absent {
 
     fn sleep_prepare(&mut self) -> bool {
         false
-    }
-}
-
-/// A frame of a burst.
-pub struct Taken<'a> {
-    /// The frame, or its head, in private memory.
-    pub bytes: &'a mut [u8],
-    pub rest: Option<Rest<'a>>,
-    pub offload: Offload,
-}
-
-impl Taken<'_> {
-    /// Length of the frame.
-    pub fn len(&self) -> usize {
-        self.bytes.len() + self.rest.map_or(0, |r| r.len())
     }
 }
 

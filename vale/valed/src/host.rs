@@ -10,10 +10,11 @@ use vale_netdev::{
 };
 use vale_proto::{Counters, Kind};
 
-use crate::device::{Buffers, Burst, Device, Taken};
+use crate::device::{Buffers, Burst, Device};
 use crate::offload::Offload;
 use crate::outgoing::Outgoing;
 use crate::rate_limit::RateLimit;
+use crate::taken::Taken;
 
 /// Log lines about one interface in a minute.
 const LINES: u32 = 10;

@@ -26,4 +26,5 @@ mod refusal;
 mod ring_port;
 mod role;
 mod switch;
+mod taken;
 pub mod xen;

@@ -2,10 +2,10 @@
 //! A judged frame on its way to one or more ports.
 use ring::BUFFER_SIZE;
 
-use crate::device::{Rest, Taken};
 use crate::filter::Seen;
 use crate::limit::Nanoseconds;
 use crate::offload::{Checksum, Offload, Segments};
+use crate::taken::{Rest, Taken};
 
 /// Most segments of one frame: 64 KB in TCP's smallest usual segments.
 const MAX_SEGMENTS: usize = 2048;

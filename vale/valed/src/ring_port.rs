@@ -9,9 +9,10 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use vale_proto::Counters;
 use vale_xen_dev::EventChannel;
 
-use crate::device::{Buffers, Burst, Device, HEAD, Rest, Taken};
+use crate::device::{Buffers, Burst, Device, HEAD};
 use crate::offload::{Offload, Segments, complete};
 use crate::outgoing::Outgoing;
+use crate::taken::{Rest, Taken};
 
 /// A guest's rings and their notifications.
 pub struct RingPort {
