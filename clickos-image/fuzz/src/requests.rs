@@ -101,8 +101,8 @@ verbs! {
     "find": cosmos_proto::Named,
     "console": cosmos_proto::Console,
     "cpu": cosmos_proto::Share,
-    "move-begin": cosmos_proto::Departing,
-    "move-arrive": cosmos_proto::Arriving,
+    "move-begin": cosmos_proto::MoveSource,
+    "move-arrive": cosmos_proto::MoveTarget,
     "image-add": cosmos_proto::ImageAdd,
     "image-remove": cosmos_proto::OfImage,
     "router-install": cosmos_proto::Install,
@@ -114,6 +114,11 @@ verbs! {
     "port-remove": vale_proto::PortId,
     "port-set": vale_proto::PortSet,
     "port-list": vale_proto::PortList,
+    "port-limit": vale_proto::PortLimit,
+    "port-filter": vale_proto::PortFilter,
+    "chain-set": vale_proto::ChainSet,
+    "chain-remove": vale_proto::ChainId,
+    "chain-list": vale_proto::ChainList,
 }
 
 /// Requests that are right.
@@ -133,6 +138,17 @@ const RIGHT: &[&str] = &[
     concat!(
         r#"{"v":1,"id":7,"verb":"port-add","args":{"switch":"vale0","port":"p","kind":"process","#,
         r#""segment":1,"mac":"02:00:00:00:00:01","allowed":[{"ip":"10.0.0.1/32"}]}}"#,
+    ),
+    concat!(
+        r#"{"v":1,"id":7,"verb":"port-filter","args":{"switch":"vale0","port":"p","rules":["#,
+        r#"{"direction":"ingress","family":"ipv4","protocol":6,"ports":{"first":80,"last":90},"#,
+        r#""remote":"10.0.0.0/8"},{"direction":"egress"}]}}"#,
+    ),
+    concat!(
+        r#"{"v":1,"id":7,"verb":"chain-set","args":{"switch":"vale0","chain":"c","segment":1,"#,
+        r#""classifiers":[{"source_port":"a","destination":"10.0.0.0/8","protocol":17}],"#,
+        r#""hops":[{"pairs":[{"ingress":"p","egress":"q","weight":2}],"transparent":true,"#,
+        r#""on_failure":"bypass"}],"nat":["10.1.0.1/32"],"symmetric":false}}"#,
     ),
 ];
 

@@ -91,7 +91,10 @@ mod tests {
         let first = slots.enter(later()).unwrap();
         let error = slots.enter(Instant::now()).err().unwrap();
         assert_eq!(error.code, Code::Timeout);
-        assert!(error.message.contains("1 domains are being built"), "{error}");
+        assert!(
+            error.message.contains("1 domains are being built"),
+            "{error}"
+        );
         drop(first);
         slots.enter(Instant::now()).unwrap();
     }

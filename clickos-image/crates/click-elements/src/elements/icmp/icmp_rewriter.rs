@@ -180,7 +180,11 @@ impl ICMPRewriter {
                 let rewriter = element.as_any_mut().downcast_ref::<Rewriter>();
                 rewriter.map(Rewriter::flow_lookup)
             });
-            self.lookups.extend(flow_lookup.flatten().map(|flow_lookup| (flow_lookup, *port)));
+            self.lookups.extend(
+                flow_lookup
+                    .flatten()
+                    .map(|flow_lookup| (flow_lookup, *port)),
+            );
         }
     }
 

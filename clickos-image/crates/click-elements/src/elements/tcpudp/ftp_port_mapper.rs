@@ -170,7 +170,11 @@ impl FTPPortMapper {
     }
 
     /// The flow a command announces, as it will be, and where it is remembered.
-    fn announced(&self, ctx: &mut Context<'_>, command: &Command) -> Option<(FlowId, FlowLookup, At)> {
+    fn announced(
+        &self,
+        ctx: &mut Context<'_>,
+        command: &Command,
+    ) -> Option<(FlowId, FlowLookup, At)> {
         let id = FlowId {
             source: command.address,
             destination: command.control.destination,
