@@ -132,7 +132,7 @@ class CosmosdTest(base.CosmosTest):
         given = json.loads(self._done('-o json image-add /root/kernel'))
         listed = json.loads(self._done('-o json image-list'))
         self.assertIn(given['sha256'], [i['sha256'] for i in listed])
-        for file, words in (('/root/cut', 'outside of it'),
+        for file, words in (('/root/cut', 'outside the file'),
                             ('/init', 'no ELF file')):
             result = self._cosmos(f'image-add {file}')
             self.assertEqual(1, result.status)
