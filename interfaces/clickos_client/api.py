@@ -63,6 +63,23 @@ class Vnf:
         return {'vnfc': self.vnfc} if self.vnfc else {}
 
 
+@dataclasses.dataclass(frozen=True)
+class Chain:
+    """A port chain of networking-sfc by its UUID."""
+
+    id: str
+
+    @property
+    def path(self):
+        """The path of the chain."""
+        return f'/v1/chains/{parse.quote(self.id, safe="")}'
+
+    @property
+    def query(self):
+        """The query of each request about the chain."""
+        return {}
+
+
 class Client:
     """clickos-api with the credentials of a keystoneauth session.
 
@@ -111,6 +128,10 @@ class Client:
         except ClickOSError as exc:
             if exc.status != 404:
                 raise
+
+    def chain(self, chain_id):
+        """Return the counters of a port chain, hops in ``hops``."""
+        return self._call('chain', 'GET', Chain(chain_id), '')
 
     def _call(self, wanted, *request):
         answer = self._send(*request)

@@ -13,6 +13,7 @@ from oslo_log import log as logging
 import oslo_messaging
 from oslo_service import systemd
 
+from clickos_agent import chains
 from clickos_agent import conf
 from clickos_agent import ports
 from clickos_agent import rpc
@@ -60,21 +61,21 @@ def _client(conf):
 
 
 def make_ports(conf):
-    """:returns: what keeps the ports as Neutron has them, not started"""
+    """:returns: what keeps ports and chains as Neutron has them"""
     options = conf.clickos_agent
     transport = oslo_messaging.get_rpc_transport(
         conf, url=options.neutron_transport_url)
-    reconciler = ports.Reconciler(
-        _client(conf),
-        ports.Neutron(transport, conf.host, options.neutron_timeout),
-        options.port_look_interval)
+    neutron = ports.Neutron(transport, conf.host, options.neutron_timeout)
+    reconciler = ports.Reconciler(_client(conf), neutron,
+                                  options.port_look_interval)
+    kept = chains.Chains(_client(conf), neutron, options.port_look_interval)
     hints = oslo_messaging.get_rpc_server(
         transport,
         oslo_messaging.Target(exchange=topics.EXCHANGE, topic=topics.AGENT,
                               server=conf.host),
-        [ports.Hints(reconciler)],
+        [ports.Hints(reconciler, kept)],
         access_policy=oslo_messaging.DefaultRPCAccessPolicy)
-    return [hints, reconciler]
+    return [hints, reconciler, kept]
 
 
 def make_server(conf):

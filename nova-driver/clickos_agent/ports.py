@@ -49,6 +49,24 @@ class Neutron:
             found.update(self._ask(vifs[first:first + topics.MAX_PORTS]))
         return found
 
+    def chains(self):
+        """Ask for the chains of this host, as arguments of chain-set.
+
+        :returns: the chains, and the names of those that stay as they are
+        :raises: NeutronUnavailable
+        """
+        try:
+            answer = self._client.call({}, 'get_chains', host=self._host)
+            if not all(isinstance(chain['hops'], list) and chain['chain']
+                       for chain in answer['chains']):
+                raise TypeError
+            return answer['chains'], set(answer['kept'])
+        except (oslo_messaging.MessagingException,
+                oslo_messaging.RemoteError) as e:
+            raise NeutronUnavailable(str(e))
+        except (KeyError, TypeError):
+            raise NeutronUnavailable('bad answer to get_chains')
+
     def _ask(self, vifs):
         try:
             answer = self._client.call(
@@ -72,8 +90,13 @@ class Hints:
 
     target = oslo_messaging.Target(version=topics.VERSION)
 
-    def __init__(self, reconciler):
+    def __init__(self, reconciler, chains):
         self._reconciler = reconciler
+        self._chains = chains
+
+    def chains_changed(self, context):
+        """Look at the chains at once."""
+        self._chains.look_soon()
 
     def ports_changed(self, context, port_ids=None):
         """Look at these ports at once."""

@@ -78,10 +78,27 @@ class Endpoint:
         return self._client.handler_write(_uuid(server_id), _pairs(writes),
                                           timeout_ms=self._timeout_ms)
 
+    @_plain
+    def chain_counters(self, chain_id=None):
+        """:returns: the counters of a chain, and ``hops`` with theirs"""
+        name = _uuid(chain_id, 'chain_id')
+        for chain in self._client.chain_list()['chains']:
+            if chain['chain'] == name:
+                return {**chain['counters'], 'hops': _hops(chain)}
+        return _error('not-active', f'port chain {name}: the switch does'
+                      ' not have it; start the servers of all its hops, on'
+                      ' one host')
 
-def _uuid(value):
+
+def _hops(chain):
+    return [{**counters, 'pairs': len(hop['pairs']), 'live_pairs': live}
+            for hop, counters, live in zip(
+                chain['hops'], chain['hop_counters'], chain['live_pairs'])]
+
+
+def _uuid(value, place='server_id'):
     if not isinstance(value, str) or not uuidutils.is_uuid_like(value):
-        raise BadRequest('server_id: expected a UUID')
+        raise BadRequest(f'{place}: expected a UUID')
     return str(uuid.UUID(value))  # cosmosd takes this form only
 
 

@@ -11,6 +11,7 @@ from oslo_log import log as logging
 import oslo_messaging
 from oslo_utils import uuidutils
 
+from neutron_clickos.sfc import rows
 from neutron_clickos import topics
 
 LOG = logging.getLogger(__name__)
@@ -46,10 +47,27 @@ class PortStates:
             port: bound.get((port, server), topics.ABSENT)
             for port, server in wanted}}
 
+    def get_chains(self, context, host=None):
+        """List a host's port chains as arguments of chain-set.
 
-def _pairs(host, ports):
+        :param host: the agent's host.
+        :returns: ``chains`` and ``kept``, or ``error`` with the reason
+        """
+        try:
+            _check_host(host)
+        except BadRequest as e:
+            LOG.warning('get_chains: %s', e)
+            return {'error': str(e)}
+        return rows.chains_of(host)
+
+
+def _check_host(host):
     if not isinstance(host, str) or not 1 <= len(host) <= 255:
         raise BadRequest('host: expected 1 to 255 characters')
+
+
+def _pairs(host, ports):
+    _check_host(host)
     if not isinstance(ports, list) or len(ports) > topics.MAX_PORTS:
         raise BadRequest('ports: expected at most %d pairs [port, server]'
                          % topics.MAX_PORTS)
@@ -97,14 +115,21 @@ class AgentNotifier:
 
     def ports_changed(self, host, port_ids):
         """Send the hint, without the user's token; a failure is logged."""
+        self._cast(host, 'ports_changed', port_ids=port_ids)
+
+    def chains_changed(self, host):
+        """Send the hint that the host's chains changed."""
+        self._cast(host, 'chains_changed')
+
+    def _cast(self, host, method, **arguments):
         context = neutron_context.get_admin_context_without_session()
         try:
             self._connected().prepare(server=host, retry=0).cast(
-                context, 'ports_changed', port_ids=port_ids)
+                context, method, **arguments)
         except Exception as e:
-            LOG.warning('Host %(host)s was not told of ports %(ports)s: '
-                        '%(why)s; its agent asks by itself',
-                        {'host': host, 'ports': port_ids, 'why': e})
+            LOG.warning('Host %(host)s got no %(method)s: %(why)s; its agent '
+                        'asks by itself',
+                        {'host': host, 'method': method, 'why': e})
 
     def _connected(self):
         # Neutron forks its workers after it has made its drivers.

@@ -46,6 +46,10 @@ if the caller may see a server.
 TACKER_GROUP = cfg.OptGroup('tacker', title='Address of Tacker', help="""
 Where Tacker's API is. The service calls it with the caller's own token only.
 """)
+NEUTRON_GROUP = cfg.OptGroup('neutron', title='Address of Neutron', help="""
+Where Neutron's API is. The service finds the host of a port chain there, with
+the credentials of group nova.
+""")
 
 
 def _with_default(opts, **defaults):
@@ -71,10 +75,16 @@ def _tacker_opts():
                          valid_interfaces=['internal', 'public'])
 
 
+def _neutron_opts():
+    return _with_default(ks_loading.get_adapter_conf_options(),
+                         service_type='network',
+                         valid_interfaces=['internal', 'public'])
+
+
 def list_opts():
     """List the options for oslo.config's sample generator."""
     return [(API_GROUP, API_OPTS), (NOVA_GROUP, _nova_opts()),
-            (TACKER_GROUP, _tacker_opts())]
+            (TACKER_GROUP, _tacker_opts()), (NEUTRON_GROUP, _neutron_opts())]
 
 
 def register(conf):
@@ -85,6 +95,8 @@ def register(conf):
     conf.register_opts(_nova_opts(), group=NOVA_GROUP)
     conf.register_group(TACKER_GROUP)
     conf.register_opts(_tacker_opts(), group=TACKER_GROUP)
+    conf.register_group(NEUTRON_GROUP)
+    conf.register_opts(_neutron_opts(), group=NEUTRON_GROUP)
     db_options.set_defaults(conf)
     logging.register_options(conf)
     return conf

@@ -3,6 +3,7 @@
 
 from oslo_log import log as logging
 
+from clickos_api import chains
 from clickos_api import desired_state
 from clickos_api import errors
 from clickos_api import ownership
@@ -23,6 +24,7 @@ class Handlers:
         self._cloud = ownership.Cloud(conf)
         self._agent = rpc.Agent(conf)
         self._policy = policy.Policy(conf)
+        self.chains = chains.Chains(self._cloud, self._agent, self._policy)
 
     def list(self, context, target):
         """List the handlers of the target's guest."""

@@ -35,12 +35,13 @@ class Gone(errors.NotFound):
 
 
 class Cloud:
-    """Requests of this service to Nova and Tacker."""
+    """Requests of this service to Nova, Tacker and Neutron."""
 
     def __init__(self, conf):
         self._conf = conf
         self._nova = None
         self._tacker = None
+        self._neutron = None
         self._making = threading.Lock()
 
     def owner(self, context, server_id):
@@ -90,6 +91,10 @@ class Cloud:
                               code='not-instantiated')
         return _choose(guests, target)
 
+    def neutron(self, path, token, not_found):
+        """GET a path of Neutron; see _ask."""
+        return self._ask(self._adapters()[2], path, token, not_found)
+
     def _server(self, server_id, token=None):
         body = self._ask(
             self._adapters()[0], f'/servers/{server_id}', token,
@@ -117,7 +122,10 @@ class Cloud:
             raise _unavailable(adapter, exc)
 
     def _adapters(self):
-        """Return the adapters of Nova and Tacker, made at the first call."""
+        """Return the adapters of Nova, Tacker and Neutron.
+
+        The first call makes them.
+        """
         with self._making:
             if self._nova is None:
                 auth = ks_loading.load_auth_from_conf_options(
@@ -126,9 +134,11 @@ class Cloud:
                     self._conf, 'nova', auth=auth)
                 self._tacker = ks_loading.load_adapter_from_conf_options(
                     self._conf, 'tacker', session=session)
+                self._neutron = ks_loading.load_adapter_from_conf_options(
+                    self._conf, 'neutron', session=session)
                 self._nova = ks_loading.load_adapter_from_conf_options(
                     self._conf, 'nova', session=session)
-            return self._nova, self._tacker
+            return self._nova, self._tacker, self._neutron
 
 
 def _guests(vnf):

@@ -9,6 +9,7 @@ from clickos_api import errors
 LIST = 'clickos:handler:list'
 READ = 'clickos:handler:read'
 WRITE = 'clickos:handler:write'
+CHAIN_SHOW = 'clickos:chain:show'
 STATE_SHOW = 'clickos:desired_state:show'
 STATE_DELETE = 'clickos:desired_state:delete'
 
@@ -41,6 +42,8 @@ RULES = [
     _rule(STATE_DELETE, f'({OWNER_MEMBER}) or {ADMIN}',
           'Forget what is written again when a guest starts again.',
           ('DELETE', _STATE)),
+    _rule(CHAIN_SHOW, OWNER_READER, 'Show the counters of a port chain.',
+          ('GET', '/v1/chains/{id}')),
 ]
 
 
@@ -62,12 +65,12 @@ class Policy:
         return self._enforcer.authorize(rule, {}, context)
 
     def require(self, context, rule, project_id):
-        """Let pass who may do this to a server of project_id.
+        """Let pass who may do this to a server or chain of project_id.
 
         :raises errors.Forbidden: if the caller may not
         """
         target = {'project_id': project_id}
         if not self._enforcer.authorize(rule, target, context):
             raise errors.Forbidden(
-                f'policy does not allow {rule} to be performed on a server'
-                f' of project {project_id}')
+                f'policy does not allow {rule} to be performed in'
+                f' project {project_id}')

@@ -56,6 +56,11 @@ def blueprint(handlers, limits):
         handlers.forget(_context(), _target(kind, target_id))
         return '', 204
 
+    @routes.get('/chains/<chain_id>')
+    def show_chain(chain_id):
+        return {'chain': handlers.chains.counters(
+            _context(), validation.uuid(chain_id, 'port chain'))}
+
     return routes
 
 

@@ -16,6 +16,7 @@ STATUS = {
     'bad-request': 400, 'bad-config': 400, 'handler-error': 400,
     'too-long': 400, 'not-permitted': 403, 'no-such-element': 404,
     'no-such-handler': 404, 'no-such-guest': 409, 'dead-guest': 409,
+    'not-active': 409,
     'busy': 503, 'timeout': 504,
 }
 
@@ -47,6 +48,14 @@ class Agent:
     def handler_write(self, host, server_id, writes):
         """Write [[name, value], ...]; all of them or none."""
         self._call(host, 'handler_write', server_id=server_id, writes=writes)
+
+    def chain_counters(self, host, chain_id):
+        """Return the counters of a chain, with a list ``hops``."""
+        answer = self._call(host, 'chain_counters', chain_id=chain_id)
+        for counters in (answer, *_field(host, answer, 'hops', list)):
+            for key in ('packets', 'bytes', 'dropped'):
+                _field(host, counters, key, int)
+        return answer
 
     def _connected(self):
         """Return the client, made at the first call.
@@ -97,7 +106,7 @@ def _checked(host, answer):
 
 
 def _field(host, answer, key, kind):
-    value = answer.get(key)
+    value = answer.get(key) if isinstance(answer, dict) else None
     if not isinstance(value, kind):
         raise _nonsense(host, answer)
     return value

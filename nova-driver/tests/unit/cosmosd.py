@@ -28,6 +28,7 @@ class FakeCosmosd(fixtures.Fixture):
     :ivar requests: list of (verb, args), in order of arrival.
     :ivar guests: dict of guest by UUID.
     :ivar images: bytes by SHA-256, as image-add brought them.
+    :ivar chains: what chain-list answers.
     :ivar faults: dict of (code, message) by verb; None hangs up after the
         verb was carried out, so that its answer is lost.
     """
@@ -37,6 +38,7 @@ class FakeCosmosd(fixtures.Fixture):
         self.requests = []
         self.guests = {}
         self.images = {}
+        self.chains = []
         self.faults = {}
         self.engine_sha256 = SHA256
         self._listener = None
@@ -132,6 +134,9 @@ class FakeCosmosd(fixtures.Fixture):
         if uuid not in self.guests:
             raise Refusal('no-such-guest', 'no guest %s' % uuid)
         return self.guests[uuid]
+
+    def _do_chain_list(self):
+        return {'chains': self.chains}
 
     def _do_hello(self):
         return {'version': '0.1.0', 'host_kind': self.host_kind,

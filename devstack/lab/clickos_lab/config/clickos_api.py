@@ -13,6 +13,7 @@ def write(site):
         'keystone_authtoken': site.authtoken('clickos'),
         'nova': site.auth('clickos'),
         'tacker': {'region_name': _site.REGION},
+        'neutron': {'region_name': _site.REGION},
         'oslo_messaging_rabbit': _site.RABBIT}, 'clickos')
     site.write_uwsgi('clickos-api', 'clickos', 'clickos_api.wsgi:application')
     for host in hosts.ALL:

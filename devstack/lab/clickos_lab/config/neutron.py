@@ -12,7 +12,8 @@ def write(site):
     site.write_ini('neutron/neutron.conf', {
         'DEFAULT': {
             **site.base('neutron'), 'core_plugin': 'ml2',
-            'service_plugins': '', 'auth_strategy': 'keystone',
+            'service_plugins': 'flow_classifier,sfc',
+            'auth_strategy': 'keystone',
             'api_paste_config': site.state.venv / 'etc/neutron/api-paste.ini',
             'notify_nova_on_port_status_changes': False,
             'notify_nova_on_port_data_changes': False,
@@ -27,6 +28,7 @@ def write(site):
         'ml2': {'type_drivers': 'vlan', 'tenant_network_types': 'vlan',
                 'mechanism_drivers': 'vale',
                 'extension_drivers': 'port_security'},
+        'sfc': {'drivers': 'vale'}, 'flowclassifier': {'drivers': 'vale'},
         'ml2_type_vlan': {
             'network_vlan_ranges': f'{PHYSICAL_NETWORK}:100:999'},
         'ml2_vale': {'switch_mappings': f'{PHYSICAL_NETWORK}:{SWITCH}'}},

@@ -51,6 +51,21 @@ class EndpointTest(testtools.TestCase):
                           'timeout_ms': 3000},
                          self.cosmosd.args('handler-write'))
 
+    def test_chain_counters(self):
+        counters = {'packets': 5, 'bytes': 300, 'dropped': 1}
+        self.cosmosd.chains = [
+            {'chain': 'mine', 'counters': {}, 'hops': []},
+            {'chain': UUID, 'counters': counters,
+             'hops': [{'pairs': ['a', 'b']}], 'hop_counters': [counters],
+             'live_pairs': [1]}]
+        self.assertEqual(
+            {**counters, 'hops': [{**counters, 'pairs': 2, 'live_pairs': 1}]},
+            self.call('chain_counters', chain_id=UUID))
+        self.refused('not-active', 'port chain', 'chain_counters',
+                     chain_id=UUID.replace('1', '2'))
+        self.refused('bad-request', 'chain_id', 'chain_counters',
+                     chain_id='mine')
+
     def test_uuid_in_cosmosds_form(self):
         self.call('handler_list', server_id=UUID.upper().replace('-', ''))
         self.assertEqual(UUID, self.cosmosd.args('handler-list')['uuid'])

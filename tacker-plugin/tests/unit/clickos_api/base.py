@@ -57,6 +57,12 @@ class FakeAgent:
         self.guests = {}
         self.broken = None
 
+    def chain_counters(self, ctxt, chain_id):
+        """Return the counters of a chain of one hop."""
+        counters = {'packets': 3, 'bytes': 300, 'dropped': 0}
+        return self.broken or {
+            **counters, 'hops': [{**counters, 'pairs': 2, 'live_pairs': 1}]}
+
     def handler_list(self, ctxt, server_id):
         """List the guest's handlers."""
         return self.broken or {'handlers': [

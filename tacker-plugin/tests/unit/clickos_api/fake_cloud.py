@@ -17,6 +17,7 @@ class FakeCloud:
     def __init__(self):
         self.servers = {}
         self.vnfs = {}
+        self.networking = {}
         self.projects = {}
         self.failing = False
         self.asked = []
@@ -54,6 +55,25 @@ class FakeCloud:
                  'computeResource': {'resourceId': server_id}}
                 for server_id, vdu, vnfc in guests]}})
 
+    def add_chain(self, chain_id, project_id, host='host1'):
+        """Make a port chain of an empty group and one with a pair."""
+        for kind, key, values in (
+                ('port_chains', chain_id,
+                 {'port_pair_groups': ['none', 'some']}),
+                ('port_pair_groups', 'none', {'port_pairs': []}),
+                ('port_pair_groups', 'some', {'port_pairs': ['pair']}),
+                ('port_pairs', 'pair', {'ingress': 'port'}),
+                ('ports', 'port', {'binding:host_id': host})):
+            self.networking[kind, key] = {
+                'id': key, 'project_id': project_id, **values}
+
+    def _neutron(self, kind, key, project_id, admin):
+        kind = kind.rpartition('/')[2]
+        found = self.networking.get((kind, key))
+        if not found or not admin and found['project_id'] != project_id:
+            return 404, {}
+        return 200, {kind[:-1]: found}
+
     def answer(self, path, token):
         """Return (status, body) for a GET."""
         self.asked.append((path, token))
@@ -70,6 +90,8 @@ class FakeCloud:
                 server.pop('OS-EXT-SRV-ATTR:host')
             if admin or server['tenant_id'] == project_id:
                 return 200, {'server': server}
+        if kind.startswith('neutron/'):
+            return self._neutron(kind, thing_id, project_id, admin)
         if thing_id == 'vnf_instances':
             return 200, [vnf for owner, vnf in self.vnfs.values()
                          if owner == project_id]
@@ -106,6 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
                 'id': 'default', 'name': 'Default'}},
             'roles': [{'id': 'r', 'name': 'admin'}],
             'catalog': [self._service('compute', '/nova'),
+                        self._service('network', '/neutron'),
                         self._service('nfv-orchestration', '/tacker')]}})
 
     def _service(self, kind, path):

@@ -49,7 +49,7 @@ class RbacTest(base.TestCase):
     def test_the_table_has_every_route(self):
         served = {(method, rule.rule.partition('<target_id>')[2])
                   for rule in self.app.url_map.iter_rules()
-                  if rule.rule.startswith('/v1/')
+                  if rule.rule.startswith('/v1/<')
                   for method in rule.methods - {'HEAD', 'OPTIONS'}}
         table = {(method, suffix.replace('fw.config', '<path:name>'))
                  for method, suffix, _ in OPERATIONS}

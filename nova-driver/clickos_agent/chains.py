@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps the chains of the host's switch as Neutron has them (ADR 0033)."""
+
+import threading
+
+from cosmos_client import CosmosError
+from oslo_log import log as logging
+from oslo_utils import uuidutils
+
+from clickos_agent import ports
+
+LOG = logging.getLogger(__name__)
+
+
+class Chains:
+    """Compares the switch's chains with Neutron's port chains, in one thread.
+
+    Chains whose name is no UUID are an operator's; they stay.
+    """
+
+    def __init__(self, client, neutron, interval_s):
+        """Compare the switch's chains with Neutron's port chains.
+
+        :param client: CosmosClient
+        :param neutron: ports.Neutron
+        :param interval_s: seconds between two looks.
+        """
+        self._client = client
+        self._neutron = neutron
+        self._interval_s = interval_s
+        self._set = {}
+        self._hinted = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, daemon=True,
+                                        name='chains')
+
+    def start(self):
+        """Look now and again."""
+        self._thread.start()
+
+    def stop(self):
+        """End after the look that is under way."""
+        self._stopping = True
+        self._hinted.set()
+
+    def wait(self):
+        """Wait for the end after stop()."""
+        self._thread.join()
+
+    def look_soon(self):
+        """Look as soon as possible; does not wait."""
+        self._hinted.set()
+
+    def _run(self):
+        while not self._stopping:
+            self._hinted.clear()
+            try:
+                self.look()
+            except (ports.NeutronUnavailable, CosmosError) as e:
+                LOG.warning('The chains of the switch stay as they are: %s',
+                            e)
+            except Exception:
+                LOG.exception('Looking at chains failed')
+            self._hinted.wait(self._interval_s)
+
+    def look(self):
+        """Set and remove chains until the switch has Neutron's.
+
+        :raises: ports.NeutronUnavailable, CosmosError
+        """
+        chains, kept = self._neutron.chains()
+        wanted = {chain['chain']: chain for chain in chains}
+        known = {chain['chain']: chain['switch']
+                 for chain in self._client.chain_list()['chains']
+                 if uuidutils.is_uuid_like(chain['chain'])}
+        for name, chain in wanted.items():
+            if name not in known or self._set.get(name) != chain:
+                self._apply(name, chain)
+        for name in known.keys() - wanted.keys() - kept:
+            self._client.chain_remove(known[name], name)
+            self._set.pop(name, None)
+            LOG.info('Chain %s is removed', name)
+
+    def _apply(self, name, chain):
+        try:
+            self._client.chain_set(chain)
+            self._set[name] = chain
+            LOG.info('Chain %(name)s has %(hops)d hops now',
+                     {'name': name, 'hops': len(chain['hops'])})
+        except CosmosError as e:
+            LOG.warning('Chain %(name)s: %(why)s', {'name': name, 'why': e})

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Port chains from networking-sfc's plugins, with the bindings of ports."""
+
+from neutron.db import models_v2
+from neutron.plugins.ml2 import models
+from neutron_lib import constants
+from neutron_lib import context as neutron_context
+from neutron_lib.db import api as db_api
+from neutron_lib.plugins import directory
+from oslo_log import log as logging
+from oslo_serialization import jsonutils
+
+from neutron_clickos.sfc import render
+
+LOG = logging.getLogger(__name__)
+
+
+def chains_of(host):
+    """Return the answer of get_chains, docs/interfaces.md.
+
+    :param host: the host that asks
+    """
+    sfc = directory.get_plugin('sfc')
+    flows = directory.get_plugin('flow_classifier')
+    if sfc is None or flows is None:
+        return {'chains': [], 'kept': []}
+    context = neutron_context.get_admin_context()
+    pairs = _by_id(sfc.get_port_pairs(context))
+    classifiers = _by_id(flows.get_flow_classifiers(context))
+    groups = _by_id(sfc.get_port_pair_groups(context))
+    known = ports(_named((*pairs.values(), *classifiers.values())))
+    found, kept = [], []
+    for chain in sfc.get_port_chains(context):
+        try:
+            where, arguments = render.chain_set(
+                chain, groups, pairs, classifiers, known)
+        except render.NotReady as e:
+            kept.append(chain['id'])
+            LOG.debug('Port chain %s: %s', chain['id'], e)
+        except (render.Foreign, KeyError) as e:
+            LOG.warning('Port chain %s: %s', chain['id'], e)
+        else:
+            found += [arguments] if where == host else []
+    return {'chains': found, 'kept': kept}
+
+
+def hosts():
+    """List the hosts that have ports of port pairs."""
+    context = neutron_context.get_admin_context()
+    pairs = directory.get_plugin('sfc').get_port_pairs(context)
+    found = ports(_named(pairs)).values()
+    return sorted({port.place.host for port in found if port.place})
+
+
+def ports(port_ids):
+    """Return the render.Port of each of these ports that exists."""
+    context = neutron_context.get_admin_context()
+    port, network = models_v2.Port, models_v2.Network
+    with db_api.CONTEXT_READER.using(context) as session:
+        rows = session.query(port.id, port.project_id,
+                             network.project_id.label('network_project')).join(
+            network, network.id == port.network_id).filter(
+                port.id.in_(sorted(port_ids))).all()
+        places = _places(session, port_ids)
+    return {row.id: render.Port(row.project_id, row.network_project,
+                                places.get(row.id)) for row in rows}
+
+
+def _places(session, port_ids):
+    """Return the render.Place of each port that a switch has."""
+    binding = models.PortBinding
+    rows = session.query(
+        binding.port_id, binding.host, binding.vif_details).filter(
+            binding.port_id.in_(sorted(port_ids)),
+            binding.vif_type == 'vale',
+            binding.status == constants.ACTIVE).all()
+    return {row.port_id: _place(row) for row in rows}
+
+
+def _place(row):
+    details = jsonutils.loads(row.vif_details)
+    return render.Place(row.host, details['vale_switch'],
+                        details['vale_segment'], details['vale_port'],
+                        details['vale_port_security'])
+
+
+def _named(parts):
+    return {key for part in parts for key in render.named_ports(part)}
+
+
+def _by_id(rows):
+    return {row['id']: row for row in rows}

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chains follow Neutron: with a cosmosd double."""
+
+import threading
+
+from cosmos_client import CosmosError
+import fixtures
+import testtools
+
+from clickos_agent import chains
+from clickos_agent import ports
+
+NAMES = ['01234567-89ab-4def-8123-00000000000%d' % n for n in range(3)]
+
+
+def chain(name, hops=1):
+    return {'switch': 'vale0', 'chain': name, 'hops': [{}] * hops}
+
+
+class Switch:
+    """cosmosd's chains; calls are noted."""
+
+    def __init__(self, *names):
+        self.chains = {name: chain(name) for name in names}
+        self.calls = []
+        self.refused = None
+        self.was_set = threading.Event()
+
+    def chain_list(self):
+        return {'chains': list(self.chains.values())}
+
+    def chain_set(self, new):
+        self.calls.append(('set', new['chain'], len(new['hops'])))
+        if new['chain'] == self.refused:
+            raise CosmosError('switch', 'no')
+        self.chains[new['chain']] = new
+        self.was_set.set()
+        return {}
+
+    def chain_remove(self, switch, name):
+        self.calls.append(('remove', name))
+        del self.chains[name]
+        return {}
+
+
+class Neutron:
+    """Neutron's answer, or its absence."""
+
+    def __init__(self, *wanted):
+        self.wanted = list(wanted)
+        self.kept = set()
+        self.away = False
+
+    def chains(self):
+        if self.away:
+            raise ports.NeutronUnavailable('away')
+        return self.wanted, self.kept
+
+
+class ChainsTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.FakeLogger())
+
+    def keeper(self, switch, neutron):
+        return chains.Chains(switch, neutron, 10)
+
+    def test_differences_are_set_and_removed(self):
+        switch = Switch(NAMES[0], 'by-hand')
+        neutron = Neutron(chain(NAMES[1]), chain(NAMES[2], 2))
+        keeper = self.keeper(switch, neutron)
+        keeper.look()
+        self.assertEqual([('set', NAMES[1], 1), ('set', NAMES[2], 2),
+                          ('remove', NAMES[0])], switch.calls)
+        self.assertEqual({'by-hand', NAMES[1], NAMES[2]},
+                         set(switch.chains))
+        switch.calls.clear()
+        keeper.look()
+        self.assertEqual([], switch.calls)
+        neutron.wanted[0] = chain(NAMES[1], 3)
+        keeper.look()
+        self.assertEqual([('set', NAMES[1], 3)], switch.calls)
+
+    def test_a_chain_that_is_not_ready_stays_as_it_is(self):
+        switch, neutron = Switch(*NAMES[:2]), Neutron()
+        neutron.kept = {NAMES[0], NAMES[2]}
+        self.keeper(switch, neutron).look()
+        self.assertEqual([('remove', NAMES[1])], switch.calls)
+
+    def test_a_switch_that_lost_its_chains_gets_them_again(self):
+        switch, neutron = Switch(), Neutron(chain(NAMES[0]))
+        keeper = self.keeper(switch, neutron)
+        keeper.look()
+        switch.chains.clear()
+        keeper.look()
+        self.assertEqual([NAMES[0]], list(switch.chains))
+
+    def test_one_refused_chain_stops_no_other(self):
+        switch = Switch()
+        switch.refused = NAMES[0]
+        neutron = Neutron(chain(NAMES[0]), chain(NAMES[1]))
+        self.keeper(switch, neutron).look()
+        self.assertEqual([NAMES[1]], list(switch.chains))
+
+    def test_without_neutron_chains_stay(self):
+        switch, neutron = Switch(NAMES[0]), Neutron()
+        neutron.away = True
+        keeper = self.keeper(switch, neutron)
+        self.assertRaises(ports.NeutronUnavailable, keeper.look)
+        self.assertEqual([], switch.calls)
+
+    def test_a_hint_ends_the_wait(self):
+        switch, neutron = Switch(), Neutron()
+        keeper = chains.Chains(switch, neutron, 600)
+        keeper.start()
+        neutron.wanted = [chain(NAMES[0])]
+        keeper.look_soon()
+        self.assertTrue(switch.was_set.wait(30))
+        keeper.stop()
+        keeper.wait()
