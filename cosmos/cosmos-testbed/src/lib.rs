@@ -2,8 +2,8 @@
 //! A host of its own for one test: the real xenstored, valed, cosmosd and guests, in a temporary
 //! directory. Everything is stopped and removed when the [`Testbed`] is dropped.
 //!
-//! Needs root, `NOXEN_PREFIX` (made by `cosmos/noxen/build.sh`) and the built binaries of valed,
-//! cosmosd and clickos-process; whatever is missing fails the test and says how to get it.
+//! The testbed needs root, `NOXEN_PREFIX` (made by `cosmos/noxen/build.sh`) and the built binaries
+//! of valed, cosmosd and clickos-process. If one is missing, the test fails and names the cure.
 #![forbid(unsafe_code)]
 
 pub mod cgroup;
@@ -290,8 +290,8 @@ fn start_xenstored(dir: &Path) -> Daemon {
     Daemon::start(command, "xenstored", dir, &run.join("socket"))
 }
 
-/// The first of a range of uids that no other testbed of this machine has: guests are found, and
-/// killed at the end, by their uids.
+/// The first of a range of uids that no other testbed of this machine has. The testbed finds and
+/// kills its guests by their uids.
 fn own_uids() -> u32 {
     static TESTBEDS: AtomicU32 = AtomicU32::new(0);
     let n = std::process::id().wrapping_mul(16) + TESTBEDS.fetch_add(1, Ordering::Relaxed);

@@ -105,7 +105,7 @@ impl Host {
     /// The known facts about a domain.
     pub fn info(&self, domid: u32) -> Result<Info> {
         let mut info = std::mem::MaybeUninit::uninit();
-        // SAFETY: the call writes all of it when it succeeds.
+        // SAFETY: the call writes the whole struct when it succeeds.
         call(|e| unsafe { ffi::cosmos_domain_info(self.context(), domid, info.as_mut_ptr(), e) })?;
         // SAFETY: it succeeded.
         Ok(Info::from(unsafe { info.assume_init_ref() }))
@@ -114,7 +114,7 @@ impl Host {
     /// The same without its name, by one hypercall.
     pub fn peek(&self, domid: u32) -> Result<Info> {
         let mut info = std::mem::MaybeUninit::uninit();
-        // SAFETY: the call writes all of it when it succeeds.
+        // SAFETY: the call writes the whole struct when it succeeds.
         call(|e| unsafe { ffi::cosmos_domain_peek(self.context(), domid, info.as_mut_ptr(), e) })?;
         // SAFETY: it succeeded.
         Ok(Info::from(unsafe { info.assume_init_ref() }))

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The parts of a router that move to another host.
 
-use serde_json::{Value, json};
+use cosmos_proto::{OfRouter, Read, Writes, verb};
 
 use crate::commands::{REFUSED, Result, Session};
-use crate::output::text;
 
 /// Writes in one request: all of them are done, or none.
 const BATCH: usize = 64;
@@ -20,13 +19,12 @@ pub struct Carried {
 }
 
 /// Reads it from a halted router.
-pub fn read(host: &Session<'_>, router: &Value) -> Result<(Carried, Vec<Skipped>)> {
+pub fn read(host: &Session<'_>, router: &OfRouter) -> Result<(Carried, Vec<Skipped>)> {
     let config = value_of(host, router, "config")?;
-    let listed = host.call("handler-list", router.clone())?;
-    let listed = listed["handlers"].as_array().into_iter().flatten();
-    let carried = listed.filter(|h| h["read"] == json!(true) && h["write"] == json!(true));
+    let listed = host.call::<verb::ListHandlers>(router)?.handlers;
+    let carried = listed.into_iter().filter(|h| h.read && h.write);
     let (mut values, mut skipped) = (Vec::new(), Vec::new());
-    for name in carried.map(|handler| text(&handler["name"])) {
+    for name in carried.map(|handler| handler.name) {
         match value_of(host, router, &name) {
             Ok(value) => values.push((name, value)),
             Err(e) if e.status == REFUSED => skipped.push((name, e.message)),
@@ -38,24 +36,31 @@ pub fn read(host: &Session<'_>, router: &Value) -> Result<(Carried, Vec<Skipped>
 
 impl Carried {
     /// Writes what is different in a router that was just installed.
-    pub fn write(&self, host: &Session<'_>, router: &Value, seconds: u64) -> Result<()> {
+    pub fn write(&self, host: &Session<'_>, router: &OfRouter, seconds: u64) -> Result<()> {
         let mut changed = Vec::new();
         for (name, value) in &self.values {
             if value_of(host, router, name)? != *value {
-                changed.push((name, value));
+                changed.push((name.clone(), value.clone()));
             }
         }
         changed.chunks(BATCH).try_for_each(|writes| {
-            let mut args = router.clone();
-            args["writes"] = json!(writes);
-            args["timeout_ms"] = json!(seconds * 1000);
-            host.call_for("handler-write", args, seconds).map(drop)
+            let args = Writes {
+                uuid: router.uuid.clone(),
+                rid: router.rid,
+                writes: writes.to_vec(),
+                timeout_ms: seconds * 1000,
+            };
+            host.call_for::<verb::WriteHandlers>(&args, seconds)
+                .map(drop)
         })
     }
 }
 
-fn value_of(host: &Session<'_>, router: &Value, name: &str) -> Result<String> {
-    let mut args = router.clone();
-    args["name"] = json!(name);
-    Ok(text(&host.call("handler-read", args)?["value"]))
+fn value_of(host: &Session<'_>, router: &OfRouter, name: &str) -> Result<String> {
+    let args = Read {
+        uuid: router.uuid.clone(),
+        rid: router.rid,
+        name: name.to_owned(),
+    };
+    Ok(host.call::<verb::ReadHandler>(&args)?.value)
 }

@@ -7,10 +7,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use control_socket::{Client, ClientError};
+use cosmos_proto::answer::{Done, Guest, Handler, Image};
+use cosmos_proto::verb::{self, Verb};
+use cosmos_proto::{
+    Console, Named, NoArgs, OfGuest, OfImage, OfRouter, Place, Read, Share, Uuid, VifLink, Writes,
+};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::doctor::{Check, Machine};
-use crate::output::{fields, printable, table, text};
+use crate::output::{as_json, fields, printable, table, text};
 use crate::progress::Progress;
 use crate::{Cpu, Format, Write, doctor};
 
@@ -21,11 +27,13 @@ const MARGIN: Duration = Duration::from_secs(120);
 /// Seconds that saving or restoring may take.
 const LONG_S: u64 = 120;
 
-/// Exit statuses: the daemon or the guest refused or failed; the command line is wrong; there is
-/// no such guest; the daemon cannot be reached or did not answer.
+/// Exit status: the daemon or the guest refused or failed.
 pub const REFUSED: u8 = 1;
+/// Exit status: the command line is wrong.
 pub const USAGE: u8 = 2;
+/// Exit status: the host has no such guest.
 pub const NO_GUEST: u8 = 3;
+/// Exit status: the daemon did not answer.
 pub const UNREACHABLE: u8 = 4;
 
 /// Why a command failed, and the program's exit status.
@@ -89,43 +97,48 @@ impl<'a> Session<'a> {
     }
 
     pub fn cpu(&self, args: &Cpu) -> Result<()> {
-        let cpu = json!({"pin": args.pin, "weight": args.weight, "cap_percent": args.cap});
-        let request = json!({"uuid": self.resolve(&args.guest)?, "cpu": cpu});
-        self.finish(&self.call("cpu", request)?)
+        let cpu = cosmos_proto::Cpu {
+            pin: args.pin,
+            weight: args.weight,
+            cap_percent: args.cap,
+        };
+        let uuid = self.resolve(&args.guest)?;
+        self.finish(&self.call::<verb::SetCpu>(&Share { uuid, cpu })?)
     }
 
     pub fn save(&self, guest: &str) -> Result<()> {
         let begun = Instant::now();
-        let answer = self.call_long("save", guest)?;
+        let answer = self.call_long::<verb::Save>(guest)?;
         let seconds = (begun.elapsed().as_secs_f64() * 10.0).round() / 10.0;
-        let saved = json!({"guest": guest, "bytes": answer["bytes"], "seconds": seconds});
+        let saved = json!({"guest": guest, "bytes": answer.bytes, "seconds": seconds});
         self.print(&saved, || fields(&saved))
     }
 
     pub fn restore(&self, guest: &str) -> Result<()> {
-        let answer = self.call_long("restore", guest)?;
+        let answer = self.call_long::<verb::Restore>(guest)?;
         self.print(&answer, || fields(&answer))
     }
 
     /// Saving and restoring take as long as the guest's memory is large.
-    fn call_long(&self, verb: &str, guest: &str) -> Result<Value> {
-        let request = json!({"uuid": self.resolve(guest)?});
-        let _progress = Progress::begin(&format!("{verb} {guest}"));
-        self.call_for(verb, request, LONG_S)
+    fn call_long<V: Verb<Args = OfGuest>>(&self, guest: &str) -> Result<V::Answer> {
+        let args = self.of_guest(guest)?;
+        let _progress = Progress::begin(&format!("{} {guest}", V::NAME));
+        self.call_for::<V>(&args, LONG_S)
     }
 
     /// Tells what the host lacks; fails if it is anything.
     pub fn doctor(&self, valed: &Path) -> Result<()> {
         let mut checks = vec![doctor::listening("cosmosd", self.socket)];
         checks.push(doctor::listening("valed", valed));
-        let host = self.call("host", json!({})).unwrap_or_default();
+        let host = self.call::<verb::DescribeHost>(&NoArgs {}).ok();
         let machine = Machine::new("/");
-        if host["host_kind"] == json!("xen") || (host.is_null() && machine.is_xen()) {
+        let kind = host.as_ref().map(|host| host.host_kind == "xen");
+        if kind.unwrap_or_else(|| machine.is_xen()) {
             checks.extend(machine.xen());
         }
-        if host.is_object() {
-            let images = self.call("image-list", json!({})).unwrap_or_default();
-            let known = images["images"].as_array().map_or(0, Vec::len);
+        if let Some(host) = host {
+            let known = self.call::<verb::ListImages>(&NoArgs {});
+            let known = known.map_or(0, |known| known.images.len());
             checks.extend(doctor::host(&host, known));
         }
         let lacking = checks.iter().filter(|c| c.advice.is_some()).count();
@@ -146,62 +159,69 @@ impl<'a> Session<'a> {
     }
 
     pub fn images(&self) -> Result<()> {
-        let answer = self.call("image-list", json!({}))?;
-        let images = &answer["images"];
-        self.print(images, || {
-            images_table(images.as_array().map_or(&[], Vec::as_slice))
-        })
+        let images = self.call::<verb::ListImages>(&NoArgs {})?.images;
+        self.print(&images, || images_table(&images))
     }
 
     pub fn remove_image(&self, sha256: &str) -> Result<()> {
-        self.finish(&self.call("image-remove", json!({"sha256": sha256}))?)
+        let sha256 = sha256.to_owned().try_into().map_err(usage)?;
+        self.finish(&self.call::<verb::RemoveImage>(&OfImage { sha256 })?)
     }
 
     pub fn destroy(&self, guest: &str) -> Result<()> {
         let uuid = match self.resolve(guest) {
-            Err(failure) if failure.status == NO_GUEST => return self.finish(&json!({})),
+            Err(failure) if failure.status == NO_GUEST => return self.finish(&Done {}),
             other => other?,
         };
-        self.finish(&self.call("destroy", json!({"uuid": uuid}))?)
+        self.finish(&self.call::<verb::Destroy>(&OfGuest { uuid })?)
     }
 
     pub fn remove_vif(&self, guest: &str, devid: u32) -> Result<()> {
-        let request = json!({"uuid": self.resolve(guest)?, "devid": devid});
-        self.finish(&self.call("vif-remove", request)?)
+        let place = Place {
+            uuid: self.resolve(guest)?,
+            devid,
+            domid: None,
+        };
+        self.finish(&self.call::<verb::RemoveVif>(&place)?)
     }
 
     pub fn set_vif(&self, guest: &str, devid: u32, link_up: bool) -> Result<()> {
-        let uuid = self.resolve(guest)?;
-        let request = json!({"uuid": uuid, "devid": devid, "link_up": link_up});
-        self.finish(&self.call("vif-set", request)?)
+        let link = VifLink {
+            uuid: self.resolve(guest)?,
+            devid,
+            domid: None,
+            link_up,
+        };
+        self.finish(&self.call::<verb::SetVif>(&link)?)
     }
 
-    pub fn simple(&self, verb: &str, guest: &str) -> Result<()> {
-        self.finish(&self.call(verb, json!({"uuid": self.resolve(guest)?}))?)
+    pub fn simple<V: Verb<Args = OfGuest, Answer = Done>>(&self, guest: &str) -> Result<()> {
+        self.finish(&self.call::<V>(&self.of_guest(guest)?)?)
     }
 
     pub fn list(&self) -> Result<()> {
-        let answer = self.call("list", json!({}))?;
-        let guests = &answer["guests"];
-        self.print(guests, || {
-            guests_table(guests.as_array().map_or(&[], Vec::as_slice))
-        })
+        let guests = self.call::<verb::List>(&NoArgs {})?.guests;
+        self.print(&guests, || guests_table(&guests))
     }
 
     pub fn info(&self, guest: &str) -> Result<()> {
-        let info = self.call("info", json!({"uuid": self.resolve(guest)?}))?;
+        let info = self.call::<verb::Info>(&self.of_guest(guest)?)?;
         self.print(&info, || fields(&info))
     }
 
     pub fn host(&self) -> Result<()> {
-        let host = self.call("host", json!({}))?;
+        let host = self.call::<verb::DescribeHost>(&NoArgs {})?;
         self.print(&host, || fields(&host))
     }
 
     pub fn read(&self, guest: &str, rid: u8, handler: &str, raw: bool) -> Result<()> {
-        let request = json!({"uuid": self.resolve(guest)?, "rid": rid, "name": handler});
-        let answer = self.call("handler-read", request)?;
-        let value = text(&answer["value"]);
+        let args = Read {
+            uuid: self.resolve(guest)?,
+            rid,
+            name: handler.to_owned(),
+        };
+        let answer = self.call::<verb::ReadHandler>(&args)?;
+        let value = answer.value.clone();
         self.print(&answer, || if raw { value } else { for_reader(&value) })
     }
 
@@ -213,26 +233,26 @@ impl<'a> Session<'a> {
                 pairs.remainder()[0]
             )));
         }
-        let request = json!({
-            "uuid": self.resolve(&args.guest)?, "rid": args.router.rid,
-            "writes": pairs.collect::<Vec<_>>(), "timeout_ms": args.timeout.timeout * 1000,
-        });
-        self.finish(&self.call_for("handler-write", request, args.timeout.timeout)?)
+        let writes = pairs.map(|pair| (pair[0].clone(), pair[1].clone()));
+        let request = Writes {
+            uuid: self.resolve(&args.guest)?,
+            rid: args.router.rid,
+            writes: writes.collect(),
+            timeout_ms: args.timeout.timeout * 1000,
+        };
+        self.finish(&self.call_for::<verb::WriteHandlers>(&request, args.timeout.timeout)?)
     }
 
     pub fn handlers(&self, guest: &str, rid: u8) -> Result<()> {
-        let request = json!({"uuid": self.resolve(guest)?, "rid": rid});
-        let answer = self.call("handler-list", request)?;
-        let handlers = &answer["handlers"];
-        self.print(handlers, || {
-            handlers_table(handlers.as_array().map_or(&[], Vec::as_slice))
-        })
+        let uuid = self.resolve(guest)?;
+        let answer = self.call::<verb::ListHandlers>(&OfRouter { uuid, rid })?;
+        self.print(&answer.handlers, || handlers_table(&answer.handlers))
     }
 
     pub fn console(&self, guest: &str, max_bytes: u64) -> Result<()> {
-        let request = json!({"uuid": self.resolve(guest)?, "max_bytes": max_bytes});
-        let answer = self.call("console", request)?;
-        self.print(&answer, || printable(&text(&answer["text"])))
+        let uuid = self.resolve(guest)?;
+        let answer = self.call::<verb::ReadConsole>(&Console { uuid, max_bytes })?;
+        self.print(&answer, || printable(&answer.text))
     }
 
     pub fn events(&self) -> Result<()> {
@@ -251,15 +271,13 @@ impl<'a> Session<'a> {
     }
 
     /// The UUID of a guest that is named by it, or by its name.
-    pub fn resolve(&self, guest: &str) -> Result<String> {
-        let is_uuid = guest.len() == 36 && guest.matches('-').count() == 4;
-        if is_uuid {
-            return Ok(guest.to_lowercase());
+    pub fn resolve(&self, guest: &str) -> Result<Uuid> {
+        if let Ok(uuid) = guest.to_lowercase().try_into() {
+            return Ok(uuid);
         }
-        let answer = self.call("find", json!({"name": guest}))?;
-        let uuids = answer["uuids"].as_array().map_or(&[][..], Vec::as_slice);
-        match uuids {
-            [uuid] => Ok(text(uuid)),
+        let name = guest.to_owned();
+        match &self.call::<verb::Find>(&Named { name })?.uuids[..] {
+            [uuid] => Ok(uuid.clone()),
             [] => Err(Failure {
                 status: NO_GUEST,
                 message: format!("no guest {guest:?} on this host"),
@@ -270,11 +288,23 @@ impl<'a> Session<'a> {
         }
     }
 
-    pub fn call(&self, verb: &str, args: Value) -> Result<Value> {
-        self.call_for(verb, args, 0)
+    pub fn of_guest(&self, guest: &str) -> Result<OfGuest> {
+        self.resolve(guest).map(|uuid| OfGuest { uuid })
     }
 
-    pub fn call_for(&self, verb: &str, args: Value, seconds: u64) -> Result<Value> {
+    pub fn call<V: Verb>(&self, args: &V::Args) -> Result<V::Answer> {
+        self.call_for::<V>(args, 0)
+    }
+
+    /// Calls a verb that waits for the guest, which has `seconds` for it.
+    pub fn call_for<V: Verb>(&self, args: &V::Args, seconds: u64) -> Result<V::Answer> {
+        let odd = |e: serde_json::Error| failed(format!("{}: {e}", V::NAME));
+        let args = serde_json::to_value(args).map_err(odd)?;
+        let answer = self.call_value(V::NAME, args, seconds)?;
+        serde_json::from_value(answer).map_err(odd)
+    }
+
+    fn call_value(&self, verb: &str, args: Value, seconds: u64) -> Result<Value> {
         let mut slot = self.client.borrow_mut();
         let mut client = match slot.take() {
             Some(client) => client,
@@ -289,13 +319,13 @@ impl<'a> Session<'a> {
     }
 
     /// Ends a command that has nothing to tell a person; programs read its answer.
-    pub fn finish(&self, answer: &Value) -> Result<()> {
+    pub fn finish(&self, answer: &Done) -> Result<()> {
         self.print(answer, String::new)
     }
 
-    pub fn print(&self, value: &Value, for_people: impl FnOnce() -> String) -> Result<()> {
+    pub fn print(&self, value: &impl Serialize, for_people: impl FnOnce() -> String) -> Result<()> {
         match self.format {
-            Format::Json => emit(&format!("{value:#}\n")),
+            Format::Json => emit(&format!("{:#}\n", as_json(value))),
             Format::Table => emit(&for_people()),
         }
     }
@@ -310,15 +340,17 @@ pub fn emit(text: &str) -> Result<()> {
     }
 }
 
-fn guests_table(guests: &[Value]) -> String {
-    let row = |guest: &Value| {
-        let seconds = guest["cpu_time_ns"].as_u64().unwrap_or(0) as f64 / 1e9;
-        let mut row: Vec<String> = ["uuid", "name", "domid", "state", "memory_mib"]
-            .iter()
-            .map(|key| text(&guest[*key]))
-            .collect();
-        row.extend([format!("{seconds:.1}"), text(&guest["config_name"])]);
-        row
+fn guests_table(guests: &[Guest]) -> String {
+    let row = |guest: &Guest| {
+        vec![
+            guest.uuid.to_string(),
+            guest.name.clone(),
+            guest.domid.to_string(),
+            guest.state.clone(),
+            guest.memory_mib.to_string(),
+            format!("{:.1}", guest.cpu_time_ns as f64 / 1e9),
+            guest.config_name.clone(),
+        ]
     };
     let headings = [
         "UUID",
@@ -332,23 +364,17 @@ fn guests_table(guests: &[Value]) -> String {
     table(&headings, &guests.iter().map(row).collect::<Vec<_>>())
 }
 
-fn images_table(images: &[Value]) -> String {
-    let row = |image: &Value| vec![text(&image["sha256"]), text(&image["size"])];
+fn images_table(images: &[Image]) -> String {
+    let row = |image: &Image| vec![image.sha256.clone(), image.size.to_string()];
     table(
         &["SHA-256", "Bytes"],
         &images.iter().map(row).collect::<Vec<_>>(),
     )
 }
 
-fn handlers_table(handlers: &[Value]) -> String {
-    let mark = |value: &Value| {
-        if *value == json!(true) {
-            "yes".into()
-        } else {
-            String::new()
-        }
-    };
-    let row = |h: &Value| vec![text(&h["name"]), mark(&h["read"]), mark(&h["write"])];
+fn handlers_table(handlers: &[Handler]) -> String {
+    let mark = |has: bool| if has { "yes".into() } else { String::new() };
+    let row = |h: &Handler| vec![h.name.clone(), mark(h.read), mark(h.write)];
     table(
         &["Handler", "Read", "Write"],
         &handlers.iter().map(row).collect::<Vec<_>>(),

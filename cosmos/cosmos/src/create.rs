@@ -4,12 +4,13 @@
 use std::io::Read;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use cosmos_proto::{Cpu, NoArgs, OfGuest, Share, Spec, Uuid, verb};
+use serde_json::json;
 
 use crate::commands::{Result, Session, failed, usage};
 use crate::guestfile::{self, GuestFile};
 use crate::image::Image;
-use crate::output::{fields, text};
+use crate::output::fields;
 use crate::progress::Progress;
 use crate::{Create, vif};
 
@@ -24,33 +25,38 @@ impl Session<'_> {
         };
         let cpu = file.cpu().map_err(usage)?;
         let request = self.creation(args, file)?;
-        let progress = Progress::begin(&format!("creating {}", text(&request["name"])));
-        let answer = self.call_for("create", request.clone(), args.timeout.timeout)?;
+        let progress = Progress::begin(&format!("creating {}", request.name));
+        let answer = self.call_for::<verb::Create>(&request, args.timeout.timeout)?;
         drop(progress);
         if let Some(cpu) = cpu {
-            self.share(&request["uuid"], cpu)?;
+            self.share(&request.uuid, cpu)?;
         }
         let created = json!({
-            "uuid": request["uuid"], "domid": answer["domid"], "steps_ms": answer["steps_ms"],
+            "uuid": request.uuid, "domid": answer.domid, "steps_ms": answer.steps_ms,
         });
         self.print(&created, || fields(&created))
     }
 
     /// After a creation: the share of processor time a guest file asks for.
-    fn share(&self, uuid: &Value, cpu: Value) -> Result<()> {
-        let set = self.call("cpu", json!({"uuid": uuid, "cpu": cpu}));
+    fn share(&self, uuid: &Uuid, cpu: Cpu) -> Result<()> {
+        let uuid = uuid.clone();
+        let set = self.call::<verb::SetCpu>(&Share {
+            uuid: uuid.clone(),
+            cpu,
+        });
         set.map(drop).inspect_err(|_| {
             // Reports the first error, and destroys a guest that differs from the request.
-            let _ = self.call("destroy", json!({"uuid": uuid}));
+            let _ = self.call::<verb::Destroy>(&OfGuest { uuid });
         })
     }
 
     /// The arguments of `create`: the flags', then the file's, then the defaults.
-    fn creation(&self, args: &Create, file: GuestFile) -> Result<Value> {
+    fn creation(&self, args: &Create, file: GuestFile) -> Result<Spec> {
         let uuid = match args.uuid.clone().or(file.uuid) {
             Some(uuid) => uuid.to_lowercase(),
             None => random_uuid()?,
         };
+        let uuid = Uuid::try_from(uuid).map_err(usage)?;
         let config = args.config.clone().or(file.config);
         let config = config
             .ok_or_else(|| usage("create: --config, or config in a guest file, is missing"))?;
@@ -71,18 +77,19 @@ impl Session<'_> {
             Some(path) if args.image_sha256.is_none() => self.give(path)?,
             _ => self.named_image(args.image_sha256.clone().or(file.image_sha256))?,
         };
-        Ok(json!({
-            "uuid": uuid,
-            "name": args.name.clone().or(file.name).unwrap_or_else(|| stem(&config)),
-            "image_sha256": image_sha256,
-            "memory_mib": args.memory.or(file.memory).unwrap_or(DEFAULT_MEMORY_MIB),
-            "vifs": vifs.ports,
-            "nics": vifs.nics,
-            "config": read_text(&config)?,
-            "config_name": file_name(&config),
-            "writes": writes,
-            "timeout_ms": args.timeout.timeout * 1000,
-        }))
+        let name = args.name.clone().or(file.name);
+        Ok(Spec {
+            uuid,
+            name: name.unwrap_or_else(|| stem(&config)),
+            image_sha256,
+            memory_mib: args.memory.or(file.memory).unwrap_or(DEFAULT_MEMORY_MIB),
+            vifs: vifs.ports,
+            nics: vifs.nics,
+            config: read_text(&config)?,
+            config_name: file_name(&config),
+            writes,
+            timeout_ms: args.timeout.timeout * 1000,
+        })
     }
 
     /// The image's checksum, or that of the installed one.
@@ -90,12 +97,10 @@ impl Session<'_> {
         if let Some(sha256) = sha256 {
             return Ok(sha256);
         }
-        match &self.call("host", json!({}))?["engine_sha256"] {
-            Value::Null => Err(usage(
-                "create: no image is installed on this host; name one with --image",
-            )),
-            installed => Ok(text(installed)),
-        }
+        let installed = self.call::<verb::DescribeHost>(&NoArgs {})?.engine_sha256;
+        installed.ok_or_else(|| {
+            usage("create: no image is installed on this host; name one with --image")
+        })
     }
 
     /// Gives the host an image, unless it has it; returns its checksum.
@@ -104,8 +109,8 @@ impl Session<'_> {
         let mut progress = Progress::begin("giving the host the image");
         for (number, piece) in image.pieces().enumerate() {
             progress.step(&format!("giving the host the image: {number} MiB"));
-            if self.call("image-add", piece)?["complete"] == json!(true) {
-                return Ok(image.sha256.clone());
+            if self.call::<verb::AddImage>(&piece)?.complete {
+                return Ok(image.sha256.clone().into());
             }
         }
         Err(failed("the host did not take the whole image"))

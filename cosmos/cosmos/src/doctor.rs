@@ -4,6 +4,7 @@
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use cosmos_proto::answer::Host;
 use serde_json::{Value, json};
 
 /// Daemons of the Xen store, each with its description.
@@ -111,18 +112,17 @@ impl Machine {
 
 /// True if somebody listens at a socket.
 pub fn listening(name: &str, socket: &Path) -> Check {
-    let advice = format!("start {name}; nobody listens at {}", socket.display());
+    let advice = format!("start {name}; no process listens at {}", socket.display());
     Check::new(name, UnixStream::connect(socket).is_ok(), &advice)
 }
 
 /// The daemon's report about its host.
-pub fn host(host: &Value, images: usize) -> Vec<Check> {
-    let number = |key: &str| host[key].as_u64().unwrap_or(0);
-    let free_mib = number("memory_mib").saturating_sub(number("memory_used_mib"));
+pub fn host(host: &Host, images: usize) -> Vec<Check> {
+    let free_mib = host.memory_mib.saturating_sub(host.memory_used_mib);
     vec![
         Check::new(
             "an image to run",
-            host["engine_sha256"].is_string() || images > 0,
+            host.engine_sha256.is_some() || images > 0,
             "give one with: cosmos image-add FILE",
         ),
         Check::new(
@@ -132,7 +132,7 @@ pub fn host(host: &Value, images: usize) -> Vec<Check> {
         ),
         Check::new(
             "room for one more guest",
-            number("guests") < number("max_guests"),
+            host.guests < host.max_guests,
             "destroy guests, or raise max_guests in cosmosd's configuration",
         ),
     ]
@@ -183,11 +183,25 @@ mod tests {
 
     #[test]
     fn a_full_host_is_told() {
-        let empty = json!({"memory_mib": 64, "memory_used_mib": 0, "guests": 0, "max_guests": 4,
-                           "engine_sha256": "e5"});
+        let empty = Host {
+            host_kind: "process".to_owned(),
+            memory_mib: 64,
+            memory_used_mib: 0,
+            cpus: 1,
+            guests: 0,
+            pooled: 0,
+            max_guests: 4,
+            uptime_s: 1,
+            version: "1".to_owned(),
+            engine_sha256: Some("e5".to_owned()),
+        };
         assert!(lacking(&host(&empty, 0)).is_empty());
-        let full = json!({"memory_mib": 64, "memory_used_mib": 60, "guests": 4, "max_guests": 4,
-                          "engine_sha256": null});
+        let full = Host {
+            memory_used_mib: 60,
+            guests: 4,
+            engine_sha256: None,
+            ..empty
+        };
         assert_eq!(lacking(&host(&full, 0)).len(), 3);
         assert_eq!(lacking(&host(&full, 1)).len(), 2);
     }

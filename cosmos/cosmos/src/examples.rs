@@ -65,12 +65,16 @@ Example, with the other host's socket brought here by SSH:
   ssh -N -L /run/host-b.sock:/run/clickos/cosmosd.sock root@host-b &
   cosmos move fw --to /run/host-b.sock
 
-The guest is halted; its configurations and the value of every handler that can be read and
-written, counters too, are copied; it is started on the other host and destroyed on this one.
-If anything fails before that, or the command is killed, it goes on here, and what is there is
-undone. Killed in the moment between the two, it stays halted here: if the other host has it,
-destroy it here, else start it. Nobody else may change the guest, nor move it, meanwhile.
-Not copied: packets in queues, tables that elements have learned, a share of processor time.";
+The command halts the guest. It copies the configurations and the value of every handler that
+can be read and written, counters too. Then it starts the guest on the other host and destroys
+it on this one.
+
+If a step fails, or the command is killed, the guest goes on here and the copy is undone. A kill
+between start and destruction leaves the guest halted here: if the other host has it, destroy it
+here, else start it. Meanwhile no other client may change or move the guest.
+
+The command does not copy packets in queues, tables that elements learned, or a share of
+processor time.";
 
 pub const ROUTERS: &str = "\
 Example:
@@ -90,7 +94,7 @@ Example, from a file and from standard input:
   sed s/80/443/ firewall.click | cosmos install fw -";
 
 pub const READ: &str = "\
-Example, and the exact bytes of a value:
+Examples:
   cosmos read fw counter.count
   cosmos read fw config --raw >running.click
 

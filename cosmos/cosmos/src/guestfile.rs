@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use cosmos_proto::Cpu;
 use serde::Deserialize;
 
 /// Told after the flags of `create`.
@@ -76,17 +77,19 @@ impl GuestFile {
         }
     }
 
-    /// The argument `cpu` of the verb of this name, if the file has anything of it.
-    pub fn cpu(&self) -> Result<Option<serde_json::Value>, String> {
+    /// The argument of the verb `cpu`, if the file has one.
+    pub fn cpu(&self) -> Result<Option<Cpu>, String> {
         let pin = self.cpus.as_ref().map(pin).transpose()?.flatten();
         let (weight, cap) = (self.cpu_weight, self.cap);
         if pin.is_none() && weight.is_none() && cap.is_none() {
             return Ok(None);
         }
-        let cpu = serde_json::json!({
-            "pin": pin, "weight": weight.unwrap_or(256), "cap_percent": cap.unwrap_or(0),
-        });
-        Ok(Some(cpu))
+        let usual = Cpu::default();
+        Ok(Some(Cpu {
+            pin,
+            weight: weight.unwrap_or(usual.weight),
+            cap_percent: cap.unwrap_or(usual.cap_percent),
+        }))
     }
 }
 
@@ -149,7 +152,7 @@ mod tests {
         let file = load(&path).unwrap();
         assert_eq!(file.image, Some(dir.path().join("clickos")));
         let cpu = file.cpu().unwrap().unwrap();
-        assert_eq!((&cpu["pin"], &cpu["cap_percent"]), (&1.into(), &50.into()));
+        assert_eq!((cpu.pin, cpu.cap_percent), (Some(1), 50));
         for (line, words) in [
             ("vcpus = 2", "vcpus: a guest has 1, got 2"),
             ("disk = ['phy:/dev/sda,xvda,w']", "disk: a guest has none"),

@@ -20,6 +20,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use cosmos_proto::verb;
 
 use crate::commands::{Failure, Session};
 
@@ -324,8 +325,8 @@ fn run(options: &Options) -> Result<(), Failure> {
         Command::Write(args) => session.write(args),
         Command::Handlers { guest, router } => session.handlers(guest, router.rid),
         Command::Console { guest, max_bytes } => session.console(guest, *max_bytes),
-        Command::Pause { guest } => session.simple("pause", guest),
-        Command::Unpause { guest } => session.simple("unpause", guest),
+        Command::Pause { guest } => session.simple::<verb::Pause>(guest),
+        Command::Unpause { guest } => session.simple::<verb::Unpause>(guest),
         Command::ImageAdd { file } => session.add_image(file),
         Command::ImageList => session.images(),
         Command::ImageRemove { sha256 } => session.remove_image(sha256),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What people and programs are shown.
 
+use serde::Serialize;
 use serde_json::Value;
 
 /// Text from a guest, made safe for a terminal: newline and tab stay, CR LF is a newline, and
@@ -46,13 +47,18 @@ pub fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 /// The fields of an object, one a line; fields that are lists or objects as JSON.
-pub fn fields(object: &Value) -> String {
+pub fn fields(object: &impl Serialize) -> String {
     let empty = serde_json::Map::new();
+    let object = as_json(object);
     let rows = object.as_object().unwrap_or(&empty).iter();
     let rows: Vec<_> = rows
         .map(|(key, value)| vec![key.clone(), text(value)])
         .collect();
     table(&["Field", "Value"], &rows)
+}
+
+pub fn as_json(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).expect("maps of a command have text as keys")
 }
 
 /// A value as text, without the quotes of JSON.

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The command `move`: a guest is halted, its configurations, handlers' values and counters are
-//! copied to a guest of another host, and that one runs on (docs/adr/0015-move.md).
+//! The command `move` (docs/adr/0015-move.md). It halts a guest, copies its configurations and
+//! handlers' values to a guest of another host, and lets that one run.
 //!
-//! The two never run at once: routers run on the target only after the source has settled that
-//! they will not run there again by themselves. Until then, whatever becomes of this command or
-//! of either daemon, the source lets them run again, and the target undoes what it has until it
-//! is told that the guest has arrived: no copy is left halted.
+//! The two never run at once. Routers run on the target only after the source has settled that
+//! they do not run there again by themselves. If the command or a daemon ends before that, the
+//! source lets them run again. The target undoes its copy unless the command says `move-arrive`.
 
 use std::time::Instant;
 
+use cosmos_proto::answer::{Done, Guest, Router};
+use cosmos_proto::{
+    Install, MoveSource, MoveTarget, NoArgs, OfGuest, OfRouter, Run, Spec, Uuid, verb,
+};
 use serde_json::{Value, json};
 
 use crate::Move;
 use crate::carried::{self, Skipped};
 use crate::commands::{Failure, NO_GUEST, REFUSED, Result, Session, failed};
-use crate::output::{fields, text};
+use crate::output::fields;
 use crate::progress::Progress;
 
-/// What the target's guest is created with, in the place of its router 0, which comes halted.
+/// The target's guest starts with this router 0; the source's replaces it, halted.
 const PLACEHOLDER: &str = "Idle -> Discard;";
 
 impl Session<'_> {
@@ -27,7 +30,7 @@ impl Session<'_> {
         let mut journey = Journey {
             source: self,
             target: &target,
-            guest: json!({"uuid": uuid}),
+            uuid,
             seconds: args.timeout.timeout,
             is_made: false,
             routers: Vec::new(),
@@ -42,32 +45,15 @@ impl Session<'_> {
     }
 }
 
-/// A router that moves.
-struct Routed {
-    rid: u8,
-    config_name: String,
-    runs: bool,
-}
-
-impl Routed {
-    fn of(listed: &Value) -> Self {
-        Self {
-            rid: listed["rid"].as_u64().unwrap_or(0) as u8, // The daemon gives 0 to 63.
-            config_name: text(&listed["config_name"]),
-            runs: listed["state"] != json!("Halted"),
-        }
-    }
-}
-
 struct Journey<'a> {
     source: &'a Session<'a>,
     target: &'a Session<'a>,
-    /// The guest's `uuid`, as arguments of a verb.
-    guest: Value,
+    /// The guest that moves.
+    uuid: Uuid,
     seconds: u64,
     /// True if the target may have a guest of this move: it is never another's that is destroyed.
     is_made: bool,
-    routers: Vec<Routed>,
+    routers: Vec<Router>,
     steps: Vec<(&'static str, f64)>,
     begun: Instant,
     progress: Progress,
@@ -84,26 +70,25 @@ impl Journey<'_> {
         self.set_going().map_err(|why| self.recall(why))?;
         self.end("start", "destroying the old guest");
         self.source
-            .call("destroy", self.guest.clone())
+            .call::<verb::Destroy>(&self.guest())
             .map_err(|why| self.duplicate(why))?;
         self.end("destroy", "done");
         Ok(json!({
-            "uuid": self.guest["uuid"], "domid": domid, "steps_ms": self.steps,
+            "uuid": self.uuid, "domid": domid, "steps_ms": self.steps,
             "not_carried": skipped,
         }))
     }
 
     /// The command checks all that it can before it halts the guest.
     fn describe(&self) -> Result<()> {
-        let info = self.source.call("info", self.guest.clone())?;
-        let name = text(&info["name"]);
-        if info["state"] != json!("running") {
-            let state = text(&info["state"]);
+        let info = self.source.call::<verb::Info>(&self.guest())?;
+        let (name, state) = (&info.name, &info.state);
+        if state != "running" {
             return Err(failed(format!(
                 "{name} is {state}; only a running guest moves"
             )));
         }
-        match self.target.call("info", self.guest.clone()) {
+        match self.target.call::<verb::Info>(&self.guest()) {
             Err(Failure {
                 status: NO_GUEST, ..
             }) => {}
@@ -114,56 +99,64 @@ impl Journey<'_> {
                 return Err(failed(message));
             }
         }
-        self.check_image(&info["image_sha256"])
+        self.check_image(&info.image_sha256)
     }
 
-    fn check_image(&self, sha256: &Value) -> Result<()> {
-        let host = self.target.call("host", json!({}))?;
-        if host["engine_sha256"] == *sha256 {
+    fn check_image(&self, sha256: &str) -> Result<()> {
+        let host = self.target.call::<verb::DescribeHost>(&NoArgs {})?;
+        if host.engine_sha256.as_deref() == Some(sha256) {
             return Ok(());
         }
-        let known = self.target.call("image-list", json!({}))?;
-        let mut images = known["images"].as_array().into_iter().flatten();
-        if images.any(|image| image["sha256"] == *sha256) {
+        let known = self.target.call::<verb::ListImages>(&NoArgs {})?;
+        if known.images.iter().any(|image| image.sha256 == sha256) {
             return Ok(());
         }
-        let message = format!(
-            "the target has not the image {}; give it with image-add",
-            text(sha256)
-        );
+        let message = format!("the target lacks the image {sha256}; give it with image-add");
         Err(failed(message))
     }
 
     /// Halts the routers, and keeps others from changing the guest as long as this connection
     /// lives.
-    fn halt(&self) -> Result<Vec<Routed>> {
-        let listed = self.timed(self.source, "move-begin", json!({}))?;
-        let listed = listed["routers"].as_array().into_iter().flatten();
-        Ok(listed.map(Routed::of).collect())
+    fn halt(&self) -> Result<Vec<Router>> {
+        let args = self.of_source();
+        let halted = self.source.call_for::<verb::MoveBegin>(&args, self.seconds);
+        Ok(halted?.routers)
     }
 
     /// Lets the routers run that ran.
     fn run(&self, host: &Session<'_>) -> Result<()> {
-        let mut ran = self.routers.iter().filter(|router| router.runs);
+        let mut ran = self.routers.iter().filter(|router| !router.is_halted());
         ran.try_for_each(|router| {
-            let args = json!({"rid": router.rid, "run": true});
-            self.timed(host, "router-run", args).map(drop)
+            let args = Run {
+                uuid: self.uuid.clone(),
+                rid: router.rid,
+                run: true,
+                timeout_ms: self.timeout_ms(),
+            };
+            host.call_for::<verb::RunRouter>(&args, self.seconds)
+                .map(drop)
         })
     }
 
     /// Lets the guest of the target stay, and run.
     fn set_going(&self) -> Result<()> {
-        let ran = self.routers.iter().filter(|router| router.runs);
-        let rids: Vec<u8> = ran.map(|router| router.rid).collect();
-        let args = json!({"routers": rids});
-        self.timed(self.target, "move-arrive", args).map(drop)
+        let ran = self.routers.iter().filter(|router| !router.is_halted());
+        let args = MoveTarget {
+            uuid: self.uuid.clone(),
+            routers: ran.map(|router| router.rid).collect(),
+            timeout_ms: self.timeout_ms(),
+        };
+        let arrived = self
+            .target
+            .call_for::<verb::MoveArrive>(&args, self.seconds);
+        arrived.map(drop)
     }
 
     /// Makes the guest on the target, with halted routers in the source's state.
-    fn arrive(&mut self) -> Result<(Value, Vec<Skipped>)> {
+    fn arrive(&mut self) -> Result<(u16, Vec<Skipped>)> {
         self.end("halt", "copying its state");
         // Before it was halted its ports could still change.
-        let info = self.source.call("info", self.guest.clone())?;
+        let info = self.source.call::<verb::Info>(&self.guest())?;
         let mut skipped = Vec::new();
         let mut carried = Vec::new();
         for router in &self.routers {
@@ -172,7 +165,7 @@ impl Journey<'_> {
             skipped.extend(left);
         }
         self.end("copy", "creating it on the target");
-        let domid = self.create(&info)?;
+        let domid = self.create(info)?;
         self.end("create", "giving it its state");
         if self.routers.iter().all(|router| router.rid != 0) {
             self.install(0, "", "none")?;
@@ -181,19 +174,27 @@ impl Journey<'_> {
             self.install(router.rid, &state.config, &router.config_name)?;
             state.write(self.target, &self.of_router(router.rid), self.seconds)?;
         }
-        self.source.call("move-settle", self.guest.clone())?;
+        self.source.call::<verb::MoveSettle>(&self.guest())?;
         self.end("restore", "starting it");
         Ok((domid, skipped))
     }
 
-    fn create(&mut self, info: &Value) -> Result<Value> {
-        let args = json!({
-            "uuid": info["uuid"], "name": info["name"], "image_sha256": info["image_sha256"],
-            "memory_mib": info["memory_mib"], "vifs": info["vifs"], "nics": info["nics"],
-            "config": PLACEHOLDER, "config_name": info["config_name"], "writes": [],
-            "timeout_ms": self.seconds * 1000,
-        });
-        let created = self.target.call_for("move-receive", args, self.seconds);
+    fn create(&mut self, info: Guest) -> Result<u16> {
+        let args = Spec {
+            uuid: info.uuid,
+            name: info.name,
+            image_sha256: info.image_sha256,
+            memory_mib: info.memory_mib,
+            vifs: info.vifs,
+            nics: info.nics,
+            config: PLACEHOLDER.to_owned(),
+            config_name: info.config_name,
+            writes: Vec::new(),
+            timeout_ms: self.timeout_ms(),
+        };
+        let created = self
+            .target
+            .call_for::<verb::MoveReceive>(&args, self.seconds);
         // A refused guest does not exist; without an answer it may.
         self.is_made = !matches!(
             &created,
@@ -202,15 +203,23 @@ impl Journey<'_> {
                 ..
             })
         );
-        Ok(created?["domid"].clone())
+        Ok(created?.domid)
     }
 
     /// Installs a halted router on the target; an empty configuration removes it.
     fn install(&self, rid: u8, config: &str, config_name: &str) -> Result<()> {
-        let args = json!({
-            "rid": rid, "config": config, "config_name": config_name, "halted": true,
-        });
-        self.timed(self.target, "router-install", args).map(drop)
+        let args = Install {
+            uuid: self.uuid.clone(),
+            rid,
+            config: config.to_owned(),
+            config_name: config_name.to_owned(),
+            halted: true,
+            timeout_ms: self.timeout_ms(),
+        };
+        let installed = self
+            .target
+            .call_for::<verb::InstallRouter>(&args, self.seconds);
+        installed.map(drop)
     }
 
     /// Undoes a move whose target has not run: the source goes on.
@@ -220,7 +229,7 @@ impl Journey<'_> {
         match self.unmake() {
             Ok(()) => because(&why, &now),
             Err(e) => {
-                let left = format!("{now}; destroy what is left of it there: {}", e.message);
+                let left = format!("{now}; destroy the remaining copy there: {}", e.message);
                 because(&why, &left)
             }
         }
@@ -228,14 +237,20 @@ impl Journey<'_> {
 
     fn unmake(&self) -> Result<()> {
         match self.is_made {
-            true => self.target.call("destroy", self.guest.clone()).map(drop),
+            true => self
+                .target
+                .call::<verb::Destroy>(&self.guest())
+                .map(|Done {}| ()),
             false => Ok(()),
         }
     }
 
     /// Lets the source's routers run again; tells how they are.
     fn go_on(&self) -> String {
-        let cancelled = self.timed(self.source, "move-cancel", json!({}));
+        let args = self.of_source();
+        let cancelled = self
+            .source
+            .call_for::<verb::MoveCancel>(&args, self.seconds);
         // A daemon that lost this connection has forgotten the move.
         match cancelled.map(drop).or_else(|_| self.run(self.source)) {
             Ok(()) => "it goes on where it was".to_owned(),
@@ -243,8 +258,8 @@ impl Journey<'_> {
         }
     }
 
-    /// Nobody knows whether the target's routers run, so the source's must not, unless the target
-    /// says that they are gone.
+    /// The target's routers may run, so the source's must not, unless the target says that they
+    /// are gone.
     fn recall(&mut self, why: Failure) -> Failure {
         self.progress.step("undoing it");
         match self.unmake() {
@@ -260,20 +275,26 @@ impl Journey<'_> {
         because(&why, "it has moved, and is halted here: destroy it here")
     }
 
-    fn of_router(&self, rid: u8) -> Value {
-        self.with(json!({"rid": rid}))
+    fn guest(&self) -> OfGuest {
+        let uuid = self.uuid.clone();
+        OfGuest { uuid }
     }
 
-    /// Calls a verb that waits for the guest.
-    fn timed(&self, host: &Session<'_>, verb: &str, args: Value) -> Result<Value> {
-        let mut args = self.with(args);
-        args["timeout_ms"] = json!(self.seconds * 1000);
-        host.call_for(verb, args, self.seconds)
+    fn of_router(&self, rid: u8) -> OfRouter {
+        let uuid = self.uuid.clone();
+        OfRouter { uuid, rid }
     }
 
-    fn with(&self, mut args: Value) -> Value {
-        args["uuid"] = self.guest["uuid"].clone();
-        args
+    fn of_source(&self) -> MoveSource {
+        MoveSource {
+            uuid: self.uuid.clone(),
+            timeout_ms: self.timeout_ms(),
+        }
+    }
+
+    /// The time that the guest has for an answer.
+    fn timeout_ms(&self) -> u64 {
+        self.seconds * 1000
     }
 
     fn end(&mut self, step: &'static str, next: &str) {

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An interface as people write it: `mac=…,bridge=vale0,port=a,segment=1,ip=10.0.0.5/32`.
 
-use serde_json::{Value, json};
+use cosmos_proto::{Link, Nic, Uuid, Vif};
+use vale_proto::{Allowed, Mac};
 
 /// The interfaces of a guest, as `create` takes them.
 #[derive(Debug, Default)]
 pub struct Vifs {
     /// On the switch.
-    pub ports: Vec<Value>,
+    pub ports: Vec<Vif>,
     /// A vif of stock netback, on a bridge of dom0.
-    pub nics: Vec<Value>,
+    pub nics: Vec<Nic>,
 }
 
 /// All interfaces, numbered in their order. One with a bridge that is no switch (`vale0` and so
 /// on) is of stock netback.
-pub fn parse_all(texts: &[String], uuid: &str) -> Result<Vifs, String> {
+pub fn parse_all(texts: &[String], uuid: &Uuid) -> Result<Vifs, String> {
     let mut vifs = Vifs::default();
     for (devid, text) in texts.iter().enumerate() {
         let bridge = text
@@ -33,7 +34,7 @@ fn is_switch(name: &str) -> bool {
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn nic(text: &str, bridge: &str, devid: usize, uuid: &str) -> Result<Value, String> {
+fn nic(text: &str, bridge: &str, devid: usize, uuid: &Uuid) -> Result<Nic, String> {
     for part in text.split(',') {
         let key = part.split_once('=').map_or(part, |(key, _)| key);
         if !["", "mac", "bridge", "mtu"].contains(&key) {
@@ -47,33 +48,49 @@ fn nic(text: &str, bridge: &str, devid: usize, uuid: &str) -> Result<Value, Stri
         .filter(|p| !p.starts_with("bridge="))
         .collect();
     let all = parse(&rest.join(","), devid, uuid)?;
-    Ok(json!({"devid": devid, "mac": all["mac"], "bridge": bridge, "mtu": all["mtu"]}))
+    Ok(Nic {
+        devid: all.devid,
+        mac: all.mac,
+        bridge: bridge.to_owned(),
+        mtu: all.mtu,
+    })
 }
 
 /// The vif argument of `create` for the interface number `devid` of guest `uuid`. The command
 /// chooses missing values: MAC address and port name from the UUID, segment 1 of vale0.
-fn parse(text: &str, devid: usize, uuid: &str) -> Result<Value, String> {
-    let id: String = uuid.chars().filter(char::is_ascii_hexdigit).collect();
-    let tail = id
-        .get(26..32)
-        .ok_or_else(|| format!("{uuid:?} is not a uuid"))?;
-    let mut vif = json!({
-        "devid": devid, "mac": default_mac(tail, devid), "switch": "vale0",
-        "port": format!("u{}-{devid}", &id[..8]), "segment": 1, "allowed": [],
-        "mtu": 1500, "slots": 256,
-    });
-    let (mut allowed, mut security) = (Vec::new(), None);
+fn parse(text: &str, devid: usize, uuid: &Uuid) -> Result<Vif, String> {
+    let id = uuid.as_str();
+    let mut vif = Vif {
+        devid: devid as u32,
+        mac: default_mac(&id[30..], devid),
+        switch: "vale0".parse()?,
+        port: format!("u{}-{devid}", &id[..8]).parse()?,
+        segment: 1,
+        allowed: Vec::new(),
+        port_security: false,
+        mtu: 1500,
+        slots: 256,
+        port_id: None,
+        link: Link::Up,
+    };
+    let mut security = None;
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let wrong = |what: &str| format!("vif {devid}: {part:?}: {what}");
         let (key, value) = part
             .split_once('=')
             .ok_or_else(|| wrong("expected KEY=VALUE"))?;
-        let number = || value.parse::<u32>().map_err(|_| wrong("expected a number"));
+        let small = || value.parse::<u16>().map_err(|_| wrong("expected a number"));
         match key {
-            "mac" | "port" => vif[key] = json!(value),
-            "bridge" => vif["switch"] = json!(value),
-            "segment" | "mtu" | "slots" => vif[key] = json!(number()?),
-            "ip" => allowed.push(json!({"ip": cidr(value)})),
+            "mac" => vif.mac = value.parse().map_err(|e: String| wrong(&e))?,
+            "port" => vif.port = value.parse().map_err(|e: String| wrong(&e))?,
+            "bridge" => vif.switch = value.parse().map_err(|e: String| wrong(&e))?,
+            "segment" => vif.segment = small()?,
+            "mtu" => vif.mtu = small()?,
+            "slots" => vif.slots = value.parse().map_err(|_| wrong("expected a number"))?,
+            "ip" => {
+                let address: Allowed = cidr(value).parse().map_err(|e: String| wrong(&e))?;
+                vif.allowed.push(address);
+            }
             "security" => {
                 security = Some(on_off(value).ok_or_else(|| wrong("expected on or off"))?)
             }
@@ -84,18 +101,17 @@ fn parse(text: &str, devid: usize, uuid: &str) -> Result<Value, String> {
             }
         }
     }
-    vif["port_security"] = json!(security.unwrap_or(!allowed.is_empty()));
-    vif["allowed"] = json!(allowed);
+    vif.port_security = security.unwrap_or(!vif.allowed.is_empty());
     Ok(vif)
 }
 
 /// In the range of Xen's guests (OUI 00:16:3e), as xl chooses.
-fn default_mac(tail: &str, devid: usize) -> String {
+fn default_mac(tail: &str, devid: usize) -> Mac {
     let number = u32::from_str_radix(tail, 16)
         .unwrap_or(0)
         .wrapping_add(devid as u32);
     let [_, a, b, c] = number.to_be_bytes();
-    format!("00:16:3e:{a:02x}:{b:02x}:{c:02x}")
+    Mac([0x00, 0x16, 0x3e, a, b, c])
 }
 
 /// An address alone means just this address.
@@ -117,35 +133,38 @@ fn on_off(value: &str) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
-    const UUID: &str = "12345678-0000-4000-8000-0000000a0bff";
+    fn uuid() -> Uuid {
+        let text = "12345678-0000-4000-8000-0000000a0bff";
+        text.to_owned().try_into().unwrap()
+    }
 
     #[test]
     fn what_is_missing_is_chosen() {
-        let vif = parse("", 1, UUID).unwrap();
-        assert_eq!(vif["mac"], "00:16:3e:0a:0c:00");
+        let vif = parse("", 1, &uuid()).unwrap();
+        assert_eq!(vif.mac.to_string(), "00:16:3e:0a:0c:00");
         assert_eq!(
-            (&vif["port"], &vif["switch"]),
-            (&json!("u12345678-1"), &json!("vale0"))
+            (vif.port.as_str(), vif.switch.as_str()),
+            ("u12345678-1", "vale0")
         );
-        assert_eq!(vif["port_security"], false);
+        assert!(!vif.port_security);
     }
 
     #[test]
     fn everything_can_be_said() {
         let text = "mac=02:00:00:00:00:01,bridge=vale3,port=p,segment=7,ip=10.0.0.5,ip=fd00::/64,mtu=1400,slots=64";
-        let vif = parse(text, 0, UUID).unwrap();
+        let vif = parse(text, 0, &uuid()).unwrap();
         let wanted = json!({
             "devid": 0, "mac": "02:00:00:00:00:01", "switch": "vale3", "port": "p", "segment": 7,
             "allowed": [{"ip": "10.0.0.5/32"}, {"ip": "fd00::/64"}], "port_security": true,
-            "mtu": 1400, "slots": 64,
+            "mtu": 1400, "slots": 64, "link": "up",
         });
-        assert_eq!(vif, wanted);
-        assert_eq!(
-            parse("ip=::1,security=off", 0, UUID).unwrap()["port_security"],
-            false
-        );
+        assert_eq!(serde_json::to_value(vif).unwrap(), wanted);
+        let unguarded = parse("ip=::1,security=off", 0, &uuid()).unwrap();
+        assert!(!unguarded.port_security);
     }
 
     #[test]
@@ -155,12 +174,12 @@ mod tests {
             "mac=02:00:00:00:00:01,bridge=br0,mtu=1400",
             "",
         ];
-        let vifs = parse_all(&texts.map(str::to_owned), UUID).unwrap();
-        let devids = vifs.ports.iter().map(|port| port["devid"].clone());
-        assert_eq!(devids.collect::<Vec<_>>(), [json!(0), json!(2)]);
+        let vifs = parse_all(&texts.map(str::to_owned), &uuid()).unwrap();
+        let devids = vifs.ports.iter().map(|port| port.devid);
+        assert_eq!(devids.collect::<Vec<_>>(), [0, 2]);
         let wanted = json!({"devid": 1, "mac": "02:00:00:00:00:01", "bridge": "br0", "mtu": 1400});
-        assert_eq!(vifs.nics, [wanted]);
-        let error = parse_all(&["bridge=br0,port=a".to_owned()], UUID).unwrap_err();
+        assert_eq!(serde_json::to_value(&vifs.nics[0]).unwrap(), wanted);
+        let error = parse_all(&["bridge=br0,port=a".to_owned()], &uuid()).unwrap_err();
         assert!(error.contains("only mac, bridge and mtu"), "{error}");
     }
 
@@ -171,10 +190,11 @@ mod tests {
             ("segment=x", "expected a number"),
             ("vlan=3", "unknown key"),
             ("security=yes", "expected on or off"),
+            ("mac=1", "vif 0: \"mac=1\": mac: expected six octets"),
+            ("ip=1.2.3", "expected e.g. 10.0.0.5/32"),
         ] {
-            let error = parse(text, 0, UUID).unwrap_err();
+            let error = parse(text, 0, &uuid()).unwrap_err();
             assert!(error.contains(words), "{error}");
         }
-        assert!(parse("", 0, "x").is_err());
     }
 }

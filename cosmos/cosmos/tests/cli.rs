@@ -329,8 +329,8 @@ fn of_two_moves_of_one_guest_one_is_refused() {
     assert_eq!(runs.iter().filter(|on| **on == (false, false)).count(), 1);
 }
 
-/// True if a host has the guest `seven`, and whether its first router runs there; what a move's target runs until it
-/// has the router does not count.
+/// True if a host has the guest `seven`; true if its first router runs there. The router that a
+/// move's target starts with does not count.
 fn seven_on(bed: &Testbed) -> (bool, bool) {
     if cosmos(bed, &["info", "seven"]).status.code() == Some(3) {
         return (false, false);

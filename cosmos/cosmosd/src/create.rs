@@ -300,8 +300,8 @@ mod tests {
         assert!(world.switch.all_up());
         assert_eq!(world.store.rule(1).unwrap(), "deny all");
         let info = world.toolstack.info(&uuid(1)).unwrap();
-        assert_eq!(info["state"], "running");
-        assert_eq!(info["vifs"][1]["port"], "g1-1");
+        assert_eq!(info.state, "running");
+        assert_eq!(info.vifs[1].port.as_str(), "g1-1");
         let calls: Vec<_> = world.faults.take();
         let position = |step: &&str| calls.iter().position(|c| c == step).unwrap();
         let steps = STEPS.iter().map(position);
@@ -402,7 +402,7 @@ mod tests {
             "{error}"
         );
         let info = world.toolstack.info(&uuid(1)).unwrap();
-        assert_eq!(info["state"], "error");
+        assert_eq!(info.state, "error");
         assert_eq!(
             world.toolstack.create(&spec(1)).err().unwrap().code,
             Code::Exists

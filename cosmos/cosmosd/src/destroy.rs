@@ -176,7 +176,7 @@ mod tests {
                 !world.switch.ports().contains(&"vale0:g1-1".to_owned()),
                 "{step}"
             );
-            assert_eq!(world.toolstack.info(&uuid(1)).unwrap()["state"], "error");
+            assert_eq!(world.toolstack.info(&uuid(1)).unwrap().state, "error");
             world.faults.mend();
             world.toolstack.destroy(&uuid(1)).unwrap();
             assert_eq!(world.remains(), Vec::<String>::new(), "{step}");
@@ -192,10 +192,10 @@ mod tests {
             .store
             .put("/local/domain/1/data/clickos/panic", "broke\u{1b}");
         world.host.kill(1, true);
-        until(|| world.toolstack.info(&uuid(1)).unwrap()["state"] == "crashed");
+        until(|| world.toolstack.info(&uuid(1)).unwrap().state == "crashed");
         until(|| world.remains().len() == 2);
         let info = world.toolstack.info(&uuid(1)).unwrap();
-        assert_eq!(info["reason"], "killed by signal 9 (SIGKILL): broke\\x1b");
+        assert_eq!(info.reason, "killed by signal 9 (SIGKILL): broke\\x1b");
         let error = world
             .toolstack
             .read(&uuid(1), 0, "fw.config", Duration::ZERO)

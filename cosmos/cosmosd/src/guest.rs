@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::{Value, json};
+use cosmos_proto::answer;
 
 use crate::control::Requests;
 use crate::create::Made;
@@ -239,19 +239,26 @@ impl Guest {
     }
 
     /// The guest as `list` and `info` show it, if they do.
-    pub fn describe(&self, cpu_time_ns: Option<u64>) -> Option<Value> {
+    pub fn describe(&self, cpu_time_ns: Option<u64>) -> Option<answer::Guest> {
         let status = self.status();
         let state = match (status.state, self.migrate_target.is_under_way()) {
             (State::Running, true) => "arriving",
             (state, _) => state.name()?,
         };
-        Some(json!({
-            "uuid": self.domain.uuid, "name": self.domain.name, "domid": self.domain.domid,
-            "state": state, "reason": status.reason,
-            "memory_mib": self.domain.memory_mib, "created_s": self.created_s,
-            "cpu_time_ns": cpu_time_ns.unwrap_or(0),
-            "image_sha256": self.domain.image_sha256,
-            "vifs": self.vifs(), "nics": self.domain.nics, "config_name": status.config_name,
-        }))
+        let domain = self.domain.clone();
+        Some(answer::Guest {
+            uuid: domain.uuid,
+            name: domain.name,
+            domid: domain.domid,
+            state: state.to_owned(),
+            reason: status.reason,
+            memory_mib: domain.memory_mib,
+            created_s: self.created_s,
+            cpu_time_ns: cpu_time_ns.unwrap_or(0),
+            image_sha256: domain.image_sha256,
+            vifs: self.vifs(),
+            nics: domain.nics,
+            config_name: status.config_name,
+        })
     }
 }

@@ -133,7 +133,6 @@ fn another_domain(guest: &Guest) -> Error {
 mod tests {
     use super::*;
     use crate::testing::{World, spec, uuid, vif};
-    use serde_json::Value;
 
     fn place(n: u16, devid: u32) -> Place {
         let (uuid, domid) = (uuid(n), None);
@@ -147,10 +146,11 @@ mod tests {
     }
 
     /// The links of guest 1.
-    fn links(world: &World) -> Vec<Value> {
+    fn links(world: &World) -> Vec<String> {
         let info = world.toolstack.info(&uuid(1)).unwrap();
-        let vifs = info["vifs"].as_array().unwrap().iter();
-        vifs.map(|vif| vif["link"].clone()).collect()
+        let vifs = info.vifs.iter();
+        vifs.map(|vif| format!("{:?}", vif.link).to_lowercase())
+            .collect()
     }
 
     fn destroyed(world: &World) {
@@ -167,7 +167,7 @@ mod tests {
             assert_eq!(world.switch.ports(), ["vale0:g1-1"]);
         }
         let world = world.restart();
-        assert_eq!(world.toolstack.info(&uuid(1)).unwrap()["state"], "running");
+        assert_eq!(world.toolstack.info(&uuid(1)).unwrap().state, "running");
         assert_eq!(links(&world), ["removed", "up"]);
         world.toolstack.save(&uuid(1)).unwrap();
         let world = world.restart();

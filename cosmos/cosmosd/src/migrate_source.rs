@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use log::{info, warn};
 
-use crate::control::{self, Installed};
+use cosmos_proto::answer;
+
+use crate::control;
 use crate::error::{Code, Error, Result};
 use crate::guest::Guest;
 use crate::spec::Uuid;
@@ -129,7 +131,7 @@ impl Toolstack {
         uuid: &Uuid,
         connection: u64,
         timeout: Duration,
-    ) -> Result<Vec<Installed>> {
+    ) -> Result<Vec<answer::Router>> {
         let guest = self.table.get(uuid)?;
         guest.check_answers()?;
         guest.migrate_target.check()?;
@@ -142,9 +144,9 @@ impl Toolstack {
         halted
     }
 
-    fn halt(&self, guest: &Guest, deadline: Instant) -> Result<Vec<Installed>> {
+    fn halt(&self, guest: &Guest, deadline: Instant) -> Result<Vec<answer::Router>> {
         let routers = control::routers(self.router_of(guest, 0, deadline))?;
-        let ran = routers.iter().filter(|router| router.state != "Halted");
+        let ran = routers.iter().filter(|router| !router.is_halted());
         let ran: Vec<u8> = ran.map(|router| router.rid).collect();
         guest.migrate_source.set_halted(&ran);
         // On disk before they are: the next cosmosd lets them run again.

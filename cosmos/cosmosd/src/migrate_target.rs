@@ -154,7 +154,7 @@ mod tests {
             .migrate_target(&uuid(1), MOVER + 1, &[0], SOON);
         assert_eq!(by_another.unwrap_err().code, Code::BadRequest);
         world.toolstack.forget_client(MOVER + 1);
-        assert_eq!(world.toolstack.info(&uuid(1)).unwrap()["state"], "arriving");
+        assert_eq!(world.toolstack.info(&uuid(1)).unwrap().state, "arriving");
         assert_eq!(
             world.toolstack.pause(&uuid(1)).unwrap_err().code,
             Code::Busy

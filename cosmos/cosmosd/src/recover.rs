@@ -140,7 +140,7 @@ mod tests {
             .store
             .put("/local/domain/1/data/clickos/0/request/9/0", ".read a.b");
         let world = world.restart();
-        let state = |n| world.toolstack.info(&uuid(n)).unwrap()["state"].clone();
+        let state = |n| world.toolstack.info(&uuid(n)).unwrap().state;
         assert_eq!((state(1), state(2)), ("running".into(), "paused".into()));
         assert!(!world.store.keys().iter().any(|key| key.contains("request")));
         assert_eq!(
@@ -193,8 +193,8 @@ mod tests {
         world.host.halve(1);
         let world = world.restart();
         let info = world.toolstack.info(&uuid(1)).unwrap();
-        assert_eq!(info["state"], "crashed");
-        assert_eq!(info["reason"], HALF);
+        assert_eq!(info.state, "crashed");
+        assert_eq!(info.reason, HALF);
         assert_eq!(world.host.found(1), None);
         assert_eq!(world.switch.ports(), Vec::<String>::new());
         world.toolstack.destroy(&uuid(1)).unwrap();
@@ -208,14 +208,11 @@ mod tests {
         world.host.kill(1, false);
         let world = world.restart();
         let info = world.toolstack.info(&uuid(1)).unwrap();
-        assert_eq!(info["state"], "crashed");
-        assert_eq!(info["reason"], DIED_UNSEEN);
+        assert_eq!(info.state, "crashed");
+        assert_eq!(info.reason, DIED_UNSEEN);
         assert_eq!(world.switch.ports(), Vec::<String>::new());
         let world = world.restart();
-        assert_eq!(
-            world.toolstack.info(&uuid(1)).unwrap()["reason"],
-            DIED_UNSEEN
-        );
+        assert_eq!(world.toolstack.info(&uuid(1)).unwrap().reason, DIED_UNSEEN);
     }
 
     #[test]
@@ -225,11 +222,8 @@ mod tests {
         world.switch.clear();
         let world = world.restart();
         let info = world.toolstack.info(&uuid(1)).unwrap();
-        assert_eq!(info["state"], "error");
-        assert!(
-            info["reason"].as_str().unwrap().contains("vale0:g1-0"),
-            "{info}"
-        );
+        assert_eq!(info.state, "error");
+        assert!(info.reason.contains("vale0:g1-0"), "{info:?}");
         world.toolstack.destroy(&uuid(1)).unwrap();
         assert_eq!(world.remains(), Vec::<String>::new());
     }
@@ -241,7 +235,7 @@ mod tests {
             world.toolstack.create(&spec(1)).unwrap();
             world.faults.fail(step);
             let world = world.restart();
-            assert_eq!(world.toolstack.info(&uuid(1)).unwrap()["state"], "error");
+            assert_eq!(world.toolstack.info(&uuid(1)).unwrap().state, "error");
         }
     }
 }

@@ -60,7 +60,7 @@ mod tests {
         world.toolstack.destroy(&uuid(1)).unwrap_err();
         world.toolstack.retry();
         let info = world.toolstack.info(&uuid(1)).unwrap();
-        assert_eq!(info["state"], "error");
+        assert_eq!(info.state, "error");
         assert_eq!(world.switch.ports(), ["vale0:g1-0"]);
         world.faults.mend();
         world.toolstack.retry();
@@ -79,7 +79,7 @@ mod tests {
         world.toolstack.retry();
         assert_eq!(world.switch.ports(), Vec::<String>::new());
         let info = world.toolstack.info(&uuid(1)).unwrap();
-        assert_eq!(info["state"], "crashed");
+        assert_eq!(info.state, "crashed");
     }
 
     #[test]

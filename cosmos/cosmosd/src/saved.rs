@@ -198,8 +198,8 @@ mod tests {
         world
     }
 
-    fn state(world: &World) -> serde_json::Value {
-        world.toolstack.info(&uuid(1)).unwrap()["state"].clone()
+    fn state(world: &World) -> String {
+        world.toolstack.info(&uuid(1)).unwrap().state
     }
 
     #[test]

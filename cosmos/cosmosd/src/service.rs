@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use control_socket::{Access, ApiError, Peer, Reply, Service, Typed, Verb};
-use serde_json::{Value, json};
+use control_socket::{Access, ApiError, Json, Peer, Reply, Service, Typed, Verb};
 
 use crate::control::RouterSpec;
 use crate::create::Created;
@@ -15,9 +14,13 @@ use crate::error::{Error, Result};
 use crate::images::Piece;
 use crate::spec::{Spec, check_config, check_handler, check_timeout, check_writes};
 use crate::toolstack::Toolstack;
+use cosmos_proto::answer::{
+    Chains, Created as CreatedAnswer, Done, Found, Guest, Guests, HandlerValue, Handlers, Hello,
+    Host, Images, Installed, Log, Restored, Routers, Saved, Taken,
+};
 use cosmos_proto::{
     Console, ImageAdd, Install, MoveSource, MoveTarget, Named, NoArgs, OfGuest, OfImage, OfRouter,
-    Place, Read, Run, SetVif, Share, Writes,
+    Place, Read, Run, Share, VifLink, Writes, verb,
 };
 use vale_proto::{ChainId, ChainSet};
 
@@ -47,96 +50,106 @@ impl Service for CosmosService {
 }
 
 const VERBS: &[Verb<CosmosService>] = &[
-    Verb::new("hello", Access::Any, &Typed(CosmosService::hello)),
-    Verb::new("host", Access::Any, &Typed(CosmosService::host)),
-    Verb::new("create", NOVA, &Typed(CosmosService::create)).large(),
-    Verb::new("destroy", NOVA, &Typed(CosmosService::destroy)),
-    Verb::new("list", Access::Any, &Typed(CosmosService::list)).listing(),
-    Verb::new("find", Access::Any, &Typed(CosmosService::find)),
-    Verb::new("info", Access::Any, &Typed(CosmosService::info)),
-    Verb::new("pause", NOVA, &Typed(CosmosService::pause)),
-    Verb::new("unpause", NOVA, &Typed(CosmosService::unpause)),
-    Verb::new("console", NOVA, &Typed(CosmosService::console)),
-    Verb::new("image-add", NOVA, &Typed(CosmosService::add_image)).large(),
-    Verb::new(
-        "image-list",
-        Access::Any,
-        &Typed(CosmosService::list_images),
-    ),
-    Verb::new("image-remove", NOVA, &Typed(CosmosService::remove_image)),
-    Verb::new("cpu", NOVA, &Typed(CosmosService::set_cpu)),
-    Verb::new("save", NOVA, &Typed(CosmosService::save)),
-    Verb::new("restore", NOVA, &Typed(CosmosService::restore)),
-    Verb::new("move-begin", NOVA, &Typed(CosmosService::begin_move)),
-    Verb::new("move-settle", NOVA, &Typed(CosmosService::settle_move)),
-    Verb::new("move-cancel", NOVA, &Typed(CosmosService::cancel_move)),
-    Verb::new("move-receive", NOVA, &Typed(CosmosService::receive_move)).large(),
-    Verb::new("move-arrive", NOVA, &Typed(CosmosService::end_move)),
-    Verb::new("vif-remove", AGENT, &Typed(CosmosService::remove_vif)),
-    Verb::new("vif-set", AGENT, &Typed(CosmosService::set_vif)),
-    Verb::new("chain-set", AGENT, &Typed(CosmosService::set_chain)),
-    Verb::new("chain-remove", AGENT, &Typed(CosmosService::remove_chain)),
-    Verb::new("chain-list", AGENT, &Typed(CosmosService::chains)),
-    Verb::new("router-install", AGENT, &Typed(CosmosService::install)).large(),
-    Verb::new("router-run", AGENT, &Typed(CosmosService::run)),
-    Verb::new("router-list", AGENT, &Typed(CosmosService::routers)),
-    Verb::new("handler-list", AGENT, &Typed(CosmosService::handlers)),
-    Verb::new("handler-read", AGENT, &Typed(CosmosService::read)),
-    Verb::new("handler-write", AGENT, &Typed(CosmosService::write)).large(),
+    of::<verb::HelloVerb>(Access::Any, &Typed(CosmosService::hello)),
+    of::<verb::DescribeHost>(Access::Any, &Typed(CosmosService::host)),
+    of::<verb::Create>(NOVA, &Typed(CosmosService::create)).large(),
+    of::<verb::Destroy>(NOVA, &Typed(CosmosService::destroy)),
+    of::<verb::List>(Access::Any, &Typed(CosmosService::list)).listing(),
+    of::<verb::Find>(Access::Any, &Typed(CosmosService::find)),
+    of::<verb::Info>(Access::Any, &Typed(CosmosService::info)),
+    of::<verb::Pause>(NOVA, &Typed(CosmosService::pause)),
+    of::<verb::Unpause>(NOVA, &Typed(CosmosService::unpause)),
+    of::<verb::ReadConsole>(NOVA, &Typed(CosmosService::console)),
+    of::<verb::AddImage>(NOVA, &Typed(CosmosService::add_image)).large(),
+    of::<verb::ListImages>(Access::Any, &Typed(CosmosService::list_images)),
+    of::<verb::RemoveImage>(NOVA, &Typed(CosmosService::remove_image)),
+    of::<verb::SetCpu>(NOVA, &Typed(CosmosService::set_cpu)),
+    of::<verb::Save>(NOVA, &Typed(CosmosService::save)),
+    of::<verb::Restore>(NOVA, &Typed(CosmosService::restore)),
+    of::<verb::MoveBegin>(NOVA, &Typed(CosmosService::begin_move)),
+    of::<verb::MoveSettle>(NOVA, &Typed(CosmosService::settle_move)),
+    of::<verb::MoveCancel>(NOVA, &Typed(CosmosService::cancel_move)),
+    of::<verb::MoveReceive>(NOVA, &Typed(CosmosService::receive_move)).large(),
+    of::<verb::MoveArrive>(NOVA, &Typed(CosmosService::end_move)),
+    of::<verb::RemoveVif>(AGENT, &Typed(CosmosService::remove_vif)),
+    of::<verb::SetVif>(AGENT, &Typed(CosmosService::set_vif)),
+    of::<verb::SetChain>(AGENT, &Typed(CosmosService::set_chain)),
+    of::<verb::RemoveChain>(AGENT, &Typed(CosmosService::remove_chain)),
+    of::<verb::ListChains>(AGENT, &Typed(CosmosService::chains)),
+    of::<verb::InstallRouter>(AGENT, &Typed(CosmosService::install)).large(),
+    of::<verb::RunRouter>(AGENT, &Typed(CosmosService::run)),
+    of::<verb::ListRouters>(AGENT, &Typed(CosmosService::routers)),
+    of::<verb::ListHandlers>(AGENT, &Typed(CosmosService::handlers)),
+    of::<verb::ReadHandler>(AGENT, &Typed(CosmosService::read)),
+    of::<verb::WriteHandlers>(AGENT, &Typed(CosmosService::write)).large(),
     Verb::new("events", Access::Any, &Typed(CosmosService::subscribe)),
 ];
 
+/// The entry of a verb: the compiler holds its function to the verb's types.
+const fn of<V: verb::Verb<Args: 'static, Answer: 'static>>(
+    access: Access,
+    call: &'static Typed<CosmosService, V::Args, Json<V::Answer>, Error>,
+) -> Verb<CosmosService> {
+    Verb::new(V::NAME, access, call)
+}
+
+/// The answer of a verb's function.
+type Answer<T> = Result<Json<T>>;
+
 impl CosmosService {
-    fn hello(&self, peer: &Peer, _: NoArgs) -> Result<Value> {
-        Ok(json!({
-            "version": env!("CARGO_PKG_VERSION"), "host_kind": self.0.host.kind(),
-            "roles": peer.roles,
+    fn hello(&self, peer: &Peer, _: NoArgs) -> Answer<Hello> {
+        Ok(Json(Hello {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            host_kind: self.0.host.kind().to_owned(),
+            roles: peer.roles.clone(),
         }))
     }
 
-    fn host(&self, _: &Peer, _: NoArgs) -> Result<Value> {
-        self.0.describe_host()
+    fn host(&self, _: &Peer, _: NoArgs) -> Answer<Host> {
+        self.0.describe_host().map(Json)
     }
 
     fn subscribe(&self, _: &Peer, _: NoArgs) -> Result<Reply> {
         Ok(Reply::Events(self.0.events.subscribe()))
     }
 
-    fn create(&self, _: &Peer, spec: Spec) -> Result<Value> {
+    fn create(&self, _: &Peer, spec: Spec) -> Answer<CreatedAnswer> {
         self.0.create(&spec).map(created)
     }
 
-    fn destroy(&self, _: &Peer, args: OfGuest) -> Result<Value> {
+    fn destroy(&self, _: &Peer, args: OfGuest) -> Answer<Done> {
         done(self.0.destroy(&args.uuid))
     }
 
-    fn list(&self, _: &Peer, _: NoArgs) -> Result<Value> {
-        Ok(json!({"guests": self.0.list()}))
+    fn list(&self, _: &Peer, _: NoArgs) -> Answer<Guests> {
+        let guests = self.0.list();
+        Ok(Json(Guests { guests }))
     }
 
-    fn find(&self, _: &Peer, args: Named) -> Result<Value> {
-        Ok(json!({"uuids": self.0.table.named(&args.name)}))
+    fn find(&self, _: &Peer, args: Named) -> Answer<Found> {
+        let uuids = self.0.table.named(&args.name);
+        Ok(Json(Found { uuids }))
     }
 
-    fn info(&self, _: &Peer, args: OfGuest) -> Result<Value> {
-        self.0.info(&args.uuid)
+    fn info(&self, _: &Peer, args: OfGuest) -> Answer<Guest> {
+        self.0.info(&args.uuid).map(Json)
     }
 
-    fn pause(&self, _: &Peer, args: OfGuest) -> Result<Value> {
+    fn pause(&self, _: &Peer, args: OfGuest) -> Answer<Done> {
         done(self.0.pause(&args.uuid))
     }
 
-    fn unpause(&self, _: &Peer, args: OfGuest) -> Result<Value> {
+    fn unpause(&self, _: &Peer, args: OfGuest) -> Answer<Done> {
         done(self.0.unpause(&args.uuid))
     }
 
-    fn console(&self, _: &Peer, args: Console) -> Result<Value> {
+    fn console(&self, _: &Peer, args: Console) -> Answer<Log> {
         let max_bytes = usize::try_from(args.max_bytes).unwrap_or(usize::MAX);
         let text = self.0.console(&args.uuid, max_bytes)?;
-        Ok(json!({"text": text}))
+        Ok(Json(Log { text }))
     }
 
-    fn add_image(&self, _: &Peer, args: ImageAdd) -> Result<Value> {
+    fn add_image(&self, _: &Peer, args: ImageAdd) -> Answer<Taken> {
         let images = self.0.images()?;
         let data = BASE64
             .decode(&args.data)
@@ -147,44 +160,47 @@ impl CosmosService {
             offset: args.offset,
             data: &data,
         })?;
-        Ok(json!({"complete": complete}))
+        Ok(Json(Taken { complete }))
     }
 
-    fn list_images(&self, _: &Peer, _: NoArgs) -> Result<Value> {
-        Ok(json!({"images": self.0.images()?.list()?}))
+    fn list_images(&self, _: &Peer, _: NoArgs) -> Answer<Images> {
+        let images = self.0.images()?.list()?;
+        Ok(Json(Images { images }))
     }
 
-    fn remove_image(&self, _: &Peer, args: OfImage) -> Result<Value> {
+    fn remove_image(&self, _: &Peer, args: OfImage) -> Answer<Done> {
         done(self.0.images()?.remove(&args.sha256))
     }
 
-    fn set_cpu(&self, _: &Peer, args: Share) -> Result<Value> {
+    fn set_cpu(&self, _: &Peer, args: Share) -> Answer<Done> {
         done(self.0.set_cpu(&args.uuid, &args.cpu))
     }
 
-    fn save(&self, _: &Peer, args: OfGuest) -> Result<Value> {
+    fn save(&self, _: &Peer, args: OfGuest) -> Answer<Saved> {
         self.0.save(&args.uuid)?;
-        Ok(json!({"bytes": self.0.saved.bytes(&args.uuid)?}))
+        let bytes = self.0.saved.bytes(&args.uuid)?;
+        Ok(Json(Saved { bytes }))
     }
 
-    fn restore(&self, _: &Peer, args: OfGuest) -> Result<Value> {
+    fn restore(&self, _: &Peer, args: OfGuest) -> Answer<Restored> {
         let steps = self.0.restore(&args.uuid)?;
-        Ok(json!({"steps_ms": steps.answer()}))
+        let steps_ms = steps.answer();
+        Ok(Json(Restored { steps_ms }))
     }
 
-    fn begin_move(&self, peer: &Peer, args: MoveSource) -> Result<Value> {
+    fn begin_move(&self, peer: &Peer, args: MoveSource) -> Answer<Routers> {
         let timeout = check_timeout(args.timeout_ms)?;
         let routers = self
             .0
             .migrate_source(&args.uuid, peer.connection, timeout)?;
-        Ok(json!({"routers": routers}))
+        Ok(Json(Routers { routers }))
     }
 
-    fn settle_move(&self, peer: &Peer, args: OfGuest) -> Result<Value> {
+    fn settle_move(&self, peer: &Peer, args: OfGuest) -> Answer<Done> {
         done(self.0.settle_departure(&args.uuid, peer.connection))
     }
 
-    fn cancel_move(&self, peer: &Peer, args: MoveSource) -> Result<Value> {
+    fn cancel_move(&self, peer: &Peer, args: MoveSource) -> Answer<Done> {
         let timeout = check_timeout(args.timeout_ms)?;
         let cancelled = self
             .0
@@ -192,11 +208,11 @@ impl CosmosService {
         done(cancelled)
     }
 
-    fn receive_move(&self, peer: &Peer, spec: Spec) -> Result<Value> {
+    fn receive_move(&self, peer: &Peer, spec: Spec) -> Answer<CreatedAnswer> {
         self.0.receive(&spec, peer.connection).map(created)
     }
 
-    fn end_move(&self, peer: &Peer, args: MoveTarget) -> Result<Value> {
+    fn end_move(&self, peer: &Peer, args: MoveTarget) -> Answer<Done> {
         let timeout = check_timeout(args.timeout_ms)?;
         let MoveTarget { uuid, routers, .. } = args;
         done(
@@ -205,7 +221,7 @@ impl CosmosService {
         )
     }
 
-    fn install(&self, _: &Peer, args: Install) -> Result<Value> {
+    fn install(&self, _: &Peer, args: Install) -> Answer<Installed> {
         check_config(&args.config, &args.config_name)?;
         let timeout = check_timeout(args.timeout_ms)?;
         let wish = RouterSpec {
@@ -214,73 +230,78 @@ impl CosmosService {
             halted: args.halted,
         };
         let generation = self.0.install(&args.uuid, args.rid, &wish, timeout)?;
-        Ok(json!({"generation": generation}))
+        Ok(Json(Installed { generation }))
     }
 
-    fn remove_vif(&self, _: &Peer, place: Place) -> Result<Value> {
+    fn remove_vif(&self, _: &Peer, place: Place) -> Answer<Done> {
         done(self.0.remove_vif(&place))
     }
 
-    fn set_vif(&self, _: &Peer, args: SetVif) -> Result<Value> {
+    fn set_vif(&self, _: &Peer, args: VifLink) -> Answer<Done> {
         done(self.0.set_vif(&args.place(), args.link_up))
     }
 
-    fn set_chain(&self, _: &Peer, chain: ChainSet) -> Result<Value> {
+    fn set_chain(&self, _: &Peer, chain: ChainSet) -> Answer<Done> {
         chain
             .check()
             .map_err(|e| Error::bad_request(format!("chain-set: {e}")))?;
         done(self.0.switch.set_chain(&chain))
     }
 
-    fn remove_chain(&self, _: &Peer, chain: ChainId) -> Result<Value> {
+    fn remove_chain(&self, _: &Peer, chain: ChainId) -> Answer<Done> {
         done(self.0.switch.remove_chain(&chain))
     }
 
-    fn chains(&self, _: &Peer, _: NoArgs) -> Result<Value> {
-        Ok(json!({"chains": self.0.switch.chains()?}))
+    fn chains(&self, _: &Peer, _: NoArgs) -> Answer<Chains> {
+        let chains = self.0.switch.chains()?;
+        Ok(Json(Chains { chains }))
     }
 
-    fn run(&self, _: &Peer, args: Run) -> Result<Value> {
+    fn run(&self, _: &Peer, args: Run) -> Answer<Done> {
         let timeout = check_timeout(args.timeout_ms)?;
         done(self.0.run(&args.uuid, args.rid, args.run, timeout))
     }
 
-    fn routers(&self, _: &Peer, args: OfGuest) -> Result<Value> {
+    fn routers(&self, _: &Peer, args: OfGuest) -> Answer<Routers> {
         let routers = self.0.routers(&args.uuid, HANDLER_TIMEOUT)?;
-        Ok(json!({"routers": routers}))
+        Ok(Json(Routers { routers }))
     }
 
-    fn handlers(&self, _: &Peer, args: OfRouter) -> Result<Value> {
+    fn handlers(&self, _: &Peer, args: OfRouter) -> Answer<Handlers> {
         let handlers = self.0.handlers(&args.uuid, args.rid, HANDLER_TIMEOUT)?;
-        Ok(json!({"handlers": handlers}))
+        Ok(Json(Handlers { handlers }))
     }
 
-    fn read(&self, _: &Peer, args: Read) -> Result<Value> {
+    fn read(&self, _: &Peer, args: Read) -> Answer<HandlerValue> {
         let Read { uuid, rid, name } = args;
         check_handler(&name)?;
         let value = self.0.read(&uuid, rid, &name, HANDLER_TIMEOUT)?;
-        Ok(json!({"value": value}))
+        Ok(Json(HandlerValue { value }))
     }
 
-    fn write(&self, _: &Peer, args: Writes) -> Result<Value> {
+    fn write(&self, _: &Peer, args: Writes) -> Answer<Done> {
         check_writes(&args.writes)?;
         let timeout = check_timeout(args.timeout_ms)?;
         done(self.0.write(&args.uuid, args.rid, &args.writes, timeout))
     }
 }
 
-fn created(created: Created) -> Value {
-    json!({"domid": created.domid, "steps_ms": created.steps.answer()})
+fn created(created: Created) -> Json<CreatedAnswer> {
+    Json(CreatedAnswer {
+        domid: created.domid,
+        steps_ms: created.steps.answer(),
+    })
 }
 
-fn done(result: Result<()>) -> Result<Value> {
-    result.map(|()| json!({}))
+fn done(result: Result<()>) -> Answer<Done> {
+    result.map(|()| Json(Done {}))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{ENGINE, World, uuid, vif};
+    use serde_json::{Value, json};
     use sha2::Digest;
 
     struct Bench {

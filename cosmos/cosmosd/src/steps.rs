@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use cosmos_proto::answer::StepsMs;
 
 /// A watch that is read at the end of each step.
 pub struct Steps {
@@ -38,9 +38,12 @@ impl Steps {
     }
 
     /// As `create` answers: in the order of the steps, in milliseconds.
-    pub fn answer(&self) -> Value {
-        let step = |(name, ms): &(&str, f64)| json!([name, (ms * 1000.0).round() / 1000.0]);
-        self.done.iter().map(step).collect()
+    pub fn answer(&self) -> StepsMs {
+        let rounded = |ms: f64| (ms * 1000.0).round() / 1000.0;
+        let steps = self.done.iter();
+        steps
+            .map(|(name, ms)| ((*name).to_owned(), rounded(*ms)))
+            .collect()
     }
 }
 
@@ -58,6 +61,6 @@ mod tests {
         assert_eq!(names, ["port", "domain"]);
         let sum: f64 = steps.done.iter().map(|(_, ms)| ms).sum();
         assert!((sum - steps.total_ms()).abs() < 1e-6);
-        assert_eq!(steps.answer()[1][0], "domain");
+        assert_eq!(steps.answer()[1].0, "domain");
     }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use control_socket::EventHub;
-use serde_json::{Value, json};
+use cosmos_proto::answer;
+use serde_json::json;
 
 use crate::build_slots::BuildSlots;
-use crate::control::{self, Handler, Installed, Router, RouterSpec};
+use crate::control::{self, Router, RouterSpec};
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::host::{Host, escape};
@@ -151,12 +152,17 @@ impl Toolstack {
         }
     }
 
-    pub fn routers(&self, uuid: &Uuid, timeout: Duration) -> Result<Vec<Installed>> {
+    pub fn routers(&self, uuid: &Uuid, timeout: Duration) -> Result<Vec<answer::Router>> {
         let guest = self.table.get(uuid)?;
         self.ask(&guest, 0, timeout, control::routers)
     }
 
-    pub fn handlers(&self, uuid: &Uuid, rid: u8, timeout: Duration) -> Result<Vec<Handler>> {
+    pub fn handlers(
+        &self,
+        uuid: &Uuid,
+        rid: u8,
+        timeout: Duration,
+    ) -> Result<Vec<answer::Handler>> {
         let guest = self.table.get(uuid)?;
         self.ask(&guest, rid, timeout, control::handlers)
     }
@@ -217,7 +223,7 @@ impl Toolstack {
     }
 
     /// One guest as `info` shows it.
-    pub fn info(&self, uuid: &Uuid) -> Result<Value> {
+    pub fn info(&self, uuid: &Uuid) -> Result<answer::Guest> {
         let guest = self.table.get(uuid)?;
         self.describe(&guest).ok_or_else(|| {
             Error::new(
@@ -228,7 +234,7 @@ impl Toolstack {
     }
 
     /// All guests, without their address lists: those of many guests do not fit into one answer.
-    pub fn list(&self) -> Vec<Value> {
+    pub fn list(&self) -> Vec<answer::Guest> {
         let guests = self.table.all();
         guests
             .iter()
@@ -236,16 +242,16 @@ impl Toolstack {
             .collect()
     }
 
-    fn outline(&self, guest: &Guest) -> Option<Value> {
+    fn outline(&self, guest: &Guest) -> Option<answer::Guest> {
         let mut described = self.describe(guest)?;
-        let vifs = described["vifs"].as_array_mut().into_iter().flatten();
-        for vif in vifs.filter_map(Value::as_object_mut) {
-            vif.remove("allowed");
-        }
+        described
+            .vifs
+            .iter_mut()
+            .for_each(|vif| vif.allowed.clear());
         Some(described)
     }
 
-    fn describe(&self, guest: &Guest) -> Option<Value> {
+    fn describe(&self, guest: &Guest) -> Option<answer::Guest> {
         guest.describe(self.host.cpu_time_ns(guest.domain.domid))
     }
 
@@ -258,20 +264,21 @@ impl Toolstack {
             .ok_or_else(|| Error::new(Code::Unsupported, message))
     }
 
-    pub fn describe_host(&self) -> Result<Value> {
+    pub fn describe_host(&self) -> Result<answer::Host> {
         let capacity = self.table.capacity();
-        Ok(json!({
-            "host_kind": self.host.kind(),
-            "memory_mib": capacity.memory_mib,
-            "memory_used_mib": self.table.memory_used_mib(),
-            "cpus": std::thread::available_parallelism().map_or(1, usize::from),
-            "guests": self.table.all().iter().filter(|g| g.state().is_listed()).count(),
-            "pooled": self.table.pooled().len(),
-            "max_guests": capacity.guests,
-            "uptime_s": self.started.elapsed().as_secs(),
-            "version": env!("CARGO_PKG_VERSION"),
-            "engine_sha256": self.host.engine_sha256()?,
-        }))
+        let guests = self.table.all();
+        Ok(answer::Host {
+            host_kind: self.host.kind().to_owned(),
+            memory_mib: capacity.memory_mib.into(),
+            memory_used_mib: self.table.memory_used_mib(),
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            guests: guests.iter().filter(|g| g.state().is_listed()).count(),
+            pooled: self.table.pooled().len(),
+            max_guests: capacity.guests,
+            uptime_s: self.started.elapsed().as_secs(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine_sha256: self.host.engine_sha256()?,
+        })
     }
 }
 

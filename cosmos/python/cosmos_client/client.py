@@ -70,6 +70,10 @@ class CosmosClient:
         """:returns: ``guests``, a list of what :meth:`info` returns."""
         return self._call('list')
 
+    def find(self, name):
+        """:returns: ``uuids`` of the guests that have this name."""
+        return self._call('find', name=name)
+
     def info(self, uuid):
         """:returns: uuid, name, domid, state, reason, memory_mib, ..."""
         return self._call('info', uuid=uuid)

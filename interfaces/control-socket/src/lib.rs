@@ -26,7 +26,9 @@ pub use events::{EventHub, Subscription};
 pub use message::{ApiError, Event};
 pub use peer::{OPERATOR, Peer, Roles};
 pub use server::{Server, Stopper};
-pub use verb::{Access, Handler, Prepared, Ready, Reply, Service, Typed, Verb, Work, prepare};
+pub use verb::{
+    Access, Handler, Json, Prepared, Ready, Reply, Service, Typed, Verb, Work, prepare,
+};
 
 /// The daemons' sockets for programs whose user names no other.
 pub const COSMOSD_SOCKET: &str = "/run/clickos/cosmosd.sock";

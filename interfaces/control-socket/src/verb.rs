@@ -3,6 +3,7 @@
 
 use std::os::fd::OwnedFd;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -40,6 +41,16 @@ pub enum Reply {
 impl From<Value> for Reply {
     fn from(value: Value) -> Self {
         Self::Value(value)
+    }
+}
+
+/// An answer as a typed struct.
+pub struct Json<T>(pub T);
+
+impl<T: Serialize> From<Json<T>> for Reply {
+    fn from(answer: Json<T>) -> Self {
+        let value = serde_json::to_value(answer.0);
+        Self::Value(value.expect("an answer's maps have text as keys"))
     }
 }
 

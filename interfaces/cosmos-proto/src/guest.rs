@@ -15,6 +15,7 @@ pub const MAX_WRITES: usize = clickos_protocol::WRITES_MAX;
 /// A guest's UUID: lower case, with hyphens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(with = "String"))]
 pub struct Uuid(String);
 
 impl Uuid {
@@ -65,8 +66,9 @@ impl fmt::Display for Uuid {
 }
 
 /// A guest's share of processor time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cpu {
     /// The only processor it runs on; any if missing.
     pub pin: Option<u16>,
@@ -95,6 +97,7 @@ fn usual_weight() -> u16 {
 /// The switch's treatment of the port of a guest that forwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Link {
     #[default]
     Up,
@@ -108,13 +111,18 @@ pub enum Link {
 /// One interface of a guest and its port of the switch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Vif {
     pub devid: u32,
     pub mac: Mac,
     pub switch: SwitchName,
     pub port: PortName,
     pub segment: u16,
-    #[serde(default, deserialize_with = "vale_proto::allowed")]
+    #[serde(
+        default,
+        deserialize_with = "vale_proto::allowed",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub allowed: Vec<Allowed>,
     pub port_security: bool,
     pub mtu: u16,
@@ -180,6 +188,7 @@ impl Vif {
 /// A vif of stock xen-netback, on a bridge of dom0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Nic {
     pub devid: u32,
     pub mac: Mac,
@@ -188,13 +197,20 @@ pub struct Nic {
 }
 
 /// A SHA-256 in 64 lower-case hexadecimal digits.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(with = "String"))]
 pub struct Sha256Text(String);
 
 impl Sha256Text {
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<Sha256Text> for String {
+    fn from(sum: Sha256Text) -> Self {
+        sum.0
     }
 }
 
@@ -216,8 +232,9 @@ impl TryFrom<String> for Sha256Text {
 pub type Write = (String, String);
 
 /// The arguments of `create`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Spec {
     pub uuid: Uuid,
     pub name: String,

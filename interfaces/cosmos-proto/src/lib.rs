@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The requests of cosmosd's control socket as typed structs; the verbs stand in
-//! `docs/interfaces.md`, "cosmosd". The types bound what a request can hold; cosmosd checks values.
+//! The requests and answers of cosmosd's control socket as typed structs, and the table of its
+//! verbs ([`verb`]); `docs/interfaces.md`, "cosmosd", has their meaning. The types bound the size
+//! of a request; cosmosd checks values. `schema.json` describes the same in JSON Schema.
 #![forbid(unsafe_code)]
 
+pub mod answer;
 mod guest;
 mod request;
+pub mod verb;
 
 pub use guest::{Cpu, Link, MAX_VIFS, MAX_WRITES, Nic, Sha256Text, Spec, Uuid, Vif, Write};
 pub use request::*;

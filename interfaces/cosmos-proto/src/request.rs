@@ -2,34 +2,39 @@
 //! The arguments of the verbs. No field is ignored, and no list is read beyond its limit, so that
 //! a request costs about as much memory as its line.
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::guest::{Cpu, Sha256Text, Uuid, Write, writes};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NoArgs {}
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OfGuest {
     pub uuid: Uuid,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Named {
     pub name: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Console {
     pub uuid: Uuid,
     pub max_bytes: u64,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Install {
     pub uuid: Uuid,
@@ -41,7 +46,8 @@ pub struct Install {
     pub timeout_ms: u64,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     pub uuid: Uuid,
@@ -50,14 +56,16 @@ pub struct Run {
     pub timeout_ms: u64,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MoveSource {
     pub uuid: Uuid,
     pub timeout_ms: u64,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MoveTarget {
     pub uuid: Uuid,
@@ -68,25 +76,30 @@ pub struct MoveTarget {
 }
 
 /// An interface of a guest.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Place {
     pub uuid: Uuid,
     pub devid: u32,
     /// Refuses if the guest is another domain by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domid: Option<u16>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct SetVif {
-    uuid: Uuid,
-    devid: u32,
-    domid: Option<u16>,
+pub struct VifLink {
+    pub uuid: Uuid,
+    pub devid: u32,
+    /// Refuses if the guest is another domain by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domid: Option<u16>,
     pub link_up: bool,
 }
 
-impl SetVif {
+impl VifLink {
     pub fn place(&self) -> Place {
         Place {
             uuid: self.uuid.clone(),
@@ -96,21 +109,24 @@ impl SetVif {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Share {
     pub uuid: Uuid,
     pub cpu: Cpu,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OfRouter {
     pub uuid: Uuid,
     pub rid: u8,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Read {
     pub uuid: Uuid,
@@ -118,7 +134,8 @@ pub struct Read {
     pub name: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Writes {
     pub uuid: Uuid,
@@ -128,7 +145,8 @@ pub struct Writes {
     pub timeout_ms: u64,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ImageAdd {
     pub sha256: Sha256Text,
@@ -138,7 +156,8 @@ pub struct ImageAdd {
     pub data: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OfImage {
     pub sha256: Sha256Text,

@@ -19,6 +19,7 @@ pub const MAX_WEIGHT: u16 = 16;
 /// A range of TCP or UDP ports, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PortRange {
     pub first: u16,
     pub last: u16,
@@ -33,6 +34,7 @@ impl PortRange {
 /// Selects IP packets; a missing field selects any.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Classifier {
     /// The port that sends the packet into the switch.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,8 +43,10 @@ pub struct Classifier {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination_port: Option<PortName>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub source: Option<IpNet>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub destination: Option<IpNet>,
     /// The number of the transport protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,6 +61,7 @@ pub struct Classifier {
 /// The treatment of packets for a hop without a live port pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum OnFailure {
     /// valed drops and counts them.
     #[default]
@@ -69,6 +74,7 @@ pub enum OnFailure {
 /// opposite direction go the other way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pair {
     pub ingress: PortName,
     pub egress: PortName,
@@ -84,6 +90,7 @@ fn one() -> u16 {
 /// One step of a chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hop {
     pub pairs: Vec<Pair>,
     /// The hop gets the original frame; otherwise valed sends the frame to the MAC address of the
@@ -97,6 +104,7 @@ pub struct Hop {
 /// Arguments of `chain-set`, which makes a chain or replaces it as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChainSet {
     pub switch: SwitchName,
     pub chain: ChainName,
@@ -105,6 +113,7 @@ pub struct ChainSet {
     pub hops: Vec<Hop>,
     /// Addresses that a hop translates sources to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub nat: Vec<IpNet>,
     /// Answers take the hops in the opposite order.
     #[serde(default = "yes")]
@@ -188,6 +197,7 @@ fn count(field: &str, found: usize, least: usize, most: usize) -> Result<(), Str
 /// Arguments of `chain-remove`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChainId {
     pub switch: SwitchName,
     pub chain: ChainName,
@@ -209,6 +219,7 @@ pub struct Chains {
 
 /// Packets of a chain, or to a hop, since `chain-set` made them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChainCounters {
     pub packets: u64,
     pub bytes: u64,
@@ -218,6 +229,7 @@ pub struct ChainCounters {
 
 /// A chain as `chain-list` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChainInfo {
     #[serde(flatten)]
     pub set: ChainSet,

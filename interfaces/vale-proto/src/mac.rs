@@ -8,6 +8,11 @@ use serde::{Deserialize, Serialize};
 /// An Ethernet address, written `02:00:00:00:00:01`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(with = "String")
+)]
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {

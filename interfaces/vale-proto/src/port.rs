@@ -35,9 +35,11 @@ pub struct GuestVif {
 /// A source address a port may use; without `mac` the port's own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Allowed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<Mac>,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub ip: IpNet,
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The routers a guest has.
 
+use cosmos_proto::answer;
+
 use super::{MAX_RID, Router, read, root, router_state};
 use crate::error::{Code, Result};
 use crate::host::escape;
@@ -10,17 +12,8 @@ const PROBE: &str = "version";
 /// Where the store does not know a configuration's name: that of a guest that was restored.
 const UNNAMED: &str = "config";
 
-/// An installed router as `router-list` shows it.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Installed {
-    pub rid: u8,
-    /// `Running`, `Halted`, or `Error`: the last configuration was refused, and an earlier runs.
-    pub state: String,
-    pub config_name: String,
-}
-
 /// Lists the installed routers of the guest that `router` is one of.
-pub fn routers(router: Router<'_>) -> Result<Vec<Installed>> {
+pub fn routers(router: Router<'_>) -> Result<Vec<answer::Router>> {
     let names = router.store.list(&root(router.domid))?;
     let numbers = names.iter().filter_map(|name| name.parse().ok());
     let mut rids: Vec<u8> = numbers.filter(|rid| *rid <= MAX_RID).collect();
@@ -31,7 +24,7 @@ pub fn routers(router: Router<'_>) -> Result<Vec<Installed>> {
     listed.filter_map(Result::transpose).collect()
 }
 
-fn installed(router: Router<'_>) -> Result<Option<Installed>> {
+fn installed(router: Router<'_>) -> Result<Option<answer::Router>> {
     let Some(state) = router_state(router.store, router.domid, router.rid)? else {
         return Ok(None);
     };
@@ -40,7 +33,7 @@ fn installed(router: Router<'_>) -> Result<Option<Installed>> {
         return Ok(None);
     }
     let name = router.store.read(&router.path("config_name"))?;
-    Ok(Some(Installed {
+    Ok(Some(answer::Router {
         rid: router.rid,
         state: state.word,
         config_name: name.map_or_else(|| UNNAMED.into(), |name| escape(&name)),

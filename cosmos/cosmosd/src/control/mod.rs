@@ -17,8 +17,8 @@ use crate::spec::random_bytes;
 use crate::store::{Change, Seen, Signals, Store};
 
 pub use install::{RouterSpec, install, propose_first, router_state, run};
-pub use list::{Installed, routers};
-pub use request::{Handler, handlers, read, write};
+pub use list::routers;
+pub use request::{handlers, read, write};
 use slots::Slots;
 
 /// Random bytes that a guest is given.

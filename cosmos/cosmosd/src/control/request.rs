@@ -4,20 +4,13 @@
 use clickos_protocol::{
     ANSWER_NODES, Answer, Command, Joined, Joiner, REQUEST_MAX, TOOLSTACK_PIECE, split,
 };
+use cosmos_proto::answer::Handler;
 
 use super::Router;
 use super::slots::Kind;
 use crate::error::{Code, Error, Result};
 use crate::spec::Write;
 use crate::store::Change;
-
-/// One handler as `handler-list` shows it.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Handler {
-    pub name: String,
-    pub read: bool,
-    pub write: bool,
-}
 
 /// Reads a handler.
 pub fn read(router: Router<'_>, name: &str) -> Result<String> {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use cosmos_proto::answer::Image;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Code, Error, Result};
@@ -45,15 +45,6 @@ pub struct Piece<'a> {
     pub size: u64,
     pub offset: u64,
     pub data: &'a [u8],
-}
-
-/// An image of the cache.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Known {
-    pub sha256: String,
-    pub size: u64,
-    /// Seconds since 1970 of its last use.
-    pub used_s: u64,
 }
 
 /// A directory of images: `<sha256>.elf`, and `<sha256>.part` while one is given, `<sha256>.<n>.check`
@@ -203,11 +194,11 @@ impl Images {
     }
 
     /// All that can be used, the one used last first.
-    pub fn list(&self) -> Result<Vec<Known>> {
+    pub fn list(&self) -> Result<Vec<Image>> {
         self.files(COMPLETE)
     }
 
-    fn files(&self, extension: &str) -> Result<Vec<Known>> {
+    fn files(&self, extension: &str) -> Result<Vec<Image>> {
         let place = |e: io::Error| Error::internal(self.dir.display(), e);
         let mut known = Vec::new();
         for entry in fs::read_dir(&self.dir).map_err(place)? {
@@ -228,7 +219,7 @@ impl Images {
     fn make_room(&self, extension: &str) -> Result<()> {
         let known = self.files(extension)?;
         let surplus = (known.len() + 1).saturating_sub(self.limits.images);
-        let name = |image: &Known| format!("{}.{extension}", image.sha256);
+        let name = |image: &Image| format!("{}.{extension}", image.sha256);
         let mut oldest = known.iter().rev().take(surplus);
         oldest.try_for_each(|image| self.remove_file(&self.dir.join(name(image))))
     }
@@ -288,14 +279,14 @@ pub fn check_kernel(name: &str, image: &[u8]) -> Result<Entries> {
 }
 
 /// `None` if it is another kind of file.
-fn describe(path: &Path, extension: &str) -> io::Result<Option<Known>> {
+fn describe(path: &Path, extension: &str) -> io::Result<Option<Image>> {
     if path.extension().is_none_or(|e| e != extension) {
         return Ok(None);
     }
     let meta = fs::metadata(path)?;
     let used = meta.modified()?.duration_since(UNIX_EPOCH);
     let stem = path.file_stem().unwrap_or_default();
-    Ok(Some(Known {
+    Ok(Some(Image {
         sha256: stem.to_string_lossy().into_owned(),
         size: meta.len(),
         used_s: used.unwrap_or_default().as_secs(),

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 import base64
 import concurrent.futures
+import json
 import os
+import pathlib
 import pickle
 import socket
 import tempfile
@@ -14,9 +16,21 @@ from cosmos_client import connection
 from cosmos_client import CosmosClient
 from cosmos_client import CosmosError
 
+import jsonschema
+
 from tests.unit import server
 
+#: what cosmosd takes and answers, made from its own types
+SCHEMA = json.loads(
+    (pathlib.Path(__file__).parents[4] / 'interfaces' / 'cosmos-proto' /
+     'schema.json').read_text())
 UUID = '3f0a6d4e-6f0e-4a4e-9c1c-0d4b0f3f2a11'
+
+
+def validate(args, verb):
+    """Fail unless cosmosd's verb takes these arguments."""
+    schema = {**SCHEMA['verbs'][verb]['args'], '$defs': SCHEMA['$defs']}
+    jsonschema.validate(args, schema)
 
 
 class ClientCase(unittest.TestCase):
@@ -80,6 +94,7 @@ class TestVerbs(ClientCase):
         request = self.server.requests[-1]
         self.assertEqual({'verb': request['verb']}, answer)
         self.assertEqual(1, request['v'])
+        validate(request['args'], request['verb'])
         return request['verb'], request['args']
 
     def test_verbs_without_arguments(self):
@@ -91,6 +106,10 @@ class TestVerbs(ClientCase):
         for verb in ('destroy', 'info', 'pause', 'unpause'):
             self.assertEqual((verb, {'uuid': UUID}),
                              self.sent(getattr(self.client, verb), UUID))
+
+    def test_find(self):
+        self.assertEqual(('find', {'name': 'fw'}),
+                         self.sent(self.client.find, 'fw'))
 
     def test_create(self):
         vif = {'devid': 0, 'mac': '02:00:00:00:00:01', 'switch': 'vale0',
@@ -167,6 +186,21 @@ class TestVerbs(ClientCase):
                                'timeout_ms': 500}),
             self.sent(self.client.handler_write, UUID,
                       (('a.b', '1'), ('c.d', 'é')), timeout_ms=500))
+
+
+class TestSchema(unittest.TestCase):
+    def test_a_field_too_many_or_too_few_is_refused(self):
+        for args in ({}, {'uuid': UUID, 'force': True}):
+            with self.assertRaises(jsonschema.ValidationError):
+                validate(args, 'destroy')
+
+    def test_each_verb_but_those_of_a_move_has_a_method(self):
+        verbs = [verb for verb in SCHEMA['verbs']
+                 if not verb.startswith('move-')]
+        self.assertGreater(len(verbs), 20)
+        for verb in verbs:
+            self.assertTrue(hasattr(CosmosClient, verb.replace('-', '_')),
+                            verb)
 
 
 class TestErrors(ClientCase):

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The answers of the verbs. A reader ignores fields it does not know, so that it also
+//! understands a newer cosmosd.
+
+use serde::{Deserialize, Serialize};
+use vale_proto::ChainInfo;
+
+use crate::guest::{Nic, Uuid, Vif};
+
+/// The answer of a verb that only does something.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Done {}
+
+/// The daemon, and its caller's roles.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Hello {
+    pub version: String,
+    pub host_kind: String,
+    pub roles: Vec<String>,
+}
+
+/// The host's kind, its room and its use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Host {
+    pub host_kind: String,
+    /// Memory that guests may use together.
+    pub memory_mib: u64,
+    pub memory_used_mib: u64,
+    pub cpus: usize,
+    pub guests: usize,
+    /// Booted guests that wait for their configuration.
+    pub pooled: usize,
+    pub max_guests: usize,
+    pub uptime_s: u64,
+    pub version: String,
+    /// The installed image; null where there is none.
+    pub engine_sha256: Option<String>,
+}
+
+/// The steps of a command and their milliseconds, in order.
+pub type StepsMs = Vec<(String, f64)>;
+
+/// A new guest. Its router runs, and every write is applied.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Created {
+    pub domid: u16,
+    pub steps_ms: StepsMs,
+}
+
+/// A guest that `restore` brought back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Restored {
+    pub steps_ms: StepsMs,
+}
+
+/// A guest that `save` wrote to a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Saved {
+    /// Size of the file.
+    pub bytes: u64,
+}
+
+/// A guest; `list` leaves out its vifs' allowed addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Guest {
+    pub uuid: Uuid,
+    pub name: String,
+    pub domid: u16,
+    /// See `docs/interfaces.md`, "cosmosd".
+    pub state: String,
+    /// Why the guest is in this state, where something failed.
+    pub reason: String,
+    pub memory_mib: u32,
+    /// Seconds since 1970.
+    pub created_s: u64,
+    pub cpu_time_ns: u64,
+    pub image_sha256: String,
+    pub vifs: Vec<Vif>,
+    pub nics: Vec<Nic>,
+    pub config_name: String,
+}
+
+/// All guests of the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Guests {
+    pub guests: Vec<Guest>,
+}
+
+/// The guests that have a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Found {
+    pub uuids: Vec<Uuid>,
+}
+
+/// The end of a console's log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Log {
+    pub text: String,
+}
+
+/// An image of the cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Image {
+    pub sha256: String,
+    /// In bytes.
+    pub size: u64,
+    /// Seconds since 1970 of its last use.
+    pub used_s: u64,
+}
+
+/// The images of the cache, the last used one first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Images {
+    pub images: Vec<Image>,
+}
+
+/// A piece of an image that cosmosd took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Taken {
+    /// True if the host has the whole image.
+    pub complete: bool,
+}
+
+/// A configuration that the guest took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Installed {
+    pub generation: u64,
+}
+
+/// An installed router.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Router {
+    pub rid: u8,
+    /// `Running`, `Halted`, or `Error`: the guest refused the last configuration, and an earlier
+    /// one runs.
+    pub state: String,
+    pub config_name: String,
+}
+
+impl Router {
+    pub fn is_halted(&self) -> bool {
+        self.state == "Halted"
+    }
+}
+
+/// The routers of a guest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Routers {
+    pub routers: Vec<Router>,
+}
+
+/// A handler and its uses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Handler {
+    pub name: String,
+    pub read: bool,
+    pub write: bool,
+}
+
+/// The handlers of a router.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Handlers {
+    pub handlers: Vec<Handler>,
+}
+
+/// The value of a read handler.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct HandlerValue {
+    pub value: String,
+}
+
+/// The chains of the host's switch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Chains {
+    pub chains: Vec<ChainInfo>,
+}
