@@ -3,6 +3,7 @@
 
 import os
 
+from clickos_lab.config import options
 from clickos_lab import paths
 from clickos_lab import prereq
 from clickos_lab import say
@@ -19,8 +20,7 @@ def environment(state):
 
 
 #: Packages with what the lab starts.
-_PACKAGES = ('clickos-process', 'cosmosd', 'cosmos', 'valed', 'vale-ctl',
-             'pkt-gen')
+_PACKAGES = tuple(options.DEFAULTS['CLICKOS_CRATES'].split())
 #: The ``click`` programs take longer than all of these; the lab runs none.
 _CLICK = ('click-run',)
 #: What people call.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keystone: the administrator, service users, services, endpoints."""
 
+from clickos_lab.config import options
 from clickos_lab.config import site
 from clickos_lab import shell
 
@@ -8,7 +9,9 @@ from clickos_lab import shell
 SERVICES = {
     'glance': ('image', ''), 'placement': ('placement', ''),
     'neutron': ('network', ''), 'nova': ('compute', '/v2.1'),
-    'tacker': ('nfv-orchestration', '/'), 'clickos': ('clickos', '')}
+    'tacker': ('nfv-orchestration', '/'),
+    options.DEFAULTS['CLICKOS_SERVICE']: (
+        options.DEFAULTS['CLICKOS_SERVICE_TYPE'], '')}
 _INTERFACES = ('public', 'internal', 'admin')
 
 

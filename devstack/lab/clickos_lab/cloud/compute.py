@@ -3,12 +3,15 @@
 
 import time
 
+from clickos_lab.config import options
 from clickos_lab import errors
 from clickos_lab import processes
 from clickos_lab import shell
 
-#: A disk of 0 GB is refused to tenants by Nova's default policy.
-FLAVOR = {'name': 'clickos.tiny', 'ram': 8, 'vcpus': 1, 'disk': 1}
+FLAVOR = {
+    'name': options.DEFAULTS['CLICKOS_FLAVOR'],
+    **{key: int(options.DEFAULTS[f'CLICKOS_FLAVOR_{key.upper()}'])
+       for key in ('ram', 'vcpus', 'disk')}}
 
 
 def ensure_host(state, admin, host, timeout_s=60):

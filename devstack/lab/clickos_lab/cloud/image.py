@@ -8,9 +8,11 @@ bytes are those of the engine installed on the host. A Xen host runs the bytes.
 import hashlib
 
 from clickos_lab.config import hosts
+from clickos_lab.config import options
 from clickos_lab.xen import image as _guest
 
-_CHECKSUM = 'clickos_sha256'
+_CHECKSUM = options.DEFAULTS['CLICKOS_IMAGE_SUM']
+_TRAIT = options.DEFAULTS['CLICKOS_IMAGE_TRAIT']
 
 
 def ensure(state, admin, host):
@@ -26,7 +28,7 @@ def ensure(state, admin, host):
 def _ensure(admin, name, path, kind):
     wanted = {_CHECKSUM: hashlib.sha256(path.read_bytes()).hexdigest(),
               # Nova then takes a host of this kind only.
-              f'trait:CUSTOM_CLICKOS_{kind}': 'required'}
+              f'{_TRAIT}{kind}': 'required'}
     current = False
     for image in admin.image.images(name=name):
         if wanted.items() <= image.properties.items() and \

@@ -1,30 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our own daemons: valed and cosmosd."""
 
-_COSMOSD = """\
-socket = "{run}/cosmosd/cosmosd.sock"
-state_dir = "{data}"
-valed_socket = "{run}/valed/valed.sock"
-xenstore_dir = "{run}/xenstored"
-host_kind = "process"
-memory_mib = 2048
-max_guests = 256
-[process]
-engine = "{engine}"
-first_uid = {guest_uid}
-cgroup = "{cgroup}"
-[roles]
-nova = [{nova_uid}]
-agent = [{agent_uid}]
-operator = []
-"""
-
-_VALED = """\
-socket = "{run}/valed/valed.sock"
-[roles]
-toolstack = []
-operator = []
-"""
+from clickos_lab.config import options
 
 
 def guests_group(settings):
@@ -42,11 +19,16 @@ def write(site):
     state, settings = site.state, site.settings
     data = state.data / 'cosmosd'
     data.mkdir(exist_ok=True, mode=0o700)
-    values = {'run': state.run, 'data': data,
-              'engine': state.binary('clickos-process'),
-              'guest_uid': settings.guest_uid,
-              'cgroup': guests_group(settings),
-              'nova_uid': settings.nova_uid,
-              'agent_uid': settings.agent_uid}
-    site.write('cosmosd.toml', _COSMOSD.format(**values))
-    site.write('valed.toml', _VALED.format(**values), 'valed')
+    values = {
+        'CLICKOS_COSMOSD_SOCKET': state.run / 'cosmosd/cosmosd.sock',
+        'CLICKOS_VALED_SOCKET': state.run / 'valed/valed.sock',
+        'CLICKOS_VALED_STORE': '',
+        'CLICKOS_XENSTORE_DIR': state.run / 'xenstored',
+        'CLICKOS_COSMOSD_DIR': data, 'CLICKOS_HOST_KIND': 'process',
+        'CLICKOS_ENGINE': state.binary('clickos-process'),
+        'CLICKOS_GUEST_UID': settings.guest_uid,
+        'CLICKOS_CGROUP': guests_group(settings),
+        'CLICKOS_NOVA_UID': settings.nova_uid,
+        'CLICKOS_AGENT_UID': settings.agent_uid}
+    site.write('cosmosd.toml', options.file('cosmosd.toml', **values))
+    site.write('valed.toml', options.file('valed.toml', **values), 'valed')

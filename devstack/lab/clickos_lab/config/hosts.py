@@ -3,6 +3,8 @@
 
 import dataclasses
 
+from clickos_lab.config import options
+
 
 @dataclasses.dataclass(frozen=True)
 class ComputeHost:
@@ -19,14 +21,18 @@ class ComputeHost:
     agent_socket: str
     #: its name in Glance: the image the host runs
     image: str
-    #: of [clickos] in nova.conf
+    #: of devstack/options.conf, for its nova-compute
+    groups: tuple
+    #: of [clickos] in nova.conf, besides
     options: dict
 
 
 PROCESS = ComputeHost('clickos-lab', '', 'cosmosd/cosmosd.sock',
-                      'cosmosd/cosmosd.sock', 'clickos',
-                      {'allow_process_host': True})
+                      'cosmosd/cosmosd.sock',
+                      options.DEFAULTS['CLICKOS_IMAGE'],
+                      ('compute', 'compute-process'), {})
 #: Emulated: all takes longer, and a guest of 8 MiB has to have room.
 XEN = ComputeHost('clickos-xen', '-xen', 'xen-nova/sock', 'xen-agent/sock',
-                  'clickos-xen', {'create_timeout': 60, 'ring_slots': 128})
+                  options.DEFAULTS['CLICKOS_XEN_IMAGE'], ('compute',),
+                  {'create_timeout': 60, 'ring_slots': 128})
 ALL = (PROCESS, XEN)

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Neutron: ML2 with the ``vale`` mechanism driver."""
 
+from clickos_lab.config import options
 from clickos_lab.config import site as _site
 
-PHYSICAL_NETWORK = 'physnet1'
-SWITCH = 'vale0'
+SWITCH = options.DEFAULTS['CLICKOS_SWITCH']
 
 
 def write(site):
     """Write neutron.conf (with ML2's sections) and its uWSGI file."""
-    site.write_ini('neutron/neutron.conf', {
+    site.write_ini('neutron/neutron.conf', options.merged({
         'DEFAULT': {
             **site.base('neutron'), 'core_plugin': 'ml2',
-            'service_plugins': 'flow_classifier,sfc',
+            'service_plugins': options.DEFAULTS['CLICKOS_SERVICE_PLUGINS'],
             'auth_strategy': 'keystone',
             'api_paste_config': site.state.venv / 'etc/neutron/api-paste.ini',
             'notify_nova_on_port_status_changes': False,
@@ -24,13 +24,6 @@ def write(site):
         'keystone_authtoken': site.authtoken('neutron'),
         'nova': site.auth('nova'),
         'oslo_concurrency': site.lock('neutron'),
-        'oslo_messaging_rabbit': _site.RABBIT,
-        'ml2': {'type_drivers': 'vlan', 'tenant_network_types': 'vlan',
-                'mechanism_drivers': 'vale',
-                'extension_drivers': 'port_security'},
-        'sfc': {'drivers': 'vale'}, 'flowclassifier': {'drivers': 'vale'},
-        'ml2_type_vlan': {
-            'network_vlan_ranges': f'{PHYSICAL_NETWORK}:100:999'},
-        'ml2_vale': {'switch_mappings': f'{PHYSICAL_NETWORK}:{SWITCH}'}},
-        'neutron')
+        'oslo_messaging_rabbit': _site.RABBIT},
+        options.of('network')), 'neutron')
     site.write_uwsgi('neutron', 'neutron', 'neutron.wsgi.api:application')

@@ -2,6 +2,7 @@
 """Nova. Each nova-compute has a file of its own: it needs no database."""
 
 from clickos_lab.config import hosts
+from clickos_lab.config import options
 from clickos_lab.config import site as _site
 
 
@@ -26,33 +27,31 @@ def write(site):
 
 def _write_compute(site, common, host):
     name = f'nova-compute{host.suffix}'
-    site.write_ini(f'nova/{name}.conf', {
-        **common,
-        'DEFAULT': {**common['DEFAULT'], 'host': host.name,
+    shared = [options.of(group, CLICKOS_COSMOSD_SOCKET=str(
+        site.state.run / host.nova_socket)) for group in host.groups]
+    site.write_ini(f'nova/{name}.conf', options.merged(common, *shared, {
+        'DEFAULT': {'host': host.name,
                     'transport_url': site.rabbit_url(name),
-                    'compute_driver': 'clickos.driver.ClickOSDriver',
                     # seconds; the lab waits for the first report
                     'report_interval': 2,
                     'instances_path': site.folder(name, 'instances'),
                     'state_path': site.folder(name, 'state')},
         'oslo_concurrency': {'lock_path': site.folder(name, 'lock')},
-        'clickos': {**site.auth('nova'), **host.options,
-                    'cosmosd_socket': site.state.run / host.nova_socket}},
-                   name)
+        'clickos': {**site.auth('nova'), **host.options}}), name)
 
 
 def _common(site):
-    return {
+    return options.merged(options.of('nova'), {
         'DEFAULT': {
             **site.base('nova'), 'my_ip': '127.0.0.1',
             'enabled_apis': 'osapi_compute',
-            # Ports of an agentless driver are active as soon as bound.
-            'vif_plugging_timeout': 0, 'vif_plugging_is_fatal': False},
-        'service_user': {**site.auth('nova'),
-                         'send_service_user_token': True},
+            'vif_plugging_timeout':
+                options.DEFAULTS['CLICKOS_PLUGGING_TIMEOUT'],
+            'vif_plugging_is_fatal':
+                options.DEFAULTS['CLICKOS_PLUGGING_IS_FATAL']},
+        'service_user': site.auth('nova'),
         'placement': site.auth('placement'),
         'neutron': site.auth('neutron'),
         'glance': {'api_servers': site.settings.url('glance')},
         'oslo_concurrency': site.lock('nova'),
-        'oslo_messaging_rabbit': _site.RABBIT,
-        'vnc': {'enabled': False}}
+        'oslo_messaging_rabbit': _site.RABBIT})

@@ -3,6 +3,7 @@
 
 import sys
 
+from clickos_lab.config import options
 from clickos_lab.config import site as _site
 from clickos_lab import paths
 from clickos_lab import shell
@@ -16,33 +17,28 @@ def write(site):
     """Write tacker.conf; make the folders of its keys and packages."""
     endpoint = site.settings.url('tacker')
     site.write('tacker/server.py', _SERVER.read_text(), 'tacker')
-    site.write_ini('tacker/tacker.conf', {
+    shared = options.of(
+        'tacker', CLICKOS_TACKER_PASTE=str(_write_paste(site)),
+        CLICKOS_KEYSTONE_URL=site.settings.url('keystone', '/v3'),
+        CLICKOS_VIM_KEYS=str(site.folder('tacker', 'vim-keys')))
+    site.write_ini('tacker/tacker.conf', options.merged(shared, {
         'DEFAULT': {
             **site.base('tacker'), 'auth_strategy': 'keystone',
-            'api_paste_config': _write_paste(site),
             'service_plugins': 'nfvo,vnfm',
             'api_workers': 0, 'conductor_workers': 1},
         'database': site.database('tacker'),
         'keystone_authtoken': site.authtoken('tacker'),
         'oslo_concurrency': site.lock('tacker'),
         'oslo_messaging_rabbit': _site.RABBIT,
-        'tacker': {'infra_driver': 'clickos',
-                   'vnflcm_infra_driver': 'clickos',
-                   'vnflcm_mgmt_driver': 'vnflcm_noop,clickos_mgmt'},
-        'nfvo_vim': {'vim_drivers': 'openstack'},
-        'clickos': {
-            # Seconds; who shows a dead guest waits for it.
-            'watch_interval': 2,
-            'allowed_urls': site.settings.url('keystone', '/v3')},
-        'vim_keys': {'openstack': site.folder('tacker', 'vim-keys'),
-                     'use_barbican': False},
+        # Seconds; a demonstration of a dead guest waits so long.
+        'clickos': {'watch_interval': 2},
         'glance_store': {
             'filesystem_store_datadir': site.folder('tacker', 'csar'),
             'stores': 'file', 'default_store': 'file'},
         'vnf_package': {
             'vnf_package_csar_path': site.folder('tacker', 'packages')},
         'vnf_lcm': {'endpoint_url': endpoint},
-        'v2_vnfm': {'endpoint': endpoint, 'vnfm_id': 'tacker'}}, 'tacker')
+        'v2_vnfm': {'endpoint': endpoint, 'vnfm_id': 'tacker'}}), 'tacker')
 
 
 def _write_paste(site):

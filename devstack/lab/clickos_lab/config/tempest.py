@@ -3,7 +3,7 @@
 
 import shlex
 
-from clickos_lab.config import hosts
+from clickos_lab.config import options
 from clickos_lab.config import site as _site
 from clickos_lab import paths
 
@@ -18,7 +18,9 @@ def write(site, folder, csar, references):
         'env', f'CLICKOS_STATE={site.state.root}',
         f'PYTHONPATH={paths.REPO}/devstack/lab',
         str(site.state.tool('python')), '-m', 'clickos_lab', 'host']
-    site.write_ini(folder / 'etc/tempest.conf', {
+    shared = options.of('tempest', CLICKOS_CSAR=str(csar),
+                        CLICKOS_HOST_COMMAND=shlex.join(host_command))
+    site.write_ini(folder / 'etc/tempest.conf', options.merged(shared, {
         'DEFAULT': {'log_file': site.state.log / 'tempest.log'},
         'oslo_concurrency': {'lock_path': folder / 'lock'},
         'auth': {
@@ -39,9 +41,7 @@ def write(site, folder, csar, references):
         'validation': {'run_validation': False},
         'service_available': {
             'cinder': False, 'swift': False, 'horizon': False,
-            'neutron': True, 'glance': True, 'nova': True, 'clickos': True},
+            'neutron': True, 'glance': True, 'nova': True},
         'clickos': {
-            'csar_path': csar, 'image': hosts.PROCESS.image,
-            'host_command': shlex.join(host_command),
-            'xen_image': hosts.XEN.image,
-            'xen_host_command': shlex.join([*host_command, '--on', 'xen'])}})
+            'xen_host_command': shlex.join(
+                [*host_command, '--on', 'xen'])}}))
