@@ -32,11 +32,12 @@ class ClickOSTempestPlugin(plugins.TempestPlugin):
         return clickos_config.list_opts()
 
     def get_service_clients(self):
-        """Return what makes os_primary.clickos and os_primary.tacker."""
+        """Return what makes os_primary.clickos, sfc and tacker."""
         return [
             dict(config.service_client_config(group), name=name,
                  service_version=f'{name}.v1', client_names=clients,
                  module_path=f'clickos_tempest_plugin.services.{module}')
             for name, group, module, clients in (
                 ('clickos', 'clickos', 'clickos', ['ClickOSClient']),
+                ('sfc', 'network', 'sfc', ['SfcClient']),
                 ('tacker', 'nfv-orchestration', 'tacker', ['TackerClient']))]

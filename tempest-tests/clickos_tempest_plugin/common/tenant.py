@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tenant: what every test makes before it can ask anything."""
 
+import base64
 import collections
 import ipaddress
 
+from tempest.common import waiters as tempest_waiters
 from tempest import config
 from tempest.lib.common.utils import data_utils
 from tempest.lib.common.utils import test_utils
@@ -171,6 +173,22 @@ class Tenant:
     def _ports(self, vnf_id):
         return self.clients.ports_client.list_ports(
             description=f'clickos-vnf:{vnf_id}')['ports']
+
+    def boot(self, name, ports, text, cleanup):
+        """Start a guest with a configuration and return the server's id."""
+        server_id = self.servers.create_server(
+            name=name, imageRef=CONF.compute.image_ref,
+            flavorRef=CONF.compute.flavor_ref,
+            networks=[{'port': port['id']} for port in ports],
+            user_data=base64.b64encode(text.encode()).decode())[
+                'server']['id']
+        cleanup(tempest_waiters.wait_for_server_termination, self.servers,
+                server_id)
+        cleanup(test_utils.call_and_ignore_notfound_exc,
+                self.servers.delete_server, server_id)
+        tempest_waiters.wait_for_server_status(self.servers, server_id,
+                                               'ACTIVE')
+        return server_id
 
     def make_port(self, network, cleanup, **wanted):
         """Make a Neutron port for an endpoint outside of Nova."""

@@ -41,6 +41,10 @@ class ClickOSClient(base.Client):
         """Forget the desired state."""
         self.call('DELETE', f'v1/{kind}/{guest_id}/desired-state', 204)
 
+    def show_chain(self, chain_id):
+        """Return the counters of a port chain."""
+        return self.call('GET', f'v1/chains/{chain_id}', 200)[1]['chain']
+
     @staticmethod
     def _path(kind, guest_id, name):
         return f'v1/{kind}/{guest_id}/handlers/{parse.quote(name)}'

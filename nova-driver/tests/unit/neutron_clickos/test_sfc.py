@@ -2,10 +2,12 @@
 """Port chains of networking-sfc as chains of the switch."""
 
 import copy
+from unittest import mock
 
 import testtools
 
 from neutron_clickos.sfc import drivers
+from neutron_clickos.sfc import plugin
 from neutron_clickos.sfc import render
 
 CHAIN = {'id': 'c1', 'project_id': 'us',
@@ -157,6 +159,18 @@ class ChecksTest(testtools.TestCase):
         self.refused(render.check_chain,
                      dict(CHAIN, port_pair_groups=['g'] * 21),
                      'port_pair_groups: 21')
+
+    def test_the_manager_passes_refusals(self):
+        driver = mock.Mock()
+        manager = plugin.DriverManager.__new__(plugin.DriverManager)
+        manager.ordered_drivers = [mock.Mock(obj=driver)]
+        refusal = drivers.Refused(reason='no')
+        for method in ('update_port_chain', 'create_port_pair',
+                       'update_port_pair_group'):
+            getattr(driver, method + '_precommit').side_effect = refusal
+            caught = self.assertRaises(
+                drivers.Refused, getattr(manager, method + '_precommit'), 1)
+            self.assertIs(refusal, caught)
 
     def test_drivers_have_all_methods(self):
         drivers.ValeSfcDriver()

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A guest's ports follow Neutron while the guest runs."""
 
-import base64
 import contextlib
 import time
 
 from tempest.common import waiters as tempest_waiters
-from tempest import config
 from tempest.lib.common.utils import data_utils
-from tempest.lib.common.utils import test_utils
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests import base
-
-CONF = config.CONF
 
 #: Sends 50 packets a second to the peer, and counts what comes from it.
 TALKER = '''
@@ -50,24 +45,12 @@ class PortsTest(base.OnHostTest):
             self.assertHears(server_id)
 
     def _boot(self, port, peer):
-        servers = self.tenant.servers
         text = TALKER.format(
             ip=port['fixed_ips'][0]['ip_address'], mac=port['mac_address'],
             peer_ip=peer['fixed_ips'][0]['ip_address'],
             peer_mac=peer['mac_address'])
-        server_id = servers.create_server(
-            name=data_utils.rand_name('talker'),
-            imageRef=CONF.compute.image_ref,
-            flavorRef=CONF.compute.flavor_ref,
-            networks=[{'port': port['id']}],
-            user_data=base64.b64encode(text.encode()).decode())[
-                'server']['id']
-        self.addCleanup(tempest_waiters.wait_for_server_termination,
-                        servers, server_id)
-        self.addCleanup(test_utils.call_and_ignore_notfound_exc,
-                        servers.delete_server, server_id)
-        tempest_waiters.wait_for_server_status(servers, server_id, 'ACTIVE')
-        return server_id
+        return self.tenant.boot(data_utils.rand_name('talker'), [port], text,
+                                self.addCleanup)
 
     def heard(self, server_id):
         """Return how many packets a guest has from its peer."""
