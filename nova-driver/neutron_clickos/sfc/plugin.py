@@ -3,6 +3,8 @@
 
 networking-sfc answers 500 without a reason if a driver refuses an update, a
 port pair or a group. This plugin passes the driver's refusal to the caller.
+It also accepts a port pair with a weight alone, and keeps the order of the
+groups that an update gives.
 """
 
 from networking_sfc.services.sfc import driver_manager
@@ -28,3 +30,14 @@ class SfcPlugin(plugin.SfcPlugin):
         super(plugin.SfcPlugin, self).__init__()
         self.driver_manager = DriverManager()
         self.driver_manager.initialize()
+
+    def _setup_chain_group_associations(self, context, port_chain, pg_ids):
+        """Give each group its place; networking-sfc leaves known ones."""
+        super()._setup_chain_group_associations(context, port_chain, pg_ids)
+        port_chain.chain_group_associations.reorder()
+
+    def create_port_pair(self, context, port_pair):
+        """Make a port pair with the key correlation, which groups need."""
+        port_pair['port_pair']['service_function_parameters'].setdefault(
+            'correlation', None)
+        return super().create_port_pair(context, port_pair)

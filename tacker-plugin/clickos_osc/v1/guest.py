@@ -31,7 +31,8 @@ def find(manager, args):
     :param manager: openstackclient's client manager
     """
     if args.kind == 'vnf':
-        return api.Vnf(_find_vnf(manager, args.guest), args.vnfc)
+        ids = vnf_ids(manager, args.guest)
+        return api.Vnf(only_vnf(ids, args.guest), args.vnfc)
     if args.vnfc:
         raise exceptions.CommandError('--vnfc goes with --vnf')
     return api.Server(_find_server(manager, args.guest))
@@ -42,15 +43,19 @@ def _find_server(manager, name):
     return compute.find_server(name, ignore_missing=False).id
 
 
-def _find_vnf(manager, name):
-    """Return the id of a VNF instance; one with this id goes first."""
+def vnf_ids(manager, name):
+    """Return the ids of the VNF instances with a name, or with this id."""
     tacker = adapter.Adapter(
         manager.session, service_type='nfv-orchestration',
         region_name=manager.region_name, interface=manager.interface)
     vnfs = tacker.get(VNF_INSTANCES).json()
     if any(vnf['id'] == name for vnf in vnfs):
-        return name
-    ids = [vnf['id'] for vnf in vnfs if vnf.get('vnfInstanceName') == name]
+        return [name]
+    return [vnf['id'] for vnf in vnfs if vnf.get('vnfInstanceName') == name]
+
+
+def only_vnf(ids, name):
+    """Return the one id of a VNF instance."""
     if not ids:
         raise exceptions.CommandError(
             f'No VNF instance found for {shown.line(name)}')

@@ -16,6 +16,11 @@ class SfcClient(base.Client):
         return self.call('POST', f'v2.0/sfc/{kind}s', 201,
                          {kind: values})[1][kind]
 
+    def show(self, kind, resource_id):
+        """Show a resource."""
+        return self.call('GET', f'v2.0/sfc/{kind}s/{resource_id}',
+                         200)[1][kind]
+
     def update(self, kind, resource_id, **values):
         """Change a resource and return it."""
         return self.call('PUT', f'v2.0/sfc/{kind}s/{resource_id}', 200,

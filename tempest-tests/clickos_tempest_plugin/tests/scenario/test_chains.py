@@ -42,7 +42,8 @@ class ChainsTest(base.OnHostTest):
         server_id = self.tenant.boot(data_utils.rand_name('wire'), ports,
                                      WIRE, self.addCleanup)
         pair = self.make('port_pair', ingress=ports[0]['id'],
-                         egress=ports[1]['id'])
+                         egress=ports[1]['id'],
+                         service_function_parameters={'weight': 2})
         return server_id, self.make('port_pair_group', port_pairs=[pair])
 
     def make_chain(self, groups):
@@ -84,6 +85,8 @@ class ChainsTest(base.OnHostTest):
         ping = self.client.ping(self.server)
         for groups in ([one], [two, one], [two], [one, two]):
             self.sfc.update('port_chain', chain, port_pair_groups=groups)
+            self.assertEqual(groups, self.sfc.show(
+                'port_chain', chain)['port_pair_groups'])
             self.assertHops(chain, len(groups))
         sent, received = ping.result()
         self.assertGreater(sent, 5)

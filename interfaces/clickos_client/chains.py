@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chains of guests, on networking-sfc's API.
+
+A hop is a port pair group with a port pair for each guest. The functions take
+openstacksdk's proxy of Neutron.
+"""
+
+import contextlib
+import dataclasses
+
+#: The description of everything that these functions make, and may delete.
+MARK = 'clickos chain'
+#: clickos-api and Tacker's driver mark the ports of a VNF with it.
+VNF_MARK = 'clickos-vnf:'
+
+
+class ChainError(ValueError):
+    """A chain or hop that does not exist, or that cannot be as wanted."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Guest:
+    """A server as a hop.
+
+    :param ports: ids of its ports, in the order of its interfaces
+    :param ingress: name or id of the port that gets packets
+    :param egress: name or id of the port that sends them on
+    """
+
+    name: str
+    ports: tuple
+    ingress: str | None = None
+    egress: str | None = None
+    weight: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Hop:
+    """A hop of a chain: its name, and the group with its port pairs."""
+
+    name: str
+    group: object
+    pairs: list
+
+
+def find(network, name):
+    """Return the port chain of this name or id."""
+    found = [chain for chain in network.sfc_port_chains()
+             if name in (chain.id, chain.name)]
+    return _only(found, 'chain', name)
+
+
+def hops(network, chain):
+    """List the Hops of a chain in order."""
+    groups = {group.id: group for group in network.sfc_port_pair_groups()}
+    pairs = {pair.id: pair for pair in network.sfc_port_pairs()}
+    found = []
+    for key in chain.port_pair_groups:
+        group = groups[key]
+        found.append(Hop(group.name or group.id, group,
+                         [pairs[pair] for pair in group.port_pairs]))
+    return found
+
+
+def find_hop(found, name):
+    """Return the place of a hop in a list of Hops, by name or id."""
+    places = [place for place, hop in enumerate(found)
+              if name in (hop.name, hop.group.id)]
+    return _only(places, 'hop', name)
+
+
+def create(network, name, wanted, classifiers, symmetric=True):
+    """Make a chain and all its parts, or nothing.
+
+    :param wanted: list of (name, list of Guest), the hops in order
+    :param classifiers: list of a flow classifier's values
+    """
+    if any(chain.name == name for chain in network.sfc_port_chains()):
+        raise ChainError(f'chain {name}: exists already')
+    with contextlib.ExitStack() as undo:
+        groups = [make_hop(network, hop, guests, undo)
+                  for hop, guests in wanted]
+        flows = []
+        for number, values in enumerate(classifiers, 1):
+            flow = network.create_sfc_flow_classifier(
+                name=f'{name}-{number}', description=MARK, **values)
+            undo.callback(network.delete_sfc_flow_classifier, flow)
+            flows.append(flow.id)
+        chain = network.create_sfc_port_chain(
+            name=name, description=MARK, port_pair_groups=groups,
+            flow_classifiers=flows,
+            chain_parameters={'symmetric': symmetric})
+        undo.pop_all()
+    return chain
+
+
+def make_hop(network, name, guests, undo):
+    """Return the id of a hop's group; make what does not exist yet.
+
+    Two chains share the group of a hop, since networking-sfc has one pair for
+    two ports, and one group for a pair.
+    :param undo: ExitStack that gets the calls that remove what was made
+    """
+    wanted = {_ends(network, guest): guest for guest in guests}
+    known = {(pair.ingress, pair.egress): pair.id
+             for pair in network.sfc_port_pairs()}
+    pairs = sorted(known[ends] for ends in wanted if ends in known)
+    for group in network.sfc_port_pair_groups():
+        if pairs and sorted(group.port_pairs) == pairs \
+                and len(pairs) == len(wanted):
+            return group.id
+    for ends, guest in wanted.items():
+        if ends not in known:
+            pairs.append(_make_pair(network, guest, ends, undo))
+    group = network.create_sfc_port_pair_group(
+        name=name, description=MARK, port_pairs=pairs)
+    undo.callback(network.delete_sfc_port_pair_group, group)
+    return group.id
+
+
+def _make_pair(network, guest, ends, undo):
+    pair = network.create_sfc_port_pair(
+        name=guest.name, description=MARK, ingress=ends[0], egress=ends[1],
+        service_function_parameters={'correlation': None,
+                                     'weight': guest.weight})
+    undo.callback(network.delete_sfc_port_pair, pair)
+    return pair.id
+
+
+def _ends(network, guest):
+    """Return the ids of a guest's ingress and egress port."""
+    ports = [network.get_port(key) for key in guest.ports]
+    if not ports:
+        raise ChainError(f'hop {guest.name}: has no port')
+    ends = []
+    for place, wanted in ((0, guest.ingress), (1, guest.egress)):
+        if wanted is None:
+            ends.append(ports[min(place, len(ports) - 1)].id)
+        else:
+            ends.append(_named_port(ports, guest, wanted))
+    return tuple(ends)
+
+
+def _named_port(ports, guest, wanted):
+    """Return the port with this name or id, or of this connection point."""
+    found = [port.id for port in ports
+             if wanted in (port.id, port.name)
+             or port.name.endswith(f'-{wanted}')]
+    return _only(found, f'port of hop {guest.name}', wanted)
+
+
+def replace(network, chain, groups):
+    """Give a live chain other groups by one request; drop unused ones."""
+    if not groups:
+        raise ChainError(f'chain {chain.name}: the last hop stays; delete'
+                         ' the chain')
+    if len(set(groups)) < len(groups):
+        raise ChainError(f'chain {chain.name}: a hop comes twice')
+    before = set(chain.port_pair_groups)
+    network.update_sfc_port_chain(chain.id, port_pair_groups=groups)
+    _sweep(network, before - set(groups))
+
+
+def delete(network, chain):
+    """Delete a chain, and its parts that these functions made."""
+    groups, flows = chain.port_pair_groups, chain.flow_classifiers
+    network.delete_sfc_port_chain(chain.id, ignore_missing=True)
+    for key in flows:
+        if network.get_sfc_flow_classifier(key).description == MARK:
+            network.delete_sfc_flow_classifier(key, ignore_missing=True)
+    _sweep(network, groups)
+
+
+def _sweep(network, groups):
+    """Delete groups of ours that no chain has, with their pairs."""
+    used = {key for chain in network.sfc_port_chains()
+            for key in chain.port_pair_groups}
+    for key in set(groups) - used:
+        group = network.get_sfc_port_pair_group(key)
+        if group.description != MARK:
+            continue
+        network.delete_sfc_port_pair_group(key, ignore_missing=True)
+        for pair in group.port_pairs:
+            if network.get_sfc_port_pair(pair).description == MARK:
+                network.delete_sfc_port_pair(pair, ignore_missing=True)
+
+
+def _only(found, kind, name):
+    """Return the one thing found."""
+    if len(found) != 1:
+        raise ChainError(f'{kind} {name}: '
+                         + ('several have this name; use an id'
+                            if found else 'does not exist'))
+    return found[0]

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""openstack clickos chain create | list | show | insert | remove | ..."""
+
+import contextlib
+import time
+
+from clickos_client import chains
+from openstack import exceptions as sdk_exc
+from osc_lib.command import command
+from osc_lib import exceptions
+
+from clickos_osc import shown
+from clickos_osc.v1 import hops
+
+_INTERVAL_S = (0.1, 10.0)
+_COUNTERS = ('packets', 'bytes', 'dropped')
+_COLUMNS = ('Hop', 'Live', 'Packets/s', 'Bits/s', 'Drops/s', 'Packets',
+            'Bytes', 'Drops')
+
+
+class _ChainCommand(command.Command):
+    """A command about one chain."""
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('chain', metavar='<chain>', help='Name or ID')
+        return parser
+
+    def take_action(self, parsed_args):
+        """Find the chain and act."""
+        with _refusals():
+            network = self.app.client_manager.sdk_connection.network
+            chain = chains.find(network, parsed_args.chain)
+            return self.act(network, chain, parsed_args)
+
+
+class ListChain(command.Lister):
+    """List the chains of the project.
+
+    Example: openstack clickos chain list
+    """
+
+    def take_action(self, parsed_args):
+        """Ask and return columns and rows."""
+        network = self.app.client_manager.sdk_connection.network
+        with _refusals():
+            return ('ID', 'Name', 'Hops', 'Symmetric'), [
+                (chain.id, shown.line(chain.name),
+                 _path(chains.hops(network, chain)),
+                 bool(chain.chain_parameters.get('symmetric')))
+                for chain in network.sfc_port_chains()]
+
+
+class CreateChain(command.ShowOne):
+    """Steer packets through VNFs or servers, in order.
+
+    Answers take the hops in the opposite order. The hops have ports on one
+    network, and run on one host.
+
+    Example: openstack clickos chain create web --hop fw --hop ids1+ids2
+    --classifier protocol=tcp,source-ip-prefix=10.0.0.0/24,destination-port=80
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('name', metavar='<name>',
+                            help='Name of the chain')
+        parser.add_argument('--hop', metavar='<hop>', action='append',
+                            required=True, help=hops.HOP_HELP)
+        parser.add_argument(
+            '--classifier', metavar='<classifier>', action='append',
+            required=True, help=hops.CLASSIFIER_HELP)
+        parser.add_argument('--one-way', action='store_true',
+                            help='Answers go straight')
+        return parser
+
+    def take_action(self, parsed_args):
+        """Make the chain and show it."""
+        manager = self.app.client_manager
+        network = manager.sdk_connection.network
+        with _refusals():
+            chain = chains.create(
+                network, parsed_args.name,
+                [hops.parse(manager, text) for text in parsed_args.hop],
+                [hops.classifier(manager, text)
+                 for text in parsed_args.classifier],
+                not parsed_args.one_way)
+            return ('id', 'name', 'hops'), (
+                chain.id, shown.line(chain.name),
+                _path(chains.hops(network, chain)))
+
+
+class ShowChain(_ChainCommand, command.Lister):
+    """Show the hops of a chain with their rates and drops.
+
+    The row "entered" counts the packets that entered the chain. Live: the
+    guests of the hop that work, of all.
+
+    Example: openstack clickos chain show web
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--interval', metavar='<seconds>', type=float, default=1.0,
+            help='Seconds to watch, 0.1 to 10, default 1')
+        return parser
+
+    def act(self, network, chain, args):
+        """Watch and return columns and rows."""
+        if not _INTERVAL_S[0] <= args.interval <= _INTERVAL_S[1]:
+            raise exceptions.CommandError(
+                f'--interval {args.interval}: not between {_INTERVAL_S[0]}'
+                f' and {_INTERVAL_S[1]} s')
+        names = [hop.name for hop in chains.hops(network, chain)]
+        before, start = self._read(chain), time.monotonic()
+        time.sleep(args.interval)
+        after, seconds = self._read(chain), time.monotonic() - start
+        rows = [_row('entered', before, after, seconds)]
+        rows += [_row(name, old, new, seconds) for name, old, new in zip(
+            names, before['hops'], after['hops'])]
+        return _COLUMNS, rows
+
+    def _read(self, chain):
+        with shown.refusals():
+            return self.app.client_manager.clickos.chain(chain.id)
+
+
+class InsertHop(_ChainCommand):
+    """Insert a hop into a live chain, without loss.
+
+    Example: openstack clickos chain insert web ids --after fw
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('hop', metavar='<hop>', help=hops.HOP_HELP)
+        place = parser.add_mutually_exclusive_group()
+        place.add_argument('--before', metavar='<hop>',
+                           help='Hop of the chain that follows')
+        place.add_argument('--after', metavar='<hop>',
+                           help='Hop of the chain that precedes, default the'
+                                ' last one')
+        return parser
+
+    def act(self, network, chain, args):
+        """Make the hop and give the chain its new list."""
+        found = chains.hops(network, chain)
+        place = len(found)
+        if args.before or args.after:
+            place = chains.find_hop(found, args.before or args.after)
+            place += bool(args.after)
+        groups = list(chain.port_pair_groups)
+        with contextlib.ExitStack() as undo:
+            groups.insert(place, chains.make_hop(
+                network, *hops.parse(self.app.client_manager, args.hop),
+                undo))
+            chains.replace(network, chain, groups)
+            undo.pop_all()
+
+
+class RemoveHop(_ChainCommand):
+    """Remove a hop from a live chain, without loss.
+
+    Example: openstack clickos chain remove web ids
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('hop', metavar='<hop>',
+                            help='Hop of the chain, by name or ID')
+        return parser
+
+    def act(self, network, chain, args):
+        """Give the chain its new list."""
+        groups = list(chain.port_pair_groups)
+        del groups[chains.find_hop(chains.hops(network, chain), args.hop)]
+        chains.replace(network, chain, groups)
+
+
+class ReorderHops(_ChainCommand):
+    """Change the order of a live chain's hops, without loss.
+
+    Example: openstack clickos chain reorder web nat fw
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('hop', metavar='<hop>', nargs='+',
+                            help='All hops of the chain in their new order')
+        return parser
+
+    def act(self, network, chain, args):
+        """Give the chain its new list."""
+        found = chains.hops(network, chain)
+        places = [chains.find_hop(found, name) for name in args.hop]
+        if sorted(places) != list(range(len(found))):
+            raise exceptions.CommandError(
+                f'chain {shown.line(chain.name)}: name each of its hops'
+                f' once: {_path(found)}')
+        chains.replace(network, chain,
+                       [chain.port_pair_groups[place] for place in places])
+
+
+class DeleteChain(_ChainCommand):
+    """Delete a chain, and its hops unless another chain has them.
+
+    Example: openstack clickos chain delete web
+    """
+
+    def act(self, network, chain, args):
+        """Delete."""
+        chains.delete(network, chain)
+
+
+@contextlib.contextmanager
+def _refusals():
+    """Show refusals as openstackclient shows errors."""
+    try:
+        yield
+    except chains.ChainError as exc:
+        raise exceptions.CommandError(shown.text(str(exc)))
+    except sdk_exc.HttpException as exc:
+        raise exceptions.CommandError(shown.text(exc.details or str(exc)))
+
+
+def _path(found):
+    return ', '.join(shown.line(hop.name) for hop in found)
+
+
+def _row(name, before, after, seconds):
+    packets, octets, drops = (
+        max(0, after[key] - before[key]) / seconds for key in _COUNTERS)
+    live = (f'{after["live_pairs"]}/{after["pairs"]}'
+            if 'pairs' in after else '')
+    return (shown.line(name), live, round(packets), round(8 * octets),
+            round(drops), *(after[key] for key in _COUNTERS))

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hops and classifiers as options of a command name them."""
+
+from clickos_client import chains
+from keystoneauth1 import exceptions as ks_exc
+from osc_lib import exceptions
+
+from clickos_osc import shown
+from clickos_osc.v1 import guest
+
+HOP_HELP = (
+    '<name>[,ingress=<port>][,egress=<port>][,weight=<n>]: a VNF or server,'
+    ' by name or ID; all guests of a VNF share its flows. Ports are those of'
+    ' the first two interfaces, or are named by port or connection point.'
+    ' Join instances of one hop with +')
+CLASSIFIER_HELP = (
+    '<key>=<value>[,<key>=<value>...]: packets that enter the chain. Keys:'
+    ' protocol, ethertype, source-ip-prefix, destination-ip-prefix,'
+    ' source-port, destination-port (<first>[:<last>]), logical-source-port,'
+    ' logical-destination-port (a port of Neutron)')
+
+_OPTIONS = ('ingress', 'egress', 'weight')
+_MAX_WEIGHT = 16
+_TEXTS = ('protocol', 'ethertype', 'source-ip-prefix',
+          'destination-ip-prefix')
+_RANGES = ('source-port', 'destination-port')
+_PORTS = ('logical-source-port', 'logical-destination-port')
+
+
+def parse(manager, text):
+    """Return (name, list of chains.Guest) of a --hop.
+
+    :param manager: openstackclient's client manager
+    """
+    names, found = [], []
+    for part in text.split('+'):
+        name, _, options = part.partition(',')
+        names.append(name)
+        found += _guests(manager, name, _options(part, options))
+    return '+'.join(names), found
+
+
+def classifier(manager, text):
+    """Return the values of a flow classifier of a --classifier."""
+    values = {}
+    for key, value in _pairs('--classifier', text).items():
+        if key in _TEXTS:
+            values[key.replace('-', '_')] = value
+        elif key in _RANGES:
+            values.update(_range(key, value))
+        elif key in _PORTS:
+            port = manager.sdk_connection.network.find_port(
+                value, ignore_missing=False)
+            values[key.replace('-', '_')] = port.id
+        else:
+            known = ', '.join((*_TEXTS, *_RANGES, *_PORTS))
+            raise exceptions.CommandError(
+                f'--classifier {shown.line(key)}: expected one of {known}')
+    if any(':' in values.get(f'{side}_ip_prefix', '')
+           for side in ('source', 'destination')):
+        values.setdefault('ethertype', 'IPv6')
+    return values
+
+
+def _range(key, value):
+    first, _, last = value.partition(':')
+    try:
+        ends = (int(first), int(last or first))
+    except ValueError:
+        raise exceptions.CommandError(
+            f'--classifier {key}={shown.line(value)}: expected a port, or'
+            ' <first>:<last>')
+    name = key.replace('-', '_')
+    return {f'{name}_range_min': ends[0], f'{name}_range_max': ends[1]}
+
+
+def _options(part, text):
+    options = _pairs(f'--hop {part}', text) if text else {}
+    for key in options.keys() - set(_OPTIONS):
+        raise exceptions.CommandError(
+            f'--hop {shown.line(part)}: {shown.line(key)}: expected one of'
+            f' {", ".join(_OPTIONS)}')
+    weight = options.pop('weight', '1')
+    if not weight.isdecimal() or not 0 <= int(weight) <= _MAX_WEIGHT:
+        raise exceptions.CommandError(
+            f'--hop {shown.line(part)}: weight: expected 0 to {_MAX_WEIGHT}')
+    return {**options, 'weight': int(weight)}
+
+
+def _pairs(place, text):
+    """Return the keys and values of text."""
+    values = {}
+    for pair in text.split(','):
+        key, separator, value = pair.partition('=')
+        if not separator or not value or key in values:
+            raise exceptions.CommandError(
+                f'{shown.line(place)}: {shown.line(pair)}: expected'
+                ' <key>=<value>, each key once')
+        values[key] = value
+    return values
+
+
+def _guests(manager, name, options):
+    """List the guests of a VNF or server."""
+    servers = _vnf_servers(manager, name)
+    if servers is None:
+        compute = manager.sdk_connection.compute
+        server = compute.find_server(name, ignore_missing=True)
+        if server is None:
+            raise exceptions.CommandError(
+                f'--hop {shown.line(name)}: no VNF and no server has this'
+                ' name or ID')
+        servers = {server.id: None}
+    return [_guest(manager, name, server, ports, options)
+            for server, ports in servers.items()]
+
+
+def _vnf_servers(manager, name):
+    """Return the ids of a VNF's ports by server; None if it is no VNF."""
+    try:
+        ids = guest.vnf_ids(manager, name)
+    except ks_exc.EndpointNotFound:
+        return None
+    if not ids:
+        return None
+    mark = chains.VNF_MARK + guest.only_vnf(ids, name)
+    servers = {}
+    for port in manager.sdk_connection.network.ports(description=mark):
+        if port.description == mark and port.device_id:
+            servers.setdefault(port.device_id, []).append(port.id)
+    if not servers:
+        raise exceptions.CommandError(
+            f'--hop {shown.line(name)}: the VNF has no guest; instantiate it')
+    return servers
+
+
+def _guest(manager, name, server_id, ports, options):
+    """Return the guest with its ports in the order of its interfaces."""
+    connection = manager.sdk_connection
+    server = connection.compute.get_server(server_id)
+    macs = [address.get('OS-EXT-IPS-MAC:mac_addr')
+            for addresses in (server.addresses or {}).values()
+            for address in addresses]
+    known = {port.id: port.mac_address
+             for port in connection.network.ports(device_id=server_id)
+             if ports is None or port.id in ports}
+
+    def place(key):
+        mac = known[key]
+        return macs.index(mac) if mac in macs else len(macs)
+
+    return chains.Guest(name=name, ports=tuple(sorted(known, key=place)),
+                        **options)
