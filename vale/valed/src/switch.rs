@@ -265,12 +265,26 @@ impl Switch {
         match step {
             Some(step) => self.take_step(step, source, &ethernet, &mut out, buffers),
             None if self.chains.isolates(source) => return Err(|c| &mut c.dropped_unknown),
+            None if self.returned(source, &ethernet, *now) => return Err(|c| &mut c.dropped_spoof),
             None => {
                 let segment = self.ports[source].as_ref().map_or(0, |p| p.segment);
                 self.send(source, segment, &ethernet, &mut out, buffers);
             }
         }
         Ok(())
+    }
+
+    /// True for a group frame from the address of another station of the segment. A guest with two
+    /// ports there has sent a flooded frame back, which would circle for ever.
+    fn returned(&self, source: usize, ethernet: &Ethernet, now: Nanoseconds) -> bool {
+        let from = self.ports[source].as_deref();
+        from.is_some_and(|port| {
+            let owner = self.lookup.find(port.segment, ethernet.source);
+            let behind = || self.learned.find(port.segment, ethernet.source, now);
+            ethernet.destination.is_multicast()
+                && !port.learns
+                && owner.or_else(behind).is_some_and(|owner| owner != source)
+        })
     }
 
     /// Judges the bytes of a frame. The verdict of the first [`HEAD`] bytes holds for the frame if it

@@ -189,6 +189,35 @@ fn transparent_hops_make_no_storm() {
 }
 
 #[test]
+fn wires_outside_a_chain_make_no_storm() {
+    let mut net = Net::new(0);
+    for n in 0..2 {
+        let mut side = |last| {
+            let values = json!({"mac": mac(last), "port_security": false});
+            net.bench.try_add(&format!("w{last}"), values).unwrap()
+        };
+        net.hops.push([side(10 + 2 * n), side(11 + 2 * n)]);
+    }
+    let mut request = frame(Mac([255; 6]), mac(1), 60);
+    request[12..22].copy_from_slice(&[8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
+    request[22..32].copy_from_slice(&[2, 0, 0, 0, 0, 1, 10, 0, 0, 1]);
+    net.a.send(&request);
+    net.bench.round();
+    // Each wire gets the request at both ends, and sends it back from both.
+    for hop in [0, 1] {
+        assert_eq!(net.relay(hop, true) + net.relay(hop, false), 2);
+        let ends: u64 = net.hops[hop]
+            .iter()
+            .map(|end| net.bench.counters(end).dropped_spoof)
+            .sum();
+        assert_eq!(ends, 2);
+        assert_eq!(net.relay(hop, true) + net.relay(hop, false), 0);
+    }
+    assert_eq!(net.b.received(), [request]);
+    assert!(net.a.received().is_empty());
+}
+
+#[test]
 fn a_routed_hop_gets_its_own_address() {
     let mut net = Net::new(1);
     net.chain(vec![json!({"pairs": [pair(0, 1)]})], json!({}));
