@@ -6,7 +6,7 @@ HOST ?=
 UI ?=
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 
-.PHONY: help demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo
+.PHONY: help demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo packages
 
 help:
 	@echo 'Try the product (root, Debian 12)'
@@ -31,6 +31,7 @@ help:
 	@echo '  make click        click, click-check and others, about 6 minutes; an openrc has them on the path'
 	@echo '  make image        the guests of Xen; sizes by part; PROFILE=core|ids|vpn or'
 	@echo '                    CONFIG=FILE builds one with fewer elements'
+	@echo '  make packages     Debian packages of a compute host: cosmosd, valed, guests, agent'
 	@echo '  make csars        the packages of all VNFs, checked; draws their graphs'
 
 demo:
@@ -64,6 +65,9 @@ image:
 
 csars:
 	@$(LAB) csars
+
+packages:
+	@$(LAB) packages
 
 lab:
 	@$(LAB) xen lab

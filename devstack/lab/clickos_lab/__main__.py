@@ -67,6 +67,7 @@ def _parse():
             ('image', xen_command.build_image, 'build the guests of Xen'),
             ('click', _click, 'build click and its relatives'),
             ('csars', _csars, 'build and check the VNFs\' packages'),
+            ('packages', _packages, 'build Debian packages'),
             ('clean', _clean, 'stop and remove everything')):
         command = commands.add_parser(name, help=text)
         command.set_defaults(run=run)
@@ -133,6 +134,12 @@ def _csars(state, arguments):
     _in_venv(state, arguments)
     from clickos_lab.vnf import csars
     csars.run(state, arguments)
+
+
+def _packages(state, arguments):
+    _in_venv(state, arguments)
+    from clickos_lab import debs
+    debs.run(state, arguments)
 
 
 def _clean(state, _arguments):

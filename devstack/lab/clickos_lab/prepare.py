@@ -10,6 +10,8 @@ from clickos_lab import rust
 from clickos_lab import store
 from clickos_lab import venv
 from clickos_lab.xen import command
+from clickos_lab.xen import image
+from clickos_lab.xen import packages as xen_packages
 from clickos_lab.xen import places
 from clickos_lab.xen import toolstack
 
@@ -44,6 +46,14 @@ def xen(state):
     """Install and build what a Xen compute host needs, too."""
     command.prepare(state)
     toolstack.build(state, places.Places(state))
+
+
+def packages(state):
+    """Build what the Debian packages hold."""
+    places_ = places.Places(state)
+    xen_packages.ensure(places_)
+    image.build(state)
+    toolstack.build(state, places_)
 
 
 def _python(state):

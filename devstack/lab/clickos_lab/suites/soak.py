@@ -16,6 +16,7 @@ from clickos_lab import prepare
 from clickos_lab import prereq
 from clickos_lab import rust
 from clickos_lab import shell
+from clickos_lab.suites import packages
 from clickos_lab.suites import progress
 from clickos_lab.suites import xen
 
@@ -66,7 +67,7 @@ def _attackers(state, env):
 
 
 #: Parts that are not tests on a Xen host.
-_OTHERS = {'attack': _attack}
+_OTHERS = {'attack': _attack, 'packages': lambda _names: packages.main()}
 
 
 def main(names):

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fresh Debian 12 that boots with its own systemd, for tests of packages."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+from clickos_lab import apt
+from clickos_lab import errors
+from clickos_lab import say
+from clickos_lab import shell
+
+TOOLS = ('debootstrap', 'systemd-container')
+_INCLUDED = 'systemd,systemd-sysv,dbus,ca-certificates,iproute2'
+#: Files of this machine with which apt finds Debian's packages.
+_OURS = ('etc/apt/apt.conf.d', 'etc/apt/sources.list.d/debian.sources',
+         'etc/ssl/certs/ca-certificates.crt', 'etc/resolv.conf')
+
+
+class DebianRoot:
+    """A root folder and the machine that boots from it.
+
+    :param folder: is removed and made anew; its parent keeps a plain root
+    """
+
+    def __init__(self, state, folder):
+        self._state = state
+        self._plain = folder.parent / 'plain'
+        self.root = folder
+        self._machine = None
+
+    def __enter__(self):
+        self._make_plain()
+        shutil.rmtree(self.root, ignore_errors=True)
+        shell.output(['cp', '-a', self._plain, self.root], timeout_s=300)
+        self._machine = subprocess.Popen(
+            ['systemd-nspawn', '--register=no', '--keep-unit', '--quiet',
+             '--capability=all', '--bind=/dev/net/tun', '--private-network',
+             '-D', self.root, '-b'], start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        self._await_boot()
+        return self
+
+    def __exit__(self, *_):
+        leader = self._leader()
+        if leader:
+            # systemd ends at once: systemd(1), SIGRTMIN+4 powers off.
+            os.kill(leader, signal.SIGRTMIN + 4)
+        self._machine.wait(60)
+        shutil.rmtree(self.root)
+
+    def _make_plain(self):
+        if (self._plain / 'made').exists():
+            return
+        apt.ensure(self._state, TOOLS)
+        shutil.rmtree(self._plain, ignore_errors=True)
+        with say.step('Debian root'):
+            shell.run(['debootstrap', '--variant=minbase',
+                       f'--include={_INCLUDED}', 'bookworm', self._plain],
+                      self._state.log / 'debootstrap.log')
+            for name in _OURS:
+                self._copy(pathlib.Path('/') / name)
+        (self._plain / 'etc/apt/sources.list').unlink(missing_ok=True)
+        (self._plain / 'made').touch()
+
+    def _copy(self, source):
+        target = self._plain / str(source).lstrip('/')
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        elif source.exists():
+            target.unlink(missing_ok=True)
+            shutil.copy(source, target)
+
+    def _leader(self):
+        """Return the process that is the machine's first."""
+        listed = subprocess.run(['pgrep', '-P', str(self._machine.pid)],
+                                capture_output=True, text=True).stdout
+        return int(listed.split()[0]) if listed else None
+
+    def _await_boot(self, timeout_s=60):
+        deadline_s = time.monotonic() + timeout_s
+        while time.monotonic() < deadline_s:
+            if self._leader() and self.run(
+                    'systemctl is-system-running', check=False) in (
+                        'running', 'degraded'):
+                return
+            time.sleep(0.5)
+        raise errors.LabError(f'{self.root}: no boot after {timeout_s} s')
+
+    def install(self, packages):
+        """Install or upgrade package files; apt gets what they depend on.
+
+        The machine has no network, so apt runs in a chroot first, for the
+        dependencies alone.
+        """
+        folder = self.root / 'packages'
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for path in packages:
+            shutil.copy(path, folder)
+        self._download()
+        return self.run('DEBIAN_FRONTEND=noninteractive apt-get install -y '
+                        '--no-install-recommends '
+                        '/packages/*.deb')
+
+    def _download(self):
+        shell.run(['chroot', self.root, 'sh', '-c',
+                   'apt-get update && apt-get install -y --download-only '
+                   '--no-install-recommends /packages/*.deb'],
+                  self._state.log / 'packages.log')
+
+    def run(self, script, check=True):
+        """Run a shell script in the machine; return its output.
+
+        :raises LabError: if it fails and ``check`` is set
+        """
+        done = subprocess.run(
+            ['nsenter', '-t', str(self._leader()), '-m', '-u', '-i', '-n',
+             '-p', '-C', '-r', '-w', '--', 'sh', '-c', script],
+            capture_output=True, text=True, timeout=300,
+            env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL': 'C'})
+        if check and done.returncode:
+            raise errors.LabError(f'{script}: {done.stdout}{done.stderr}')
+        return done.stdout.strip()

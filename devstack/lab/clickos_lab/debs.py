@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``make packages``: Debian packages of a compute host.
+
+The folder ``packaging`` has one folder a package: ``control``, the scripts of
+the maintainer, and ``root`` with files that are the same in each version.
+"""
+
+import dataclasses
+import hashlib
+import os
+import pathlib
+import shutil
+import tempfile
+
+from clickos_lab.config import options
+from clickos_lab import paths
+from clickos_lab import say
+from clickos_lab import shell
+from clickos_lab import venv
+from clickos_lab.xen import image
+from clickos_lab.xen import toolstack
+
+SOURCES = paths.REPO / 'packaging'
+NAMES = ('common', 'cosmosd', 'valed', 'guest', 'agent')
+_SCRIPTS = ('postinst', 'prerm', 'postrm')
+_LIBRARY = '/usr/lib/clickos'
+_SHARE = '/usr/share/clickos'
+#: The scripts fill in the user ids when they install these files.
+_VALUES = {
+    'CLICKOS_COSMOSD_SOCKET': '/run/clickos/cosmosd/cosmosd.sock',
+    'CLICKOS_VALED_SOCKET': '/run/clickos/valed/valed.sock',
+    'CLICKOS_VALED_STORE': 'xenstore = "/run/xenstored/socket"',
+    'CLICKOS_XENSTORE_DIR': '/run/xenstored',
+    'CLICKOS_COSMOSD_DIR': '/var/lib/clickos/cosmosd',
+    'CLICKOS_HOST_KIND': 'xen', 'CLICKOS_CGROUP': 'clickos',
+    'CLICKOS_ENGINE': f'{_LIBRARY}/clickos-process',
+    'CLICKOS_GUEST_UID': '200000', 'CLICKOS_NOVA_UID': '@NOVA_UID@',
+    'CLICKOS_AGENT_UID': '@AGENT_UID@'}
+
+
+@dataclasses.dataclass(frozen=True)
+class Contents:
+    """Files of a package besides those in its folder ``root``."""
+
+    #: path in the package: program to copy
+    programs: dict
+    #: path in the package: its text
+    texts: dict = dataclasses.field(default_factory=dict)
+    readme: str | None = None
+
+
+def contents(state):
+    """Return what each package holds, by its name."""
+    def built(name):
+        return state.binary(name)
+
+    return {
+        'common': Contents({}),
+        'cosmosd': Contents(
+            # Both host kinds; this one is linked with Xen's libraries.
+            {'/usr/sbin/cosmosd': toolstack.built(state, 'cosmosd'),
+             '/usr/bin/cosmos': built('cosmos')},
+            {f'{_SHARE}/cosmosd.toml':
+                options.file('cosmosd.toml', **_VALUES)}, 'cosmos'),
+        'valed': Contents(
+            {'/usr/sbin/valed': built('valed'),
+             '/usr/bin/vale-ctl': built('vale-ctl'),
+             '/usr/bin/pkt-gen': built('pkt-gen')},
+            {f'{_SHARE}/valed.toml': options.file('valed.toml', **_VALUES)},
+            'vale'),
+        'guest': Contents(
+            {f'{_LIBRARY}/clickos-process': built('clickos-process'),
+             f'{_LIBRARY}/clickos': image.folder(state) / image.CLICKOS}),
+        'agent': Contents(
+            {}, {f'{_SHARE}/clickos-agent.conf': _agent_conf()},
+            'nova-driver')}
+
+
+def _agent_conf():
+    """Return the agent's file; the operator fills in the message queue."""
+    lines = ['# SPDX-License-Identifier: Apache-2.0', '[DEFAULT]',
+             '# Equal to [DEFAULT] host of nova-compute on this host.',
+             '#host = compute1',
+             '#transport_url = rabbit://clickos-agent:PASSWORD@CONTROLLER/']
+    for section, wanted in options.of('agent', **_VALUES).items():
+        lines += ['', f'[{section}]',
+                  *(f'{key} = {value}' for key, value in wanted.items())]
+    return '\n'.join(lines) + '\n'
+
+
+def version():
+    """Return the version: commits since the beginning order the builds."""
+    git = ['git', '-c', f'safe.directory={paths.REPO}', '-C', paths.REPO]
+    return f'0.1.0+{shell.output([*git, "rev-list", "--count", "HEAD"])}'
+
+
+def build(state, folder, number=None, names=NAMES):
+    """Build the packages into a folder.
+
+    :param number: the version, by default :func:`version`
+    :returns: the paths of the packages
+    """
+    number = (number or version()).strip()
+    every = contents(state)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        return [_build(state, name, every[name], pathlib.Path(scratch) / name,
+                       folder, number) for name in names]
+
+
+def _build(state, name, held, root, folder, number):
+    """Lay a package's files below a root and pack it."""
+    root.mkdir(mode=0o755)
+    if (SOURCES / name / 'root').is_dir():
+        shutil.copytree(SOURCES / name / 'root', root, dirs_exist_ok=True)
+    for path, source in held.programs.items():
+        _place(root, path, source.read_bytes(), 0o755)
+        if 'bin/' in path:      # not a guest: its bytes are its identity
+            shell.output(['strip', root / path.lstrip('/')])
+    for path, text in held.texts.items():
+        _place(root, path, text.encode(), 0o644)
+    package = f'clickos-{name}'
+    document = f'/usr/share/doc/{package}'
+    _place(root, f'{document}/copyright', _copyright().encode(), 0o644)
+    if held.readme:
+        text = (paths.REPO / held.readme / 'README.md').read_bytes()
+        _place(root, f'{document}/README.md', text, 0o644)
+    if name == 'agent':
+        _add_python(state, root)
+    _write_control(root, name, number)
+    target = folder / f'{package}_{number}_amd64.deb'
+    shell.output(['dpkg-deb', '-Zzstd', '--root-owner-group', '--build',
+                  root, target],
+                 env={**os.environ, 'SOURCE_DATE_EPOCH': '0'},
+                 timeout_s=300)
+    return target
+
+
+def _place(root, path, data, mode):
+    target = root / path.lstrip('/')
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(data)
+    target.chmod(mode)
+
+
+def _copyright():
+    return 'License: Apache-2.0\n\n' + (paths.REPO / 'LICENSE').read_text()
+
+
+def _write_control(root, name, number):
+    """Write DEBIAN: control, checksums, and scripts."""
+    sums, size = [], 0
+    for path in sorted(p for p in root.rglob('*') if p.is_file()):
+        data = path.read_bytes()
+        size += len(data)
+        digest = hashlib.md5(data, usedforsecurity=False).hexdigest()
+        sums.append(f'{digest}  {path.relative_to(root)}\n')
+    lines = (SOURCES / name / 'control').read_text().splitlines()
+    fields = [line for line in lines if not line.startswith('#')]
+    fields[1:1] = [
+        f'Version: {number}', 'Architecture: amd64', 'Section: net',
+        'Priority: optional', f'Installed-Size: {size // 1024}',
+        'Maintainer: ClickOS for OpenStack <clickos@example.org>']
+    _place(root, 'DEBIAN/control', ('\n'.join(fields) + '\n').encode(), 0o644)
+    _place(root, 'DEBIAN/md5sums', ''.join(sums).encode(), 0o644)
+    for script in _SCRIPTS:
+        source = SOURCES / name / script
+        if source.exists():
+            _place(root, f'DEBIAN/{script}', source.read_bytes(), 0o755)
+
+
+def _add_python(state, root):
+    """Add the agent's libraries, and the wheel with all drivers."""
+    log = state.log / 'packages.log'
+    library, wheels = root / _LIBRARY[1:] / 'python', root / _SHARE[1:]
+    env = {**os.environ, 'PBR_VERSION': '0.1.0'}
+    python = ['--python', state.tool('python')]
+    with tempfile.TemporaryDirectory() as scratch:
+        venv.copy_sources(pathlib.Path(scratch))
+        shell.run([venv.uv(state), 'build', '--wheel', '--quiet', *python,
+                   '--no-build-isolation', '--out-dir', wheels, scratch],
+                  log, env=env)
+    (wheel,) = wheels.glob('*.whl')
+    (wheels / '.gitignore').unlink(missing_ok=True)
+    shell.run([venv.uv(state), 'pip', 'install', '--quiet', *python,
+               '--target', library, '--constraint', venv.REQUIREMENTS,
+               wheel], log, env=env)
+    # These programs name the interpreter of this machine.
+    shutil.rmtree(library / 'bin', ignore_errors=True)
+    # dpkg-deb changes the times of files, so that no time can be checked.
+    shell.run([state.tool('python'), '-m', 'compileall', '-q', '-s', library,
+               '-p', f'{_LIBRARY}/python', '--invalidation-mode',
+               'unchecked-hash', library], log)
+    for path in library.rglob('*'):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def run(state, _arguments):
+    """Build all and tell where they are."""
+    from clickos_lab import prepare
+    prepare.packages(state)
+    with say.step('Debian packages'):
+        made = build(state, state.root / 'packages')
+    for path in made:
+        say.say(f'{path}: {path.stat().st_size // 1024} KiB')
