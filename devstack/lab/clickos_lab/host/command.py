@@ -9,6 +9,7 @@ import signal
 from clickos_lab import errors
 from clickos_lab.host import endpoint
 from clickos_lab.host import target
+from clickos_lab.host import units
 from clickos_lab import lab
 from clickos_lab.xen import compute
 
@@ -62,6 +63,8 @@ def _kill_guest(state, arguments):
 def _restart(state, arguments):
     if arguments.on == target.XEN:
         compute.XenCompute(state).restart_cosmosd()
+    elif units.known(state):
+        units.restart(state, arguments.service)
     else:
         lab.Lab(state).restart(arguments.service)
 

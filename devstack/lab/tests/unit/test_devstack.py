@@ -17,6 +17,7 @@ import unittest
 from clickos_lab import accounts
 from clickos_lab import config
 from clickos_lab.config import options
+from clickos_lab.host import units
 from clickos_lab import paths
 from clickos_lab import services
 from clickos_lab import settings
@@ -314,6 +315,16 @@ class StackedTest(unittest.TestCase):
                     if 'build' in line]
         for crate in options.DEFAULTS['CLICKOS_CRATES'].split():
             self.assertIn(f'-p {crate} ', build + ' ')
+
+    def test_the_host_command_knows_this_host(self):
+        state = paths.State(self.case.root / 'opt/stack/data/clickos')
+        self.assertTrue(units.known(state))
+        self.assertEqual(self.case.root / 'run/clickos',
+                         state.run.readlink())
+        known = settings.Settings.load(state)
+        toml = tomllib.loads((self.case.root / 'etc/clickos/cosmosd.toml')
+                             .read_text())
+        self.assertEqual(toml['process']['first_uid'], known.guest_uid)
 
     def test_neutron_loads_the_labs_service_plugins(self):
         added = [line.split()[1] for line in
