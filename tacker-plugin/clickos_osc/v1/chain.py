@@ -11,6 +11,7 @@ from osc_lib import exceptions
 
 from clickos_osc import shown
 from clickos_osc.v1 import hops
+from clickos_osc.v1 import nsd
 
 _INTERVAL_S = (0.1, 10.0)
 _COUNTERS = ('packets', 'bytes', 'dropped')
@@ -60,6 +61,9 @@ class CreateChain(command.ShowOne):
 
     Example: openstack clickos chain create web --hop fw --hop ids1+ids2
     --classifier protocol=tcp,source-ip-prefix=10.0.0.0/24,destination-port=80
+
+    Example: openstack clickos chain create web --nsd service.yaml
+    --vnf firewall=edge-fw
     """
 
     def get_parser(self, prog_name):
@@ -68,10 +72,21 @@ class CreateChain(command.ShowOne):
         parser.add_argument('name', metavar='<name>',
                             help='Name of the chain')
         parser.add_argument('--hop', metavar='<hop>', action='append',
-                            required=True, help=hops.HOP_HELP)
+                            default=[], help=hops.HOP_HELP)
         parser.add_argument(
             '--classifier', metavar='<classifier>', action='append',
-            required=True, help=hops.CLASSIFIER_HELP)
+            default=[], help=hops.CLASSIFIER_HELP)
+        parser.add_argument(
+            '--nsd', metavar='<file>',
+            help='Take hops and classifiers from a TOSCA file, an NSD or a'
+                 ' VNFFGD')
+        parser.add_argument('--path', metavar='<node>',
+                            help='Forwarding path of the file, if it has'
+                                 ' several')
+        parser.add_argument(
+            '--vnf', metavar='<name>=<vnf>', action='append', default=[],
+            help='VNF or server of a name in the file, by default of the'
+                 ' same name')
         parser.add_argument('--one-way', action='store_true',
                             help='Answers go straight')
         return parser
@@ -81,15 +96,29 @@ class CreateChain(command.ShowOne):
         manager = self.app.client_manager
         network = manager.sdk_connection.network
         with _refusals():
-            chain = chains.create(
-                network, parsed_args.name,
-                [hops.parse(manager, text) for text in parsed_args.hop],
-                [hops.classifier(manager, text)
-                 for text in parsed_args.classifier],
-                not parsed_args.one_way)
+            wanted, flows = _wanted(manager, parsed_args)
+            chain = chains.create(network, parsed_args.name, wanted, flows,
+                                  not parsed_args.one_way)
             return ('id', 'name', 'hops'), (
                 chain.id, shown.line(chain.name),
                 _path(chains.hops(network, chain)))
+
+
+def _wanted(manager, args):
+    """Return the hops and classifiers of create."""
+    if bool(args.hop) == bool(args.nsd):
+        raise exceptions.CommandError('Give either --hop or --nsd')
+    wanted = [hops.parse(manager, text) for text in args.hop]
+    flows = [hops.classifier(manager, text) for text in args.classifier]
+    if args.nsd:
+        named = dict(text.partition('=')[::2] for text in args.vnf)
+        parts, pairs = nsd.read(args.nsd, args.path, named)
+        wanted = [hops.resolve(manager, each) for each in parts]
+        flows += [hops.flow(manager, each) for each in pairs]
+    if not flows or not wanted:
+        raise exceptions.CommandError(
+            f'chain {shown.line(args.name)}: needs a hop and a --classifier')
+    return wanted, flows
 
 
 class ShowChain(_ChainCommand, command.Lister):

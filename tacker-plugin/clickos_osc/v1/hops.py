@@ -32,18 +32,34 @@ def parse(manager, text):
 
     :param manager: openstackclient's client manager
     """
-    names, found = [], []
+    parts = []
     for part in text.split('+'):
         name, _, options = part.partition(',')
-        names.append(name)
-        found += _guests(manager, name, _options(part, options))
-    return '+'.join(names), found
+        parts.append((name, _pairs(f'--hop {part}', options)
+                      if options else {}))
+    return resolve(manager, parts)
+
+
+def resolve(manager, parts):
+    """Return (name, list of chains.Guest) of a hop.
+
+    :param parts: list of (VNF or server, dictionary of options)
+    """
+    found = []
+    for name, options in parts:
+        found += _guests(manager, name, _checked(name, options))
+    return '+'.join(name for name, _ in parts), found
 
 
 def classifier(manager, text):
     """Return the values of a flow classifier of a --classifier."""
+    return flow(manager, _pairs('--classifier', text))
+
+
+def flow(manager, pairs):
+    """Return the values of a flow classifier with --classifier's keys."""
     values = {}
-    for key, value in _pairs('--classifier', text).items():
+    for key, value in pairs.items():
         if key in _TEXTS:
             values[key.replace('-', '_')] = value
         elif key in _RANGES:
@@ -74,16 +90,15 @@ def _range(key, value):
     return {f'{name}_range_min': ends[0], f'{name}_range_max': ends[1]}
 
 
-def _options(part, text):
-    options = _pairs(f'--hop {part}', text) if text else {}
+def _checked(name, options):
     for key in options.keys() - set(_OPTIONS):
         raise exceptions.CommandError(
-            f'--hop {shown.line(part)}: {shown.line(key)}: expected one of'
+            f'--hop {shown.line(name)}: {shown.line(key)}: expected one of'
             f' {", ".join(_OPTIONS)}')
-    weight = options.pop('weight', '1')
+    weight = options.get('weight', '1')
     if not weight.isdecimal() or not 0 <= int(weight) <= _MAX_WEIGHT:
         raise exceptions.CommandError(
-            f'--hop {shown.line(part)}: weight: expected 0 to {_MAX_WEIGHT}')
+            f'--hop {shown.line(name)}: weight: expected 0 to {_MAX_WEIGHT}')
     return {**options, 'weight': int(weight)}
 
 

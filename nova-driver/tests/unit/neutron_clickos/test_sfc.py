@@ -2,13 +2,10 @@
 """Port chains of networking-sfc as chains of the switch."""
 
 import copy
-from unittest import mock
 
-from networking_sfc.db import sfc_db
 import testtools
 
 from neutron_clickos.sfc import drivers
-from neutron_clickos.sfc import plugin
 from neutron_clickos.sfc import render
 
 CHAIN = {'id': 'c1', 'project_id': 'us',
@@ -160,37 +157,6 @@ class ChecksTest(testtools.TestCase):
         self.refused(render.check_chain,
                      dict(CHAIN, port_pair_groups=['g'] * 21),
                      'port_pair_groups: 21')
-
-    def test_the_manager_passes_refusals(self):
-        driver = mock.Mock()
-        manager = plugin.DriverManager.__new__(plugin.DriverManager)
-        manager.ordered_drivers = [mock.Mock(obj=driver)]
-        refusal = drivers.Refused(reason='no')
-        for method in ('update_port_chain', 'create_port_pair',
-                       'update_port_pair_group'):
-            getattr(driver, method + '_precommit').side_effect = refusal
-            caught = self.assertRaises(
-                drivers.Refused, getattr(manager, method + '_precommit'), 1)
-            self.assertIs(refusal, caught)
-
-    def test_an_update_keeps_the_order_of_its_groups(self):
-        chain, known = sfc_db.PortChain(), {}
-
-        def setup(_self, _context, port_chain, keys):
-            port_chain.chain_group_associations = [
-                known.setdefault(key, sfc_db.ChainGroupAssoc(
-                    portpairgroup_id=key)) for key in keys]
-
-        new = plugin.SfcPlugin.__new__(plugin.SfcPlugin)
-        with mock.patch.object(
-                sfc_db.SfcDbPlugin, '_setup_chain_group_associations',
-                autospec=True, side_effect=setup):
-            for keys in ('abc', 'acdb', 'dcba'):
-                new._setup_chain_group_associations(None, chain, keys)
-                found = sorted(chain.chain_group_associations,
-                               key=lambda each: each.position)
-                self.assertEqual(list(keys), [
-                    each.portpairgroup_id for each in found])
 
     def test_drivers_have_all_methods(self):
         drivers.ValeSfcDriver()

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """openstack clickos chain, with the real service for its counters."""
 
+import tempfile
 import types
 
 from osc_lib import exceptions
+import yaml
 
 from clickos_osc.v1 import chain
 from tests.unit.clickos_osc import base
 from tests.unit.clickos_osc import networking
+from tests.unit.clickos_osc import test_nsd
 
 FLOW = 'protocol=tcp,source-ip-prefix=10.0.0.0/24,destination-port=80:81'
 
@@ -79,6 +82,21 @@ class ChainTest(base.CommandTestCase):
              flow.destination_port_range_max))
         made, = self.network.sfc_port_chains()
         self.assertEqual({'symmetric': True}, made.chain_parameters)
+
+    def test_create_from_a_descriptor(self):
+        for side, point in (('in', 'left'), ('out', 'right')):
+            port = self.network.known_ports[f'one-{side}']
+            port.name = f'VDU1-0-{point}'
+        with tempfile.NamedTemporaryFile('w', suffix='.yaml') as target:
+            yaml.safe_dump(test_nsd.NSD, target)
+            target.flush()
+            self.run_chain(chain.CreateChain, 'web', '--nsd', target.name,
+                           *(f'--vnf={pair}' for pair in (
+                               'ids1=a', 'ids2=b')))
+        self.assertEqual(['fw, a+b'], self.hops())
+        flow, = self.network.sfc_flow_classifiers()
+        self.assertEqual((80, 81), (flow.destination_port_range_min,
+                                    flow.destination_port_range_max))
 
     def test_options_of_hops(self):
         self.create(hops=['a,ingress=out,egress=a-in,weight=3+b'],
@@ -178,6 +196,9 @@ class ChainTest(base.CommandTestCase):
                 ('expected one of ingress', chain.InsertHop,
                  ['web', 'c,speed=1']),
                 ('each key once', chain.InsertHop, ['web', 'c,ingress']),
+                ('either --hop or --nsd', chain.CreateChain, ['new']),
+                ('needs a hop and', chain.CreateChain,
+                 ['new', '--hop', 'a']),
                 ('exists already', chain.CreateChain,
                  ['web', '--hop', 'c', '--classifier', FLOW]),
                 ('expected one of protocol', chain.CreateChain,

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service plugin on Neutron's and networking-sfc's tables in memory."""
+
+import itertools
+import types
+from unittest import mock
+
+from networking_sfc.db import flowclassifier_db
+from networking_sfc.db import sfc_db
+from neutron.db import models_v2
+from neutron.plugins.ml2 import models
+from neutron_lib import context as neutron_context
+from neutron_lib.db import api as db_api
+from neutron_lib.db import standard_attr
+from oslo_config import cfg
+from oslo_db import options as db_options
+from oslo_serialization import jsonutils
+import testtools
+
+from neutron_clickos.sfc import drivers
+from neutron_clickos.sfc import plugin
+from neutron_clickos.sfc import render
+from neutron_clickos.sfc import rows
+
+_TABLES = [model.__table__ for model in (
+    standard_attr.StandardAttribute, models_v2.Network, models_v2.Port,
+    models.PortBinding, sfc_db.PortPairGroup, sfc_db.PortPair,
+    sfc_db.PortChain, sfc_db.ChainGroupAssoc, sfc_db.ChainClassifierAssoc,
+    sfc_db.ChainParameter, sfc_db.ServiceFunctionParam,
+    sfc_db.PortPairGroupParam, flowclassifier_db.FlowClassifier)]
+_DETAILS = jsonutils.dumps({
+    'vale_switch': 'vale0', 'vale_segment': 101, 'vale_port': 'p1',
+    'vale_port_security': False})
+
+
+class PluginTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        cfg.CONF([])   # of the policy of contexts
+        db_options.set_defaults(cfg.CONF, connection='sqlite://')
+        engine = db_api.get_writer_session().get_bind()
+        for table in _TABLES:
+            table.create(engine)
+            self.addCleanup(table.drop, engine)
+        self.connection = engine.connect()
+        self.addCleanup(self.connection.close)
+        self.insert('standardattributes', id=9, resource_type='networks',
+                    revision_number=1)
+        self.insert('networks', id='net', project_id='owner',
+                    standard_attr_id=9)
+        for n, port in enumerate(('one', 'two', 'three')):
+            self.insert('standardattributes', id=n, resource_type='ports',
+                        revision_number=1)
+            self.insert('ports', id=port, network_id='net', device_id='s',
+                        device_owner='', status='ACTIVE', project_id='us',
+                        standard_attr_id=n, admin_state_up=True,
+                        mac_address='fa:16:3e:00:00:%02x' % n)
+
+    def insert(self, name, **values):
+        table, = (each for each in _TABLES if each.name == name)
+        self.connection.execute(table.insert(), values)
+        self.connection.commit()
+
+    def delete(self, port):
+        plugin.refuse_delete(None, None, None,
+                             types.SimpleNamespace(resource_id=port))
+
+    def test_the_manager_passes_refusals(self):
+        driver = mock.Mock()
+        manager = plugin.DriverManager.__new__(plugin.DriverManager)
+        manager.ordered_drivers = [mock.Mock(obj=driver)]
+        refusal = drivers.Refused(reason='no')
+        for method in ('update_port_chain', 'create_port_pair',
+                       'update_port_pair_group'):
+            getattr(driver, method + '_precommit').side_effect = refusal
+            caught = self.assertRaises(
+                drivers.Refused, getattr(manager, method + '_precommit'), 1)
+            self.assertIs(refusal, caught)
+
+    def test_ports(self):
+        for port, status in (('one', 'ACTIVE'), ('two', 'INACTIVE')):
+            self.insert('ml2_port_bindings', port_id=port, host='host1',
+                        vif_type='vale', vif_details=_DETAILS, status=status)
+        self.assertEqual(
+            {'one': render.Port('us', 'owner', render.Place(
+                'host1', 'vale0', 101, 'p1', False)),
+             'two': render.Port('us', 'owner', None)},
+            rows.ports({'one', 'two', 'absent'}))
+
+    def test_an_update_keeps_the_order_of_its_groups(self):
+        for n, group in enumerate('abcd'):
+            self.insert('sfc_port_pair_groups', id=group, group_id=n,
+                        tap_enabled=False)
+        self.insert('sfc_port_chains', id='chain', chain_id=1)
+        new = plugin.SfcPlugin.__new__(plugin.SfcPlugin)
+        context = neutron_context.get_admin_context()
+        for count in range(1, 5):
+            for wanted in itertools.permutations('abcd', count):
+                with db_api.CONTEXT_WRITER.using(context):
+                    chain = new._get_port_chain(context, 'chain')
+                    new._setup_chain_group_associations(context, chain,
+                                                        wanted)
+                    self.assertEqual(wanted, self.groups(chain))
+                with db_api.CONTEXT_READER.using(context):
+                    chain = new._get_port_chain(context, 'chain')
+                    self.assertEqual(wanted, self.groups(chain))
+
+    def groups(self, chain):
+        return tuple(each.portpairgroup_id
+                     for each in chain.chain_group_associations)
+
+    def test_ports_that_chains_need_are_not_deleted(self):
+        self.insert('sfc_port_pairs', id='pair', ingress='one', egress='two')
+        self.insert('sfc_flow_classifiers', id='flow',
+                    logical_destination_port='three')
+        for port, user in (('one', 'port pair pair'),
+                           ('two', 'port pair pair'),
+                           ('three', 'flow classifier flow')):
+            caught = self.assertRaises(plugin.PortInUse, self.delete, port)
+            self.assertIn(f'port {port}: is in {user};', str(caught))
+        self.delete('other')
