@@ -45,7 +45,7 @@ class ChainsTest(base.OnHostTest):
                          egress=ports[1]['id'],
                          service_function_parameters={'weight': 2})
         refused = self.assertRaises(
-            exceptions.Conflict, self.os_primary.ports_client.delete_port,
+            exceptions.Conflict, self.os_admin.ports_client.delete_port,
             ports[1]['id'])
         self.assertIn(f'is in port pair {pair}', str(refused))
         return server_id, self.make('port_pair_group', port_pairs=[pair])
