@@ -19,6 +19,7 @@ from tacker_clickos import exception
 from tacker_clickos import metadata
 from tacker_clickos import package
 from tacker_clickos.package import archive
+from tacker_clickos.package import bounded_review
 from tacker_clickos import request_body
 from tacker_clickos import routes
 
@@ -88,6 +89,8 @@ def _judge_package(request):
         taken = undo.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY))
         size = _take(request, taken, archive.MAX_PACKAGE)
         package.check(taken)
+        taken.seek(0)
+        bounded_review.require(taken)
         taken.seek(0)
         request.body_file = taken
         request.content_length = size

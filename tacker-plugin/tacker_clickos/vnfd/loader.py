@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the VNFD of one deployment flavour from an onboarded package."""
 
+import contextlib
+import dataclasses
 import os
 import re
 
@@ -11,11 +13,9 @@ from tacker_clickos import exception
 from tacker_clickos.vnfd import interfaces
 from tacker_clickos.vnfd import mapping
 from tacker_clickos.vnfd import model
+from tacker_clickos.vnfd import topology
 
-POLICY = 'clickos.policies.Configuration'
 ARTIFACT = 'clickos.artifacts.Configuration'
-VDU = 'tosca.nodes.nfv.Vdu.Compute'
-CP = 'tosca.nodes.nfv.VduCp'
 MAX_CONFIGURATION = 24000
 MAX_CPS = 8
 
@@ -23,6 +23,7 @@ _LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 _SIZE = re.compile(r'([0-9]{1,9}) *(MiB|MB|GiB|GB)\Z')
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9_-]{0,31}\Z')
 _FILE_NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z')
+_FOLDERS = ('Definitions', '.')
 
 
 def load(package_dir, flavour_id):
@@ -32,27 +33,128 @@ def load(package_dir, flavour_id):
     :param flavour_id: the deployment flavour of the VNF
     :raises: VnfdInvalid naming file, node and reason
     """
-    path, vnfd = _find(package_dir, flavour_id)
+    documents = _documents(package_dir)
+    for path, document in documents.items():
+        if _flavour(document) == flavour_id:
+            vdus, faults = _read_flavour(path, documents, package_dir)
+            for fault in faults:
+                raise fault
+            return vdus
+    raise _invalid('Definitions', 'no file has the flavour %r' % flavour_id)
+
+
+def review(package_dir):
+    """Return all that is wrong with the flavours of a package.
+
+    :returns: list of ClickOSError; each text begins with file and node
+    """
+    try:
+        documents = _documents(package_dir)
+    except exception.ClickOSError as fault:
+        return [fault]
+    flavours = [path for path in documents if _flavour(documents[path])]
+    if not flavours:
+        return [_invalid('Definitions', 'no file has a flavour_id under '
+                         'substitution_mappings')]
+    return [fault for path in flavours
+            for fault in _read_flavour(path, documents, package_dir)[1]]
+
+
+def _documents(package_dir):
+    """Return {path: content} of the YAML files that can hold a VNFD."""
+    found = {}
+    for folder in _FOLDERS:
+        folder = os.path.join(package_dir, folder)
+        for name in sorted(os.listdir(folder) if os.path.isdir(folder)
+                           else ()):
+            if name.endswith(('.yaml', '.yml')):
+                path = os.path.join(folder, name)
+                found[path] = _parse(path)
+    return found
+
+
+def _read_flavour(path, documents, package_dir):
+    """Return the VDUs of a flavour and the faults found on the way."""
     place = os.path.relpath(path, package_dir)
     try:
-        return _vdus(place, vnfd['topology_template'], package_dir, path)
+        return _vdus(place, documents, path, package_dir)
+    except exception.ClickOSError as fault:
+        return {}, [fault]
     except (AttributeError, KeyError, TypeError) as error:
-        raise _invalid(place, 'is not a VNFD: %s' % error)
+        return {}, [_invalid(place, 'is not a VNFD: %s' % error)]
 
 
-def _vdus(place, topology, package_dir, path):
-    nodes = topology.get('node_templates') or {}
+def _vdus(place, documents, path, package_dir):
+    types = topology.Types(documents.values())
+    nodes, policies, faults = _topology(
+        place, documents[path]['topology_template'], types)
     vdus = {name: node for name, node in nodes.items()
-            if node.get('type') == VDU}
-    if not vdus:
-        raise _invalid(place, 'no node of type %s' % VDU)
-    interfaces.check(place, nodes, package_dir)
-    policies = _policies(place, topology)
-    found = {name: _vdu('%s: %s' % (place, name), name, node, nodes,
-                        policies.get(name), package_dir, path)
-             for name, node in vdus.items()}
-    _check_shared(place, found)
-    return found
+            if types.is_a(node['type'], topology.VDU)}
+    if not vdus and not faults:
+        raise _invalid(place, 'no node of type %s' % topology.VDU)
+    found = {}
+    for name, node in nodes.items():
+        if types.is_a(node['type'], topology.VNF):
+            interfaces.check('%s: %s' % (place, name), node, package_dir)
+    for name, node in vdus.items():
+        node_place = '%s: %s' % (place, name)
+        with _noted(node_place, faults):
+            found[name] = _vdu(
+                node_place, name, node, _cps(node_place, name, nodes, types))
+        with _noted(node_place, faults):
+            configuration = _configuration(
+                node_place, node, policies.get(name), package_dir, path,
+                faults)
+            _check_variables(node_place, configuration, found[name].cps)
+            found[name] = dataclasses.replace(
+                found[name], configuration=configuration)
+    if not faults:
+        _check_shared(place, found)
+    return found, faults
+
+
+def _topology(place, template, types):
+    """Return nodes and policies with all references resolved, and faults."""
+    inputs = topology.dig(template, 'inputs')
+    nodes, faults = {}, []
+    for name, node in topology.dig(template, 'node_templates').items():
+        node_place = '%s: %s' % (place, name)
+        with _noted(node_place, faults):
+            _check_node(node_place, node, types)
+            nodes[name] = topology.resolved(
+                node_place, types.complete(node), inputs)
+    policies = {}
+    for entry in template.get('policies') or []:
+        for name, policy in entry.items():
+            policy_place = '%s: %s' % (place, name)
+            with _noted(policy_place, faults):
+                _add_policy(policies, policy_place, name, policy, types,
+                            inputs)
+    return nodes, policies, faults
+
+
+@contextlib.contextmanager
+def _noted(place, faults):
+    """Add a fault to the list, and go on behind the block."""
+    try:
+        yield
+    except exception.ClickOSError as fault:
+        faults.append(fault)
+    except (AttributeError, TypeError) as error:
+        faults.append(_invalid(place, 'is not as SOL001 has it: %s' % error))
+    except KeyError:
+        if not faults:    # else the missing part is a fault noted before
+            raise
+
+
+def _check_node(place, node, types):
+    if not isinstance(node, dict):
+        raise _invalid(place, 'expected a map')
+    kind = node.get('type')
+    if not any(types.is_a(kind, base) for base in topology.NODES):
+        raise _invalid(place, 'type %s is not supported; ClickOS knows %s '
+                       'and what derives from them'
+                       % (str(kind)[:128], ', '.join(topology.NODES)))
 
 
 def _check_shared(place, vdus):
@@ -69,19 +171,6 @@ def _invalid(place, reason):
     return exception.VnfdInvalid(place=place, reason=reason)
 
 
-def _find(package_dir, flavour_id):
-    for folder in ('Definitions', '.'):
-        folder = os.path.join(package_dir, folder)
-        for name in sorted(os.listdir(folder) if os.path.isdir(folder)
-                           else ()):
-            if name.endswith(('.yaml', '.yml')):
-                path = os.path.join(folder, name)
-                vnfd = _parse(path)
-                if _flavour(vnfd) == flavour_id:
-                    return path, vnfd
-    raise _invalid('Definitions', 'no file has the flavour %r' % flavour_id)
-
-
 def _parse(path):
     try:
         with open(path, encoding='utf-8') as stream:
@@ -92,64 +181,62 @@ def _parse(path):
 
 
 def _flavour(vnfd):
-    for key in ('topology_template', 'substitution_mappings', 'properties'):
-        vnfd = vnfd.get(key) if isinstance(vnfd, dict) else None
-    return vnfd.get('flavour_id') if isinstance(vnfd, dict) else None
+    properties = topology.dig(vnfd, 'topology_template',
+                              'substitution_mappings', 'properties')
+    return properties.get('flavour_id')
 
 
-def _policies(place, topology):
-    """Return {VDU name: (policy name, its properties)}."""
-    found = {}
-    for entry in topology.get('policies') or []:
-        for name, policy in entry.items():
-            if policy.get('type') != POLICY:
-                continue
-            for target in policy.get('targets') or []:
-                if target in found:
-                    raise _invalid('%s: %s' % (place, name),
-                                   '%s has another %s' % (target, POLICY))
-                found[target] = (name, policy.get('properties') or {})
-    return found
+def _add_policy(found, place, name, policy, types, inputs):
+    """Add {VDU name: (policy name, its properties)} of a policy."""
+    if not types.is_a(policy.get('type'), topology.CONFIGURATION):
+        _check_policy(place, policy.get('type'), types)
+        return
+    settings = topology.resolved(place, policy.get('properties') or {},
+                                 inputs)
+    for target in policy.get('targets') or []:
+        if target in found:
+            raise _invalid(place, '%s has another %s'
+                           % (target, topology.CONFIGURATION))
+        found[target] = (name, settings)
 
 
-def _vdu(place, name, node, nodes, policy, package_dir, path):
+def _check_policy(place, kind, types):
+    """Refuse a policy that ClickOS would not follow."""
+    if not any(types.is_a(kind, level) for level in topology.LEVELS):
+        raise _invalid(place, 'policy type %s is not supported; remove the '
+                       'policy' % str(kind)[:128])
+
+
+def _vdu(place, name, node, cps):
+    """Return a VDU whose configuration is not read yet."""
     if not _NAME.match(name):
         raise _invalid(place, 'a VDU name has A-Z a-z 0-9 _ - and at most '
                               '32 characters')
-    if policy is None:
-        raise _invalid(place, 'no policy of type %s has it as a target'
-                       % POLICY)
-    compute = _dig(node, 'capabilities', 'virtual_compute', 'properties')
-    cps = _cps(place, name, nodes)
+    compute = topology.dig(node, 'capabilities', 'virtual_compute',
+                           'properties')
     return model.Vdu(
         name=name, image=_image(place, node), flavor=_flavor(compute),
         memory_mib=_memory(place, compute),
-        vcpus=_dig(compute, 'virtual_cpu').get('num_virtual_cpu', 1),
-        cps=cps,
-        configuration=_configuration(place, node, policy, cps, package_dir,
-                                     path))
-
-
-def _dig(node, *keys):
-    for key in keys:
-        node = node.get(key) if isinstance(node, dict) else None
-    return node if isinstance(node, dict) else {}
+        vcpus=topology.dig(compute, 'virtual_cpu').get('num_virtual_cpu', 1),
+        cps=cps, configuration=None)
 
 
 def _image(place, node):
-    image = _dig(node, 'properties', 'sw_image_data').get('name')
+    image = topology.dig(node, 'properties', 'sw_image_data').get('name')
     if not isinstance(image, str) or not image:
         raise _invalid(place, 'sw_image_data has no name')
     return image
 
 
 def _flavor(compute):
-    return _dig(compute, 'requested_additional_capabilities',
-                'properties').get('requested_additional_capability_name')
+    wanted = topology.dig(compute, 'requested_additional_capabilities',
+                          'properties')
+    return wanted.get('requested_additional_capability_name')
 
 
 def _memory(place, compute):
-    text = str(_dig(compute, 'virtual_memory').get('virtual_mem_size', ''))
+    memory = topology.dig(compute, 'virtual_memory')
+    text = str(memory.get('virtual_mem_size', ''))
     size = _SIZE.match(text)
     if not size:
         raise _invalid(place, 'virtual_mem_size %r is not a size such as '
@@ -157,17 +244,17 @@ def _memory(place, compute):
     return int(size.group(1)) * (1024 if size.group(2)[0] == 'G' else 1)
 
 
-def _cps(place, vdu, nodes):
+def _cps(place, vdu, nodes, types):
     """Return the names of the VDU's connection points, vif 0 first."""
     cps = []
     for name, node in nodes.items():
-        bound = any(requirement.get('virtual_binding') == vdu
-                    for requirement in node.get('requirements') or [])
-        if node.get('type') == CP and bound:
+        bound = vdu in topology.targets(node, 'virtual_binding')
+        if bound and types.is_a(node['type'], topology.CP):
             if not _NAME.match(name):
                 raise _invalid(place, 'connection point %r: a name has A-Z '
                                       'a-z 0-9 _ -' % name[:64])
-            cps.append((_dig(node, 'properties').get('order', 0), name))
+            order = topology.dig(node, 'properties').get('order', 0)
+            cps.append((order, name))
     if len(cps) > MAX_CPS:
         raise _invalid(place, '%d connection points, the limit is %d'
                        % (len(cps), MAX_CPS))
@@ -176,24 +263,32 @@ def _cps(place, vdu, nodes):
     return tuple(cp for _order, cp in sorted(cps))
 
 
-def _configuration(place, node, policy, cps, package_dir, path):
+def _configuration(place, node, policy, package_dir, path, faults):
+    if policy is None:
+        raise _invalid(place, 'no policy of type %s has it as a target'
+                       % topology.CONFIGURATION)
     name, settings = policy
     place = '%s: %s' % (place, name)
     artifact = settings.get('artifact')
-    entry = _dig(node, 'artifacts', artifact)
+    entry = topology.dig(node, 'artifacts', artifact)
     if entry.get('type') != ARTIFACT:
         raise _invalid(place, 'the VDU has no artifact %r of type %s'
                        % (artifact, ARTIFACT))
-    properties = mapping.properties(place, settings.get('properties', {}))
-    for prop in properties.values():
-        if prop.define and prop.define.startswith(
-                tuple(prelude.prefix(cp) for cp in cps)):
-            raise _invalid(place, 'define %s is a variable of a connection '
-                                  'point' % prop.define)
     file_name, text = _read(place, entry.get('file'), package_dir, path)
     return model.Configuration(
-        file_name=file_name, text=text, properties=properties,
+        file_name=file_name, text=text,
+        properties=mapping.properties(
+            place, settings.get('properties', {}), faults),
         routed=settings.get('routed') is True)
+
+
+def _check_variables(place, configuration, cps):
+    """Refuse a define that would hide a variable of a connection point."""
+    taken = tuple(prelude.prefix(cp) for cp in cps)
+    for prop in configuration.properties.values():
+        if prop.define and prop.define.startswith(taken):
+            raise _invalid(place, 'define %s is a variable of a connection '
+                                  'point' % prop.define)
 
 
 def _read(place, name, package_dir, path):

@@ -18,20 +18,26 @@ _KEYS = frozenset(('type', 'handler', 'define', 'default', 'min', 'max',
                    'values', 'max_items', 'description'))
 
 
-def properties(place, table):
-    """Return {name: model.Property}.
+def properties(place, table, faults):
+    """Return {name: model.Property} of the properties without a fault.
 
     :param place: where the table stands, for messages
     :param table: the policy's `properties`
-    :raises: VnfdInvalid
+    :param faults: list that gets the faults of single properties
+    :raises: VnfdInvalid for a fault of the whole table
     """
     if not isinstance(table, dict):
         raise _invalid(place, 'properties must be a map')
     if len(table) > MAX_PROPERTIES:
         raise _invalid(place, '%d properties, the limit is %d'
                        % (len(table), MAX_PROPERTIES))
-    found = {name: _property('%s: property %s' % (place, name), name, entry)
-             for name, entry in table.items()}
+    found = {}
+    for name, entry in table.items():
+        try:
+            found[name] = _property('%s: property %s' % (place, name), name,
+                                    entry)
+        except exception.VnfdInvalid as fault:
+            faults.append(fault)
     _check_targets(place, found.values())
     return found
 

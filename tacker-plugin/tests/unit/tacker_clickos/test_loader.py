@@ -122,7 +122,8 @@ class LoaderTest(base.TestCase):
     def test_nodes_that_are_no_maps(self):
         for value in ('x', 7, ['y']):
             self.nodes['odd'] = value
-            self.assertRefused('Definitions/firewall.yaml: is not a VNFD')
+            self.assertRefused(
+                'Definitions/firewall.yaml: odd: expected a map')
 
     def test_memory_that_is_no_size(self):
         compute = self.vdu['capabilities']['virtual_compute']['properties']

@@ -198,10 +198,11 @@ class DefinitionsTest(PackageTestCase):
                 self.added("x: {artifacts: {image: '%s'}}" % path),
                 'more.yaml', '')
 
-    def test_a_missing_artifact_is_refused_later_by_name(self):
-        self.assertEqual(200, self.put(self.changed(
-            VNFD, '../Files/firewall.click',
-            '../Files/absent.click')).status_int)
+    def test_a_missing_artifact(self):
+        self.assertPackageRefused(
+            self.changed(VNFD, '../Files/firewall.click',
+                         '../Files/absent.click'),
+            VNFD, 'artifact Files/absent.click is missing')
 
     def test_operations(self):
         for text in ('instantiate_start: {implementation: script.sh}',

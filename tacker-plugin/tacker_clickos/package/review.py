@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names all that is wrong with a package.
+
+ClickOS' reader judges the package first. Then Tacker's own code reads it as
+an on-boarding does, since its reasons reach no tenant later. The filter runs
+this module as a process of its own, with bounded time and memory.
+"""
+
+import io
+import json
+import logging
+import pathlib
+import re
+import sys
+import tempfile
+import uuid
+
+from tacker_clickos import exception
+from tacker_clickos import package
+from tacker_clickos.package import archive
+from tacker_clickos.package import lines
+from tacker_clickos.vnfd import loader
+
+MAX_FAULTS = 20
+_MAX_TEXT = 400
+#: A fault of tosca-parser; the lines of its traceback have two tabs.
+_OF_PARSER = re.compile(r"^\t(\S.*)$", re.MULTILINE)
+
+
+def faults(content):
+    """Return what is wrong, as texts that name file, line and node.
+
+    :param content: the bytes of the CSAR
+    """
+    try:
+        package.check(io.BytesIO(content))
+    except exception.PackageRefused as fault:
+        return [str(fault)]
+    with tempfile.TemporaryDirectory(prefix='clickos-') as folder:
+        files = archive.extract(io.BytesIO(content), folder)
+        found = [str(fault) for fault in loader.review(folder)]
+        found = found or _of_tacker(content, folder)
+    shown = [lines.located(text[:_MAX_TEXT], files)
+             for text in found[:MAX_FAULTS]]
+    more = len(found) - len(shown)
+    return shown + (['and %d more' % more] if more else [])
+
+
+def _of_tacker(content, folder):
+    """Return what Tacker's on-boarding says."""
+    from tacker.common import csar_utils
+    from tacker.common import exceptions
+    import tacker.conf
+    conf = tacker.conf.CONF
+    conf.import_opt('vnf_package_csar_path', 'tacker.conf.vnf_package',
+                    'vnf_package')
+    conf.set_override('vnf_package_csar_path', folder, 'vnf_package')
+    path = pathlib.Path(folder) / ('%s.csar' % uuid.uuid4())
+    path.write_bytes(content)
+    tempfile.tempdir = folder    # tosca-parser leaves files behind
+    logging.disable(logging.CRITICAL)    # the same faults with tracebacks
+    try:
+        csar_utils.load_csar_data(None, path.stem, str(path))
+    except exceptions.TackerException as fault:
+        return _single(str(fault), folder)
+    finally:
+        tempfile.tempdir = None
+        logging.disable(logging.NOTSET)
+    return []
+
+
+def _single(text, folder):
+    """Return the faults in a text of tosca-parser, without its traceback."""
+    found = _OF_PARSER.findall(text) or [' '.join(text.split())]
+    return [fault.replace(folder, '') for fault in found]
+
+
+def main(arguments=None):
+    """Write the faults of a file as JSON."""
+    (path,) = arguments or sys.argv[1:]
+    print(json.dumps(faults(pathlib.Path(path).read_bytes())))
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
