@@ -95,7 +95,7 @@ class Guests(object):
             name = '%s-%s' % (wish.name, cp)
             found[cp] = existing.get(name) or ports.create(
                 self._connection, self._vnf_id, name, link,
-                wish.vdu.configuration.routed)
+                wish.vdu.configuration)
         return found
 
     def remove(self, server_ids=None):

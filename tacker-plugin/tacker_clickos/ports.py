@@ -29,13 +29,16 @@ def of_vnf(connection, vnf_id):
             if port.description == mark}
 
 
-def create(connection, vnf_id, name, link, routed):
+def create(connection, vnf_id, name, link, configuration):
     """Create a port.
 
     A routed VNF sends packets with the addresses of others: any source
-    address is allowed with the port's own MAC.
+    address is allowed with the port's own MAC. A transparent one sends and
+    receives frames of others, so its ports have no port security. Neutron
+    lets the owner of the network switch it off.
 
     :param link: links.Link: network and wanted addresses
+    :param configuration: model.Configuration of the VDU
     """
     wanted = dict(network_id=link.network_id, name=name,
                   description=description(vnf_id))
@@ -43,8 +46,11 @@ def create(connection, vnf_id, name, link, routed):
         wanted['mac_address'] = link.mac
     if link.fixed_ips:
         wanted['fixed_ips'] = list(link.fixed_ips)
-    if routed:
+    if configuration.transparent:
+        wanted['port_security_enabled'] = False
+    elif configuration.routed:
         wanted['allowed_address_pairs'] = [{'ip_address': '0.0.0.0/0'}]
+    if configuration.transparent or configuration.routed:
         wanted['security_groups'] = []
     try:
         return connection.network.create_port(**wanted)

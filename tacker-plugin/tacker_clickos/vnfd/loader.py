@@ -279,7 +279,20 @@ def _configuration(place, node, policy, package_dir, path, faults):
         file_name=file_name, text=text,
         properties=mapping.properties(
             place, settings.get('properties', {}), faults),
-        routed=settings.get('routed') is True)
+        **_reach(place, settings))
+
+
+def _reach(place, settings):
+    """Return which of the two kinds of forwarding a policy declares."""
+    found = {kind: settings.get(kind, False)
+             for kind in ('routed', 'transparent')}
+    for kind, value in found.items():
+        if not isinstance(value, bool):
+            raise _invalid(place, '%s: expected true or false, got %r'
+                           % (kind, str(value)[:32]))
+    if all(found.values()):
+        raise _invalid(place, 'routed and transparent exclude each other')
+    return found
 
 
 def _check_variables(place, configuration, cps):

@@ -26,11 +26,16 @@ class Property:
 
 @dataclasses.dataclass(frozen=True)
 class Configuration:
-    """A Click configuration and its properties, by name."""
+    """A Click configuration and its properties, by name.
+
+    A routed one forwards packets with the addresses of others, a transparent
+    one whole frames.
+    """
 
     file_name: str
     text: str
     routed: bool
+    transparent: bool
     properties: dict
 
 

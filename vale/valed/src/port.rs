@@ -25,6 +25,8 @@ pub struct Port {
     pub mac: Option<Mac>,
     /// The switch learns the stations behind the port.
     pub learns: bool,
+    /// Stations may be behind the port: it gets frames to unknown addresses of its segment.
+    pub is_open: bool,
     mtu: usize,
     pub link_up: bool,
     pub guard: Guard,
@@ -45,6 +47,7 @@ impl Port {
             segment: add.segment,
             mac: add.mac,
             learns: add.vlan.is_some() && add.mac.is_none(),
+            is_open: add.mac.is_none() || !add.port_security,
             mtu: add.mtu.into(),
             link_up: add.link_up,
             guard: Guard::new(add),

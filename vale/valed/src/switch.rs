@@ -274,14 +274,16 @@ impl Switch {
         Ok(())
     }
 
-    /// True for a group frame from the address of another station of the segment. A guest with two
-    /// ports there has sent a flooded frame back, which would circle for ever.
+    /// True for a frame from the address of another station of the segment, if it is a group frame
+    /// or comes from an open port of a guest. It has made a circle through guests with two ports,
+    /// or its sender takes over the address.
     fn returned(&self, source: usize, ethernet: &Ethernet, now: Nanoseconds) -> bool {
         let from = self.ports[source].as_deref();
         from.is_some_and(|port| {
             let owner = self.lookup.find(port.segment, ethernet.source);
             let behind = || self.learned.find(port.segment, ethernet.source, now);
-            ethernet.destination.is_multicast()
+            let is_open_guest = port.is_open && port.mac.is_some();
+            (is_open_guest || ethernet.destination.is_multicast())
                 && !port.learns
                 && owner.or_else(behind).is_some_and(|owner| owner != source)
         })
@@ -380,8 +382,8 @@ impl Switch {
         })
     }
 
-    /// Delivers to the other ports of the segment. A frame to one address goes to the ports without
-    /// a MAC address only: the destination may be behind them.
+    /// Delivers to the other ports of the segment. A frame to one address goes to the open ports
+    /// only: the destination may be behind them.
     fn flood(
         &mut self,
         source: usize,
@@ -392,7 +394,7 @@ impl Switch {
     ) -> bool {
         let mut sent = false;
         for index in 0..self.ports.len() {
-            let wanted = |p: &Port| p.segment == segment && (group || p.mac.is_none());
+            let wanted = |p: &Port| p.segment == segment && (group || p.is_open);
             let open = index != source && !self.chains.isolates(index);
             if open && self.ports[index].as_deref().is_some_and(wanted) {
                 self.deliver(index, out, buffers);

@@ -53,6 +53,8 @@ fn add(name: &str, extra: Value) -> PortAdd {
     add
 }
 
+const BROADCAST: Mac = Mac([0xff; 6]);
+
 fn mac(last: u8) -> Mac {
     Mac([2, 0, 0, 0, 0, last])
 }
@@ -83,13 +85,34 @@ impl Bench {
         })
     }
 
-    /// A guest with MAC address `last` in segment `segment`.
+    /// A guest with MAC address `last` in segment `segment`. Its port is not open, as with port
+    /// security, but takes frames of any type.
     fn guest(&mut self, last: u8, segment: u16) -> Guest {
+        let guest = self.open_guest(last, segment);
+        let (_, port) = self.switch.find(&guest.name).unwrap();
+        port.is_open = false;
+        guest
+    }
+
+    /// A guest without port security.
+    fn open_guest(&mut self, last: u8, segment: u16) -> Guest {
         self.try_add(
             &format!("p{segment}-{last}"),
             json!({"mac": mac(last), "segment": segment}),
         )
         .unwrap()
+    }
+
+    /// Forwards, and lets each wire hand over its frames, `rounds` times.
+    fn rounds(&mut self, wires: &mut [(Guest, Guest)], rounds: usize) {
+        for _ in 0..rounds {
+            self.round();
+            for (left, right) in wires.iter_mut() {
+                let (from_left, from_right) = (left.received(), right.received());
+                from_left.iter().for_each(|frame| right.send(frame));
+                from_right.iter().for_each(|frame| left.send(frame));
+            }
+        }
     }
 
     /// Forwards a frame that comes from the first port, which is an interface for the moment.
@@ -309,6 +332,66 @@ fn unknown_unicast_goes_to_ports_without_mac_or_is_dropped() {
     uplink.send(&frame(mac(99), mac(98), 60));
     bench.round();
     assert_eq!(bench.counters(&uplink).dropped_unknown, 1);
+}
+
+#[test]
+fn a_wire_joins_two_segments() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 2));
+    let mut wires = [(bench.open_guest(11, 1), bench.open_guest(12, 2))];
+    let (question, answer) = (frame(BROADCAST, mac(1), 60), frame(mac(1), mac(2), 60));
+    a.send(&question);
+    bench.rounds(&mut wires, 4);
+    assert_eq!(b.received(), [question]);
+    b.send(&answer);
+    bench.rounds(&mut wires, 4);
+    assert_eq!(a.received(), [answer]);
+    assert_eq!(bench.counters(&b).dropped_unknown, 0);
+}
+
+#[test]
+fn two_parallel_wires_make_no_storm() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 2));
+    let mut wires = [11, 21].map(|n| (bench.open_guest(n, 1), bench.open_guest(n + 1, 2)));
+    a.send(&frame(BROADCAST, mac(1), 60));
+    b.send(&frame(mac(1), mac(2), 60));
+    bench.rounds(&mut wires, 20);
+    assert_eq!(
+        b.received().len(),
+        2,
+        "the broadcast by each wire, then never again"
+    );
+    assert_eq!(a.received().len(), 2, "the answer by each wire");
+    let spoofed = |bench: &Bench| {
+        let ports = wires.iter().flat_map(|(left, right)| [left, right]);
+        ports
+            .map(|port| bench.counters(port).dropped_spoof)
+            .sum::<u64>()
+    };
+    assert!(spoofed(&bench) > 0, "frames that came back");
+    let before = spoofed(&bench);
+    bench.round();
+    assert_eq!(spoofed(&bench), before, "no frame circulates");
+}
+
+#[test]
+fn an_open_port_cannot_take_over_an_address() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
+    let mut open = bench.open_guest(3, 1);
+    open.send(&frame(mac(2), mac(1), 60));
+    open.send(&frame(mac(2), mac(9), 60));
+    bench.round();
+    assert_eq!(b.received(), [frame(mac(2), mac(9), 60)]);
+    assert_eq!(bench.counters(&open).dropped_spoof, 1);
+    b.send(&frame(mac(1), mac(2), 60));
+    bench.round();
+    assert_eq!(a.received().len(), 1);
+    assert!(
+        open.received().is_empty(),
+        "known addresses are not its own"
+    );
 }
 
 #[test]
