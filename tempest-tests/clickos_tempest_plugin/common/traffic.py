@@ -37,9 +37,12 @@ class Endpoint:
     :param tenant: tenant.Tenant
     :param admin_networks: an administrator's networks_client, for the segment
     :param network: 'left' or 'right'
+    :param wired: the networks are one, joined by a wire, so the machine has
+        no gateway
     """
 
-    def __init__(self, tenant, admin_networks, network, cleanup):
+    def __init__(self, tenant, admin_networks, network, cleanup,
+                 wired=False):
         port = tenant.make_port(network, cleanup)
         self.mac = port['mac_address']
         self.ip = port['fixed_ips'][0]['ip_address']
@@ -48,9 +51,10 @@ class Endpoint:
             port['network_id'])['network']['provider:segmentation_id']
         self.name = data_utils.rand_name('e', prefix='')[:15].lower()
         cleanup(_HOST.run, 'endpoint-remove', self.name)
+        reach = ([f'{self.ip}/16'] if wired else
+                 [f'{self.ip}/24', '--gateway', self.gateway])
         _HOST.run('endpoint-add', self.name, '--segment', str(segment),
-                  '--mac', self.mac, '--address', f'{self.ip}/24',
-                  '--gateway', self.gateway)
+                  '--mac', self.mac, '--address', *reach)
         self._cleanup = cleanup
 
     def run(self, *command, **kwargs):

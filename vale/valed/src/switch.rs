@@ -274,9 +274,9 @@ impl Switch {
         Ok(())
     }
 
-    /// True for a frame from the address of another station of the segment, if it is a group frame
-    /// or comes from an open port of a guest. It has made a circle through guests with two ports,
-    /// or its sender takes over the address.
+    /// True for a frame that has made a circle through guests with two ports, or that takes over an
+    /// address. Its source is another station of the segment; it is a group frame, or its port is
+    /// an open one of a guest.
     fn returned(&self, source: usize, ethernet: &Ethernet, now: Nanoseconds) -> bool {
         let from = self.ports[source].as_deref();
         from.is_some_and(|port| {

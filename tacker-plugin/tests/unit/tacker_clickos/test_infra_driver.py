@@ -17,6 +17,7 @@ from tacker_clickos import exception
 from tacker_clickos import infra_driver
 from tacker_clickos import ports
 from tacker_clickos import state
+from tacker_clickos.vnfd import model
 from tests.unit.tacker_clickos import base
 
 RULES = {'rules': ['allow icmp']}
@@ -94,6 +95,17 @@ class InstantiateTest(DriverTestCase):
             self.assertEqual([{'ip_address': '0.0.0.0/0'}],
                              port.wanted['allowed_address_pairs'])
             self.assertEqual([], port.wanted['security_groups'])
+
+    def test_transparent_ports_have_no_port_security(self):
+        vnfd = self.package / 'Definitions' / 'firewall.yaml'
+        vnfd.write_text(vnfd.read_text().replace('routed: true',
+                                                 'transparent: true'))
+        self.instantiate()
+        for port in self.cloud.ports.values():
+            self.assertEqual((False, []),
+                             (port.wanted['port_security_enabled'],
+                              port.wanted['security_groups']))
+            self.assertNotIn('allowed_address_pairs', port.wanted)
 
     def test_tacker_learns_the_resources(self):
         self.instantiate()
@@ -230,8 +242,11 @@ class InstantiateTest(DriverTestCase):
         self.assertNothingLeft('port VDU1-0-left: has no IPv4 address')
 
     def test_what_an_interrupted_attempt_left_is_removed(self):
+        configuration = model.Configuration(
+            file_name='x', text='', routed=False, transparent=False,
+            properties={})
         ports.create(self.cloud, base.VNF_ID, 'VDU1-0-left',
-                     infra_driver.links.Link(base.RIGHT_NET), False)
+                     infra_driver.links.Link(base.RIGHT_NET), configuration)
         self.instantiate()
         self.assertEqual(2, len(self.cloud.ports))
         left = next(port for port in self.cloud.ports.values()

@@ -54,6 +54,14 @@ class LoaderTest(base.TestCase):
             'requested_additional_capability_name': 'm1.click'}}
         self.assertEqual('m1.click', self.load()['VDU1'].flavor)
 
+    def test_routed_and_transparent(self):
+        self.settings['transparent'] = True
+        self.assertRefused('routed and transparent exclude each other')
+        self.settings['routed'] = False
+        self.assertTrue(self.load()['VDU1'].configuration.transparent)
+        self.settings['transparent'] = 'yes'
+        self.assertRefused("transparent: expected true or false, got 'yes'")
+
     def test_missing_artifact_names_the_file(self):
         os.unlink(self.package / 'Files' / 'firewall.click')
         self.assertRefused('Definitions/firewall.yaml: VDU1: configuration',

@@ -148,7 +148,7 @@ class BadUploadTest(base.ClickOSTest):
         self.addCleanup(self.tenant.tacker.delete_package, self.package_id)
 
     def refusal(self, content):
-        """Return why the upload is refused; Tacker has no part of it."""
+        """Return why the upload is refused; Tacker keeps no part."""
         caught = self.assertRaises(
             exceptions.BadRequest, self.tenant.tacker.upload_package,
             self.package_id, content)
