@@ -3,6 +3,7 @@
 
 from cosmos_client import CosmosClient
 from nova import exception as nova_exception
+from nova.virt import configdrive
 from nova.virt import driver
 from nova.virt import event as virtevent
 from oslo_log import log as logging
@@ -106,6 +107,7 @@ class ClickOSDriver(driver.ComputeDriver):
         :raises: GuestNotStarted with the guest's own message, HostCannotStart
         """
         _refuse_disks(block_device_info)
+        _refuse_files(instance, injected_files)
         sha256 = self._images.require(context, instance.image_ref,
                                       self._host.info())
         instance.system_metadata[_SHA256_KEY] = sha256
@@ -203,15 +205,27 @@ class ClickOSDriver(driver.ComputeDriver):
 
     def update_provider_tree(self, provider_tree, nodename, allocations=None):
         """Tell placement what guests may use, and what runs them."""
-        inventory = provider_tree.data(nodename).inventory
+        known = provider_tree.data(nodename)
         provider_tree.update_inventory(
             nodename,
-            self._host.inventory(self._get_allocation_ratios(inventory)))
-        provider_tree.add_traits(nodename, self._host.trait())
+            self._host.inventory(self._get_allocation_ratios(known.inventory)))
+        provider_tree.update_traits(nodename,
+                                    self._host.traits(known.traits))
 
     def get_host_uptime(self):
         """:returns: how long the host has been up, as text"""
         return 'up %d s' % self._host.info()['uptime_s']
+
+
+def _refuse_files(instance, injected_files):
+    if configdrive.required_by(instance):
+        raise exception.GuestNotStarted(
+            reason='a ClickOS guest has no config drive; its configuration '
+                   'is user_data, so leave the config drive out')
+    if injected_files:
+        raise exception.GuestNotStarted(
+            reason='a ClickOS guest has no file system; leave injected files '
+                   '(personality) out')
 
 
 def _refuse_disks(block_device_info):

@@ -15,6 +15,9 @@ LOG = logging.getLogger(__name__)
 PROCESS = 'process'
 #: A guest runs one thread of Click.
 GUEST_VCPUS = 1
+#: Resource class of the places for guests.
+GUEST = 'CUSTOM_CLICKOS_GUEST'
+_TRAIT = 'CUSTOM_CLICKOS_'
 
 
 class Host:
@@ -67,8 +70,10 @@ class Host:
     def inventory(self, ratios):
         """Return the inventory for placement.
 
-        DISK_GB stands for places: a guest has no disk, but Nova lets tenants
-        only use flavors with a disk. So a disk of 1 GB takes one place.
+        The class CUSTOM_CLICKOS_GUEST counts places. A flavor that asks for
+        one with ``resources:VCPU=0`` lets guests share processors freely.
+        DISK_GB counts places for other flavors: a guest has no disk, but
+        Nova lets tenants only use flavors with a disk.
 
         :param ratios: allocation ratio of each resource class.
         :returns: inventory by resource class
@@ -76,18 +81,23 @@ class Host:
         host = self.info()
         rows = ((orc.VCPU, host['cpus'], GUEST_VCPUS),
                 (orc.MEMORY_MB, host['memory_mib'], host['memory_mib']),
-                (orc.DISK_GB, host['max_guests'], host['max_guests']))
+                (orc.DISK_GB, host['max_guests'], host['max_guests']),
+                (GUEST, host['max_guests'], 1))
         return {name: {'total': total, 'reserved': 0, 'min_unit': 1,
                        'max_unit': max_unit, 'step_size': 1,
-                       'allocation_ratio': ratios[name]}
+                       'allocation_ratio': ratios.get(name, 1.0)}
                 for name, total, max_unit in rows}
 
-    def trait(self):
-        """Return the trait of an image that fits this kind of host only.
+    def traits(self, known):
+        """Return the host's traits: ours is CUSTOM_CLICKOS_<kind>.
 
-        :returns: CUSTOM_CLICKOS_PROCESS or CUSTOM_CLICKOS_XEN
+        An image that asks for it fits this kind of host only. A trait of a
+        kind that the host had before is gone.
+
+        :param known: the traits that placement has
         """
-        return 'CUSTOM_CLICKOS_' + self.info()['host_kind'].upper()
+        kept = {trait for trait in known if not trait.startswith(_TRAIT)}
+        return kept | {_TRAIT + self.info()['host_kind'].upper()}
 
 
 def _version(text):

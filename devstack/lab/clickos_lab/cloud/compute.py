@@ -12,6 +12,9 @@ FLAVOR = {
     'name': options.DEFAULTS['CLICKOS_FLAVOR'],
     **{key: int(options.DEFAULTS[f'CLICKOS_FLAVOR_{key.upper()}'])
        for key in ('ram', 'vcpus', 'disk')}}
+_EXTRA_SPECS = dict(
+    pair.split('=')
+    for pair in options.DEFAULTS['CLICKOS_FLAVOR_PROPERTIES'].split())
 
 
 def ensure_host(state, admin, host, timeout_s=60):
@@ -60,4 +63,5 @@ def _wait(done, timeout_s, what):
 def ensure_flavor(admin):
     """Make the public flavor of a ClickOS guest."""
     if not admin.compute.find_flavor(FLAVOR['name']):
-        admin.compute.create_flavor(**FLAVOR, is_public=True)
+        flavor = admin.compute.create_flavor(**FLAVOR, is_public=True)
+        admin.compute.create_flavor_extra_specs(flavor, _EXTRA_SPECS)

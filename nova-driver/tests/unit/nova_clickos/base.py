@@ -38,7 +38,8 @@ def instance(**values):
     values = dict({
         'uuid': UUID, 'id': 1, 'image_ref': IMAGE, 'user_data': b64(CONFIG),
         'flavor': objects.Flavor(memory_mb=8, vcpus=1, root_gb=1),
-        'system_metadata': {}, 'launched_at': None}, **values)
+        'system_metadata': {}, 'launched_at': None,
+        'config_drive': ''}, **values)
     return objects.Instance(**values)
 
 

@@ -169,6 +169,21 @@ class SpawnTest(base.DriverTestCase):
                 block_device_info=disks)
             self.assertIn('no disk', error.format_message())
 
+    def test_a_config_drive_is_refused(self):
+        server = base.instance()
+        server.config_drive = 'True'
+        error = self.assertRaises(exception.GuestNotStarted, self.spawn,
+                                  server)
+        self.assertIn('no config drive', error.format_message())
+        self.assertEqual({}, self.cosmosd.guests)
+
+    def test_injected_files_are_refused(self):
+        error = self.assertRaises(
+            exception.GuestNotStarted, self.driver.spawn,
+            mock.sentinel.context, base.instance(), mock.sentinel.image,
+            [('/etc/motd', b'x')], None, {})
+        self.assertIn('no file system', error.format_message())
+
     def test_an_images_own_mapping_is_no_disk(self):
         self.spawn(base.instance(), block_device_info={
             'image': ['image'], 'swap': None, 'ephemerals': [],

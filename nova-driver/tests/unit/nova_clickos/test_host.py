@@ -55,7 +55,12 @@ class HostTest(base.DriverTestCase):
         tree.new_root('compute1', base.UUID)
         self.driver.update_provider_tree(tree, 'compute1')
         inventory = tree.data('compute1').inventory
-        self.assertEqual({'VCPU', 'MEMORY_MB', 'DISK_GB'}, set(inventory))
+        self.assertEqual({'VCPU', 'MEMORY_MB', 'DISK_GB',
+                          'CUSTOM_CLICKOS_GUEST'}, set(inventory))
+        self.assertEqual(
+            {'total': 256, 'reserved': 0, 'min_unit': 1, 'max_unit': 1,
+             'step_size': 1, 'allocation_ratio': 1.0},
+            inventory['CUSTOM_CLICKOS_GUEST'])
         self.assertEqual(
             {'total': 2, 'reserved': 0, 'min_unit': 1, 'max_unit': 1,
              'step_size': 1, 'allocation_ratio': 8.0}, inventory['VCPU'])
@@ -63,11 +68,11 @@ class HostTest(base.DriverTestCase):
         self.assertEqual(256, inventory['DISK_GB']['total'])
 
     def test_an_image_can_ask_for_a_kind_of_host(self):
+        tree = provider_tree.ProviderTree()
+        tree.new_root('compute1', base.UUID)
+        tree.add_traits('compute1', 'CUSTOM_OF_THE_OPERATOR')
         for kind in ('process', 'xen'):
             self.cosmosd.host_kind = kind
-            tree = provider_tree.ProviderTree()
-            tree.new_root('compute1', base.UUID)
-            tree.add_traits('compute1', 'CUSTOM_OF_THE_OPERATOR')
             self.driver.update_provider_tree(tree, 'compute1')
             self.assertEqual(
                 {'CUSTOM_OF_THE_OPERATOR', 'CUSTOM_CLICKOS_' + kind.upper()},
