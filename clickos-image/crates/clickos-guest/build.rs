@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How the guests are linked (without a C library, at the address the linker script says), and
-//! the cases of the conformance corpus as a table of texts.
+//! Links the guests without a C library, at the linker script's address. Writes the cases of the
+//! conformance corpus as a table of texts.
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};

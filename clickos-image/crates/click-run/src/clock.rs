@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The time a router runs in: the machine's, a faster or slower one, or one that passes only while
-//! there is nothing to do.
+//! A router's clock. It is the machine's, or runs faster or slower, or passes only while the router
+//! is idle.
 use std::cell::Cell;
 use std::os::fd::BorrowedFd;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -95,8 +95,8 @@ impl Clock {
         }
     }
 
-    /// Waits until a timer expires or one of `files` is ready, or a little while; returns false if
-    /// no timer expires ever and nothing can come from outside.
+    /// Waits a little while, or until a timer expires or one of `files` is ready. Returns false if
+    /// no timer is set and no file can become ready.
     pub fn wait(&self, until_ns: Option<u64>, files: &[BorrowedFd<'_>]) -> bool {
         match (self.simulated.get(), until_ns) {
             (true, None) if files.is_empty() => return false,

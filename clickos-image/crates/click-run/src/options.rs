@@ -10,8 +10,8 @@ use crate::clock::Clock;
 
 /// Runs Click configurations.
 ///
-/// Exit status: 0 if the configuration ran (or is right, with --check), 1 if not,
-/// 2 for a wrong command line; with --exit-handler what the handler says.
+/// Exit status: 0 if the configuration ran (with --check: is right), 1 if not, 2 for a wrong
+/// command line. With --exit-handler the handler's value is the status.
 #[derive(Debug, Parser)]
 #[command(
     name = "click",

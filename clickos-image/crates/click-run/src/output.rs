@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Standard output. What elements, handlers and the program itself write goes through one buffer, so that it comes in
-//! the order in which it was written.
+//! Standard output. Elements, handlers and the program write to one buffer, which keeps the order
+//! of their writes.
 use std::io::{self, Write, stdout};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A configuration as a picture: packets flow downwards, an element is a box with its ports on the
-//! edges, and each connection is a curve. The same configuration gives the same picture.
+//! Draws a configuration. Packets flow downwards; an element is a box with its ports on the edges,
+//! and a connection is a curve. The same configuration gives the same picture.
 mod draw;
 mod layers;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Errors of a configuration on standard error, in the form that Click's users and scripts know:
-//! `FILE:LINE: MESSAGE`, and for elements a heading with the messages below it. The column follows
-//! the line unless the place is the first thing on it.
+//! Errors of a configuration on standard error, in Click's form: `FILE:LINE: MESSAGE`. For an
+//! element a heading stands above its messages. The column follows the line unless the place is the
+//! first thing on it.
 use click_core::{ConfigError, Phase};
 
 /// All errors as text, a line end behind each line but the last.
@@ -29,7 +29,7 @@ pub fn report(errors: &[ConfigError]) -> String {
     lines.join("\n")
 }
 
-/// What is no error: of an element under its heading, else a warning of the language.
+/// A message that is no error: an element's under its heading, else a warning of the language.
 pub fn report_notice(notice: &ConfigError) -> String {
     let Some(heading) = heading_of(notice) else {
         return plain(notice);

@@ -9,9 +9,9 @@ use nix::sys::time::TimeVal;
 /// A moment of the program, or what passed between two.
 #[derive(Clone, Copy)]
 pub struct RunTime<T = Instant> {
-    /// Of the processor, in the program.
+    /// Processor time in the program.
     user: Duration,
-    /// Of the processor, in the system's calls.
+    /// Processor time in system calls.
     system: Duration,
     clock: T,
 }

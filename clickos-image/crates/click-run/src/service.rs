@@ -55,8 +55,7 @@ fn public(name: &str) -> Result<(), (u16, String)> {
 impl Handlers<'_> {
     /// Replaces the configuration.
     ///
-    /// # Errors
-    /// What is wrong with it, a line each; the old one keeps running then.
+    /// # Errors The faults of the configuration, a line each; the old one keeps running then.
     pub fn swap(&mut self, text: &str) -> Result<(), String> {
         let sources = self.reader.complete("hotconfig", text.to_string());
         let now = self.machine.clock.now_ns();
@@ -90,7 +89,7 @@ impl Service for Handlers<'_> {
         let now = self.machine.clock.now_ns();
         let written = self.router.write_handlers(&[(name, value)], now);
         written.map_err(|e| failure(&e, "Write"))?;
-        // a peer that asks for a configuration is told what is wrong with it
+        // the peer gets the faults of its configuration
         match self.machine.wanted.take() {
             Some(text) => self.swap(&text).map_err(|errors| {
                 let text = format!("Write handler '{name}' error:\n{errors}");

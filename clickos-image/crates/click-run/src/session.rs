@@ -25,8 +25,7 @@ use crate::vif::UnpluggedVif;
 
 /// Does what the command line says.
 ///
-/// # Errors
-/// What went wrong, ready to be printed.
+/// # Errors An error message, ready to be printed.
 pub fn run(options: &Options) -> Result<ExitCode, String> {
     let code = run_once(options);
     let flushed = output::flush();
@@ -83,7 +82,7 @@ fn take_thread_options(options: &Options) {
     }
 }
 
-/// What a guest's elements reach of its host: files in memory, those of the archive among them.
+/// The files that a guest's elements reach: files in memory, also those of the archive.
 fn guest_files(files: Vec<(String, Vec<u8>)>) -> Result<Rc<dyn Host>, String> {
     let host = RamFiles::new(Quota::new(GUEST_FILES_BYTES));
     for (name, data) in files {
@@ -138,7 +137,7 @@ fn environment(options: &Options, host: Rc<dyn Host>, machine: &Rc<Machine>) -> 
 fn console(machine: Rc<Machine>) -> Rc<dyn Fn(&str)> {
     Rc::new(move |line| {
         let line = format!("{line}\n");
-        // nobody is left to be told when standard error is closed
+        // an error has no reader when standard error is closed
         // at once, so that lines of several programs do not mix
         let _ = stderr().write_all(line.as_bytes());
         machine.chatter.borrow_mut().tell(line.as_bytes());
@@ -154,7 +153,7 @@ fn registry(options: &Options) -> Registry {
     }
 }
 
-/// What a configuration reaches: this machine, or what a guest has.
+/// The surroundings of a configuration: this machine, or those of a guest.
 fn host(
     options: &Options,
     files: Vec<(String, Vec<u8>)>,
@@ -281,7 +280,7 @@ impl Session {
     }
 
     fn wait(&self, until_ns: Option<u64>) -> bool {
-        // a file is told of by the element that writes it, and nobody is left to be told of handlers
+        // the element that writes a file reports errors itself, and handlers have no reader left
         let _ = output::flush();
         let listeners = self.machine.listeners.borrow();
         let chatter = self.machine.chatter.borrow();
@@ -298,7 +297,7 @@ impl Session {
 
     /// Prints handlers; the exit status.
     fn finish(&mut self, options: &Options) -> Result<ExitCode, String> {
-        // what is wrong with one handler is told, and the others are printed all the same
+        // prints the error of one handler, and the values of the others
         let printed = self.print_handlers(options);
         match &options.exit_handler {
             Some(name) => self.exit_code(name),

@@ -56,14 +56,14 @@ struct Caught {
     ignored: Arc<AtomicBool>,
 }
 
-/// What has been asked of signals.
+/// The requests that signals have brought.
 #[derive(Default)]
 pub struct Signals {
     caught: Vec<Caught>,
     watches: Vec<(i32, String)>,
 }
 
-/// What signals ask for.
+/// The requests of signals.
 #[derive(Default)]
 pub struct Raised {
     /// The program is to end.
@@ -127,7 +127,7 @@ impl Signals {
         }
     }
 
-    /// What the signals that have arrived since the last call ask for.
+    /// Returns the requests of the signals that arrived since the last call.
     pub fn take(&self) -> Raised {
         let mut raised = Raised::default();
         for caught in &self.caught {

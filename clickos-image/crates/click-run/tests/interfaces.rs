@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Elements on real interfaces: a wire of the `click` program between two hosts, and interfaces that it
-//! makes, each in a network namespace of its own. Needs root, and fails without it.
+//! Elements on real interfaces: a wire of the program `click` between two hosts, and interfaces
+//! that it makes. Each has a network namespace of its own. Needs root, and fails without it.
 #![allow(clippy::unwrap_used, reason = "a test")]
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
@@ -186,7 +186,7 @@ fn names_of_interfaces_stand_for_their_addresses() {
     assert!(printed.contains(ethernet), "{printed}");
 }
 
-/// A folder with a program `iptables` that writes down what it is asked for.
+/// A folder with a program `iptables` that writes down its arguments.
 fn scribe() -> PathBuf {
     let folder = std::env::temp_dir().join(format!("click-scribe-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

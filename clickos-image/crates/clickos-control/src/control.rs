@@ -31,7 +31,7 @@ pub(crate) struct Control<S> {
     /// Routers whose `error` node has a text.
     pub(crate) told: BTreeSet<u8>,
     clock: Rc<Cell<u64>>,
-    /// The guest goes on in a new domain, whose store knows nothing of it.
+    /// The guest goes on in a new domain, whose part of the store is empty.
     resumed: Rc<Cell<bool>>,
     /// It waits for the next round of the guest's loop.
     yielded: Rc<Cell<bool>>,
@@ -99,7 +99,7 @@ impl<S: Store> Control<S> {
         }
     }
 
-    /// What the store refuses is told and forgotten; a broken connection is the end.
+    /// Logs a refusal of the store and goes on; a broken connection ends the task.
     fn tolerate(&mut self, result: Result<(), Error>) -> Result<(), Error> {
         match result {
             Err(error) if !error.is_fatal() => self.complain(&error),
@@ -108,8 +108,8 @@ impl<S: Store> Control<S> {
         Ok(())
     }
 
-    /// Announces the guest. One that nobody wants anything of yet, as those of a pool, rehearses
-    /// first: whoever pauses it then finds it warm.
+    /// Announces the guest. A guest without a configuration, such as one of a pool, rehearses
+    /// first, so that it is paused with warm caches.
     async fn begin(&self) -> Result<(), Error> {
         let names = self.link.adopt(ROOT).await?;
         if names.iter().all(|name| node::number(name).is_none()) {

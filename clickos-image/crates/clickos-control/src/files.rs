@@ -48,7 +48,7 @@ impl Quota {
     }
 }
 
-/// A file's bytes; whoever has it open keeps it.
+/// A file's bytes; an open file keeps its bytes when another takes its name.
 #[derive(Debug)]
 struct File {
     bytes: RefCell<Vec<u8>>,
@@ -120,7 +120,7 @@ impl RamFiles {
         table.iter().map(line).collect()
     }
 
-    /// What a piece of a file holds, asked for by `OFFSET NAME`.
+    /// The bytes of a piece of a file, named by `OFFSET NAME`.
     pub(crate) fn piece(&self, asked: &str) -> Result<Vec<u8>, String> {
         let (offset, path) = asked.split_once(' ').ok_or("expected OFFSET NAME")?;
         let offset = offset.parse();

@@ -28,8 +28,8 @@ pub struct Guest<S> {
 }
 
 impl<S: Store + 'static> Guest<S> {
-    /// A guest without routers; it tells the store of itself when it is run. `free_bytes` tells
-    /// what its memory has left, if it has memory of its own.
+    /// A guest without routers; its first run announces it in the store. `free_bytes` returns the
+    /// free part of its memory, if it has memory of its own.
     pub fn new(
         store: Rc<RefCell<S>>,
         registry: Registry,
@@ -72,14 +72,14 @@ impl<S: Store + 'static> Guest<S> {
         self.controlled = controlled;
     }
 
-    /// To be called after the guest was restored and its connection to the store was made anew:
-    /// the store is told of the guest and its routers.
+    /// Announces the guest and its routers again. The embedder calls it after a restore, over the
+    /// new connection to the store.
     pub fn resume(&mut self) {
         self.resumed.set(true);
     }
 
-    /// Does what is to do for a slice: the store's messages, then every router. When it is idle,
-    /// call it again at the given time, when a device receives, or when the store's event comes.
+    /// Does what is to do for a slice: the store's messages, then every router. An idle guest
+    /// returns a time: call it again then, or when a device receives, or at the store's event.
     /// `now_ns` counts from the epoch and never goes back.
     pub fn run(&mut self, now_ns: u64) -> Progress {
         self.clock.set(now_ns);
@@ -99,7 +99,7 @@ impl<S: Store + 'static> Guest<S> {
         }
     }
 
-    /// What ended the connection to the store; packets go on without it.
+    /// The error that ended the connection to the store; packets go on without it.
     pub fn lost(&self) -> Option<&Error> {
         self.lost.as_ref()
     }

@@ -8,7 +8,7 @@ use xenstore::Store;
 /// How long an idle guest goes on polling: waking a sleeper costs the switch about 12 us.
 const LINGER_NS: u64 = 50_000;
 
-/// What the loop needs of what is below it: a process and its vifs, or a domain of Xen.
+/// The part below the loop: a process and its vifs, or a domain of Xen.
 pub trait Platform {
     /// Nanoseconds since the epoch; never goes back.
     fn now_ns(&mut self) -> u64;
@@ -29,7 +29,7 @@ pub struct GuestLoop<S, P> {
     guest: Guest<S>,
     platform: P,
     worked_ns: u64,
-    /// The loss of the store was told.
+    /// The loop has logged the loss of the store.
     told: bool,
 }
 
@@ -44,7 +44,7 @@ impl<S: Store + 'static, P: Platform> GuestLoop<S, P> {
         }
     }
 
-    /// What is below the loop.
+    /// The part below the loop.
     pub fn platform(&mut self) -> &mut P {
         &mut self.platform
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The guest's control thread: the store protocol that installs routers and calls handlers.
 //!
-//! The protocol is described in `docs/control-protocol.md`. [`Guest`] is everything a guest does;
-//! whoever embeds it calls [`Guest::run`] in a loop and sleeps when it is told that nothing is to do.
-//! The control thread is an asynchronous function that waits for the store only: while the store
-//! works, packets go on.
+//! The protocol is described in `docs/control-protocol.md`. [`Guest`] does all that a guest does.
+//! Its embedder calls [`Guest::run`] in a loop and sleeps when the guest is idle. The control
+//! thread is an asynchronous function that waits for the store only: while the store works, packets
+//! go on.
 #![no_std]
 #![forbid(unsafe_code)]
 extern crate alloc;

@@ -18,7 +18,7 @@ impl Handler {
     }
 }
 
-/// What changed, as far as it concerns the guest.
+/// A change of the store that concerns the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
     /// Anything may have changed.
@@ -40,7 +40,7 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// What an event's path stands for, `None` for nodes that say nothing new, as the guest's own.
+    /// The change behind an event's path; `None` for the guest's own nodes.
     pub(crate) fn of(path: &str) -> Option<Node> {
         let rest = path.strip_prefix(ROOT)?;
         if rest.is_empty() {

@@ -16,7 +16,7 @@ const OPEN_MAX: usize = 16;
 const WAITING_MAX: usize = 1024;
 /// Pieces of an answer that are written at once.
 const AT_ONCE: usize = 32;
-/// What a request may have beside the handlers' values.
+/// Bytes of a request beside the handlers' values.
 const OVERHEAD_MAX: usize = 64 << 10;
 
 /// Requests under way.

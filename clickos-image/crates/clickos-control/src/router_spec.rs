@@ -257,7 +257,7 @@ impl<S: Store> Control<S> {
         Ok(())
     }
 
-    /// What the toolstack waits for comes first, and an `error` that is empty is not emptied.
+    /// The node that the toolstack waits for comes first. An empty `error` stays as it is.
     pub(crate) async fn answer_spec(
         &mut self,
         rid: u8,

@@ -64,8 +64,8 @@ impl Routers {
         &self.environment
     }
 
-    /// Builds a small router and drops it: what runs for the first time is slow, since caches and,
-    /// where the processor is emulated, translations are cold.
+    /// Builds a small router and drops it. The first run of code is slow: caches are cold, and
+    /// translations where the processor is emulated.
     pub(crate) fn rehearse(&self, now_ns: u64) {
         let environment = self.environment.clone();
         // An image without these elements rehearses what comes before they are looked for.

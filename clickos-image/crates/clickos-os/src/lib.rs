@@ -38,7 +38,7 @@ use xenstore::{Handle, Mux, RingClient};
 pub type Store = RingClient<SharedPage, Notifier>;
 /// The connection to the store, shared by the guest's parts.
 pub type SharedStore = Rc<RefCell<Mux<Store>>>;
-/// A part's own view of it.
+/// A part's own view of the connection.
 pub type StoreHandle = Handle<Store>;
 
 /// Connects to the store; to be called once.

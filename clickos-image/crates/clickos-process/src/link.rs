@@ -20,8 +20,8 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Maps the ring; its descriptor is closed, for whoever holds it could shorten the file, and
-    /// the store would die of that.
+    /// Maps the ring and closes its descriptor. With the descriptor the guest could shorten the
+    /// file, which would kill the store.
     pub(crate) fn map(store: Store) -> Result<Self, String> {
         nonblocking(&store.to_store).map_err(|e| format!("store.to_store: {e}"))?;
         nonblocking(&store.from_store).map_err(|e| format!("store.from_store: {e}"))?;
@@ -64,7 +64,7 @@ pub(crate) struct FromStore {
 }
 
 impl FromStore {
-    /// What to wait for; `None` when the store is gone.
+    /// The descriptor to wait for; `None` when the store is gone.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.fifo.as_ref().map(|fifo| fifo.as_fd())
     }

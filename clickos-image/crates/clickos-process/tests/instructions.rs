@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Instructions of the confined process, with a real store, from its argument line to `Running`
-//! with a firewall of ten rules: stepped one by one from outside, for no tool that rewrites the
-//! program could run below its system call filter.
+//! Counts the instructions of the confined process with a real store, from its argument line to
+//! `Running` with a firewall of ten rules. The test steps them one by one from outside: a tool that
+//! rewrites the program cannot run below the system call filter.
 //!
 //! `cargo test --release -p clickos-process --test instructions -- --nocapture`
 #![allow(unsafe_code, clippy::unwrap_used)] // A test; ptrace(2).

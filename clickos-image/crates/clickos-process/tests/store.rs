@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a domain can and cannot do in the real store behind the shim, and that our clients agree
-//! with xenstored about the protocol.
+//! The rights of a domain in the real store behind the shim. The tests also hold our clients to
+//! xenstored's protocol.
 #![allow(clippy::unwrap_used)] // A test.
 
 mod common;

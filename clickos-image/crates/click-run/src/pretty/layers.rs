@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A layered layout: every element below those that lead to it, circles cut at their first element,
-//! and within a layer the order that crosses few connections.
+//! A layered layout. Every element lies below those that lead to it, and a circle is cut at its
+//! first element. The order within a layer crosses few connections.
 
 /// Each layer's elements from left to right.
 pub type Layers = Vec<Vec<usize>>;

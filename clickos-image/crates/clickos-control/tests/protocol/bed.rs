@@ -10,9 +10,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use xenstore::{Access, Perm};
 
-/// `Cell(VALUE)`: keeps a value. Handlers: `value` (read, write; refuses `bad`), `big` (read; as
-/// many bytes as its parameter or, without one, the value says), `fail` (read; always refuses),
-/// `random` (read; a number it drew when the router started).
+/// `Cell(VALUE)`: keeps a value. Handlers: `value` (read, write; refuses `bad`), `fail` (read;
+/// always refuses), `random` (read; a number drawn at the start). `big` (read) returns as many
+/// bytes as its parameter, or the value, says.
 pub const CELL: Class = Class {
     name: "Cell",
     ports: "0/0",

@@ -40,8 +40,8 @@ fn a_wish_made_before_the_start_counts() {
     assert_eq!(bed.text("2/state"), None);
 }
 
-/// The events of a device and of the configuration that names it can come in one round, after the
-/// guest looked at its devices; a guest that a toolstack had paused gets them so.
+/// A guest that was paused gets events of a device and of its configuration in one round, after it
+/// looked at its devices.
 #[test]
 fn a_configuration_waits_for_a_look_at_the_devices() {
     let mut bed = Bed::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A store that is full, slow, broken or noisy, and how little is asked of it.
+//! A store that is full, slow, broken or noisy, and the number of requests to it.
 use super::{Bed, DOMID, running};
 use clickos_control::simulator::Quota;
 use xenstore::Code;

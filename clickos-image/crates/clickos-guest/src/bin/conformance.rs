@@ -16,7 +16,8 @@ clickos_os::entry!(main);
 
 include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 
-/// Groups of the elements that need a host's files and sockets, and of those an image has only if it is asked for.
+/// Groups of the elements that need a host's files and sockets, and of those that an image has by
+/// option only.
 const LEFT_OUT: [&str; 2] = ["os/", "regex/"];
 /// The run of cases that need a process.
 const KILL: &str = "kill ";

@@ -74,8 +74,8 @@ fn ignore_full_console() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// Else glibc soon takes large blocks from its heap, where one that grows is copied and leaves a
-/// hole: a text that doubles needs three times its size.
+/// Else glibc soon takes large blocks from its heap. A block that grows there is copied and leaves
+/// a hole, so a text that doubles needs three times its size.
 fn keep_large_blocks_apart() {
     // SAFETY: no other thread runs that could allocate at the same time. A number that is refused
     // changes nothing.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Confinement: after [`enter`] the process reaches nothing but the descriptors it holds.
 //!
-//! The order matters: namespaces and root need root's capabilities, identity and limits come after
-//! them, and the system call filter is last because it forbids all of the former.
+//! The order matters. Namespaces and the root folder need root's capabilities; identity and limits
+//! follow. The system call filter is last, since it forbids all of these.
 mod filter;
 mod limits;
 mod namespaces;

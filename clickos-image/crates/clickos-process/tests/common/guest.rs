@@ -75,7 +75,7 @@ impl Port {
     }
 }
 
-/// A guest and what the toolstack holds of it.
+/// A guest and the toolstack's ends of its resources.
 pub struct Guest {
     pub domid: u16,
     pub child: Child,
