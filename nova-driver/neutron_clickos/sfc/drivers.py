@@ -62,10 +62,10 @@ def _check_parts(plugin, request, chain):
     ports = rows.ports({key for part in (*pairs, *classifiers)
                         for key in render.named_ports(part)})
     _check(render.check_scope, chain, pairs, classifiers, ports)
-    _check_one_host(ports)
+    check_one_host(ports)
 
 
-def _check_one_host(ports):
+def check_one_host(ports):
     """Refuse ports on several hosts; Nova hides their names from users."""
     bound = [(key, port.place.host) for key, port in ports.items()
              if port.place]

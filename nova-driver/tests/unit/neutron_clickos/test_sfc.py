@@ -158,6 +158,16 @@ class ChecksTest(testtools.TestCase):
                      dict(CHAIN, port_pair_groups=['g'] * 21),
                      'port_pair_groups: 21')
 
+    def test_ports_on_several_hosts(self):
+        drivers.check_one_host(PORTS)
+        place = PORTS['p2e'].place._replace(host='host2')
+        apart = dict(PORTS, p2e=PORTS['p2e']._replace(place=place))
+        caught = self.assertRaises(drivers.SeveralHosts,
+                                   drivers.check_one_host, apart)
+        self.assertIn('port p2e: is on another host than port p1i',
+                      str(caught))
+        self.assertNotIn('host2', str(caught))
+
     def test_drivers_have_all_methods(self):
         drivers.ValeSfcDriver()
         drivers.ValeFlowClassifierDriver()
