@@ -197,12 +197,12 @@ impl Toolstack {
         deadline: Instant,
         steps: &mut Steps,
     ) -> Result<()> {
-        let wish = RouterSpec {
+        let router = RouterSpec {
             config: &spec.config,
             config_name: &spec.config_name,
             halted: false,
         };
-        let proposal = control::propose_first(self.router_of(guest, 0, deadline), told, &wish)?;
+        let proposal = control::propose_first(self.router_of(guest, 0, deadline), told, &router)?;
         steps.end("configuration");
         self.host.start(guest.domain.domid)?;
         steps.end("start");

@@ -278,12 +278,12 @@ mod tests {
         let records = &world.toolstack.records;
         records.save(&guest.record(Phase::Saving)).unwrap();
         world.toolstack.write_memory(&guest).unwrap();
-        let wish = "/local/domain/1/control/shutdown";
-        world.store.put(wish, "suspend");
+        let path = "/local/domain/1/control/shutdown";
+        world.store.put(path, "suspend");
         drop(guest);
         let world = world.restart();
         assert_eq!(state(&world), "running");
-        assert_eq!(world.store.read(wish), Ok(Some(Vec::new())));
+        assert_eq!(world.store.read(path), Ok(Some(Vec::new())));
         let left = fs::read_dir(world.dir.path().join("saved")).unwrap();
         assert_eq!(left.count(), 0);
         let phases = world.toolstack.records.load_all().unwrap();

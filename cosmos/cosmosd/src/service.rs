@@ -224,12 +224,12 @@ impl CosmosService {
     fn install(&self, _: &Peer, args: Install) -> Answer<Installed> {
         check_config(&args.config, &args.config_name)?;
         let timeout = check_timeout(args.timeout_ms)?;
-        let wish = RouterSpec {
+        let spec = RouterSpec {
             config: &args.config,
             config_name: &args.config_name,
             halted: args.halted,
         };
-        let generation = self.0.install(&args.uuid, args.rid, &wish, timeout)?;
+        let generation = self.0.install(&args.uuid, args.rid, &spec, timeout)?;
         Ok(Json(Installed { generation }))
     }
 

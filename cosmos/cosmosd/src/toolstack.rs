@@ -115,14 +115,14 @@ impl Toolstack {
         &self,
         uuid: &Uuid,
         rid: u8,
-        wish: &RouterSpec<'_>,
+        spec: &RouterSpec<'_>,
         timeout: Duration,
     ) -> Result<u64> {
         let guest = self.table.get(uuid)?;
-        let install = |router: Router<'_>| control::install(router, wish);
+        let install = |router: Router<'_>| control::install(router, spec);
         let generation = self.change(&guest, rid, timeout, install)?;
         if rid == 0 {
-            guest.set_config_name(wish.config_name);
+            guest.set_config_name(spec.config_name);
             self.keep(&guest)?;
         }
         Ok(generation)

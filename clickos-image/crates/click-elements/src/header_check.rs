@@ -93,7 +93,7 @@ struct CheckTransport {
 }
 
 impl InPlace for CheckTransport {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         match (self.check)(packet) {
             Ok(()) => 0,
             Err(reason) => {

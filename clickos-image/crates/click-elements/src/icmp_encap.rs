@@ -71,7 +71,7 @@ impl Encap {
 impl InPlace for Encap {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         kept_if(self.encapsulate(packet))
     }
 }

@@ -295,7 +295,7 @@ impl InPlace for CheckIp {
     const USE: Use = Use::Reads;
 
     #[inline(always)]
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         match self.checker.run(packet) {
             Ok(()) => 0,
             Err(reason) => {

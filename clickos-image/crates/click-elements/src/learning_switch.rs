@@ -133,7 +133,7 @@ struct LearningSwitch {
 
 impl LearningSwitch {
     /// Where a frame goes.
-    fn way(&mut self, frame: &[u8], from: usize, now_ns: u64) -> Way {
+    fn output_port(&mut self, frame: &[u8], from: usize, now_ns: u64) -> Way {
         let Ok(frame) = ether::Repr::parse(frame) else {
             return Way::Nowhere;
         };
@@ -238,7 +238,7 @@ impl Element for LearningSwitch {
         let now_ns = ctx.now_ns();
         let mut ways = core::mem::take(&mut self.ways);
         ways.clear();
-        ways.extend((batch.iter()).map(|packet| self.way(packet.data(), from, now_ns)));
+        ways.extend((batch.iter()).map(|packet| self.output_port(packet.data(), from, now_ns)));
         match ways.split_first() {
             Some((Way::Port(port), rest))
                 if self.listener.is_none() && rest.iter().all(|way| *way == Way::Port(*port)) =>

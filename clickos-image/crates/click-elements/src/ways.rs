@@ -2,7 +2,7 @@
 //! Sends the packets of a batch different ways, in the order in which they came.
 use crate::prelude::*;
 
-/// The way of a packet that is dropped.
+/// The output port of a packet that is dropped.
 pub const DROP: u16 = u16::MAX;
 
 /// Sends each packet of a batch to the output that `ways` has for it.

@@ -265,7 +265,7 @@ fn plain_elements_are_plain() {
             continue;
         }
         plain += 1;
-        let (_, way) = text.split_once("fn way(").unwrap();
+        let (_, way) = text.split_once("fn output_port(").unwrap();
         let (way, _) = way.split_once("\n    }\n").unwrap();
         let (arguments, body) = way.split_once('{').unwrap();
         let asks = body.replace("ctx.outputs()", "");

@@ -69,8 +69,8 @@ fn propose<'a>(router: Router<'a>, asked: &RouterSpec<'_>) -> Result<Proposal<'a
         },
     ];
     changes.push(router.seed()?);
-    let wish = wish(asked, generation).into_iter();
-    changes.extend(wish.map(|(key, value)| router.node(&key, value)));
+    let nodes = nodes_of(asked, generation).into_iter();
+    changes.extend(nodes.map(|(key, value)| router.node(&key, value)));
     router.store.commit(&changes)?;
     Ok(Proposal::new(router, asked, generation, seen, turn))
 }
@@ -92,8 +92,8 @@ pub fn propose_first<'a>(
         .enter(router.rid, Kind::Install, router.deadline)?;
     let seen = router.signals.seen();
     let mut changes = told;
-    let wish = wish(asked, 1).into_iter();
-    changes.extend(wish.map(|(key, value)| Change::write(router.path(&key), value)));
+    let nodes = nodes_of(asked, 1).into_iter();
+    changes.extend(nodes.map(|(key, value)| Change::write(router.path(&key), value)));
     router.store.apply(&changes)?;
     Ok(Proposal::new(router, asked, 1, seen, turn))
 }
@@ -178,7 +178,7 @@ pub fn run(router: Router<'_>, run: bool) -> Result<()> {
     };
     let word = if run { "Running" } else { "Halted" };
     let seen = router.signals.seen();
-    // With its generation, so that it is no new wish, in a restored guest's store neither.
+    // With its generation, so that it is no new request, in a restored guest's store neither.
     router.store.commit(&[
         router.node("status", word),
         router.node("generation", state.generation.to_string()),
@@ -217,7 +217,7 @@ fn parse_state(text: &[u8]) -> Option<(String, u64)> {
     known.then_some((word.to_owned(), generation.parse().ok()?))
 }
 
-/// One above the last wish, which the store remembers across restarts of this daemon; in the
+/// One above the last generation, which the store remembers across restarts of this daemon; in the
 /// store of a restored guest only the guest does.
 fn next_generation(router: &Router<'_>) -> Result<u64> {
     let paths = [router.path("generation"), router.path("state")];
@@ -232,8 +232,8 @@ fn next_generation(router: &Router<'_>) -> Result<u64> {
     Ok(last.filter(|last| *last < MAX_GENERATION).unwrap_or(0) + 1)
 }
 
-/// The keys of a wish that are written, and their values.
-fn wish(asked: &RouterSpec<'_>, generation: u64) -> Vec<(String, Vec<u8>)> {
+/// The store nodes of a requested router, and their values.
+fn nodes_of(asked: &RouterSpec<'_>, generation: u64) -> Vec<(String, Vec<u8>)> {
     let pieces = config_pieces(asked.config.as_bytes()).enumerate();
     let pieces = pieces.map(|(n, piece)| (format!("config/{n}"), piece.to_vec()));
     let mut keys: Vec<_> = pieces.collect();

@@ -112,7 +112,7 @@ fn seed(domid: u16) -> Result<Change> {
     Ok(node(domid, path, random_bytes::<SEED_BYTES>()?))
 }
 
-/// Gives a guest that has not run yet random bits, which it takes in with its first wish.
+/// Gives a guest that has not run yet random bits, which it takes in with its first router.
 pub fn give_seed(store: &dyn Store, domid: u16) -> Result<()> {
     store.apply(&[seed(domid)?])
 }
@@ -127,7 +127,7 @@ pub fn panic_message(store: &dyn Store, domid: u16) -> Option<String> {
     (!words.is_empty()).then(|| escape(&words))
 }
 
-/// Waits until a guest has booted: it then has told its version, and waits for a wish.
+/// Waits until a guest has booted: it then has told its version, and waits for a router.
 pub fn wait_boot(
     store: &dyn Store,
     signals: &Signals,

@@ -58,7 +58,7 @@ pub fn decrypt<C: BlockDecrypt>(cipher: &C, data: &mut [u8]) -> Option<()> {
 impl<C: BlockEncrypt + BlockDecrypt + 'static> InPlace for Chained<C> {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(association) = self.user.association(ctx, packet) else {
             return DROPPED;
         };

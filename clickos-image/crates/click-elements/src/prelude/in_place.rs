@@ -2,10 +2,10 @@
 //! Elements that look at packets where they lie in their batch: as long as all go the same way, none is moved.
 use click_core::{Batch, Context, Element, Packet};
 
-/// The way of a packet that is dropped.
+/// The output port of a packet that is dropped.
 pub const DROPPED: usize = usize::MAX;
 
-/// The way of a packet that is dropped unless it is kept.
+/// The output port of a packet that is dropped unless it is kept.
 #[inline]
 pub fn kept_if(kept: bool) -> usize {
     if kept { 0 } else { DROPPED }
@@ -38,7 +38,7 @@ pub trait InPlace: Element {
     const USE: Use = Use::Little;
 
     /// The output of a packet, or `DROPPED`. It must not push other packets itself.
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize;
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize;
 }
 
 /// `push` and `pull` of an element that is `InPlace`.
@@ -97,11 +97,16 @@ fn first_run<T: InPlace>(me: &mut T, ctx: &mut Context<'_>, batch: &mut Batch) -
     let mut packets = batch.iter_mut();
     // most packets of most elements leave by output 0, and what is known takes no comparison
     let other = packets.position(|packet| {
-        next = me.way(ctx, packet);
+        next = me.output_port(ctx, packet);
         next != 0
     });
     if other == Some(0) {
-        return other_run(&mut |ctx, packet| me.way(ctx, packet), ctx, packets, next);
+        return other_run(
+            &mut |ctx, packet| me.output_port(ctx, packet),
+            ctx,
+            packets,
+            next,
+        );
     }
     Run {
         len: other.unwrap_or(all),
@@ -148,7 +153,12 @@ pub fn push_in_place<T: InPlace>(me: &mut T, ctx: &mut Context<'_>, mut batch: B
         // nothing is connected to `DROPPED`
         ctx.push(run.way as usize, batch);
     } else {
-        push_runs(&mut |ctx, packet| me.way(ctx, packet), ctx, batch, &run);
+        push_runs(
+            &mut |ctx, packet| me.output_port(ctx, packet),
+            ctx,
+            batch,
+            &run,
+        );
     }
 }
 
@@ -182,7 +192,7 @@ pub fn pull_in_place<T: InPlace>(me: &mut T, ctx: &mut Context<'_>, max: usize) 
     let run = first_run(me, ctx, &mut batch);
     if run.len < batch.len() || run.way != 0 {
         pull_runs(
-            &mut |ctx, packet| me.way(ctx, packet),
+            &mut |ctx, packet| me.output_port(ctx, packet),
             ctx,
             &mut batch,
             &run,

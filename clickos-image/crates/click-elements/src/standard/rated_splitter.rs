@@ -22,7 +22,7 @@ struct RatedSplitter {
 }
 
 impl InPlace for RatedSplitter {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         self.rated.bucket.refill(ctx.now_ns());
         usize::from(!self.rated.admit(packet))
     }

@@ -90,7 +90,7 @@ impl UDPIPEncap {
 impl InPlace for UDPIPEncap {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         kept_if(self.encapsulate(packet))
     }
 }

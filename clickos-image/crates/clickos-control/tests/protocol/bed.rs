@@ -201,7 +201,7 @@ impl Bed {
         self.run();
     }
 
-    /// Makes a wish without running the guest; gives its generation.
+    /// Requests a router without running the guest; gives its generation.
     pub fn request_router(&mut self, rid: u8, config: &[u8], status: &str) -> u64 {
         self.generation += 1;
         self.store.remove(&self.node(&format!("{rid}/config")));

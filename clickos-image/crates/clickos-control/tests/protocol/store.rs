@@ -97,7 +97,7 @@ fn a_broken_store_is_told_once() {
 fn a_wish_that_changes_while_it_is_read_is_not_mixed() {
     let mut bed = Bed::new();
     bed.connection.borrow_mut().delay = 2;
-    // Every few steps of the guest the toolstack changes its mind; the last wish has to win.
+    // Every few steps of the guest the toolstack changes its mind; the last request has to win.
     for round in 0..20 {
         bed.request_router(
             0,
@@ -125,7 +125,7 @@ fn an_error_is_taken_back_by_the_next_success() {
     assert_eq!(bed.install(0, "a :: Cell(1);"), running());
 }
 
-/// Each is a message of the store to and fro, and most of the time that a wish or a handler takes.
+/// Each is a message of the store to and fro, and most of the time that a router or a handler takes.
 #[test]
 fn requests_to_the_store_are_few() {
     let mut bed = Bed::new();

@@ -37,7 +37,7 @@ struct AdjustTimestamp {
 }
 
 impl InPlace for AdjustTimestamp {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let before = match self.first {
             true => Time::first_of(packet),
             false => Time::of(packet),

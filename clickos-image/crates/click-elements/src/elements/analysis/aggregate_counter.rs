@@ -316,11 +316,11 @@ impl Element for AggregateCounter {
         let mut ways = core::mem::take(&mut self.ways);
         ways.clear();
         let other = u16::from(ctx.outputs() > 1);
-        let way = |counted| if counted { 0 } else { other };
+        let output_port = |counted| if counted { 0 } else { other };
         ways.extend(
             batch
                 .iter()
-                .map(|packet| way(self.count(ctx, packet, port == 1))),
+                .map(|packet| output_port(self.count(ctx, packet, port == 1))),
         );
         send(ctx, batch, &ways);
         self.ways = ways;

@@ -94,7 +94,7 @@ struct AggregateFilter {
 impl InPlace for AggregateFilter {
     const USE: Use = Use::Reads;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         at(&self.outputs, packet.anno().u32(AGGREGATE))
     }
 }

@@ -46,7 +46,7 @@ struct AggregateFirst {
 }
 
 impl InPlace for AggregateFirst {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let number = packet.anno().u32(AGGREGATE);
         let first = self.seen.get(number) == 0 && self.seen.add(number, 1);
         usize::from(!first)

@@ -66,7 +66,7 @@ struct AggregateIP {
 }
 
 impl InPlace for AggregateIP {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(value) = self.field.value(packet) else {
             return 1;
         };

@@ -364,7 +364,7 @@ impl AggregateIPFlows {
 }
 
 impl InPlace for AggregateIPFlows {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let key = self.key(packet);
         let key = key.map(|key| (self.table.hash(&key.id, key.map), key));
         let way = self.pass(ctx, packet, key);

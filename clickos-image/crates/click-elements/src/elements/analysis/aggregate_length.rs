@@ -33,7 +33,7 @@ struct AggregateLength {
 impl InPlace for AggregateLength {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let counted = match self.ip {
             true => packet.network().map(<[u8]>::len),
             false => Some(packet.len()),

@@ -36,7 +36,7 @@ struct AggregatePaint {
 impl InPlace for AggregatePaint {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let anno = packet.anno_mut();
         let paint = u32::from(anno.u8(PAINT)) & ((1 << self.bits) - 1);
         let before = match self.incremental {

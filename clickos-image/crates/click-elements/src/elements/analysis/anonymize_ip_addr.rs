@@ -139,7 +139,7 @@ impl AnonymizeIPAddr {
 impl InPlace for AnonymizeIPAddr {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(header) = packet
             .network_mut()
             .filter(|h| h.len() >= ipv4::HEADER && h[0] >> 4 == 4)

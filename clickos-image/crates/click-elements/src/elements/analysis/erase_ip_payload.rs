@@ -26,7 +26,7 @@ struct EraseIPPayload;
 impl InPlace for EraseIPPayload {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some((protocol, first)) = header(packet).map(|h| (h.protocol(), h.is_first())) else {
             return DROPPED;
         };

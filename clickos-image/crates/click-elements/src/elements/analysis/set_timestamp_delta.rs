@@ -68,7 +68,7 @@ impl SetTimestampDelta {
 }
 
 impl InPlace for SetTimestampDelta {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if !Time::of(packet).is_unset() {
             self.delta(ctx, packet).put(packet);
         }

@@ -38,7 +38,7 @@ const SIZE: usize = 8;
 impl InPlace for StoreTimestamp {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let offset = self.offset.unwrap_or(packet.len());
         let end = offset.saturating_add(SIZE);
         let missing = end.saturating_sub(packet.len());

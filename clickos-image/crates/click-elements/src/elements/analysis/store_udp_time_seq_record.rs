@@ -100,7 +100,7 @@ impl StoreUDPTimeSeqRecord {
 impl InPlace for StoreUDPTimeSeqRecord {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         match self.store(packet.data_mut(), ctx.now_ns()) {
             Some(()) => 0,
             None => DROPPED,

@@ -163,7 +163,7 @@ impl TimeFilter {
 }
 
 impl InPlace for TimeFilter {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         match self.is_inside(ctx, Time::of(packet)) {
             true => 0,
             false => 1,

@@ -42,7 +42,7 @@ struct TimeRange {
 }
 
 impl InPlace for TimeRange {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let time = Time::of(packet);
         if self.first.is_unset() {
             (self.first, self.last) = (time, time);

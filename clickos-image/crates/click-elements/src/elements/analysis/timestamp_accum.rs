@@ -36,7 +36,7 @@ fn seconds(ns: i128) -> f64 {
 }
 
 impl InPlace for TimestampAccum {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         self.count += 1;
         self.ns += i128::from(ctx.now_ns()) - i128::from(packet.timestamp_ns());
         0

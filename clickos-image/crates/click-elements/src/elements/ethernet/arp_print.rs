@@ -118,7 +118,7 @@ impl ARPPrint {
 }
 
 impl InPlace for ARPPrint {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if let (true, Some(at)) = (self.active, packet.network_offset()) {
             ctx.print(&self.line(packet, at));
         }

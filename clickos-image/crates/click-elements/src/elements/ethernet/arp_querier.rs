@@ -150,7 +150,7 @@ impl ARPQuerier {
         ctx.push_one(ctx.outputs() - 1, packet);
     }
 
-    fn way(&self, ip: Ipv4Addr, now: u64) -> Way {
+    fn output_port(&self, ip: Ipv4Addr, now: u64) -> Way {
         let mut table = self.table.borrow_mut();
         if let Some((mac, since)) = table.known(ip, now) {
             let old = self.poll_ns > 0 && now.saturating_sub(since) >= self.poll_ns;
@@ -199,7 +199,7 @@ impl ARPQuerier {
         let (mut run, now) = (ctx.batch(), ctx.now_ns());
         for packet in batch.drain_front(usize::MAX) {
             let about = Asked::of(&packet);
-            match self.way(about.ip, now) {
+            match self.output_port(about.ip, now) {
                 Way::To(mac) => self.send(&mut run, packet, mac),
                 Way::Nowhere => self.nowhere(ctx),
                 Way::Poll(mac) => {

@@ -188,7 +188,7 @@ impl ARPResponder {
 
 impl InPlace for ARPResponder {
     /// The request's buffer becomes the reply.
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some((reply, mac)) = self.answer(packet.data()) else {
             return 1;
         };

@@ -74,7 +74,7 @@ fn check(b: &[u8]) -> Result<usize, usize> {
 impl InPlace for CheckARPHeader {
     const USE: Use = Use::Reads;
 
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         match check(packet.data().get(self.offset..).unwrap_or_default()) {
             Ok(length) => {
                 packet.set_network(self.offset, length);

@@ -49,7 +49,7 @@ fn has_header(packet: &Packet) -> bool {
 impl InPlace for EnsureEther {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(Ok(offset)) = packet.network_offset().map(usize::try_from) else {
             return 0;
         };

@@ -51,7 +51,7 @@ impl InPlace for EtherEncap {
     const USE: Use = Use::Writes;
 
     #[inline]
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         kept_if(packet.prepend_mac(&self.bytes))
     }
 }

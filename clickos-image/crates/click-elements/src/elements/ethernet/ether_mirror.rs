@@ -22,7 +22,7 @@ struct EtherMirror;
 impl InPlace for EtherMirror {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(addresses) = packet.data_mut().first_chunk_mut::<12>() else {
             return DROPPED;
         };

@@ -35,7 +35,7 @@ struct EtherRewrite {
 impl InPlace for EtherRewrite {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Ok(header) = ether::Repr::parse(packet.data()) else {
             return DROPPED;
         };

@@ -63,7 +63,7 @@ struct EtherVLANEncap {
 impl InPlace for EtherVLANEncap {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let tci = self.tag.of_packet(packet);
         let native = vlan::is_native(tci, self.native);
         let length = if native { ether::HEADER } else { vlan::HEADER };

@@ -36,7 +36,7 @@ struct GetEtherAddress {
 impl InPlace for GetEtherAddress {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let found = packet.data().get(self.place.0..);
         let Some(address) = found.and_then(|bytes| bytes.first_chunk()).copied() else {
             return 1;

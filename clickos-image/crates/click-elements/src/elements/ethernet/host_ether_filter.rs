@@ -51,7 +51,7 @@ struct HostEtherFilter {
 impl InPlace for HostEtherFilter {
     const USE: Use = Use::Reads;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let bytes = packet.data().get(self.offset..).unwrap_or_default();
         let Ok(header) = ether::Repr::parse(bytes) else {
             return 1;

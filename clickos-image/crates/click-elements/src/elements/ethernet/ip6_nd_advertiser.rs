@@ -92,7 +92,7 @@ impl IP6NDAdvertiser {
 }
 
 impl InPlace for IP6NDAdvertiser {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         replace(self.answer(ctx, packet.data()), packet)
     }
 }

@@ -34,7 +34,7 @@ struct SetEtherAddress {
 impl InPlace for SetEtherAddress {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         self.annotation.set(packet, self.address.0);
         0
     }

@@ -38,7 +38,7 @@ struct SetVLANAnno {
 impl InPlace for SetVLANAnno {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let tci = self.tag.of_packet(packet);
         vlan::annotate(packet, tci);
         0

@@ -56,7 +56,7 @@ struct StoreEtherAddress {
 impl InPlace for StoreEtherAddress {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let annotated = self.annotation.map(|annotation| annotation.get(packet));
         let address = annotated.unwrap_or(self.address.0);
         let place = packet.data_mut().get_mut(self.place.0..);

@@ -36,7 +36,7 @@ struct StripEtherVLANHeader {
 impl InPlace for StripEtherVLANHeader {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let bytes = packet.data();
         let tagged = bytes.get(12..14) == Some(&vlan::ETHERTYPE.to_be_bytes());
         let (tci, length) = match (tagged, bytes.get(14..16), self.native) {

@@ -32,7 +32,7 @@ struct VLANDecap {
 }
 
 impl InPlace for VLANDecap {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let kind = self.ethertype.to_be_bytes();
         let mut tci = 0;
         let bytes = packet.data_mut();

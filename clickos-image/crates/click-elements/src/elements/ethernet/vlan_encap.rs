@@ -55,7 +55,7 @@ struct VLANEncap {
 impl InPlace for VLANEncap {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let tci = self.tag.of_packet(packet);
         let native = vlan::is_native(tci, self.native);
         if !native {

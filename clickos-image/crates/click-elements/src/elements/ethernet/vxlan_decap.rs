@@ -37,7 +37,7 @@ struct VXLANDecap {
 }
 
 impl InPlace for VXLANDecap {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let long = packet.len() >= HEADER + ETHERNET;
         if !long || Vni::of(packet.data()) != Some(self.vni) {
             self.drops += 1;

@@ -31,7 +31,7 @@ struct VXLANEncap {
 impl InPlace for VXLANEncap {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if !packet.push(HEADER) {
             return DROPPED;
         }

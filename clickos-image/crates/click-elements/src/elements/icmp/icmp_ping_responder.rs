@@ -58,7 +58,7 @@ fn answer(packet: &mut Packet) -> Option<Ipv4Addr> {
 impl InPlace for ICMPPingResponder {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if !is_ping(packet) {
             return 1;
         }

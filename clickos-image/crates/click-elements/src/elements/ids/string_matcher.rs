@@ -67,7 +67,7 @@ struct StringMatcher {
 impl InPlace for StringMatcher {
     const USE: Use = Use::Reads;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if !self.patterns.is_match(packet.data()) {
             return 0;
         }

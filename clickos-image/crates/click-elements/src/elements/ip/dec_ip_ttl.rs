@@ -42,7 +42,7 @@ impl InPlace for DecIPTTL {
     const USE: Use = Use::Writes;
 
     #[inline(always)]
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let header = packet.network_mut().and_then(|b| b.first_chunk_mut());
         let Some(bytes): Option<&mut [u8; HEADER]> = header else {
             return DROPPED;

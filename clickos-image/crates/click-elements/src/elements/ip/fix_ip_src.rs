@@ -41,7 +41,7 @@ fn fix(packet: &mut Packet, address: Ipv4Addr) {
 
 impl InPlace for FixIPSrc {
     #[inline(always)]
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if packet.anno().u8(anno::FIX_IP_SRC) != 0 {
             fix(packet, self.address);
         }

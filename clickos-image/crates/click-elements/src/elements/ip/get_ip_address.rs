@@ -58,7 +58,7 @@ struct GetIPAddress {
 impl InPlace for GetIPAddress {
     const USE: Use = Use::Reads;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let (bytes, at) = match self.from {
             From::Data(at) => (Some(packet.data()), at),
             From::Header(at) => (packet.network(), at),

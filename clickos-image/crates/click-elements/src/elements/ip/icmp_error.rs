@@ -236,7 +236,7 @@ impl ICMPError {
 }
 
 impl InPlace for ICMPError {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         replace(self.answer(ctx, packet), packet)
     }
 }

@@ -85,7 +85,7 @@ struct IPEncap {
 }
 
 impl InPlace for IPEncap {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let mut header = self.header;
         header.destination = self.destination.of(packet);
         if !encapsulate(packet, header) {

@@ -48,7 +48,7 @@ struct IPInputCombo {
 }
 
 impl InPlace for IPInputCombo {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         packet.anno_mut().set_u8(anno::PAINT, self.color);
         packet.pull(ether::HEADER);
         match self.checker.run(packet) {

@@ -33,7 +33,7 @@ struct IPMirror {
 impl InPlace for IPMirror {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(mut header) = header_mut(packet) else {
             return DROPPED;
         };

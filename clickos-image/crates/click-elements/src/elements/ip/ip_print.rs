@@ -193,7 +193,7 @@ impl IPPrint {
 }
 
 impl InPlace for IPPrint {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if self.active && packet.network_offset().is_some() {
             self.print(ctx, packet);
         }

@@ -65,7 +65,7 @@ impl IPGWOptions {
 
 impl InPlace for IPGWOptions {
     #[inline(always)]
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         match ip_options::are_in(packet) {
             true => self.write_options(ctx, packet),
             false => 0,

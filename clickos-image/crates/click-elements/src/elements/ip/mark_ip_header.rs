@@ -29,7 +29,7 @@ struct MarkIPHeader {
 }
 
 impl InPlace for MarkIPHeader {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let header_len = packet
             .data()
             .get(self.offset..)

@@ -35,7 +35,7 @@ struct MarkIPCE {
 impl InPlace for MarkIPCE {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let header = header_mut(packet);
         let Some(mut header) = header.filter(|h| self.force || h.tos() & 3 != 0) else {
             self.drops += 1;

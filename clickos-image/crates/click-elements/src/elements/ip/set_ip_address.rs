@@ -28,7 +28,7 @@ struct SetIPAddress {
 }
 
 impl InPlace for SetIPAddress {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         packet.anno_mut().set_dst_ip(self.address.octets());
         0
     }

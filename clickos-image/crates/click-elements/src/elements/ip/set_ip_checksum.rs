@@ -41,7 +41,7 @@ fn fill(packet: &mut Packet) -> bool {
 impl InPlace for SetIPChecksum {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if fill(packet) {
             return 0;
         }

@@ -32,7 +32,7 @@ struct SetIPDSCP {
 impl InPlace for SetIPDSCP {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(mut header) = header_mut(packet) else {
             return DROPPED;
         };

@@ -50,7 +50,7 @@ impl SetRandIPAddress {
 }
 
 impl InPlace for SetRandIPAddress {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let address = match self.chosen.len().checked_sub(1) {
             Some(last) => self.chosen[ctx.draw_from(0, last as u32) as usize],
             None => self.any(ctx),

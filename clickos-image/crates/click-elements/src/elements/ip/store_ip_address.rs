@@ -73,7 +73,7 @@ impl StoreIPAddress {
 impl InPlace for StoreIPAddress {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         usize::from(!self.store(packet))
     }
 }

@@ -20,7 +20,7 @@ pub static ELEMENT: Class = Class {
 struct StripIPHeader;
 
 impl InPlace for StripIPHeader {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if let Some(Ok(length)) = packet.transport_offset().map(usize::try_from) {
             packet.pull(length);
         }

@@ -77,7 +77,7 @@ impl TruncateIPPayload {
 }
 
 impl InPlace for TruncateIPPayload {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let (kept, length) = self.kept(packet);
         let cut = length.saturating_sub(kept).min(packet.len());
         packet.take(cut);

@@ -20,7 +20,7 @@ pub static ELEMENT: Class = Class {
 struct UnstripIPHeader;
 
 impl InPlace for UnstripIPHeader {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let stripped = packet.network_offset().filter(|offset| *offset < 0);
         kept_if(stripped.is_none_or(|offset| packet.push(offset.unsigned_abs())))
     }

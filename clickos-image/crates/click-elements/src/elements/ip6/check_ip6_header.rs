@@ -58,7 +58,7 @@ impl CheckIP6Header {
 impl InPlace for CheckIP6Header {
     const USE: Use = Use::Reads;
 
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if let Some(surplus) = self.surplus(packet) {
             packet.take(surplus);
             packet.set_network(self.offset, HEADER);

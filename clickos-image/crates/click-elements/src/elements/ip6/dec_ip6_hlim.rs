@@ -29,7 +29,7 @@ struct DecIP6HLIM {
 impl InPlace for DecIP6HLIM {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         match header_mut(packet).map(|header| &mut header[HOP_LIMIT_AT]) {
             None => DROPPED,
             Some(0 | 1) => {

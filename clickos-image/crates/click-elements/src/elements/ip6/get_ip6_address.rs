@@ -30,7 +30,7 @@ struct GetIP6Address {
 impl InPlace for GetIP6Address {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let bytes = packet.data().get(self.offset..);
         if let Some(address) = bytes.and_then(Address::at) {
             address.put(packet);

@@ -102,7 +102,7 @@ impl ICMP6Error {
 }
 
 impl InPlace for ICMP6Error {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         replace(self.answer(ctx, packet), packet)
     }
 }

@@ -75,7 +75,7 @@ impl IP6Encap {
 impl InPlace for IP6Encap {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         kept_if(self.encapsulate(packet))
     }
 }

@@ -33,7 +33,7 @@ struct IP6Fragmenter {
 }
 
 impl InPlace for IP6Fragmenter {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let long = packet.len() > self.mtu;
         self.drops += u64::from(long);
         usize::from(long)

@@ -25,7 +25,7 @@ struct IP6Mirror;
 impl InPlace for IP6Mirror {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(header) = header_mut(packet) else {
             return DROPPED;
         };

@@ -65,7 +65,7 @@ impl IP6Print {
 }
 
 impl InPlace for IP6Print {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if let Some(header) = Header::marked(packet) {
             ctx.print(&self.line(header));
             if self.contents {

@@ -55,7 +55,7 @@ struct LookupIP6Route {
 }
 
 impl InPlace for LookupIP6Route {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(hop) = self.table.lookup(Address::of(packet)) else {
             return DROPPED;
         };

@@ -28,7 +28,7 @@ struct MarkIP6Header {
 }
 
 impl InPlace for MarkIP6Header {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         match packet.len().checked_sub(self.offset) {
             Some(HEADER..) => packet.set_network(self.offset, HEADER),
             _ => packet.clear_network(),

@@ -26,7 +26,7 @@ struct ProtocolTranslator46;
 impl InPlace for ProtocolTranslator46 {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         kept_if(translate(packet, Version::Six))
     }
 }

@@ -30,7 +30,7 @@ struct SetIP6Address {
 impl InPlace for SetIP6Address {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         self.address.put(packet);
         0
     }

@@ -32,7 +32,7 @@ struct SetIP6DSCP {
 impl InPlace for SetIP6DSCP {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(class) = Header::marked(packet).map(Header::traffic_class) else {
             return DROPPED;
         };

@@ -61,7 +61,7 @@ fn add(association: &Association, packet: &mut Packet) -> bool {
 impl InPlace for IPsecAuthHMACSHA1 {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(association) = self.user.association(ctx, packet) else {
             return DROPPED;
         };

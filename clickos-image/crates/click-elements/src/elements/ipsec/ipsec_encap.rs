@@ -38,7 +38,7 @@ struct IPsecEncap {
 impl InPlace for IPsecEncap {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let header = ipv4::Repr {
             tos: 0,
             id: self.id,

@@ -32,7 +32,7 @@ struct IPsecESPEncap {
 impl InPlace for IPsecESPEncap {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let vector = ctx.random();
         let Some(mut association) = self.user.association(ctx, packet) else {
             return DROPPED;

@@ -46,7 +46,7 @@ fn padding(data: &[u8]) -> Option<usize> {
 }
 
 impl InPlace for IPsecESPUnencap {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if self.accept(ctx, packet).is_none() {
             return DROPPED;
         }

@@ -159,7 +159,7 @@ impl Element for RadixIPsecLookup {
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         let mut outputs = core::mem::replace(&mut self.outputs, Outputs::new(0));
-        let mut way = |ctx: &mut Context<'_>, packet: &mut Packet| match self.output(packet) {
+        let mut output_port = |ctx: &mut Context<'_>, packet: &mut Packet| match self.output(packet) {
             Ok(port) => port,
             Err(message) => {
                 if self.complaints < COMPLAINTS {
@@ -171,7 +171,7 @@ impl Element for RadixIPsecLookup {
             }
         };
         outputs.distribute(ctx, batch, |ctx, batch, ways| {
-            ways.extend(batch.iter_mut().map(|packet| way(ctx, packet)));
+            ways.extend(batch.iter_mut().map(|packet| output_port(ctx, packet)));
         });
         self.outputs = outputs;
     }

@@ -172,7 +172,7 @@ struct RegexClassifier {
 }
 
 impl InPlace for RegexClassifier {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let payload = packet.transport().filter(|_| self.payload_only);
         let bytes = payload.unwrap_or(packet.data());
         self.search.first(bytes).unwrap_or(DROPPED)

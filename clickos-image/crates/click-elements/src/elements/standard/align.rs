@@ -73,7 +73,7 @@ impl Align {
 }
 
 impl InPlace for Align {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         kept_if(self.align(packet))
     }
 }

@@ -59,7 +59,7 @@ impl AverageCounter {
 }
 
 impl InPlace for AverageCounter {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let now = ctx.now_ns();
         let first = *self.seen.first_ns.get_or_insert(now);
         if now - first >= self.ignore_ns {

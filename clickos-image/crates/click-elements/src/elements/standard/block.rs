@@ -32,7 +32,7 @@ struct Block {
 }
 
 impl InPlace for Block {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let blocked = self.thresh != 0 && FORWARD.of(packet) > self.thresh;
         usize::from(blocked)
     }

@@ -35,18 +35,18 @@ struct Bypass {
 
 impl Bypass {
     /// Where packets at `port` go on, of so many ports.
-    fn way(&self, port: usize, ports: usize) -> usize {
+    fn output_port(&self, port: usize, ports: usize) -> usize {
         usize::from(self.active && port == 0 && ports > 1)
     }
 }
 
 impl Element for Bypass {
     fn push(&mut self, ctx: &mut Context<'_>, port: usize, batch: Batch) {
-        ctx.push(self.way(port, ctx.outputs()), batch);
+        ctx.push(self.output_port(port, ctx.outputs()), batch);
     }
 
     fn pull(&mut self, ctx: &mut Context<'_>, port: usize, max: usize) -> Batch {
-        let way = self.way(port, ctx.inputs());
+        let way = self.output_port(port, ctx.inputs());
         ctx.with_me(self, |ctx| ctx.pull(way, max))
     }
 

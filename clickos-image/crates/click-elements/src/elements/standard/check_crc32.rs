@@ -31,7 +31,7 @@ fn is_right(data: &[u8]) -> bool {
 impl InPlace for CheckCRC32 {
     const USE: Use = Use::Reads;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if !is_right(packet.data()) {
             self.drops += 1;
             return DROPPED;

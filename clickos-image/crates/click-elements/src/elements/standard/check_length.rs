@@ -30,7 +30,7 @@ struct CheckLength {
 }
 
 impl InPlace for CheckLength {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         usize::from(packet.len() > self.length)
     }
 }

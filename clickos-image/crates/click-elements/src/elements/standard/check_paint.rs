@@ -23,7 +23,7 @@ pub static ELEMENT: Class = Class {
 struct CheckPaint(Color);
 
 impl InPlace for CheckPaint {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         usize::from(!self.0.is_of(packet))
     }
 }

@@ -47,7 +47,7 @@ struct CompareBlock {
 }
 
 impl InPlace for CompareBlock {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let (forward, reverse) = (FORWARD.of(packet).max(1), REVERSE.of(packet).max(1));
         let much = forward > self.thresh || reverse > self.thresh;
         let more = forward.saturating_mul(self.forward) > reverse.saturating_mul(self.reverse);

@@ -28,7 +28,7 @@ struct DropBroadcasts {
 
 impl InPlace for DropBroadcasts {
     #[inline(always)]
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         match packet.anno().packet_type() {
             PacketType::Broadcast | PacketType::Multicast => {
                 self.drops += 1;

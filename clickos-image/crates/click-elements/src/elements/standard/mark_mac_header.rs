@@ -32,7 +32,7 @@ struct MarkMACHeader {
 }
 
 impl InPlace for MarkMACHeader {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let begin = usize::from(self.offset);
         if let Ok(begin) = begin.try_into() {
             packet.set_mac_offset(begin);

@@ -44,7 +44,7 @@ impl Pad {
 impl InPlace for Pad {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if !packet.put(self.missing(packet)) {
             return DROPPED;
         }

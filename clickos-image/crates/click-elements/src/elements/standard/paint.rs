@@ -23,7 +23,7 @@ struct Paint(Color);
 impl InPlace for Paint {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         self.0.give(packet);
         0
     }

@@ -92,7 +92,7 @@ impl Print {
 impl InPlace for Print {
     const USE: Use = Use::Reads;
 
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if self.active {
             ctx.print(&self.line(packet));
         }

@@ -101,7 +101,7 @@ impl RandomBitErrors {
 }
 
 impl InPlace for RandomBitErrors {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if !self.active || self.p.0 == 0.0 {
             return 0;
         }

@@ -59,7 +59,7 @@ struct RandomSample {
 }
 
 impl InPlace for RandomSample {
-    fn way(&mut self, ctx: &mut Context<'_>, _packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, _packet: &mut Packet) -> usize {
         if !self.active || self.sampling.happens(ctx.draw()) {
             return 0;
         }

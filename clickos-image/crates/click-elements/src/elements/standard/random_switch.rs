@@ -22,7 +22,7 @@ pub static ELEMENT: Class = Class {
 struct RandomSwitch;
 
 impl InPlace for RandomSwitch {
-    fn way(&mut self, ctx: &mut Context<'_>, _packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, _packet: &mut Packet) -> usize {
         let last = u32::try_from(ctx.outputs() - 1).expect("ports are limited");
         let output = ctx.draw_from(0, last);
         output as usize

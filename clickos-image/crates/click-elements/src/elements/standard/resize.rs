@@ -73,7 +73,7 @@ impl Resize {
 }
 
 impl InPlace for Resize {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         kept_if(self.resize(packet))
     }
 }

@@ -24,7 +24,7 @@ struct RoundRobinSwitch {
 }
 
 impl InPlace for RoundRobinSwitch {
-    fn way(&mut self, ctx: &mut Context<'_>, _packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, _packet: &mut Packet) -> usize {
         let output = self.next;
         self.next = (output + 1) % ctx.outputs();
         output

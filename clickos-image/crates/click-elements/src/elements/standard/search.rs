@@ -58,7 +58,7 @@ struct Search {
 impl InPlace for Search {
     const USE: Use = Use::Reads;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(at) = self.finder.find(packet.data()) else {
             return 1;
         };

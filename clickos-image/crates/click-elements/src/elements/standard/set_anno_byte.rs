@@ -35,7 +35,7 @@ struct SetAnnoByte {
 impl InPlace for SetAnnoByte {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         packet.anno_mut().set_u8(self.anno, self.value);
         0
     }

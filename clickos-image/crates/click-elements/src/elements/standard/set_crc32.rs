@@ -23,7 +23,7 @@ struct SetCRC32;
 impl InPlace for SetCRC32 {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let (length, crc) = (packet.len(), checksum(packet.data()));
         if !packet.put(SIZE) {
             return DROPPED;

@@ -51,7 +51,7 @@ struct SetPacketType {
 }
 
 impl InPlace for SetPacketType {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         packet.anno_mut().set_packet_type(self.to);
         0
     }

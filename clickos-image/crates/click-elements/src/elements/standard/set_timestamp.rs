@@ -32,7 +32,7 @@ struct SetTimestamp {
 }
 
 impl InPlace for SetTimestamp {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let time = self.time.unwrap_or(Time::now(ctx));
         if self.first {
             time.put_first(packet);

@@ -56,7 +56,7 @@ impl Word {
 impl InPlace for StoreData {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let place = packet.data_mut().get_mut(self.offset..).unwrap_or_default();
         if let (Some(word), Some(place)) = (self.word, place.first_chunk_mut()) {
             let kept = u64::from_le_bytes(*place) & word.kept;

@@ -31,7 +31,7 @@ struct StrideSwitch {
 }
 
 impl InPlace for StrideSwitch {
-    fn way(&mut self, _ctx: &mut Context<'_>, _packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, _packet: &mut Packet) -> usize {
         match self.stride.turn(Some) {
             Some(output) => output,
             None => DROPPED,

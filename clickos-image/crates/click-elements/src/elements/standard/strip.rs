@@ -28,7 +28,7 @@ struct Strip {
 }
 
 impl InPlace for Strip {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         packet.pull(self.length);
         0
     }

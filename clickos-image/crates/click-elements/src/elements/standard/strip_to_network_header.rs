@@ -21,7 +21,7 @@ pub static ELEMENT: Class = Class {
 struct StripToNetworkHeader;
 
 impl InPlace for StripToNetworkHeader {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some(offset) = packet.network_offset() else {
             return DROPPED;
         };

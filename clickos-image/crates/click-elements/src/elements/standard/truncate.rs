@@ -34,7 +34,7 @@ struct Truncate {
 }
 
 impl InPlace for Truncate {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let cut = packet.len().saturating_sub(self.length);
         if cut > 0 && self.extra {
             let before = packet.anno().u32(anno::EXTRA_LENGTH);

@@ -36,7 +36,7 @@ struct Unstrip {
 }
 
 impl InPlace for Unstrip {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         kept_if(packet.push(self.length))
     }
 }

@@ -27,7 +27,7 @@ struct UnstripAnno {
 }
 
 impl InPlace for UnstripAnno {
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let length = packet.anno().u16(self.anno);
         kept_if(packet.push(length.into()))
     }

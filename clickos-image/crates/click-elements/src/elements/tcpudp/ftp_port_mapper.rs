@@ -216,7 +216,7 @@ impl FTPPortMapper {
 }
 
 impl InPlace for FTPPortMapper {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         // what is no command, or cannot be translated, passes as it is
         let _ = self.translate(ctx, packet);
         0

@@ -78,7 +78,7 @@ impl RFC2507Comp {
 impl InPlace for RFC2507Comp {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let (replaced, front) = match headers(packet) {
             Some(headers) => self.front(ctx, &headers),
             None => (0, vec![OTHER]),

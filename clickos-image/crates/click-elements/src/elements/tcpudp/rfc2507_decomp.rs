@@ -54,7 +54,7 @@ impl RFC2507Decomp {
 impl InPlace for RFC2507Decomp {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let Some((gone, headers)) = self.front(packet.data()) else {
             return DROPPED;
         };

@@ -60,7 +60,7 @@ impl SetTCPChecksum {
 impl InPlace for SetTCPChecksum {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if self.fill(packet).is_some() {
             return 0;
         }

@@ -53,7 +53,7 @@ fn fill(packet: &mut Packet) -> Option<()> {
 impl InPlace for SetUDPChecksum {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         if fill(packet).is_some() {
             return 0;
         }

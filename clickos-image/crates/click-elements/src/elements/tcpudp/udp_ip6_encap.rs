@@ -74,7 +74,7 @@ impl UDPIP6Encap {
 impl InPlace for UDPIP6Encap {
     const USE: Use = Use::Writes;
 
-    fn way(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, _ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         kept_if(self.encapsulate(packet))
     }
 }

@@ -131,7 +131,7 @@ impl CheckPacket {
 }
 
 impl InPlace for CheckPacket {
-    fn way(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
+    fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let bytes = packet.data();
         let wrong = [
             self.wrong_length(bytes.len()),
