@@ -83,6 +83,11 @@ function iniset {
     rm "$ROOT/new.ini"
 }
 
+# inidelete FILE SECTION OPTION
+function inidelete {
+    sed -i "/^\[$2\]/,/^\[/{/^$3 =/d}" "$1"
+}
+
 # merge_config_group FILE GROUP, for files with one space on each side of "=".
 function merge_config_group {
     local line target='' section='' value
@@ -137,6 +142,7 @@ function iniset_rpc_backend {
 
 function configure_keystoneauth {
     iniset "$1" "$3" auth_type password
+    iniset "$1" "$3" interface public
     iniset "$1" "$3" auth_url "$KEYSTONE_SERVICE_URI"
     iniset "$1" "$3" username "$2"
 }

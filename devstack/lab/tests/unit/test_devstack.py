@@ -274,6 +274,13 @@ class StackedTest(unittest.TestCase):
             there = set(self.case.ini(ours)[section])
             self.assertLessEqual(wanted, there, f'{lab}: [{section}]')
 
+    def test_keystoneauth_finds_one_kind_of_interface(self):
+        for name, section in (('etc/clickos/clickos-api.conf', 'nova'),
+                              ('etc/nova/nova.conf', 'clickos')):
+            found = self.case.ini(name)[section]
+            self.assertIn('auth_type', found, name)
+            self.assertNotIn('interface', found, name)
+
     def test_paste_file_is_the_labs(self):
         self.assertEqual(
             (self.case.state.etc / 'tacker/api-paste.ini').read_text(),
