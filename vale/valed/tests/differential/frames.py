@@ -52,7 +52,8 @@ _PAIRS = tuple((bytes.fromhex(PAIR.replace(':', '')), _network(network))
                for network in ('10.7.9.0/24', '2001:db8:9::/64'))
 PORTS = {'plain': judge.Port(_OWNS),
          'tagged': judge.Port(_OWNS + _PAIRS, tags=True),
-         'open': judge.Port(secured=False)}
+         'open': judge.Port(secured=False, others=frozenset(
+             [bytes.fromhex('020000000002')]))}
 #: frames of each port, by family
 _SHARES = {'tags': (1, 8, 1)}
 _USUAL = (6, 3, 1)

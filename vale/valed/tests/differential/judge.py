@@ -34,11 +34,13 @@ class Port:
     :param owns: pairs of a MAC address and an IP network
     :param tags: VLAN tags are allowed
     :param secured: it has port security
+    :param others: MAC addresses of the other stations
     """
 
     owns: tuple = ()
     tags: bool = False
     secured: bool = True
+    others: frozenset = frozenset()
 
     def has(self, mac, packed):
         """Tell whether an address belongs to a MAC address."""
@@ -87,6 +89,7 @@ def _frame(frame, port):
     _need(target[:5] != b'\x01\x80\xc2\0\0' or target[5] > 15)
     _need(kind not in _LINK_CONTROL_TYPES)
     if not port.secured:
+        _need(mac not in port.others)
         return
     _need(mac in port.macs() and (port.tags or not tags))
     _need(kind in (0x0800, 0x0806, 0x86dd))
