@@ -15,6 +15,7 @@ from oslo_service import systemd
 
 from clickos_agent import chains
 from clickos_agent import conf
+from clickos_agent import heartbeat
 from clickos_agent import ports
 from clickos_agent import rpc
 
@@ -75,7 +76,8 @@ def make_ports(conf):
                               server=conf.host),
         [ports.Hints(reconciler, kept)],
         access_policy=oslo_messaging.DefaultRPCAccessPolicy)
-    return [hints, reconciler, kept]
+    return [hints, reconciler, kept,
+            heartbeat.Heartbeat(neutron, options.report_interval)]
 
 
 def make_server(conf):

@@ -50,6 +50,12 @@ seconds.
 
 Related options: ``neutron_transport_url``
 """),
+    cfg.IntOpt('report_interval', default=30, min=1, max=600, help="""
+Seconds between two reports to Neutron that this agent is alive.
+
+After ``[DEFAULT] agent_down_time`` of neutron.conf without a report, Neutron
+binds no port of this host. Keep the interval below half of that time.
+"""),
     cfg.IntOpt('neutron_timeout', default=5, min=1, max=10, help="""
 Seconds to wait for an answer of Neutron.
 

@@ -67,6 +67,21 @@ class Neutron:
         except (KeyError, TypeError):
             raise NeutronUnavailable('bad answer to get_chains')
 
+    def report_state(self, is_start):
+        """Report that the agent of this host is alive.
+
+        :param is_start: the agent has just started.
+        :raises: NeutronUnavailable
+        """
+        try:
+            answer = self._client.call({}, 'report_state', host=self._host,
+                                       start=is_start)
+        except (oslo_messaging.MessagingException,
+                oslo_messaging.RemoteError) as e:
+            raise NeutronUnavailable(str(e))
+        if not isinstance(answer, dict) or 'error' in answer:
+            raise NeutronUnavailable('bad answer: %.200r' % (answer,))
+
     def _ask(self, vifs):
         try:
             answer = self._client.call(

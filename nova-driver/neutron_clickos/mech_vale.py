@@ -8,6 +8,7 @@ when Neutron tells that the port has changed (docs/adr/0021).
 
 from clickos_client import limits
 from neutron.objects import ports as port_objects
+from neutron.plugins.ml2.drivers import mech_agent
 from neutron_lib.api.definitions import port_security
 from neutron_lib.api.definitions import portbindings
 from neutron_lib.callbacks import events
@@ -23,6 +24,7 @@ from oslo_serialization import jsonutils
 from neutron_clickos import addresses
 from neutron_clickos import conf
 from neutron_clickos import port_rpc
+from neutron_clickos import topics
 
 LOG = logging.getLogger(__name__)
 
@@ -52,12 +54,15 @@ class PortPlugged(exceptions.Conflict):
                "does. Delete the server, or set admin_state_up to false.")
 
 
-class ValeMechanismDriver(api.MechanismDriver):
-    """Binds normal ports of mapped VLAN networks, on any host asked for.
+class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
+    """Binds normal ports of mapped VLAN networks.
 
-    The host must run nova-compute with nova_clickos. Neutron does not check
-    this, so a port bound for another host fails there, in Nova.
+    The port's host must have a live clickos-agent. Ports of other hosts are
+    left to other drivers.
     """
+
+    def __init__(self):
+        super().__init__(topics.AGENT_TYPE, [portbindings.VNIC_NORMAL])
 
     def initialize(self):
         """Read the configuration.
@@ -80,17 +85,15 @@ class ValeMechanismDriver(api.MechanismDriver):
         """:returns: layer 2: ports without an address are bound, too"""
         return portbindings.CONNECTIVITY_L2
 
-    def bind_port(self, context):
-        """Bind to the first VLAN segment whose network has a switch."""
-        port = context.current
-        if port[portbindings.VNIC_TYPE] != portbindings.VNIC_NORMAL:
-            return
-        for segment in context.segments_to_bind:
-            switch = self._switch(segment)
-            if switch and _mtu_fits(context):
-                self._bind(context, segment, _vif_details(port, switch,
-                                                          segment))
-                return
+    def create_port_precommit(self, context):
+        """Wait for no report of the agent: a bound port is active."""
+
+    def try_to_bind_segment_for_agent(self, context, segment, agent):
+        """Bind to a VLAN segment whose network has a switch."""
+        switch = self._switch(segment)
+        return bool(switch) and _mtu_fits(context) and self._bind(
+            context, segment,
+            _vif_details(context.current, switch, segment))
 
     def _switch(self, segment):
         if segment[api.NETWORK_TYPE] != constants.TYPE_VLAN:
@@ -104,9 +107,10 @@ class ValeMechanismDriver(api.MechanismDriver):
                         '%(size)d bytes, Neutron room is for %(max)d',
                         {'port': context.current['id'], 'size': size,
                          'max': MAX_DETAILS})
-            return
+            return False
         context.set_binding(segment[api.ID], VIF_TYPE, details,
                             status=constants.PORT_STATUS_ACTIVE)
+        return True
 
     def start_rpc_listeners(self):
         """:returns: the servers that answer the agents"""

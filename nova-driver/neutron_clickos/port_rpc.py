@@ -6,9 +6,11 @@ from neutron.plugins.ml2 import models
 from neutron_lib import constants
 from neutron_lib import context as neutron_context
 from neutron_lib.db import api as db_api
+from neutron_lib.plugins import directory
 from neutron_lib import rpc as n_rpc
 from oslo_log import log as logging
 import oslo_messaging
+from oslo_utils import timeutils
 from oslo_utils import uuidutils
 
 from neutron_clickos.sfc import rows
@@ -46,6 +48,26 @@ class PortStates:
         return {'states': {
             port: bound.get((port, server), topics.ABSENT)
             for port, server in wanted}}
+
+    def report_state(self, context, host=None, start=False):
+        """Note that a host's agent is alive.
+
+        :param host: the agent's host.
+        :param start: the agent has just started.
+        :returns: an empty dict, or ``error`` with the reason
+        """
+        try:
+            _check_host(host)
+        except BadRequest as e:
+            LOG.warning('report_state: %s', e)
+            return {'error': str(e)}
+        agent = {'agent_type': topics.AGENT_TYPE, 'binary': topics.BINARY,
+                 'host': host, 'topic': topics.AGENT, 'configurations': {}}
+        if start is True:
+            agent['start_flag'] = True
+        directory.get_plugin().create_or_update_agent(
+            neutron_context.get_admin_context(), agent, timeutils.utcnow())
+        return {}
 
     def get_chains(self, context, host=None):
         """List a host's port chains as arguments of chain-set.

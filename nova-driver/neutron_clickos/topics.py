@@ -12,6 +12,10 @@ PLUGIN = 'neutron-vale-plugin'
 AGENT = 'neutron-vale-agent'
 VERSION = '1.0'
 
+#: The agent's type and program in Neutron's list of agents.
+AGENT_TYPE = 'ClickOS agent'
+BINARY = 'clickos-agent'
+
 #: Ports of one ``get_port_states`` or ``ports_changed``.
 MAX_PORTS = 500
 

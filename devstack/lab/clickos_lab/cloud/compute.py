@@ -12,6 +12,8 @@ FLAVOR = {
     'name': options.DEFAULTS['CLICKOS_FLAVOR'],
     **{key: int(options.DEFAULTS[f'CLICKOS_FLAVOR_{key.upper()}'])
        for key in ('ram', 'vcpus', 'disk')}}
+#: clickos-agent in Neutron's list of agents.
+_AGENT_TYPE = 'ClickOS agent'
 _EXTRA_SPECS = dict(
     pair.split('=')
     for pair in options.DEFAULTS['CLICKOS_FLAVOR_PROPERTIES'].split())
@@ -40,6 +42,25 @@ def ensure_host(state, admin, host, timeout_s=60):
                       for found in admin.compute.hypervisors()),
           timeout_s, f'Nova lists the hypervisor {host.name}')
     stamp.touch()
+    ensure_agent(state, admin, host, timeout_s)
+
+
+def ensure_agent(state, admin, host, timeout_s):
+    """Wait until Neutron binds ports of a host: its agent is alive.
+
+    :raises LabError: if clickos-agent dies or does not report in time.
+    """
+    name = f'clickos-agent{host.suffix}'
+    running = processes.Processes(state)
+
+    def alive():
+        running.require(name)
+        started = running.started(name).strftime('%Y-%m-%d %H:%M:%S')
+        return any(agent.last_heartbeat_at >= started
+                   for agent in admin.network.agents(
+                       host=host.name, agent_type=_AGENT_TYPE))
+
+    _wait(alive, timeout_s, f'Neutron has a report of {name}')
 
 
 def _service_up(admin, host, started):

@@ -22,6 +22,10 @@ OTHER = '99999999-2222-4333-8444-555555555555'
 MAC = 'fa:16:3e:00:00:01'
 
 
+AGENT = {'agent_type': 'ClickOS agent', 'alive': True, 'host': 'compute1',
+         'configurations': {}}
+
+
 def port(**values):
     return dict({
         'id': PORT, 'mac_address': MAC, 'binding:vnic_type': 'normal',
@@ -49,6 +53,12 @@ def port_context(current, original=None, segments=(), mtu=1500):
     context.original = original
     context.segments_to_bind = list(segments)
     context.network.current = {'id': 'n', 'mtu': mtu}
+    context.host = context.original_host = 'compute1'
+    context.plugin_context = mock.sentinel.context
+    context._plugin = mock.Mock(spec_set=('get_subnet',))
+    context._plugin.get_subnet.return_value = {'segment_id': None}
+    context.host_agents.side_effect = lambda agent_type: [
+        agent for agent in (AGENT,) if agent['agent_type'] == agent_type]
     return context
 
 
@@ -105,6 +115,14 @@ class BindPortTest(TestCase):
              'vale_link_up': True,
              'vale_allowed': [{'mac': MAC, 'ip': '10.0.1.5/32'}],
              'port_filter': False, 'connectivity': 'l2'}, status='ACTIVE')
+
+    def test_only_live_agents_of_our_type(self):
+        for agents in ([], [dict(AGENT, alive=False)]):
+            context = port_context(port(), segments=[segment()])
+            context.host_agents.side_effect = lambda agent_type: agents
+            self.driver.bind_port(context)
+            self.assertEqual([], context.set_binding.mock_calls)
+            context.host_agents.assert_called_once_with('ClickOS agent')
 
     def test_port_name_fits_the_switch(self):
         details = self.bind(port(), segment()).mock_calls[0].args[2]

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The answers to agents come from Neutron's own tables."""
 
+from unittest import mock
+
 import fixtures
+from neutron.db import agents_db
 from neutron.db import models_v2
 from neutron.plugins.ml2 import models
 from neutron_lib.db import api as db_api
@@ -42,6 +45,22 @@ class PortStatesTest(testtools.TestCase):
             connection.execute(_TABLES[1].insert(), {
                 'id': NETWORK, 'standard_attr_id': 99})
         self.states = port_rpc.PortStates()
+
+    def test_an_agent_reports(self):
+        plugin = mock.create_autospec(agents_db.AgentDbMixin, instance=True)
+        self.useFixture(fixtures.MockPatchObject(
+            port_rpc.directory, 'get_plugin', return_value=plugin))
+        for start, flags in ((True, {'start_flag': True}), (False, {})):
+            self.assertEqual({}, self.states.report_state(
+                None, host='compute1', start=start))
+            _context, agent, _time = \
+                plugin.create_or_update_agent.mock_calls[-1].args
+            self.assertEqual(
+                {'agent_type': 'ClickOS agent', 'binary': 'clickos-agent',
+                 'host': 'compute1', 'topic': topics.AGENT,
+                 'configurations': {}, **flags}, agent)
+        self.assertIn('host: expected', self.states.report_state(
+            None, host=7)['error'])
 
     def add(self, n, up=True, host='compute1', vif_type='vale',
             status='ACTIVE'):

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports the agent to Neutron, which binds ports of live agents' hosts."""
+
+import threading
+
+from oslo_log import log as logging
+
+from clickos_agent import ports
+
+LOG = logging.getLogger(__name__)
+
+#: Seconds until the next try after Neutron gave no answer.
+_RETRY_S = 2
+
+
+class Heartbeat:
+    """Reports now and again, in a thread of its own."""
+
+    def __init__(self, neutron, interval_s):
+        """Report to Neutron.
+
+        :param neutron: ports.Neutron
+        :param interval_s: seconds between two reports.
+        """
+        self._neutron = neutron
+        self._interval_s = interval_s
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True,
+                                        name='heartbeat')
+
+    def start(self):
+        """Report at once, and from then on."""
+        self._thread.start()
+
+    def stop(self):
+        """End after the report that is under way."""
+        self._stopped.set()
+
+    def wait(self):
+        """Wait for the end after stop()."""
+        self._thread.join()
+
+    def _run(self):
+        is_first, pause_s = True, 0
+        while not self._stopped.wait(pause_s):
+            pause_s = self._interval_s
+            try:
+                self._neutron.report_state(is_first)
+                is_first = False
+            except ports.NeutronUnavailable as e:
+                pause_s = min(_RETRY_S, self._interval_s)
+                LOG.warning('Neutron got no report of this agent: %s', e)
+            except Exception:
+                LOG.exception('Neutron got no report of this agent')

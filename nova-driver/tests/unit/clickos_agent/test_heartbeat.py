@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports to Neutron: at once, again after a failure, and again later."""
+
+import threading
+
+from neutron_clickos import topics
+import oslo_messaging
+
+from clickos_agent import heartbeat
+from clickos_agent import ports
+from tests.unit.clickos_agent import test_ports
+
+#: More than enough for a report on a busy machine.
+_PATIENCE_S = 30
+
+
+class Plugin:
+    """Neutron's half; it refuses as many reports as a test wants."""
+
+    target = oslo_messaging.Target(version=topics.VERSION)
+
+    def __init__(self, refused=0):
+        self.reports = []
+        self._refused = refused
+        self.enough = threading.Semaphore(0)
+
+    def report_state(self, context, host, start):
+        self.reports.append((host, start))
+        self.enough.release()
+        return {'error': 'no'} if len(self.reports) <= self._refused else {}
+
+
+class HeartbeatTest(test_ports.TestCase):
+
+    def beat(self, plugin, count):
+        """Return the first reports to a Neutron."""
+        self.serve('heartbeats', plugin, 'neutron')
+        neutron = ports.Neutron(self.transport, 'compute1', 5)
+        neutron._client = neutron._client.prepare(topic='heartbeats')
+        beating = heartbeat.Heartbeat(neutron, 0.01)
+        beating.start()
+        self.addCleanup(beating.wait)
+        self.addCleanup(beating.stop)
+        for _ in range(count):
+            self.assertTrue(plugin.enough.acquire(timeout=_PATIENCE_S))
+        return plugin.reports[:count]
+
+    def test_the_first_report_says_start(self):
+        self.assertEqual(
+            [('compute1', True), ('compute1', False), ('compute1', False)],
+            self.beat(Plugin(), 3))
+
+    def test_a_refused_report_is_made_again(self):
+        self.assertEqual(
+            [('compute1', True), ('compute1', True), ('compute1', False)],
+            self.beat(Plugin(refused=1), 3))
