@@ -24,6 +24,6 @@ def _clients(case, vnf, server):
     for client in clients:
         vnf.add_address('left', f'{client}/24')
     served = [client for client in clients if not vnf.fails(
-        'left', 'curl', '-sf', '--max-time', '0.5', '--interface', client,
+        'left', 'curl', '-sf', '--max-time', '3', '--interface', client,
         f'http://{server}/')]
     case.assertGreaterEqual(len(served), 4, served)

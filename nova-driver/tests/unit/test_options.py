@@ -27,7 +27,8 @@ class OptionsTest(testtools.TestCase):
         self.assertEqual({'switch_mappings'}, found['ml2_vale'])
         self.assertEqual({'cosmosd_socket', 'cosmosd_timeout',
                           'handler_timeout', 'neutron_timeout',
-                          'neutron_transport_url', 'port_look_interval'},
+                          'neutron_transport_url', 'port_look_interval',
+                          'report_interval'},
                          found['clickos_agent'])
         self.assertLessEqual(
             set(CLICKOS) | {'auth_type', 'auth_url', 'timeout',

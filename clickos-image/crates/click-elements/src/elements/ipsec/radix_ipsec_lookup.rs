@@ -159,7 +159,8 @@ impl Element for RadixIPsecLookup {
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         let mut outputs = core::mem::replace(&mut self.outputs, Outputs::new(0));
-        let mut output_port = |ctx: &mut Context<'_>, packet: &mut Packet| match self.output(packet) {
+        let mut output_port = |ctx: &mut Context<'_>, packet: &mut Packet| match self.output(packet)
+        {
             Ok(port) => port,
             Err(message) => {
                 if self.complaints < COMPLAINTS {
