@@ -155,6 +155,11 @@ function write_uwsgi_config {
     note write_uwsgi_config "$@"
     rm -f "$1"
     iniset "$1" uwsgi module "$2"
+    touch "$(apache_site_config_for "$5")"
+}
+
+function apache_site_config_for {
+    echo "$ROOT/etc/$1.apache"
 }
 
 function remove_uwsgi_config {
