@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcosmos: guests of a Xen host.
+ * libcosmos: domains of a Xen host and their devices. cosmosd serves routers
+ * and handlers (docs/control-protocol.md).
  *
  * One cosmos_ctx serves any number of threads, and a process has one. Every
  * call that can fail returns 0 or one of enum cosmos_code. A failed call
@@ -19,7 +20,7 @@ extern "C" {
 #endif
 
 /* Raised by every change that breaks a caller; cosmos_open checks it. */
-#define COSMOS_API_VERSION 2
+#define COSMOS_API_VERSION 3
 
 /* A domain that does not exist. */
 #define COSMOS_NO_DOMAIN UINT32_MAX
@@ -31,13 +32,12 @@ enum cosmos_code {
     COSMOS_OK = 0,
     COSMOS_INVALID,      /* an argument is wrong: the message names it */
     COSMOS_NO_MEMORY,    /* of this process or of the host */
-    COSMOS_NOT_FOUND,    /* no such domain, vif, router or handler */
+    COSMOS_NOT_FOUND,    /* no such domain or vif */
     COSMOS_EXISTS,       /* the name, UUID or vif is taken */
     COSMOS_BAD_IMAGE,    /* the image is no kernel Xen can start */
     COSMOS_HOST,         /* libxl or the hypervisor failed */
     COSMOS_STORE,        /* the Xen store refused or is gone */
     COSMOS_TIMEOUT,      /* the guest did not answer in time */
-    COSMOS_REFUSED,      /* the guest said no: the message is its own */
     COSMOS_DEAD,         /* the guest is gone, crashed or shut down */
 };
 
@@ -218,78 +218,21 @@ int cosmos_vale_remove(struct cosmos_ctx *ctx, uint32_t domid,
 int cosmos_console_open(struct cosmos_ctx *ctx, uint32_t domid, int *fd,
                         struct cosmos_error *err);
 
-/*---------- routers and handlers (docs/control-protocol.md) ----------*/
-
-struct cosmos_router {
-    uint32_t rid;              /* 0 to 63 */
-    const char *config;        /* empty: removes the router */
-    size_t config_bytes;
-    const char *config_name;   /* in the guest's error messages */
-    int halted;                /* installs without running it */
-};
-
-/* Installs a router, swaps the one that runs, or removes it; returns when
- * the guest has answered, COSMOS_REFUSED with its own words if it could not. */
-int cosmos_router_install(struct cosmos_ctx *ctx, uint32_t domid,
-                          const struct cosmos_router *router,
-                          unsigned timeout_ms, struct cosmos_error *err);
-
-/* Halts a router or lets it run again. */
-int cosmos_router_run(struct cosmos_ctx *ctx, uint32_t domid, uint32_t rid,
-                      int run, unsigned timeout_ms, struct cosmos_error *err);
-
-/* Sends one request ("read E.h", "write E.h VALUE", "handlers", ...) and
- * waits for its answer; *answer is freed with free() and ends with a NUL
- * that is not counted. */
-int cosmos_request(struct cosmos_ctx *ctx, uint32_t domid, uint32_t rid,
-                   const char *request, size_t request_bytes,
-                   unsigned timeout_ms, char **answer, size_t *answer_bytes,
-                   struct cosmos_error *err);
-
-/* cosmos_request for one handler; *value as *answer above. */
-int cosmos_handler_read(struct cosmos_ctx *ctx, uint32_t domid, uint32_t rid,
-                        const char *handler, unsigned timeout_ms,
-                        char **value, struct cosmos_error *err);
-int cosmos_handler_write(struct cosmos_ctx *ctx, uint32_t domid, uint32_t rid,
-                         const char *handler, const char *value,
-                         unsigned timeout_ms, struct cosmos_error *err);
-/* Lines "NAME r", "NAME w" or "NAME rw". */
-int cosmos_handler_list(struct cosmos_ctx *ctx, uint32_t domid, uint32_t rid,
-                        unsigned timeout_ms, char **list,
-                        struct cosmos_error *err);
-
 /*---------- events ----------*/
-
-enum cosmos_event_kind {
-    COSMOS_DOMAINS,      /* a domain shut down or is gone */
-    COSMOS_ROUTER,       /* a router of a watched domain changed its state */
-};
-
-struct cosmos_event {
-    enum cosmos_event_kind kind;
-    uint32_t domid;              /* of COSMOS_ROUTER */
-    uint32_t rid;
-    char state[64];              /* "Running 3" */
-};
 
 struct cosmos_events;
 
-/* Events of the host from now on. One thread uses it. */
+/* Events of the host from now on: a domain shut down or is gone. One thread
+ * uses it. */
 int cosmos_events_open(struct cosmos_events **out, struct cosmos_error *err);
 void cosmos_events_close(struct cosmos_events *events);
-
-/* Reports the routers of this domain, too. */
-int cosmos_events_watch(struct cosmos_events *events, uint32_t domid,
-                        struct cosmos_error *err);
-int cosmos_events_unwatch(struct cosmos_events *events, uint32_t domid,
-                          struct cosmos_error *err);
 
 /* Readable when there may be an event. */
 int cosmos_events_fd(const struct cosmos_events *events);
 
 /* Waits at most timeout_ms for an event; COSMOS_TIMEOUT when there was none. */
 int cosmos_events_next(struct cosmos_events *events, unsigned timeout_ms,
-                       struct cosmos_event *event, struct cosmos_error *err);
+                       struct cosmos_error *err);
 
 #ifdef __cplusplus
 }

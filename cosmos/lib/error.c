@@ -18,7 +18,6 @@ static const char *const names[] = {
     [COSMOS_HOST] = "host",
     [COSMOS_STORE] = "store",
     [COSMOS_TIMEOUT] = "timeout",
-    [COSMOS_REFUSED] = "refused",
     [COSMOS_DEAD] = "dead",
 };
 

@@ -14,7 +14,6 @@
 
 #include "cosmos.h"
 
-#define ROUTERS 64
 #define VIFS 16
 #define PATH_BYTES 256
 

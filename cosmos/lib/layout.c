@@ -10,4 +10,3 @@ _Static_assert(sizeof(struct cosmos_host_info) == 24,
                "see cosmos/cosmos-xen/src/ffi.rs");
 _Static_assert(sizeof(struct cosmos_nic) == 32, "see cosmos/cosmos-xen/src/ffi.rs");
 _Static_assert(sizeof(struct cosmos_vale) == 16, "see cosmos/cosmos-xen/src/ffi.rs");
-_Static_assert(sizeof(struct cosmos_event) == 76, "see cosmos/cosmos-xen/src/ffi.rs");

@@ -29,16 +29,6 @@ static void raise_last_error(void)
     Py_DECREF(args);
 }
 
-/* Text that the library allocated; freed here. */
-static PyObject *take_text(char *text)
-{
-    PyObject *result = PyUnicode_DecodeUTF8(text, strlen(text),
-                                            "backslashreplace");
-
-    free(text);
-    return result;
-}
-
 static int invalid(struct cosmos_error *err, const char *message)
 {
     err->code = COSMOS_INVALID;
@@ -62,7 +52,6 @@ Error = _cosmos.Error
 %rename("%(strip:[COSMOS_])s", %$isenumitem) "";
 %rename("HostInfo", %$isclass) cosmos_host_info;
 %rename("Info", %$isclass) cosmos_info;
-%rename("Event", %$isclass) cosmos_event;
 %include <stdint.i>
 
 %exception {
@@ -110,7 +99,6 @@ Error = _cosmos.Error
 %enddef
 OWNED(cosmos_info, info)
 OWNED(cosmos_host_info, info)
-OWNED(cosmos_event, event)
 
 %typemap(in, numinputs=0) (struct cosmos_info **list, size_t *count)
     (struct cosmos_info *list, size_t count) "$1 = &list; $2 = &count;"
@@ -130,16 +118,6 @@ OWNED(cosmos_event, event)
     $result = SWIG_Python_AppendOutput($result, all);
 }
 
-%typemap(in, numinputs=0) char **text (char *made) "$1 = &made;"
-%typemap(argout) char **text "$result = SWIG_Python_AppendOutput($result, take_text(*$1));"
-%apply char **text { char **value, char **list };
-%typemap(in, numinputs=0) (char **answer, size_t *answer_bytes)
-    (char *made, size_t bytes) "$1 = &made; $2 = &bytes;"
-%typemap(argout) (char **answer, size_t *answer_bytes) {
-    $result = SWIG_Python_AppendOutput($result,
-        PyBytes_FromStringAndSize(*$1, *$2));
-    free(*$1);
-}
 /* Bytes, as they are. */
 %typemap(in) (const char *bytes, size_t length) (Py_ssize_t length) {
     if (PyBytes_AsStringAndSize($input, &$1, &length))
@@ -147,25 +125,21 @@ OWNED(cosmos_event, event)
     $2 = length;
 }
 %apply (const char *bytes, size_t length) {
-    (const char *request, size_t request_bytes),
     (const char *uuid, size_t uuid_bytes),
     (const char *image, size_t image_bytes),
-    (const char *mac, size_t mac_bytes),
-    (const char *config, size_t config_bytes) };
+    (const char *mac, size_t mac_bytes) };
 
 /*---------- calls that take a structure ----------*/
 
 %ignore cosmos_spec;
 %ignore cosmos_nic;
 %ignore cosmos_vale;
-%ignore cosmos_router;
 %ignore cosmos_error;
 %ignore cosmos_open;
 %ignore cosmos_domain_create;
 %ignore cosmos_domain_restore;
 %ignore cosmos_nic_add;
 %ignore cosmos_vale_add;
-%ignore cosmos_router_install;
 %immutable;
 %include "cosmos.h"
 %mutable;
@@ -220,18 +194,5 @@ int vale_add(struct cosmos_ctx *ctx, uint32_t domain, uint32_t devid,
         return invalid(err, "mac: expected 6 bytes");
     memcpy(vale.mac, mac, sizeof(vale.mac));
     return cosmos_vale_add(ctx, domain, &vale, err);
-}
-
-int router_install(struct cosmos_ctx *ctx, uint32_t domain, uint32_t rid,
-                   const char *config, size_t config_bytes,
-                   const char *config_name, unsigned timeout_ms,
-                   struct cosmos_error *err)
-{
-    struct cosmos_router router = {
-        .rid = rid, .config = config, .config_bytes = config_bytes,
-        .config_name = config_name,
-    };
-
-    return cosmos_router_install(ctx, domain, &router, timeout_ms, err);
 }
 %}

@@ -99,6 +99,10 @@ class Client:
         """List handlers as [{'name': ..., 'read': bool, 'write': bool}]."""
         return self._call('handlers', 'GET', guest, '/handlers')
 
+    def list_ports(self, guest):
+        """List ports as [{'id', 'mac_address', 'link_up', 'counters'}]."""
+        return self._call('ports', 'GET', guest, '/ports')
+
     def read(self, guest, name):
         """Return the value of a handler."""
         return self._call('value', 'GET', guest, _handler(name))

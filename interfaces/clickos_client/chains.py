@@ -43,6 +43,24 @@ class Hop:
     pairs: list
 
 
+def guest(name, ports, addresses, **options):
+    """Return a server as a hop, its ports in the order of its interfaces.
+
+    :param ports: Neutron's ports of the server, or some of them
+    :param addresses: Nova's addresses of the server
+    :param options: ingress, egress and weight of Guest
+    """
+    macs = [address.get('OS-EXT-IPS-MAC:mac_addr')
+            for each in (addresses or {}).values() for address in each]
+
+    def place(port):
+        mac = port.mac_address
+        return macs.index(mac) if mac in macs else len(macs)
+
+    return Guest(name=name, **options, ports=tuple(
+        port.id for port in sorted(ports, key=place)))
+
+
 def find(network, name):
     """Return the port chain of this name or id."""
     found = [chain for chain in network.sfc_port_chains()
@@ -147,6 +165,52 @@ def _named_port(ports, guest, wanted):
              if wanted in (port.id, port.name)
              or port.name.endswith(f'-{wanted}')]
     return _only(found, f'port of hop {guest.name}', wanted)
+
+
+def join(network, siblings, name, ports):
+    """Give a new guest a share of the flows that its siblings have.
+
+    :param siblings: for each guest of its kind {connection point: port id}
+    :param name: the new guest's name
+    :param ports: {connection point: port id} of the new guest
+    """
+    points = {port: cp for each in siblings for cp, port in each.items()}
+    pairs = {pair.id: pair for pair in network.sfc_port_pairs()}
+    for group in network.sfc_port_pair_groups():
+        found = [pairs[key] for key in group.port_pairs if key in pairs]
+        ends = {(points.get(pair.ingress), points.get(pair.egress))
+                for pair in found}
+        known = {(pair.ingress, pair.egress) for pair in found}
+        added = [(ports[first], ports[last]) for first, last in ends
+                 if first in ports and last in ports]
+        for ingress, egress in set(added) - known:
+            _add_pair(network, group, name, ingress, egress)
+
+
+def _add_pair(network, group, name, ingress, egress):
+    with contextlib.ExitStack() as undo:
+        guest = Guest(name=name, ports=(ingress, egress))
+        pair = _make_pair(network, guest, (ingress, egress), undo)
+        network.update_sfc_port_pair_group(
+            group.id, port_pairs=[*group.port_pairs, pair])
+        undo.pop_all()
+
+
+def leave(network, ports):
+    """Take guests out of all hops, so that no flow reaches them.
+
+    :param ports: ids of the guests' ports
+    """
+    gone = [pair.id for pair in network.sfc_port_pairs()
+            if pair.ingress in ports or pair.egress in ports]
+    if not gone:
+        return
+    for group in network.sfc_port_pair_groups():
+        stay = [key for key in group.port_pairs if key not in gone]
+        if len(stay) < len(group.port_pairs):
+            network.update_sfc_port_pair_group(group.id, port_pairs=stay)
+    for key in gone:
+        network.delete_sfc_port_pair(key, ignore_missing=True)
 
 
 def replace(network, chain, groups):

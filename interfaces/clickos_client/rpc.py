@@ -3,4 +3,4 @@
 
 #: Served by the agent of each host; ``server`` is the host's name.
 TOPIC = 'clickos-agent'
-VERSION = '1.0'
+VERSION = '1.1'

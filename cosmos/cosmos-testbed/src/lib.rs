@@ -118,6 +118,11 @@ impl Testbed {
         self.xenstored = start_xenstored(self.dir.path());
     }
 
+    /// Starts a switch without ports after it ended.
+    pub fn restart_vale(&mut self) {
+        self.valed = start(self.dir.path(), "valed");
+    }
+
     pub fn vale(&self) -> ValeClient {
         ValeClient::connect(self.path("valed.sock")).expect("valed listens")
     }

@@ -17,14 +17,13 @@ pub enum Code {
     Host,
     Store,
     Timeout,
-    Refused,
     Dead,
 }
 
 impl Code {
     /// In the header's order; a number of a newer library is a failure of the host.
     fn of(number: c_int) -> Self {
-        const CODES: [Code; 10] = [
+        const CODES: [Code; 9] = [
             Code::Invalid,
             Code::NoMemory,
             Code::NotFound,
@@ -33,7 +32,6 @@ impl Code {
             Code::Host,
             Code::Store,
             Code::Timeout,
-            Code::Refused,
             Code::Dead,
         ];
         let index = usize::try_from(number).unwrap_or(0).wrapping_sub(1);
@@ -100,8 +98,8 @@ mod tests {
     #[test]
     fn codes_are_the_headers() {
         assert_eq!(Code::of(1), Code::Invalid);
-        assert_eq!(Code::of(10), Code::Dead);
-        assert_eq!((Code::of(11), Code::of(-3)), (Code::Host, Code::Host));
+        assert_eq!(Code::of(9), Code::Dead);
+        assert_eq!((Code::of(10), Code::of(-3)), (Code::Host, Code::Host));
     }
 
     #[test]

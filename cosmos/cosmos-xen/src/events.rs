@@ -37,16 +37,9 @@ impl Events {
     /// Waits for an event.
     pub fn next(&mut self, timeout: Duration) -> Result<Event> {
         let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
-        let mut event = ffi::Event {
-            kind: 0,
-            domid: 0,
-            rid: 0,
-            state: [0; 64],
-        };
+        let events = self.events.as_ptr();
         // SAFETY: the pointers are to variables of this call, and `self` is not shared.
-        let got = call(|e| unsafe {
-            ffi::cosmos_events_next(self.events.as_ptr(), timeout_ms, &raw mut event, e)
-        });
+        let got = call(|e| unsafe { ffi::cosmos_events_next(events, timeout_ms, e) });
         match got {
             Ok(()) => Ok(Event::Domains),
             Err(e) if e.code == Code::Timeout => Ok(Event::Nothing),

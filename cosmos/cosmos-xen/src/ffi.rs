@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-pub const API_VERSION: c_uint = 2;
+pub const API_VERSION: c_uint = 3;
 pub const BUILDERS: usize = 2;
 pub const MESSAGE_BYTES: usize = 512;
 pub const NAME_BYTES: usize = 256;
@@ -72,14 +72,6 @@ pub struct Vale {
     pub slots: u32,
 }
 
-#[repr(C)]
-pub struct Event {
-    pub kind: c_int,
-    pub domid: u32,
-    pub rid: u32,
-    pub state: [c_char; 64],
-}
-
 const _: () = {
     assert!(size_of::<Error>() == 516);
     assert!(size_of::<Spec>() == 64);
@@ -87,7 +79,6 @@ const _: () = {
     assert!(size_of::<HostInfo>() == 24);
     assert!(size_of::<Nic>() == 32);
     assert!(size_of::<Vale>() == 16);
-    assert!(size_of::<Event>() == 76);
 };
 
 unsafe extern "C" {
@@ -163,12 +154,7 @@ unsafe extern "C" {
 
     pub fn cosmos_events_open(out: *mut *mut Events, err: *mut Error) -> c_int;
     pub fn cosmos_events_close(events: *mut Events);
-    pub fn cosmos_events_next(
-        events: *mut Events,
-        timeout_ms: c_uint,
-        event: *mut Event,
-        err: *mut Error,
-    ) -> c_int;
+    pub fn cosmos_events_next(events: *mut Events, timeout_ms: c_uint, err: *mut Error) -> c_int;
 
     /// The C library's function that frees a list.
     pub fn free(pointer: *mut c_void);

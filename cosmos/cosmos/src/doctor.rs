@@ -194,6 +194,7 @@ mod tests {
             uptime_s: 1,
             version: "1".to_owned(),
             engine_sha256: Some("e5".to_owned()),
+            faults: Vec::new(),
         };
         assert!(lacking(&host(&empty, 0)).is_empty());
         let full = Host {

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use control_socket::Roles;
 use serde::Deserialize;
 
-use crate::pool::Shelf;
+use crate::spec::Sha256Text;
 
 /// The last domain id a toolstack may give: Xen reserves those from 0x7ff0 on
 /// (DOMID_FIRST_RESERVED in xen/xen.h).
@@ -116,6 +116,16 @@ fn default_max_images() -> usize {
 
 fn default_max_image_mib() -> u64 {
     16
+}
+
+/// Guests of one kind to keep: an entry of `[[xen.pool]]`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shelf {
+    /// SHA-256; the installed image if missing.
+    pub image: Option<Sha256Text>,
+    pub memory_mib: u32,
+    pub guests: usize,
 }
 
 impl Config {

@@ -4,31 +4,30 @@
 #![forbid(unsafe_code)]
 
 mod build_slots;
+mod clock;
 mod config;
 mod control;
-mod create;
-mod destroy;
-mod domids;
 mod error;
+#[cfg(test)]
+mod faults;
+mod files;
 mod guest;
+mod health;
 mod host;
 mod images;
-mod links;
-mod migrate_source;
-mod migrate_target;
+mod lifecycle;
+mod migration;
 mod pool;
 mod record;
-mod recover;
-mod retry;
 mod saved;
 mod service;
 mod spec;
 mod steps;
 mod store;
 mod switch;
-mod table;
 #[cfg(test)]
 mod testing;
+mod text;
 mod toolstack;
 
 use std::path::PathBuf;
@@ -45,14 +44,16 @@ use vale_proto::Kind;
 
 use crate::build_slots::BuildSlots;
 use crate::config::{Config, HostKind};
+use crate::files::make_private_dir;
+use crate::guest::{Capacity, Table};
+use crate::health::Health;
 use crate::host::{Death, Host, Links, ProcessHost};
 use crate::pool::Pool;
-use crate::record::{Records, make_private_dir};
+use crate::record::Records;
 use crate::saved::Saved;
 use crate::service::CosmosService;
 use crate::store::{Store, Watchers, XenStore};
 use crate::switch::Valed;
-use crate::table::{Capacity, Table};
 use crate::toolstack::{Toolstack, announce_states};
 
 /// The toolstack daemon of ClickOS.
@@ -135,6 +136,7 @@ fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
         records: Records::open(&config.state_dir)?,
         table,
         watchers: Arc::new(Watchers::new(Box::new(announce))),
+        health: Health::new(Arc::clone(&events)),
         events,
         pool: Pool::new(config.shelves()),
         saved: Saved::open(&config.state_dir)?,
@@ -177,17 +179,28 @@ fn host(
 }
 
 fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &Config) {
-    let watchers = Arc::clone(&toolstack.watchers);
+    let watching = Arc::clone(toolstack);
     let socket = config.xenstore_dir.join("socket");
-    spawn("store", move || store::watch(&socket, &watchers));
+    spawn("store", move || {
+        let report = |fault| watching.health.report("xenstored", fault);
+        store::watch(&socket, &watching.watchers, report)
+    });
+    let (watching, kind) = (Arc::clone(toolstack), port_kind(config));
+    let valed = Valed::new(config.valed_socket.clone(), kind);
+    spawn("switch", move || {
+        valed.follow(|fault| {
+            if fault.is_none() && kind == Kind::Xen {
+                watching.rejoin();
+            }
+            watching.health.report("valed", fault);
+        })
+    });
     if toolstack.pool.is_wanted() || !toolstack.table.pooled().is_empty() {
         let toolstack = Arc::clone(toolstack);
         spawn("pool", move || toolstack.keep_pool());
     }
     let moving = Arc::clone(toolstack);
-    spawn("moves", move || {
-        moving.forget_client(migrate_source::FORMER)
-    });
+    spawn("moves", move || moving.forget_client(guest::FORMER));
     let retrying = Arc::clone(toolstack);
     spawn("retry", move || retrying.keep_retrying());
     let toolstack = Arc::clone(toolstack);

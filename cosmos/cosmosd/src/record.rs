@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::files::{make_private_dir, remove_file};
 use crate::host::Instance;
 use crate::spec::{Nic, Uuid, Vif};
 
@@ -137,24 +138,6 @@ fn load(path: &Path) -> Result<Record> {
         return Err(place(&"the uuid in it is not that of its name"));
     }
     Ok(record)
-}
-
-/// Makes a directory and its parents with mode 0700.
-pub fn make_private_dir(dir: &Path) -> Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(|e| Error::internal(dir.display(), e))
-}
-
-/// Removes a file; one that is not there is no error.
-pub fn remove_file(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
 }
 
 fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {

@@ -9,26 +9,27 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use control_socket::{Access, ApiError, Json, Peer, Reply, Service, Typed, Verb};
 
 use crate::control::RouterSpec;
-use crate::create::Created;
 use crate::error::{Error, Result};
 use crate::images::Piece;
+use crate::lifecycle::Created;
 use crate::spec::{Spec, check_config, check_handler, check_timeout, check_writes};
 use crate::toolstack::Toolstack;
 use cosmos_proto::answer::{
     Chains, Created as CreatedAnswer, Done, Found, Guest, Guests, HandlerValue, Handlers, Hello,
-    Host, Images, Installed, Log, Restored, Routers, Saved, Taken,
+    Host, Images, Installed, Log, Ports, Restored, Routers, Saved, Taken,
 };
 use cosmos_proto::{
     Console, ImageAdd, Install, MoveSource, MoveTarget, Named, NoArgs, OfGuest, OfImage, OfRouter,
     Place, Read, Run, Share, VifLink, Writes, verb,
 };
-use vale_proto::{ChainId, ChainSet};
+use vale_proto::{ChainId, ChainSet, PortFilter, PortLimit};
 
 /// How long a guest may take to answer where the client names no deadline.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(5);
 
 const NOVA: Access = Access::Only(&["nova"]);
 const AGENT: Access = Access::Only(&["agent"]);
+const BOTH: Access = Access::Only(&["agent", "nova"]);
 
 /// The toolstack behind the socket.
 pub struct CosmosService(pub Arc<Toolstack>);
@@ -73,8 +74,11 @@ const VERBS: &[Verb<CosmosService>] = &[
     of::<verb::MoveArrive>(NOVA, &Typed(CosmosService::end_move)),
     of::<verb::RemoveVif>(AGENT, &Typed(CosmosService::remove_vif)),
     of::<verb::SetVif>(AGENT, &Typed(CosmosService::set_vif)),
+    of::<verb::FilterPort>(AGENT, &Typed(CosmosService::filter_port)).large(),
+    of::<verb::LimitPort>(AGENT, &Typed(CosmosService::limit_port)),
     of::<verb::SetChain>(AGENT, &Typed(CosmosService::set_chain)),
     of::<verb::RemoveChain>(AGENT, &Typed(CosmosService::remove_chain)),
+    of::<verb::ListVifs>(BOTH, &Typed(CosmosService::ports)),
     of::<verb::ListChains>(AGENT, &Typed(CosmosService::chains)),
     of::<verb::InstallRouter>(AGENT, &Typed(CosmosService::install)).large(),
     of::<verb::RunRouter>(AGENT, &Typed(CosmosService::run)),
@@ -241,6 +245,18 @@ impl CosmosService {
         done(self.0.set_vif(&args.place(), args.link_up))
     }
 
+    fn filter_port(&self, _: &Peer, filter: PortFilter) -> Answer<Done> {
+        let named = |e| Error::bad_request(format!("port-filter: {e}"));
+        filter.check().map_err(named)?;
+        done(self.0.switch.set_filter(&filter))
+    }
+
+    fn limit_port(&self, _: &Peer, limit: PortLimit) -> Answer<Done> {
+        let named = |e| Error::bad_request(format!("port-limit: {e}"));
+        limit.limits.check().map_err(named)?;
+        done(self.0.switch.set_limits(&limit))
+    }
+
     fn set_chain(&self, _: &Peer, chain: ChainSet) -> Answer<Done> {
         chain
             .check()
@@ -250,6 +266,11 @@ impl CosmosService {
 
     fn remove_chain(&self, _: &Peer, chain: ChainId) -> Answer<Done> {
         done(self.0.switch.remove_chain(&chain))
+    }
+
+    fn ports(&self, _: &Peer, args: OfGuest) -> Answer<Ports> {
+        let ports = self.0.ports(&args.uuid)?;
+        Ok(Json(Ports { ports }))
     }
 
     fn chains(&self, _: &Peer, _: NoArgs) -> Answer<Chains> {
@@ -300,7 +321,8 @@ fn done(result: Result<()>) -> Answer<Done> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{ENGINE, World, uuid, vif};
+    use crate::faults::ENGINE;
+    use crate::testing::{World, uuid, vif};
     use serde_json::{Value, json};
     use sha2::Digest;
 
@@ -428,7 +450,7 @@ mod tests {
     fn images_through_the_verbs() {
         let bench = bench();
         let image = crate::images::kernel(&[18]);
-        let sha256 = crate::host::hex(&sha2::Sha256::digest(&image));
+        let sha256 = crate::text::hex(&sha2::Sha256::digest(&image));
         let piece = |from: usize, data: &[u8]| {
             json!({"sha256": sha256, "size": image.len(), "offset": from,
                    "data": BASE64.encode(data)})

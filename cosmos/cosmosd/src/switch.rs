@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The switch as this daemon uses it: the guests' ports, through valed's control socket.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use control_socket::ClientError;
-use vale_proto::{ChainId, ChainInfo, ChainSet, Kind, PortSet, ValeClient};
+use vale_proto::{
+    ChainId, ChainInfo, ChainSet, Kind, PortFilter, PortInfo, PortLimit, PortSet, ValeClient,
+};
 
 use crate::error::{Code, Error, Result};
 use crate::spec::Vif;
@@ -15,11 +18,17 @@ pub use vale_proto::RingFds as PortFds;
 
 /// Longest wait for an answer of valed, which needs milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Time between two looks at valed, and the longest wait for its answer to one.
+const LOOK: Duration = Duration::from_secs(1);
+const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A switch with ports for guests.
 pub trait Switch: Send + Sync {
     /// The ports among these that exist.
     fn existing(&self, vifs: &[Vif]) -> Result<Vec<Vif>>;
+
+    /// The ports of all guests as the switch lists them.
+    fn ports(&self) -> Result<Vec<PortInfo>>;
 
     /// Adds a domain's port with its link down. A process guest's rings come as descriptors, a Xen
     /// guest grants its own. After an error of code `switch` the port may be there all the same.
@@ -31,6 +40,12 @@ pub trait Switch: Send + Sync {
     /// Removes a port; one that is not there is no error, but a switch that does not answer is:
     /// it may have the port.
     fn remove(&self, vif: &Vif) -> Result<()>;
+
+    /// Replaces all rules of a port.
+    fn set_filter(&self, filter: &PortFilter) -> Result<()>;
+
+    /// Replaces all limits of a port.
+    fn set_limits(&self, limit: &PortLimit) -> Result<()>;
 
     /// Makes a chain, or replaces it.
     fn set_chain(&self, chain: &ChainSet) -> Result<()>;
@@ -52,6 +67,28 @@ pub struct Valed {
 impl Valed {
     pub fn new(socket: PathBuf, kind: Kind) -> Self {
         Self { socket, kind }
+    }
+
+    /// Calls `report` with `None` each time valed answers a new connection, and with the reason when
+    /// it stops to answer.
+    pub fn follow(&self, report: impl Fn(Option<String>)) -> ! {
+        loop {
+            let Err(e) = self.follow_once(&report);
+            report(Some(e.message));
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn follow_once(&self, report: &impl Fn(Option<String>)) -> Result<Infallible> {
+        let mut client = self.connect()?;
+        client.set_timeout(LOOK_TIMEOUT);
+        let mut ask = || client.chain_list(None).map_err(failed("valed"));
+        ask()?;
+        report(None);
+        loop {
+            std::thread::sleep(LOOK);
+            ask()?;
+        }
     }
 
     fn connect(&self) -> Result<ValeClient> {
@@ -78,16 +115,18 @@ impl Switch for Valed {
         if vifs.is_empty() {
             return Ok(Vec::new());
         }
-        let ports = self
-            .connect()?
-            .port_list(None)
-            .map_err(failed("port-list"))?;
+        let ports = self.ports()?;
         let exists = |vif: &&Vif| {
             ports
                 .iter()
                 .any(|p| p.switch == vif.switch && p.port == vif.port)
         };
         Ok(vifs.iter().filter(exists).cloned().collect())
+    }
+
+    fn ports(&self) -> Result<Vec<PortInfo>> {
+        let ports = self.connect()?.port_list(None);
+        ports.map_err(failed("port-list"))
     }
 
     fn add(&self, domid: u16, vif: &Vif) -> Result<Option<PortFds>> {
@@ -117,6 +156,16 @@ impl Switch for Valed {
             .map_err(failed(&vif.place()))
     }
 
+    fn set_filter(&self, filter: &PortFilter) -> Result<()> {
+        let name = format!("{}:{}", filter.switch, filter.port);
+        self.connect()?.port_filter(filter).map_err(failed(&name))
+    }
+
+    fn set_limits(&self, limit: &PortLimit) -> Result<()> {
+        let name = format!("{}:{}", limit.switch, limit.port);
+        self.connect()?.port_limit(limit).map_err(failed(&name))
+    }
+
     fn set_chain(&self, chain: &ChainSet) -> Result<()> {
         let name = format!("chain {}:{}", chain.switch, chain.chain);
         self.connect()?.chain_set(chain).map_err(failed(&name))
@@ -142,7 +191,7 @@ pub mod sim {
     use vale_proto::ChainCounters;
 
     use super::*;
-    use crate::testing::Faults;
+    use crate::faults::Faults;
 
     pub struct SimSwitch {
         faults: Arc<Faults>,
@@ -187,6 +236,20 @@ pub mod sim {
                 .collect())
         }
 
+        fn ports(&self) -> Result<Vec<PortInfo>> {
+            self.faults.call("switch.ports")?;
+            let ports = self.ports.lock().unwrap();
+            let info = |(place, link_up): (&String, &bool)| {
+                let (switch, port) = place.split_once(':').unwrap();
+                serde_json::from_value(serde_json::json!({
+                    "switch": switch, "port": port, "kind": "process", "segment": 1,
+                    "mac": null, "link_up": link_up, "counters": {"rx_packets": 7},
+                }))
+                .unwrap()
+            };
+            Ok(ports.iter().map(info).collect())
+        }
+
         fn add(&self, _domid: u16, vif: &Vif) -> Result<Option<PortFds>> {
             self.faults.call(&format!("switch.add {}", vif.place()))?;
             self.ports.lock().unwrap().insert(vif.place(), false);
@@ -210,6 +273,16 @@ pub mod sim {
                 .call(&format!("switch.remove {}", vif.place()))?;
             self.ports.lock().unwrap().remove(&vif.place());
             Ok(())
+        }
+
+        fn set_filter(&self, filter: &PortFilter) -> Result<()> {
+            let name = format!("{}:{}", filter.switch, filter.port);
+            self.faults.call(&format!("switch.set_filter {name}"))
+        }
+
+        fn set_limits(&self, limit: &PortLimit) -> Result<()> {
+            let name = format!("{}:{}", limit.switch, limit.port);
+            self.faults.call(&format!("switch.set_limits {name}"))
         }
 
         fn set_chain(&self, chain: &ChainSet) -> Result<()> {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What unit tests share: example guests, and a toolstack on simulated surroundings.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use control_socket::EventHub;
@@ -10,53 +10,20 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::build_slots::BuildSlots;
-use crate::error::{Code, Error, Result};
+use crate::config::Shelf;
+use crate::faults::{ENGINE, Faults};
+use crate::guest::{Capacity, Table};
+use crate::health::Health;
 use crate::host::sim::SimHost;
 use crate::host::{Death, Domain, Host, Instance};
-use crate::pool::{Pool, Shelf};
+use crate::pool::Pool;
 use crate::record::{Phase, Record, Records};
 use crate::saved::Saved;
 use crate::spec::{Nic, Spec, Uuid, Vif};
 use crate::store::sim::SimStore;
 use crate::store::{Store, Watchers};
 use crate::switch::sim::SimSwitch;
-use crate::table::{Capacity, Table};
 use crate::toolstack::Toolstack;
-
-/// The engine of the simulated host.
-pub const ENGINE: &str = "e5";
-
-/// Failures to come, and what was called.
-#[derive(Default)]
-pub struct Faults {
-    fail: Mutex<Vec<String>>,
-    calls: Mutex<Vec<String>>,
-}
-
-impl Faults {
-    /// Lets the call of this name fail from now on.
-    pub fn fail(&self, call: &str) {
-        self.fail.lock().unwrap().push(call.to_owned());
-    }
-
-    pub fn mend(&self) {
-        self.fail.lock().unwrap().clear();
-    }
-
-    /// Notes a call; fails if the test asked for a failure.
-    pub fn call(&self, call: &str) -> Result<()> {
-        self.calls.lock().unwrap().push(call.to_owned());
-        if self.fail.lock().unwrap().iter().any(|f| f == call) {
-            return Err(Error::new(Code::Internal, format!("{call}: injected")));
-        }
-        Ok(())
-    }
-
-    /// The calls since the last time.
-    pub fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.calls.lock().unwrap())
-    }
-}
 
 pub fn uuid(n: u16) -> Uuid {
     Uuid::try_from(format!("00000000-0000-4000-8000-{n:012x}")).unwrap()
@@ -216,6 +183,7 @@ fn toolstack(
             host.domids().1,
         )),
         watchers,
+        health: Health::new(Arc::default()),
         events: Arc::new(EventHub::default()),
         pool: Pool::new(vec![Shelf {
             image: None,

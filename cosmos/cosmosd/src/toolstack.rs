@@ -2,7 +2,7 @@
 //! All that the verbs do, on whatever host, store and switch they are given.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use control_socket::EventHub;
 use cosmos_proto::answer;
@@ -11,8 +11,9 @@ use serde_json::json;
 use crate::build_slots::BuildSlots;
 use crate::control::{self, Router, RouterSpec};
 use crate::error::{Code, Error, Result};
-use crate::guest::{Guest, State};
-use crate::host::{Host, escape};
+use crate::guest::{Guest, State, Table};
+use crate::health::Health;
+use crate::host::Host;
 use crate::images::Images;
 use crate::pool::Pool;
 use crate::record::{Phase, Records};
@@ -20,7 +21,7 @@ use crate::saved::Saved;
 use crate::spec::{Cpu, Uuid, Write};
 use crate::store::{Store, Watchers};
 use crate::switch::Switch;
-use crate::table::Table;
+use crate::text::escape;
 
 /// The most console text one call gives, in bytes of the log.
 pub const MAX_CONSOLE: usize = 256 << 10;
@@ -40,6 +41,7 @@ pub struct Toolstack {
     pub table: Arc<Table>,
     pub watchers: Arc<Watchers>,
     pub events: Arc<EventHub>,
+    pub health: Health,
     pub pool: Pool,
     pub saved: Saved,
     pub started: Instant,
@@ -278,7 +280,18 @@ impl Toolstack {
             uptime_s: self.started.elapsed().as_secs(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             engine_sha256: self.host.engine_sha256()?,
+            faults: self.health.faults(),
         })
+    }
+}
+
+impl Toolstack {
+    /// Lets others find a guest that runs now, and tells subscribers the state of its router.
+    /// Its earlier changes of state were those of a guest that no verb finds.
+    pub fn publish(&self, guest: &Guest) {
+        guest.set_state(State::Running, "");
+        let domid = guest.domain.domid;
+        announce_states(&self.table, &*self.store, &self.events, domid, 1);
     }
 }
 
@@ -296,7 +309,7 @@ pub fn announce_states(
     else {
         return;
     };
-    for rid in (0..=control::MAX_RID).filter(|rid| routers & (1 << rid) != 0) {
+    for rid in (0..=clickos_protocol::MAX_RID).filter(|rid| routers & (1 << rid) != 0) {
         if let Ok(Some(state)) = control::router_state(store, domid, rid) {
             let data = json!({
                 "uuid": guest.domain.uuid, "rid": rid,
@@ -305,12 +318,4 @@ pub fn announce_states(
             events.publish("state", data);
         }
     }
-}
-
-/// Seconds since 1970.
-pub fn now_s() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs()
 }

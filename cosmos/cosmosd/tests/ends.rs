@@ -42,6 +42,23 @@ fn crashed(bed: &Testbed, n: u16) -> Option<Value> {
 }
 
 #[test]
+fn subscribers_hear_of_a_guest_that_all_verbs_find() {
+    let bed = Testbed::start();
+    let mut events = bed.client().events().unwrap();
+    for n in 1..=10 {
+        bed.call("create", idle(&bed, n)).unwrap();
+        let state = loop {
+            let event = events.next_event().unwrap();
+            if event.data["uuid"] == uuid(n) {
+                break event.data["state"].clone();
+            }
+        };
+        assert_eq!(state, "Running");
+        assert_eq!(info(&bed, n)["state"], "running");
+    }
+}
+
+#[test]
 fn a_killed_guest_is_noticed_and_releases_everything() {
     let bed = Testbed::start();
     let mut events = bed.client().events().unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The store is full, or gone. Needs root and NOXEN_PREFIX.
+//! The store is full, or gone; or the switch is. Needs root and NOXEN_PREFIX.
 
 use cosmos_testbed::{GuestSpec, Testbed, eventually, uuid};
 use serde_json::{Value, json};
@@ -50,6 +50,31 @@ fn a_store_that_is_gone_is_told_and_nothing_is_left_when_it_is_back() {
     assert_eq!(bed.remains(), Vec::<String>::new());
     bed.call("create", idle(&bed, 1)).unwrap();
     bed.call("handler-read", read_count()).unwrap();
+}
+
+/// Waits until the verb `host` lists exactly these parts as faults.
+fn faults(bed: &Testbed, parts: &[&str]) {
+    eventually("the faults of the host", || {
+        let host = bed.call("host", json!({})).expect("host answers");
+        let faults = host["faults"].as_array().expect("a list").clone();
+        (faults.iter().map(|f| &f["part"]).eq(parts)).then_some(())
+    });
+}
+
+#[test]
+fn the_host_names_the_daemons_that_are_gone() {
+    let mut bed = Testbed::start();
+    let mut events = bed.client().events().unwrap();
+    bed.valed.kill();
+    faults(&bed, &["valed"]);
+    let event = events.next_event().unwrap();
+    assert_eq!(event.event, "host");
+    assert_eq!(event.data["faults"][0]["part"], "valed");
+    bed.kill_store();
+    faults(&bed, &["valed", "xenstored"]);
+    bed.restart_store();
+    bed.restart_vale();
+    faults(&bed, &[]);
 }
 
 #[test]

@@ -109,13 +109,14 @@ static int gone(struct cosmos_ctx *ctx, uint32_t domid)
 static void life(struct cosmos_ctx *ctx, const struct cosmos_spec *spec)
 {
     struct cosmos_error err = { 0 };
-    struct cosmos_event event;
     struct cosmos_events *events = NULL;
     struct cosmos_info info;
     struct cosmos_vale vale = { .devid = 1, .mtu = 1500, .slots = 64 };
     uint32_t domid = COSMOS_NO_DOMAIN, again;
 
     check("events open", !cosmos_events_open(&events, &err), &err);
+    check("the watch's first event", !cosmos_events_next(events, 5000, &err),
+          &err);
     check("create", !cosmos_domain_create(ctx, spec, &domid, &err), &err);
     check("it is paused", !cosmos_domain_info(ctx, domid, &info, &err) &&
           info.state == COSMOS_PAUSED && !strcmp(info.name, spec->name) &&
@@ -132,8 +133,7 @@ static void life(struct cosmos_ctx *ctx, const struct cosmos_spec *spec)
     check("pause", !cosmos_domain_pause(ctx, domid, &err), &err);
     check("no vif any more", !cosmos_vale_remove(ctx, domid, 1, &err), &err);
     check("destroy", !cosmos_domain_destroy(ctx, domid, &err), &err);
-    check("an event of it", !cosmos_events_next(events, 5000, &event, &err) &&
-          event.kind == COSMOS_DOMAINS, &err);
+    check("an event of it", !cosmos_events_next(events, 5000, &err), &err);
     check("it goes", gone(ctx, domid), &err);
     cosmos_events_close(events);
 }

@@ -141,6 +141,28 @@ class CosmosClient:
         return self._call('vif-set', uuid=uuid, devid=devid, link_up=link_up,
                           **_domain(domid))
 
+    def vif_list(self, uuid):
+        """Return what the switch counted at a guest's ports: ``ports``."""
+        return self._call('vif-list', uuid=uuid)
+
+    def port_filter(self, switch, port, rules):
+        """Replace all rules of a port; those it has already change nothing.
+
+        :param rules: list of dicts direction, family, protocol, ports,
+            remote (docs/interfaces.md); None for no filter.
+        """
+        return self._call('port-filter', switch=switch, port=port,
+                          rules=rules)
+
+    def port_limit(self, switch, port, limits):
+        """Replace all limits of a port.
+
+        :param limits: dict rx, tx, group_per_s, unknown_per_s
+            (docs/interfaces.md); an empty one for no limit.
+        """
+        return self._call('port-limit', switch=switch, port=port,
+                          limits=limits)
+
     def chain_set(self, chain):
         """Make a chain of the switch, or replace it as a whole.
 

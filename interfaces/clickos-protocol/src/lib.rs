@@ -18,6 +18,8 @@ pub use pieces::{GUEST_PIECE, Joined, Joiner, TOOLSTACK_PIECE, config_pieces, sp
 pub const ROOT: &str = "data/clickos";
 /// Router numbers are below this.
 pub const ROUTERS: u8 = 64;
+/// The greatest number of a router.
+pub const MAX_RID: u8 = ROUTERS - 1;
 /// Bytes of a request, at most.
 pub const REQUEST_MAX: usize = 1 << 20;
 /// Bytes of an answer's data, at most.

@@ -83,6 +83,11 @@ impl<M: Memory> SwitchPort<M> {
         self.rx.push(&self.memory, frame)
     }
 
+    /// Frames that the guest's ring has room for.
+    pub fn room(&mut self) -> usize {
+        self.rx.space(&self.memory) as usize
+    }
+
     /// Shows the guest what was pushed and gives back what was popped; call it once per batch.
     /// True if the guest has to be woken, which must then be done.
     #[must_use = "the guest sleeps until it is woken"]

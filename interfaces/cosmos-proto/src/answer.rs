@@ -3,7 +3,7 @@
 //! understands a newer cosmosd.
 
 use serde::{Deserialize, Serialize};
-use vale_proto::ChainInfo;
+use vale_proto::{ChainInfo, Counters, Mac};
 
 use crate::guest::{Nic, Uuid, Vif};
 
@@ -38,6 +38,17 @@ pub struct Host {
     pub version: String,
     /// The installed image; null where there is none.
     pub engine_sha256: Option<String>,
+    /// The daemons that do not answer, so that guests are cut off or cannot be changed.
+    pub faults: Vec<Fault>,
+}
+
+/// A daemon that does not answer, as `host` and the event `host` list it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Fault {
+    /// `valed` or `xenstored`.
+    pub part: String,
+    pub reason: String,
 }
 
 /// The steps of a command and their milliseconds, in order.
@@ -193,4 +204,25 @@ pub struct HandlerValue {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Chains {
     pub chains: Vec<ChainInfo>,
+}
+
+/// The switch ports of a guest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Ports {
+    pub ports: Vec<Port>,
+}
+
+/// An interface of a guest, with the counters of the switch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Port {
+    pub devid: u32,
+    pub mac: Mac,
+    /// The UUID of its Neutron port, if it has one.
+    pub port_id: Option<Uuid>,
+    pub link_up: bool,
+    /// True if the port has a filter without rules, which drops all frames.
+    pub closed: bool,
+    pub counters: Counters,
 }

@@ -125,6 +125,9 @@ pub struct Vif {
     )]
     pub allowed: Vec<Allowed>,
     pub port_security: bool,
+    /// The port permits nothing until `port-filter`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub filtered: bool,
     pub mtu: u16,
     pub slots: u32,
     /// Neutron's port, if it is one.
@@ -172,7 +175,12 @@ impl Vif {
             },
             port_security: self.port_security && is_plugged,
             vlan: None,
+            vxlan: None,
+            pipe: None,
+            pcap: None,
             vlan_tags: false,
+            filtered: self.filtered && is_plugged,
+            hold: false,
             mtu: self.mtu,
             slots: self.slots,
             link_up: false,

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use vale_proto::{ChainId, ChainSet};
+use vale_proto::{ChainId, ChainSet, PortFilter, PortLimit};
 
 use crate::answer;
 use crate::guest::Spec;
@@ -70,7 +70,10 @@ verbs! {
     ListImages "image-list": NoArgs => answer::Images;
     RemoveImage "image-remove": OfImage => answer::Done;
     RemoveVif "vif-remove": Place => answer::Done;
+    ListVifs "vif-list": OfGuest => answer::Ports;
     SetVif "vif-set": VifLink => answer::Done;
+    FilterPort "port-filter": PortFilter => answer::Done;
+    LimitPort "port-limit": PortLimit => answer::Done;
     SetChain "chain-set": ChainSet => answer::Done;
     RemoveChain "chain-remove": ChainId => answer::Done;
     ListChains "chain-list": NoArgs => answer::Chains;

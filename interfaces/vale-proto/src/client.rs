@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use control_socket::{Client, ClientError};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    ChainId, ChainInfo, ChainList, ChainSet, Chains, Kind, PortAdd, PortFilter, PortId, PortInfo,
-    PortLimit, PortList, PortName, PortSet, Ports, SwitchName,
+    ChainId, ChainInfo, ChainList, ChainSet, Chains, Kind, MirrorId, MirrorInfo, MirrorList,
+    MirrorSet, Mirrors, PortAdd, PortFilter, PortId, PortInfo, PortLimit, PortList, PortName,
+    PortSet, PortTrace, Ports, SegmentLimit, SegmentList, Segments, SwitchName, Trace,
 };
 
 /// The descriptors for the owner of a process port.
@@ -70,9 +72,28 @@ impl ValeClient {
         self.0.call("port-limit", json(limit)?).map(drop)
     }
 
+    /// Replaces all limits of a segment.
+    pub fn segment_limit(&mut self, limit: &SegmentLimit) -> Result<(), ClientError> {
+        self.0.call("segment-limit", json(limit)?).map(drop)
+    }
+
+    /// The segments with limits of one switch, or of all.
+    pub fn segment_list(
+        &mut self,
+        switch: Option<SwitchName>,
+    ) -> Result<Vec<SegmentLimit>, ClientError> {
+        let found: Segments = self.answer("segment-list", &SegmentList { switch })?;
+        Ok(found.segments)
+    }
+
     /// Replaces all rules of a port.
     pub fn port_filter(&mut self, filter: &PortFilter) -> Result<(), ClientError> {
         self.0.call("port-filter", json(filter)?).map(drop)
+    }
+
+    /// The way of a frame that would come from a port.
+    pub fn port_trace(&mut self, trace: &PortTrace) -> Result<Trace, ClientError> {
+        self.answer("port-trace", trace)
     }
 
     /// Makes a chain, or replaces it as a whole.
@@ -90,20 +111,42 @@ impl ValeClient {
         &mut self,
         switch: Option<SwitchName>,
     ) -> Result<Vec<ChainInfo>, ClientError> {
-        let answer = self.0.call("chain-list", json(&ChainList { switch })?)?;
-        let chains: Result<Chains, _> = serde_json::from_value(answer);
-        chains
-            .map(|c| c.chains)
-            .map_err(|e| ClientError::Connection(format!("chain-list: {e}")))
+        let found: Chains = self.answer("chain-list", &ChainList { switch })?;
+        Ok(found.chains)
+    }
+
+    /// Makes a mirror, or replaces it.
+    pub fn mirror_set(&mut self, mirror: &MirrorSet) -> Result<(), ClientError> {
+        self.0.call("mirror-set", json(mirror)?).map(drop)
+    }
+
+    /// Removes a mirror; one that does not exist is fine.
+    pub fn mirror_remove(&mut self, mirror: &MirrorId) -> Result<(), ClientError> {
+        self.0.call("mirror-remove", json(mirror)?).map(drop)
+    }
+
+    /// The mirrors of one switch, or of all.
+    pub fn mirror_list(
+        &mut self,
+        switch: Option<SwitchName>,
+    ) -> Result<Vec<MirrorInfo>, ClientError> {
+        let found: Mirrors = self.answer("mirror-list", &MirrorList { switch })?;
+        Ok(found.mirrors)
     }
 
     /// The ports of one switch, or of all.
     pub fn port_list(&mut self, switch: Option<SwitchName>) -> Result<Vec<PortInfo>, ClientError> {
-        let answer = self.0.call("port-list", json(&PortList { switch })?)?;
-        let ports: Result<Ports, _> = serde_json::from_value(answer);
-        ports
-            .map(|p| p.ports)
-            .map_err(|e| ClientError::Connection(format!("port-list: {e}")))
+        let found: Ports = self.answer("port-list", &PortList { switch })?;
+        Ok(found.ports)
+    }
+
+    fn answer<T: DeserializeOwned>(
+        &mut self,
+        verb: &str,
+        args: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        let answer = self.0.call(verb, json(args)?)?;
+        serde_json::from_value(answer).map_err(|e| ClientError::Connection(format!("{verb}: {e}")))
     }
 }
 

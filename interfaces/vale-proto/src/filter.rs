@@ -17,6 +17,7 @@ const ICMPV6: u8 = 58;
 /// The direction of a packet, as seen by the guest behind the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Direction {
     /// To the guest.
     Ingress,
@@ -27,6 +28,7 @@ pub enum Direction {
 /// A version of IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Family {
     Ipv4,
     Ipv6,
@@ -35,6 +37,7 @@ pub enum Family {
 /// Permits packets; a missing field permits any.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rule {
     pub direction: Direction,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,12 +50,15 @@ pub struct Rule {
     pub ports: Option<PortRange>,
     /// Addresses of the other end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub remote: Option<IpNet>,
 }
 
-/// Arguments of `port-filter`, which replaces all rules of a port and forgets its connections.
+/// Arguments of `port-filter`, which replaces all rules of a port and forgets its connections. The
+/// rules that the port has already change nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PortFilter {
     pub switch: SwitchName,
     pub port: PortName,

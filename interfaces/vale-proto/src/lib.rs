@@ -10,8 +10,12 @@ mod client;
 mod filter;
 mod limit;
 mod mac;
+mod mirror;
 mod name;
+mod pcap;
 mod port;
+mod trace;
+mod vxlan;
 
 pub use chain::{
     ChainCounters, ChainId, ChainInfo, ChainList, ChainSet, Chains, Classifier, Hop, MAX_CHAINS,
@@ -20,12 +24,21 @@ pub use chain::{
 pub use client::{RingFds, ValeClient};
 pub use filter::{Direction, Family, MAX_RULES, PortFilter, Rule};
 pub use ipnet::IpNet;
-pub use limit::{Limits, MAX_RATE, PortLimit, Rates};
+pub use limit::{Limits, MAX_RATE, PortLimit, Rates, SegmentLimit, SegmentList, Segments};
 pub use mac::Mac;
-pub use name::{ChainName, PortName, SwitchName};
-pub use port::{
-    Allowed, Counters, GuestVif, Kind, PortAdd, PortId, PortInfo, PortList, PortSet, Ports, allowed,
+pub use mirror::{
+    MAX_MIRRORS, MIRROR_RATE, MirrorCounters, MirrorId, MirrorInfo, MirrorList, MirrorSet, Mirrors,
+    Side,
 };
+pub use name::{ChainName, FileName, MirrorName, PipeName, PortName, SwitchName};
+pub use pcap::{MAX_PLAY_RATE, Pcap};
+pub use port::{
+    Allowed, Counters, FilterInfo, GuestVif, Kind, PortAdd, PortId, PortInfo, PortList, PortSet,
+    Ports, allowed,
+};
+
+pub use trace::{PortTrace, Stage, StageKind, TRACE_RANGE, Trace};
+pub use vxlan::{MAX_PEERS, MAX_VNI, Vxlan};
 
 pub use control_socket::VALED_SOCKET as DEFAULT_SOCKET;
 

@@ -10,6 +10,7 @@ pub const MAX_RATE: u64 = 1_000_000_000_000;
 /// The rates of one direction; a missing one is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rates {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets_per_s: Option<u64>,
@@ -21,6 +22,7 @@ pub struct Rates {
 /// The limits of a port. rx limits frames from the port into the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limits {
     pub rx: Rates,
     pub tx: Rates,
@@ -35,10 +37,46 @@ pub struct Limits {
 /// Arguments of `port-limit`, which replaces all limits of a port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PortLimit {
     pub switch: SwitchName,
     pub port: PortName,
     pub limits: Limits,
+}
+
+/// Arguments of `segment-limit`, which replaces all limits of a segment: rx limits the frames from
+/// its ports together, tx those to its ports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SegmentLimit {
+    pub switch: SwitchName,
+    pub segment: u16,
+    pub limits: Limits,
+}
+
+impl SegmentLimit {
+    /// Checks the ranges; the error names the field, the value and the limit.
+    ///
+    /// # Errors
+    /// The segment or a rate is outside of its range.
+    pub fn check(&self) -> Result<(), String> {
+        crate::port::check_segment(self.segment)?;
+        self.limits.check()
+    }
+}
+
+/// Arguments of `segment-list`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SegmentList {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch: Option<SwitchName>,
+}
+
+/// Answer of `segment-list`: the segments with limits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Segments {
+    pub segments: Vec<SegmentLimit>,
 }
 
 impl Limits {

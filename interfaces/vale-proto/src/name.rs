@@ -68,8 +68,32 @@ checked_name!(
 );
 
 checked_name!(
+    /// A pipe of valed.
+    PipeName, "pipe", "1 to 15 of a-z, 0-9 and -", |text| {
+        (1..=15).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    }
+);
+
+checked_name!(
+    /// A file in valed's `capture_dir`, without `.pcap`.
+    FileName, "file", "1 to 36 of a-z, 0-9 and -", |text| {
+        (1..=36).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    }
+);
+
+checked_name!(
     /// A chain of a switch.
     ChainName, "chain", "1 to 36 of a-z, 0-9 and -", |text| {
+        (1..=36).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    }
+);
+
+checked_name!(
+    /// A mirror of a switch, or the file that it fills.
+    MirrorName, "mirror", "1 to 36 of a-z, 0-9 and -", |text| {
         (1..=36).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     }

@@ -5,7 +5,10 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{MAX_ALLOWED, MAX_SEGMENT, MAX_VLAN, MTU_RANGE, Mac, PortName, SwitchName};
+use crate::{
+    Limits, MAX_ALLOWED, MAX_SEGMENT, MAX_VLAN, MTU_RANGE, Mac, MirrorName, Pcap, PipeName,
+    PortName, SwitchName, Vxlan,
+};
 
 /// Domain numbers from here on are Xen's own (`DOMID_FIRST_RESERVED`).
 const DOMID_RESERVED: u16 = 0x7ff0;
@@ -22,6 +25,12 @@ pub enum Kind {
     Veth,
     /// Rings in pages a Xen guest has granted.
     Xen,
+    /// A VXLAN network between hosts.
+    Vxlan,
+    /// One of the two ends of a pipe within valed.
+    Pipe,
+    /// Files of packets that valed plays and writes.
+    Pcap,
 }
 
 /// A vif of a Xen guest: the device `vale/<devid>` of a domain.
@@ -71,6 +80,15 @@ pub struct PortAdd {
     /// The VLAN of the interface that the segment gets, without its tags; only for kind `veth`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
+    /// The network of a port of kind `vxlan`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vxlan: Option<Vxlan>,
+    /// The pipe whose other end another port has; only for kind `pipe`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipe: Option<PipeName>,
+    /// The files of a port of kind `pcap`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pcap: Option<Pcap>,
     /// The vif of a Xen port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<GuestVif>,
@@ -85,6 +103,12 @@ pub struct PortAdd {
     /// them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub vlan_tags: bool,
+    /// The port has a filter without rules from the start: it permits nothing until `port-filter`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub filtered: bool,
+    /// Frames from the port wait for a full receiver, for 100 ms at most. Else they are lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hold: bool,
     #[serde(default = "default_mtu")]
     pub mtu: u16,
     /// Slots of each ring of a guest's port, a power of two.
@@ -111,15 +135,18 @@ fn default_slots() -> u32 {
     256
 }
 
+/// Checks the range of a segment number.
+pub fn check_segment(segment: u16) -> Result<(), String> {
+    match (1..=MAX_SEGMENT).contains(&segment) {
+        true => Ok(()),
+        false => Err(format!("segment: {segment} is outside 1..={MAX_SEGMENT}")),
+    }
+}
+
 impl PortAdd {
     /// Checks rules between fields; the error names the field, the value and the limit.
     pub fn check(&self) -> Result<(), String> {
-        if !(1..=MAX_SEGMENT).contains(&self.segment) {
-            return Err(format!(
-                "segment: {} is outside 1..={MAX_SEGMENT}",
-                self.segment
-            ));
-        }
+        check_segment(self.segment)?;
         if !MTU_RANGE.contains(&self.mtu) {
             let (low, high) = (MTU_RANGE.start(), MTU_RANGE.end());
             return Err(format!("mtu: {} is outside {low}..={high}", self.mtu));
@@ -140,6 +167,7 @@ impl PortAdd {
             return Err("mac: a port cannot have a group address".to_owned());
         }
         self.check_vlan()?;
+        self.check_far_end()?;
         self.check_security()?;
         self.check_guest()?;
         self.check_ifname()
@@ -174,6 +202,25 @@ impl PortAdd {
         }
     }
 
+    /// Checks the fields that each belong to one kind, which has the field's name.
+    fn check_far_end(&self) -> Result<(), String> {
+        for (name, kind, is_there) in [
+            ("vxlan", Kind::Vxlan, self.vxlan.is_some()),
+            ("pipe", Kind::Pipe, self.pipe.is_some()),
+            ("pcap", Kind::Pcap, self.pcap.is_some()),
+        ] {
+            match (self.kind == kind, is_there) {
+                (true, false) => {
+                    return Err(format!("{name}: is missing; a port of kind {name} has one"));
+                }
+                (false, true) => return Err(format!("{name}: only a port of kind {name} has one")),
+                _ => (),
+            }
+        }
+        self.vxlan.as_ref().map_or(Ok(()), Vxlan::check)?;
+        self.pcap.as_ref().map_or(Ok(()), Pcap::check)
+    }
+
     fn check_guest(&self) -> Result<(), String> {
         match (self.kind == Kind::Xen, self.guest) {
             (true, None) => Err("guest: is missing; a Xen port belongs to one".to_owned()),
@@ -186,16 +233,16 @@ impl PortAdd {
     }
 
     fn check_ifname(&self) -> Result<(), String> {
-        let is_guest = matches!(self.kind, Kind::Process | Kind::Xen);
+        let has_none = !matches!(self.kind, Kind::Tap | Kind::Veth);
         let Some(name) = self.ifname.as_deref() else {
-            return if is_guest {
+            return if has_none {
                 Ok(())
             } else {
                 Err("ifname: is missing".to_owned())
             };
         };
-        if is_guest {
-            return Err("ifname: a guest's port has none".to_owned());
+        if has_none {
+            return Err("ifname: only a port of kind tap or veth has one".to_owned());
         }
         // The kernel's rule (dev_valid_name) less the characters only a typing error brings.
         let valid = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
@@ -264,12 +311,32 @@ pub struct PortInfo {
     pub segment: u16,
     pub mac: Option<Mac>,
     pub link_up: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<FilterInfo>,
+    /// The mirrors that copy the port's frames, and those that send it copies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mirrors: Vec<MirrorName>,
+    /// Frames from the port wait for a full receiver.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hold: bool,
     pub counters: Counters,
+}
+
+/// The filter of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilterInfo {
+    pub ingress_rules: usize,
+    pub egress_rules: usize,
+    /// Places of the table that hold a connection, which may have ended by now.
+    pub connections: usize,
 }
 
 /// Events at a port. rx counts frames from the port into the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counters {
     pub rx_packets: u64,
     pub rx_bytes: u64,
@@ -303,6 +370,52 @@ pub struct Counters {
     pub dropped_filter: u64,
     /// Notifications sent to this port.
     pub kicks: u64,
+}
+
+/// Adds all counters of another port.
+impl std::ops::AddAssign for Counters {
+    fn add_assign(&mut self, other: Self) {
+        self.rx_packets += other.rx_packets;
+        self.rx_bytes += other.rx_bytes;
+        self.tx_packets += other.tx_packets;
+        self.tx_bytes += other.tx_bytes;
+        self.dropped_full += other.dropped_full;
+        self.dropped_spoof += other.dropped_spoof;
+        self.dropped_type += other.dropped_type;
+        self.dropped_role += other.dropped_role;
+        self.dropped_hidden += other.dropped_hidden;
+        self.dropped_link_control += other.dropped_link_control;
+        self.dropped_malformed += other.dropped_malformed;
+        self.dropped_too_long += other.dropped_too_long;
+        self.dropped_link_down += other.dropped_link_down;
+        self.dropped_unknown += other.dropped_unknown;
+        self.dropped_rate += other.dropped_rate;
+        self.dropped_flood += other.dropped_flood;
+        self.dropped_filter += other.dropped_filter;
+        self.kicks += other.kicks;
+    }
+}
+
+impl Counters {
+    /// The counters of drops, by their names in answers.
+    pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        [
+            ("full", self.dropped_full),
+            ("spoof", self.dropped_spoof),
+            ("type", self.dropped_type),
+            ("role", self.dropped_role),
+            ("hidden", self.dropped_hidden),
+            ("link_control", self.dropped_link_control),
+            ("malformed", self.dropped_malformed),
+            ("too_long", self.dropped_too_long),
+            ("link_down", self.dropped_link_down),
+            ("unknown", self.dropped_unknown),
+            ("rate", self.dropped_rate),
+            ("flood", self.dropped_flood),
+            ("filter", self.dropped_filter),
+        ]
+        .into_iter()
+    }
 }
 
 #[cfg(test)]
@@ -352,6 +465,24 @@ mod tests {
     }
 
     #[test]
+    fn sums_have_all_counters() {
+        let ones = json!(Counters::default()).to_string().replace(":0", ":1");
+        let mut sum: Counters = serde_json::from_str(&ones).unwrap();
+        sum += sum;
+        assert_eq!(json!(sum).to_string(), ones.replace(":1", ":2"));
+    }
+
+    #[test]
+    fn all_drops_have_a_reason() {
+        let counters = json!(Counters::default());
+        let names = counters.as_object().unwrap().keys();
+        let dropped = names.filter_map(|name| name.strip_prefix("dropped_"));
+        let mut reasons: Vec<_> = Counters::default().drops().map(|(r, _)| r).collect();
+        reasons.sort_unstable();
+        assert_eq!(reasons, dropped.collect::<Vec<_>>());
+    }
+
+    #[test]
     fn the_defaults_are_the_contracts() {
         let add = with(json!({})).unwrap();
         assert!(add.port_security && add.link_up);
@@ -378,6 +509,16 @@ mod tests {
             (json!({"vlan": 5}), "vlan"),
             (json!({"kind": "veth", "ifname": "x", "vlan": 0}), "vlan"),
             (json!({"kind": "veth", "ifname": "x", "vlan": 4095}), "vlan"),
+            (json!({"kind": "vxlan"}), "vxlan: is missing"),
+            (
+                json!({"vxlan": {"vni": 1, "local": "192.0.2.1", "peers": []}}),
+                "vxlan: only",
+            ),
+            (json!({"kind": "pipe"}), "pipe: is missing"),
+            (json!({"pipe": "x"}), "pipe: only"),
+            (json!({"kind": "pipe", "pipe": "X"}), "pipe"),
+            (json!({"kind": "pcap"}), "pcap: is missing"),
+            (json!({"kind": "pcap", "pcap": {}}), "pcap: needs"),
             (json!({"kind": "tap"}), "ifname"),
             (json!({"kind": "xen"}), "guest"),
             (json!({"guest": {"domid": 1, "devid": 0}}), "guest"),

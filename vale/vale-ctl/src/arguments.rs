@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The command line.
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use crate::chain::ChainCommand;
-use crate::policy::{FilterArguments, LimitArguments};
+use crate::mirror::MirrorCommand;
+use crate::policy::{FilterArguments, LimitArguments, SegmentArguments};
 use crate::show::Format;
+use crate::trace::TraceArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use vale_proto::{Allowed, DEFAULT_SOCKET, Mac, PortId, SOCKET_VARIABLE, SwitchName};
+use vale_proto::{
+    Allowed, DEFAULT_SOCKET, FileName, Mac, PipeName, PortId, SOCKET_VARIABLE, SwitchName,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,14 +20,22 @@ Examples:
       --mac 02:00:00:00:00:01 --allow 10.0.1.5/32
   vale-ctl attach vale0:fw --kind xen --domid 3 --devid 0 --segment 101 \\
       --mac 02:00:00:00:00:02 --allow 10.0.1.6/32
+  vale-ctl attach vale0:up101 --kind vxlan --segment 7 --vni 101 --local 192.0.2.1 --peer 192.0.2.2
+  vale-ctl attach vale0:to-vale1 --kind pipe --pipe p1 --segment 101
+  vale-ctl attach vale1:to-vale0 --kind pipe --pipe p1 --segment 7
+  vale-ctl attach vale0:tape --kind pcap --segment 101 --read in --rate 1000 --write out
   vale-ctl set vale0:client --link down
   vale-ctl stats vale0:client -o json
   vale-ctl detach vale0:client
   vale-ctl chain set vale0:web --segment 101 --match from=client,protocol=tcp \
       --hop fw-in:fw-out --hop ids1-in:ids1-out+ids2-in:ids2-out*2,transparent,bypass
   vale-ctl chain list vale0
+  vale-ctl mirror set vale0:tap --port client --side rx --to-port monitor
   vale-ctl limit vale0:client --rx-packets 100000 --tx-bits 1000000000 --group 100
+  vale-ctl limit-segment vale0 101 --group 1000 --unknown 1000
   vale-ctl filter vale0:client --rule egress --rule ingress,tcp,80-90,10.0.0.0/8
+  vale-ctl trace vale0:client --src-mac 02:00:00:00:00:01 --dst-mac 02:00:00:00:00:02 \
+      --src 10.0.1.5 --dst 10.0.1.6 --proto tcp --dport 22
 Exit codes: 0 done, 1 valed refused or cannot be reached, 2 wrong arguments.";
 
 /// Shows and changes the switches of valed.
@@ -62,6 +75,10 @@ pub enum Command {
     },
     /// Replaces all rates of a port; one that is not given is unlimited.
     Limit(LimitArguments),
+    /// Replaces all rates of a segment, which its ports share; one that is not given is unlimited.
+    LimitSegment(SegmentArguments),
+    /// Shows the segments with limits of one switch, or of all.
+    Segments { switch: Option<SwitchName> },
     /// Replaces the rules of a port, which also permit the answers.
     Filter(FilterArguments),
     /// Steers packets through the ports of hops.
@@ -69,6 +86,17 @@ pub enum Command {
         #[command(subcommand)]
         command: ChainCommand,
     },
+    /// Shows the way of one packet through all stages, without sending it.
+    Trace(TraceArguments),
+    /// Copies frames to a monitor or a file.
+    Mirror {
+        #[command(subcommand)]
+        command: MirrorCommand,
+    },
+    /// Writes the script that completes commands in a shell.
+    Completion { shell: clap_complete::Shell },
+    /// Writes the man page.
+    Man,
     /// Changes a port.
     Set {
         #[arg(value_name = "SWITCH:PORT")]
@@ -82,11 +110,11 @@ pub enum Command {
 pub struct Attach {
     #[arg(value_name = "SWITCH:PORT")]
     pub port: PortId,
-    /// tap: an interface that valed makes or opens; veth: any existing interface; xen: a guest.
+    /// The far end of the port.
     #[arg(long, value_enum)]
     pub kind: KindChoice,
     /// Interface, for tap and veth.
-    #[arg(long, required_unless_present = "domid")]
+    #[arg(long, required_unless_present_any = ["domid", "vni", "pipe", "read", "write"])]
     pub ifname: Option<String>,
     /// The guest's domain number, for xen.
     #[arg(long, requires = "mac", conflicts_with = "ifname")]
@@ -108,18 +136,54 @@ pub struct Attach {
     /// VLAN of the interface that the segment gets, without its tags, for veth.
     #[arg(long)]
     pub vlan: Option<u16>,
+    /// VXLAN network of the segment, for vxlan.
+    #[arg(long, requires = "local", conflicts_with_all = ["ifname", "domid"])]
+    pub vni: Option<u32>,
+    /// This host's address, for vxlan.
+    #[arg(long, requires = "vni")]
+    pub local: Option<IpAddr>,
+    /// Another host of the VXLAN network; can be repeated.
+    #[arg(long = "peer", requires = "vni")]
+    pub peers: Vec<IpAddr>,
+    /// Pipe whose other end another port has, for pipe.
+    #[arg(long, conflicts_with = "ifname")]
+    pub pipe: Option<PipeName>,
+    /// File, without .pcap, in valed's capture_dir that the port plays, for pcap.
+    #[arg(long, value_name = "FILE", conflicts_with = "ifname")]
+    pub read: Option<FileName>,
+    /// Frames per second of the played file; its own times without it.
+    #[arg(long, value_name = "FRAMES", requires = "read")]
+    pub rate: Option<u64>,
+    /// Plays the file again and again.
+    #[arg(long, requires = "read")]
+    pub repeat: bool,
+    /// New file, without .pcap, in valed's capture_dir for the frames that the port gets, for pcap.
+    #[arg(long, value_name = "FILE", conflicts_with = "ifname")]
+    pub write: Option<FileName>,
     /// With --allow: frames with VLAN tags may enter.
     #[arg(long)]
     pub vlan_tags: bool,
+    /// Frames from the port wait for a full receiver, for 100 ms at most, and are not lost.
+    #[arg(long)]
+    pub hold: bool,
     #[arg(long, default_value_t = 1500)]
     pub mtu: u16,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum KindChoice {
+    /// An interface that valed makes or opens.
     Tap,
+    /// Any existing interface.
     Veth,
+    /// A Xen guest.
     Xen,
+    /// A network between hosts.
+    Vxlan,
+    /// One of two joined ports.
+    Pipe,
+    /// Files of packets.
+    Pcap,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -147,7 +211,7 @@ mod tests {
             .lines()
             .filter(|l| l.starts_with("  vale-ctl"))
             .collect();
-        assert_eq!(examples.len(), 10);
+        assert_eq!(examples.len(), 17);
         for example in examples {
             Arguments::try_parse_from(example.split_whitespace())
                 .map(drop)

@@ -4,14 +4,17 @@
 
 mod arguments;
 mod chain;
+mod mirror;
 mod policy;
 mod show;
+mod trace;
 mod xen;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use vale_proto::{GuestVif, PortAdd, PortId, PortInfo, PortSet, ValeClient};
+use clap::{CommandFactory, Parser};
+use clap_complete::Shell;
+use vale_proto::{GuestVif, Pcap, PortAdd, PortId, PortInfo, PortSet, ValeClient, Vxlan};
 
 use arguments::{Arguments, Attach, Command, KindChoice};
 
@@ -31,9 +34,18 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<String, String> {
+    match &arguments.command {
+        Command::Completion { shell } => Ok(completion(*shell)),
+        Command::Man => man(),
+        command => ask(arguments, command),
+    }
+}
+
+/// Runs a command that needs valed.
+fn ask(arguments: &Arguments, command: &Command) -> Result<String, String> {
     let mut client = ValeClient::connect(&arguments.socket).map_err(|e| e.to_string())?;
     let format = arguments.output;
-    let done = match &arguments.command {
+    let done = match command {
         Command::List => return ports(&mut client, None).map(|p| show::switches(&p, format)),
         Command::Ports { switch } => {
             return ports(&mut client, switch.clone()).map(|p| show::ports(&p, format));
@@ -59,10 +71,19 @@ fn run(arguments: &Arguments) -> Result<String, String> {
         Command::Limit(arguments) => {
             return policy::limit(&mut client, arguments).map(|()| String::new());
         }
+        Command::LimitSegment(arguments) => {
+            return policy::limit_segment(&mut client, arguments).map(|()| String::new());
+        }
+        Command::Segments { switch } => {
+            return policy::segments(&mut client, switch.clone(), format);
+        }
         Command::Filter(arguments) => {
             return policy::filter(&mut client, arguments).map(|()| String::new());
         }
         Command::Chain { command } => return chain::run(&mut client, command, format),
+        Command::Trace(arguments) => return trace::run(&mut client, arguments, format),
+        Command::Completion { .. } | Command::Man => return Ok(String::new()),
+        Command::Mirror { command } => return mirror::run(&mut client, command, format),
         Command::Set { port, link } => {
             let PortId { switch, port } = port.clone();
             client.port_set(&PortSet {
@@ -73,6 +94,27 @@ fn run(arguments: &Arguments) -> Result<String, String> {
         }
     };
     done.map(|()| String::new()).map_err(|e| e.to_string())
+}
+
+fn completion(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "vale-ctl", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}
+
+/// The man page of the program and all its commands, one after another.
+fn man() -> Result<String, String> {
+    let mut page = Vec::new();
+    let mut command = Arguments::command();
+    command.build();
+    render(&command, &mut page).map_err(|e| format!("man: {e}"))?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+fn render(command: &clap::Command, page: &mut Vec<u8>) -> std::io::Result<()> {
+    clap_mangen::Man::new(command.clone()).render(page)?;
+    let commands = command.get_subcommands().filter(|c| c.get_name() != "help");
+    commands.into_iter().try_for_each(|c| render(c, page))
 }
 
 fn ports(
@@ -103,6 +145,24 @@ fn guest_of(client: &mut ValeClient, of: &PortId) -> Result<Option<GuestVif>, St
     Ok(port.and_then(|port| port.guest))
 }
 
+fn vxlan(attach: &Attach) -> Option<Vxlan> {
+    Some(Vxlan {
+        vni: attach.vni?,
+        local: attach.local?,
+        peers: attach.peers.clone(),
+    })
+}
+
+fn pcap(attach: &Attach) -> Option<Pcap> {
+    let pcap = Pcap {
+        read: attach.read.clone(),
+        packets_per_s: attach.rate,
+        repeat: attach.repeat,
+        write: attach.write.clone(),
+    };
+    (pcap != Pcap::default()).then_some(pcap)
+}
+
 fn port_add(attach: &Attach) -> PortAdd {
     PortAdd {
         switch: attach.port.switch.clone(),
@@ -111,6 +171,9 @@ fn port_add(attach: &Attach) -> PortAdd {
             KindChoice::Tap => vale_proto::Kind::Tap,
             KindChoice::Veth => vale_proto::Kind::Veth,
             KindChoice::Xen => vale_proto::Kind::Xen,
+            KindChoice::Vxlan => vale_proto::Kind::Vxlan,
+            KindChoice::Pipe => vale_proto::Kind::Pipe,
+            KindChoice::Pcap => vale_proto::Kind::Pcap,
         },
         ifname: attach.ifname.clone(),
         guest: attach.domid.map(|domid| GuestVif {
@@ -122,9 +185,33 @@ fn port_add(attach: &Attach) -> PortAdd {
         allowed: attach.allow.clone(),
         port_security: !attach.allow.is_empty(),
         vlan: attach.vlan,
+        vxlan: vxlan(attach),
+        pipe: attach.pipe.clone(),
+        pcap: pcap(attach),
         vlan_tags: attach.vlan_tags,
+        filtered: false,
+        hold: attach.hold,
         mtu: attach.mtu,
         slots: attach.slots,
         link_up: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_completion_and_the_man_page_name_all_commands() {
+        let (script, page) = (completion(Shell::Bash), man().unwrap());
+        for command in Arguments::command().get_subcommands() {
+            let name = command.get_name();
+            assert!(script.contains(name), "{name}");
+            assert!(page.contains(&name.replace('-', "\\-")), "{name}");
+        }
+        assert!(
+            page.contains("\\-\\-to\\-port"),
+            "options of a nested command"
+        );
     }
 }

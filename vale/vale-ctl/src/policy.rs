@@ -1,28 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The commands that limit and filter a port.
+//! The commands that limit and filter ports, and limit segments.
 use clap::Args;
-use vale_proto::{Limits, PortFilter, PortId, PortLimit, Rates, Rule, ValeClient};
+use vale_proto::{
+    Limits, PortFilter, PortId, PortLimit, Rates, Rule, SegmentLimit, SwitchName, ValeClient,
+};
+
+use crate::show::{self, Format};
 
 #[derive(Args)]
 pub struct LimitArguments {
     #[arg(value_name = "SWITCH:PORT")]
     pub port: PortId,
-    /// Packets per second from the port.
+    #[command(flatten)]
+    pub limits: LimitOptions,
+}
+
+#[derive(Args)]
+pub struct SegmentArguments {
+    pub switch: SwitchName,
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=vale_proto::MAX_SEGMENT as i64))]
+    pub segment: u16,
+    #[command(flatten)]
+    pub limits: LimitOptions,
+}
+
+/// The rates of a port, or of all ports of a segment together.
+#[derive(Args)]
+pub struct LimitOptions {
+    /// Packets per second into the switch.
     #[arg(long)]
     pub rx_packets: Option<u64>,
-    /// Bits per second from the port.
+    /// Bits per second into the switch.
     #[arg(long)]
     pub rx_bits: Option<u64>,
-    /// Packets per second to the port.
+    /// Packets per second out of the switch.
     #[arg(long)]
     pub tx_packets: Option<u64>,
-    /// Bits per second to the port.
+    /// Bits per second out of the switch.
     #[arg(long)]
     pub tx_bits: Option<u64>,
-    /// Broadcast and multicast frames per second from the port.
+    /// Broadcast and multicast frames per second into the switch.
     #[arg(long)]
     pub group: Option<u64>,
-    /// Frames per second from the port to unknown addresses.
+    /// Frames per second to unknown addresses.
     #[arg(long)]
     pub unknown: Option<u64>,
 }
@@ -43,25 +63,57 @@ pub struct FilterArguments {
     pub off: bool,
 }
 
+impl LimitOptions {
+    fn limits(&self) -> Limits {
+        let rates = |packets_per_s, bits_per_s| Rates {
+            packets_per_s,
+            bits_per_s,
+        };
+        Limits {
+            rx: rates(self.rx_packets, self.rx_bits),
+            tx: rates(self.tx_packets, self.tx_bits),
+            group_per_s: self.group,
+            unknown_per_s: self.unknown,
+        }
+    }
+}
+
 /// Replaces all limits of a port.
 pub fn limit(client: &mut ValeClient, limit: &LimitArguments) -> Result<(), String> {
     let PortId { switch, port } = limit.port.clone();
-    let rates = |packets_per_s, bits_per_s| Rates {
-        packets_per_s,
-        bits_per_s,
-    };
-    let limits = Limits {
-        rx: rates(limit.rx_packets, limit.rx_bits),
-        tx: rates(limit.tx_packets, limit.tx_bits),
-        group_per_s: limit.group,
-        unknown_per_s: limit.unknown,
-    };
     let limit = PortLimit {
         switch,
         port,
-        limits,
+        limits: limit.limits.limits(),
     };
     client.port_limit(&limit).map_err(|e| e.to_string())
+}
+
+/// Replaces all limits of a segment.
+pub fn limit_segment(client: &mut ValeClient, limit: &SegmentArguments) -> Result<(), String> {
+    let limit = SegmentLimit {
+        switch: limit.switch.clone(),
+        segment: limit.segment,
+        limits: limit.limits.limits(),
+    };
+    client.segment_limit(&limit).map_err(|e| e.to_string())
+}
+
+/// The segments with limits.
+pub fn segments(
+    client: &mut ValeClient,
+    switch: Option<SwitchName>,
+    format: Format,
+) -> Result<String, String> {
+    let found = client.segment_list(switch).map_err(|e| e.to_string())?;
+    if format == Format::Json {
+        return Ok(show::json_text(&found));
+    }
+    let rows = found.iter().map(|s| {
+        let limits = serde_json::json!(s.limits).to_string();
+        vec![s.switch.to_string(), s.segment.to_string(), limits]
+    });
+    Ok(show::table(&["SWITCH", "SEGMENT", "LIMITS"], rows))
 }
 
 /// Replaces all rules of a port.

@@ -46,12 +46,42 @@ pub fn ports(ports: &[PortInfo], format: Format) -> String {
             if p.link_up { "up" } else { "down" }.to_owned(),
             p.counters.rx_packets.to_string(),
             p.counters.tx_packets.to_string(),
+            drops(p),
+            policies(p),
         ]
     });
-    table(
-        &["PORT", "KIND", "SEGMENT", "MAC", "LINK", "RX", "TX"],
-        rows,
-    )
+    let head = [
+        "PORT", "KIND", "SEGMENT", "MAC", "LINK", "RX", "TX", "DROPS", "POLICIES",
+    ];
+    table(&head, rows)
+}
+
+/// The drops of a port by reason.
+fn drops(port: &PortInfo) -> String {
+    let some = port.counters.drops().filter(|(_, count)| *count > 0);
+    or_none(some.map(|(reason, count)| format!("{reason}={count}")))
+}
+
+/// The limits, the filter, the choice to hold and the mirrors of a port.
+fn policies(port: &PortInfo) -> String {
+    let limits = port
+        .limits
+        .map(|limits| format!("limits={}", json!(limits)));
+    let filter = port.filter.map(|f| {
+        let (rules, connections) = (f.ingress_rules + f.egress_rules, f.connections);
+        format!("rules={rules} connections={connections}")
+    });
+    let mirrors = port.mirrors.iter().map(|name| format!("mirror={name}"));
+    let hold = port.hold.then(|| "hold".to_owned());
+    or_none(limits.into_iter().chain(filter).chain(hold).chain(mirrors))
+}
+
+fn or_none(parts: impl Iterator<Item = String>) -> String {
+    let parts: Vec<_> = parts.collect();
+    match parts.is_empty() {
+        true => "-".to_owned(),
+        false => parts.join(" "),
+    }
 }
 
 pub fn stats(ports: &[PortInfo], format: Format) -> String {
@@ -120,7 +150,20 @@ mod tests {
         let text = super::ports(&ports, Format::Table);
         assert_eq!(
             text.lines().nth(1).unwrap(),
-            "vale0:a       veth  7        -    down  12  0"
+            "vale0:a       veth  7        -    down  12  0   -      -"
+        );
+        let mut busy = port("b");
+        busy.counters.dropped_rate = 3;
+        busy.filter = Some(vale_proto::FilterInfo {
+            ingress_rules: 1,
+            egress_rules: 2,
+            connections: 4,
+        });
+        busy.mirrors = vec!["m".parse().unwrap()];
+        let text = super::ports(&[busy], Format::Table);
+        assert!(
+            text.ends_with("rate=3  rules=3 connections=4 mirror=m\n"),
+            "{text}"
         );
         assert!(stats(&ports, Format::Table).contains("vale0:longer  rx_packets"));
     }

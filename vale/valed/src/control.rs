@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs of the control socket.
+mod mirror;
+mod segment;
+
 use std::io;
 
-use control_socket::{Access, ApiError, Peer, Reply, Service, Typed, Verb};
+use control_socket::{Access, ApiError, Json, Peer, Reply, Service, Typed, Verb};
 use log::info;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use vale_proto::{
-    ChainId, ChainList, ChainSet, Chains, Kind, MAX_CHAINS, PortAdd, PortFilter, PortId, PortLimit,
-    PortList, PortSet, Ports,
+    ChainId, ChainList, ChainSet, Chains, Kind, MAX_CHAINS, PipeName, PortAdd, PortFilter, PortId,
+    PortLimit, PortList, PortSet, PortTrace, Ports, Trace, Vxlan,
 };
 
 use crate::chain::TooManyChains;
 use crate::filter::Filter;
 use crate::forwarder::{AddFailure, Handle, MAX_SWITCHES};
+use crate::links::Links;
 use crate::port;
 use crate::switch::{AddError, MAX_PORTS};
 use crate::xen::Xen;
@@ -26,6 +30,7 @@ pub struct Control {
     pub forwarder: Handle,
     /// None on a host without Xen.
     pub xen: Option<Xen>,
+    pub links: Links,
 }
 
 impl Service for Control {
@@ -35,6 +40,8 @@ impl Service for Control {
 }
 
 const CHANGE: Access = Access::Only(&[TOOLSTACK]);
+/// Only the operator: a mirror shows the frames of one project to another.
+const OPERATE: Access = Access::Only(&[]);
 const VERBS: &[Verb<Control>] = &[
     Verb::new("hello", Access::Any, &Typed(Control::hello)),
     Verb::new("port-add", CHANGE, &Typed(Control::port_add)),
@@ -42,10 +49,16 @@ const VERBS: &[Verb<Control>] = &[
     Verb::new("port-set", CHANGE, &Typed(Control::port_set)),
     Verb::new("port-list", Access::Any, &Typed(Control::port_list)).listing(),
     Verb::new("port-limit", CHANGE, &Typed(Control::port_limit)),
+    Verb::new("segment-limit", CHANGE, &Typed(Control::segment_limit)),
+    Verb::new("segment-list", Access::Any, &Typed(Control::segment_list)).listing(),
     Verb::new("port-filter", CHANGE, &Typed(Control::port_filter)).large(),
+    Verb::new("port-trace", CHANGE, &Typed(Control::port_trace)),
     Verb::new("chain-set", CHANGE, &Typed(Control::chain_set)),
     Verb::new("chain-remove", CHANGE, &Typed(Control::chain_remove)),
     Verb::new("chain-list", Access::Any, &Typed(Control::chain_list)).listing(),
+    Verb::new("mirror-set", OPERATE, &Typed(Control::mirror_set)),
+    Verb::new("mirror-remove", OPERATE, &Typed(Control::mirror_remove)),
+    Verb::new("mirror-list", Access::Any, &Typed(Control::mirror_list)).listing(),
 ];
 
 /// The arguments of a verb that has none.
@@ -65,7 +78,7 @@ impl Control {
             let text = "port-add: kind: valed has no xenstore in its configuration";
             return Err(ApiError::bad_request(text));
         }
-        let (port, fds) = port::open(&add).map_err(|e| open_error(&add, &e))?;
+        let (port, fds) = port::open(&add, &self.links).map_err(|e| open_error(&add, &e))?;
         let (port, switch) = (Box::new(port), add.switch.clone());
         let added = self
             .forwarder
@@ -75,7 +88,10 @@ impl Control {
             })
             .ok_or_else(stopped)?
             .0;
-        added.map_err(|e| add_error(&add, e))?;
+        if let Err(failure) = added {
+            self.links.discard_file(&add);
+            return Err(add_error(&add, failure));
+        }
         self.follow(&add)?;
         let PortAdd {
             switch,
@@ -156,6 +172,21 @@ impl Control {
         done_at(&id, found.map(|(found, _old)| found))
     }
 
+    fn port_trace(&self, _: &Peer, trace: PortTrace) -> Result<Json<Trace>, ApiError> {
+        let named = |e| ApiError::bad_request(format!("port-trace: {e}"));
+        let frame = trace.bytes().map_err(named)?;
+        let PortTrace { switch, port, .. } = trace;
+        let id = PortId { switch, port };
+        let of = id.clone();
+        let found = self
+            .forwarder
+            .run(move |forwarder| forwarder.trace(&of, &frame));
+        found
+            .ok_or_else(stopped)?
+            .map(Json)
+            .ok_or_else(|| no_such_port(&id))
+    }
+
     fn port_list(&self, _: &Peer, list: PortList) -> Result<Reply, ApiError> {
         let ports = self
             .forwarder
@@ -216,12 +247,14 @@ impl Control {
 fn done_at(port: &PortId, found: Option<bool>) -> Result<Reply, ApiError> {
     match found {
         Some(true) => Ok(json!({}).into()),
-        Some(false) => {
-            let text = format!("{}:{}: there is no such port", port.switch, port.port);
-            Err(ApiError::new("no-such-port", text))
-        }
+        Some(false) => Err(no_such_port(port)),
         None => Err(stopped()),
     }
+}
+
+fn no_such_port(port: &PortId) -> ApiError {
+    let text = format!("{}:{}: there is no such port", port.switch, port.port);
+    ApiError::new("no-such-port", text)
 }
 
 fn stopped() -> ApiError {
@@ -229,6 +262,15 @@ fn stopped() -> ApiError {
 }
 
 fn open_error(add: &PortAdd, error: &io::Error) -> ApiError {
+    if let Some(vxlan) = &add.vxlan {
+        return vxlan_error(vxlan, error);
+    }
+    if let Some(pipe) = &add.pipe {
+        return pipe_error(pipe, add, error);
+    }
+    if add.pcap.is_some() {
+        return pcap_error(error);
+    }
     let (name, ifname) = (&add.port, add.ifname.as_deref().unwrap_or_default());
     match error
         .raw_os_error()
@@ -240,6 +282,41 @@ fn open_error(add: &PortAdd, error: &io::Error) -> ApiError {
         }
         _ => ApiError::new("internal", format!("port {name}: {ifname}: {error}")),
     }
+}
+
+fn vxlan_error(of: &Vxlan, error: &io::Error) -> ApiError {
+    let Vxlan { vni, local, .. } = of;
+    let (code, text) = match error.kind() {
+        io::ErrorKind::AlreadyExists => ("exists", format!("vni: {vni} at {local} has a port")),
+        io::ErrorKind::AddrNotAvailable => (
+            "no-such-interface",
+            format!("local: {local} is no address in valed's network namespace"),
+        ),
+        _ => ("internal", format!("local: {local}: {error}")),
+    };
+    ApiError::new(code, format!("vxlan.{text}"))
+}
+
+fn pipe_error(pipe: &PipeName, add: &PortAdd, error: &io::Error) -> ApiError {
+    let PortAdd {
+        switch, segment, ..
+    } = add;
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            ApiError::new("exists", format!("pipe: {pipe} has two ports already"))
+        }
+        _ => ApiError::bad_request(format!(
+            "pipe: {pipe} would close a loop; pipes already lead to segment {segment} of {switch}"
+        )),
+    }
+}
+
+fn pcap_error(error: &io::Error) -> ApiError {
+    let code = match error.kind() {
+        io::ErrorKind::AlreadyExists => "exists",
+        _ => "bad-request",
+    };
+    ApiError::new(code, format!("pcap.{error}"))
 }
 
 fn add_error(add: &PortAdd, failure: AddFailure) -> ApiError {

@@ -6,6 +6,7 @@ use ring::{BUFFER_SIZE, Slot};
 use vale_netdev::{MAX_FRAME, RecvBatch};
 use vale_proto::Counters;
 
+use crate::limit::Nanoseconds;
 use crate::outgoing::Outgoing;
 use crate::taken::Taken;
 
@@ -26,6 +27,10 @@ pub trait Device: Send {
     fn interface(&self) -> Option<(&str, Option<u16>)> {
         None
     }
+    /// True if the switch has to ask epoll for events also while it is busy.
+    fn is_of_kernel(&self) -> bool {
+        self.interface().is_some()
+    }
     /// Takes an event that epoll reported.
     fn take_event(&mut self);
     /// Takes up to [`BURST`] frames and copies their heads. Returns their number.
@@ -40,6 +45,10 @@ pub trait Device: Send {
     /// Frame `n`, wholly in private memory. To be called in place of [`Self::taken`].
     fn taken_whole<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
         self.taken(burst, n)
+    }
+    /// True if the far end has room for `count` frames, as far as valed knows.
+    fn has_room(&mut self, _count: usize) -> bool {
+        true
     }
     /// Queues a frame for the far end and counts the outcome.
     fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters);
@@ -96,6 +105,10 @@ pub struct Burst {
     /// One frame that needs more than its head.
     pub whole: Box<[u8; BUFFER_SIZE]>,
     pub host: RecvBatch,
+    /// Frames from other hosts, with the index of the host.
+    pub frames: Vec<(Vec<u8>, usize)>,
+    /// The time of the round.
+    pub now: Nanoseconds,
 }
 
 impl Default for Burst {
@@ -105,6 +118,8 @@ impl Default for Burst {
             heads: vec![0; BURST * HEAD + BUFFER_SIZE].into(),
             whole: Box::new([0; BUFFER_SIZE]),
             host: RecvBatch::default(),
+            frames: Vec::new(),
+            now: 0,
         }
     }
 }
@@ -115,6 +130,8 @@ pub struct Buffers {
     pub whole: Box<[u8; BUFFER_SIZE]>,
     /// One of the frames that the switch cuts from a longer one.
     pub segment: Vec<u8>,
+    /// A copy for a mirror.
+    pub copy: Vec<u8>,
 }
 
 impl Default for Buffers {
@@ -122,6 +139,7 @@ impl Default for Buffers {
         Self {
             whole: Box::new([0; BUFFER_SIZE]),
             segment: Vec::with_capacity(MAX_FRAME),
+            copy: Vec::new(),
         }
     }
 }

@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
-use vale_proto::{ChainId, ChainInfo, ChainSet, PortId, PortInfo, PortLimit, PortName, SwitchName};
+use vale_proto::{
+    ChainId, ChainInfo, ChainSet, PortId, PortInfo, PortLimit, PortName, SwitchName, Trace,
+};
 
 use crate::chain::TooManyChains;
 use crate::device::{Absent, Device};
 use crate::filter::Filter;
-use crate::limit::PortLimits;
+use crate::limit::{Nanoseconds, PortLimits};
 use crate::port::Port;
 use crate::switch::{AddError, MAX_PORTS, Scratch, Switch};
 
@@ -24,6 +26,11 @@ pub const MAX_SWITCHES: usize = 64;
 const SPIN: Duration = Duration::from_micros(30);
 /// The time between two polls of the interfaces while the thread is busy.
 const EVENTS_EVERY: Duration = Duration::from_micros(20);
+/// A guest that frees its full ring wakes no one: valed looks again after this time.
+const HOLD_POLL: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 1_000_000,
+};
 const COMMANDS: usize = 64;
 /// Token of the eventfd that announces commands.
 const COMMAND_TOKEN: u64 = u64::MAX;
@@ -66,6 +73,8 @@ pub struct Forwarder {
     events: Vec<Event>,
     wake: Arc<OwnedFd>,
     running: bool,
+    /// The time of the round.
+    now: Nanoseconds,
 }
 
 impl Forwarder {
@@ -91,6 +100,7 @@ impl Forwarder {
                 events,
                 wake,
                 running: true,
+                now: 0,
             },
             handle,
         ))
@@ -103,6 +113,7 @@ impl Forwarder {
         let mut last_frame = start;
         let mut last_events = last_frame;
         loop {
+            self.now = scratch.now;
             self.run_commands();
             if !self.running {
                 return Ok(());
@@ -151,7 +162,7 @@ impl Forwarder {
         self.switches
             .iter()
             .flatten()
-            .any(|s| s.ports().any(|p| p.device.interface().is_some()))
+            .any(|s| s.ports().any(|p| p.device.is_of_kernel()))
     }
 
     /// Waits for a kick, an interface or a command, unless one has come meanwhile.
@@ -161,7 +172,8 @@ impl Forwarder {
             busy |= switch.sleep_prepare();
         }
         if !busy {
-            self.take_events(None)?;
+            let holds = self.switches.iter().flatten().any(Switch::holds_frames);
+            self.take_events(holds.then_some(&HOLD_POLL))?;
         }
         self.switches
             .iter_mut()
@@ -198,7 +210,7 @@ impl Forwarder {
         Ok(())
     }
 
-    fn switch_mut(&mut self, name: &SwitchName) -> Option<&mut Switch> {
+    pub fn switch_mut(&mut self, name: &SwitchName) -> Option<&mut Switch> {
         self.switches.iter_mut().flatten().find(|s| s.name == *name)
     }
 
@@ -283,7 +295,7 @@ impl Forwarder {
         };
         // The caller closes the old descriptor with the old rings, which takes it out of epoll.
         *rings = port_mut.replace(std::mem::replace(rings, Box::new(Absent)));
-        self.resolve_chains(name);
+        self.resolve(name);
         self.watch(name, port).is_ok()
     }
 
@@ -315,7 +327,7 @@ impl Forwarder {
     pub fn set_link(&mut self, name: &SwitchName, port: &PortName, up: bool) -> bool {
         let port = self.switch_mut(name).and_then(|s| s.port_mut(port));
         let found = port.map(|p| p.link_up = up).is_some();
-        self.resolve_chains(name);
+        self.resolve(name);
         found
     }
 
@@ -333,9 +345,15 @@ impl Forwarder {
         switch.is_some_and(|s| s.set_filter(&port.port, filter))
     }
 
-    fn resolve_chains(&mut self, name: &SwitchName) {
+    /// The way of a frame that would come from a port. None if there is no such port.
+    pub fn trace(&self, port: &PortId, frame: &[u8]) -> Option<Trace> {
+        let switch = self.switches(Some(&port.switch)).next();
+        switch.and_then(|s| s.trace(&port.port, frame, self.now))
+    }
+
+    fn resolve(&mut self, name: &SwitchName) {
         if let Some(switch) = self.switch_mut(name) {
-            switch.resolve_chains();
+            switch.resolve();
         }
     }
 
@@ -355,19 +373,18 @@ impl Forwarder {
 
     /// The chains of one switch, or of all.
     pub fn chains(&self, name: Option<&SwitchName>) -> Vec<ChainInfo> {
-        let switches = self.switches.iter().flatten();
-        let wanted = switches.filter(|s| name.is_none_or(|n| s.name == *n));
-        wanted.flat_map(Switch::chains).collect()
+        self.switches(name).flat_map(Switch::chains).collect()
     }
 
     /// The ports of one switch, or of all.
     pub fn list(&self, name: Option<&SwitchName>) -> Vec<PortInfo> {
-        let wanted = self
-            .switches
-            .iter()
-            .flatten()
-            .filter(|s| name.is_none_or(|n| s.name == *n));
-        wanted.flat_map(Switch::infos).collect()
+        self.switches(name).flat_map(Switch::infos).collect()
+    }
+
+    /// One switch, or all.
+    pub fn switches(&self, name: Option<&SwitchName>) -> impl Iterator<Item = &Switch> {
+        let switches = self.switches.iter().flatten();
+        switches.filter(move |s| name.is_none_or(|n| s.name == *n))
     }
 }
 

@@ -6,6 +6,7 @@
 //! the path of a frame.
 #![forbid(unsafe_code)]
 
+mod capture;
 mod chain;
 pub mod control;
 mod device;
@@ -13,13 +14,19 @@ mod filter;
 pub mod forwarder;
 mod guard;
 mod headers;
+mod held;
 mod host;
 mod learned;
 mod limit;
+pub mod links;
 mod lookup;
+pub mod metrics;
+mod mirror;
 mod offload;
 mod outgoing;
 mod packet;
+mod pcap;
+mod pipe;
 mod port;
 mod rate_limit;
 mod refusal;
@@ -27,4 +34,6 @@ mod ring_port;
 mod role;
 mod switch;
 mod taken;
+mod turns;
+pub mod vxlan;
 pub mod xen;

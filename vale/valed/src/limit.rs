@@ -33,9 +33,14 @@ impl Bucket {
         }
     }
 
-    fn holds(&mut self, amount: u64, now: Nanoseconds) -> bool {
+    /// The tokens at a time.
+    fn level(&self, now: Nanoseconds) -> u128 {
         let elapsed = u128::from(now.saturating_sub(self.filled));
-        self.tokens = self.depth.min(self.tokens + elapsed * self.rate_per_s);
+        self.depth.min(self.tokens + elapsed * self.rate_per_s)
+    }
+
+    fn holds(&mut self, amount: u64, now: Nanoseconds) -> bool {
+        self.tokens = self.level(now);
         self.filled = self.filled.max(now);
         self.tokens >= u128::from(amount) * SECOND
     }
@@ -43,6 +48,12 @@ impl Bucket {
     fn take(&mut self, amount: u64) {
         self.tokens = self.tokens.saturating_sub(u128::from(amount) * SECOND);
     }
+}
+
+/// True if a bucket has tokens, or there is none.
+fn would_admit(bucket: &Option<Bucket>, amount: u64, now: Nanoseconds) -> bool {
+    let enough = u128::from(amount) * SECOND;
+    bucket.as_ref().is_none_or(|b| b.level(now) >= enough)
 }
 
 /// Frames per second.
@@ -82,6 +93,11 @@ impl Meter {
         }
     }
 
+    /// True if the rates admit a frame now.
+    pub fn would_admit(&self, bytes: usize, now: Nanoseconds) -> bool {
+        would_admit(&self.packets, 1, now) && would_admit(&self.bits, bytes as u64 * 8, now)
+    }
+
     /// True if the rates admit a frame, which then counts. A refused frame costs no tokens.
     pub fn admits(&mut self, bytes: usize, now: Nanoseconds) -> bool {
         let bits = bytes as u64 * 8;
@@ -104,6 +120,7 @@ impl Meter {
 /// All limits of a port.
 #[derive(Debug, Default)]
 pub struct PortLimits {
+    pub set: Limits,
     pub rx: Meter,
     pub tx: Meter,
     pub group: Budget,
@@ -113,11 +130,28 @@ pub struct PortLimits {
 impl PortLimits {
     pub fn new(limits: &Limits) -> Self {
         Self {
+            set: *limits,
             rx: Meter::new(limits.rx),
             tx: Meter::new(limits.tx),
             group: Budget::new(limits.group_per_s),
             unknown: Budget::new(limits.unknown_per_s),
         }
+    }
+
+    /// True if the budgets admit a flooded frame now.
+    pub fn would_flood(&self, group: bool, now: Nanoseconds) -> bool {
+        let budget = if group { &self.group } else { &self.unknown };
+        would_admit(&budget.0, 1, now)
+    }
+
+    /// False if every frame passes.
+    pub fn limits_any(&self) -> bool {
+        self.set != Limits::default()
+    }
+
+    /// True if both limit the same rates, whatever their buckets hold.
+    pub fn has_rates_of(&self, other: &Self) -> bool {
+        self.set == other.set
     }
 }
 

@@ -12,6 +12,8 @@ use log::{LevelFilter, error, info};
 use serde::Deserialize;
 use valed::control::{Control, TOOLSTACK};
 use valed::forwarder::Forwarder;
+use valed::links::Links;
+use valed::metrics::{self, Loopback};
 use valed::xen::Xen;
 
 /// The dom0 packet switch.
@@ -35,6 +37,10 @@ struct Config {
     socket: PathBuf,
     /// xenstored's socket, for ports of Xen guests.
     xenstore: Option<PathBuf>,
+    /// The directory for files of mirrors; without it there are none.
+    capture_dir: Option<PathBuf>,
+    /// The loopback address for Prometheus; without it there is no endpoint.
+    metrics: Option<Loopback>,
     #[serde(default)]
     roles: Roles,
 }
@@ -66,7 +72,14 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let control = Arc::new(Control {
         forwarder: handle.clone(),
         xen: xen.transpose().map_err(text)?,
+        links: Links {
+            capture_dir: config.capture_dir,
+            ..Links::default()
+        },
     });
+    if let Some(address) = config.metrics {
+        metrics::serve(address, handle.clone()).map_err(|e| format!("metrics: {e}"))?;
+    }
     let stopping = handle.clone();
     info!("listening on {}", config.socket.display());
     let serving = std::thread::spawn(move || {

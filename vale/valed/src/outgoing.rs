@@ -4,11 +4,21 @@ use ring::BUFFER_SIZE;
 
 use crate::filter::Seen;
 use crate::limit::Nanoseconds;
-use crate::offload::{Checksum, Offload, Segments};
+use crate::offload::{Checksum, Offload, Segments, complete};
 use crate::taken::{Rest, Taken};
 
 /// Most segments of one frame: 64 KB in TCP's smallest usual segments.
 const MAX_SEGMENTS: usize = 2048;
+
+/// Appends a frame of two parts to `bytes`.
+pub fn append(bytes: &mut Vec<u8>, head: &[u8], rest: Option<Rest<'_>>) {
+    bytes.extend_from_slice(head);
+    if let Some(rest) = rest {
+        let start = bytes.len();
+        bytes.resize(start + rest.len(), 0);
+        rest.read(&mut bytes[start..]);
+    }
+}
 
 /// A frame on its way to one or more ports.
 pub struct Outgoing<'a> {
@@ -21,6 +31,8 @@ pub struct Outgoing<'a> {
     pub seen: &'a Seen,
     /// The time of the burst.
     pub now: Nanoseconds,
+    /// Index of the port that sent the frame.
+    pub from: usize,
     /// Offset of the IP packet.
     pub payload: usize,
     /// Bytes of the frame, or of its longest segment.
@@ -56,6 +68,7 @@ impl<'a> Outgoing<'a> {
             offload,
             seen: &Seen::Other,
             now: 0,
+            from: 0,
             payload,
             longest,
         })
@@ -64,6 +77,46 @@ impl<'a> Outgoing<'a> {
     /// Length of the frame in bytes.
     pub fn len(&self) -> usize {
         self.head.len() + self.rest.map_or(0, |r| r.len())
+    }
+
+    /// The number of frames that it becomes for a guest.
+    pub fn count(&self) -> usize {
+        let segments = self
+            .offload
+            .gso
+            .and_then(|gso| Segments::new(self.head, gso));
+        segments.map_or(1, |segments| segments.count())
+    }
+
+    /// Completes the sender's offloads and hands over each frame to send: its head and its rest.
+    pub fn finish(
+        &mut self,
+        segment: &mut Vec<u8>,
+        mut hand_over: impl FnMut(&[u8], Option<Rest<'_>>),
+    ) {
+        let Some(gso) = self.offload.gso else {
+            if let Some(checksum) = self.offload.checksum.take() {
+                complete(self.head, checksum);
+            }
+            return hand_over(self.head, self.rest);
+        };
+        let Some(mut segments) = Segments::new(self.head, gso) else {
+            return;
+        };
+        while segments.next_into(segment) {
+            hand_over(segment, None);
+        }
+    }
+
+    /// A copy in `bytes`, which no later change of the frame reaches.
+    pub fn copied<'b>(&'b self, bytes: &'b mut Vec<u8>) -> Outgoing<'b> {
+        bytes.clear();
+        append(bytes, self.head, self.rest);
+        Outgoing {
+            head: bytes,
+            rest: None,
+            ..*self
+        }
     }
 
     /// All bytes of the frame in private memory; `buffer` holds a frame that has a rest.

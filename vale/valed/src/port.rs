@@ -11,9 +11,12 @@ use crate::device::{Absent, Buffers, Device};
 use crate::filter::{Filter, Seen};
 use crate::guard::Guard;
 use crate::headers::Ethernet;
+use crate::held::Held;
 use crate::host::HostPort;
 use crate::limit::{Nanoseconds, PortLimits};
+use crate::links::Links;
 use crate::outgoing::Outgoing;
+use crate::pcap::PcapPort;
 use crate::refusal::Refusal;
 use crate::ring_port::RingPort;
 
@@ -36,6 +39,11 @@ pub struct Port {
     pub limits: Option<Box<PortLimits>>,
     /// The port has moved frames since the last flush.
     pub dirty: bool,
+    /// Frames from the port wait for a full receiver.
+    holds: bool,
+    pub held: Held,
+    /// The time of its next turn, in bytes.
+    pub turn: u64,
 }
 
 impl Port {
@@ -46,16 +54,20 @@ impl Port {
             guest: add.guest,
             segment: add.segment,
             mac: add.mac,
-            learns: add.vlan.is_some() && add.mac.is_none(),
+            learns: (add.vlan.is_some() || matches!(add.kind, Kind::Vxlan | Kind::Pipe))
+                && add.mac.is_none(),
             is_open: add.mac.is_none() || !add.port_security,
             mtu: add.mtu.into(),
             link_up: add.link_up,
             guard: Guard::new(add),
             counters: Counters::default(),
             device,
-            filter: None,
+            filter: add.filtered.then(|| Box::new(Filter::new(&[]))),
             limits: None,
             dirty: false,
+            holds: add.hold,
+            held: Held::default(),
+            turn: 0,
         }
     }
 
@@ -105,26 +117,64 @@ impl Port {
         filter.is_none_or(|filter| filter.admits(*seen, direction, now))
     }
 
-    /// Queues a frame for the far end, or counts the drop. [`Self::flush`] publishes the queue.
-    pub fn deliver(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers) {
+    /// Queues a frame for the far end, or counts the drop. [`Self::flush`] publishes the queue. True
+    /// for a frame that the far end's queue got.
+    pub fn deliver(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers) -> bool {
+        let admitted = self
+            .takes(out.longest - out.payload)
+            .and_then(|()| self.leaves(out));
+        self.push(admitted, out, buffers)
+    }
+
+    /// Queues a copy of a mirror. The port's filter and rates concern its own traffic only.
+    pub fn deliver_copy(&mut self, copy: &mut Outgoing<'_>, buffers: &mut Buffers) -> bool {
+        self.push(self.takes(copy.longest - copy.payload), copy, buffers)
+    }
+
+    /// True if a frame to the port has to wait until its queue has room.
+    pub fn is_full_for(&mut self, out: &Outgoing<'_>) -> bool {
+        self.link_up && !self.device.has_room(out.count())
+    }
+
+    /// True if frames from the port wait for full receivers.
+    pub fn holds(&self) -> bool {
+        self.holds
+    }
+
+    fn push(
+        &mut self,
+        admitted: Result<(), Counter>,
+        out: &mut Outgoing<'_>,
+        buffers: &mut Buffers,
+    ) -> bool {
+        match admitted {
+            Ok(()) => self.device.push(out, buffers, &mut self.counters),
+            Err(dropped) => *dropped(&mut self.counters) += 1,
+        }
+        admitted.is_ok()
+    }
+
+    /// The link and the MTU. The length of the IP packet is in bytes.
+    pub fn takes(&self, packet: usize) -> Result<(), Counter> {
         if !self.link_up {
-            self.counters.dropped_link_down += 1;
-            return;
+            return Err(|c| &mut c.dropped_link_down);
         }
-        if out.longest - out.payload > self.mtu {
-            self.counters.dropped_too_long += 1;
-            return;
+        if packet > self.mtu {
+            return Err(|c| &mut c.dropped_too_long);
         }
+        Ok(())
+    }
+
+    /// The stages of a frame to the port: filter, then rates.
+    fn leaves(&mut self, out: &Outgoing<'_>) -> Result<(), Counter> {
         if !self.filter_admits(out.seen, Direction::Ingress, out.now) {
-            self.counters.dropped_filter += 1;
-            return;
+            return Err(|c| &mut c.dropped_filter);
         }
         let (len, now) = (out.len(), out.now);
         if self.limits.as_mut().is_some_and(|l| !l.tx.admits(len, now)) {
-            self.counters.dropped_rate += 1;
-            return;
+            return Err(|c| &mut c.dropped_rate);
         }
-        self.device.push(out, buffers, &mut self.counters);
+        Ok(())
     }
 
     /// Publishes the delivered frames and returns the taken buffers, with at most one notification.
@@ -156,6 +206,10 @@ impl Port {
             segment: self.segment,
             mac: self.mac,
             link_up: self.link_up,
+            limits: self.limits.as_ref().map(|limits| limits.set),
+            filter: self.filter.as_ref().map(|filter| filter.info()),
+            mirrors: Vec::new(),
+            hold: self.holds,
             counters,
         }
     }
@@ -176,21 +230,36 @@ fn counter_of(refusal: Refusal) -> Counter {
 }
 
 /// Opens the device that `add` names. Returns the descriptors for the caller, if there are any.
-pub fn open(add: &PortAdd) -> io::Result<(Port, Vec<OwnedFd>)> {
-    let ifname = add.ifname.as_deref().unwrap_or_default();
-    let (device, fds): (Box<dyn Device>, _) = match add.kind {
-        Kind::Process => {
-            let (port, fds) = RingPort::create(add.slots).map_err(io::Error::other)?;
-            (Box::new(port), fds.into())
-        }
-        Kind::Xen => (Box::new(Absent), Vec::new()),
-        kind => (
-            Box::new(HostPort::open(kind, ifname, add.vlan)?),
-            Vec::new(),
-        ),
-    };
-    Ok((Port::new(add, device), fds))
+pub fn open(add: &PortAdd, links: &Links) -> io::Result<(Port, Vec<OwnedFd>)> {
+    if add.kind == Kind::Process {
+        let (rings, fds) = RingPort::create(add.slots).map_err(io::Error::other)?;
+        return Ok((Port::new(add, Box::new(rings)), fds.into()));
+    }
+    Ok((Port::new(add, device(add, links)?), Vec::new()))
 }
+
+fn device(add: &PortAdd, links: &Links) -> io::Result<Box<dyn Device>> {
+    if let Some(vxlan) = &add.vxlan {
+        return Ok(Box::new(links.tunnels.open(vxlan)?));
+    }
+    if let Some(pipe) = &add.pipe {
+        let place = (add.switch.clone(), add.segment);
+        return Ok(Box::new(links.pipes.open(pipe, place)?));
+    }
+    if let Some(pcap) = &add.pcap {
+        let directory = links.capture_dir.as_deref();
+        let directory = directory.ok_or_else(|| io::Error::other(NO_DIRECTORY))?;
+        return Ok(Box::new(PcapPort::open(pcap, directory)?));
+    }
+    if add.kind == Kind::Xen {
+        return Ok(Box::new(Absent));
+    }
+    let ifname = add.ifname.as_deref().unwrap_or_default();
+    Ok(Box::new(HostPort::open(add.kind, ifname, add.vlan)?))
+}
+
+/// The failure of a port or a mirror that names a file.
+pub const NO_DIRECTORY: &str = "valed has no capture_dir in its configuration";
 
 #[cfg(test)]
 #[path = "port_tests.rs"]

@@ -20,7 +20,7 @@ fn port(name: &str, security: bool) -> (Port, GuestPort) {
         "mtu": 1900, "port_security": security, "mac": Mac(OWN),
         "allowed": [{"ip": "10.9.0.5/32"}, {"ip": "2001:db8::5/128"}],
     });
-    let (port, fds) = open(&serde_json::from_value(add).unwrap()).unwrap();
+    let (port, fds) = open(&serde_json::from_value(add).unwrap(), &Links::default()).unwrap();
     let ring = GuestPort::map(&fds[0]).unwrap();
     (port, ring)
 }

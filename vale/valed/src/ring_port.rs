@@ -10,7 +10,7 @@ use vale_proto::Counters;
 use vale_xen_dev::EventChannel;
 
 use crate::device::{Buffers, Burst, Device, HEAD};
-use crate::offload::{Offload, Segments, complete};
+use crate::offload::Offload;
 use crate::outgoing::Outgoing;
 use crate::taken::{Rest, Taken};
 
@@ -115,8 +115,14 @@ impl Device for RingPort {
         })
     }
 
+    fn has_room(&mut self, count: usize) -> bool {
+        self.ring.room() >= count
+    }
+
     fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters) {
-        push_finished(&mut self.ring, out, &mut buffers.segment, counters);
+        out.finish(&mut buffers.segment, |head, rest| {
+            push(&mut self.ring, head, rest, counters);
+        });
     }
 
     fn flush(&mut self, counters: &mut Counters) {
@@ -136,27 +142,6 @@ impl Device for RingPort {
 
     fn malformed(&self) -> u64 {
         self.ring.malformed()
-    }
-}
-
-/// Completes the sender's offloads and puts the result into a guest's ring.
-fn push_finished(
-    ring: &mut SwitchPort,
-    out: &mut Outgoing<'_>,
-    segment: &mut Vec<u8>,
-    counters: &mut Counters,
-) {
-    let Some(gso) = out.offload.gso else {
-        if let Some(checksum) = out.offload.checksum.take() {
-            complete(out.head, checksum);
-        }
-        return push(ring, out.head, out.rest, counters);
-    };
-    let Some(mut segments) = Segments::new(out.head, gso) else {
-        return;
-    };
-    while segments.next_into(segment) {
-        push(ring, segment, None, counters);
     }
 }
 

@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One named switch: takes frames from its ports, judges them, and delivers them.
-use vale_proto::{ChainInfo, ChainName, ChainSet, Mac, PortInfo, PortName, SwitchName};
+mod hold;
+mod limits;
+mod mirrors;
+mod trace;
+
+use vale_proto::{ChainInfo, ChainName, ChainSet, Mac, PortInfo, PortName, Side, SwitchName};
 
 use crate::chain::{Chains, Next, Step, TooManyChains};
 use crate::device::{Buffers, Burst, Device, HEAD};
 use crate::filter::{Filter, Seen};
 use crate::headers::Ethernet;
 use crate::learned::Learned;
-use crate::limit::{Nanoseconds, PortLimits};
+use crate::limit::Nanoseconds;
 use crate::lookup::{Lookup, StaticTable};
+use crate::mirror::Mirrors;
 use crate::outgoing::Outgoing;
 use crate::packet;
 use crate::port::{Counter, MALFORMED, Port};
+use crate::turns::Turns;
+use limits::SegmentLimits;
 
 /// Most ports of a switch.
 pub const MAX_PORTS: usize = 256;
@@ -51,10 +59,15 @@ pub struct Switch {
     lookup: Box<dyn Lookup>,
     learned: Learned,
     chains: Chains,
+    mirrors: Mirrors,
+    segment_limits: SegmentLimits,
     /// A port has a filter.
     filters: bool,
     /// Indexes of ports to be flushed.
     dirty: Vec<usize>,
+    turns: Turns,
+    /// Index of the port at which the next round begins.
+    first: usize,
 }
 
 impl Switch {
@@ -65,8 +78,12 @@ impl Switch {
             lookup: Box::new(StaticTable::default()),
             learned: Learned::default(),
             chains: Chains::default(),
+            mirrors: Mirrors::default(),
+            segment_limits: SegmentLimits::default(),
             filters: false,
             dirty: Vec::new(),
+            turns: Turns::default(),
+            first: 0,
         }
     }
 
@@ -93,8 +110,9 @@ impl Switch {
         }
         self.ports
             .resize_with(self.ports.len().max(index + 1), || None);
+        self.filters |= port.filter.is_some();
         self.ports[index] = offered.take();
-        self.chains.resolve(&self.ports);
+        self.resolve();
         Ok(index)
     }
 
@@ -102,11 +120,13 @@ impl Switch {
         let is_it = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
         let index = self.ports.iter().position(is_it)?;
         let port = self.ports[index].take()?;
+        let others = self.ports.iter_mut().flatten();
+        others.for_each(|p| p.held.forget(index));
         self.learned.forget(index);
         if let Some(mac) = port.mac {
             self.lookup.remove(port.segment, mac);
         }
-        self.chains.resolve(&self.ports);
+        self.resolve();
         Some(port)
     }
 
@@ -126,19 +146,15 @@ impl Switch {
         self.find(name).map(|(_, port)| port)
     }
 
-    /// Replaces all limits of a port. False if there is no such port.
-    pub fn set_limits(&mut self, name: &PortName, limits: PortLimits) -> bool {
-        let port = self.port_mut(name);
-        port.map(|p| p.limits = Some(Box::new(limits))).is_some()
-    }
-
-    /// Replaces the filter of a port and leaves the old one in `filter`. False if there is no such
-    /// port.
+    /// Replaces the filter of a port by one with other rules, and leaves the old one in `filter`.
+    /// False if there is no such port.
     pub fn set_filter(&mut self, name: &PortName, filter: &mut Option<Box<Filter>>) -> bool {
         let port = self.port_mut(name);
-        let found = port
-            .map(|p| std::mem::swap(&mut p.filter, filter))
-            .is_some();
+        let found = port.map(|port| match (&port.filter, &*filter) {
+            (Some(old), Some(new)) if old.has_rules_of(new) => (),
+            _ => std::mem::swap(&mut port.filter, filter),
+        });
+        let found = found.is_some();
         self.filters = self.ports.iter().flatten().any(|p| p.filter.is_some());
         found
     }
@@ -156,13 +172,17 @@ impl Switch {
         self.chains.infos()
     }
 
-    /// Finds the live ports of all chains anew.
-    pub fn resolve_chains(&mut self) {
+    /// Finds the ports of all chains and mirrors anew.
+    pub fn resolve(&mut self) {
         self.chains.resolve(&self.ports);
+        self.mirrors.resolve(&self.ports);
     }
 
     pub fn infos(&self) -> impl Iterator<Item = PortInfo> {
-        self.ports().map(|p| p.info(&self.name))
+        self.ports().map(|port| PortInfo {
+            mirrors: self.mirrors.of(&port.name),
+            ..port.info(&self.name)
+        })
     }
 
     /// Takes an event of the port at `index`.
@@ -172,12 +192,20 @@ impl Switch {
         }
     }
 
-    /// Takes a burst from each port, then notifies each that got frames. True if any frame moved.
+    /// Takes a burst from each port that has its turn, then notifies each that got frames. True if
+    /// any frame moved. The busy ports begin the rounds by turns: the first finds the most room.
     pub fn round(&mut self, scratch: &mut Scratch) -> bool {
         let mut moved = false;
-        for index in 0..self.ports.len() {
-            moved |= self.take_burst(index, scratch);
+        scratch.burst.now = scratch.now;
+        let first = self.first.min(self.ports.len());
+        for index in (first..self.ports.len()).chain(0..first) {
+            let served = self.serve(index, scratch);
+            if served && !moved {
+                self.first = index + 1;
+            }
+            moved |= served;
         }
+        self.turns.end_round();
         for n in 0..self.dirty.len() {
             if let Some(port) = &mut self.ports[self.dirty[n]] {
                 port.flush();
@@ -187,11 +215,31 @@ impl Switch {
         moved
     }
 
-    /// Takes a burst from one port. The device leaves its port meanwhile: no frame returns to its
-    /// source.
-    fn take_burst(&mut self, source: usize, scratch: &mut Scratch) -> bool {
-        let Some(port) = &mut self.ports[source] else {
+    /// Takes a burst from a port that has its turn, and charges its bytes.
+    fn serve(&mut self, source: usize, scratch: &mut Scratch) -> bool {
+        let Some(port) = &self.ports[source] else {
             return false;
+        };
+        if !self.turns.allows(port.turn) {
+            return false;
+        }
+        if !port.held.is_empty() {
+            return self.release(source, scratch);
+        }
+        let before = port.counters.rx_bytes;
+        let count = self.take_burst(source, scratch);
+        if let (true, Some(port)) = (count > 0, &mut self.ports[source]) {
+            let bytes = port.counters.rx_bytes - before;
+            self.turns.charge(&mut port.turn, count, bytes);
+        }
+        count > 0
+    }
+
+    /// Takes a burst from one port, and returns the number of its frames. The device leaves its port meanwhile: no frame returns to its
+    /// source.
+    fn take_burst(&mut self, source: usize, scratch: &mut Scratch) -> usize {
+        let Some(port) = &mut self.ports[source] else {
+            return 0;
         };
         let mut device = port.take_device();
         let count = device.fetch(&mut scratch.burst);
@@ -205,7 +253,7 @@ impl Switch {
         }
         // The flush also gives back the descriptors that the ring passed over.
         self.mark(source);
-        count > 0
+        count
     }
 
     fn drop_frame(&mut self, source: usize, dropped: Counter) {
@@ -254,13 +302,17 @@ impl Switch {
         } = verdict?;
         let seen = &*seen;
         let mut out = Outgoing::new(taken, ethernet.payload, judged).ok_or(MALFORMED)?;
-        (out.seen, out.now) = (seen, *now);
+        (out.seen, out.now, out.from) = (seen, *now, source);
         if let Some(port) = &mut self.ports[source] {
             port.enters(seen, out.len(), *now)?;
+            self.segment_limits.enters(port.segment, &out)?;
             if port.learns && self.lookup.find(port.segment, ethernet.source).is_none() {
                 let segment = port.segment;
                 self.learned.learn(segment, ethernet.source, source, *now);
             }
+        }
+        if !self.mirrors.is_empty() {
+            self.mirror(Side::Rx, source, &out, buffers);
         }
         match step {
             Some(step) => self.take_step(step, source, &ethernet, &mut out, buffers),
@@ -280,12 +332,12 @@ impl Switch {
     fn returned(&self, source: usize, ethernet: &Ethernet, now: Nanoseconds) -> bool {
         let from = self.ports[source].as_deref();
         from.is_some_and(|port| {
-            let owner = self.lookup.find(port.segment, ethernet.source);
+            let owner = || self.lookup.find(port.segment, ethernet.source);
             let behind = || self.learned.find(port.segment, ethernet.source, now);
             let is_open_guest = port.is_open && port.mac.is_some();
             (is_open_guest || ethernet.destination.is_multicast())
                 && !port.learns
-                && owner.or_else(behind).is_some_and(|owner| owner != source)
+                && owner().or_else(behind).is_some_and(|owner| owner != source)
         })
     }
 
@@ -335,7 +387,7 @@ impl Switch {
                 if let (true, Some(mac)) = (addressed, mac) {
                     out.head[..mac.0.len()].copy_from_slice(&mac.0);
                 }
-                self.deliver(port, out, buffers);
+                self.deliver_or_hold(port, out, buffers);
             }
             Next::Exit => {
                 let segment = self.chains.segment(step);
@@ -358,10 +410,10 @@ impl Switch {
         let owner = self.lookup.find(segment, ethernet.destination);
         let learned = || self.learned.find(segment, ethernet.destination, out.now);
         match owner.or_else(learned) {
-            Some(index) if !group && index != source => self.deliver(index, out, buffers),
+            Some(index) if !group && index != source => self.deliver_or_hold(index, out, buffers),
             found => {
                 let known = found.is_some();
-                if !known && !self.may_flood(source, group, out.now) {
+                if !known && !self.may_flood(source, segment, group, out.now) {
                     return self.drop_frame(source, |c| &mut c.dropped_flood);
                 }
                 let sent = !known && self.flood(source, segment, group, out, buffers);
@@ -370,16 +422,6 @@ impl Switch {
                 }
             }
         }
-    }
-
-    /// True within the source's budget for group frames, or for frames to unknown addresses.
-    fn may_flood(&mut self, source: usize, group: bool, now: Nanoseconds) -> bool {
-        let port = self.ports[source].as_mut();
-        let limits = port.and_then(|port| port.limits.as_mut());
-        limits.is_none_or(|limits| match group {
-            true => limits.group.admits(now),
-            false => limits.unknown.admits(now),
-        })
     }
 
     /// Delivers to the other ports of the segment. A frame to one address goes to the open ports
@@ -394,9 +436,7 @@ impl Switch {
     ) -> bool {
         let mut sent = false;
         for index in 0..self.ports.len() {
-            let wanted = |p: &Port| p.segment == segment && (group || p.is_open);
-            let open = index != source && !self.chains.isolates(index);
-            if open && self.ports[index].as_deref().is_some_and(wanted) {
+            if self.floods(index, source, segment, group) {
                 self.deliver(index, out, buffers);
                 sent = true;
             }
@@ -404,11 +444,25 @@ impl Switch {
         sent
     }
 
+    /// True if a flooded frame goes to the port at `index`.
+    fn floods(&self, index: usize, source: usize, segment: u16, group: bool) -> bool {
+        let wanted = |p: &Port| p.segment == segment && (group || p.is_open);
+        let open = index != source && !self.chains.isolates(index);
+        open && self.ports[index].as_deref().is_some_and(wanted)
+    }
+
     fn deliver(&mut self, index: usize, out: &mut Outgoing<'_>, buffers: &mut Buffers) {
-        if let Some(port) = &mut self.ports[index] {
-            port.deliver(out, buffers);
+        let Some(port) = &mut self.ports[index] else {
+            return;
+        };
+        if let Err(dropped) = self.segment_limits.leaves(port.segment, out) {
+            return *dropped(&mut port.counters) += 1;
         }
+        let delivered = port.deliver(out, buffers);
         self.mark(index);
+        if delivered && !self.mirrors.is_empty() {
+            self.mirror(Side::Tx, index, out, buffers);
+        }
     }
 
     /// Notes that the port has to be flushed.

@@ -7,11 +7,21 @@ use vale_proto::{Counters, PortAdd};
 
 use super::*;
 use crate::device::sent::Sent;
+use crate::limit::PortLimits;
+use crate::links::Links;
 use crate::offload::Offload;
 use crate::port;
 
 #[path = "chain/tests.rs"]
 mod chains;
+#[path = "switch/fair_tests.rs"]
+mod fair;
+#[path = "switch/far_end_tests.rs"]
+mod far_ends;
+#[path = "mirror/tests.rs"]
+mod mirrors;
+#[path = "switch/trace_tests.rs"]
+mod traces;
 
 /// A guest of the switch under test.
 struct Guest {
@@ -38,6 +48,7 @@ impl Guest {
 
 struct Bench {
     switch: Switch,
+    links: Links,
     scratch: Scratch,
 }
 
@@ -70,12 +81,13 @@ impl Bench {
     fn new() -> Self {
         Self {
             switch: Switch::new("vale0".parse().unwrap()),
+            links: Links::default(),
             scratch: Scratch::default(),
         }
     }
 
     fn try_add(&mut self, name: &str, extra: Value) -> Result<Guest, AddError> {
-        let (port, fds) = port::open(&add(name, extra)).unwrap();
+        let (port, fds) = port::open(&add(name, extra), &self.links).unwrap();
         let name = port.name.clone();
         self.switch.add(&mut Some(Box::new(port)))?;
         Ok(Guest {
@@ -213,8 +225,10 @@ fn rates_and_budgets_drop_with_a_reason() {
     );
     send(&mut bench, &mut a, &mut b, mac(2));
     assert_eq!(bench.counters(&a).dropped_rate, 64);
+    let same = few(json!({"rx": {"packets_per_s": 1}}));
+    assert!(bench.switch.set_limits(&a.name, same));
     send(&mut bench, &mut a, &mut b, mac(2));
-    assert_eq!(bench.counters(&a).dropped_rate, 192, "no time passed");
+    assert_eq!(bench.counters(&a).dropped_rate, 192, "no new tokens");
     assert_eq!(bench.counters(&b).dropped_rate, 0);
     bench.scratch.now = 60_000_000_000;
     send(&mut bench, &mut a, &mut b, mac(2));
@@ -225,18 +239,97 @@ fn rates_and_budgets_drop_with_a_reason() {
     );
 }
 
+/// All ports of a segment share its rates and budgets; other segments have their own.
+#[test]
+fn the_ports_of_a_segment_share_its_limits() {
+    let mut bench = Bench::new();
+    let (mut a, mut b, mut c) = (bench.guest(1, 1), bench.guest(2, 1), bench.guest(3, 2));
+    let _others = (
+        bench.guest(4, 1),
+        bench.guest(5, 2),
+        bench.try_add("up", json!({})).unwrap(),
+    );
+    let few = |args: Value| PortLimits::new(&serde_json::from_value(args).unwrap());
+    let dropped = |bench: &Bench, of: fn(&Counters) -> u64| {
+        bench.switch.infos().map(|p| of(&p.counters)).sum::<u64>()
+    };
+    for (limits, destination, counter) in [
+        (
+            json!({"group_per_s": 1}),
+            BROADCAST,
+            (|c| c.dropped_flood) as fn(&Counters) -> u64,
+        ),
+        (json!({"unknown_per_s": 1}), mac(9), |c| c.dropped_flood),
+        (json!({"rx": {"packets_per_s": 1}}), mac(4), |c| {
+            c.dropped_rate
+        }),
+        (json!({"tx": {"packets_per_s": 1}}), mac(4), |c| {
+            c.dropped_rate
+        }),
+    ] {
+        bench.switch.set_segment_limits(1, few(limits.clone()));
+        let before = dropped(&bench, counter);
+        for sender in [&mut a, &mut b, &mut c] {
+            (0..50).for_each(|_| sender.send(&frame(destination, sender_mac(sender), 60)));
+        }
+        bench.round();
+        // A bucket holds 64 tokens, and the ports of segment 1 sent 100 frames.
+        assert_eq!(dropped(&bench, counter) - before, 36, "{limits}");
+        bench.switch.set_segment_limits(1, few(json!({})));
+        for guest in [&mut a, &mut b, &mut c] {
+            guest.received();
+        }
+    }
+    assert_eq!(bench.switch.segment_limits().count(), 0);
+}
+
+fn sender_mac(guest: &Guest) -> Mac {
+    let last = guest.name.as_str().rsplit('-').next();
+    mac(last.unwrap().parse().unwrap())
+}
+
+/// A packet of UDP between guests.
+fn udp(from: u8, to: u8, ports: [u8; 4], len: usize) -> Vec<u8> {
+    let mut sent = frame(mac(to), mac(from), len);
+    let [high, low] = (len as u16 - 14).to_be_bytes();
+    sent[12..26].copy_from_slice(&[8, 0, 0x45, 0, high, low, 0, 0, 0, 0, 64, 17, 0, 0]);
+    sent[26..34].copy_from_slice(&[10, 0, 0, from, 10, 0, 0, to]);
+    sent[34..38].copy_from_slice(&ports);
+    sent
+}
+
+#[test]
+fn a_filtered_port_is_closed_from_the_start_and_keeps_a_filter_it_has() {
+    let mut bench = Bench::new();
+    let closed = json!({"mac": mac(1), "filtered": true});
+    let mut a = bench.try_add("a", closed).unwrap();
+    let mut b = bench.guest(2, 1);
+    let packet = udp(1, 2, [0, 7, 0, 7], 60);
+    let send = |bench: &mut Bench, a: &mut Guest, b: &mut Guest| {
+        a.send(&packet);
+        bench.round();
+        b.received().len()
+    };
+    assert_eq!(send(&mut bench, &mut a, &mut b), 0);
+    assert_eq!(bench.counters(&a).dropped_filter, 1);
+    let rules = ["egress".parse().unwrap()];
+    let mut filter = Some(Box::new(Filter::new(&rules)));
+    assert!(bench.switch.set_filter(&a.name, &mut filter));
+    assert_eq!(send(&mut bench, &mut a, &mut b), 1);
+    let mut same = Some(Box::new(Filter::new(&rules)));
+    assert!(bench.switch.set_filter(&a.name, &mut same));
+    b.send(&udp(2, 1, [0, 7, 0, 7], 60));
+    bench.round();
+    assert_eq!(a.received().len(), 1, "the connection is known still");
+    let info = bench.switch.infos().next().unwrap().filter.unwrap();
+    let counts = (info.ingress_rules, info.egress_rules, info.connections);
+    assert_eq!(counts, (0, 1, 1));
+}
+
 #[test]
 fn a_filter_admits_answers_only_and_judges_long_frames_too() {
     let mut bench = Bench::new();
     let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
-    let udp = |from: u8, to: u8, ports: [u8; 4], len: usize| {
-        let mut sent = frame(mac(to), mac(from), len);
-        let [high, low] = (len as u16 - 14).to_be_bytes();
-        sent[12..26].copy_from_slice(&[8, 0, 0x45, 0, high, low, 0, 0, 0, 0, 64, 17, 0, 0]);
-        sent[26..34].copy_from_slice(&[10, 0, 0, from, 10, 0, 0, to]);
-        sent[34..38].copy_from_slice(&ports);
-        sent
-    };
     let rules = ["egress,udp,53".parse().unwrap()];
     let mut filter = Some(Box::new(Filter::new(&rules)));
     assert!(bench.switch.set_filter(&a.name, &mut filter));

@@ -180,6 +180,68 @@ fn the_command_line_attaches_shows_and_detaches() {
 }
 
 #[test]
+fn pipes_and_files_are_attached_and_refusals_leave_nothing() {
+    let valed = Valed::start();
+    let refused = |arguments: &str, text: &str| {
+        let output = vale_ctl(&valed, TOOLSTACK, arguments);
+        let found = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && found.contains(text), "{found}");
+    };
+    let done = |arguments: &str| {
+        let output = vale_ctl(&valed, TOOLSTACK, arguments);
+        assert!(output.status.success(), "{arguments}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    done("attach vale0:a --kind pipe --pipe x --segment 1");
+    let around = "attach vale0:b --kind pipe --pipe x --segment 1";
+    refused(around, "pipe: x would close a loop");
+    done("attach vale1:b --kind pipe --pipe x --segment 9");
+    refused(
+        "attach vale2:c --kind pipe --pipe x --segment 1",
+        "pipe: x has two ports",
+    );
+    let file = valed.dir.path().join("out.pcap");
+    refused(
+        "attach vale0:a --kind pcap --segment 1 --write out",
+        "the port exists already",
+    );
+    assert!(!file.exists(), "a refused port leaves no file");
+    refused(
+        "attach vale0:t --kind pcap --segment 1 --read none",
+        "pcap.read: none.pcap: No such",
+    );
+    done("attach vale0:t --kind pcap --segment 1 --write out");
+    refused(
+        "attach vale0:u --kind pcap --segment 1 --write out",
+        "pcap.write: out.pcap",
+    );
+    // The pipe carries the played frame to the other switch, whose port t2 writes it.
+    done("attach vale1:t2 --kind pcap --segment 9 --write far");
+    std::fs::write(valed.dir.path().join("in.pcap"), one_broadcast()).unwrap();
+    done("attach vale0:in --kind pcap --segment 1 --read in --rate 100 --repeat");
+    let far = valed.dir.path().join("far.pcap");
+    eventually("the other switch writes the frame", || {
+        std::fs::read(&far).is_ok_and(|bytes| bytes.len() >= 24 + 16 + 60)
+    });
+    assert!(valed.counters("in").rx_packets > 0);
+    assert!(done("ports vale0").contains("vale0:a   pipe"));
+    for port in ["vale0:a", "vale0:t", "vale0:in", "vale1:b", "vale1:t2"] {
+        done(&format!("detach {port}"));
+    }
+    assert_eq!(done("list"), "SWITCH  PORTS\n");
+}
+
+/// A capture with one frame of 60 bytes.
+fn one_broadcast() -> Vec<u8> {
+    let words = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 2048, 1, 0, 0, 60, 60];
+    let mut file: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    file.extend([0xff; 6]);
+    file.extend([2, 0, 0, 0, 0, 7, 0x88, 0xb5]);
+    file.resize(file.len() + 46, 0);
+    file
+}
+
+#[test]
 fn long_lines_and_clients_that_do_not_read_are_cut_off() {
     let valed = Valed::start();
     let mut long = UnixStream::connect(&valed.socket).unwrap();
@@ -290,6 +352,78 @@ fn a_chain_is_set_shown_and_removed() {
     assert_eq!(ctl(TOOLSTACK, "chain list").1.lines().count(), 1);
 }
 
+/// The endpoint answers while a client reads nothing, and valed forwards control meanwhile.
+#[test]
+fn metrics_are_served_on_loopback_only() {
+    let valed = Valed::start();
+    valed.add("p", json!({"port_security": false}));
+    let ask = |path: &'static str| {
+        let asking = valed.namespace.thread(move || {
+            let mut stream = std::net::TcpStream::connect("127.0.0.1:9477").unwrap();
+            write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        });
+        asking.join().unwrap()
+    };
+    let answer = ask("/metrics");
+    assert!(answer.starts_with("HTTP/1.0 200 OK\r\n"), "{answer}");
+    assert!(answer.contains("vale_port_up{switch=\"vale0\",port=\"p\"} 1\n"));
+    assert!(ask("/other").starts_with("HTTP/1.0 404"));
+    let silent = valed
+        .namespace
+        .thread(|| std::net::TcpStream::connect("127.0.0.1:9477").unwrap());
+    let _silent = silent.join().unwrap();
+    assert_eq!(valed.client().port_list(None).unwrap().len(), 1);
+    assert!(ask("/metrics").contains("vale_metrics_truncated 0"));
+    let config = valed.dir.path().join("wrong.toml");
+    std::fs::write(&config, "socket = \"x\"\nmetrics = \"0.0.0.0:1\"\n").unwrap();
+    let mut wrong = Command::new(env!("CARGO_BIN_EXE_valed"));
+    let output = wrong.arg("--config").arg(&config).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("0.0.0.0:1 is no loopback address"), "{text}");
+}
+
+#[test]
+fn a_mirror_is_the_operators_alone() {
+    let valed = Valed::start();
+    let ctl = |uid, arguments: &str| {
+        let output = vale_ctl(&valed, uid, arguments);
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout) + &text(output.stderr),
+        )
+    };
+    let set = "mirror set vale0:m --segment 1 --to-file out";
+    let file = valed.dir.path().join("out.pcap");
+    assert!(ctl(0, set).1.contains("vale0: there is no such switch"));
+    assert!(!file.exists(), "a refused mirror leaves no file");
+    valed.add("p", json!({"port_security": false}));
+    for uid in [TOOLSTACK, NOBODY] {
+        for arguments in [set, "mirror remove vale0:m"] {
+            assert!(ctl(uid, arguments).1.contains("forbidden"), "{arguments}");
+        }
+    }
+    assert_eq!(ctl(0, set), (Some(0), String::new()));
+    assert!(file.exists());
+    let again = "mirror set vale0:n --segment 1 --to-file out";
+    assert!(ctl(0, again).1.contains("exists"));
+    assert!(ctl(TOOLSTACK, "mirror list").1.contains("out.pcap"));
+    let (_, list) = ctl(TOOLSTACK, "mirror list vale0 -o json");
+    let list: Value = serde_json::from_str(&list).unwrap();
+    assert_eq!(list[0]["counters"]["packets"], json!(0));
+    let wrong = "mirror set vale0:m --port p --to-port p";
+    assert!(
+        ctl(0, wrong)
+            .1
+            .contains("to_port: a port cannot get its own")
+    );
+    assert_eq!(ctl(0, "mirror remove vale0:m"), (Some(0), String::new()));
+    assert_eq!(ctl(0, "mirror list").1.lines().count(), 1);
+}
+
 #[test]
 fn limits_and_filters_are_set_by_the_toolstack_alone() {
     let valed = Valed::start();
@@ -307,9 +441,11 @@ fn limits_and_filters_are_set_by_the_toolstack_alone() {
     client.call("port-add", port).unwrap();
     for arguments in [
         limit,
+        "limit-segment vale0 1 --group 100 --rx-packets 5000",
         filter,
         "filter vale0:a --block",
         "filter vale0:a --off",
+        "trace vale0:a --hex 02000000000202000000000188b5",
     ] {
         assert_eq!(ctl(TOOLSTACK, arguments), (Some(0), String::new()));
         let (code, text) = ctl(NOBODY, arguments);
@@ -320,6 +456,22 @@ fn limits_and_filters_are_set_by_the_toolstack_alone() {
         code == Some(1) && text.contains("tx.bits_per_s: 0"),
         "{text}"
     );
+    let shown = vale_ctl(&valed, TOOLSTACK, "segments vale0 -o json").stdout;
+    let shown: Value = serde_json::from_slice(&shown).unwrap();
+    assert_eq!(shown[0]["limits"]["group_per_s"], 100);
+    for (wrong, text) in [
+        ("limit-segment vale0 1 --unknown 0", "unknown_per_s: 0"),
+        (
+            "limit-segment vale1 1 --unknown 1",
+            "vale1: there is no such switch",
+        ),
+    ] {
+        let (code, found) = ctl(0, wrong);
+        assert!(code == Some(1) && found.contains(text), "{found}");
+    }
+    assert_eq!(ctl(0, "limit-segment vale0 1"), (Some(0), String::new()));
+    let shown = vale_ctl(&valed, TOOLSTACK, "segments").stdout;
+    assert_eq!(shown, b"SWITCH  SEGMENT  LIMITS\n");
     assert_eq!(ctl(0, "filter vale0:a --rule ingress,http").0, Some(2));
     // A thousand rules are a long request.
     let rule = json!({"direction": "ingress", "family": "ipv4", "protocol": 6,

@@ -81,6 +81,63 @@ fn networks_between_hosts_keep_apart_by_their_vlan() {
     assert!(add(Some(103)).is_ok());
 }
 
+/// Two hosts with a cable that carries VLAN 101 and VXLAN 101, which are two networks.
+#[test]
+fn a_vlan_and_a_vxlan_of_one_number_exchange_nothing() {
+    let (valed, other) = (Valed::start(), Valed::start());
+    let peer = &other.namespace.0;
+    valed.namespace.ip(&format!(
+        "link add name nic mtu 1600 type veth peer name nic mtu 1600 netns {peer}"
+    ));
+    let hosts = [
+        (&valed, "192.0.2.1", "192.0.2.2"),
+        (&other, "192.0.2.2", "192.0.2.1"),
+    ];
+    for (host, local, remote) in hosts {
+        host.namespace.ip(&format!("addr add {local}/24 dev nic"));
+        host.namespace.ip("link set dev nic up");
+        let vxlan = json!({"vni": 101, "local": local, "peers": [remote]});
+        let up = json!({"kind": "vxlan", "vxlan": vxlan, "segment": 1, "port_security": false});
+        host.add("vxlan101", up.clone());
+        let twin = host.client().port_add(&port_add("twin", up)).unwrap_err();
+        assert!(twin.to_string().contains("vxlan.vni: 101"), "{twin}");
+        let vlan = json!({"kind": "veth", "ifname": "nic", "vlan": 101, "segment": 2,
+            "port_security": false});
+        host.add("vlan101", vlan);
+    }
+    let a = valed.attach("a", 1, 1, &["10.7.0.1/24"], json!({}));
+    let b = other.attach("b", 2, 1, &["10.7.0.2/24"], json!({}));
+    let c = valed.attach("c", 3, 2, &["10.7.0.1/24"], json!({}));
+    let d = other.attach("d", 4, 2, &["10.7.0.2/24"], json!({}));
+    let monitor = |segment: u16| {
+        let extra = json!({"segment": segment, "port_security": false});
+        Guest::new(&other, &format!("m{segment}"), extra)
+    };
+    let mut monitors = [monitor(1), monitor(2)];
+    assert_eq!(
+        (a.ping_loss("10.7.0.2", 20), c.ping_loss("10.7.0.2", 20)),
+        (0, 0)
+    );
+    tcp_echo(&a, &b, "10.7.0.2", 2 << 20);
+    tcp_echo(&c, &d, "10.7.0.2", 2 << 20);
+    let senders = monitors.each_mut().map(|guest| {
+        let arp = |f: &Vec<u8>| f[12..14] == [8, 6] && f[..6] == [0xff; 6];
+        let asked = (0..50).map_while(|_| guest.receive()).filter(arp);
+        asked
+            .map(|f| f[6..12].to_vec())
+            .collect::<std::collections::BTreeSet<_>>()
+    });
+    assert!(senders.iter().all(|s| !s.is_empty()), "{senders:?}");
+    assert!(senders[0].is_disjoint(&senders[1]), "{senders:?}");
+    let wrong = json!({"kind": "vxlan", "port_security": false,
+        "vxlan": {"vni": 1, "local": "192.0.2.9", "peers": []}});
+    let error = valed.client().port_add(&port_add("x", wrong)).unwrap_err();
+    assert!(
+        error.to_string().contains("192.0.2.9 is no address"),
+        "{error}"
+    );
+}
+
 /// The same through a guest, whose rings know no offloads: the switch completes and segments.
 #[test]
 fn two_namespaces_reach_each_other_through_a_guest() {

@@ -3,9 +3,11 @@
 
 use cosmos_proto::answer;
 
-use super::{MAX_RID, Router, read, root, router_state};
+use clickos_protocol::MAX_RID;
+
+use super::{Router, read, root, router_state};
 use crate::error::{Code, Result};
-use crate::host::escape;
+use crate::text::escape;
 
 /// A read handler that every router has.
 const PROBE: &str = "version";

@@ -11,10 +11,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use xenstore::{Access, Perm};
 
+use clickos_protocol::MAX_RID;
+
 use crate::error::{Error, Result};
-use crate::host::escape;
 use crate::spec::random_bytes;
 use crate::store::{Change, Seen, Signals, Store};
+use crate::text::escape;
 
 pub use install::{RouterSpec, install, propose_first, router_state, run};
 pub use list::routers;
@@ -23,8 +25,6 @@ use slots::Slots;
 
 /// Random bytes that a guest is given.
 const SEED_BYTES: usize = 32;
-/// The last router id.
-pub const MAX_RID: u8 = clickos_protocol::ROUTERS - 1;
 
 /// # Errors
 /// `bad-request` for what is no router's id.

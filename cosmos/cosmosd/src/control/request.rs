@@ -153,7 +153,7 @@ fn outcome(response: Answer) -> Result<Vec<u8>> {
         530 => Code::NotPermitted,
         _ => Code::Internal,
     };
-    Err(Error::new(code, crate::host::escape(&response.data)))
+    Err(Error::new(code, crate::text::escape(&response.data)))
 }
 
 #[cfg(test)]

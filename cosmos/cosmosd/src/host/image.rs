@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
+use crate::text::hex;
 
 /// Numbers that differ between versions of a file, known without reading it.
 type Stamp = (u64, u64, u64, i64, i64, i64, i64);
@@ -77,11 +78,6 @@ fn hash(file: &mut File) -> io::Result<String> {
             n => hasher.update(&buffer[..n]),
         }
     }
-}
-
-/// Lower-case hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 #[cfg(test)]

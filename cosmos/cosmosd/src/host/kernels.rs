@@ -59,9 +59,9 @@ impl Kernels {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::hex;
     use crate::images::{Limits, Piece, kernel};
     use crate::spec::Sha256Text;
+    use crate::text::hex;
     use sha2::Digest;
 
     const LIMITS: Limits = Limits {

@@ -14,7 +14,7 @@ use xenstore::{Access, Perm};
 
 use super::Domain;
 use crate::error::{Error, Result};
-use crate::record::remove_file;
+use crate::files::remove_file;
 use crate::store::{Change, Store};
 
 /// Size of a store ring page, in bytes (xen/io/xs_wire.h).

@@ -30,10 +30,7 @@ use crate::spec::{Cpu, Nic, Uuid, Vif};
 use crate::steps::Steps;
 use crate::store::Change;
 use crate::switch::PortFds;
-use crate::table::IsUsed;
 
-pub use console::escape;
-pub use image::hex;
 pub use link::Links;
 pub use process::ProcessHost;
 #[cfg(feature = "xen")]
@@ -88,6 +85,9 @@ pub struct Death {
     pub domid: u16,
     pub reason: String,
 }
+
+/// True if a domain id is in use by a domain that is no guest of this table.
+pub type IsUsed = Box<dyn Fn(u16) -> bool + Send + Sync>;
 
 /// A host kind. Deaths are reported through the channel it was made with; `stop`, `forget`
 /// and `remove_console` may be called for what is not there.

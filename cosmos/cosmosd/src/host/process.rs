@@ -21,7 +21,7 @@ use serde_json::json;
 
 use super::cgroup::{Bounds, Cgroups};
 use super::console::{Consoles, MAX_LOG};
-use super::image::{Engine, hex};
+use super::image::Engine;
 use super::link::{LinkFds, Links, empty_root};
 use super::pidfd::Watched;
 use super::{Death, Domain, Found, Host, Instance, procfs};
@@ -30,6 +30,7 @@ use crate::error::{Code, Error, Result};
 use crate::spec::{Cpu, Vif};
 use crate::steps::Steps;
 use crate::switch::PortFds;
+use crate::text::hex;
 
 /// The guest's descriptor for the argument line.
 const ARGUMENT_FD: i32 = 3;

@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex};
 
 use super::{Death, Domain, Found, Host, Instance};
 use crate::error::{Code, Error, Result};
+use crate::faults::{ENGINE, Faults};
 use crate::images::{Images, Limits};
 use crate::steps::Steps;
 use crate::store::sim::SimStore;
 use crate::store::{Change, Store};
 use crate::switch::PortFds;
-use crate::testing::{ENGINE, Faults};
 
 pub struct SimHost {
     faults: Arc<Faults>,

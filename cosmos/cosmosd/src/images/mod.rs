@@ -16,9 +16,9 @@ use cosmos_proto::answer::Image;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Code, Error, Result};
-use crate::host::hex;
-use crate::record::{make_private_dir, remove_file};
+use crate::files::{make_private_dir, remove_file};
 use crate::spec::Sha256Text;
+use crate::text::hex;
 
 pub use elf::Entries;
 #[cfg(test)]

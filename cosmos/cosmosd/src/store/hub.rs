@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::control::MAX_RID;
 use crate::error::{Code, Error, Result};
+use clickos_protocol::MAX_RID;
 
 /// Looks of a waiter without a rest between them: more than an answer in many pieces needs.
 const LOOKS: u32 = 400;

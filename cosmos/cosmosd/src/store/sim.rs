@@ -12,7 +12,7 @@ use xenstore::Perm;
 
 use super::{Change, Store, Watchers};
 use crate::error::Result;
-use crate::testing::Faults;
+use crate::faults::Faults;
 
 type Node = (Vec<u8>, Vec<Perm>);
 

@@ -122,9 +122,12 @@ impl Store for XenStore {
 
 /// Passes the store's watch events to their waiters, forever. After a lost connection it reconnects
 /// and wakes all waiters, because events may be lost.
-pub fn watch(socket: &Path, watchers: &Watchers) -> ! {
+///
+/// `report` gets the reason of each loss, and `None` after each connection.
+pub fn watch(socket: &Path, watchers: &Watchers, report: impl Fn(Option<String>)) -> ! {
     loop {
-        if let Err(e) = watch_once(socket, watchers) {
+        if let Err(e) = watch_once(socket, watchers, &report) {
+            report(Some(e.to_string()));
             warn!(
                 "{}: watching the store: {e}; trying again every {RECONNECT:?}",
                 socket.display()
@@ -134,9 +137,14 @@ pub fn watch(socket: &Path, watchers: &Watchers) -> ! {
     }
 }
 
-fn watch_once(socket: &Path, watchers: &Watchers) -> std::result::Result<(), XsError> {
+fn watch_once(
+    socket: &Path,
+    watchers: &Watchers,
+    report: &impl Fn(Option<String>),
+) -> std::result::Result<(), XsError> {
     let mut client = Client::connect(socket)?;
     client.watch(DOMAINS, "cosmosd")?;
+    report(None);
     watchers.wake_all();
     let mut announce_at: Option<Instant> = None;
     loop {

@@ -156,6 +156,20 @@ class TestVerbs(ClientCase):
                          'domid': 7}),
             self.sent(self.client.vif_set, UUID, 0, False, domid=7))
 
+    def test_filters_and_limits(self):
+        rule = {'direction': 'ingress', 'family': 'ipv4', 'protocol': 6,
+                'ports': {'first': 80, 'last': 90}, 'remote': '10.0.0.0/8'}
+        for rules in ([rule], [], None):
+            self.assertEqual(
+                ('port-filter', {'switch': 'vale0', 'port': 'p',
+                                 'rules': rules}),
+                self.sent(self.client.port_filter, 'vale0', 'p', rules))
+        limits = {'rx': {'bits_per_s': 8000}}
+        self.assertEqual(
+            ('port-limit', {'switch': 'vale0', 'port': 'p',
+                            'limits': limits}),
+            self.sent(self.client.port_limit, 'vale0', 'p', limits))
+
     def test_images(self):
         self.assertEqual(('image-list', {}),
                          self.sent(self.client.image_list))

@@ -208,6 +208,11 @@ impl Chains {
         self.isolated.get(port).is_some_and(|isolated| *isolated)
     }
 
+    /// The name of a step's chain.
+    pub fn name(&self, step: Step) -> &ChainName {
+        &self.chains[step.chain].set.chain
+    }
+
     /// The segment of a step's chain.
     pub fn segment(&self, step: Step) -> u16 {
         self.chains[step.chain].set.segment

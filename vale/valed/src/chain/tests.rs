@@ -100,7 +100,7 @@ impl Net {
     fn set_link(&mut self, port: &str, up: bool) {
         let port = self.bench.switch.port_mut(&port.parse().unwrap());
         port.unwrap().link_up = up;
-        self.bench.switch.resolve_chains();
+        self.bench.switch.resolve();
     }
 }
 

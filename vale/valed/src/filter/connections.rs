@@ -33,6 +33,8 @@ impl Entry {
 /// belongs to one port, so the guest behind it forgets its own connections only.
 pub struct Connections {
     entries: Box<[Option<Entry>]>,
+    /// Entries that are in use.
+    used: usize,
     /// Keeps strangers from choosing connections that share their places.
     seed: u64,
 }
@@ -41,6 +43,7 @@ impl Default for Connections {
     fn default() -> Self {
         Self {
             entries: vec![None; CONNECTIONS].into(),
+            used: 0,
             seed: RandomState::new().hash_one(0u8),
         }
     }
@@ -60,6 +63,18 @@ impl Connections {
         live
     }
 
+    /// Connections in the table, with those that have ended.
+    pub fn len(&self) -> usize {
+        self.used
+    }
+
+    /// True if the connection is known. Looks at all entries, so that the way of a packet through
+    /// [`Self::renew`] stays as short as it is.
+    pub fn knows(&self, connection: Connection, now: Nanoseconds) -> bool {
+        let mut entries = self.entries.iter().flatten();
+        entries.any(|e| e.connection == connection && e.is_live(now))
+    }
+
     pub fn insert(&mut self, connection: Connection, protocol: u8, now: Nanoseconds) {
         let idle = if protocol == TCP { TCP_IDLE } else { IDLE };
         let places = self.places(connection).iter_mut();
@@ -69,11 +84,13 @@ impl Connections {
             _ => 1,
         };
         if let Some(place) = places.min_by_key(|e| age(e)) {
+            let taken = usize::from(place.is_none());
             *place = Some(Entry {
                 connection,
                 seen: now,
                 idle,
             });
+            self.used += taken;
         }
     }
 

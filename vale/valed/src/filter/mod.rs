@@ -2,21 +2,35 @@
 //! Stateful rules of a port, for security groups (docs/adr/0030-port-policies.md).
 mod connections;
 mod key;
+mod scan;
 
 use std::net::IpAddr;
 
-use vale_proto::{Direction, Family, Rule};
+use vale_proto::{Direction, Family, FilterInfo, Rule};
 
 use crate::limit::Nanoseconds;
 use connections::Connections;
 use key::{ICMP, ICMPV6, TCP, UDP};
 pub use key::{Key, Seen};
+use scan::Scan;
 
 /// The rules of a port and the connections that they admitted.
 pub struct Filter {
     ingress: Vec<Rule>,
     egress: Vec<Rule>,
+    ingress_scan: Scan,
+    egress_scan: Scan,
     connections: Connections,
+}
+
+/// The reason of a filter's verdict.
+pub enum Why<'a> {
+    /// ARP, neighbor discovery or a client's DHCP.
+    Basic,
+    Connection,
+    Rule(usize, &'a Rule),
+    NoRule,
+    NotIp,
 }
 
 impl Filter {
@@ -25,11 +39,27 @@ impl Filter {
             let wanted = rules.iter().filter(|r| r.direction == direction);
             wanted.cloned().collect()
         };
+        let (ingress, egress): (Vec<_>, Vec<_>) = (of(Direction::Ingress), of(Direction::Egress));
         Self {
-            ingress: of(Direction::Ingress),
-            egress: of(Direction::Egress),
+            ingress_scan: Scan::new(&ingress),
+            egress_scan: Scan::new(&egress),
+            ingress,
+            egress,
             connections: Connections::default(),
         }
+    }
+
+    pub fn info(&self) -> FilterInfo {
+        FilterInfo {
+            ingress_rules: self.ingress.len(),
+            egress_rules: self.egress.len(),
+            connections: self.connections.len(),
+        }
+    }
+
+    /// True if both permit the same packets, apart from connections.
+    pub fn has_rules_of(&self, other: &Self) -> bool {
+        self.ingress == other.ingress && self.egress == other.egress
     }
 
     /// True if a rule permits the packet, or if it belongs to a connection that a rule permitted.
@@ -57,15 +87,36 @@ impl Filter {
     }
 
     fn permits(&self, key: &Key, direction: Direction) -> bool {
+        match direction {
+            Direction::Ingress => self.ingress_scan.permits(key, key.source),
+            Direction::Egress => self.egress_scan.permits(key, key.destination),
+        }
+    }
+
+    /// The verdict of [`Self::admits`] and its reason. No connection changes.
+    pub fn explain(&self, seen: Seen, direction: Direction, now: Nanoseconds) -> Why<'_> {
+        let key = match seen {
+            Seen::Arp => return Why::Basic,
+            Seen::Other => return Why::NotIp,
+            Seen::Packet(key) => key,
+        };
+        if key.is_basic(direction == Direction::Egress) {
+            return Why::Basic;
+        }
+        if !key.later && self.connections.knows(key.connection(), now) {
+            return Why::Connection;
+        }
         let (rules, remote) = match direction {
             Direction::Ingress => (&self.ingress, key.source),
             Direction::Egress => (&self.egress, key.destination),
         };
-        rules.iter().any(|rule| matches(rule, key, remote))
+        let mut numbered = (1..).zip(rules);
+        let found = numbered.find(|(_, rule)| matches(rule, &key, remote));
+        found.map_or(Why::NoRule, |(number, rule)| Why::Rule(number, rule))
     }
 }
 
-/// A later fragment has no ports and matches any. It is of no use without the first one, which has
+/// True if a rule permits a packet, as [`Scan`] does for many rules. A later fragment has no ports and matches any. It is of no use without the first one, which has
 /// them.
 fn matches(rule: &Rule, key: &Key, remote: IpAddr) -> bool {
     let number = match key.protocol {

@@ -119,3 +119,54 @@ fn a_flood_of_connections_costs_no_memory() {
         assert!(from_guest(&mut rules, key, now) && to_guest(&mut rules, answer, now));
     }
 }
+
+/// The fast form of the rules and the rules themselves permit the same packets.
+#[test]
+fn the_scan_and_the_trace_agree() {
+    let parts = [
+        &["", ",ipv4", ",ipv6"][..],
+        &["", ",tcp", ",udp", ",icmp", ",icmpv6"],
+        &["", ",0", ",53-90"],
+        &[
+            "",
+            ",10.0.0.0/8",
+            ",10.0.0.2/32",
+            ",0.0.0.0/0",
+            ",2001:db8::/33",
+            ",::/0",
+        ],
+    ];
+    let mut texts = vec!["ingress".to_owned()];
+    for part in parts {
+        texts = texts
+            .iter()
+            .flat_map(|t| part.iter().map(move |p| format!("{t}{p}")))
+            .collect();
+    }
+    let rules: Vec<Rule> = texts.iter().filter_map(|t| t.parse().ok()).collect();
+    assert!(rules.len() > 100);
+    let v6 = [
+        "2001:db8::2",
+        "2001:db8:8000::2",
+        "::ffff:10.0.0.2",
+        "::a00:2",
+    ];
+    let v6 = v6.map(|a| a.parse::<IpAddr>().unwrap());
+    let sources = [FRIEND, STRANGER].into_iter().chain(v6);
+    for source in sources {
+        for protocol in [TCP, UDP, ICMP, ICMPV6, 0, 47, 255] {
+            for (port, later) in [(0, false), (53, false), (91, false), (0, true)] {
+                let key = Key {
+                    later,
+                    icmp: port as u8,
+                    ..packet(source, GUEST, protocol, (1, port))
+                };
+                for rule in &rules {
+                    let slow = matches(rule, &key, source);
+                    let fast = Scan::new(std::slice::from_ref(rule)).permits(&key, source);
+                    assert_eq!(fast, slow, "{rule:?} {key:?}");
+                }
+            }
+        }
+    }
+}

@@ -158,7 +158,10 @@ impl Valed {
         let (socket, config) = (dir.path().join("valed.sock"), dir.path().join("valed.toml"));
         std::fs::write(
             &config,
-            format!("socket = {socket:?}\n[roles]\ntoolstack = [{TOOLSTACK}]\n"),
+            format!(
+                "socket = {socket:?}\ncapture_dir = {:?}\nmetrics = \"127.0.0.1:9477\"\n[roles]\ntoolstack = [{TOOLSTACK}]\n",
+                dir.path()
+            ),
         )
         .unwrap();
         let (namespace, log) = (

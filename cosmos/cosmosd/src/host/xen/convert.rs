@@ -62,7 +62,7 @@ pub fn failed(place: &str) -> impl Fn(xen::Error) -> Error {
             xen::Code::Dead | xen::Code::NotFound => Code::DeadGuest,
             xen::Code::Timeout => Code::Timeout,
             xen::Code::Invalid => Code::BadRequest,
-            xen::Code::Host | xen::Code::Refused => Code::Internal,
+            xen::Code::Host => Code::Internal,
         };
         Error::new(code, format!("{place}: {e}"))
     }

@@ -9,8 +9,8 @@ use log::{error, info, warn};
 use serde_json::json;
 
 use crate::control;
-use crate::create::Made;
 use crate::error::{Error, Result};
+use crate::guest::Made;
 use crate::guest::{Guest, State};
 use crate::host::Death;
 use crate::record::Phase;

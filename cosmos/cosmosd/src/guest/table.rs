@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::domids::Domids;
+use super::{Guest, Shape, State, Status};
 use crate::config::MAX_DOMID;
-use crate::domids::Domids;
 use crate::error::{Code, Error, Result};
-use crate::guest::{Guest, State, Status};
-use crate::host::{Domain, Instance};
-use crate::pool::Shape;
+use crate::host::{Domain, Instance, IsUsed};
 use crate::spec::{Spec, Uuid, random_bytes};
 
 /// The resources that all guests may use together.
@@ -19,9 +18,6 @@ pub struct Capacity {
     pub memory_mib: u32,
     pub guests: usize,
 }
-
-/// True if a domain id is in use by a domain that is no guest of this table.
-pub type IsUsed = Box<dyn Fn(u16) -> bool + Send + Sync>;
 
 /// See the module.
 pub struct Table {

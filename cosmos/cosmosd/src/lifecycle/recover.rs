@@ -6,8 +6,8 @@ use std::sync::Arc;
 use log::{error, info, warn};
 
 use crate::control;
-use crate::create::Made;
 use crate::error::{Error, Result};
+use crate::guest::Made;
 use crate::guest::{Guest, State};
 use crate::host::Found;
 use crate::record::{Phase, Record};

@@ -7,12 +7,13 @@
 //! before the guest forwards.
 
 use cosmos_proto::Place;
+use cosmos_proto::answer::Port;
 use log::{info, warn};
 
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::record::Phase;
-use crate::spec::{Link, Vif};
+use crate::spec::{Link, Uuid, Vif};
 use crate::toolstack::Toolstack;
 
 impl Toolstack {
@@ -91,6 +92,28 @@ impl Toolstack {
         Ok(())
     }
 
+    /// The guest's ports with the counters of the switch, without removed ones.
+    pub fn ports(&self, uuid: &Uuid) -> Result<Vec<Port>> {
+        let guest = self.table.get(uuid)?;
+        let infos = self.switch.ports()?;
+        let of = |vif: Vif| {
+            let mut infos = infos.iter();
+            let info = infos.find(|i| i.switch == vif.switch && i.port == vif.port)?;
+            Some(Port {
+                devid: vif.devid,
+                mac: vif.mac,
+                port_id: vif.port_id,
+                link_up: info.link_up,
+                closed: info
+                    .filter
+                    .is_some_and(|f| f.ingress_rules + f.egress_rules == 0),
+                counters: info.counters,
+            })
+        };
+        let plugged = guest.vifs().into_iter().filter(Vif::is_plugged);
+        Ok(plugged.filter_map(of).collect())
+    }
+
     /// Brings the ports of a guest that was just made, or found again, to what is wanted.
     pub fn set_links(&self, guest: &Guest) -> Result<()> {
         let vifs = guest.vifs();
@@ -157,6 +180,24 @@ mod tests {
         world.toolstack.destroy(&uuid(1)).unwrap();
         world.toolstack.destroy(&uuid(2)).unwrap();
         assert_eq!(world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_switch_tells_what_it_counted() {
+        let world = World::new();
+        world.toolstack.create(&spec(1)).unwrap();
+        let ports = world.toolstack.ports(&uuid(1)).unwrap();
+        let found: Vec<_> = ports.iter().map(|p| (p.devid, p.link_up)).collect();
+        assert_eq!(found, [(0, true), (1, true)]);
+        assert_eq!(ports[0].counters.rx_packets, 7);
+        let place = Place {
+            uuid: uuid(1),
+            devid: 0,
+            domid: None,
+        };
+        world.toolstack.remove_vif(&place).unwrap();
+        let ports = world.toolstack.ports(&uuid(1)).unwrap();
+        assert_eq!(ports.len(), 1);
     }
 
     #[test]

@@ -6,43 +6,21 @@ use std::time::Instant;
 
 use log::{error, info};
 
+use crate::clock::now_s;
 use crate::control::{self, RouterSpec};
 use crate::error::{Code, Error, Result};
-use crate::guest::{Guest, State};
-use crate::host::{Domain, escape};
+use crate::guest::{Guest, Made, in_switch};
+use crate::host::Domain;
 use crate::record::Phase;
-use crate::spec::{Spec, Uuid, Vif, check_spec, check_timeout};
+use crate::spec::{Spec, check_spec, check_timeout};
 use crate::steps::Steps;
 use crate::store::Change;
 use crate::switch::PortFds;
-use crate::toolstack::{Toolstack, now_s};
+use crate::text::escape;
+use crate::toolstack::Toolstack;
 
 /// Bytes of the console of a guest that died at its start, for the error message.
 const LAST_WORDS: usize = 400;
-
-/// The parts of a guest that exist and have to be undone.
-#[derive(Debug, Clone, Default)]
-pub struct Made {
-    pub prepared: bool,
-    pub ports: Vec<Vif>,
-    pub spawned: bool,
-}
-
-impl Made {
-    /// Everything there can be of a guest.
-    pub fn all(guest: &Guest) -> Self {
-        Self {
-            prepared: true,
-            ports: in_switch(&guest.domain.uuid, &guest.vifs()),
-            spawned: true,
-        }
-    }
-}
-
-/// Interfaces by the names of their ports in the switch.
-fn in_switch(guest: &Uuid, vifs: &[Vif]) -> Vec<Vif> {
-    vifs.iter().map(|vif| vif.in_switch(guest)).collect()
-}
 
 /// A guest that forwards.
 pub struct Created {
@@ -72,7 +50,7 @@ impl Toolstack {
             .and_then(|()| self.bring_up(&guest, spec, deadline, &mut steps));
         match result {
             Ok(()) => {
-                guest.set_state(State::Running, "");
+                self.publish(&guest);
                 let (domid, ms) = (guest.domain.domid, steps.total_ms());
                 let kind = pooled.map_or("new", |_| "pooled");
                 info!(

@@ -2,54 +2,16 @@
 //! The target's side of a migration (docs/adr/0015-move.md). cosmosd destroys the guest if the
 //! client goes away before it ends the migration.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use log::{info, warn};
 
 use crate::control;
-use crate::create::Created;
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::guest::Guest;
+use crate::lifecycle::Created;
 use crate::spec::{Spec, Uuid};
 use crate::toolstack::Toolstack;
-
-/// The connection of the client that brings a guest, as long as it does.
-#[derive(Default)]
-pub struct MigrateTarget(Mutex<Option<u64>>);
-
-impl MigrateTarget {
-    /// Fails while the guest is on its way.
-    pub fn check(&self) -> Result<()> {
-        match self.is_under_way() {
-            false => Ok(()),
-            true => Err(Error::new(
-                Code::Busy,
-                "the guest is being moved to this host",
-            )),
-        }
-    }
-
-    pub fn is_under_way(&self) -> bool {
-        self.lock().is_some()
-    }
-
-    pub fn begin(&self, connection: u64) {
-        *self.lock() = Some(connection);
-    }
-
-    fn end(&self) {
-        *self.lock() = None;
-    }
-
-    pub fn is_by(&self, connection: u64) -> bool {
-        *self.lock() == Some(connection)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<u64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl Toolstack {
     /// Creates a guest that a client brings from another host: it is undone when the connection
@@ -106,7 +68,7 @@ mod tests {
     use std::time::Duration;
 
     use crate::error::Code;
-    use crate::migrate_source::FORMER;
+    use crate::guest::FORMER;
     use crate::testing::{World, spec, uuid};
 
     const MOVER: u64 = 7;

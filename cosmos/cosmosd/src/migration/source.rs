@@ -3,7 +3,7 @@
 //! one client. The halt ends when the client reports that the guest runs on the target, or goes
 //! away.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use log::{info, warn};
@@ -11,117 +11,13 @@ use log::{info, warn};
 use cosmos_proto::answer;
 
 use crate::control;
-use crate::error::{Code, Error, Result};
-use crate::guest::Guest;
+use crate::error::Result;
+use crate::guest::{Guest, not_moved};
 use crate::spec::Uuid;
 use crate::toolstack::Toolstack;
 
 /// How long a guest may take to run again whose client has gone.
 const RESUME: Duration = Duration::from_secs(30);
-/// The connection of a client that an earlier cosmosd had.
-pub const FORMER: u64 = u64::MAX;
-
-/// True if a guest is being moved away.
-#[derive(Default)]
-pub struct MigrateSource(Mutex<Option<Hold>>);
-
-struct Hold {
-    /// The client's.
-    connection: u64,
-    /// The routers that ran.
-    halted: Vec<u8>,
-    /// True if the other host has the guest, so that it must not run here again by itself.
-    is_settled: bool,
-}
-
-impl Hold {
-    fn new(connection: u64, halted: &[u8]) -> Self {
-        Self {
-            connection,
-            halted: halted.to_vec(),
-            is_settled: false,
-        }
-    }
-}
-
-impl MigrateSource {
-    /// The state of a guest whose routers an earlier cosmosd halted.
-    pub fn former(halted: &[u8]) -> Self {
-        let hold = (!halted.is_empty()).then(|| Hold::new(FORMER, halted));
-        Self(Mutex::new(hold))
-    }
-
-    /// Fails while the guest is being moved.
-    pub fn check(&self) -> Result<()> {
-        check(&self.lock())
-    }
-
-    /// The routers that run again after a crash of this daemon.
-    pub fn to_resume(&self) -> Vec<u8> {
-        let hold = self.lock();
-        let mine = hold.as_ref().filter(|hold| !hold.is_settled);
-        mine.map_or_else(Vec::new, |hold| hold.halted.clone())
-    }
-
-    fn begin(&self, connection: u64) -> Result<()> {
-        let mut hold = self.lock();
-        check(&hold)?;
-        *hold = Some(Hold::new(connection, &[]));
-        Ok(())
-    }
-
-    /// Notes that a client will run these routers next.
-    pub fn hold(&self, connection: u64, halted: &[u8]) {
-        *self.lock() = Some(Hold::new(connection, halted));
-    }
-
-    fn set_halted(&self, routers: &[u8]) {
-        if let Some(hold) = &mut *self.lock() {
-            hold.halted = routers.to_vec();
-        }
-    }
-
-    fn settle(&self, connection: u64) -> Result<()> {
-        match &mut *self.lock() {
-            Some(hold) if hold.connection == connection => hold.is_settled = true,
-            _ => return Err(not_moved()),
-        }
-        Ok(())
-    }
-
-    /// The routers a client has halted by this move.
-    fn halted_by(&self, connection: u64) -> Option<Vec<u8>> {
-        let hold = self.lock();
-        let mine = hold.as_ref().filter(|hold| hold.connection == connection);
-        mine.map(|hold| hold.halted.clone())
-    }
-
-    fn is_settled(&self) -> bool {
-        self.lock().as_ref().is_some_and(|hold| hold.is_settled)
-    }
-
-    pub fn end(&self) {
-        *self.lock() = None;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Hold>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn check(hold: &Option<Hold>) -> Result<()> {
-    match hold {
-        None => Ok(()),
-        Some(_) => Err(Error::new(
-            Code::Busy,
-            "the guest is being moved to another host",
-        )),
-    }
-}
-
-fn not_moved() -> Error {
-    Error::bad_request("the guest is not being moved by this client")
-}
 
 impl Toolstack {
     /// Halts a guest's routers for a client that moves it, and keeps others from changing it;

@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One guest: what it is, how it is, and who may change that.
 
+mod domids;
+mod made;
+mod moves;
+mod shape;
+mod table;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cosmos_proto::answer;
 
 use crate::control::Requests;
-use crate::create::Made;
 use crate::error::{Code, Error, Result};
 use crate::host::{Domain, Instance};
-use crate::migrate_source::MigrateSource;
-use crate::migrate_target::MigrateTarget;
 use crate::record::{Phase, Record};
 use crate::spec::{Link, Vif};
 use crate::store::Signals;
+
+pub use made::{Made, in_switch};
+pub use moves::{FORMER, MigrateSource, MigrateTarget, not_moved};
+pub use shape::Shape;
+pub use table::{Capacity, Table};
 
 /// How a guest is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

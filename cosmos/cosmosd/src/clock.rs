@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The time of day.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Seconds since 1970.
+pub fn now_s() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Makes, changes and ends guests: the steps between the states of `guest`, and their undoing.
+
+mod create;
+mod destroy;
+mod fill;
+mod links;
+mod recover;
+mod rejoin;
+mod retry;
+mod save;
+
+pub use create::Created;

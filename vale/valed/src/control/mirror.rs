@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs about mirrors.
+use std::io;
+use std::path::PathBuf;
+
+use control_socket::{ApiError, Json, Peer, Reply};
+use log::info;
+use serde_json::json;
+use vale_proto::{MAX_MIRRORS, MirrorId, MirrorList, MirrorSet, Mirrors};
+
+use super::{Control, stopped};
+use crate::capture::Capture;
+use crate::mirror::TooManyMirrors;
+use crate::pcap::path_of;
+
+impl Control {
+    pub(super) fn mirror_set(&self, peer: &Peer, set: MirrorSet) -> Result<Reply, ApiError> {
+        set.check()
+            .map_err(|e| ApiError::bad_request(format!("mirror-set: {e}")))?;
+        let path = self.capture_path(&set)?;
+        let capture = path.as_deref().map(Capture::create).transpose();
+        let capture = capture.map_err(|e| capture_error(&set, &e))?;
+        let (name, switch) = (format!("{}:{}", set.switch, set.mirror), set.switch.clone());
+        let done = self.forwarder.run(move |forwarder| {
+            let switch = forwarder.switch_mut(&set.switch)?;
+            Some(switch.set_mirror(set, capture))
+        });
+        let refused = match done.ok_or_else(stopped)? {
+            Some(Ok(())) => {
+                info!("{name}: mirror set by uid {}", peer.uid);
+                return Ok(json!({}).into());
+            }
+            Some(Err(TooManyMirrors)) => ApiError::new(
+                "too-many",
+                format!("{switch}: there are {MAX_MIRRORS} mirrors already"),
+            ),
+            None => ApiError::new(
+                "no-such-switch",
+                format!("{switch}: there is no such switch; add a port first"),
+            ),
+        };
+        if let Some(path) = path {
+            let _ = std::fs::remove_file(path);
+        }
+        Err(refused)
+    }
+
+    /// The file of a mirror, if it has one.
+    fn capture_path(&self, set: &MirrorSet) -> Result<Option<PathBuf>, ApiError> {
+        let Some(file) = &set.to_file else {
+            return Ok(None);
+        };
+        let directory = self.links.capture_dir.as_ref().ok_or_else(|| {
+            ApiError::bad_request(
+                "mirror-set: to_file: valed has no capture_dir in its configuration",
+            )
+        })?;
+        Ok(Some(path_of(directory, file)))
+    }
+
+    pub(super) fn mirror_remove(&self, peer: &Peer, id: MirrorId) -> Result<Reply, ApiError> {
+        let name = format!("{}:{}", id.switch, id.mirror);
+        let removed = self.forwarder.run(move |forwarder| {
+            if let Some(switch) = forwarder.switch_mut(&id.switch) {
+                switch.remove_mirror(&id.mirror);
+            }
+        });
+        removed.ok_or_else(stopped)?;
+        info!("{name}: mirror removed by uid {}", peer.uid);
+        Ok(json!({}).into())
+    }
+
+    pub(super) fn mirror_list(
+        &self,
+        _: &Peer,
+        list: MirrorList,
+    ) -> Result<Json<Mirrors>, ApiError> {
+        let mirrors = self
+            .forwarder
+            .run(move |forwarder| {
+                let switches = forwarder.switches(list.switch.as_ref());
+                switches.flat_map(|s| s.mirrors()).collect()
+            })
+            .ok_or_else(stopped)?;
+        Ok(Json(Mirrors { mirrors }))
+    }
+}
+
+fn capture_error(set: &MirrorSet, error: &io::Error) -> ApiError {
+    let file = set.to_file.as_ref().map_or("", |f| f.as_str());
+    let code = match error.kind() {
+        io::ErrorKind::AlreadyExists => "exists",
+        _ => "internal",
+    };
+    ApiError::new(code, format!("to_file: {file}.pcap: {error}"))
+}

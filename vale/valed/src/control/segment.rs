@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs about segments.
+use control_socket::{ApiError, Json, Peer, Reply};
+use log::info;
+use serde_json::json;
+use vale_proto::{SegmentLimit, SegmentList, Segments};
+
+use super::{Control, stopped};
+use crate::limit::PortLimits;
+
+impl Control {
+    pub(super) fn segment_limit(&self, peer: &Peer, set: SegmentLimit) -> Result<Reply, ApiError> {
+        set.check()
+            .map_err(|e| ApiError::bad_request(format!("segment-limit: {e}")))?;
+        let limits = PortLimits::new(&set.limits);
+        let (switch, segment) = (set.switch.clone(), set.segment);
+        let found = self.forwarder.run(move |forwarder| {
+            let switch = forwarder.switch_mut(&set.switch);
+            switch
+                .map(|switch| switch.set_segment_limits(segment, limits))
+                .is_some()
+        });
+        if !found.ok_or_else(stopped)? {
+            let text = format!("{switch}: there is no such switch; add a port first");
+            return Err(ApiError::new("no-such-switch", text));
+        }
+        info!(
+            "{switch}: limits of segment {segment} set by uid {}",
+            peer.uid
+        );
+        Ok(json!({}).into())
+    }
+
+    pub(super) fn segment_list(
+        &self,
+        _: &Peer,
+        list: SegmentList,
+    ) -> Result<Json<Segments>, ApiError> {
+        let segments = self
+            .forwarder
+            .run(move |forwarder| {
+                let switches = forwarder.switches(list.switch.as_ref());
+                switches.flat_map(|s| s.segment_limits()).collect()
+            })
+            .ok_or_else(stopped)?;
+        Ok(Json(Segments { segments }))
+    }
+}

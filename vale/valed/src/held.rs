@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The frames of a port that waits for full receivers.
+use crate::filter::Seen;
+use crate::limit::Nanoseconds;
+use crate::offload::Offload;
+use crate::outgoing::Outgoing;
+
+/// The longest wait without a frame that finds room. Then the frames go on and may be lost.
+const PATIENCE: Nanoseconds = 100_000_000;
+
+/// A judged frame for a port whose queue was full, in private memory.
+struct HeldFrame {
+    to: usize,
+    from: usize,
+    bytes: Vec<u8>,
+    offload: Offload,
+    seen: Seen,
+    payload: usize,
+    longest: usize,
+}
+
+/// The frames of one port, of one burst at most, in their order.
+#[derive(Default)]
+pub struct Held {
+    frames: Vec<HeldFrame>,
+    since: Nanoseconds,
+}
+
+impl Held {
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// True if a frame waits for the port: later frames to it wait too and keep their order.
+    pub fn waits_for(&self, to: usize) -> bool {
+        self.frames.iter().any(|frame| frame.to == to)
+    }
+
+    pub fn add(&mut self, to: usize, out: &Outgoing<'_>) {
+        if self.is_empty() {
+            self.since = out.now;
+        }
+        let mut bytes = Vec::new();
+        let Outgoing {
+            offload,
+            payload,
+            longest,
+            ..
+        } = out.copied(&mut bytes);
+        self.frames.push(HeldFrame {
+            to,
+            from: out.from,
+            bytes,
+            offload,
+            seen: *out.seen,
+            payload,
+            longest,
+        });
+    }
+
+    /// Forgets the frames for a port that is gone.
+    pub fn forget(&mut self, to: usize) {
+        self.frames.retain(|frame| frame.to != to);
+    }
+
+    /// Offers each frame, in order, to `deliver`, which refuses one without room if it may still
+    /// wait. True if it took any.
+    pub fn release(
+        &mut self,
+        now: Nanoseconds,
+        mut deliver: impl FnMut(usize, &mut Outgoing<'_>, bool) -> bool,
+    ) -> bool {
+        let may_wait = now.saturating_sub(self.since) < PATIENCE;
+        let (before, mut full) = (self.frames.len(), Vec::new());
+        self.frames.retain_mut(|frame| {
+            if full.contains(&frame.to) || !deliver(frame.to, &mut frame.outgoing(now), may_wait) {
+                full.push(frame.to);
+                return true;
+            }
+            false
+        });
+        let moved = self.frames.len() < before;
+        if moved {
+            self.since = now;
+        }
+        moved
+    }
+}
+
+impl HeldFrame {
+    fn outgoing(&mut self, now: Nanoseconds) -> Outgoing<'_> {
+        Outgoing {
+            head: &mut self.bytes,
+            rest: None,
+            offload: self.offload,
+            seen: &self.seen,
+            now,
+            from: self.from,
+            payload: self.payload,
+            longest: self.longest,
+        }
+    }
+}

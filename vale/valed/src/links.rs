@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the ports of a host share: pipes, VXLAN sockets, and the directory of files.
+use std::path::PathBuf;
+
+use vale_proto::PortAdd;
+
+use crate::pcap::path_of;
+use crate::pipe::Pipes;
+use crate::vxlan::Tunnels;
+
+#[derive(Default)]
+pub struct Links {
+    pub tunnels: Tunnels,
+    pub pipes: Pipes,
+    /// The directory for files of mirrors and ports, if there is one.
+    pub capture_dir: Option<PathBuf>,
+}
+
+impl Links {
+    /// Removes the file that a refused port has made.
+    pub fn discard_file(&self, add: &PortAdd) {
+        let name = add.pcap.as_ref().and_then(|pcap| pcap.write.as_ref());
+        if let (Some(directory), Some(name)) = (&self.capture_dir, name) {
+            let _ = std::fs::remove_file(path_of(directory, name));
+        }
+    }
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The text format of Prometheus. The labels are checked names, which need no escapes.
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write};
+
+use vale_proto::{ChainCounters, ChainInfo, Counters, MirrorInfo, PortInfo};
+
+/// Largest text: about 2,000 ports.
+const MAX_TEXT: usize = 4 << 20;
+
+/// Everything that has counters, at one moment.
+pub struct Snapshot {
+    pub ports: Vec<PortInfo>,
+    pub chains: Vec<ChainInfo>,
+    pub mirrors: Vec<MirrorInfo>,
+}
+
+/// A metric: its name, its type, and its values by labels.
+struct Family {
+    name: &'static str,
+    kind: &'static str,
+    lines: Vec<(String, u64)>,
+}
+
+impl Family {
+    fn counter(name: &'static str) -> Self {
+        Self::of(name, "counter")
+    }
+
+    fn of(name: &'static str, kind: &'static str) -> Self {
+        Self {
+            name,
+            kind,
+            lines: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, labels: String, value: u64) {
+        self.lines.push((labels, value));
+    }
+}
+
+impl Snapshot {
+    /// The text. Beyond 4 MiB it has no further values, and `vale_metrics_truncated` is 1.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut truncated = false;
+        let families = self.ports().into_iter().chain(self.segments());
+        for family in families.chain(self.chains()).chain(self.mirrors()) {
+            let _ = writeln!(text, "# TYPE {} {}", family.name, family.kind);
+            for (labels, value) in family.lines {
+                truncated |= text.len() >= MAX_TEXT;
+                if !truncated {
+                    let _ = writeln!(text, "{}{{{labels}}} {value}", family.name);
+                }
+            }
+        }
+        let truncated = u8::from(truncated);
+        let _ = write!(
+            text,
+            "# TYPE vale_metrics_truncated gauge\nvale_metrics_truncated {truncated}\n"
+        );
+        text
+    }
+
+    fn ports(&self) -> Vec<Family> {
+        let mut traffic = Traffic::new([
+            "vale_port_packets_total",
+            "vale_port_bytes_total",
+            "vale_port_drops_total",
+        ]);
+        let mut kicks = Family::counter("vale_port_notifications_total");
+        let mut up = Family::of("vale_port_up", "gauge");
+        let mut connections = Family::of("vale_port_filter_connections", "gauge");
+        for port in &self.ports {
+            let labels = || format!("switch=\"{}\",port=\"{}\"", port.switch, port.port);
+            traffic.add(&labels(), &port.counters);
+            kicks.add(labels(), port.counters.kicks);
+            up.add(labels(), port.link_up.into());
+            if let Some(filter) = port.filter {
+                connections.add(labels(), filter.connections as u64);
+            }
+        }
+        let [packets, bytes, drops] = traffic.0;
+        vec![packets, bytes, drops, kicks, up, connections]
+    }
+
+    /// The sums of the ports of each segment.
+    fn segments(&self) -> [Family; 3] {
+        let mut sums: BTreeMap<_, Vec<&Counters>> = BTreeMap::new();
+        for port in &self.ports {
+            let of = sums.entry((&port.switch, port.segment)).or_default();
+            of.push(&port.counters);
+        }
+        let mut traffic = Traffic::new([
+            "vale_segment_packets_total",
+            "vale_segment_bytes_total",
+            "vale_segment_drops_total",
+        ]);
+        for ((switch, segment), counters) in sums {
+            let labels = format!("switch=\"{switch}\",segment=\"{segment}\"");
+            traffic.add(&labels, &sum(&counters));
+        }
+        traffic.0
+    }
+
+    fn chains(&self) -> Vec<Family> {
+        let mut entered = Steered::new([
+            "vale_chain_packets_total",
+            "vale_chain_bytes_total",
+            "vale_chain_drops_total",
+        ]);
+        let mut hops = Steered::new([
+            "vale_chain_hop_packets_total",
+            "vale_chain_hop_bytes_total",
+            "vale_chain_hop_drops_total",
+        ]);
+        for chain in &self.chains {
+            let labels = format!(
+                "switch=\"{}\",chain=\"{}\"",
+                chain.set.switch, chain.set.chain
+            );
+            entered.add(&labels, chain.counters);
+            for (hop, counters) in chain.hop_counters.iter().enumerate() {
+                hops.add(&format!("{labels},hop=\"{hop}\""), *counters);
+            }
+        }
+        entered.0.into_iter().chain(hops.0).collect()
+    }
+
+    fn mirrors(&self) -> [Family; 2] {
+        let mut copies = Family::counter("vale_mirror_packets_total");
+        let mut drops = Family::counter("vale_mirror_drops_total");
+        for mirror in &self.mirrors {
+            let name = |extra: &dyn Display| {
+                let (switch, mirror) = (&mirror.set.switch, &mirror.set.mirror);
+                format!("switch=\"{switch}\",mirror=\"{mirror}\"{extra}")
+            };
+            copies.add(name(&""), mirror.counters.packets);
+            drops.add(name(&",reason=\"rate\""), mirror.counters.over_rate);
+            drops.add(name(&",reason=\"target\""), mirror.counters.dropped);
+        }
+        [copies, drops]
+    }
+}
+
+/// Packets, bytes and drops of ports.
+struct Traffic([Family; 3]);
+
+impl Traffic {
+    fn new(names: [&'static str; 3]) -> Self {
+        Self(names.map(Family::counter))
+    }
+
+    fn add(&mut self, labels: &str, counters: &Counters) {
+        let [packets, bytes, drops] = &mut self.0;
+        let both = [
+            ("rx", counters.rx_packets, counters.rx_bytes),
+            ("tx", counters.tx_packets, counters.tx_bytes),
+        ];
+        for (direction, count, size) in both {
+            packets.add(format!("{labels},direction=\"{direction}\""), count);
+            bytes.add(format!("{labels},direction=\"{direction}\""), size);
+        }
+        for (reason, count) in counters.drops() {
+            drops.add(format!("{labels},reason=\"{reason}\""), count);
+        }
+    }
+}
+
+/// Packets, bytes and drops of chains.
+struct Steered([Family; 3]);
+
+impl Steered {
+    fn new(names: [&'static str; 3]) -> Self {
+        Self(names.map(Family::counter))
+    }
+
+    fn add(&mut self, labels: &str, counters: ChainCounters) {
+        let values = [counters.packets, counters.bytes, counters.dropped];
+        for (family, value) in self.0.iter_mut().zip(values) {
+            family.add(labels.to_owned(), value);
+        }
+    }
+}
+
+fn sum(all: &[&Counters]) -> Counters {
+    let mut sum = Counters::default();
+    for counters in all {
+        sum += **counters;
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn port(name: &str) -> PortInfo {
+        serde_json::from_value(json!({
+            "switch": "vale0", "port": name, "kind": "veth", "segment": 7, "mac": null,
+            "link_up": true, "counters": {"rx_packets": 2, "dropped_spoof": 3},
+        }))
+        .unwrap()
+    }
+
+    fn text(ports: Vec<PortInfo>) -> String {
+        let chain = json!({"switch": "vale0", "chain": "web", "segment": 1, "classifiers": [{}],
+            "hops": [], "counters": {"packets": 5, "bytes": 0, "dropped": 0}, "hop_counters": [{"packets": 0, "bytes": 0, "dropped": 6}], "live_pairs": []});
+        let mirror = json!({"switch": "vale0", "mirror": "m", "segment": 1, "to_port": "x",
+            "counters": {"over_rate": 9}});
+        let snapshot = Snapshot {
+            ports,
+            chains: vec![serde_json::from_value(chain).unwrap()],
+            mirrors: vec![serde_json::from_value(mirror).unwrap()],
+        };
+        snapshot.text()
+    }
+
+    #[test]
+    fn ports_segments_chains_and_mirrors_have_their_counters() {
+        let text = text(vec![port("a"), port("b")]);
+        for line in [
+            "# TYPE vale_port_packets_total counter",
+            r#"vale_port_packets_total{switch="vale0",port="a",direction="rx"} 2"#,
+            r#"vale_port_drops_total{switch="vale0",port="b",reason="spoof"} 3"#,
+            r#"vale_segment_packets_total{switch="vale0",segment="7",direction="rx"} 4"#,
+            r#"vale_segment_drops_total{switch="vale0",segment="7",reason="spoof"} 6"#,
+            r#"vale_port_up{switch="vale0",port="a"} 1"#,
+            r#"vale_chain_packets_total{switch="vale0",chain="web"} 5"#,
+            r#"vale_chain_hop_drops_total{switch="vale0",chain="web",hop="0"} 6"#,
+            r#"vale_mirror_drops_total{switch="vale0",mirror="m",reason="rate"} 9"#,
+            "vale_metrics_truncated 0",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line}\n{text}");
+        }
+    }
+
+    #[test]
+    fn the_text_has_a_limit() {
+        let ports = (0..8000).map(|n| port(&format!("p{n}"))).collect();
+        let text = text(ports);
+        assert!(text.len() < MAX_TEXT + 4096, "{}", text.len());
+        assert!(text.ends_with("vale_metrics_truncated 1\n"));
+    }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Turns of ports that all have more frames than the switch forwards.
+use super::*;
+
+/// Forwards while each sender has a full burst of frames of its length. Returns their bytes.
+fn contend(bench: &mut Bench, senders: &mut [(Guest, usize)], rounds: usize) -> Vec<u64> {
+    let mut sink = bench.guest(99, 1);
+    for _ in 0..rounds {
+        for (guest, len) in senders.iter_mut() {
+            let sent = frame(mac(99), mac(1), *len);
+            while guest.ring.push(&sent).is_ok() {}
+            let _ = guest.ring.publish();
+        }
+        bench.round();
+        sink.received();
+    }
+    let bytes = senders
+        .iter()
+        .map(|(guest, _)| bench.counters(guest).rx_bytes);
+    bytes.collect()
+}
+
+#[test]
+fn senders_of_long_and_of_short_frames_get_the_same_bytes() {
+    let mut bench = Bench::new();
+    let lengths = [1500, 512, 1000];
+    let senders = lengths.iter().zip(1..);
+    let mut senders: Vec<_> = senders.map(|(len, n)| (bench.guest(n, 1), *len)).collect();
+    let bytes = contend(&mut bench, &mut senders, 1000);
+    let (least, most) = (bytes.iter().min().unwrap(), bytes.iter().max().unwrap());
+    assert!(most - least <= most / 20, "{bytes:?}");
+}
+
+#[test]
+fn a_sender_alone_has_its_turn_in_each_round() {
+    let mut bench = Bench::new();
+    let mut senders = [(bench.guest(1, 1), 1500)];
+    let _idle = bench.guest(2, 1);
+    let bytes = contend(&mut bench, &mut senders, 100);
+    assert_eq!(bytes, [100 * 63 * 1500]);
+}
+
+#[test]
+fn short_frames_cost_as_much_as_512_bytes() {
+    let mut bench = Bench::new();
+    let mut senders = [(bench.guest(1, 1), 60), (bench.guest(2, 1), 1536)];
+    let bytes = contend(&mut bench, &mut senders, 999);
+    let packets = [bytes[0] / 60, bytes[1] / 1536];
+    assert!(
+        packets[0].abs_diff(3 * packets[1]) <= packets[0] / 20,
+        "{packets:?}"
+    );
+}
+
+#[test]
+fn senders_share_the_room_of_a_slow_receiver() {
+    let mut bench = Bench::new();
+    let mut senders = [1, 2, 3].map(|n| bench.guest(n, 1));
+    let mut sink = bench.guest(9, 1);
+    let mut shares = [0; 3];
+    for _ in 0..300 {
+        for (sender, n) in senders.iter_mut().zip(1..) {
+            (0..40).for_each(|_| sender.send(&frame(mac(9), mac(n), 60)));
+        }
+        bench.round();
+        for got in sink.received() {
+            shares[usize::from(got[11]) - 1] += 1;
+        }
+    }
+    let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
+    assert_eq!(
+        shares.iter().sum::<i32>(),
+        300 * 63,
+        "a full ring in each round"
+    );
+    assert!(most - least <= 120, "{shares:?}");
+}
+
+/// A sender whose frames wait, and the numbers of the frames that a receiver gets.
+fn holding(bench: &mut Bench) -> Guest {
+    bench
+        .try_add("holds", json!({"mac": mac(1), "hold": true, "slots": 256}))
+        .unwrap()
+}
+
+fn numbered(to: u8, number: u8) -> Vec<u8> {
+    let mut sent = frame(mac(to), mac(1), 60 + usize::from(number) * 7);
+    sent[14] = number;
+    sent
+}
+
+#[test]
+fn a_sender_that_holds_loses_nothing_and_keeps_its_order() {
+    let mut bench = Bench::new();
+    let (mut a, mut b, mut c) = (holding(&mut bench), bench.guest(2, 1), bench.guest(3, 1));
+    for number in 0..200 {
+        a.send(&numbered(if number % 4 == 0 { 3 } else { 2 }, number));
+    }
+    let mut got = Vec::new();
+    for _ in 0..20 {
+        bench.round();
+        bench.round();
+        got.extend(b.received());
+    }
+    let to_b: Vec<_> = (0..200)
+        .filter(|n| n % 4 != 0)
+        .map(|n| numbered(2, n))
+        .collect();
+    assert_eq!(got, to_b);
+    assert_eq!(
+        c.received().len(),
+        50,
+        "other receivers get theirs meanwhile"
+    );
+    assert_eq!(bench.counters(&b).dropped_full, 0);
+}
+
+#[test]
+fn a_receiver_that_never_reads_holds_a_sender_for_a_time_only() {
+    let mut bench = Bench::new();
+    let (mut a, b) = (holding(&mut bench), bench.guest(2, 1));
+    (0..100).for_each(|number| a.send(&numbered(2, number)));
+    (0..10).for_each(|_| bench.round());
+    assert_eq!(
+        (
+            bench.counters(&b).tx_packets,
+            bench.counters(&b).dropped_full
+        ),
+        (63, 0)
+    );
+    assert!(bench.switch.holds_frames());
+    assert_eq!(
+        bench.counters(&a).rx_packets,
+        64,
+        "the others stay in the sender's ring"
+    );
+    for second in 1..3 {
+        bench.scratch.now = second * 1_000_000_000;
+        (0..10).for_each(|_| bench.round());
+    }
+    assert_eq!(bench.counters(&b).dropped_full, 37);
+    assert!(!bench.switch.holds_frames());
+}
+
+#[test]
+fn a_removed_or_disconnected_receiver_holds_no_one() {
+    let mut bench = Bench::new();
+    let (mut a, b) = (holding(&mut bench), bench.guest(2, 1));
+    (0..70).for_each(|number| a.send(&numbered(2, number)));
+    bench.round();
+    assert!(bench.switch.holds_frames());
+    let port = bench.switch.remove(&b.name).unwrap();
+    assert!(!bench.switch.holds_frames());
+    bench.switch.add(&mut Some(port)).unwrap();
+    bench.switch.port_mut(&b.name).unwrap().link_up = false;
+    bench.round();
+    assert_eq!(
+        (
+            bench.switch.holds_frames(),
+            bench.counters(&b).dropped_link_down
+        ),
+        (false, 6)
+    );
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The limits of ports and segments.
+use std::collections::BTreeMap;
+
+use vale_proto::{PortName, SegmentLimit};
+
+use super::Switch;
+use crate::limit::{Nanoseconds, PortLimits};
+use crate::outgoing::Outgoing;
+use crate::port::Counter;
+
+/// The limits of the segments that have some.
+#[derive(Default)]
+pub struct SegmentLimits(BTreeMap<u16, PortLimits>);
+
+impl SegmentLimits {
+    /// Replaces the limits of a segment by others; the same ones keep their tokens.
+    fn set(&mut self, segment: u16, limits: PortLimits) {
+        match self.0.get(&segment) {
+            Some(old) if old.has_rates_of(&limits) => (),
+            _ if limits.limits_any() => drop(self.0.insert(segment, limits)),
+            _ => drop(self.0.remove(&segment)),
+        }
+    }
+
+    pub fn of(&self, segment: u16) -> Option<&PortLimits> {
+        self.0.get(&segment)
+    }
+
+    fn of_mut(&mut self, segment: u16) -> Option<&mut PortLimits> {
+        match self.0.is_empty() {
+            true => None,
+            false => self.0.get_mut(&segment),
+        }
+    }
+
+    /// The rate of all frames from the segment's ports.
+    pub fn enters(&mut self, segment: u16, out: &Outgoing<'_>) -> Result<(), Counter> {
+        let limits = self.of_mut(segment);
+        admitted(limits.is_none_or(|limits| limits.rx.admits(out.len(), out.now)))
+    }
+
+    /// The rate of all frames to the segment's ports.
+    pub fn leaves(&mut self, segment: u16, out: &Outgoing<'_>) -> Result<(), Counter> {
+        let limits = self.of_mut(segment);
+        admitted(limits.is_none_or(|limits| limits.tx.admits(out.len(), out.now)))
+    }
+}
+
+fn admitted(within: bool) -> Result<(), Counter> {
+    match within {
+        true => Ok(()),
+        false => Err(|c| &mut c.dropped_rate),
+    }
+}
+
+impl Switch {
+    /// Replaces the limits of a port by others; the same ones keep their tokens. False if there is no
+    /// such port.
+    pub fn set_limits(&mut self, name: &PortName, limits: PortLimits) -> bool {
+        let limits = limits.limits_any().then(|| Box::new(limits));
+        let port = self.port_mut(name);
+        let found = port.map(|port| match (&port.limits, &limits) {
+            (Some(old), Some(new)) if old.has_rates_of(new) => (),
+            _ => port.limits = limits,
+        });
+        found.is_some()
+    }
+
+    pub fn set_segment_limits(&mut self, segment: u16, limits: PortLimits) {
+        self.segment_limits.set(segment, limits);
+    }
+
+    /// The limits of all segments that have some.
+    pub fn segment_limits(&self) -> impl Iterator<Item = SegmentLimit> {
+        let all = self.segment_limits.0.iter();
+        all.map(|(segment, limits)| SegmentLimit {
+            switch: self.name.clone(),
+            segment: *segment,
+            limits: limits.set,
+        })
+    }
+
+    /// True within the budgets of the source and of the segment for group frames, or for frames to
+    /// unknown addresses.
+    pub(super) fn may_flood(
+        &mut self,
+        source: usize,
+        segment: u16,
+        group: bool,
+        now: Nanoseconds,
+    ) -> bool {
+        let port = self.ports[source].as_mut();
+        let of_port = port.and_then(|port| port.limits.as_deref_mut());
+        let of_segment = self.segment_limits.of_mut(segment);
+        let mut both = of_port.into_iter().chain(of_segment);
+        both.all(|limits| match group {
+            true => limits.group.admits(now),
+            false => limits.unknown.admits(now),
+        })
+    }
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The way of one frame through the stages, without a change of any port, connection or token.
+use vale_proto::{Counters, Direction, PortName, Stage, StageKind, Trace};
+
+use super::Switch;
+use crate::chain::{Next, Step};
+use crate::filter::{Seen, Why};
+use crate::headers::Ethernet;
+use crate::limit::{Nanoseconds, PortLimits};
+use crate::port::{Counter, Port};
+
+/// A frame on its imagined way.
+struct Traced {
+    source: usize,
+    ethernet: Ethernet,
+    seen: Seen,
+    len: usize,
+    now: Nanoseconds,
+}
+
+impl Switch {
+    /// The stages of a frame that would come from the port. None if there is no such port.
+    pub fn trace(&self, name: &PortName, bytes: &[u8], now: Nanoseconds) -> Option<Trace> {
+        let is_it = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
+        let source = self.ports.iter().position(is_it)?;
+        let port = self.ports[source].as_deref()?;
+        let mut trace = Way::default();
+        let mut seen = Seen::default();
+        let (ethernet, step) = match self.verdict(source, bytes, &mut seen) {
+            Ok(verdict) => (verdict.ethernet, verdict.step),
+            Err(dropped) => {
+                trace.add(port, StageKind::Guard, Err(dropped), "");
+                return Some(trace.0);
+            }
+        };
+        let traced = Traced {
+            source,
+            ethernet,
+            seen,
+            len: bytes.len(),
+            now,
+        };
+        let entered = trace.add(port, StageKind::Guard, Ok(()), "")
+            && trace.filter(port, &traced, Direction::Egress)
+            && self.trace_limits(&mut trace, port, &traced, Direction::Egress);
+        if entered {
+            self.trace_step(&mut trace, port, step, &traced);
+        }
+        Some(trace.0)
+    }
+
+    fn trace_step(&self, trace: &mut Way, port: &Port, step: Option<Step>, traced: &Traced) {
+        let Some(step) = step else {
+            return self.trace_source(trace, port, traced);
+        };
+        let chain = self.chains.name(step);
+        match step.next {
+            Next::Hop { hop, port: to, .. } => {
+                trace.add(
+                    port,
+                    StageKind::Chain,
+                    Ok(()),
+                    &format!("{chain}: hop {hop}"),
+                );
+                self.trace_output(trace, to, traced);
+            }
+            Next::Exit => {
+                trace.add(port, StageKind::Chain, Ok(()), &format!("{chain}: end"));
+                self.trace_lookup(trace, port, self.chains.segment(step), traced);
+            }
+            Next::Blocked { hop } => {
+                let text = format!("{chain}: hop {hop} has no live ports");
+                let at = trace.0.stages.len();
+                trace.add(port, StageKind::Chain, Ok(()), &text);
+                trace.0.stages[at].passes = false;
+            }
+        }
+    }
+
+    fn trace_source(&self, trace: &mut Way, port: &Port, traced: &Traced) {
+        if self.chains.isolates(traced.source) {
+            let text = "the port of a transparent hop sends packets of chains only";
+            let unknown: Counter = |c| &mut c.dropped_unknown;
+            trace.add(port, StageKind::Chain, Err(unknown), text);
+        } else if self.returned(traced.source, &traced.ethernet, traced.now) {
+            let text = "the source address belongs to another port";
+            let spoof: Counter = |c| &mut c.dropped_spoof;
+            trace.add(port, StageKind::Lookup, Err(spoof), text);
+        } else {
+            self.trace_lookup(trace, port, port.segment, traced);
+        }
+    }
+
+    fn trace_lookup(&self, trace: &mut Way, port: &Port, segment: u16, traced: &Traced) {
+        let (to, source) = (traced.ethernet.destination, traced.source);
+        let group = to.is_multicast();
+        let owner = self.lookup.find(segment, to);
+        let found = owner.or_else(|| self.learned.find(segment, to, traced.now));
+        if let Some(index) = found.filter(|index| !group && *index != source) {
+            trace.add(port, StageKind::Lookup, Ok(()), "the address has a port");
+            return self.trace_output(trace, index, traced);
+        }
+        let open = |index: &usize| found.is_none() && self.floods(*index, source, segment, group);
+        let flooded: Vec<_> = (0..self.ports.len()).filter(open).collect();
+        let of_segment = self.segment_limits.of(segment);
+        let mut limits = port.limits.as_deref().into_iter().chain(of_segment);
+        let within = found.is_some() || limits.all(|l| l.would_flood(group, traced.now));
+        let verdict: (Result<(), Counter>, &str) = match (within, flooded.is_empty()) {
+            (false, _) => (
+                Err(|c| &mut c.dropped_flood),
+                "beyond the budget of the port or the segment",
+            ),
+            (true, true) if !group => (Err(|c| &mut c.dropped_unknown), "no port has the address"),
+            (true, _) => (Ok(()), "to all ports that may have the address"),
+        };
+        if trace.add(port, StageKind::Lookup, verdict.0, verdict.1) {
+            for index in flooded {
+                self.trace_output(trace, index, traced);
+            }
+        }
+    }
+
+    /// Adds the rates of a port and of its segment.
+    fn trace_limits(
+        &self,
+        trace: &mut Way,
+        port: &Port,
+        traced: &Traced,
+        direction: Direction,
+    ) -> bool {
+        let of_segment = self.segment_limits.of(port.segment);
+        trace.limits(port, port.limits.as_deref(), traced, direction)
+            && trace.limits(port, of_segment, traced, direction)
+    }
+
+    fn trace_output(&self, trace: &mut Way, to: usize, traced: &Traced) {
+        let Some(port) = self.ports[to].as_deref() else {
+            return;
+        };
+        let leaves = trace.output(port, traced.len - traced.ethernet.payload)
+            && trace.filter(port, traced, Direction::Ingress)
+            && self.trace_limits(trace, port, traced, Direction::Ingress);
+        if leaves {
+            trace.0.outputs.push(port.name.clone());
+        }
+    }
+}
+
+/// The stages so far.
+#[derive(Default)]
+struct Way(Trace);
+
+impl Way {
+    /// Adds a stage. True if the frame passes it.
+    fn add(
+        &mut self,
+        port: &Port,
+        stage: StageKind,
+        verdict: Result<(), Counter>,
+        detail: &str,
+    ) -> bool {
+        self.0.stages.push(Stage {
+            stage,
+            port: port.name.clone(),
+            passes: verdict.is_ok(),
+            detail: detail.to_owned(),
+            counter: verdict.err().map(name_of),
+            rule: None,
+        });
+        verdict.is_ok()
+    }
+
+    /// Adds the filter of a port, if it has one.
+    fn filter(&mut self, port: &Port, traced: &Traced, direction: Direction) -> bool {
+        let Some(filter) = &port.filter else {
+            return true;
+        };
+        let why = filter.explain(traced.seen, direction, traced.now);
+        let dropped: Counter = |c| &mut c.dropped_filter;
+        let (verdict, detail, rule) = match why {
+            Why::Basic => (Ok(()), "passes every filter", None),
+            Why::Connection => (Ok(()), "belongs to a connection", None),
+            Why::Rule(number, rule) => (Ok(()), "a rule permits it", Some((number, rule.clone()))),
+            Why::NoRule => (Err(dropped), "no rule permits it", None),
+            Why::NotIp => (Err(dropped), "is neither IP nor ARP", None),
+        };
+        let passes = self.add(port, StageKind::Filter, verdict, detail);
+        if let Some(stage) = self.0.stages.last_mut() {
+            stage.rule = rule;
+        }
+        passes
+    }
+
+    /// Adds rates, if there are some.
+    fn limits(
+        &mut self,
+        port: &Port,
+        limits: Option<&PortLimits>,
+        traced: &Traced,
+        direction: Direction,
+    ) -> bool {
+        let Some(limits) = limits else {
+            return true;
+        };
+        let meter = match direction {
+            Direction::Egress => &limits.rx,
+            Direction::Ingress => &limits.tx,
+        };
+        let dropped: Counter = |c| &mut c.dropped_rate;
+        let (verdict, detail) = match meter.would_admit(traced.len, traced.now) {
+            true => (Ok(()), "within the rates"),
+            false => (Err(dropped), "above the rates"),
+        };
+        self.add(port, StageKind::Limits, verdict, detail)
+    }
+
+    /// Adds the link and the MTU of a port.
+    fn output(&mut self, port: &Port, packet: usize) -> bool {
+        let down: Counter = |c| &mut c.dropped_link_down;
+        let verdict = match port.is_live() {
+            true => port.takes(packet),
+            false => Err(down),
+        };
+        self.add(port, StageKind::Output, verdict, "")
+    }
+}
+
+/// The name of a counter.
+fn name_of(counter: Counter) -> String {
+    let mut counters = Counters::default();
+    *counter(&mut counters) = 1;
+    let fields = serde_json::to_value(counters).unwrap_or_default();
+    let fields = fields.as_object().into_iter().flatten();
+    let mut counted = fields.filter(|(_, value)| **value == 1);
+    counted
+        .next()
+        .map_or(String::new(), |(name, _)| name.clone())
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The socket of all VXLAN networks at one address of this host.
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, UdpSocket};
+use std::sync::{Arc, Mutex, Weak};
+
+use ring::BUFFER_SIZE;
+use vale_proto::Vxlan;
+
+use super::{HEADER, VxlanPort, lock, parse};
+use crate::device::BURST;
+use crate::headers::ETHERNET;
+
+/// The port of VXLAN (RFC 7348).
+const UDP_PORT: u16 = 4789;
+/// Frames of one network that wait for its port.
+const INBOX: usize = 256;
+
+/// A frame, and the index of the peer that sent it.
+pub type Arrived = (Vec<u8>, usize);
+
+/// The endpoints of this host by their addresses.
+pub struct Tunnels {
+    port: u16,
+    endpoints: Mutex<BTreeMap<IpAddr, Weak<Mutex<Endpoint>>>>,
+}
+
+impl Default for Tunnels {
+    fn default() -> Self {
+        Self::at(UDP_PORT)
+    }
+}
+
+impl Tunnels {
+    pub fn at(port: u16) -> Self {
+        Self {
+            port,
+            endpoints: Mutex::default(),
+        }
+    }
+
+    /// Opens a network. The last one to leave an address closes its socket.
+    ///
+    /// # Errors
+    /// Another port has the network, or the address is not this host's.
+    pub fn open(&self, of: &Vxlan) -> io::Result<VxlanPort> {
+        let mut endpoints = lock(&self.endpoints);
+        endpoints.retain(|_, endpoint| endpoint.strong_count() > 0);
+        let found = endpoints.get(&of.local).and_then(Weak::upgrade);
+        let endpoint = match found {
+            Some(endpoint) => endpoint,
+            None => Arc::new(Mutex::new(Endpoint::bind(of.local, self.port)?)),
+        };
+        endpoints.insert(of.local, Arc::downgrade(&endpoint));
+        VxlanPort::open(of, self.port, endpoint)
+    }
+}
+
+struct Network {
+    peers: Vec<IpAddr>,
+    inbox: VecDeque<Arrived>,
+    /// Datagrams from strangers, without a frame, or beyond the inbox.
+    refused: u64,
+}
+
+pub struct Endpoint {
+    socket: Arc<UdpSocket>,
+    /// There may be datagrams to read.
+    pub ready: bool,
+    networks: BTreeMap<u32, Network>,
+    buffer: Box<[u8]>,
+    /// Memory of frames that the switch has forwarded.
+    spare: Vec<Vec<u8>>,
+}
+
+impl Endpoint {
+    fn bind(local: IpAddr, port: u16) -> io::Result<Self> {
+        let socket = UdpSocket::bind((local, port))?;
+        socket.set_nonblocking(true)?;
+        Ok(Self {
+            socket: Arc::new(socket),
+            ready: true,
+            networks: BTreeMap::new(),
+            buffer: vec![0; HEADER + BUFFER_SIZE + 1].into(),
+            spare: Vec::new(),
+        })
+    }
+
+    /// Adds a network. Each has one port.
+    pub fn join(&mut self, vni: u32, peers: &[IpAddr]) -> io::Result<Arc<UdpSocket>> {
+        if self.networks.contains_key(&vni) {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        let network = Network {
+            peers: peers.to_vec(),
+            inbox: VecDeque::new(),
+            refused: 0,
+        };
+        self.networks.insert(vni, network);
+        Ok(Arc::clone(&self.socket))
+    }
+
+    pub fn leave(&mut self, vni: u32) {
+        self.networks.remove(&vni);
+    }
+
+    /// Exchanges `frames`, which the switch has forwarded, for those that came since.
+    pub fn fetch(&mut self, vni: u32, frames: &mut Vec<Arrived>) {
+        self.spare.extend(frames.drain(..).map(|(bytes, _)| bytes));
+        self.spare.truncate(INBOX);
+        if self.ready && self.networks.get(&vni).is_some_and(|n| n.inbox.is_empty()) {
+            self.receive();
+        }
+        if let Some(network) = self.networks.get_mut(&vni) {
+            let count = network.inbox.len().min(BURST);
+            frames.extend(network.inbox.drain(..count));
+        }
+    }
+
+    /// Reads a burst of datagrams for all networks.
+    fn receive(&mut self) {
+        for _ in 0..BURST {
+            match self.socket.recv_from(&mut self.buffer) {
+                Ok((len, from)) => self.sort(len, from.ip()),
+                Err(_) => return self.ready = false,
+            }
+        }
+    }
+
+    /// Puts the frame of a datagram into the inbox of its network.
+    fn sort(&mut self, len: usize, from: IpAddr) {
+        let Some((vni, frame)) = parse(&self.buffer[..len]) else {
+            return;
+        };
+        let Some(network) = self.networks.get_mut(&vni) else {
+            return;
+        };
+        let peer = network.peers.iter().position(|peer| *peer == from);
+        let fits = (ETHERNET..=BUFFER_SIZE).contains(&frame.len());
+        match peer.filter(|_| fits && network.inbox.len() < INBOX) {
+            Some(peer) => {
+                let mut bytes = self.spare.pop().unwrap_or_default();
+                bytes.clear();
+                bytes.extend_from_slice(frame);
+                network.inbox.push_back((bytes, peer));
+            }
+            None => network.refused += 1,
+        }
+    }
+
+    /// True if frames wait, or datagrams may.
+    pub fn is_busy(&self, vni: u32) -> bool {
+        let inbox = self.networks.get(&vni).map(|n| &n.inbox);
+        self.ready || inbox.is_some_and(|inbox| !inbox.is_empty())
+    }
+
+    pub fn refused(&self, vni: u32) -> u64 {
+        self.networks.get(&vni).map_or(0, |n| n.refused)
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+use std::time::Duration;
+
+use super::*;
+
+const A: [u8; 6] = [2, 0, 0, 0, 0, 0xa];
+const B: [u8; 6] = [2, 0, 0, 0, 0, 0xb];
+
+/// An endpoint at 127.0.0.1 with the peers 127.0.0.2 and 127.0.0.3, all at one free port.
+struct Net {
+    tunnels: Tunnels,
+    peers: [UdpSocket; 2],
+    local: SocketAddr,
+}
+
+impl Net {
+    fn new() -> Self {
+        loop {
+            let first = UdpSocket::bind("127.0.0.2:0").unwrap();
+            let port = first.local_addr().unwrap().port();
+            let local = SocketAddr::from(([127, 0, 0, 1], port));
+            let second = UdpSocket::bind(("127.0.0.3", port));
+            if let (Ok(second), Ok(_free)) = (second, UdpSocket::bind(local)) {
+                let peers = [first, second];
+                let wait = Some(Duration::from_millis(200));
+                peers.iter().for_each(|p| p.set_read_timeout(wait).unwrap());
+                let tunnels = Tunnels::at(port);
+                return Self {
+                    tunnels,
+                    peers,
+                    local,
+                };
+            }
+        }
+    }
+
+    fn open(&self, vni: u32) -> io::Result<VxlanPort> {
+        let peers = ["127.0.0.2", "127.0.0.3"].map(|ip| ip.parse().unwrap());
+        let local = self.local.ip();
+        self.tunnels.open(&Vxlan {
+            vni,
+            local,
+            peers: peers.to_vec(),
+        })
+    }
+
+    fn send(&self, peer: usize, vni: u32, frame: &[u8]) {
+        let datagram = [&header(vni)[..], frame].concat();
+        self.peers[peer].send_to(&datagram, self.local).unwrap();
+    }
+
+    /// The frames that each peer gets now.
+    fn received(&self) -> [Option<Vec<u8>>; 2] {
+        self.peers.each_ref().map(|peer| {
+            let mut buffer = [0; 2048];
+            let len = peer.recv(&mut buffer).ok()?;
+            parse(&buffer[..len]).map(|(_, frame)| frame.to_vec())
+        })
+    }
+}
+
+fn frame(to: [u8; 6], from: [u8; 6], len: usize) -> Vec<u8> {
+    let mut frame = [to, from].concat();
+    frame.resize(len, 0x5a);
+    frame
+}
+
+fn fetch(port: &mut VxlanPort, burst: &mut Burst) -> Vec<Vec<u8>> {
+    port.take_event();
+    port.fetch(burst);
+    burst
+        .frames
+        .iter()
+        .map(|(bytes, _)| bytes.clone())
+        .collect()
+}
+
+fn push(port: &mut VxlanPort, frame: &[u8], counters: &mut Counters, now: Nanoseconds) {
+    let mut bytes = frame.to_vec();
+    let taken = Taken {
+        bytes: &mut bytes,
+        rest: None,
+        offload: Offload::default(),
+    };
+    let mut out = Outgoing::new(taken, 14, 14).unwrap();
+    out.now = now;
+    port.push(&mut out, &mut Buffers::default(), counters);
+}
+
+#[test]
+fn networks_of_one_socket_keep_apart_and_each_has_one_port() {
+    let net = Net::new();
+    let (mut one, mut two) = (net.open(101).unwrap(), net.open(102).unwrap());
+    assert_eq!(
+        net.open(101).err().unwrap().kind(),
+        ErrorKind::AlreadyExists
+    );
+    let (first, second) = (frame(A, B, 60), frame(B, A, 1514));
+    net.send(0, 101, &first);
+    net.send(1, 102, &second);
+    net.send(1, 103, &second);
+    let mut burst = Burst::default();
+    assert_eq!(fetch(&mut one, &mut burst), [first]);
+    assert_eq!(fetch(&mut two, &mut burst), [second]);
+    assert!(fetch(&mut one, &mut burst).is_empty());
+    drop(one);
+    assert!(net.open(101).is_ok(), "its port is gone");
+}
+
+#[test]
+fn a_known_station_costs_one_datagram_and_the_others_reach_told_peers_only() {
+    let net = Net::new();
+    let mut port = net.open(7).unwrap();
+    let (mut burst, mut counters) = (Burst::default(), Counters::default());
+    let to_b = frame(B, A, 60);
+    push(&mut port, &to_b, &mut counters, 0);
+    assert_eq!(net.received(), [Some(to_b.clone()), Some(to_b.clone())]);
+    net.send(1, 7, &frame(A, B, 60));
+    fetch(&mut port, &mut burst);
+    push(&mut port, &to_b, &mut counters, 0);
+    assert_eq!(net.received(), [None, Some(to_b.clone())]);
+    let group = frame([0xff; 6], A, 60);
+    push(&mut port, &group, &mut counters, 0);
+    assert_eq!(net.received(), [Some(group.clone()), Some(group)]);
+    let hour = 3_600_000_000_000;
+    push(&mut port, &to_b, &mut counters, hour);
+    assert_eq!(net.received(), [Some(to_b.clone()), Some(to_b)]);
+    assert_eq!((counters.tx_packets, counters.tx_bytes), (7, 7 * 60));
+}
+
+#[test]
+fn strangers_and_wrong_datagrams_are_refused_and_the_inbox_is_bounded() {
+    let net = Net::new();
+    let (mut port, mut other) = (net.open(7).unwrap(), net.open(8).unwrap());
+    let mut burst = Burst::default();
+    let stranger = UdpSocket::bind("127.0.0.4:0").unwrap();
+    let good = [&header(7)[..], &frame(A, B, 60)].concat();
+    stranger.send_to(&good, net.local).unwrap();
+    net.send(0, 7, &[0; 13]);
+    net.send(0, 7, &[0; 2049]);
+    for nothing in [&[][..], &[8; 7], &[0; 100]] {
+        net.peers[0].send_to(nothing, net.local).unwrap();
+    }
+    assert!(fetch(&mut port, &mut burst).is_empty());
+    assert_eq!(port.malformed(), 3);
+    // Only the port of another network reads the socket.
+    let mut sent = 0;
+    while port.malformed() == 3 {
+        net.send(0, 7, &frame(A, B, 60));
+        sent += 1;
+        fetch(&mut other, &mut burst);
+    }
+    let rounds = (0..10).map(|_| fetch(&mut port, &mut burst).len());
+    assert_eq!((sent, rounds.sum::<usize>()), (257, 256));
+}
