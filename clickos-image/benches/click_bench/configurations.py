@@ -171,12 +171,20 @@ def rewriters():
     yield '40-nat-1flow', endless(path, nat)
     yield '41-nat-10kflows', Configuration(
         replay('f10k', path, nat), 0.5, 1.5)
+    cgn = ('cgn :: PortBlockMapper(1.0.0.0/24, 203.0.113.0/24); '
+           'rw :: IPRewriter(cgn, drop, ' + REWRITER + ';' + rest)
+    yield '43-cgn-1flow', endless(path, cgn)
     yield '42-nat-1mflows', Configuration(replay('f1m', path, nat), 7, 10)
     servers = ', '.join('- - 10.1.0.%d - 0 1' % (i + 1) for i in range(8))
     balancer = ('bal :: RoundRobinIPMapper(%s); rw :: IPRewriter(bal, drop, '
                 % servers + REWRITER + ';' + rest)
     yield '50-lb-rr-rewriter-10kflows', Configuration(
         replay('f10k', path, balancer), 0.5, 1.5)
+    pool = ('bal :: ServerPool(10.1.0.254, %s); rw :: IPRewriter(bal, drop, '
+            % ', '.join('10.1.0.%d' % (i + 1) for i in range(8))
+            + REWRITER + ';' + rest)
+    yield '52-lb-pool-rewriter-10kflows', Configuration(
+        replay('f10k', path, pool), 0.5, 1.5)
     outputs = ' '.join(
         'h[%d] -> StoreData(6, \\<02 00 00 00 00 %02x>) -> d;' % (i, i + 1)
         for i in range(4))
@@ -189,6 +197,9 @@ def monitors():
     path = CHECK + ' -> AggregateIPFlows -> AggregateCounter'
     yield '60-flowmon-10kflows', Configuration(
         replay('f10k', path), 0.5, 1.5)
+    exporter = 'x :: IPFIXExporter; x[1] -> Discard;'
+    yield '63-ipfix-10kflows', Configuration(
+        replay('f10k', CHECK + ' -> x', exporter), 0.5, 1.5)
     yield '61-averagecounter', endless('AverageCounter')
     yield '62-flowmon-1mflows', Configuration(replay('f1m', path), 7, 10)
     yield '65-ids-classifier-literal', endless(

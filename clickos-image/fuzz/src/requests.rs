@@ -119,6 +119,10 @@ verbs! {
     "chain-set": vale_proto::ChainSet,
     "chain-remove": vale_proto::ChainId,
     "chain-list": vale_proto::ChainList,
+    "port-trace": vale_proto::PortTrace,
+    "mirror-set": vale_proto::MirrorSet,
+    "mirror-remove": vale_proto::MirrorId,
+    "mirror-list": vale_proto::MirrorList,
 }
 
 /// Requests that are right.

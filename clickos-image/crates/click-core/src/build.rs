@@ -12,13 +12,13 @@ use click_lang::{
     text,
 };
 
-use crate::args::{Args, Noted, Surroundings};
-use crate::class::Class;
-use crate::element::Element;
+use crate::config::args::{Args, Noted, Surroundings};
+use crate::config::environment::{Environment, Limits};
+use crate::config::names::Names;
+use crate::engine::class::Class;
+use crate::engine::element::Element;
+use crate::engine::graph::{Graph, count_ports, label};
 use crate::engine::{Edge, Engine, Plan, Slot};
-use crate::environment::{Environment, Limits};
-use crate::graph::{Graph, count_ports, label};
-use crate::names::Names;
 use crate::registry::Registry;
 use click_packet::PacketPool;
 use click_packet::memory::has_room;
@@ -197,7 +197,7 @@ fn build_elements(
             names,
             element: &e.name,
         };
-        let mut args = Args::bind(class, &e.config, counts[index], surroundings);
+        let mut args = Args::bind(class.args, &e.config, counts[index], surroundings);
         let built = (class.build)(&mut args);
         let Noted {
             errors: wrong,

@@ -71,6 +71,16 @@ impl HandlerError {
         }
     }
 
+    /// Why the call failed, without the handler's name.
+    pub fn into_message(self) -> String {
+        match self {
+            Self::Syntax { message, .. }
+            | Self::Rejected { message, .. }
+            | Self::NotPermitted { message, .. } => message,
+            Self::NoSuchElement { .. } | Self::NoSuchHandler { .. } => self.to_string(),
+        }
+    }
+
     pub(crate) fn named(mut self, full: &str) -> Self {
         if let Self::Rejected { name, .. } = &mut self {
             *name = full.to_string();

@@ -6,10 +6,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
-use crate::class::{Handler, read, write};
 use crate::engine::Engine;
-use crate::handlers::HandlerInfo;
-use crate::router::Router;
+use crate::listed::{HandlerInfo, Listed};
 use crate::traffic::Traffic;
 
 /// A handler of the router.
@@ -29,18 +27,18 @@ pub enum Global {
 }
 
 /// All of them.
-pub const ALL: [(Handler, Global); 11] = [
-    (read("version"), Global::Version),
-    (read("list"), Global::List),
-    (read("classes"), Global::Classes),
-    (read("config"), Global::Config),
-    (read("flatconfig"), Global::FlatConfig),
-    (read("requirements"), Global::Requirements),
-    (read("handlers"), Global::Handlers),
-    (read("packages"), Global::Packages),
-    (read("pool"), Global::Pool),
-    (read("graph"), Global::Graph),
-    (write("stop"), Global::Stop),
+pub const ALL: [(Listed, Global); 11] = [
+    (Listed::read("version"), Global::Version),
+    (Listed::read("list"), Global::List),
+    (Listed::read("classes"), Global::Classes),
+    (Listed::read("config"), Global::Config),
+    (Listed::read("flatconfig"), Global::FlatConfig),
+    (Listed::read("requirements"), Global::Requirements),
+    (Listed::read("handlers"), Global::Handlers),
+    (Listed::read("packages"), Global::Packages),
+    (Listed::read("pool"), Global::Pool),
+    (Listed::read("graph"), Global::Graph),
+    (Listed::write("stop"), Global::Stop),
 ];
 
 impl Global {
@@ -116,13 +114,6 @@ fn handler_line(h: HandlerInfo) -> String {
     format!("{}\t{flags}\n", h.name)
 }
 
-impl Router {
-    /// The configuration as it runs now, flat: handlers may have changed arguments.
-    pub fn flat_text(&self) -> String {
-        self.engine.flat_text()
-    }
-}
-
 impl Engine {
     /// The elements, the connections, and the counts of both; this read starts them or keeps them going.
     fn graph_text(&mut self) -> String {
@@ -156,7 +147,7 @@ impl Engine {
         out
     }
 
-    fn flat_text(&self) -> String {
+    pub(crate) fn flat_text(&self) -> String {
         let mut flat = self.plan.flat.clone();
         for (element, slot) in flat.elements.iter_mut().zip(&self.slots) {
             element.config.clone_from(&slot.config);
@@ -166,7 +157,7 @@ impl Engine {
     }
 
     pub(crate) fn handlers_text(&self, index: usize) -> String {
-        self.handlers_of(index, "")
+        self.handlers_of(index)
             .into_iter()
             .map(handler_line)
             .collect()

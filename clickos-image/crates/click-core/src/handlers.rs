@@ -4,57 +4,86 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::args::Surroundings;
-use crate::class::{Handler, read, read_write};
-use crate::element::{Change, View};
 use crate::engine::Engine;
+use crate::engine::class::Family;
+use crate::engine::context::Context;
+use crate::engine::element::View;
+use crate::engine::handler::{Change, Table};
 use crate::error::HandlerError;
 use crate::globals::{self, Global};
+use crate::listed::{HandlerInfo, Listed};
 use crate::reconfigure::with_argument;
-use crate::router::Router;
 
-/// A handler as `Router::handlers` lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HandlerInfo {
-    /// `element.handler`, or a global handler's name.
-    pub name: String,
-    /// True if programs can read it.
-    pub read: bool,
-    /// True if programs can write it.
-    pub write: bool,
+/// A handler that the engine answers for an element.
+pub struct Common {
+    /// The handler as programs see it.
+    pub listed: Listed,
+    get: fn(&Engine, usize) -> String,
+}
+
+const fn common(listed: Listed, get: fn(&Engine, usize) -> String) -> Common {
+    Common { listed, get }
 }
 
 /// Handlers of every element.
-pub const COMMON: [Handler; 5] = [
-    read("class"),
-    read("name"),
-    read("config"),
-    read("ports"),
-    read("handlers"),
+static COMMON: [Common; 5] = [
+    common(Listed::read("class"), |engine, index| {
+        engine.plan.flat.elements[index].class.to_string()
+    }),
+    common(Listed::read("name"), |engine, index| {
+        engine.slots[index].name.clone()
+    }),
+    common(Listed::read("config"), |engine, index| {
+        engine.slots[index].config.clone()
+    }),
+    common(Listed::read("ports"), Engine::ports_text),
+    common(Listed::read("handlers"), Engine::handlers_text),
 ];
 
-/// Handlers of elements with a task.
-pub const OF_TASKS: [Handler; 3] = [
-    read("scheduled"),
-    read_write("tickets"),
-    read("home_thread"),
+/// Handlers of elements with a task. A router runs on one thread, which has the number 0.
+static OF_TASKS: [Common; 3] = [
+    common(Listed::read("scheduled"), |engine, index| {
+        engine.tasks.is_scheduled(index).to_string()
+    }),
+    common(TICKETS, |engine, index| {
+        engine.tasks.tickets(index).to_string()
+    }),
+    common(Listed::read("home_thread"), |_, _| "0".to_string()),
 ];
 
-/// The number of the one thread a router runs on.
-const HOME_THREAD: &str = "0";
+/// The one handler of `OF_TASKS` that programs can write.
+const TICKETS: Listed = Listed::read_write("tickets");
 
 /// Where a name leads.
-enum Target {
+enum Target<'n> {
     Global(Global),
-    Host(HandlerInfo),
-    Element(usize, HandlerInfo),
+    Host(Listed),
+    Element(Own<'n>),
+}
+
+/// A handler of an element.
+struct Own<'n> {
+    index: usize,
+    /// Its name, without the number of a port.
+    name: &'n str,
+    port: usize,
+    read: bool,
+    write: bool,
+    place: Place,
+}
+
+/// The engine or the class: either answers for a handler of an element.
+#[derive(Clone, Copy)]
+enum Place {
+    Engine(&'static Common),
+    Class(&'static dyn Table, usize),
 }
 
 /// A write that is known to be good.
 enum Prepared {
     Global(Global),
     Host {
-        name: String,
+        name: &'static str,
         value: String,
     },
     Element {
@@ -68,67 +97,16 @@ enum Prepared {
     },
 }
 
-/// Batches a write may set in motion before it returns; what is left moves in the next slice.
-const ENTRIES: usize = 16_384;
-
 /// How deep handlers may call handlers.
 const MAX_CALLS: usize = 32;
 
-impl Handler {
-    /// The handler under this name.
-    pub(crate) fn named(&self, name: String) -> HandlerInfo {
-        HandlerInfo {
-            name,
-            read: self.read,
-            write: self.write,
-        }
-    }
-}
-
-impl Router {
-    /// All handlers, of all elements and the global ones.
-    pub fn handlers(&self) -> Vec<HandlerInfo> {
-        self.engine.handlers()
-    }
-
-    /// Calls a read handler.
-    ///
-    /// # Errors
-    /// There is no such handler, it cannot be read, or it refused `param`.
-    pub fn read_handler(
-        &mut self,
-        name: &str,
-        param: &str,
-        now_ns: u64,
-    ) -> Result<Vec<u8>, HandlerError> {
-        self.engine.begin(now_ns);
-        let text = self.engine.read(name, param);
-        self.engine.drain(&mut { ENTRIES });
-        text.map(String::into_bytes)
-    }
-
-    /// Calls write handlers in order: all of them or, on an error, none.
-    ///
-    /// # Errors
-    /// The first write that is not possible; its name is in the error.
-    pub fn write_handlers(
-        &mut self,
-        writes: &[(&str, &[u8])],
-        now_ns: u64,
-    ) -> Result<(), HandlerError> {
-        self.engine.begin(now_ns);
-        let written = self.engine.write(writes);
-        self.engine.drain(&mut { ENTRIES });
-        written
-    }
-}
-
 impl Engine {
-    fn handlers(&self) -> Vec<HandlerInfo> {
+    /// All handlers, of all elements and the global ones.
+    pub(crate) fn handlers(&self) -> Vec<HandlerInfo> {
         let mut list: Vec<_> = self.global_handlers().collect();
         for index in 0..self.plan.written {
             let element = &self.slots[index].name;
-            for mut handler in self.handlers_of(index, "") {
+            for mut handler in self.handlers_of(index) {
                 handler.name = format!("{element}.{}", handler.name);
                 list.push(handler);
             }
@@ -143,37 +121,86 @@ impl Engine {
         all.map(|h| h.named(h.name.to_string()))
     }
 
-    /// The handlers of one element: common ones, its class's, its ports' and its own. `asked` is
-    /// the name that the caller looks for.
-    pub(crate) fn handlers_of(&self, index: usize, asked: &str) -> Vec<HandlerInfo> {
-        let own = self.plan.classes[index].handlers;
-        let of_task: &[Handler] = match self.plan.classes[index].task {
-            true => &OF_TASKS,
-            false => &[],
-        };
-        let common = COMMON
-            .iter()
-            .chain(of_task)
-            .filter(|c| own.iter().all(|h| h.name != c.name));
-        let fixed = common.chain(own).map(|h| h.named(h.name.to_string()));
-        let element = self.slots[index].element.as_ref();
-        let further = element.map_or_else(Vec::new, |e| e.more_handlers(asked));
-        let of_ports = self.plan.classes[index].port_handlers.iter().flat_map(|h| {
-            (0..self.ports_of(index)).map(move |port| h.named(format!("{}{port}", h.name)))
+    /// The handlers of one element: common ones, its class's, its ports' and its own.
+    pub(crate) fn handlers_of(&self, index: usize) -> Vec<HandlerInfo> {
+        let class = self.plan.classes[index];
+        let common = self.common_of(index).map(|c| c.listed);
+        let fixed = common.chain(class.handlers.iter());
+        let fixed = fixed.map(|h| h.named(h.name.to_string()));
+        let of_ports = self.tables_of_ports(index).flat_map(|(table, ports)| {
+            let handlers = table.iter();
+            handlers.flat_map(move |h| (0..ports).map(move |p| h.named(format!("{}{p}", h.name))))
         });
+        let element = self.slots[index].element.as_ref();
+        let further = element.map_or_else(Vec::new, |e| e.more_handlers(""));
         fixed.chain(of_ports).chain(further).collect()
     }
 
-    /// True if a handler is one that the element has for its task, not one of its class.
-    fn is_of_task(&self, index: usize, handler: &str) -> bool {
+    /// The handlers that the engine answers for an element: those that its class does not answer.
+    fn common_of(&self, index: usize) -> impl Iterator<Item = &'static Common> {
         let class = self.plan.classes[index];
-        class.task && class.handlers.iter().all(|h| h.name != handler)
+        let of_task: &[Common] = if class.task { &OF_TASKS } else { &[] };
+        let all = COMMON.iter().chain(of_task);
+        all.filter(|c| class.handlers.find(c.listed.name).is_none())
     }
 
-    /// Inputs or outputs of an element, whichever are more.
-    fn ports_of(&self, index: usize) -> usize {
+    /// The tables of handlers that exist once per port, and the number of ports.
+    fn tables_of_ports(
+        &self,
+        index: usize,
+    ) -> impl Iterator<Item = (&'static dyn Table, usize)> + '_ {
         let slot = &self.slots[index];
-        slot.inputs.len().max(slot.outputs.len())
+        let families = self.plan.classes[index].families.iter();
+        families.filter_map(|family| match family {
+            Family::PerInput(table) => Some((*table, slot.inputs.len())),
+            Family::PerOutput(table) => Some((*table, slot.outputs.len())),
+            Family::Any(_) => None,
+        })
+    }
+
+    /// The handler of an element that has this name.
+    fn own<'n>(&self, index: usize, name: &'n str) -> Option<Own<'n>> {
+        let class = self.plan.classes[index];
+        let own = |name, port, h: Listed, place| Own {
+            index,
+            name,
+            port,
+            read: h.read,
+            write: h.write,
+            place,
+        };
+        if let Some((place, h)) = class.handlers.find(name) {
+            return Some(own(name, 0, h, Place::Class(class.handlers, place)));
+        }
+        if let Some(c) = self.common_of(index).find(|c| c.listed.name == name) {
+            return Some(own(name, 0, c.listed, Place::Engine(c)));
+        }
+        for (table, ports) in self.tables_of_ports(index) {
+            if let Some((place, h, port)) = of_port(table, ports, name) {
+                let name = &name[..h.name.len()];
+                return Some(own(name, port, h, Place::Class(table, place)));
+            }
+        }
+        self.further(index, name)
+    }
+
+    /// The same among the handlers that only the element itself lists.
+    fn further<'n>(&self, index: usize, name: &'n str) -> Option<Own<'n>> {
+        let listed = self.slots[index].element.as_ref()?.more_handlers(name);
+        let HandlerInfo { read, write, .. } = listed.into_iter().find(|h| h.name == name)?;
+        let mut families = self.plan.classes[index].families.iter();
+        let table = families.find_map(|family| match family {
+            Family::Any(table) => Some(*table),
+            Family::PerInput(_) | Family::PerOutput(_) => None,
+        });
+        Some(Own {
+            index,
+            name,
+            port: 0,
+            read,
+            write,
+            place: Place::Class(table?, 0),
+        })
     }
 
     /// The full name of a handler that an element calls `name`: elements are looked up from its
@@ -215,45 +242,41 @@ impl Engine {
                 let (handler, _) = own.expect("found among them");
                 Ok(handler.named(full.to_string()))
             }
-            Target::Host(handler) | Target::Element(_, handler) => Ok(handler),
+            Target::Host(handler) => Ok(handler.named(full.to_string())),
+            Target::Element(own) => Ok(HandlerInfo {
+                name: full.to_string(),
+                read: own.read,
+                write: own.write,
+            }),
         }
     }
 
     /// Handlers of the program around the router.
-    pub(crate) fn host_handlers(&self) -> &'static [Handler] {
+    pub(crate) fn host_handlers(&self) -> &'static [Listed] {
         let host = self.environment.host.as_ref();
         host.map_or(&[], |host| host.handlers())
     }
 
-    fn find(&self, full: &str) -> Result<Target, HandlerError> {
+    fn find<'n>(&self, full: &'n str) -> Result<Target<'n>, HandlerError> {
+        let no_handler = || HandlerError::NoSuchHandler {
+            name: full.to_string(),
+        };
         let Some((element, handler)) = full.rsplit_once('.').filter(|(e, _)| !e.is_empty()) else {
             let name = full.strip_prefix('.').unwrap_or(full);
             if let Some((_, global)) = globals::ALL.iter().find(|(h, _)| h.name == name) {
                 return Ok(Target::Global(*global));
             }
             let mut of_host = self.host_handlers().iter();
-            return match of_host.find(|h| h.name == name) {
-                Some(handler) => Ok(Target::Host(handler.named(name.to_string()))),
-                None => Err(HandlerError::NoSuchHandler {
-                    name: full.to_string(),
-                }),
-            };
+            let found = of_host.find(|h| h.name == name);
+            return found.map(|h| Target::Host(*h)).ok_or_else(no_handler);
         };
         let Some(index) = self.slots.iter().position(|s| s.name == element) else {
             return Err(HandlerError::NoSuchElement {
                 name: full.to_string(),
             });
         };
-        match self
-            .handlers_of(index, handler)
-            .into_iter()
-            .find(|h| h.name == handler)
-        {
-            Some(handler) => Ok(Target::Element(index, handler)),
-            None => Err(HandlerError::NoSuchHandler {
-                name: full.to_string(),
-            }),
-        }
+        let own = self.own(index, handler);
+        own.map(Target::Element).ok_or_else(no_handler)
     }
 
     /// Calls a read handler.
@@ -261,66 +284,27 @@ impl Engine {
         self.reads += 1;
         match self.find(name)? {
             Target::Global(global) => global.read(self).ok_or_else(|| not_permitted(name, "read")),
-            Target::Host(handler) | Target::Element(_, handler) if !handler.read => {
-                Err(not_permitted(name, "read"))
-            }
-            Target::Host(handler) => {
+            Target::Host(handler) if handler.read => {
                 let host = self.environment.host.as_ref();
-                let value = host.and_then(|h| h.read_handler(&handler.name));
+                let value = host.and_then(|h| h.read_handler(handler.name));
                 value.ok_or_else(|| not_permitted(name, "read"))
             }
-            Target::Element(index, handler) => self
-                .read_of(index, &handler.name, param)
-                .map_err(|e| e.named(name)),
+            Target::Element(own) if own.read => {
+                self.read_of(&own, param).map_err(|e| e.named(name))
+            }
+            Target::Host(_) | Target::Element(_) => Err(not_permitted(name, "read")),
         }
     }
 
-    fn read_of(
-        &mut self,
-        index: usize,
-        handler: &str,
-        param: &str,
-    ) -> Result<String, HandlerError> {
-        let slot = &self.slots[index];
-        match handler {
-            "class" => return Ok(self.plan.flat.elements[index].class.to_string()),
-            "name" => return Ok(slot.name.clone()),
-            "config" => return Ok(slot.config.clone()),
-            "ports" => return Ok(self.ports_text(index)),
-            "handlers" => return Ok(self.handlers_text(index)),
-            "scheduled" if self.is_of_task(index, handler) => {
-                return Ok(self.tasks.is_scheduled(index).to_string());
-            }
-            "tickets" if self.is_of_task(index, handler) => {
-                return Ok(self.tasks.tickets(index).to_string());
-            }
-            "home_thread" if self.is_of_task(index, handler) => {
-                return Ok(HOME_THREAD.to_string());
-            }
-            _ => {}
-        }
-        let called = self.with(index, |element, ctx| element.call(ctx, handler, param));
-        match (called, &self.slots[index].element) {
-            (Some(Some(text)), _) => text,
-            (Some(None), Some(element)) => element.read(&self.view(index), handler, param),
-            _ => Err(busy()),
-        }
-    }
-
-    fn view(&self, index: usize) -> View<'_> {
-        let slot = &self.slots[index];
-        View {
-            now_ns: self.now_ns,
-            config: &slot.config,
-            surroundings: Surroundings {
-                environment: &self.environment,
-                names: &self.names,
-                element: &slot.name,
-            },
-            reads: self.reads,
-            writes: self.writes,
-            ports: (slot.inputs.len(), slot.outputs.len()),
-        }
+    fn read_of(&mut self, own: &Own<'_>, param: &str) -> Result<String, HandlerError> {
+        let (table, place) = match own.place {
+            Place::Engine(common) => return Ok((common.get)(self, own.index)),
+            Place::Class(table, place) => (table, place),
+        };
+        let value = self.with(own.index, |element, ctx| {
+            table.read(place, element, &mut own.view(ctx, param))
+        });
+        value.unwrap_or_else(|| Err(busy()))
     }
 
     /// Calls write handlers in order: all of them or, on an error, none.
@@ -336,7 +320,7 @@ impl Engine {
         Ok(())
     }
 
-    fn prepare(&self, name: &str, value: &[u8]) -> Result<Prepared, HandlerError> {
+    fn prepare(&mut self, name: &str, value: &[u8]) -> Result<Prepared, HandlerError> {
         let limit = self.environment.limits.handler_bytes;
         let reject = |message: String| HandlerError::Rejected {
             name: name.to_string(),
@@ -353,38 +337,41 @@ impl Engine {
         match self.find(name)? {
             Target::Global(global) if global.is_writable() => Ok(Prepared::Global(global)),
             Target::Global(_) => Err(not_permitted(name, "written")),
-            Target::Host(handler) | Target::Element(_, handler) if !handler.write => {
-                Err(not_permitted(name, "written"))
-            }
-            Target::Host(handler) => {
+            Target::Host(handler) if handler.write => {
                 let host = self.environment.host.as_ref();
-                let checked = host.map_or(Ok(()), |h| h.check_write(&handler.name, text));
+                let checked = host.map_or(Ok(()), |h| h.check_write(handler.name, text));
                 checked.map_err(reject)?;
                 let (name, value) = (handler.name, text.to_string());
                 Ok(Prepared::Host { name, value })
             }
-            Target::Element(index, handler) => self
-                .prepare_element(index, &handler.name, text.trim())
-                .map_err(|e| e.named(name)),
+            Target::Element(own) if own.write => {
+                let (_, handler) = name.rsplit_once('.').unwrap_or(("", name));
+                self.prepare_element(&own, handler, text.trim())
+                    .map_err(|e| e.named(name))
+            }
+            Target::Host(_) | Target::Element(_) => Err(not_permitted(name, "written")),
         }
     }
 
     fn prepare_element(
-        &self,
-        index: usize,
+        &mut self,
+        own: &Own<'_>,
         handler: &str,
         value: &str,
     ) -> Result<Prepared, HandlerError> {
-        if handler == "tickets" && self.is_of_task(index, handler) {
-            let tickets = self.view(index).parse(value)?;
+        let index = own.index;
+        let Place::Class(table, place) = own.place else {
+            let tickets = own.view(&mut Context::new(self, index), "").parse(value)?;
             return Ok(Prepared::Tickets { index, tickets });
-        }
-        let slot = &self.slots[index];
-        let element = slot.element.as_ref().ok_or_else(busy)?;
-        let change = element.write(&self.view(index), handler, value)?;
+        };
+        let change = self.with(index, |element, ctx| {
+            table.write(place, element, &own.view(ctx, ""), value)
+        });
+        let change = change.unwrap_or_else(|| Err(busy()))?;
+        let (class, config) = (self.plan.classes[index], &self.slots[index].config);
         let config = match handler {
             "config" => Some(value.to_string()),
-            _ => with_argument(self.plan.classes[index], &slot.config, handler, value),
+            _ => with_argument(class, config, handler, value),
         };
         Ok(Prepared::Element {
             index,
@@ -398,7 +385,7 @@ impl Engine {
             Prepared::Global(global) => global.write(self),
             Prepared::Host { name, value } => {
                 if let Some(host) = self.environment.host.clone() {
-                    host.write_handler(&name, &value);
+                    host.write_handler(name, &value);
                 }
             }
             Prepared::Tickets { index, tickets } => self.tasks.set_tickets(index, tickets),
@@ -414,6 +401,28 @@ impl Engine {
             }
         }
     }
+}
+
+impl<'n> Own<'n> {
+    fn view<'v>(&self, ctx: &'v mut Context<'_>, param: &'v str) -> View<'v>
+    where
+        'n: 'v,
+    {
+        View {
+            port: self.port,
+            ..ctx.view(self.name, param)
+        }
+    }
+}
+
+/// The handler `name3` of port 3: its place in the table, itself and the port.
+fn of_port(table: &dyn Table, ports: usize, name: &str) -> Option<(usize, Listed, usize)> {
+    let mut handlers = table.iter().enumerate();
+    handlers.find_map(|(place, h)| {
+        let port: usize = name.strip_prefix(h.name)?.parse().ok()?;
+        let exists = port < ports && name == format!("{}{port}", h.name);
+        exists.then_some((place, h, port))
+    })
 }
 
 /// An element cannot be called by what it has called itself.

@@ -10,25 +10,19 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-mod args;
 mod build;
-pub mod class;
+mod config;
 mod console;
-mod context;
 mod device;
-mod element;
 mod engine;
-mod environment;
 mod error;
 mod files;
 mod globals;
-mod graph;
 mod handlers;
 mod independence;
-mod names;
+mod listed;
 mod ports;
 mod random;
-mod reachability;
 mod reconfigure;
 mod registry;
 mod router;
@@ -37,26 +31,28 @@ mod signal;
 mod surroundings;
 mod task_batching;
 mod traffic;
-pub mod value;
 
-pub use args::{Args, Surroundings};
-pub use class::{Built, Class};
 pub use click_lang::{ConfigError, Located, Phase, Sources, Subject, did_you_mean, sort, text};
 pub use click_packet::memory;
 pub use click_packet::{Batch, HEADROOM, MAX_PACKET, Packet, PacketPool, Ring, anno};
-pub use context::Context;
-pub use device::Device;
-#[cfg(any(test, feature = "test-device"))]
-pub use device::MemoryDevice;
-pub use element::{AsAny, Change, Element, Signal, View};
-pub use environment::{
+pub use config::args::{Args, Surroundings};
+pub use config::environment::{
     ChatterOptions, ControlOptions, DeviceRequest, Environment, Host, Limits, Protocol,
     ServerAddress, ServerSocket, Tun, TunRequest,
 };
+pub use config::names::{Named, Names};
+pub use config::value;
+pub use device::Device;
+#[cfg(any(test, feature = "test-device"))]
+pub use device::MemoryDevice;
+pub use engine::class::{Built, Class};
+pub use engine::context::{Context, DROPPED};
+pub use engine::element::{AsAny, Element, Signal, View};
+pub use engine::handler::{Change, Handler, Table};
+pub use engine::{class, handler};
 pub use error::HandlerError;
 pub use files::{ReadFile, WriteFile};
-pub use handlers::{COMMON, HandlerInfo};
-pub use names::{Named, Names};
+pub use listed::{HandlerInfo, Listed};
 pub use registry::{Entry, Registry};
 pub use router::{Progress, Router};
 pub use surroundings::Store;

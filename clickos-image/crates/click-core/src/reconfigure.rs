@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use click_lang::text;
 
-use crate::class::{Arg, ArgKind, Class};
+use crate::engine::class::{Arg, ArgKind, Class};
 
 /// Sets the argument with the name of `handler` to `value` in `config`; `pattern3` is the third
 /// after the first PATTERN. Returns `None` if there is no such argument, or if `value` cannot stand
@@ -71,7 +71,7 @@ fn place(class: &Class, arg: &Arg, given: &[String]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::class::{keyword, mandatory, optional, rest};
+    use crate::engine::class::{keyword, mandatory, optional, rest};
 
     const CLASS: Class = Class {
         args: &[mandatory("A"), optional("B"), keyword("C")],

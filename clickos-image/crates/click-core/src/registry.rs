@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::class::Class;
+use crate::engine::class::Class;
 
 /// A class and what the build knows about it.
 #[derive(Clone, Copy)]

@@ -9,9 +9,11 @@ use core::cell::RefCell;
 use click_lang::{ConfigError, Scope, Sources};
 
 use crate::build::{assemble, initialize};
+use crate::config::environment::Environment;
 use crate::device::Device;
 use crate::engine::Engine;
-use crate::environment::Environment;
+use crate::error::HandlerError;
+use crate::listed::HandlerInfo;
 use crate::registry::Registry;
 use click_packet::PacketPool;
 
@@ -37,6 +39,8 @@ pub struct Router {
 const SLICE_TASKS: usize = 64;
 const SLICE_ENTRIES: usize = 16_384;
 const SLICE_TIMERS: usize = 256;
+/// Batches a write may set in motion before it returns; what is left moves in the next slice.
+const WRITE_ENTRIES: usize = 16_384;
 
 impl Router {
     /// Builds and starts a configuration named `name`.
@@ -253,5 +257,48 @@ impl Router {
     /// Packet buffers in use.
     pub fn packets_in_use(&self) -> usize {
         self.engine.pool.in_use()
+    }
+}
+
+impl Router {
+    /// All handlers, of all elements and the global ones.
+    pub fn handlers(&self) -> Vec<HandlerInfo> {
+        self.engine.handlers()
+    }
+
+    /// Calls a read handler.
+    ///
+    /// # Errors
+    /// There is no such handler, it cannot be read, or it refused `param`.
+    pub fn read_handler(
+        &mut self,
+        name: &str,
+        param: &str,
+        now_ns: u64,
+    ) -> Result<Vec<u8>, HandlerError> {
+        self.engine.begin(now_ns);
+        let text = self.engine.read(name, param);
+        self.engine.drain(&mut { WRITE_ENTRIES });
+        text.map(String::into_bytes)
+    }
+
+    /// Calls write handlers in order: all of them or, on an error, none.
+    ///
+    /// # Errors
+    /// The first write that is not possible; its name is in the error.
+    pub fn write_handlers(
+        &mut self,
+        writes: &[(&str, &[u8])],
+        now_ns: u64,
+    ) -> Result<(), HandlerError> {
+        self.engine.begin(now_ns);
+        let written = self.engine.write(writes);
+        self.engine.drain(&mut { WRITE_ENTRIES });
+        written
+    }
+
+    /// The configuration as it runs now, flat: handlers may have changed arguments.
+    pub fn flat_text(&self) -> String {
+        self.engine.flat_text()
     }
 }

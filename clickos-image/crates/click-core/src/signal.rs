@@ -6,7 +6,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use crate::element::Signal;
+use crate::engine::element::Signal;
 use crate::engine::{Edge, Engine, Watch};
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use click_lang::sort;
 
-use crate::context::Context;
 use crate::engine::Slot;
+use crate::engine::context::Context;
 
 /// An element that stores packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

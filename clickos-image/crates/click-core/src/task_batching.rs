@@ -2,8 +2,8 @@
 //! Task batching: several runs of a task at once, with the same result as one after the other.
 //! Elements on the packets' path only pass, change, drop or store them. Runs of other tasks in
 //! between meet other elements, or take stored packets.
-use crate::context::Context;
 use crate::engine::Engine;
+use crate::engine::context::Context;
 
 /// Skip batching when fewer task runs than this remain in the slice.
 const FEW: usize = 4;

@@ -300,16 +300,33 @@ impl Table {
     pub fn drops(&self) -> u64 {
         self.drops
     }
+}
 
-    /// Handlers of elements with a table; `drops` is left to them.
-    pub fn read(&self, handler: &str, now: u64) -> Text {
-        match handler {
-            "table" => Ok(self.text(now)),
-            "count" => text(self.by_ip.len()),
-            "length" => text(self.waiting),
-            _ => undeclared(handler),
-        }
-    }
+/// The handler `table`.
+pub const fn table<T: Part<Shared>>() -> Handler<T> {
+    read("table", |me, view| {
+        Ok(me.part().borrow().text(view.now_ns()))
+    })
+}
+
+/// The handler `count`.
+pub const fn count<T: Part<Shared>>() -> Handler<T> {
+    read("count", |me, _| text(me.part().borrow().by_ip.len()))
+}
+
+/// The handler `length`.
+pub const fn length<T: Part<Shared>>() -> Handler<T> {
+    read("length", |me, _| text(me.part().borrow().waiting))
+}
+
+/// The handler `delete`.
+pub const fn delete<T: Part<Shared>>() -> Handler<T> {
+    write(
+        "delete",
+        set!(|me, ip, _| {
+            me.part_mut().borrow_mut().remove(ip);
+        }),
+    )
 }
 
 /// The value of a handler `insert`: `IP ETH`.
@@ -325,6 +342,31 @@ pub struct ARPTable {
     pub table: Shared,
 }
 
+part!(ARPTable, table: Shared);
+
+impl ARPTable {
+    /// Handlers of elements that only hold a table.
+    pub const HANDLERS: [Handler<Self>; 7] = [
+        table(),
+        count(),
+        length(),
+        read("drops", |me, _| text(me.table.borrow().drops())),
+        write("insert", Self::insert),
+        delete(),
+        write("clear", run!(|me, _| me.table.borrow_mut().clear())),
+    ];
+
+    fn insert(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let (ip, mac) = insertion(view, value)?;
+        Ok(Change::of(move |me: &mut Self, ctx| {
+            let mut table = me.table.borrow_mut();
+            // the element that put packets there sends them
+            let waiting = table.insert(ip, mac, ctx.now_ns());
+            table.put_back(ip, waiting);
+        }))
+    }
+}
+
 impl Element for ARPTable {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.run_timer(ctx);
@@ -336,33 +378,6 @@ impl Element for ARPTable {
         table.expire(ctx.now_ns());
         if let Some(at) = table.next_expiry(ctx.now_ns()) {
             ctx.set_timer(at);
-        }
-    }
-
-    fn read(&self, view: &View<'_>, handler: &str, _param: &str) -> Text {
-        let table = self.table.borrow();
-        match handler {
-            "drops" => text(table.drops()),
-            _ => table.read(handler, view.now_ns),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "clear" => on_write(|me: &mut Self, _| me.table.borrow_mut().clear()),
-            "delete" => on_value(view, value, |me: &mut Self, ip, _| {
-                me.table.borrow_mut().remove(ip);
-            }),
-            "insert" => {
-                let (ip, mac) = insertion(view, value)?;
-                Ok(Change::of(move |me: &mut Self, ctx| {
-                    let mut table = me.table.borrow_mut();
-                    // the element that put packets there sends them
-                    let waiting = table.insert(ip, mac, ctx.now_ns());
-                    table.put_back(ip, waiting);
-                }))
-            }
-            _ => undeclared(handler),
         }
     }
 

@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sources of UDP packets that are the same but for their ports.
-use click_core::class::Handler;
 use click_wire::{ether, ipv4, udp};
 
 use crate::prelude::*;
 
 /// Handlers of such elements.
-pub const HANDLERS: [Handler; 6] = [
-    read("count"),
-    read_write("rate"),
-    write("reset"),
-    write("active"),
-    write("limit"),
-    read_write("length"),
+pub const HANDLERS: [Handler<FastUdp>; 6] = [
+    read("count", |me, _| text(me.pace.count)),
+    read_write(
+        "rate",
+        |me, _| text(me.pace.measured()),
+        set!(|me, rate, _| me.pace.rate = rate),
+    ),
+    write("reset", run!(|me, _| me.pace.reset())),
+    write(
+        "active",
+        set!(|me, active, _| {
+            me.pace.active = active;
+            if active {
+                me.pace.reset();
+            }
+        }),
+    ),
+    write("limit", set!(|me, most, _| me.pace.limit = limit(most))),
+    read_write(
+        "length",
+        |me, _| text(me.frame.length),
+        set!(|me, Length(length), _| me.frame.length = length),
+    ),
 ];
 
 const HEADERS: usize = ether::HEADER + ipv4::HEADER + udp::HEADER;
@@ -173,7 +188,7 @@ fn limit(number: i64) -> Option<u64> {
     u64::try_from(number).ok()
 }
 
-struct FastUdp {
+pub struct FastUdp {
     frame: Frame,
     pace: Pace,
     ports: Ports,
@@ -243,34 +258,5 @@ impl Element for FastUdp {
 
     fn signal(&self) -> Signal {
         Signal::Always
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.pace.count),
-            "rate" => text(self.pace.measured()),
-            "length" => text(self.frame.length),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "rate" => on_value(view, value, |me: &mut Self, rate, _| me.pace.rate = rate),
-            "reset" => on_write(|me: &mut Self, _| me.pace.reset()),
-            "active" => on_value(view, value, |me: &mut Self, active, _| {
-                me.pace.active = active;
-                if active {
-                    me.pace.reset();
-                }
-            }),
-            "limit" => on_value(view, value, |me: &mut Self, most, _| {
-                me.pace.limit = limit(most);
-            }),
-            "length" => on_value(view, value, |me: &mut Self, length: Length, _| {
-                me.frame.length = length.0;
-            }),
-            _ => undeclared(handler),
-        }
     }
 }

@@ -46,20 +46,25 @@ impl Drops {
         self.counts.iter().sum()
     }
 
-    /// The handlers `drops` and `drop_details`.
-    pub fn read(&self, handler: &str) -> Text {
+    fn details(&self) -> String {
         let line = |(count, reason): (&u64, &&str)| format!("{count}\t{reason}\n");
-        match handler {
-            "drops" => text(self.total()),
-            "drop_details" => Ok(self.counts.iter().zip(self.reasons).map(line).collect()),
-            _ => undeclared(handler),
-        }
+        self.counts.iter().zip(self.reasons).map(line).collect()
     }
 
     /// Goes on counting where `old` stopped.
     pub fn take_from(&mut self, old: &Self) {
         self.counts.clone_from(&old.counts);
     }
+}
+
+/// The handler `drops`.
+pub const fn drops<T: Part<Drops>>() -> Handler<T> {
+    read("drops", |me, _| text(me.part().total()))
+}
+
+/// The handler `drop_details`.
+pub const fn drop_details<T: Part<Drops>>() -> Handler<T> {
+    read("drop_details", |me, _| Ok(me.part().details()))
 }
 
 /// The index of the reason why a packet's transport header is wrong.
@@ -70,7 +75,7 @@ pub const CLASS: Class = Class {
     ports: "1/1-2",
     processing: "a/ah",
     args: &[keyword("VERBOSE"), keyword("DETAILS")],
-    handlers: &[read("drops"), read("drop_details")],
+    handlers: &[drops::<CheckTransport>(), drop_details()],
     ..Class::DEFAULT
 };
 
@@ -104,15 +109,13 @@ impl InPlace for CheckTransport {
     }
 }
 
+part!(CheckTransport, drops: Drops);
+
 impl Element for CheckTransport {
     in_place!();
 
     fn is_plain(&self) -> bool {
         self.drops.are_quiet()
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        self.drops.read(handler)
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

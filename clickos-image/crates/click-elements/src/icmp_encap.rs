@@ -76,22 +76,20 @@ impl InPlace for Encap {
     }
 }
 
+/// Handlers of such elements.
+pub const HANDLERS: [Handler<Encap>; 2] = [
+    read_write(
+        "src",
+        |me, _| text(me.source),
+        set!(|me, source, _| me.source = source),
+    ),
+    read_write(
+        "dst",
+        |me, _| text(me.destination),
+        set!(|me, to, _| me.destination = to),
+    ),
+];
+
 impl Element for Encap {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "src" => text(self.source),
-            "dst" => text(self.destination),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "src" => on_value(view, value, |me: &mut Self, source, _| me.source = source),
-            "dst" => on_value(view, value, |me: &mut Self, to, _| me.destination = to),
-            _ => undeclared(handler),
-        }
-    }
 }

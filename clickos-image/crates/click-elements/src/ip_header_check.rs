@@ -4,7 +4,7 @@ use click_core::text::split_words;
 use click_wire::ipv4::View as Header;
 use click_wire::{Error, checksum, ipv4};
 
-use crate::header_check::Drops;
+use crate::header_check::{Drops, drop_details, drops};
 use crate::prelude::*;
 
 /// A class that checks IP headers, but for its name; `build` has to be set.
@@ -21,7 +21,7 @@ pub const CLASS: Class = Class {
         keyword("DETAILS"),
         rest("ARGUMENT"),
     ],
-    handlers: &[read("drops"), read("drop_details")],
+    handlers: &[drops::<CheckIp>(), drop_details()],
     ..Class::DEFAULT
 };
 
@@ -306,6 +306,8 @@ impl InPlace for CheckIp {
     }
 }
 
+part!(CheckIp, drops: Drops);
+
 impl Element for CheckIp {
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
         if self.checker.run_all(&mut batch) {
@@ -321,10 +323,6 @@ impl Element for CheckIp {
 
     fn is_plain(&self) -> bool {
         self.drops.are_quiet()
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        self.drops.read(handler)
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use core::cell::RefCell;
 
-use click_core::class::{Arg, Handler};
+use click_core::class::Arg;
 use click_core::{Device, HEADROOM, Tun, TunRequest};
 
 use crate::dump::link::Link;
@@ -22,11 +22,21 @@ pub const ARGS: [Arg; 8] = [
     keyword("DEVNAME"),
 ];
 
-pub const HANDLERS: [Handler; 4] = [
-    read("dev_name"),
-    read("packets"),
-    read("selected_calls"),
-    read("drops"),
+/// The handler `dev_name`.
+pub const DEV_NAME: Handler<KernelInterface> = read("dev_name", |me, _| {
+    text(me.tun.as_ref().map_or("", |tun| &tun.name))
+});
+/// The handler `packets`.
+pub const PACKETS: Handler<KernelInterface> = read("packets", |me, _| text(me.packets));
+/// The handler `selected_calls`.
+pub const SELECTED_CALLS: Handler<KernelInterface> = read("selected_calls", |me, _| text(me.looks));
+
+/// Handlers of elements that also send packets.
+pub const HANDLERS: [Handler<KernelInterface>; 4] = [
+    DEV_NAME,
+    PACKETS,
+    SELECTED_CALLS,
+    read("drops", |me, _| text(me.drops)),
 ];
 
 /// The Ethernet address of interfaces that are given none.
@@ -207,15 +217,5 @@ impl Element for KernelInterface {
         let pulled = !batch.is_empty();
         self.transmit(ctx, batch);
         received || pulled
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "dev_name" => text(self.tun.as_ref().map_or("", |tun| &tun.name)),
-            "packets" => text(self.packets),
-            "selected_calls" => text(self.looks),
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
     }
 }

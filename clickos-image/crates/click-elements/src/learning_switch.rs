@@ -11,7 +11,16 @@ pub const CLASS: Class = Class {
     processing: "h/h",
     flow: "#/[^#]",
     args: &[keyword("TIMEOUT"), keyword("CAPACITY")],
-    handlers: &[read("table"), read_write("timeout")],
+    handlers: &[
+        read("table", |me: &mut LearningSwitch, _| Ok(me.table.text())),
+        read_write(
+            "timeout",
+            |me, _| text(me.timeout_ns / 1_000_000_000),
+            set!(|me, timeout: Span, _| {
+                me.timeout_ns = timeout.ns;
+            }),
+        ),
+    ],
     ..Class::DEFAULT
 };
 
@@ -248,23 +257,6 @@ impl Element for LearningSwitch {
             _ => self.send(ctx, from, batch, &ways),
         }
         self.ways = ways;
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "table" => Ok(self.table.text()),
-            "timeout" => text(self.timeout_ns / 1_000_000_000),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "timeout" => on_value(view, value, |me: &mut Self, timeout: Span, _| {
-                me.timeout_ns = timeout.ns;
-            }),
-            _ => undeclared(handler),
-        }
     }
 }
 

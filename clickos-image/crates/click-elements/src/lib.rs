@@ -27,6 +27,7 @@ mod ip_field;
 mod ip_header_check;
 mod ip_options;
 mod ip_packet;
+mod ipfix;
 mod ipsec;
 #[cfg(feature = "os")]
 mod kernel_interface;
@@ -49,7 +50,6 @@ mod steps;
 mod transport_line;
 mod vlan;
 mod vxlan;
-mod ways;
 
 use click_core::{Entry, Registry};
 

@@ -48,18 +48,8 @@ impl Outputs {
             // nothing is connected to `DROPPED`
             (0, _) => ctx.push(first, batch),
             (_, true) => self.split(ctx, batch),
-            (_, false) => self.send_runs(ctx, batch),
+            (_, false) => ctx.push_runs(batch, &self.ways),
         }
-    }
-
-    /// Sends packets that do not all go the same way in runs of those that do.
-    fn send_runs(&mut self, ctx: &mut Context<'_>, mut batch: Batch) {
-        for same in self.ways.chunk_by(|a, b| a == b) {
-            let mut run = ctx.batch();
-            run.append_front(&mut batch, same.len());
-            ctx.push(same[0], run);
-        }
-        ctx.recycle(batch);
     }
 
     /// Sends packets that do not all go the same way, those of each output in one batch.

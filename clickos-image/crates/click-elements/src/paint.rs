@@ -5,10 +5,9 @@ use click_core::value::ByteAnno;
 
 use crate::prelude::*;
 
-/// Such a class, but for its name, its ports and what it builds.
+/// Such a class, but for its name, its ports, its handler and `build`.
 pub const CLASS: Class = Class {
     args: &[mandatory("COLOR"), optional("ANNO")],
-    handlers: &[read_write("color")],
     ..Class::DEFAULT
 };
 
@@ -16,6 +15,15 @@ pub const CLASS: Class = Class {
 pub struct Color {
     color: u8,
     anno: usize,
+}
+
+/// The handler `color`.
+pub const fn color<T: Part<Color>>() -> Handler<T> {
+    read_write(
+        "color",
+        |me, _| text(me.part().color),
+        set!(|me, color, _| me.part_mut().color = color),
+    )
 }
 
 impl Color {
@@ -36,27 +44,5 @@ impl Color {
     #[inline]
     pub fn give(&self, packet: &mut Packet) {
         packet.anno_mut().set_u8(self.anno, self.color);
-    }
-
-    pub fn read(&self, handler: &str) -> Text {
-        match handler {
-            "color" => text(self.color),
-            _ => undeclared(handler),
-        }
-    }
-
-    /// Writes the color that `of` an element finds.
-    pub fn write<T: Element>(
-        view: &View<'_>,
-        handler: &str,
-        value: &str,
-        of: fn(&mut T) -> &mut Self,
-    ) -> Result<Change, HandlerError> {
-        match handler {
-            "color" => on_value(view, value, move |me: &mut T, color, _| {
-                of(me).color = color
-            }),
-            _ => undeclared(handler),
-        }
     }
 }

@@ -7,46 +7,34 @@ pub use alloc::vec;
 pub use alloc::vec::Vec;
 pub use core::net::Ipv4Addr;
 
-pub use click_core::class::{keyword, mandatory, optional, read, read_write, rest, write};
+pub use click_core::class::{Family, keyword, mandatory, optional, rest};
+pub use click_core::handler::{Handler, Text, read, read_write, write};
 pub use click_core::value::{Bytes, DeviceId, EtherAddr, FromArg, Prefix, Span};
 pub use click_core::{
-    Args, Batch, Built, Change, Class, Context, Element, HandlerError, Packet, Signal, View,
+    Args, Batch, Built, Change, Class, Context, DROPPED, Element, HandlerError, Packet, Signal,
+    View,
 };
 
 mod in_place;
-pub(crate) use in_place::{
-    DROPPED, InPlace, Use, in_place, kept_if, pull_in_place, push_in_place, replace,
-};
+pub(crate) use in_place::{InPlace, Use, in_place, kept_if, pull_in_place, push_in_place, replace};
 
-/// What `Element::read` returns.
-pub type Text = Result<String, HandlerError>;
-
-/// The value of a read handler.
+/// The value of a read handler. The code stands once per type, not once per handler.
+#[inline(never)]
 pub fn text(value: impl ToString) -> Text {
     Ok(value.to_string())
 }
 
-/// For the last arm of `read` and `write`: the router lets only declared handlers through.
-pub fn undeclared<T>(handler: &str) -> Result<T, HandlerError> {
-    Err(HandlerError::rejected(format!(
-        "{handler}: declared but not implemented"
-    )))
-}
-
-/// Which port `handler` is about if it is one of the `port_handlers` called `name`: 3 for `pattern3`.
-pub fn port_of(handler: &str, name: &str) -> Option<usize> {
-    handler.strip_prefix(name)?.parse().ok()
-}
-
-/// A handler that runs `reset` whatever is written.
+/// A setter that runs `reset` whatever is written.
 pub fn on_write<T: Element>(
+    _me: &T,
     reset: impl FnOnce(&mut T, &mut Context<'_>) + 'static,
 ) -> Result<Change, HandlerError> {
     Ok(Change::of(reset))
 }
 
-/// A handler that parses its value and stores it.
+/// A setter that parses its value and stores it.
 pub fn on_value<V: FromArg + 'static, T: Element>(
+    _me: &T,
     view: &View<'_>,
     value: &str,
     store: impl FnOnce(&mut T, V, &mut Context<'_>) + 'static,
@@ -56,3 +44,43 @@ pub fn on_value<V: FromArg + 'static, T: Element>(
         store(element, value, ctx)
     }))
 }
+
+/// A setter for a table of handlers: parses the value and stores it.
+macro_rules! set {
+    ($store:expr) => {
+        |me, view, value| on_value(me, view, value, $store)
+    };
+}
+pub(crate) use set;
+
+/// A setter for a table of handlers: runs whatever is written.
+macro_rules! run {
+    ($run:expr) => {
+        |me, _, _| on_write(me, $run)
+    };
+}
+pub(crate) use run;
+
+/// An element with a part `P`, whose handlers it has in common with other elements.
+pub trait Part<P>: Element {
+    /// The part.
+    fn part(&self) -> &P;
+    /// The part, to change.
+    fn part_mut(&mut self) -> &mut P;
+}
+
+/// `part!(VLANEncap, tag: Tag);`: the field `tag` is the element's part of type `Tag`.
+macro_rules! part {
+    ($element:ty, $field:tt: $part:ty) => {
+        impl Part<$part> for $element {
+            fn part(&self) -> &$part {
+                &self.$field
+            }
+
+            fn part_mut(&mut self) -> &mut $part {
+                &mut self.$field
+            }
+        }
+    };
+}
+pub(crate) use part;

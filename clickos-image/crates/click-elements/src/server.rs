@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Elements that have the program listen on a socket.
-use click_core::class::Handler;
 use click_core::{Protocol, ServerAddress, ServerSocket};
 
 use crate::prelude::*;
@@ -12,7 +11,11 @@ pub const CLASS: Class = Class {
     ..Class::DEFAULT
 };
 
-const HANDLERS: [Handler; 2] = [read("port"), read("filename")];
+/// Handlers of such elements.
+const HANDLERS: [Handler<Server>; 2] = [
+    read("port", |me, _| text(&me.listens_at)),
+    read("filename", |me, _| text(&me.listens_at)),
+];
 
 /// Reads RETRIES and RETRY_WARNINGS.
 pub fn build(a: &mut Args<'_>, address: ServerAddress, protocol: Protocol) -> Built {
@@ -56,7 +59,7 @@ fn tcp(a: &mut Args<'_>, port: String, local: bool) -> Option<ServerAddress> {
     Some(ServerAddress::Tcp { port, local })
 }
 
-struct Server {
+pub struct Server {
     socket: ServerSocket,
     /// How often opening it may still be tried.
     retries: u32,
@@ -99,13 +102,6 @@ impl Element for Server {
             let line = format!("{}: {message}", ctx.name());
             ctx.print(&line);
             ctx.stop();
-        }
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "port" | "filename" => text(&self.listens_at),
-            _ => undeclared(handler),
         }
     }
 }

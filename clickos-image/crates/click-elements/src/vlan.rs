@@ -122,41 +122,43 @@ impl Tag {
             Tci::Annotation => 0,
         }
     }
-
-    /// The handlers `vlan_tci`, `vlan_id` and `vlan_pcp`.
-    pub fn read(&self, handler: &str) -> Text {
-        match (handler, self.tci) {
-            ("vlan_tci", Tci::Annotation) => text("ANNO"),
-            ("vlan_tci", Tci::Fixed(tci)) => text(tci),
-            ("vlan_id", _) => text(self.fixed() & ID),
-            ("vlan_pcp", _) => text(self.fixed() >> 13),
-            _ => undeclared(handler),
-        }
-    }
-
-    /// The same handlers written: what changes the tag.
-    pub fn write(view: &View<'_>, handler: &str, value: &str) -> Result<Edit, HandlerError> {
-        let edit: Edit = match handler {
-            "vlan_tci" => {
-                let tci = view.parse(value)?;
-                Box::new(move |tag| tag.tci = tci)
-            }
-            "vlan_id" => {
-                let Id(id) = view.parse(value)?;
-                Box::new(move |tag| tag.tci = Tci::Fixed(tag.fixed() & !ID | id))
-            }
-            "vlan_pcp" => {
-                let Priority(priority) = view.parse(value)?;
-                Box::new(move |tag| tag.tci = Tci::Fixed(tag.fixed() & 0x1fff | priority << 13))
-            }
-            _ => return undeclared(handler),
-        };
-        Ok(edit)
-    }
 }
 
-/// A change of a tag.
-pub type Edit = Box<dyn FnOnce(&mut Tag)>;
+/// The handler `vlan_tci`.
+pub const fn vlan_tci<T: Part<Tag>>() -> Handler<T> {
+    read_write(
+        "vlan_tci",
+        |me, _| match me.part().tci {
+            Tci::Annotation => text("ANNO"),
+            Tci::Fixed(tci) => text(tci),
+        },
+        set!(|me, tci, _| me.part_mut().tci = tci),
+    )
+}
+
+/// The handler `vlan_id`.
+pub const fn vlan_id<T: Part<Tag>>() -> Handler<T> {
+    read_write(
+        "vlan_id",
+        |me, _| text(me.part().fixed() & ID),
+        set!(|me, Id(id), _| {
+            let tag = me.part_mut();
+            tag.tci = Tci::Fixed(tag.fixed() & !ID | id);
+        }),
+    )
+}
+
+/// The handler `vlan_pcp`.
+pub const fn vlan_pcp<T: Part<Tag>>() -> Handler<T> {
+    read_write(
+        "vlan_pcp",
+        |me, _| text(me.part().fixed() >> 13),
+        set!(|me, Priority(priority), _| {
+            let tag = me.part_mut();
+            tag.tci = Tci::Fixed(tag.fixed() & 0x1fff | priority << 13);
+        }),
+    )
+}
 
 /// True if frames with this tag control information have no tag.
 pub fn is_native(tci: u16, native: Option<u16>) -> bool {

@@ -56,13 +56,15 @@ fn packet() -> impl Strategy<Value = Vec<u8>> {
 
 const EVERYTHING: &str = r"
     FromDevice(0) -> MarkIPHeader -> t :: Tee(8);
-    FromDevice(1) -> MarkIPHeader -> t2 :: Tee(4);
+    FromDevice(1) -> MarkIPHeader -> t2 :: Tee(8);
     q :: Queue(8) -> ToDevice(1);
     ip :: IPRewriter(pattern 9.0.0.1 1-9 - - 0 1, pass 1, MAPPING_CAPACITY 5, GUARANTEE 0, REPLY_ANNO PAINT);
-    tcp :: TCPRewriter(keep 0 1, pattern 9.0.0.1 1-9? 9.0.0.2 7 0 1, MAPPING_CAPACITY ip);
-    udp :: UDPRewriter(rr, sh, MAPPING_CAPACITY 5, GUARANTEE 0);
+    pb :: PortBlockMapper(10.0.0.0/29, 9.0.0.8/31, BLOCK 2, FIRST_PORT 1, LAST_PORT 9);
+    tcp :: TCPRewriter(keep 0 1, pattern 9.0.0.1 1-9? 9.0.0.2 7 0 1, pb, MAPPING_CAPACITY ip);
+    udp :: UDPRewriter(rr, sh, sp, pb, MAPPING_CAPACITY 5, GUARANTEE 0);
     rr :: RoundRobinIPMapper(9.0.0.3 1-2# - - 0 1, - - 9.0.0.4 - 1 0);
     sh :: SourceIPHashMapper(5 5, - - 9.0.0.4 - 0 1 1, - - 9.0.0.5 - 1 0 2);
+    sp :: ServerPool(10.0.0.3, 10.0.0.1, 10.0.0.2, PORT 1, INTERVAL 0.01) -> q;
     addr :: IPAddrRewriter(pattern 9.0.0.1-9.0.0.3 - 0 1, drop, CAPACITY 3, GUARANTEE 0);
     pair :: IPAddrPairRewriter(pattern 9.0.0.1-9.0.0.3 - 0 1, drop, CAPACITY 3, GUARANTEE 0);
     ping :: ICMPPingRewriter(pattern 9.0.0.1 - 0-5 0 1, drop, CAPACITY 3, GUARANTEE 0);
@@ -73,8 +75,8 @@ const EVERYTHING: &str = r"
     t[4] -> [0] pair -> q; pair[1] -> q;
     t[5] -> [0] ping -> q; ping[1] -> q;
     t[6] -> er :: ICMPRewriter(ip tcp udp addr pair ping) -> q; er[1] -> q;
-    t[7] -> af :: AggregateIPFlows(CAPACITY 4, ICMP true) -> ac :: AggregateCounter(CAPACITY 2, BYTES true, IP_BYTES true) -> q; af[1] -> q;
-    t2[0] -> [1] ip; t2[1] -> [1] tcp; t2[2] -> [1] udp; t2[3] -> t3 :: Tee(3);
+    t[7] -> x :: IPFIXExporter(CAPACITY 4) -> af :: AggregateIPFlows(CAPACITY 4, ICMP true) -> ac :: AggregateCounter(CAPACITY 2, BYTES true, IP_BYTES true) -> q; af[1] -> q; x[1] -> q;
+    t2[0] -> [1] ip; t2[1] -> [1] tcp; t2[2] -> [1] udp; t2[3] -> t3 :: Tee(3); t2[4] -> sp; t2[5] -> [2] udp; t2[6] -> [2] tcp; t2[7] -> [3] udp;
     t3[0] -> [1] addr; t3[1] -> [1] pair; t3[2] -> [1] ping;
 ";
 

@@ -47,7 +47,7 @@ const EVERYTHING: &str = "
     q :: Queue(100) -> ToDevice(1);
     FromDevice(0) -> t :: Tee(7);
     t[0] -> c :: CheckIP6Header(::1) -> GetIP6Address(24) -> r :: LookupIP6Route(::/1 0, 8000::/1 ::7 1) -> q;
-    r[1] -> d :: DecIP6HLIM -> SetIP6DSCP(9) -> IP6Mirror -> IP6Fragmenter(60) -> q;
+    r[1] -> d :: DecIP6HLIM -> SetIP6DSCP(9) -> ping :: ICMP6PingResponder -> q; ping[1] -> IP6Mirror -> IP6Fragmenter(60) -> q;
     d[1] -> ICMP6Error(::2, 3, 0) -> q;
     c[1] -> MarkIP6Header(1) -> IP6Print(x, CONTENTS true) -> ICMP6Error(::2, 4, 0) -> q;
     t[1] -> MarkIP6Header(7) -> DecIP6HLIM -> IP6Mirror -> SetIP6DSCP(1) -> ICMP6Error(::2, 137, 0) -> q;

@@ -6,11 +6,8 @@ use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use click_core::class::read;
-use click_core::{
-    Batch, Class, Context, Element, Entry, Environment, HandlerError, Limits, Registry, Router,
-    View,
-};
+use click_core::handler::read;
+use click_core::{Batch, Class, Context, Element, Entry, Environment, Limits, Registry, Router};
 use proptest::prelude::*;
 
 /// Tells how large the batches were that it got.
@@ -18,7 +15,9 @@ static SIZES: Class = Class {
     name: "Sizes",
     ports: "1/0",
     processing: "h/h",
-    handlers: &[read("largest")],
+    handlers: &[read("largest", |sizes: &mut Sizes, _| {
+        Ok(sizes.largest.to_string())
+    })],
     build: |_| Some(Box::new(Sizes { largest: 0 })),
     ..Class::DEFAULT
 };
@@ -35,10 +34,6 @@ impl Element for Sizes {
 
     fn is_plain(&self) -> bool {
         true
-    }
-
-    fn read(&self, _view: &View<'_>, _: &str, _: &str) -> Result<String, HandlerError> {
-        Ok(self.largest.to_string())
     }
 }
 

@@ -5,10 +5,9 @@ use std::io::{Write, stderr};
 use std::os::fd::BorrowedFd;
 use std::rc::{Rc, Weak};
 
-use click_core::class::{Handler, read_write, write};
 use click_core::{
-    ConfigError, Device, DeviceRequest, Host, Named, ReadFile, ServerSocket, Tun, TunRequest,
-    WriteFile,
+    ConfigError, Device, DeviceRequest, Host, Listed, Named, ReadFile, ServerSocket, Tun,
+    TunRequest, WriteFile,
 };
 
 use crate::chatter::Chatter;
@@ -87,8 +86,8 @@ impl Machine {
     }
 }
 
-const WITHOUT_HOTCONFIG: [Handler; 1] = [read_write("timewarp")];
-const WITH_HOTCONFIG: [Handler; 2] = [read_write("timewarp"), write("hotconfig")];
+const WITHOUT_HOTCONFIG: [Listed; 1] = [Listed::read_write("timewarp")];
+const WITH_HOTCONFIG: [Listed; 2] = [Listed::read_write("timewarp"), Listed::write("hotconfig")];
 
 /// A factor of time's speed; `nowait` is 0.
 fn warp(value: &str) -> Option<f64> {
@@ -164,7 +163,7 @@ impl Host for Machine {
         std::process::id()
     }
 
-    fn handlers(&self) -> &'static [Handler] {
+    fn handlers(&self) -> &'static [Listed] {
         if self.reconfigurable {
             &WITH_HOTCONFIG
         } else {

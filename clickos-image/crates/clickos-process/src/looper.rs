@@ -87,22 +87,24 @@ impl Platform for Process {
     }
 
     fn wait(&mut self, timeout_ns: Option<u64>) {
-        let mut ready: Vec<PollFd<'_>> = self
-            .vifs
-            .iter()
-            .map(|vif| PollFd::new(vif, PollFlags::IN))
+        let vifs = self.vifs.iter().map(Vif::descriptor);
+        let mut ready: Vec<PollFd<'_>> = vifs
+            .chain([self.events.descriptor()])
+            .flatten()
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
-        let store = self.events.descriptor();
-        ready.extend(store.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         let timeout = timeout_ns.and_then(|ns| Timespec::try_from(Duration::from_nanos(ns)).ok());
         if poll(&mut ready, timeout.as_ref()).is_err() {
             return; // A signal: look at everything again.
         }
         let woken: Vec<bool> = ready.iter().map(|fd| !fd.revents().is_empty()).collect();
-        for (vif, _) in self.vifs.iter().zip(&woken).filter(|(_, woken)| **woken) {
-            vif.drain();
+        let mut woken = woken.into_iter();
+        for vif in &mut self.vifs {
+            if vif.descriptor().is_some() && woken.next() == Some(true) {
+                vif.drain();
+            }
         }
-        if woken.get(self.vifs.len()) == Some(&true) {
+        if self.events.descriptor().is_some() && woken.next() == Some(true) {
             self.events.drain();
         }
     }

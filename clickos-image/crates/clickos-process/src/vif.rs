@@ -4,6 +4,7 @@ use crate::arguments;
 use crate::inherited::VifResources;
 use click_core::{Batch, Device, PacketPool};
 use ring::{BUFFER_SIZE, GuestPort, PushError};
+use rustix::io::Errno;
 use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
@@ -20,7 +21,8 @@ pub(crate) struct VifDevice {
 pub(crate) struct Vif {
     pub devid: u32,
     pub device: Rc<RefCell<VifDevice>>,
-    pub wake: OwnedFd,
+    /// `None` when the switch is gone.
+    wake: Option<OwnedFd>,
 }
 
 /// Maps the rings of all vifs. Their descriptors are closed afterwards.
@@ -45,7 +47,7 @@ fn map(vif: &arguments::Vif, resources: VifResources) -> Result<Vif, String> {
     Ok(Vif {
         devid: vif.devid,
         device: Rc::new(RefCell::new(device)),
-        wake: resources.wake,
+        wake: Some(resources.wake),
     })
 }
 
@@ -75,15 +77,19 @@ impl Vif {
         self.device.borrow_mut().port.wake_done();
     }
 
-    /// Takes the wake-up; to be called when it is readable.
-    pub(crate) fn drain(&self) {
-        let _ = rustix::io::read(&self.wake, &mut [0; 8]);
+    /// The descriptor to wait for; `None` when the switch is gone.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.wake.as_ref().map(|wake| wake.as_fd())
     }
-}
 
-impl AsFd for Vif {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.wake.as_fd()
+    /// Takes the wake-up; to be called when it is readable.
+    pub(crate) fn drain(&mut self) {
+        let Some(wake) = &self.wake else { return };
+        match rustix::io::read(wake, &mut [0; 8]) {
+            Ok(1..) | Err(Errno::AGAIN | Errno::INTR) => {}
+            // The end: valed is gone, and a wait for its pipe would never sleep.
+            Ok(0) | Err(_) => self.wake = None,
+        }
     }
 }
 

@@ -11,11 +11,15 @@ pub const CLASS: Class = Class {
     ports: "1/-",
     processing: "h/h",
     handlers: &[
-        read_write("config"),
-        read("hits"),
-        write("reset_hits"),
-        read("program"),
-        read("rules"),
+        read_write(
+            "config",
+            |_: &mut ClassifyIp, view| text(view.config()),
+            |me, view, value| me.relist(view, &split_args(value)),
+        ),
+        read("hits", |me, _| text(me.program.hits())),
+        write("reset_hits", run!(|me, _| me.program.reset_hits())),
+        read("program", |me, _| text(me.program.listing())),
+        read("rules", |me, _| text(me.program.text())),
     ],
     ..Class::DEFAULT
 };
@@ -36,7 +40,8 @@ pub fn build(a: &mut Args<'_>, syntax: Syntax, what: &str) -> Built {
     }
 }
 
-struct ClassifyIp {
+/// An element of such a class.
+pub struct ClassifyIp {
     program: Program,
     syntax: Syntax,
     outputs: Outputs,
@@ -45,7 +50,7 @@ struct ClassifyIp {
 impl ClassifyIp {
     /// Another list, of as many outputs.
     fn relist(&self, view: &View<'_>, list: &[String]) -> Result<Change, HandlerError> {
-        let compiled = Program::compile(list, self.syntax, view.ports.1, view.surroundings);
+        let compiled = Program::compile(list, self.syntax, view.ports().1, view.surroundings());
         let rejected = |messages: Vec<String>| HandlerError::rejected(messages.join("\n"));
         let mut program = compiled.map_err(rejected)?;
         Ok(Change::of(move |me: &mut Self, _| {
@@ -53,6 +58,24 @@ impl ClassifyIp {
             me.program = program;
         }))
     }
+}
+
+/// The handler `pattern` of an output.
+pub const PATTERN: Handler<ClassifyIp> = read_write(
+    "pattern",
+    |_, view| {
+        let list = split_args(view.config());
+        list.get(view.port).map_or_else(|| Err(missing()), text)
+    },
+    |me, view, value| {
+        let mut list = split_args(view.config());
+        *list.get_mut(view.port).ok_or_else(missing)? = value.to_string();
+        me.relist(view, &list)
+    },
+);
+
+fn missing() -> HandlerError {
+    HandlerError::rejected("the output has no pattern")
 }
 
 impl Element for ClassifyIp {
@@ -69,36 +92,6 @@ impl Element for ClassifyIp {
         let program = &mut self.program;
         self.outputs
             .distribute(ctx, batch, |_, batch, ways| program.classify(batch, ways));
-    }
-
-    fn read(&self, view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "hits" => text(self.program.hits()),
-            "program" => text(self.program.listing()),
-            "rules" => text(self.program.text()),
-            _ => {
-                let list = split_args(view.config);
-                match port_of(handler, "pattern").and_then(|n| list.get(n)) {
-                    Some(pattern) => text(pattern),
-                    None => undeclared(handler),
-                }
-            }
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "config" => self.relist(view, &split_args(value)),
-            "reset_hits" => on_write(|me: &mut Self, _| me.program.reset_hits()),
-            _ => {
-                let mut list = split_args(view.config);
-                match port_of(handler, "pattern").and_then(|n| list.get_mut(n)) {
-                    Some(pattern) => *pattern = value.to_string(),
-                    None => return undeclared(handler),
-                }
-                self.relist(view, &list)
-            }
-        }
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

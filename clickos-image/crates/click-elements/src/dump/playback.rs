@@ -134,17 +134,17 @@ pub trait Player: Element + Sized {
         }
     }
 
-    /// The handler `active`.
-    fn set_active(view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
-        on_value(view, value, |me: &mut Self, active, ctx| {
+    /// The setter of the handler `active`.
+    fn set_active(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        on_value(self, view, value, |me, active, ctx| {
             me.playback().active = active;
             me.wake(ctx);
         })
     }
 
-    /// The handler `stop`.
-    fn stop_all() -> Result<Change, HandlerError> {
-        on_write(|me: &mut Self, ctx| {
+    /// The setter of the handler `stop`.
+    fn stop_all(&self, _view: &View<'_>, _value: &str) -> Result<Change, HandlerError> {
+        on_write(self, |me, ctx| {
             me.playback().active = false;
             ctx.stop();
         })

@@ -23,6 +23,15 @@ pub struct Recorder<F> {
 }
 
 impl<F: Format> Recorder<F> {
+    /// The handler `count`.
+    pub const COUNT: Handler<Self> = read("count", |me, _| text(me.count));
+    /// The handler `filename`.
+    pub const FILENAME: Handler<Self> = read("filename", |me, _| text(&me.filename));
+    /// The handler `reset_counts`.
+    pub const RESET_COUNTS: Handler<Self> = write("reset_counts", run!(|me, _| me.count = 0));
+    /// The handler `flush`.
+    pub const FLUSH: Handler<Self> = write("flush", run!(|me, ctx| me.flush(ctx)));
+
     /// The element that writes the file with this name.
     pub fn element(filename: String, format: F) -> Built {
         Some(Box::new(Self {
@@ -92,21 +101,5 @@ impl<F: Format> Element for Recorder<F> {
             ctx.schedule();
         }
         worked
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "filename" => text(&self.filename),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, _view: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "reset_counts" => on_write(|me: &mut Self, _| me.count = 0),
-            "flush" => on_write(|me: &mut Self, ctx| me.flush(ctx)),
-            _ => undeclared(handler),
-        }
     }
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Elements that look at packets where they lie in their batch: as long as all go the same way, none is moved.
-use click_core::{Batch, Context, Element, Packet};
-
-/// The output port of a packet that is dropped.
-pub const DROPPED: usize = usize::MAX;
+use click_core::{Batch, Context, DROPPED, Element, Packet};
 
 /// The output port of a packet that is dropped unless it is kept.
 #[inline]
@@ -135,13 +132,6 @@ fn other_run(
     }
 }
 
-fn leave(ctx: &mut Context<'_>, way: usize, batch: Batch) {
-    match way {
-        DROPPED => ctx.recycle(batch),
-        port => ctx.push(port, batch),
-    }
-}
-
 /// An element's `way`, for code that stands once for all classes, since it runs seldom.
 type Way<'a> = &'a mut dyn FnMut(&mut Context<'_>, &mut Packet) -> usize;
 
@@ -162,27 +152,16 @@ pub fn push_in_place<T: InPlace>(me: &mut T, ctx: &mut Context<'_>, mut batch: B
     }
 }
 
-/// Sends the runs of a batch one after the other; of the first one it is known where it goes.
+/// Sends the runs of a batch one after the other; the first one and its port are known.
 #[inline(never)]
 fn push_runs(choose: Way<'_>, ctx: &mut Context<'_>, mut batch: Batch, first: &Run) {
-    let (mut to, mut known) = (long(first.way), Some(long(first.next)));
-    let mut sweep = batch.sweep();
-    sweep.skip(first.len, to != DROPPED);
-    while let Some(mut packet) = sweep.next() {
-        let way = known.take().unwrap_or_else(|| choose(ctx, &mut packet));
-        if way == DROPPED {
-            continue;
-        }
-        if way != to && sweep.kept() > 0 {
-            let mut run = ctx.batch();
-            sweep.give_kept(&mut run);
-            ctx.push(to, run);
-        }
-        to = way;
-        sweep.keep(packet);
-    }
-    drop(sweep);
-    leave(ctx, to, batch);
+    let mut ports = ctx.take_ports();
+    ports.resize(first.len, long(first.way));
+    ports.push(long(first.next));
+    let rest = batch.iter_mut().skip(ports.len());
+    ports.extend(rest.map(|packet| choose(ctx, packet)));
+    ctx.push_runs(batch, &ports);
+    ctx.recycle_ports(ports);
 }
 
 /// `Element::pull` of such an element: what goes out of output 0 is returned.

@@ -23,6 +23,7 @@ const REAP_NS: u64 = 15 * MINUTE_NS;
 pub const CLASS: Class = Class {
     ports: "1-/1-",
     processing: "h/h",
+    families: &[Family::PerInput(&[Rewriter::PATTERN])],
     ..Class::DEFAULT
 };
 
@@ -46,16 +47,16 @@ pub(crate) use rewriter_args;
 
 /// The handlers that all rewriters have, behind `own` ones.
 macro_rules! rewriter_handlers {
-    ($($own:literal),*) => {
+    ($($own:expr),*) => {
         &[
-            $($crate::prelude::read($own)),*,
-            $crate::prelude::read("table_size"),
-            $crate::prelude::read("nmappings"),
-            $crate::prelude::read("mapping_failures"),
-            $crate::prelude::read("patterns"),
-            $crate::prelude::read("size"),
-            $crate::prelude::read_write("capacity"),
-            $crate::prelude::write("clear"),
+            $($own),*,
+            $crate::rewrite::rewriter::Rewriter::TABLE_SIZE,
+            $crate::rewrite::rewriter::Rewriter::NMAPPINGS,
+            $crate::rewrite::rewriter::Rewriter::MAPPING_FAILURES,
+            $crate::rewrite::rewriter::Rewriter::PATTERNS,
+            $crate::rewrite::rewriter::Rewriter::SIZE,
+            $crate::rewrite::rewriter::Rewriter::CAPACITY,
+            $crate::rewrite::rewriter::Rewriter::CLEAR,
         ]
     };
 }

@@ -4,8 +4,28 @@ use alloc::rc::Rc;
 use core::cell::RefCell;
 
 use super::pattern::{Draw, Outputs, Pattern};
+use super::port_blocks::PortBlockMapper;
+use super::server_pool::ServerPool;
 use crate::flows::FlowId;
 use crate::prelude::*;
+
+/// Decides about new flows.
+pub trait Map {
+    /// The new addresses and ports of a flow, and its outputs. Flows of one `map` share no ports.
+    fn rewrite(
+        &mut self,
+        id: FlowId,
+        map: u16,
+        draw: Draw<'_>,
+        taken: &dyn Fn(&FlowId) -> bool,
+    ) -> Option<(FlowId, Outputs)>;
+
+    /// The first output beyond a rewriter's outputs.
+    fn beyond(&self, outputs: usize) -> Option<u16>;
+}
+
+/// A decider that an element shares with rewriters.
+pub type Shared = Rc<RefCell<dyn Map>>;
 
 /// How a pattern is chosen.
 pub enum Choose {
@@ -23,7 +43,19 @@ pub struct Mapper {
 
 /// The element; rewriters keep what is in it.
 pub struct MapperElement {
-    pub mapper: Rc<RefCell<Mapper>>,
+    mapper: Rc<RefCell<Mapper>>,
+}
+
+/// The decider of an element that rewriters name.
+pub fn of(element: &mut dyn Element) -> Option<Shared> {
+    let any = element.as_any_mut();
+    if let Some(element) = any.downcast_ref::<MapperElement>() {
+        return Some(element.mapper.clone());
+    }
+    if let Some(element) = any.downcast_ref::<ServerPool>() {
+        return Some(element.shared());
+    }
+    Some(any.downcast_ref::<PortBlockMapper>()?.shared())
 }
 
 impl Element for MapperElement {}
@@ -42,13 +74,15 @@ impl Mapper {
         let mapper = Rc::new(RefCell::new(Self { patterns, choose }));
         Some(Box::new(MapperElement { mapper }))
     }
+}
 
-    /// The new addresses and ports of a flow, and its outputs.
-    pub fn rewrite(
+impl Map for Mapper {
+    fn rewrite(
         &mut self,
         id: FlowId,
+        _map: u16,
         draw: Draw<'_>,
-        taken: impl Fn(&FlowId) -> bool,
+        taken: &dyn Fn(&FlowId) -> bool,
     ) -> Option<(FlowId, Outputs)> {
         let count = self.patterns.len();
         let (first, tries) = match &mut self.choose {
@@ -64,15 +98,14 @@ impl Mapper {
                 *next = (n + 1) % count;
             }
             let (pattern, outputs) = &mut self.patterns[n];
-            if let Some(id) = pattern.rewrite(id, &mut *draw, &taken) {
+            if let Some(id) = pattern.rewrite(id, &mut *draw, taken) {
                 return Some((id, *outputs));
             }
         }
         None
     }
 
-    /// The first output beyond a rewriter's outputs.
-    pub fn beyond(&self, outputs: usize) -> Option<u16> {
+    fn beyond(&self, outputs: usize) -> Option<u16> {
         let used = self.patterns.iter().flat_map(|(_, outputs)| *outputs);
         used.into_iter().find(|port| usize::from(*port) >= outputs)
     }

@@ -3,7 +3,6 @@
 use alloc::rc::Rc;
 use core::cell::RefCell;
 
-use click_core::HandlerInfo;
 use click_wire::ipv4;
 
 use super::clocks::{AllTimeouts, Clocks};
@@ -13,7 +12,6 @@ use super::pattern::{Draw, Outputs};
 use super::spec::Spec;
 use crate::flows::{At, Delta, Flow, FlowId, FlowTable, Keys};
 use crate::prelude::*;
-use crate::ways::{DROP, send};
 
 /// Flows that are looked at in one go for those that have timed out.
 const REAPED_AT_ONCE: usize = 1024;
@@ -21,6 +19,9 @@ const REAPED_AT_ONCE: usize = 1024;
 const REAP_PAUSE_NS: u64 = 1_000_000;
 /// A table with this number of flows is beyond the cache.
 const FAR: usize = 4096;
+
+/// The output port of a packet that is dropped: no rewriter has so many.
+const DROP: u16 = u16::MAX;
 
 /// An input.
 pub struct Input {
@@ -59,7 +60,7 @@ pub struct Rewriter {
     pub(super) first_map: u16,
     pub(super) outputs: u16,
     pub(super) keys: Vec<Option<(u64, Key)>>,
-    pub(super) ways: Vec<u16>,
+    pub(super) ways: Vec<usize>,
 }
 
 impl Rewriter {
@@ -99,7 +100,7 @@ impl Rewriter {
                 let new = pattern.rewrite(id, draw, taken);
                 new.map(|new| (new, *outputs))
             }
-            Spec::Mapper(mapper) => mapper.borrow_mut().rewrite(id, draw, taken),
+            Spec::Mapper(mapper) => mapper.borrow_mut().rewrite(id, map, draw, &taken),
         };
         decided.ok_or(DROP)
     }
@@ -256,6 +257,78 @@ impl Rewriter {
     }
 }
 
+/// A handler with all mappings.
+pub const fn table(name: &'static str) -> Handler<Rewriter> {
+    read(name, |me, view| Ok(me.table_text(view, None)))
+}
+
+/// A handler with the mappings of TCP.
+pub const fn tcp_table(name: &'static str) -> Handler<Rewriter> {
+    read(name, |me, view| Ok(me.table_text(view, Some(ipv4::TCP))))
+}
+
+/// A handler with the mappings of UDP.
+pub const fn udp_table(name: &'static str) -> Handler<Rewriter> {
+    read(name, |me, view| Ok(me.table_text(view, Some(ipv4::UDP))))
+}
+
+/// A handler that looks up a mapping.
+pub const fn lookup(name: &'static str) -> Handler<Rewriter> {
+    read(name, |me, view| me.lookup_text(view, view.param))
+}
+
+impl Rewriter {
+    /// The handler `pattern` of an input.
+    pub const PATTERN: Handler<Self> = read_write(
+        "pattern",
+        |me, view| Ok(me.input_text(view.port)),
+        Self::set_pattern,
+    );
+    pub const TABLE_SIZE: Handler<Self> = read("table_size", |me, _| me.flows_opened());
+    pub const NMAPPINGS: Handler<Self> = read("nmappings", |me, _| me.flows_opened());
+    pub const MAPPING_FAILURES: Handler<Self> = read("mapping_failures", |me, _| {
+        text(me.inputs.iter().map(|i| i.failures).sum::<u64>())
+    });
+    pub const PATTERNS: Handler<Self> = read("patterns", |me, _| {
+        Ok((0..me.inputs.len()).map(|n| me.input_text(n)).collect())
+    });
+    pub const SIZE: Handler<Self> = read("size", |me, _| text(me.flows.borrow().len()));
+    pub const CAPACITY: Handler<Self> = read_write(
+        "capacity",
+        |me, _| text(me.flows.borrow().capacity()),
+        Self::write_capacity,
+    );
+    pub const CLEAR: Handler<Self> = write("clear", run!(|me, _| me.flows.borrow_mut().clear()));
+
+    fn flows_opened(&self) -> Text {
+        text((0..self.inputs.len()).map(|n| self.count(n)).sum::<u32>())
+    }
+
+    fn set_pattern(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let input = view.port;
+        let spec = Spec::parse(value, view.ports().1, view.surroundings());
+        match spec.map_err(HandlerError::rejected)? {
+            Spec::Named(_) => Err(HandlerError::rejected(
+                "a mapper cannot be set while the router runs",
+            )),
+            spec => on_write(self, move |me, _| me.set_spec(input, spec)),
+        }
+    }
+
+    fn write_capacity(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let most = view.surroundings().environment.limits.flows;
+        let capacity: usize = view.parse(value)?;
+        if capacity > most {
+            return Err(HandlerError::rejected(format!(
+                "{capacity} is out of range, the most is {most}"
+            )));
+        }
+        on_write(self, move |me, ctx| {
+            me.flows.borrow_mut().set_capacity(capacity, ctx.now_ns());
+        })
+    }
+}
+
 impl Element for Rewriter {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         match self.capacity.clone() {
@@ -287,9 +360,9 @@ impl Element for Rewriter {
         );
         ways.clear();
         for (packet, key) in batch.iter_mut().zip(&keys) {
-            ways.push(self.rewrite(ctx, &mut table, input, packet, *key));
+            ways.push(self.rewrite(ctx, &mut table, input, packet, *key).into());
         }
-        send(ctx, batch, &ways);
+        ctx.push_runs(batch, &ways);
         (self.keys, self.ways) = (keys, ways);
     }
 
@@ -297,62 +370,6 @@ impl Element for Rewriter {
         let now_ns = ctx.now_ns();
         let all = self.flows.borrow_mut().reap(now_ns, REAPED_AT_ONCE);
         ctx.set_timer(now_ns + if all { self.reap_ns } else { REAP_PAUSE_NS });
-    }
-
-    fn read(&self, view: &View<'_>, handler: &str, param: &str) -> Text {
-        let numbers = 0..self.inputs.len();
-        match handler {
-            "table_size" | "nmappings" => text(numbers.map(|n| self.count(n)).sum::<u32>()),
-            "mapping_failures" => text(self.inputs.iter().map(|i| i.failures).sum::<u64>()),
-            "patterns" => Ok(numbers.map(|n| self.input_text(n)).collect()),
-            "size" => text(self.flows.borrow().len()),
-            "capacity" => text(self.flows.borrow().capacity()),
-            "table" | "mappings" => Ok(self.table_text(view, None)),
-            "tcp_table" | "tcp_mappings" => Ok(self.table_text(view, Some(ipv4::TCP))),
-            "udp_table" | "udp_mappings" => Ok(self.table_text(view, Some(ipv4::UDP))),
-            "lookup" | "tcp_lookup" => self.lookup_text(view, param),
-            _ => match port_of(handler, "pattern") {
-                Some(input) => Ok(self.input_text(input)),
-                None => undeclared(handler),
-            },
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        if let Some(input) = port_of(handler, "pattern") {
-            let spec = Spec::parse(value, view.ports.1, view.surroundings);
-            return match spec.map_err(HandlerError::rejected)? {
-                Spec::Named(_) => Err(HandlerError::rejected(
-                    "a mapper cannot be set while the router runs",
-                )),
-                spec => on_write(move |me: &mut Self, _| me.set_spec(input, spec)),
-            };
-        }
-        match handler {
-            "capacity" => {
-                let most = view.surroundings.environment.limits.flows;
-                let capacity: usize = view.parse(value)?;
-                if capacity > most {
-                    return Err(HandlerError::rejected(format!(
-                        "{capacity} is out of range, the most is {most}"
-                    )));
-                }
-                on_write(move |me: &mut Self, ctx| {
-                    me.flows.borrow_mut().set_capacity(capacity, ctx.now_ns())
-                })
-            }
-            "clear" => on_write(|me: &mut Self, _| me.flows.borrow_mut().clear()),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn more_handlers(&self, _asked: &str) -> Vec<HandlerInfo> {
-        let handler = |n| HandlerInfo {
-            name: format!("pattern{n}"),
-            read: true,
-            write: true,
-        };
-        (0..self.inputs.len()).map(handler).collect()
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

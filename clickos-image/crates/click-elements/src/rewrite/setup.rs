@@ -6,7 +6,7 @@ use core::cell::RefCell;
 use click_core::sort;
 
 use super::clocks::Clocks;
-use super::mapper::MapperElement;
+use super::mapper;
 use super::rewriter::{Capacity, Rewriter};
 use super::spec::Spec;
 use crate::flows::{At, Flow, FlowTable};
@@ -44,11 +44,7 @@ impl Rewriter {
         let Spec::Named(name) = &self.inputs[input].spec else {
             return Ok(());
         };
-        let found = ctx.peer(name, |element| {
-            let mapper = element.as_any_mut().downcast_ref::<MapperElement>();
-            mapper.map(|element| Rc::clone(&element.mapper))
-        });
-        let mapper = match found {
+        let mapper = match ctx.peer(name, mapper::of) {
             None => return Err(format!("input spec {input}: unknown specification")),
             Some(None) => return Err(format!("input spec {input}: element is not an IPMapper")),
             Some(Some(mapper)) => mapper,

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a rewriter does with flows that come in at one of its inputs.
-use alloc::rc::Rc;
-use core::cell::RefCell;
-
 use click_core::Surroundings;
 use click_core::text::split_words;
 use click_core::value::number;
 
-use super::mapper::Mapper;
+use super::mapper::Shared;
 use super::pattern::{Outputs, Pattern, no_output, outputs};
 use crate::prelude::*;
 
@@ -22,7 +19,7 @@ pub enum Spec {
     Pattern(Pattern, Outputs),
     /// An element decides, which has this name.
     Named(String),
-    Mapper(Rc<RefCell<Mapper>>),
+    Mapper(Shared),
 }
 
 impl Spec {

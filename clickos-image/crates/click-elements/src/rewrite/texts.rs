@@ -39,7 +39,7 @@ fn shift_text(table: &FlowTable, slot: u32, reply: bool) -> String {
 impl Rewriter {
     /// All flows of a protocol, or of all, a line for each direction; not more than a handler may return.
     pub(super) fn table_text(&self, view: &View<'_>, protocol: Option<u8>) -> String {
-        let most = view.surroundings.environment.limits.handler_bytes;
+        let most = view.surroundings().environment.limits.handler_bytes;
         let table = self.flows.borrow();
         let mut text = String::new();
         for (slot, flow) in table.iter().filter(|(_, flow)| self.owns(flow.owner)) {
@@ -47,7 +47,7 @@ impl Rewriter {
                 continue;
             }
             for reply in [false, true] {
-                self.line(&mut text, &table, slot, flow, reply, view.now_ns);
+                self.line(&mut text, &table, slot, flow, reply, view.now_ns());
             }
             if text.len() + 256 > most {
                 text.push_str("...\n");

@@ -13,27 +13,47 @@ pub const CLASS: Class = Class {
     processing: "h/h",
     args: &[rest("ROUTE")],
     handlers: &[
-        read("table"),
-        read("lookup"),
-        write("add"),
-        write("set"),
-        write("remove"),
-        write("ctrl"),
+        TABLE,
+        LOOKUP,
+        command("add"),
+        command("set"),
+        command("remove"),
+        CTRL,
     ],
     build,
     ..Class::DEFAULT
 };
 
+/// The handler `table`.
+pub const TABLE: Handler<LookUp> = read("table", |me, _| Ok(me.table()));
+/// The handler `lookup`.
+pub const LOOKUP: Handler<LookUp> = read("lookup", |me, view| me.routes.answer(view, view.param));
+/// The handler `ctrl`.
+const CTRL: Handler<LookUp> = write("ctrl", |me, view, value| {
+    let (ports, at) = (view.ports().1, view.surroundings());
+    let commands = parse_lines(value, |verb, text| Command::parse(verb, text, ports, at));
+    me.change(view, commands)
+});
+
 /// The handlers of classes whose table can be emptied at once.
-pub const WITH_FLUSH: &[click_core::class::Handler] = &[
-    read("table"),
-    read("lookup"),
-    write("add"),
-    write("set"),
-    write("remove"),
-    write("ctrl"),
-    write("flush"),
+pub const WITH_FLUSH: [Handler<LookUp>; 7] = [
+    TABLE,
+    LOOKUP,
+    command("add"),
+    command("set"),
+    command("remove"),
+    CTRL,
+    write("flush", run!(|me, _| me.routes.clear())),
 ];
+
+/// A handler whose name is the verb of a command.
+const fn command(verb: &'static str) -> Handler<LookUp> {
+    write(verb, |me, view, value| {
+        let (ports, at) = (view.ports().1, view.surroundings());
+        let command = Command::parse(view.handler, value, ports, at);
+        me.change(view, command.map(|command| [command].into()))
+    })
+}
 
 fn build(a: &mut Args<'_>) -> Built {
     let (ports, at) = (a.outputs(), a.surroundings());
@@ -55,7 +75,8 @@ fn build(a: &mut Args<'_>) -> Built {
 /// Messages about addresses without a route.
 const COMPLAINTS: u32 = 5;
 
-struct LookUp {
+/// An element of such a class.
+pub struct LookUp {
     routes: Routes,
     outputs: Outputs,
     /// Left to be made.
@@ -107,6 +128,17 @@ impl LookUp {
         let lines = self.routes.in_order().into_iter();
         lines.map(|route| route.columns() + "\n").collect()
     }
+
+    fn change(
+        &self,
+        view: &View<'_>,
+        commands: Result<Vec<Command>, String>,
+    ) -> Result<Change, HandlerError> {
+        let commands = commands.map_err(HandlerError::rejected)?;
+        let most = view.surroundings().environment.limits.table_entries;
+        self.routes.check(commands.iter(), most)?;
+        on_write(self, move |me, _| me.routes.run(commands.iter(), most))
+    }
 }
 
 impl Element for LookUp {
@@ -125,28 +157,5 @@ impl Element for LookUp {
                 complain(left, ctx, batch, ways);
             }
         });
-    }
-
-    fn read(&self, view: &View<'_>, handler: &str, param: &str) -> Text {
-        match handler {
-            "table" => Ok(self.table()),
-            "lookup" => self.routes.answer(view, param),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        let (ports, at) = (view.ports.1, view.surroundings);
-        let commands = match handler {
-            "flush" => return on_write(|me: &mut Self, _| me.routes.clear()),
-            "ctrl" => parse_lines(value, |verb, text| Command::parse(verb, text, ports, at)),
-            verb => Command::parse(verb, value, ports, at).map(|command| [command].into()),
-        };
-        let commands = commands.map_err(HandlerError::rejected)?;
-        let most = at.environment.limits.table_entries;
-        self.routes.check(commands.iter(), most)?;
-        Ok(Change::of(move |me: &mut Self, _| {
-            me.routes.run(commands.iter(), most);
-        }))
     }
 }

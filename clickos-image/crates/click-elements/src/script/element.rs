@@ -9,7 +9,7 @@ use crate::prelude::*;
 
 impl Script {
     /// Goes on with a script that runs by itself, and deals with its end.
-    fn go_on(&mut self, ctx: &mut Context<'_>) {
+    pub(super) fn go_on(&mut self, ctx: &mut Context<'_>) {
         let outcome = self.advance(ctx);
         if let Outcome::Failed(message) = &outcome {
             if !message.is_empty() {
@@ -23,7 +23,7 @@ impl Script {
     }
 
     /// Leaves up to `steps` blocking instructions behind.
-    fn step(&mut self, ctx: &mut Context<'_>, steps: u64) {
+    pub(super) fn step(&mut self, ctx: &mut Context<'_>, steps: u64) {
         let mut left = steps;
         while left > 0 {
             match self.state {
@@ -41,7 +41,7 @@ impl Script {
     }
 
     /// Calls the script as a handler.
-    fn run_handler(
+    pub(super) fn run_handler(
         &mut self,
         ctx: &mut Context<'_>,
         handler: &str,
@@ -149,54 +149,6 @@ impl Element for Script {
         kept
     }
 
-    fn call(&mut self, ctx: &mut Context<'_>, handler: &str, param: &str) -> Option<Text> {
-        if handler == "run" {
-            return Some(self.run_handler(ctx, handler, param, false));
-        }
-        let own = self.own(ctx, handler, param);
-        match own {
-            Some(result) => Some(result.map_err(HandlerError::rejected)),
-            None if self.kind == Kind::Proxy => Some(self.run_handler(ctx, handler, param, false)),
-            None => None,
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        let value = value.to_string();
-        match handler {
-            "step" => {
-                let steps = if value.is_empty() {
-                    1
-                } else {
-                    view.parse(&value)?
-                };
-                Ok(Change::of(move |me: &mut Self, ctx| me.step(ctx, steps)))
-            }
-            "goto" => {
-                let at = self.label(&value);
-                let at = at.ok_or_else(|| {
-                    HandlerError::rejected(format!(
-                        "there is no label \"{}\"",
-                        value.escape_debug()
-                    ))
-                })?;
-                Ok(Change::of(move |me: &mut Self, ctx| {
-                    ctx.clear_timer();
-                    me.at = at;
-                    me.go_on(ctx);
-                }))
-            }
-            "set" => Ok(Change::of(move |me: &mut Self, ctx| {
-                if let Err(message) = me.set_from(ctx, &value) {
-                    me.complain(ctx, &message);
-                }
-            })),
-            "run" => Ok(self.run_on_write(handler, value)),
-            _ if self.kind == Kind::Proxy => Ok(self.run_on_write(handler, value)),
-            _ => undeclared(handler),
-        }
-    }
-
     fn more_handlers(&self, asked: &str) -> Vec<HandlerInfo> {
         let exported = self.exported.iter().map(|name| HandlerInfo {
             name: name.clone(),
@@ -216,15 +168,4 @@ impl Element for Script {
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, _old: &mut dyn Element) {}
-}
-
-impl Script {
-    fn run_on_write(&self, handler: &str, value: String) -> Change {
-        let handler = handler.to_string();
-        Change::of(move |me: &mut Self, ctx| {
-            if let Err(error) = me.run_handler(ctx, &handler, &value, true) {
-                me.complain(ctx, &error.to_string());
-            }
-        })
-    }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The functions of scripts: arithmetic, comparison, text. They need nothing but their parameter.
+use core::cmp::Ordering;
+
 use click_core::text;
 
 use super::format::sprintf;
@@ -74,46 +76,101 @@ pub fn boolean(name: &str, word: &str) -> Result<bool, String> {
     }
 }
 
-/// The result of a function; `None` if there is none of this name.
-pub fn call(name: &str, param: &str) -> Option<Result<String, String>> {
-    Some(match name {
-        "add" => fold(name, param, i64::checked_add, |a, b| a + b),
-        "sub" => fold(name, param, i64::checked_sub, |a, b| a - b),
-        "mul" => fold(name, param, i64::checked_mul, |a, b| a * b),
-        "div" => fold(name, param, whole_quotient, |a, b| a / b),
-        "idiv" => idiv(param),
-        "min" => fold(name, param, |a, b| Some(a.min(b)), f64::min),
-        "max" => fold(name, param, |a, b| Some(a.max(b)), f64::max),
-        "mod" | "rem" => remainder(name, param),
-        "neg" => one(name, param, i64::checked_neg, |r| -r),
-        "abs" => one(
+/// A function of its own name and its parameter.
+type Function = fn(&str, &str) -> Result<String, String>;
+
+/// All functions, by name.
+pub const FUNCTIONS: [(&str, Function); 32] = [
+    ("add", |name, param| {
+        fold(name, param, i64::checked_add, |a, b| a + b)
+    }),
+    ("sub", |name, param| {
+        fold(name, param, i64::checked_sub, |a, b| a - b)
+    }),
+    ("mul", |name, param| {
+        fold(name, param, i64::checked_mul, |a, b| a * b)
+    }),
+    ("div", |name, param| {
+        fold(name, param, whole_quotient, |a, b| a / b)
+    }),
+    ("idiv", |_, param| idiv(param)),
+    ("min", |name, param| {
+        fold(name, param, |a, b| Some(a.min(b)), f64::min)
+    }),
+    ("max", |name, param| {
+        fold(name, param, |a, b| Some(a.max(b)), f64::max)
+    }),
+    ("mod", remainder),
+    ("rem", remainder),
+    ("neg", |name, param| {
+        one(name, param, i64::checked_neg, |r| -r)
+    }),
+    ("abs", |name, param| {
+        one(
             name,
             param,
             i64::checked_abs,
             |r| if r < 0.0 { -r } else { r },
-        ),
-        "eq" | "ne" | "lt" | "gt" | "le" | "ge" => compare(name, param),
-        "not" => boolean(name, &text::unquote(param)).map(|b| (!b).to_string()),
-        "and" => booleans(name, param).map(|b| b.iter().all(|b| *b).to_string()),
-        "or" => booleans(name, param).map(|b| b.iter().any(|b| *b).to_string()),
-        "nand" => booleans(name, param).map(|b| (!b.iter().all(|b| *b)).to_string()),
-        "nor" => booleans(name, param).map(|b| (!b.iter().any(|b| *b)).to_string()),
-        "if" => choose(param),
-        "in" => Ok(words(param)
+        )
+    }),
+    ("eq", |name, param| compare(name, param, Ordering::is_eq)),
+    ("ne", |name, param| compare(name, param, Ordering::is_ne)),
+    ("lt", |name, param| compare(name, param, Ordering::is_lt)),
+    ("gt", |name, param| compare(name, param, Ordering::is_gt)),
+    ("le", |name, param| compare(name, param, Ordering::is_le)),
+    ("ge", |name, param| compare(name, param, Ordering::is_ge)),
+    ("not", |name, param| {
+        boolean(name, &text::unquote(param)).map(|b| (!b).to_string())
+    }),
+    ("and", |name, param| {
+        booleans(name, param).map(|b| b.iter().all(|b| *b).to_string())
+    }),
+    ("or", |name, param| {
+        booleans(name, param).map(|b| b.iter().any(|b| *b).to_string())
+    }),
+    ("nand", |name, param| {
+        booleans(name, param).map(|b| (!b.iter().all(|b| *b)).to_string())
+    }),
+    ("nor", |name, param| {
+        booleans(name, param).map(|b| (!b.iter().any(|b| *b)).to_string())
+    }),
+    ("if", |_, param| choose(param)),
+    ("in", |_, param| {
+        let words = words(param);
+        let found = words
             .split_first()
-            .is_some_and(|(a, rest)| rest.contains(a))
-            .to_string()),
-        "first" => Ok(text::split_words(param)
+            .is_some_and(|(a, rest)| rest.contains(a));
+        Ok(found.to_string())
+    }),
+    ("first", |_, param| {
+        Ok(text::split_words(param)
             .into_iter()
             .next()
-            .unwrap_or_default()),
-        "length" => Ok(param.len().to_string()),
-        "unquote" => Ok(text::unquote(param)),
-        "sprintf" => sprintf(&words(param)),
-        "htons" | "ntohs" => swapped(name, param, u64::from(u16::MAX)),
-        "htonl" | "ntohl" => swapped(name, param, u64::from(u32::MAX)),
-        _ => return None,
-    })
+            .unwrap_or_default())
+    }),
+    ("length", |_, param| Ok(param.len().to_string())),
+    ("unquote", |_, param| Ok(text::unquote(param))),
+    ("sprintf", |_, param| sprintf(&words(param))),
+    ("htons", |name, param| {
+        swapped(name, param, u64::from(u16::MAX))
+    }),
+    ("ntohs", |name, param| {
+        swapped(name, param, u64::from(u16::MAX))
+    }),
+    ("htonl", |name, param| {
+        swapped(name, param, u64::from(u32::MAX))
+    }),
+    ("ntohl", |name, param| {
+        swapped(name, param, u64::from(u32::MAX))
+    }),
+];
+
+/// The result of a function.
+pub fn call(name: &str, param: &str) -> Result<String, String> {
+    match FUNCTIONS.iter().find(|(n, _)| *n == name) {
+        Some((name, function)) => function(name, param),
+        None => Err(format!("{name}: there is no such function")),
+    }
 }
 
 fn fold(
@@ -179,7 +236,7 @@ fn one(
 }
 
 /// Compares numbers, or text if one of the two is no number.
-fn compare(name: &str, param: &str) -> Result<String, String> {
+fn compare(name: &str, param: &str, holds: fn(Ordering) -> bool) -> Result<String, String> {
     let words = words(param);
     let [a, b] = &words[..] else {
         return Err(format!("{name}: needs two values"));
@@ -189,15 +246,7 @@ fn compare(name: &str, param: &str) -> Result<String, String> {
         (Some(a), Some(b)) => a.real().partial_cmp(&b.real()),
         _ => Some(a.as_bytes().cmp(b.as_bytes())),
     };
-    let holds = order.is_some_and(|o| match name {
-        "eq" => o.is_eq(),
-        "ne" => o.is_ne(),
-        "lt" => o.is_lt(),
-        "gt" => o.is_gt(),
-        "le" => o.is_le(),
-        _ => o.is_ge(),
-    });
-    Ok(holds.to_string())
+    Ok(order.is_some_and(holds).to_string())
 }
 
 fn choose(param: &str) -> Result<String, String> {
@@ -228,7 +277,7 @@ mod tests {
     use super::*;
 
     fn value(name: &str, param: &str) -> String {
-        call(name, param).unwrap().unwrap()
+        call(name, param).unwrap()
     }
 
     #[test]
@@ -253,9 +302,9 @@ mod tests {
             ("if", "x y z"),
             ("htons", "65536"),
         ] {
-            assert!(call(name, param).unwrap().is_err(), "{name} {param}");
+            assert!(call(name, param).is_err(), "{name} {param}");
         }
-        assert!(call("nothing", "").is_none());
+        assert!(call("nothing", "").is_err());
     }
 
     #[test]

@@ -6,14 +6,15 @@ mod element;
 mod expand;
 mod format;
 mod functions;
+mod handlers;
 mod own;
 mod run;
 
-use click_core::class::Handler;
 use click_core::value::FromArg;
 
 use crate::prelude::*;
 use code::Instruction;
+pub use handlers::{ANY, HANDLERS};
 
 /// When a script runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,57 +66,6 @@ enum State {
     /// It waits for a time or a step.
     Waiting,
 }
-
-/// Handlers of every script.
-pub const HANDLERS: &[Handler] = &[
-    read_write("run"),
-    write("step"),
-    write("goto"),
-    write("set"),
-    read("get"),
-    read("vars"),
-    read("status"),
-    read("shift"),
-    read("random"),
-    read("now"),
-    read("readable"),
-    read("writable"),
-    read("cat"),
-    read("catq"),
-    read("kill"),
-    read("add"),
-    read("sub"),
-    read("mul"),
-    read("div"),
-    read("idiv"),
-    read("min"),
-    read("max"),
-    read("mod"),
-    read("rem"),
-    read("neg"),
-    read("abs"),
-    read("eq"),
-    read("ne"),
-    read("lt"),
-    read("gt"),
-    read("le"),
-    read("ge"),
-    read("not"),
-    read("and"),
-    read("or"),
-    read("nand"),
-    read("nor"),
-    read("if"),
-    read("in"),
-    read("first"),
-    read("length"),
-    read("unquote"),
-    read("sprintf"),
-    read("htons"),
-    read("ntohs"),
-    read("htonl"),
-    read("ntohl"),
-];
 
 /// The type that TYPE names, if it is one.
 fn kind_of(word: &str) -> Option<Kind> {

@@ -5,7 +5,7 @@ mod endpoint;
 use std::net::SocketAddrV4;
 
 use click_core::HEADROOM;
-use click_core::class::{Arg, Handler};
+use click_core::class::Arg;
 
 use crate::prelude::*;
 use endpoint::{Address, Endpoint, Plan, Received};
@@ -29,7 +29,11 @@ pub const ARGS: [Arg; 16] = [
     keyword("HEADROOM"),
 ];
 
-pub const HANDLERS: [Handler; 2] = [read("count"), read("drops")];
+/// Handlers of such elements.
+pub const HANDLERS: [Handler<Socket>; 2] = [
+    read("count", |me, _| text(me.count)),
+    read("drops", |me, _| text(me.drops)),
+];
 
 /// Packets received or sent at a time.
 const BURST: usize = 32;
@@ -115,7 +119,7 @@ fn ip_addresses(a: &mut Args<'_>) -> Option<(Address, Option<Address>)> {
     Some((Address::Ip(SocketAddrV4::new(ip, port)), local))
 }
 
-struct Socket {
+pub struct Socket {
     plan: Plan,
     buffer: Vec<u8>,
     stamped: bool,
@@ -259,13 +263,5 @@ impl Element for Socket {
         }
         let wait = if more { 0 } else { POLL_NS };
         ctx.set_timer(ctx.now_ns() + wait);
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
     }
 }

@@ -2,7 +2,7 @@
 //! What the queue classes share: a bounded store that says when it is empty or full.
 use crate::prelude::*;
 use click_core::Ring;
-use click_core::class::{Arg, Handler};
+use click_core::class::Arg;
 
 /// The packet that a full queue drops.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,13 +40,33 @@ impl Full {
 const CAPACITY: usize = 1000;
 
 pub const ARGS: &[Arg] = &[optional("CAPACITY")];
-pub const HANDLERS: &[Handler] = &[
-    read("length"),
-    read("highwater_length"),
-    read_write("capacity"),
-    read("drops"),
-    write("reset_counts"),
-    write("reset"),
+
+/// Handlers of queues.
+pub const HANDLERS: [Handler<Queue>; 6] = [
+    read("length", |me, _| text(me.stored.len())),
+    read("highwater_length", |me, _| text(me.highwater)),
+    read_write(
+        "capacity",
+        |me, _| text(me.capacity),
+        set!(|me, capacity, ctx| {
+            me.resize(capacity);
+            me.signal_state(ctx);
+        }),
+    ),
+    read("drops", |me, _| text(me.drops)),
+    write(
+        "reset_counts",
+        run!(|me, _| (me.drops, me.highwater) = (0, me.stored.len())),
+    ),
+    write(
+        "reset",
+        run!(|me, ctx| {
+            let mut stored = ctx.batch();
+            me.stored.take_front(usize::MAX, &mut stored);
+            me.signal_state(ctx);
+            ctx.push(1, stored);
+        }),
+    ),
 ];
 
 /// A queue class but for its name, input count and `build`.
@@ -54,7 +74,7 @@ pub const CLASS: Class = Class {
     ports: "1/1-2",
     processing: "h/lh",
     args: ARGS,
-    handlers: HANDLERS,
+    handlers: &HANDLERS,
     quiet: true,
     ..Class::DEFAULT
 };
@@ -70,7 +90,7 @@ pub fn build(args: &mut Args<'_>, full: Full) -> Built {
     }))
 }
 
-struct Queue {
+pub struct Queue {
     capacity: usize,
     full: Full,
     stored: Ring,
@@ -198,35 +218,6 @@ impl Element for Queue {
 
     fn signal(&self) -> Signal {
         Signal::Own
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "length" => text(self.stored.len()),
-            "highwater_length" => text(self.highwater),
-            "capacity" => text(self.capacity),
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "capacity" => on_value(view, value, |me: &mut Self, capacity, ctx| {
-                me.resize(capacity);
-                me.signal_state(ctx);
-            }),
-            "reset_counts" => {
-                on_write(|me: &mut Self, _| (me.drops, me.highwater) = (0, me.stored.len()))
-            }
-            "reset" => on_write(|me: &mut Self, ctx| {
-                let mut stored = ctx.batch();
-                me.stored.take_front(usize::MAX, &mut stored);
-                me.signal_state(ctx);
-                ctx.push(1, stored);
-            }),
-            _ => undeclared(handler),
-        }
     }
 
     /// Packets and counts move over; what does not fit the new capacity is dropped.

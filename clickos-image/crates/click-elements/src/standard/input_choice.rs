@@ -6,7 +6,11 @@ use crate::prelude::*;
 pub const CLASS: Class = Class {
     ports: "-/1",
     args: &[optional("INPUT")],
-    handlers: &[read_write("switch")],
+    handlers: &[read_write(
+        "switch",
+        |me: &mut InputChoice, _| me.show(),
+        InputChoice::set_switch,
+    )],
     build: |a| Some(Box::new(InputChoice::argument(a)?)),
     ..Class::DEFAULT
 };
@@ -22,7 +26,7 @@ impl InputChoice {
 
     /// The value of the handler.
     pub fn parse(view: &View<'_>, value: &str) -> Result<Self, HandlerError> {
-        Ok(Self::among(view.parse(value)?, view.ports.0))
+        Ok(Self::among(view.parse(value)?, view.ports().0))
     }
 
     /// An input that is not there means none.
@@ -44,6 +48,13 @@ impl InputChoice {
     }
 }
 
+impl InputChoice {
+    fn set_switch(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let chosen = Self::parse(view, value)?;
+        Ok(Change::of(move |me: &mut Self, _| *me = chosen))
+    }
+}
+
 impl Element for InputChoice {
     fn push(&mut self, ctx: &mut Context<'_>, port: usize, batch: Batch) {
         match self.0 == Some(port) {
@@ -54,22 +65,5 @@ impl Element for InputChoice {
 
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         self.pull_from(ctx, max)
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "switch" => self.show(),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "switch" => {
-                let chosen = Self::parse(view, value)?;
-                Ok(Change::of(move |me: &mut Self, _| *me = chosen))
-            }
-            _ => undeclared(handler),
-        }
     }
 }

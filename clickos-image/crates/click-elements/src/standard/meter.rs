@@ -10,7 +10,12 @@ pub const CLASS: Class = Class {
     ports: "1/2-",
     processing: "h/h",
     args: &[rest("RATE")],
-    handlers: &[read("rate"), read("meters")],
+    handlers: &[
+        read("rate", |me: &mut Meter, view| {
+            decimal(me.rate.milli_at(view.now_ns()))
+        }),
+        read("meters", |me, _| me.meters_text()),
+    ],
     ..Class::DEFAULT
 };
 
@@ -46,6 +51,17 @@ struct Meter {
     rate: Average,
 }
 
+impl Meter {
+    fn meters_text(&self) -> Text {
+        text(
+            self.meters
+                .iter()
+                .map(|m| format!("{m}\n"))
+                .collect::<String>(),
+        )
+    }
+}
+
 impl Element for Meter {
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         let now = ctx.now_ns();
@@ -54,18 +70,5 @@ impl Element for Meter {
         let rate = self.rate.milli_at(now);
         let reached = |meter: &&u32| rate >= u64::from(**meter) * 1000;
         ctx.push(self.meters.iter().take_while(reached).count(), batch);
-    }
-
-    fn read(&self, view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "rate" => decimal(self.rate.milli_at(view.now_ns)),
-            "meters" => text(
-                self.meters
-                    .iter()
-                    .map(|m| format!("{m}\n"))
-                    .collect::<String>(),
-            ),
-            _ => undeclared(handler),
-        }
     }
 }

@@ -7,7 +7,11 @@ use crate::standard::rated::{Rated, Unit};
 pub const CLASS: Class = Class {
     ports: "1/1-2",
     processing: "h/h",
-    handlers: &[read_write("rate")],
+    handlers: &[read_write(
+        "rate",
+        |me: &mut RatedSplitter, _| me.rated.unit.show(me.rated.bucket.rate()),
+        RatedSplitter::set_rate,
+    )],
     ..Class::DEFAULT
 };
 
@@ -28,23 +32,13 @@ impl InPlace for RatedSplitter {
     }
 }
 
+impl RatedSplitter {
+    fn set_rate(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let rate = self.rated.unit.parse(view, value)?;
+        Ok(Change::of(move |me: &mut Self, _| me.rated.set_rate(rate)))
+    }
+}
+
 impl Element for RatedSplitter {
     in_place!();
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "rate" => self.rated.unit.show(self.rated.bucket.rate()),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "rate" => {
-                let rate = self.rated.unit.parse(view, value)?;
-                Ok(Change::of(move |me: &mut Self, _| me.rated.set_rate(rate)))
-            }
-            _ => undeclared(handler),
-        }
-    }
 }

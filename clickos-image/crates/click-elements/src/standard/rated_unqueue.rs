@@ -6,7 +6,22 @@ use crate::standard::rated::{Rated, Unit};
 /// The classes but for their names, arguments and `build`.
 pub const CLASS: Class = Class {
     processing: "l/h",
-    handlers: &[read_write("rate"), read_write("active"), read("calls")],
+    handlers: &[
+        read_write(
+            "rate",
+            |me: &mut RatedUnqueue, _| me.rated.unit.show(me.rated.bucket.rate()),
+            RatedUnqueue::set_rate,
+        ),
+        read_write(
+            "active",
+            |me, _| text(me.active),
+            set!(|me, active, ctx| {
+                me.active = active;
+                ctx.schedule();
+            }),
+        ),
+        read("calls", |me, _| me.calls_text()),
+    ],
     task: true,
     ..Class::DEFAULT
 };
@@ -71,6 +86,24 @@ impl RatedUnqueue {
     }
 }
 
+impl RatedUnqueue {
+    fn set_rate(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let rate = self.rated.unit.parse(view, value)?;
+        Ok(Change::of(move |me: &mut Self, ctx| {
+            me.rated.set_rate(rate);
+            ctx.schedule();
+        }))
+    }
+
+    fn calls_text(&self) -> Text {
+        let c = &self.calls;
+        text(format!(
+            "{} calls to run_task()\n{} empty runs\n{} pushes\n{} failed pulls\n",
+            c.runs, c.empty_runs, c.pushes, c.failed_pulls
+        ))
+    }
+}
+
 impl Element for RatedUnqueue {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         ctx.schedule();
@@ -94,37 +127,5 @@ impl Element for RatedUnqueue {
 
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
         ctx.schedule();
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "rate" => self.rated.unit.show(self.rated.bucket.rate()),
-            "active" => text(self.active),
-            "calls" => {
-                let c = &self.calls;
-                text(format!(
-                    "{} calls to run_task()\n{} empty runs\n{} pushes\n{} failed pulls\n",
-                    c.runs, c.empty_runs, c.pushes, c.failed_pulls
-                ))
-            }
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "rate" => {
-                let rate = self.rated.unit.parse(view, value)?;
-                Ok(Change::of(move |me: &mut Self, ctx| {
-                    me.rated.set_rate(rate);
-                    ctx.schedule();
-                }))
-            }
-            "active" => on_value(view, value, |me: &mut Self, active, ctx| {
-                me.active = active;
-                ctx.schedule();
-            }),
-            _ => undeclared(handler),
-        }
     }
 }

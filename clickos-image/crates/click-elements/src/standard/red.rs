@@ -234,56 +234,61 @@ impl Red {
         kept
     }
 
-    /// The handlers that need to look around.
-    pub fn call(&self, ctx: &Context<'_>, handler: &str) -> Option<Text> {
-        match handler {
-            "queues" => Some(Ok(self.queues.list(ctx))),
-            "stats" => Some(text(format!(
-                "{} current queue\n{} avg queue\n{} drops\n",
-                self.queues.length(ctx),
-                self.average,
-                self.drops
-            ))),
-            _ => None,
-        }
-    }
-
-    pub fn read(&self, handler: &str) -> Text {
-        match handler {
-            "drops" => text(self.drops),
-            "avg_queue_size" => text(&self.average),
-            "min_thresh" => text(self.rule.min_thresh),
-            "max_thresh" => text(self.rule.max_thresh),
-            "max_p" => text(decimal(self.rule.max_p, CERTAIN)),
-            _ => undeclared(handler),
-        }
-    }
-
-    /// The rule after a write to one of its handlers.
-    ///
-    /// # Errors
-    /// The value is wrong, or does not go with the others.
-    pub fn changed(
-        &self,
-        view: &View<'_>,
-        handler: &str,
-        value: &str,
-    ) -> Result<Rule, HandlerError> {
-        let mut rule = self.rule;
-        match handler {
-            "min_thresh" => rule.min_thresh = view.parse(value)?,
-            "max_thresh" => rule.max_thresh = view.parse(value)?,
-            "max_p" => rule.max_p = scaled(view.parse(value)?),
-            _ => return undeclared(handler),
-        }
-        rule.check().map_err(HandlerError::rejected)?;
-        Ok(rule)
+    fn stats(&self, ctx: &Context<'_>) -> String {
+        format!(
+            "{} current queue\n{} avg queue\n{} drops\n",
+            self.queues.length(ctx),
+            self.average,
+            self.drops
+        )
     }
 
     /// The average is what is left of another router's element.
     pub fn take_from(&mut self, old: &Self) {
         self.average.scaled = old.average.scaled;
     }
+}
+
+/// The handlers of elements that drop packets so.
+pub const fn handlers<T: Part<Red>>() -> [Handler<T>; 7] {
+    [
+        read_write(
+            "min_thresh",
+            |me, _| text(me.part().rule.min_thresh),
+            |me, view, value| {
+                let min_thresh = view.parse(value)?;
+                change(me, |rule| rule.min_thresh = min_thresh)
+            },
+        ),
+        read_write(
+            "max_thresh",
+            |me, _| text(me.part().rule.max_thresh),
+            |me, view, value| {
+                let max_thresh = view.parse(value)?;
+                change(me, |rule| rule.max_thresh = max_thresh)
+            },
+        ),
+        read_write(
+            "max_p",
+            |me, _| text(decimal(me.part().rule.max_p, CERTAIN)),
+            |me, view, value| {
+                let max_p = scaled(view.parse(value)?);
+                change(me, |rule| rule.max_p = max_p)
+            },
+        ),
+        read("avg_queue_size", |me, _| text(&me.part().average)),
+        read("drops", |me, _| text(me.part().drops)),
+        read("queues", |me, view| Ok(me.part().queues.list(&view.ctx()))),
+        read("stats", |me, view| Ok(me.part().stats(&view.ctx()))),
+    ]
+}
+
+/// The change to the rule that `set` makes, if its values go with each other.
+fn change<T: Part<Red>>(me: &T, set: impl FnOnce(&mut Rule)) -> Result<Change, HandlerError> {
+    let mut rule = me.part().rule;
+    set(&mut rule);
+    rule.check().map_err(HandlerError::rejected)?;
+    on_write(me, move |me, _| me.part_mut().rule = rule)
 }
 
 #[cfg(test)]

@@ -7,7 +7,14 @@ use crate::standard::rated::Unit;
 pub const CLASS: Class = Class {
     processing: "l/l",
     args: &[mandatory("RATE")],
-    handlers: &[read_write("rate"), write("reset")],
+    handlers: &[
+        read_write(
+            "rate",
+            |me: &mut Shaper, _| me.unit.show(me.rate),
+            Shaper::set_rate,
+        ),
+        write("reset", run!(|me, _| me.next_ps = None)),
+    ],
     ..Class::DEFAULT
 };
 
@@ -67,6 +74,15 @@ impl Shaper {
     }
 }
 
+impl Shaper {
+    fn set_rate(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let rate = self.unit.parse(view, value)?;
+        Ok(Change::of(move |me: &mut Self, _| {
+            (me.rate, me.next_ps) = (rate, None);
+        }))
+    }
+}
+
 impl Element for Shaper {
     fn pull(&mut self, ctx: &mut Context<'_>, port: usize, max: usize) -> Batch {
         if port == 0 {
@@ -75,26 +91,6 @@ impl Element for Shaper {
             ctx.batch()
         } else {
             ctx.pull(0, max)
-        }
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "rate" => self.unit.show(self.rate),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "rate" => {
-                let rate = self.unit.parse(view, value)?;
-                Ok(Change::of(move |me: &mut Self, _| {
-                    (me.rate, me.next_ps) = (rate, None);
-                }))
-            }
-            "reset" => on_write(|me: &mut Self, _| me.next_ps = None),
-            _ => undeclared(handler),
         }
     }
 }

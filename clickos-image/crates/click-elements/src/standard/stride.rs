@@ -27,6 +27,20 @@ pub struct Stride {
     had_turn: Vec<usize>,
 }
 
+/// The handler `tickets` of a port.
+pub const fn tickets<T: Part<Stride>>() -> Handler<T> {
+    read_write(
+        "tickets",
+        |me, view| text(me.part().clients[view.port].tickets),
+        |me, view, value| {
+            let port = view.port;
+            on_value(me, view, value, move |me, tickets, _| {
+                me.part_mut().set_tickets(port, tickets);
+            })
+        },
+    )
+}
+
 impl Stride {
     /// One argument per port: its tickets.
     pub fn from_args(args: &mut Args<'_>, ports: usize) -> Option<Self> {
@@ -89,21 +103,8 @@ impl Stride {
         result
     }
 
-    /// Handler `tickets<N>`.
-    pub fn read(&self, handler: &str) -> Text {
-        match self.port(handler) {
-            Some(port) => text(self.clients[port].tickets),
-            None => undeclared(handler),
-        }
-    }
-
-    /// The port a handler `tickets<N>` is about.
-    pub fn port(&self, handler: &str) -> Option<usize> {
-        port_of(handler, "tickets").filter(|port| *port < self.clients.len())
-    }
-
     /// Sets the tickets of a port; one that had none comes in behind the next.
-    pub fn set_tickets(&mut self, port: usize, tickets: u64) {
+    fn set_tickets(&mut self, port: usize, tickets: u64) {
         let before = core::mem::replace(&mut self.clients[port].tickets, tickets.min(MAX_TICKETS));
         if tickets == 0 {
             self.order.retain(|p| *p != port);

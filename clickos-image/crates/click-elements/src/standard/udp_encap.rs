@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Elements that put UDP and IP headers in front of packets.
-use click_core::class::Handler;
 use click_wire::{ipv4, udp};
 
 use crate::ip_packet::{Destination, encapsulate};
@@ -8,11 +7,27 @@ use crate::numbers::UdpPort;
 use crate::prelude::*;
 
 /// Handlers of such elements.
-pub const HANDLERS: &[Handler] = &[
-    read_write("src"),
-    read_write("sport"),
-    read_write("dst"),
-    read_write("dport"),
+pub const HANDLERS: [Handler<UDPIPEncap>; 4] = [
+    read_write(
+        "src",
+        |me, _| text(me.source),
+        set!(|me, source, _| me.source = source),
+    ),
+    read_write(
+        "sport",
+        |me, _| text(me.ports.source),
+        set!(|me, UdpPort(port), _| me.ports.source = port),
+    ),
+    read_write(
+        "dst",
+        |me, _| text(me.destination),
+        set!(|me, to, _| me.destination = to),
+    ),
+    read_write(
+        "dport",
+        |me, _| text(me.ports.destination),
+        set!(|me, UdpPort(port), _| me.ports.destination = port),
+    ),
 ];
 
 /// Builds one; after `interval` packets, unless it is 0, both ports are counted up.
@@ -34,7 +49,7 @@ pub fn build(a: &mut Args<'_>, interval: u32) -> Built {
     }))
 }
 
-struct UDPIPEncap {
+pub struct UDPIPEncap {
     source: Ipv4Addr,
     destination: Destination,
     ports: udp::Repr,
@@ -97,28 +112,4 @@ impl InPlace for UDPIPEncap {
 
 impl Element for UDPIPEncap {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "src" => text(self.source),
-            "sport" => text(self.ports.source),
-            "dst" => text(self.destination),
-            "dport" => text(self.ports.destination),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "src" => on_value(view, value, |me: &mut Self, source, _| me.source = source),
-            "dst" => on_value(view, value, |me: &mut Self, to, _| me.destination = to),
-            "sport" => on_value(view, value, |me: &mut Self, port: UdpPort, _| {
-                me.ports.source = port.0;
-            }),
-            "dport" => on_value(view, value, |me: &mut Self, port: UdpPort, _| {
-                me.ports.destination = port.0;
-            }),
-            _ => undeclared(handler),
-        }
-    }
 }

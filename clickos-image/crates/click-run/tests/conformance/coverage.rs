@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the corpus and the documentation lack.
 use click_core::Entry;
-use click_core::class::ArgKind;
+use click_core::class::{ArgKind, Family};
 
 use click_conformance::Case;
 
@@ -33,7 +33,11 @@ pub fn gaps(entries: &[Entry], cases: &[Case]) -> Vec<String> {
 fn all_handlers(entry: &Entry) -> impl Iterator<Item = (String, bool, bool)> {
     let fixed = entry.class.handlers.iter();
     let fixed = fixed.map(|h| (h.name.to_string(), h.read, h.write));
-    let of_ports = entry.class.port_handlers.iter();
+    let families = entry.class.families.iter();
+    let of_ports = families.flat_map(|family| match family {
+        Family::PerInput(table) | Family::PerOutput(table) => table.iter().collect(),
+        Family::Any(_) => Vec::new(),
+    });
     fixed.chain(of_ports.map(|h| (format!("{}0", h.name), h.read, h.write)))
 }
 

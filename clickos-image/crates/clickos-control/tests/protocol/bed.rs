@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A guest on the simulated store, the toolstack's part, and an element made for these tests.
-use click_core::class::{Handler, optional, read, read_write};
+use click_core::class::optional;
+use click_core::handler::{Text, read, read_write};
 use click_core::{Args, Built, Change, Class, Context, Element, Entry, Environment, HandlerError};
 use click_core::{Progress, Registry, View};
 use clickos_control::Guest;
@@ -18,15 +19,15 @@ pub const CELL: Class = Class {
     ports: "0/0",
     args: &[optional("VALUE")],
     handlers: &[
-        read_write("value"),
-        read("big"),
-        read("fail"),
-        read("random"),
-        Handler {
-            name: "dead",
-            read: true,
-            write: true,
-        },
+        read_write(
+            "value",
+            |cell: &mut Cell, _| Ok(cell.value.clone()),
+            Cell::set,
+        ),
+        read("big", Cell::big),
+        read("fail", |_, _| Err(dead())),
+        read("random", |cell, _| Ok(cell.drawn.to_string())),
+        read_write("dead", |_, _| Err(dead()), |_, _, _| Err(refused())),
     ],
     build: |args: &mut Args<'_>| -> Built {
         let value = args.or("VALUE", String::new())?;
@@ -40,28 +41,34 @@ struct Cell {
     drawn: u64,
 }
 
+fn dead() -> HandlerError {
+    HandlerError::rejected("it is dead")
+}
+
+fn refused() -> HandlerError {
+    HandlerError::rejected("expected something good")
+}
+
+impl Cell {
+    fn set(&self, _: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        if value == "bad" {
+            return Err(refused());
+        }
+        let value = value.to_string();
+        Ok(Change::of(move |cell: &mut Cell, _| cell.value = value))
+    }
+
+    fn big(&mut self, view: &mut View<'_>) -> Text {
+        let given = Some(view.param).filter(|param| !param.is_empty());
+        let size = given.unwrap_or(&self.value).parse();
+        Ok("x".repeat(size.map_err(HandlerError::rejected)?))
+    }
+}
+
 impl Element for Cell {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.drawn = ctx.random();
         Ok(())
-    }
-
-    fn read(&self, _: &View<'_>, handler: &str, param: &str) -> Result<String, HandlerError> {
-        let size = if param.is_empty() { &self.value } else { param };
-        match handler {
-            "value" => Ok(self.value.clone()),
-            "random" => Ok(self.drawn.to_string()),
-            "big" => Ok("x".repeat(size.parse().map_err(HandlerError::rejected)?)),
-            _ => Err(HandlerError::rejected("it is dead")),
-        }
-    }
-
-    fn write(&self, _: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        if handler != "value" || value == "bad" {
-            return Err(HandlerError::rejected("expected something good"));
-        }
-        let value = value.to_string();
-        Ok(Change::of(move |cell: &mut Cell, _| cell.value = value))
     }
 
     fn take_state(&mut self, _: &mut Context<'_>, old: &mut dyn Element) {

@@ -6,6 +6,7 @@ use clickos_protocol::{config_pieces, split};
 use command_fds::{CommandFdExt, FdMapping};
 use ring::SwitchPort;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::pipe::{PipeFlags, pipe_with};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -22,18 +23,20 @@ pub struct Port {
     pub switch: SwitchPort,
     pub memfd: OwnedFd,
     kick: OwnedFd,
-    wake: OwnedFd,
+    /// The guest's end of the pipe and the switch's.
+    wake: (OwnedFd, OwnedFd),
 }
 
 impl Port {
     pub fn new() -> Self {
         let (switch, memfd) = SwitchPort::create(256).unwrap();
-        let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let pipe_flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
         Self {
             switch,
             memfd,
-            kick: event(),
-            wake: event(),
+            kick: eventfd(0, flags).unwrap(),
+            wake: pipe_with(pipe_flags).unwrap(),
         }
     }
 
@@ -46,7 +49,7 @@ impl Port {
     }
 
     pub fn wake(&self) {
-        rustix::io::write(&self.wake, &1_u64.to_ne_bytes()).unwrap();
+        rustix::io::write(&self.wake.1, &1_u64.to_ne_bytes()).unwrap();
     }
 
     /// Takes the next frame of the guest; `None` after `patience`.
@@ -114,7 +117,7 @@ impl Guest {
         ports: &[Port],
         change: impl Fn(&mut serde_json::Value),
     ) -> (Child, File, serde_json::Value) {
-        let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         let root = host.path("empty");
         std::fs::create_dir_all(&root).unwrap();
         let mut fds: Vec<OwnedFd> = vec![reader];
@@ -127,7 +130,7 @@ impl Guest {
                 "devid": devid, "mac": format!("02:00:00:00:00:{devid:02x}"), "mtu": 1500,
                 "memfd": at, "kick": at + 1, "wake": at + 2,
             }));
-            fds.extend([&port.memfd, &port.kick, &port.wake].map(|fd| fd.try_clone().unwrap()));
+            fds.extend([&port.memfd, &port.kick, &port.wake.0].map(|fd| fd.try_clone().unwrap()));
         }
         let mut line = serde_json::json!({
             "domid": domid, "uid": FIRST_UID + u32::from(domid), "memory_mib": 8,

@@ -17,7 +17,11 @@ use crate::standard::time::Time;
 pub static ELEMENT: Class = Class {
     name: "AdjustTimestamp",
     args: &[optional("TIME"), keyword("FIRST"), keyword("ALL")],
-    handlers: &[read_write("time")],
+    handlers: &[read_write(
+        "time",
+        |me: &mut AdjustTimestamp, _| text(me.time),
+        set!(|me, time, _| me.time = time),
+    )],
     build: |a| {
         let (time, first) = (a.or("TIME", Time(0)), a.or("FIRST", false));
         let all = a.or("ALL", false);
@@ -57,18 +61,4 @@ impl InPlace for AdjustTimestamp {
 
 impl Element for AdjustTimestamp {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "time" => text(self.time),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "time" => on_value(view, value, |me: &mut Self, time, _| me.time = time),
-            _ => undeclared(handler),
-        }
-    }
 }

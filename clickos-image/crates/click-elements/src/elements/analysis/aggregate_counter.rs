@@ -22,7 +22,6 @@
 use crate::flows::Counts;
 use crate::handler_call::HandlerCall;
 use crate::prelude::*;
-use crate::ways::send;
 use click_core::anno;
 use click_core::text::shift_word;
 
@@ -44,22 +43,65 @@ pub static ELEMENT: Class = Class {
         keyword("CAPACITY"),
     ],
     handlers: &[
-        write("write_text_file"),
-        write("write_ascii_file"),
-        write("write_ip_file"),
-        write("write_pdf_file"),
-        write("write_file"),
-        read("count"),
-        read("nagg"),
-        read_write("freeze"),
-        read_write("active"),
-        read_write("banner"),
-        read_write("aggregate_call"),
-        read_write("count_call"),
-        write("stop"),
-        write("clear"),
-        write("reaggregate_counts"),
-        write("counts_pdf"),
+        write(
+            "write_text_file",
+            set!(|me: &mut AggregateCounter, path: String, ctx| {
+                me.write_file(ctx, &path, Format::Text);
+            }),
+        ),
+        write(
+            "write_ascii_file",
+            set!(|me, path: String, ctx| me.write_file(ctx, &path, Format::Text)),
+        ),
+        write(
+            "write_ip_file",
+            set!(|me, path: String, ctx| me.write_file(ctx, &path, Format::Addresses)),
+        ),
+        write(
+            "write_pdf_file",
+            set!(|me, path: String, ctx| me.write_file(ctx, &path, Format::Shares)),
+        ),
+        write(
+            "write_file",
+            set!(|me, path: String, ctx| me.write_file(ctx, &path, Format::Binary)),
+        ),
+        read("count", |me, _| text(me.counts.total())),
+        read("nagg", |me, _| text(me.counts.distinct())),
+        read_write(
+            "freeze",
+            |me, _| text(me.frozen),
+            set!(|me, frozen, _| me.frozen = frozen),
+        ),
+        read_write(
+            "active",
+            |me, _| text(me.active),
+            set!(|me, active, _| me.active = active),
+        ),
+        read_write(
+            "banner",
+            |me, _| text(&me.banner),
+            set!(|me, banner, _| me.banner = banner),
+        ),
+        read_write(
+            "aggregate_call",
+            |me, _| shown(me.aggregates.as_ref()),
+            |me, view, value| {
+                let limit = limit_of(view, value)?;
+                on_write(me, move |me, _| me.aggregates = limit)
+            },
+        ),
+        read_write(
+            "count_call",
+            |me, _| shown(me.total.as_ref()),
+            |me, view, value| {
+                let limit = limit_of(view, value)?;
+                on_write(me, move |me, _| me.total = limit)
+            },
+        ),
+        write("stop", run!(|me, ctx| me.stop(ctx))),
+        write("clear", run!(|me, _| me.counts.clear())),
+        write("reaggregate_counts", run!(|me, _| me.reaggregate())),
+        write("counts_pdf", run!(|me, _| me.reaggregate())),
     ],
     build,
     ..Class::DEFAULT
@@ -151,7 +193,7 @@ struct AggregateCounter {
     capacity: usize,
     frozen: bool,
     active: bool,
-    ways: Vec<u16>,
+    ways: Vec<usize>,
 }
 
 /// How counts are written.
@@ -161,16 +203,6 @@ enum Format {
     Addresses,
     Shares,
     Binary,
-}
-
-fn format_of(handler: &str) -> Option<Format> {
-    match handler {
-        "write_text_file" | "write_ascii_file" => Some(Format::Text),
-        "write_ip_file" => Some(Format::Addresses),
-        "write_pdf_file" => Some(Format::Shares),
-        "write_file" => Some(Format::Binary),
-        _ => None,
-    }
 }
 
 impl AggregateCounter {
@@ -301,6 +333,14 @@ fn shown(limit: Option<&Limit>) -> Text {
     }
 }
 
+/// The value of a handler with a limit; nothing means none.
+fn limit_of(view: &View<'_>, value: &str) -> Result<Option<Limit>, HandlerError> {
+    match value {
+        "" => Ok(None),
+        _ => Ok(Some(view.parse(value)?)),
+    }
+}
+
 impl Element for AggregateCounter {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.counts = Counts::new(self.capacity, ctx.random());
@@ -315,14 +355,14 @@ impl Element for AggregateCounter {
     fn push(&mut self, ctx: &mut Context<'_>, port: usize, batch: Batch) {
         let mut ways = core::mem::take(&mut self.ways);
         ways.clear();
-        let other = u16::from(ctx.outputs() > 1);
+        let other = usize::from(ctx.outputs() > 1);
         let output_port = |counted| if counted { 0 } else { other };
         ways.extend(
             batch
                 .iter()
                 .map(|packet| output_port(self.count(ctx, packet, port == 1))),
         );
-        send(ctx, batch, &ways);
+        ctx.push_runs(batch, &ways);
         self.ways = ways;
     }
 
@@ -332,46 +372,6 @@ impl Element for AggregateCounter {
             self.count(ctx, packet, port == 1);
         }
         batch
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.counts.total()),
-            "nagg" => text(self.counts.distinct()),
-            "freeze" => text(self.frozen),
-            "active" => text(self.active),
-            "banner" => text(&self.banner),
-            "aggregate_call" => shown(self.aggregates.as_ref()),
-            "count_call" => shown(self.total.as_ref()),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        if let Some(format) = format_of(handler) {
-            return on_value(view, value, move |me: &mut Self, path: String, ctx| {
-                me.write_file(ctx, &path, format);
-            });
-        }
-        match handler {
-            "freeze" => on_value(view, value, |me: &mut Self, frozen, _| me.frozen = frozen),
-            "active" => on_value(view, value, |me: &mut Self, active, _| me.active = active),
-            "banner" => on_value(view, value, |me: &mut Self, banner, _| me.banner = banner),
-            "aggregate_call" if value.is_empty() => {
-                on_write(|me: &mut Self, _| me.aggregates = None)
-            }
-            "count_call" if value.is_empty() => on_write(|me: &mut Self, _| me.total = None),
-            "aggregate_call" => on_value(view, value, |me: &mut Self, limit, _| {
-                me.aggregates = Some(limit);
-            }),
-            "count_call" => on_value(view, value, |me: &mut Self, limit, _| {
-                me.total = Some(limit);
-            }),
-            "stop" => on_write(|me: &mut Self, ctx| me.stop(ctx)),
-            "clear" => on_write(|me: &mut Self, _| me.counts.clear()),
-            "reaggregate_counts" | "counts_pdf" => on_write(|me: &mut Self, _| me.reaggregate()),
-            _ => undeclared(handler),
-        }
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

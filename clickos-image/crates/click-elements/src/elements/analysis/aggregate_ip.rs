@@ -29,10 +29,10 @@ pub static ELEMENT: Class = Class {
         keyword("UNSHIFT_IP_ADDR"),
     ],
     handlers: &[
-        read("field"),
-        read("header"),
-        read("bit_offset"),
-        read("bit_length"),
+        read("field", |me: &mut AggregateIP, _| text(me.field)),
+        read("header", |me, _| text(me.field.header)),
+        read("bit_offset", |me, _| text(me.field.offset)),
+        read("bit_length", |me, _| text(me.field.len)),
     ],
     build: |a| {
         let field = a.need::<IpField>("FIELD");
@@ -82,14 +82,4 @@ impl InPlace for AggregateIP {
 
 impl Element for AggregateIP {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "field" => text(self.field),
-            "header" => text(self.field.header),
-            "bit_offset" => text(self.field.offset),
-            "bit_length" => text(self.field.len),
-            _ => undeclared(handler),
-        }
-    }
 }

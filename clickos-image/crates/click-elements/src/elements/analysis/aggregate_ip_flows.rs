@@ -27,7 +27,6 @@ use crate::flow_key::{Key, UDP_MAP, Whole, is_fragment, key_of, quoted, whole_of
 use crate::flows::{At, Flow, FlowTable, Keys, MAX_FLOWS, Times};
 use crate::prelude::*;
 use crate::rewrite::kind::is_later_fragment;
-use crate::ways::{DROP, send};
 
 pub static ELEMENT: Class = Class {
     name: "AggregateIPFlows",
@@ -43,7 +42,10 @@ pub static ELEMENT: Class = Class {
         keyword("FRAGMENTS"),
         keyword("CAPACITY"),
     ],
-    handlers: &[write("clear"), read("size")],
+    handlers: &[
+        write("clear", AggregateIPFlows::set_clear),
+        read("size", |me, _| text(me.table.len())),
+    ],
     build,
     ..Class::DEFAULT
 };
@@ -138,7 +140,7 @@ struct AggregateIPFlows {
     waiting: VecDeque<Waiting>,
     firsts: VecDeque<(Whole, Mark)>,
     keys: Vec<Option<(u64, Key)>>,
-    ways: Vec<u16>,
+    ways: Vec<usize>,
 }
 
 fn set_mark(packet: &mut Packet, (number, paint): Mark) {
@@ -347,7 +349,7 @@ impl AggregateIPFlows {
         for (packet, key) in batch.iter_mut().zip(&keys) {
             let way = self.pass(ctx, packet, *key);
             all &= way.is_some();
-            ways.push(way.unwrap_or(DROP));
+            ways.push(way.map_or(DROPPED, usize::from));
             if !all {
                 break;
             }
@@ -373,6 +375,18 @@ impl InPlace for AggregateIPFlows {
     }
 }
 
+impl AggregateIPFlows {
+    fn set_clear(&self, _view: &View<'_>, _value: &str) -> Result<Change, HandlerError> {
+        on_write(self, |me, ctx| {
+            while !me.waiting.is_empty() {
+                me.let_go(ctx, 0);
+            }
+            me.firsts.clear();
+            me.table.clear();
+        })
+    }
+}
+
 impl Element for AggregateIPFlows {
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         pull_in_place(self, ctx, max)
@@ -394,14 +408,14 @@ impl Element for AggregateIPFlows {
             let all = self.mark_all(ctx, &mut batch);
             let ways = core::mem::take(&mut self.ways);
             if all {
-                send(ctx, batch, &ways);
+                ctx.push_runs(batch, &ways);
                 self.ways = ways;
                 break;
             }
             // what came before the packet that waits goes on; what came behind it is looked at anew
             let mut before = ctx.batch();
             before.extend(batch.drain_front(ways.len() - 1));
-            send(ctx, before, &ways[..ways.len() - 1]);
+            ctx.push_runs(before, &ways[..ways.len() - 1]);
             self.ways = ways;
             if let Some(packet) = batch.pop_front() {
                 self.wait(ctx, packet);
@@ -421,26 +435,6 @@ impl Element for AggregateIPFlows {
         }
         if let Some(first) = self.waiting.front() {
             ctx.set_timer(first.until_ns);
-        }
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "size" => text(self.table.len()),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, _view: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "clear" => on_write(|me: &mut Self, ctx| {
-                while !me.waiting.is_empty() {
-                    me.let_go(ctx, 0);
-                }
-                me.firsts.clear();
-                me.table.clear();
-            }),
-            _ => undeclared(handler),
         }
     }
 

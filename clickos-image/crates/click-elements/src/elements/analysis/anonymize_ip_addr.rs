@@ -26,7 +26,9 @@ pub static ELEMENT: Class = Class {
     ports: "1/1-2",
     processing: "a/ah",
     args: &[keyword("CLASS"), keyword("PRESERVE_8"), keyword("SEED")],
-    handlers: &[read("map")],
+    handlers: &[read("map", |me: &mut AnonymizeIPAddr, view| {
+        text(me.map(view.parse(view.param)?))
+    })],
     build: |a| {
         let (class, kept) = (a.or("CLASS", 0u32), a.or("PRESERVE_8", Networks::default()));
         a.or("SEED", false)?;
@@ -168,13 +170,6 @@ impl Element for AnonymizeIPAddr {
         key[8..].copy_from_slice(&halves[1]);
         self.key = Aes128::new(&key.into());
         Ok(())
-    }
-
-    fn read(&self, view: &View<'_>, handler: &str, param: &str) -> Text {
-        match handler {
-            "map" => text(self.map(view.parse(param)?)),
-            _ => undeclared(handler),
-        }
     }
 }
 

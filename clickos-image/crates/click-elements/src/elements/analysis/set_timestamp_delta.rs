@@ -17,7 +17,10 @@ use crate::standard::time::Time;
 pub static ELEMENT: Class = Class {
     name: "SetTimestampDelta",
     args: &[keyword("TYPE")],
-    handlers: &[read("first"), write("reset")],
+    handlers: &[
+        read("first", |me: &mut SetTimestampDelta, _| text(me.first)),
+        write("reset", run!(|me, _| me.first = Time(0))),
+    ],
     build: |a| {
         let kind = match a.or("TYPE", "RANGE".to_string())?.as_str() {
             "RANGE" => Kind::Range,
@@ -78,18 +81,4 @@ impl InPlace for SetTimestampDelta {
 
 impl Element for SetTimestampDelta {
     in_place!();
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "first" => text(self.first),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, _view: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "reset" => on_write(|me: &mut Self, _| me.first = Time(0)),
-            _ => undeclared(handler),
-        }
-    }
 }

@@ -18,7 +18,10 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "StoreUDPTimeSeqRecord",
     args: &[mandatory("OFFSET"), keyword("DELTA")],
-    handlers: &[read("count"), write("reset")],
+    handlers: &[
+        read("count", |me: &mut StoreUDPTimeSeqRecord, _| text(me.count)),
+        write("reset", run!(|me, _| me.count = 0)),
+    ],
     build: |a| {
         let (offset, delta) = (a.need("OFFSET"), a.or("DELTA", false));
         Some(Box::new(StoreUDPTimeSeqRecord {
@@ -110,18 +113,4 @@ impl InPlace for StoreUDPTimeSeqRecord {
 
 impl Element for StoreUDPTimeSeqRecord {
     in_place!();
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, _view: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "reset" => on_write(|me: &mut Self, _| me.count = 0),
-            _ => undeclared(handler),
-        }
-    }
 }

@@ -35,10 +35,29 @@ pub static ELEMENT: Class = Class {
         keyword("END_CALL"),
     ],
     handlers: &[
-        read_write("start"),
-        read_write("end"),
-        read_write("interval"),
-        write("extend_interval"),
+        read_write(
+            "start",
+            |me: &mut TimeFilter, _| text(me.start),
+            TimeFilter::set_start,
+        ),
+        read_write(
+            "end",
+            |me, _| text(me.end),
+            set!(|me, end, _| me.set_end(end)),
+        ),
+        read_write(
+            "interval",
+            |me, _| text(me.end.minus(me.start)),
+            set!(|me, length, _| {
+                me.set_end(me.start.plus(length));
+            }),
+        ),
+        write(
+            "extend_interval",
+            set!(|me, more, _| {
+                (me.end, me.armed) = (me.end.plus(more), true);
+            }),
+        ),
     ],
     build,
     ..Class::DEFAULT
@@ -171,39 +190,22 @@ impl InPlace for TimeFilter {
     }
 }
 
+impl TimeFilter {
+    fn set_start(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        on_value(self, view, value, |me, start, _| {
+            if !me.seen {
+                me.first_packet(start);
+            }
+            me.start = start;
+        })
+    }
+}
+
 impl Element for TimeFilter {
     in_place!();
 
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.fix(Base::RouterStart, Time::now(ctx));
         self.call.iter().try_for_each(|call| call.check(ctx))
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "start" => text(self.start),
-            "end" => text(self.end),
-            "interval" => text(self.end.minus(self.start)),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "start" => on_value(view, value, |me: &mut Self, start, _| {
-                if !me.seen {
-                    me.first_packet(start);
-                }
-                me.start = start;
-            }),
-            "end" => on_value(view, value, |me: &mut Self, end, _| me.set_end(end)),
-            "interval" => on_value(view, value, |me: &mut Self, length, _| {
-                me.set_end(me.start.plus(length));
-            }),
-            "extend_interval" => on_value(view, value, |me: &mut Self, more, _| {
-                (me.end, me.armed) = (me.end.plus(more), true);
-            }),
-            _ => undeclared(handler),
-        }
     }
 }

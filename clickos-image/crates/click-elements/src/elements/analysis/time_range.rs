@@ -19,11 +19,14 @@ pub static ELEMENT: Class = Class {
     name: "TimeRange",
     args: &[keyword("SIMPLE")],
     handlers: &[
-        read("first"),
-        read("last"),
-        read("range"),
-        read("interval"),
-        write("reset"),
+        read("first", |me: &mut TimeRange, _| text(me.first)),
+        read("last", |me, _| text(me.last)),
+        read("range", |me, _| text(format!("{} {}", me.first, me.last))),
+        read("interval", |me, _| text(me.last.minus(me.first))),
+        write(
+            "reset",
+            run!(|me, _| (me.first, me.last) = (Time(0), Time(0))),
+        ),
     ],
     build: |a| {
         Some(Box::new(TimeRange {
@@ -57,21 +60,4 @@ impl InPlace for TimeRange {
 
 impl Element for TimeRange {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "first" => text(self.first),
-            "last" => text(self.last),
-            "range" => text(format!("{} {}", self.first, self.last)),
-            "interval" => text(self.last.minus(self.first)),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, _view: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "reset" => on_write(|me: &mut Self, _| (me.first, me.last) = (Time(0), Time(0))),
-            _ => undeclared(handler),
-        }
-    }
 }

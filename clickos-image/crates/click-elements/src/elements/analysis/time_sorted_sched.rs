@@ -21,7 +21,9 @@ pub static ELEMENT: Class = Class {
     ports: "-/1",
     processing: "l/l",
     args: &[keyword("STOP"), keyword("BUFFER")],
-    handlers: &[read("well_ordered")],
+    handlers: &[read("well_ordered", |me: &mut TimeSortedSched, _| {
+        text(me.well_ordered)
+    })],
     build: |a| {
         let (stop, buffer) = (a.or("STOP", false), a.or("BUFFER", 1usize));
         let limit = a.environment().limits.packet_buffers;
@@ -117,12 +119,5 @@ impl Element for TimeSortedSched {
 
     fn signal(&self) -> Signal {
         Signal::Own
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "well_ordered" => text(self.well_ordered),
-            _ => undeclared(handler),
-        }
     }
 }

@@ -15,10 +15,12 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "TimestampAccum",
     handlers: &[
-        read("count"),
-        read("time"),
-        read("average_time"),
-        write("reset_counts"),
+        read("count", |me: &mut TimestampAccum, _| text(me.count)),
+        read("time", |me, _| text(seconds(me.ns))),
+        read("average_time", |me, _| {
+            text(seconds(me.ns) / me.count.max(1) as f64)
+        }),
+        write("reset_counts", run!(|me, _| (me.count, me.ns) = (0, 0))),
     ],
     build: |_| Some(Box::new(TimestampAccum { count: 0, ns: 0 })),
     ..Class::DEFAULT
@@ -45,20 +47,4 @@ impl InPlace for TimestampAccum {
 
 impl Element for TimestampAccum {
     in_place!();
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "time" => text(seconds(self.ns)),
-            "average_time" => text(seconds(self.ns) / self.count.max(1) as f64),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, _view: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "reset_counts" => on_write(|me: &mut Self, _| (me.count, me.ns) = (0, 0)),
-            _ => undeclared(handler),
-        }
-    }
 }

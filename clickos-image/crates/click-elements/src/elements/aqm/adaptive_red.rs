@@ -27,15 +27,7 @@ pub static ELEMENT: Class = Class {
         keyword("QUEUES"),
         keyword("STABILITY"),
     ],
-    handlers: &[
-        read_write("min_thresh"),
-        read_write("max_thresh"),
-        read_write("max_p"),
-        read("avg_queue_size"),
-        read("drops"),
-        read("queues"),
-        read("stats"),
-    ],
+    handlers: &red::handlers::<AdaptiveRED>(),
     build: |a| {
         let (target, max_p) = (a.need::<u32>("TARGET"), a.need::<Probability>("MAX_P"));
         let target = target?.max(LEAST_TARGET);
@@ -83,6 +75,8 @@ impl AdaptiveRED {
     }
 }
 
+part!(AdaptiveRED, 0: Red);
+
 impl Element for AdaptiveRED {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         ctx.set_timer(ctx.now_ns().saturating_add(INTERVAL_NS));
@@ -104,19 +98,6 @@ impl Element for AdaptiveRED {
         };
         self.adapt(average);
         ctx.set_timer(ctx.now_ns().saturating_add(INTERVAL_NS));
-    }
-
-    fn call(&mut self, ctx: &mut Context<'_>, handler: &str, _param: &str) -> Option<Text> {
-        self.0.call(ctx, handler)
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        self.0.read(handler)
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        let rule = self.0.changed(view, handler, value)?;
-        Ok(Change::of(move |me: &mut Self, _| me.0.rule = rule))
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

@@ -22,11 +22,22 @@ pub static ELEMENT: Class = Class {
     processing: "l/l",
     args: &[optional("TARGET"), optional("INTERVAL"), keyword("QUEUES")],
     handlers: &[
-        read_write("codel_target"),
-        read_write("codel_interval"),
-        read("drops"),
-        read("queues"),
-        read("stats"),
+        read_write(
+            "codel_target",
+            |me: &mut CoDel, _| seconds(me.target_ns),
+            set!(|me, target: Span, _| me.target_ns = target.ns),
+        ),
+        read_write(
+            "codel_interval",
+            |me, _| seconds(me.interval_ns),
+            set!(|me, interval: Span, _| me.interval_ns = interval.ns),
+        ),
+        read("drops", |me, _| text(me.drops)),
+        read("queues", |me, view| Ok(me.queues.list(&view.ctx()))),
+        read("stats", |me, view| {
+            let length = me.queues.length(&view.ctx());
+            text(format!("{length} current queue\n{} drops\n", me.drops))
+        }),
     ],
     build: |a| {
         let (target, interval) = (
@@ -169,38 +180,5 @@ impl Element for CoDel {
             batch.push_back(packet);
         }
         batch
-    }
-
-    fn call(&mut self, ctx: &mut Context<'_>, handler: &str, _param: &str) -> Option<Text> {
-        match handler {
-            "queues" => Some(Ok(self.queues.list(ctx))),
-            "stats" => Some(text(format!(
-                "{} current queue\n{} drops\n",
-                self.queues.length(ctx),
-                self.drops
-            ))),
-            _ => None,
-        }
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "codel_target" => seconds(self.target_ns),
-            "codel_interval" => seconds(self.interval_ns),
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "codel_target" => on_value(view, value, |me: &mut Self, target: Span, _| {
-                me.target_ns = target.ns;
-            }),
-            "codel_interval" => on_value(view, value, |me: &mut Self, interval: Span, _| {
-                me.interval_ns = interval.ns;
-            }),
-            _ => undeclared(handler),
-        }
     }
 }

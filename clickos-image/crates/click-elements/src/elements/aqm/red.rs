@@ -31,15 +31,7 @@ pub static ELEMENT: Class = Class {
         keyword("STABILITY"),
         keyword("GENTLE"),
     ],
-    handlers: &[
-        read_write("min_thresh"),
-        read_write("max_thresh"),
-        read_write("max_p"),
-        read("avg_queue_size"),
-        read("drops"),
-        read("queues"),
-        read("stats"),
-    ],
+    handlers: &red::handlers::<EarlyDrop>(),
     build: |a| {
         let (min_thresh, max_thresh) = (a.need("MIN_THRESH"), a.need("MAX_THRESH"));
         let (max_p, gentle) = (a.need::<Probability>("MAX_P"), a.or("GENTLE", true));
@@ -61,6 +53,8 @@ pub static ELEMENT: Class = Class {
 
 struct EarlyDrop(Red);
 
+part!(EarlyDrop, 0: Red);
+
 impl Element for EarlyDrop {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.0.queues.find(ctx)
@@ -72,19 +66,6 @@ impl Element for EarlyDrop {
 
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         self.0.pull(ctx, max)
-    }
-
-    fn call(&mut self, ctx: &mut Context<'_>, handler: &str, _param: &str) -> Option<Text> {
-        self.0.call(ctx, handler)
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        self.0.read(handler)
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        let rule = self.0.changed(view, handler, value)?;
-        Ok(Change::of(move |me: &mut Self, _| me.0.rule = rule))
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

@@ -14,19 +14,14 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "ClickOSControl",
     ports: "0/0",
-    handlers: &[read("reads"), read("writes")],
+    handlers: &[
+        read("reads", |_: &mut ClickOSControl, view| text(view.reads())),
+        read("writes", |_, view| text(view.writes())),
+    ],
     build: |_| Some(Box::new(ClickOSControl)),
     ..Class::DEFAULT
 };
 
 struct ClickOSControl;
 
-impl Element for ClickOSControl {
-    fn read(&self, view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "reads" => text(view.reads),
-            "writes" => text(view.writes),
-            _ => undeclared(handler),
-        }
-    }
-}
+impl Element for ClickOSControl {}

@@ -38,10 +38,17 @@ pub static ELEMENT: Class = Class {
         keyword("METHOD"),
     ],
     handlers: &[
-        read("count"),
-        write("reset_counts"),
-        read_write("active"),
-        read("mac"),
+        read("count", |me: &mut FromDevice, _| text(me.count)),
+        write("reset_counts", run!(|me, _| me.count = 0)),
+        read_write(
+            "active",
+            |me, _| text(me.active),
+            set!(|me, active, ctx| {
+                me.active = active;
+                ctx.schedule();
+            }),
+        ),
+        read("mac", |me, _| text(me.mac)),
     ],
     build: |a| {
         let (name, burst) = (a.or("DEVID", "0".to_string()), a.or("BURST", 32usize));
@@ -119,26 +126,6 @@ impl Element for FromDevice {
         self.count += batch.len() as u64;
         ctx.push(0, batch);
         received > 0
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "active" => text(self.active),
-            "mac" => text(self.mac),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "reset_counts" => on_write(|me: &mut Self, _| me.count = 0),
-            "active" => on_value(view, value, |me: &mut Self, active, ctx| {
-                me.active = active;
-                ctx.schedule();
-            }),
-            _ => undeclared(handler),
-        }
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

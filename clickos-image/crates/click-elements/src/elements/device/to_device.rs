@@ -29,10 +29,10 @@ pub static ELEMENT: Class = Class {
         keyword("DEBUG"),
     ],
     handlers: &[
-        read("count"),
-        read("drops"),
-        write("reset_counts"),
-        read("mac"),
+        read("count", |me: &mut ToDevice, _| text(me.count)),
+        read("drops", |me, _| text(me.drops)),
+        write("reset_counts", run!(|me, _| (me.count, me.drops) = (0, 0))),
+        read("mac", |me, _| text(me.interface.mac())),
     ],
     build: |a| {
         let (name, burst) = (a.or("DEVID", "0".to_string()), a.or("BURST", 32usize));
@@ -133,22 +133,6 @@ impl Element for ToDevice {
             self.flush();
         }
         ctx.input_is_pull(0) && self.pull_and_send(ctx)
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "drops" => text(self.drops),
-            "mac" => text(self.interface.mac()),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, _view: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "reset_counts" => on_write(|me: &mut Self, _| (me.count, me.drops) = (0, 0)),
-            _ => undeclared(handler),
-        }
     }
 
     fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {

@@ -26,7 +26,11 @@ pub static ELEMENT: Class = Class {
         keyword("ETHER"),
         keyword("ACTIVE"),
     ],
-    handlers: &[read_write("active")],
+    handlers: &[read_write(
+        "active",
+        |me: &mut ARPPrint, _| text(me.active),
+        set!(|me, active, _| me.active = active),
+    )],
     build: |a| {
         let (label, timestamp) = (a.or("LABEL", String::new()), a.or("TIMESTAMP", true));
         let (ether, active) = (a.or("ETHER", false), a.or("ACTIVE", true));
@@ -128,18 +132,4 @@ impl InPlace for ARPPrint {
 
 impl Element for ARPPrint {
     in_place!();
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "active" => text(self.active),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "active" => on_value(view, value, |me: &mut Self, active, _| me.active = active),
-            _ => undeclared(handler),
-        }
-    }
 }

@@ -50,18 +50,34 @@ pub static ELEMENT: Class = Class {
         keyword("BROADCAST_POLL"),
     ],
     handlers: &[
-        read("table"),
-        read("count"),
-        read("length"),
-        read("queries"),
-        read("responses"),
-        read("drops"),
-        read("stats"),
-        read_write("ipaddr"),
-        read_write("broadcast"),
-        write("insert"),
-        write("delete"),
-        write("clear"),
+        arp_table::table::<ARPQuerier>(),
+        arp_table::count(),
+        arp_table::length(),
+        read("queries", |me, _| text(me.queries)),
+        read("responses", |me, _| text(me.responses)),
+        read("drops", |me, _| text(me.all_drops())),
+        read("stats", |me, _| {
+            text(format!(
+                "{} packets killed\n{} ARP queries sent\n",
+                me.all_drops(),
+                me.queries
+            ))
+        }),
+        read_write("ipaddr", |me, _| text(me.ip), set!(|me, ip, _| me.ip = ip)),
+        read_write(
+            "broadcast",
+            |me, _| text(me.broadcast.unwrap_or(Ipv4Addr::BROADCAST)),
+            set!(|me, ip, _| me.broadcast = Some(ip)),
+        ),
+        write("insert", ARPQuerier::insert),
+        arp_table::delete(),
+        write(
+            "clear",
+            run!(|me, _| {
+                me.table.borrow_mut().clear();
+                (me.queries, me.responses, me.drops) = (0, 0, 0);
+            }),
+        ),
     ],
     build,
     ..Class::DEFAULT
@@ -266,6 +282,20 @@ impl Asked {
     }
 }
 
+part!(ARPQuerier, table: Shared);
+
+impl ARPQuerier {
+    /// Packets that were dropped here or while they waited.
+    fn all_drops(&self) -> u64 {
+        self.drops + self.table.borrow().drops()
+    }
+
+    fn insert(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let (ip, mac) = arp_table::insertion(view, value)?;
+        Ok(Change::of(move |me: &mut Self, ctx| me.learn(ctx, ip, mac)))
+    }
+}
+
 impl Element for ARPQuerier {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         let Some(name) = &self.shared else {
@@ -298,42 +328,6 @@ impl Element for ARPQuerier {
             self.reply(ctx, packet.data());
         }
         ctx.recycle(batch);
-    }
-
-    fn read(&self, view: &View<'_>, handler: &str, _param: &str) -> Text {
-        let table = self.table.borrow();
-        let drops = self.drops + table.drops();
-        match handler {
-            "queries" => text(self.queries),
-            "responses" => text(self.responses),
-            "drops" => text(drops),
-            "stats" => text(format!(
-                "{drops} packets killed\n{} ARP queries sent\n",
-                self.queries
-            )),
-            "ipaddr" => text(self.ip),
-            "broadcast" => text(self.broadcast.unwrap_or(Ipv4Addr::BROADCAST)),
-            _ => table.read(handler, view.now_ns),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "ipaddr" => on_value(view, value, |me: &mut Self, ip, _| me.ip = ip),
-            "broadcast" => on_value(view, value, |me: &mut Self, ip, _| me.broadcast = Some(ip)),
-            "clear" => on_write(|me: &mut Self, _| {
-                me.table.borrow_mut().clear();
-                (me.queries, me.responses, me.drops) = (0, 0, 0);
-            }),
-            "delete" => on_value(view, value, |me: &mut Self, ip, _| {
-                me.table.borrow_mut().remove(ip);
-            }),
-            "insert" => {
-                let (ip, mac) = arp_table::insertion(view, value)?;
-                Ok(Change::of(move |me: &mut Self, ctx| me.learn(ctx, ip, mac)))
-            }
-            _ => undeclared(handler),
-        }
     }
 
     /// The table keeps its entries, and packets go on waiting.

@@ -26,11 +26,19 @@ pub static ELEMENT: Class = Class {
     processing: "a/ah",
     args: &[rest("PREFIX")],
     handlers: &[
-        read("table"),
-        read("lookup"),
-        write("add"),
-        write("remove"),
-        read_write("config"),
+        read("table", |me: &mut ARPResponder, _| Ok(me.table.text())),
+        read("lookup", |me, view| {
+            let address = view.parse::<Ipv4Addr>(view.param.trim())?;
+            let mac = me.lookup(address);
+            Ok(mac.map_or_else(String::new, |mac| mac.to_string()))
+        }),
+        write("add", ARPResponder::add),
+        write("remove", ARPResponder::remove),
+        read_write(
+            "config",
+            |_, view| text(view.config()),
+            ARPResponder::set_config,
+        ),
     ],
     build: |a| {
         let (at, lines) = (a.surroundings(), a.rest().to_vec());
@@ -147,7 +155,7 @@ impl ARPResponder {
     /// The entries with some more added.
     fn with(&self, more: Vec<Entry>, view: &View<'_>) -> Result<Table, HandlerError> {
         let all = self.table.entries.iter().copied().chain(more).collect();
-        let table = Table::new(all, view.surroundings).map_err(HandlerError::rejected)?;
+        let table = Table::new(all, view.surroundings()).map_err(HandlerError::rejected)?;
         Ok(Table {
             repeated: Vec::new(),
             ..table
@@ -201,51 +209,42 @@ impl InPlace for ARPResponder {
     }
 }
 
+impl ARPResponder {
+    fn add(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let more = entries(value, view.surroundings()).map_err(HandlerError::rejected)?;
+        Ok(Self::set_table(self.with(more, view)?))
+    }
+
+    fn remove(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let Prefix { address, mask } = view.parse(value)?;
+        let address = Ipv4Addr::from(u32::from(address) & u32::from(mask));
+        Ok(Self::set_table(self.without(Prefix { address, mask })?))
+    }
+
+    fn set_config(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let lines = split_args(value);
+        let parsed = lines.iter().map(|line| entries(line, view.surroundings()));
+        let parsed: Result<Vec<_>, _> = parsed.collect();
+        let list = parsed.map_err(HandlerError::rejected)?.concat();
+        let table = Table::new(list, view.surroundings()).map_err(HandlerError::rejected)?;
+        Ok(Self::set_table(table))
+    }
+
+    #[inline(never)]
+    fn set_table(table: Table) -> Change {
+        Change::of(move |me: &mut Self, ctx| {
+            me.table = table;
+            me.warn(ctx);
+        })
+    }
+}
+
 impl Element for ARPResponder {
     in_place!(plain);
 
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.warn(ctx);
         Ok(())
-    }
-
-    fn read(&self, view: &View<'_>, handler: &str, param: &str) -> Text {
-        match handler {
-            "table" => Ok(self.table.text()),
-            "lookup" => {
-                let address = view.parse::<Ipv4Addr>(param.trim())?;
-                Ok(self
-                    .lookup(address)
-                    .map_or_else(String::new, |mac| mac.to_string()))
-            }
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        let table = match handler {
-            "add" => {
-                let more = entries(value, view.surroundings).map_err(HandlerError::rejected)?;
-                self.with(more, view)?
-            }
-            "remove" => {
-                let Prefix { address, mask } = view.parse(value)?;
-                let address = Ipv4Addr::from(u32::from(address) & u32::from(mask));
-                self.without(Prefix { address, mask })?
-            }
-            "config" => {
-                let lines = split_args(value);
-                let parsed = lines.iter().map(|line| entries(line, view.surroundings));
-                let parsed: Result<Vec<_>, _> = parsed.collect();
-                let list = parsed.map_err(HandlerError::rejected)?.concat();
-                Table::new(list, view.surroundings).map_err(HandlerError::rejected)?
-            }
-            _ => return undeclared(handler),
-        };
-        Ok(Change::of(move |me: &mut Self, ctx| {
-            me.table = table;
-            me.warn(ctx);
-        }))
     }
 }
 

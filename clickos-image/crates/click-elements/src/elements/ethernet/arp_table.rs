@@ -23,15 +23,7 @@ pub static ELEMENT: Class = Class {
     name: "ARPTable",
     ports: "0/0",
     args: &KEYWORDS,
-    handlers: &[
-        read("table"),
-        read("count"),
-        read("length"),
-        read("drops"),
-        write("insert"),
-        write("delete"),
-        write("clear"),
-    ],
+    handlers: &ARPTable::HANDLERS,
     build: |a| {
         let table = Table::new(Bounds::argument(a)?);
         let table = Rc::new(RefCell::new(table));

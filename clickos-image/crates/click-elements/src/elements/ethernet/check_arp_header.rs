@@ -14,7 +14,7 @@
 //! `c :: Classifier(12/0806, -); c[0] -> CheckARPHeader(14) -> ARPPrint -> ...`
 use click_wire::ether;
 
-use crate::header_check::Drops;
+use crate::header_check::{Drops, drop_details, drops};
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -22,7 +22,7 @@ pub static ELEMENT: Class = Class {
     ports: "1/1-2",
     processing: "a/ah",
     args: &[optional("OFFSET"), keyword("VERBOSE"), keyword("DETAILS")],
-    handlers: &[read("drops"), read("drop_details")],
+    handlers: &[drops::<CheckARPHeader>(), drop_details()],
     build: |a| {
         let (offset, verbose) = (a.or("OFFSET", 0usize), a.or("VERBOSE", false));
         a.or("DETAILS", false)?;
@@ -88,12 +88,10 @@ impl InPlace for CheckARPHeader {
     }
 }
 
+part!(CheckARPHeader, drops: Drops);
+
 impl Element for CheckARPHeader {
     in_place!();
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        self.drops.read(handler)
-    }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {

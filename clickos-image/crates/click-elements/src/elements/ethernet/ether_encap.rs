@@ -17,10 +17,34 @@ pub static ELEMENT: Class = Class {
     name: "EtherEncap",
     args: &[mandatory("ETHERTYPE"), mandatory("SRC"), mandatory("DST")],
     handlers: &[
-        read_write("ethertype"),
-        read_write("etht"),
-        read_write("src"),
-        read_write("dst"),
+        read_write(
+            "ethertype",
+            |me: &mut EtherEncap, _| text(me.header.ethertype),
+            |me, view, value| on_header(me, view, value, |header, kind| header.ethertype = kind),
+        ),
+        read_write(
+            "etht",
+            |me, _| text(me.header.ethertype),
+            |me, view, value| on_header(me, view, value, |header, kind| header.ethertype = kind),
+        ),
+        read_write(
+            "src",
+            |me, _| text(EtherAddr(me.header.source)),
+            |me, view, value| {
+                on_header(me, view, value, |header, EtherAddr(mac)| {
+                    header.source = mac
+                })
+            },
+        ),
+        read_write(
+            "dst",
+            |me, _| text(EtherAddr(me.header.destination)),
+            |me, view, value| {
+                on_header(me, view, value, |header, EtherAddr(mac)| {
+                    header.destination = mac;
+                })
+            },
+        ),
     ],
     build: |a| {
         let kind = a.need("ETHERTYPE");
@@ -58,11 +82,12 @@ impl InPlace for EtherEncap {
 
 /// Changes the header as `set` does.
 fn on_header<T: FromArg + 'static>(
+    me: &EtherEncap,
     view: &View<'_>,
     value: &str,
     set: fn(&mut ether::Repr, T),
 ) -> Result<Change, HandlerError> {
-    on_value(view, value, move |me: &mut EtherEncap, value, _| {
+    on_value(me, view, value, move |me, value, _| {
         set(&mut me.header, value);
         *me = EtherEncap::new(me.header);
     })
@@ -70,24 +95,4 @@ fn on_header<T: FromArg + 'static>(
 
 impl Element for EtherEncap {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "ethertype" | "etht" => text(self.header.ethertype),
-            "src" => text(EtherAddr(self.header.source)),
-            "dst" => text(EtherAddr(self.header.destination)),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "ethertype" | "etht" => on_header(view, value, |header, kind| header.ethertype = kind),
-            "src" => on_header(view, value, |header, EtherAddr(mac)| header.source = mac),
-            "dst" => on_header(view, value, |header, EtherAddr(mac)| {
-                header.destination = mac;
-            }),
-            _ => undeclared(handler),
-        }
-    }
 }

@@ -28,13 +28,49 @@ pub static ELEMENT: Class = Class {
         keyword("INTERVAL"),
     ],
     handlers: &[
-        read("count"),
-        write("reset_counts"),
-        read_write("src"),
-        read_write("dst"),
-        read_write("pausetime"),
-        read_write("limit"),
-        read_write("active"),
+        read("count", |me: &mut EtherPauseSource, _| text(me.count)),
+        write(
+            "reset_counts",
+            run!(|me, ctx| {
+                me.count = 0;
+                me.start(ctx, 0);
+            }),
+        ),
+        read_write(
+            "src",
+            |me, _| text(EtherAddr(me.header.source)),
+            set!(|me, mac: EtherAddr, _| {
+                me.header.source = mac.0;
+            }),
+        ),
+        read_write(
+            "dst",
+            |me, _| text(EtherAddr(me.header.destination)),
+            set!(|me, mac: EtherAddr, _| {
+                me.header.destination = mac.0;
+            }),
+        ),
+        read_write(
+            "pausetime",
+            |me, _| text(me.pause),
+            set!(|me, pause, _| me.pause = pause),
+        ),
+        read_write(
+            "limit",
+            |me, _| text(me.limit),
+            set!(|me, limit, ctx| {
+                me.limit = limit;
+                me.start(ctx, 0);
+            }),
+        ),
+        read_write(
+            "active",
+            |me, _| text(me.active),
+            set!(|me, active, ctx| {
+                me.active = active;
+                me.start(ctx, 0);
+            }),
+        ),
     ],
     build: |a| {
         let (source, pause) = (a.need::<EtherAddr>("SRC"), a.need("PAUSETIME"));
@@ -135,42 +171,5 @@ impl Element for EtherPauseSource {
 
     fn signal(&self) -> Signal {
         Signal::Always
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "src" => text(EtherAddr(self.header.source)),
-            "dst" => text(EtherAddr(self.header.destination)),
-            "pausetime" => text(self.pause),
-            "limit" => text(self.limit),
-            "active" => text(self.active),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "src" => on_value(view, value, |me: &mut Self, mac: EtherAddr, _| {
-                me.header.source = mac.0;
-            }),
-            "dst" => on_value(view, value, |me: &mut Self, mac: EtherAddr, _| {
-                me.header.destination = mac.0;
-            }),
-            "pausetime" => on_value(view, value, |me: &mut Self, pause, _| me.pause = pause),
-            "limit" => on_value(view, value, |me: &mut Self, limit, ctx| {
-                me.limit = limit;
-                me.start(ctx, 0);
-            }),
-            "active" => on_value(view, value, |me: &mut Self, active, ctx| {
-                me.active = active;
-                me.start(ctx, 0);
-            }),
-            "reset_counts" => on_write(|me: &mut Self, ctx| {
-                me.count = 0;
-                me.start(ctx, 0);
-            }),
-            _ => undeclared(handler),
-        }
     }
 }

@@ -16,7 +16,14 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "EtherRewrite",
     args: &[mandatory("SRC"), mandatory("DST")],
-    handlers: &[read_write("src"), read_write("dst")],
+    handlers: &[
+        read_write(
+            "src",
+            |me: &mut EtherRewrite, _| text(me.src),
+            set!(|me, v, _| me.src = v),
+        ),
+        read_write("dst", |me, _| text(me.dst), set!(|me, v, _| me.dst = v)),
+    ],
     build: |a| {
         let (src, dst) = (a.need("SRC"), a.need("DST"));
         Some(Box::new(EtherRewrite {
@@ -51,20 +58,4 @@ impl InPlace for EtherRewrite {
 
 impl Element for EtherRewrite {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "src" => text(self.src),
-            "dst" => text(self.dst),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "src" => on_value(view, value, |me: &mut Self, v, _| me.src = v),
-            "dst" => on_value(view, value, |me: &mut Self, v, _| me.dst = v),
-            _ => undeclared(handler),
-        }
-    }
 }

@@ -14,7 +14,7 @@
 use click_wire::ether;
 
 use crate::prelude::*;
-use crate::vlan::{self, Native, Tag};
+use crate::vlan::{self, Native, Tag, vlan_id, vlan_pcp, vlan_tci};
 
 pub static ELEMENT: Class = Class {
     name: "EtherVLANEncap",
@@ -29,13 +29,29 @@ pub static ELEMENT: Class = Class {
         keyword("NATIVE_VLAN"),
     ],
     handlers: &[
-        read_write("src"),
-        read_write("dst"),
-        read_write("ethertype"),
-        read_write("vlan_tci"),
-        read_write("vlan_id"),
-        read_write("vlan_pcp"),
-        read_write("native_vlan"),
+        read_write(
+            "src",
+            |me: &mut EtherVLANEncap, _| text(EtherAddr(me.header.source)),
+            set!(|me, mac: EtherAddr, _| me.header.source = mac.0),
+        ),
+        read_write(
+            "dst",
+            |me, _| text(EtherAddr(me.header.destination)),
+            set!(|me, mac: EtherAddr, _| me.header.destination = mac.0),
+        ),
+        read_write(
+            "ethertype",
+            |me, _| text(me.header.ethertype),
+            set!(|me, kind, _| me.header.ethertype = kind),
+        ),
+        vlan_tci(),
+        vlan_id(),
+        vlan_pcp(),
+        read_write(
+            "native_vlan",
+            |me, _| Ok(vlan::native_text(me.native)),
+            set!(|me, native: Native, _| me.native = native.0),
+        ),
     ],
     build: |a| {
         let (ethertype, source) = (a.need("ETHERTYPE"), a.need::<EtherAddr>("SRC"));
@@ -82,37 +98,8 @@ impl InPlace for EtherVLANEncap {
     }
 }
 
+part!(EtherVLANEncap, tag: Tag);
+
 impl Element for EtherVLANEncap {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "src" => text(EtherAddr(self.header.source)),
-            "dst" => text(EtherAddr(self.header.destination)),
-            "ethertype" => text(self.header.ethertype),
-            "native_vlan" => Ok(vlan::native_text(self.native)),
-            _ => self.tag.read(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "src" => on_value(view, value, |me: &mut Self, mac: EtherAddr, _| {
-                me.header.source = mac.0;
-            }),
-            "dst" => on_value(view, value, |me: &mut Self, mac: EtherAddr, _| {
-                me.header.destination = mac.0;
-            }),
-            "ethertype" => on_value(view, value, |me: &mut Self, kind, _| {
-                me.header.ethertype = kind;
-            }),
-            "native_vlan" => on_value(view, value, |me: &mut Self, native: Native, _| {
-                me.native = native.0;
-            }),
-            _ => {
-                let edit = Tag::write(view, handler, value)?;
-                Ok(Change::of(move |me: &mut Self, _| edit(&mut me.tag)))
-            }
-        }
-    }
 }

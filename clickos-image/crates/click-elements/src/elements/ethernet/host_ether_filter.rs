@@ -27,7 +27,11 @@ pub static ELEMENT: Class = Class {
         optional("DROP_OTHER"),
         keyword("OFFSET"),
     ],
-    handlers: &[read_write("ether")],
+    handlers: &[read_write(
+        "ether",
+        |me: &mut HostEtherFilter, _| text(me.address),
+        set!(|me, mac, _| me.address = mac),
+    )],
     build: |a| {
         let (address, own) = (a.need("ETHER"), a.or("DROP_OWN", false));
         let (other, offset) = (a.or("DROP_OTHER", true), a.or("OFFSET", 0usize));
@@ -73,18 +77,4 @@ impl InPlace for HostEtherFilter {
 
 impl Element for HostEtherFilter {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "ether" => text(self.address),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "ether" => on_value(view, value, |me: &mut Self, mac, _| me.address = mac),
-            _ => undeclared(handler),
-        }
-    }
 }

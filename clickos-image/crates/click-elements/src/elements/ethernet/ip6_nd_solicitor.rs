@@ -29,7 +29,15 @@ pub static ELEMENT: Class = Class {
     processing: "h/h",
     flow: "xy/x",
     args: &[mandatory("IP"), mandatory("ETH")],
-    handlers: &[read("table"), read("stats")],
+    handlers: &[
+        read("table", |me: &mut IP6NDSolicitor, _| Ok(me.table_text())),
+        read("stats", |me, _| {
+            text(format!(
+                "{} packets killed\n{} ND Solicitation Message sent\n",
+                me.drops, me.queries
+            ))
+        }),
+    ],
     build: |a| {
         let (ip, mac) = (a.need("IP"), a.need::<EtherAddr>("ETH"));
         Some(Box::new(IP6NDSolicitor {
@@ -143,6 +151,16 @@ impl IP6NDSolicitor {
     }
 }
 
+impl IP6NDSolicitor {
+    fn table_text(&self) -> String {
+        let line = |(ip, entry): (&Address, &Entry)| {
+            let mac = EtherAddr(entry.mac.unwrap_or_default());
+            format!("{ip} {} {mac}\n", u8::from(entry.mac.is_some()))
+        };
+        self.table.iter().map(line).collect()
+    }
+}
+
 impl Element for IP6NDSolicitor {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         ctx.set_timer(ctx.now_ns().saturating_add(EXPIRY_NS));
@@ -170,21 +188,6 @@ impl Element for IP6NDSolicitor {
         });
         self.drops += drops;
         ctx.set_timer(now.saturating_add(EXPIRY_NS));
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        let line = |(ip, entry): (&Address, &Entry)| {
-            let mac = EtherAddr(entry.mac.unwrap_or_default());
-            format!("{ip} {} {mac}\n", u8::from(entry.mac.is_some()))
-        };
-        match handler {
-            "table" => Ok(self.table.iter().map(line).collect()),
-            "stats" => text(format!(
-                "{} packets killed\n{} ND Solicitation Message sent\n",
-                self.drops, self.queries
-            )),
-            _ => undeclared(handler),
-        }
     }
 
     /// The table keeps its entries, and packets go on waiting.

@@ -15,7 +15,11 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "SetEtherAddress",
     args: &[mandatory("ADDR"), mandatory("ANNO")],
-    handlers: &[read_write("addr")],
+    handlers: &[read_write(
+        "addr",
+        |me: &mut SetEtherAddress, _| text(me.address),
+        set!(|me, mac, _| me.address = mac),
+    )],
     build: |a| {
         let (address, annotation) = (a.need("ADDR"), a.need("ANNO"));
         Some(Box::new(SetEtherAddress {
@@ -42,18 +46,4 @@ impl InPlace for SetEtherAddress {
 
 impl Element for SetEtherAddress {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "addr" => text(self.address),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "addr" => on_value(view, value, |me: &mut Self, mac, _| me.address = mac),
-            _ => undeclared(handler),
-        }
-    }
 }

@@ -12,7 +12,7 @@
 //! # Example
 //! `c[1] -> SetVLANAnno(VLAN_ID 7) -> vlans :: VLANEncap(ANNO) -> ToDevice(0);`
 use crate::prelude::*;
-use crate::vlan::{self, Tag};
+use crate::vlan::{self, Tag, vlan_id, vlan_pcp, vlan_tci};
 
 pub static ELEMENT: Class = Class {
     name: "SetVLANAnno",
@@ -22,11 +22,7 @@ pub static ELEMENT: Class = Class {
         optional("VLAN_PCP"),
         keyword("VLAN_ID"),
     ],
-    handlers: &[
-        read_write("vlan_tci"),
-        read_write("vlan_id"),
-        read_write("vlan_pcp"),
-    ],
+    handlers: &[vlan_tci::<SetVLANAnno>(), vlan_id(), vlan_pcp()],
     build: |a| Some(Box::new(SetVLANAnno { tag: Tag::of(a)? })),
     ..Class::DEFAULT
 };
@@ -45,15 +41,8 @@ impl InPlace for SetVLANAnno {
     }
 }
 
+part!(SetVLANAnno, tag: Tag);
+
 impl Element for SetVLANAnno {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        self.tag.read(handler)
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        let edit = Tag::write(view, handler, value)?;
-        Ok(Change::of(move |me: &mut Self, _| edit(&mut me.tag)))
-    }
 }

@@ -18,7 +18,11 @@ pub static ELEMENT: Class = Class {
     ports: "1/1-2",
     processing: "a/ah",
     args: &[optional("ADDR"), optional("OFFSET"), keyword("ANNO")],
-    handlers: &[read_write("addr")],
+    handlers: &[read_write(
+        "addr",
+        |me: &mut StoreEtherAddress, _| text(me.address),
+        set!(|me, mac, _| me.address = mac),
+    )],
     build,
     ..Class::DEFAULT
 };
@@ -70,18 +74,4 @@ impl InPlace for StoreEtherAddress {
 
 impl Element for StoreEtherAddress {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "addr" => text(self.address),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "addr" => on_value(view, value, |me: &mut Self, mac, _| me.address = mac),
-            _ => undeclared(handler),
-        }
-    }
 }

@@ -13,7 +13,7 @@
 //! # Example
 //! `FromDevice(0) -> VLANEncap(VLAN_ID 7) -> ToDevice(1);`
 use crate::prelude::*;
-use crate::vlan::{self, Native, Tag};
+use crate::vlan::{self, Native, Tag, vlan_id, vlan_pcp, vlan_tci};
 
 pub static ELEMENT: Class = Class {
     name: "VLANEncap",
@@ -25,11 +25,19 @@ pub static ELEMENT: Class = Class {
         keyword("ETHERTYPE"),
     ],
     handlers: &[
-        read_write("vlan_tci"),
-        read_write("vlan_id"),
-        read_write("vlan_pcp"),
-        read_write("native_vlan"),
-        read_write("ethertype"),
+        vlan_tci::<VLANEncap>(),
+        vlan_id(),
+        vlan_pcp(),
+        read_write(
+            "native_vlan",
+            |me, _| Ok(vlan::native_text(me.native)),
+            set!(|me, native: Native, _| me.native = native.0),
+        ),
+        read_write(
+            "ethertype",
+            |me, _| text(me.ethertype),
+            set!(|me, kind, _| me.ethertype = kind),
+        ),
     ],
     build: |a| {
         let (tag, native) = (Tag::of(a), a.or("NATIVE_VLAN", Native(Some(0))));
@@ -72,27 +80,8 @@ impl InPlace for VLANEncap {
     }
 }
 
+part!(VLANEncap, tag: Tag);
+
 impl Element for VLANEncap {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "ethertype" => text(self.ethertype),
-            "native_vlan" => Ok(vlan::native_text(self.native)),
-            _ => self.tag.read(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "ethertype" => on_value(view, value, |me: &mut Self, kind, _| me.ethertype = kind),
-            "native_vlan" => on_value(view, value, |me: &mut Self, native: Native, _| {
-                me.native = native.0;
-            }),
-            _ => {
-                let edit = Tag::write(view, handler, value)?;
-                Ok(Change::of(move |me: &mut Self, _| edit(&mut me.tag)))
-            }
-        }
-    }
 }

@@ -18,7 +18,14 @@ pub static ELEMENT: Class = Class {
     ports: "1/1-2",
     processing: "a/ah",
     args: &[mandatory("VNI")],
-    handlers: &[read_write("vni"), read("drops")],
+    handlers: &[
+        read_write(
+            "vni",
+            |me: &mut VXLANDecap, _| text(me.vni.0),
+            set!(|me, vni, _| me.vni = vni),
+        ),
+        read("drops", |me, _| text(me.drops)),
+    ],
     build: |a| {
         Some(Box::new(VXLANDecap {
             vni: a.need("VNI")?,
@@ -50,19 +57,4 @@ impl InPlace for VXLANDecap {
 
 impl Element for VXLANDecap {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "vni" => text(self.vni.0),
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "vni" => on_value(view, value, |me: &mut Self, vni, _| me.vni = vni),
-            _ => undeclared(handler),
-        }
-    }
 }

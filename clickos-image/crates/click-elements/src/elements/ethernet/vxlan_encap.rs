@@ -15,7 +15,11 @@ use crate::vxlan::{HEADER, Vni};
 pub static ELEMENT: Class = Class {
     name: "VXLANEncap",
     args: &[mandatory("VNI")],
-    handlers: &[read_write("vni")],
+    handlers: &[read_write(
+        "vni",
+        |me: &mut VXLANEncap, _| text(me.vni.0),
+        set!(|me, vni, _| me.vni = vni),
+    )],
     build: |a| {
         Some(Box::new(VXLANEncap {
             vni: a.need("VNI")?,
@@ -42,18 +46,4 @@ impl InPlace for VXLANEncap {
 
 impl Element for VXLANEncap {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "vni" => text(self.vni.0),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "vni" => on_value(view, value, |me: &mut Self, vni, _| me.vni = vni),
-            _ => undeclared(handler),
-        }
-    }
 }

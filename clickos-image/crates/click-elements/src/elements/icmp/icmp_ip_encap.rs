@@ -13,7 +13,7 @@
 //! `RatedSource -> ICMPIPEncap(10.0.0.1, 10.0.0.2, unreachable, host) -> arp;`
 use click_wire::icmp;
 
-use crate::icmp_encap::Encap;
+use crate::icmp_encap::{Encap, HANDLERS};
 use crate::numbers::IcmpType;
 use crate::prelude::*;
 
@@ -26,7 +26,7 @@ pub static ELEMENT: Class = Class {
         optional("CODE"),
         keyword("IDENTIFIER"),
     ],
-    handlers: &[read_write("src"), read_write("dst")],
+    handlers: &HANDLERS,
     build: |a| {
         let kind = a.need::<IcmpType>("TYPE")?.0;
         let word = a.or("CODE", "0".to_string())?;

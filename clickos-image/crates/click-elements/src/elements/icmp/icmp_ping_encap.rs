@@ -10,13 +10,13 @@
 //! * `src`, `dst` (read, write): SRC and DST.
 //! # Example
 //! `RatedSource -> ICMPPingEncap(10.0.0.1, 10.0.0.2) -> arp;`
-use crate::icmp_encap::Encap;
+use crate::icmp_encap::{Encap, HANDLERS};
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "ICMPPingEncap",
     args: &[mandatory("SRC"), mandatory("DST"), keyword("IDENTIFIER")],
-    handlers: &[read_write("src"), read_write("dst")],
+    handlers: &HANDLERS,
     build: |a| Encap::build(a, ECHO, 0),
     ..Class::DEFAULT
 };

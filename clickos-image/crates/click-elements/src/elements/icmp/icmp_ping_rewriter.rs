@@ -25,11 +25,12 @@
 use crate::prelude::*;
 use crate::rewrite::build::{CLASS, build, rewriter_args, rewriter_handlers};
 use crate::rewrite::kind::Kind;
+use crate::rewrite::rewriter::table;
 
 pub static ELEMENT: Class = Class {
     name: "ICMPPingRewriter",
     args: rewriter_args!("DST_ANNO"),
-    handlers: rewriter_handlers!("table", "mappings"),
+    handlers: rewriter_handlers!(table("table"), table("mappings")),
     build: |a| build(a, Kind::Ping),
     ..CLASS
 };

@@ -41,17 +41,40 @@ pub static ELEMENT: Class = Class {
         keyword("MIRROR"),
     ],
     handlers: &[
-        read_write("active"),
-        read_write("src"),
-        read_write("dst"),
-        read("count"),
-        write("limit"),
-        write("interval"),
-        write("reset_counts"),
-        read("summary"),
-        read("rtt_min"),
-        read("rtt_avg"),
-        read("rtt_max"),
+        read_write(
+            "active",
+            |me: &mut ICMPPingSource, _| text(me.active),
+            ICMPPingSource::set_active,
+        ),
+        read_write(
+            "src",
+            |me, _| text(me.source),
+            set!(|me, source, _| me.source = source),
+        ),
+        read_write(
+            "dst",
+            |me, _| text(me.destination),
+            set!(|me, to, _| me.destination = to),
+        ),
+        read("count", |me, _| text(me.count)),
+        write(
+            "limit",
+            set!(|me, limit, ctx| {
+                me.limit = limit;
+                me.start(ctx, me.interval_ns);
+            }),
+        ),
+        write(
+            "interval",
+            set!(|me, interval: Span, _| {
+                me.interval_ns = interval.ns.max(SHORTEST_NS);
+            }),
+        ),
+        write("reset_counts", ICMPPingSource::reset_counts),
+        read("summary", |me, _| Ok(me.summary())),
+        read("rtt_min", |me, _| Ok(seconds(me.times.least))),
+        read("rtt_avg", |me, _| Ok(seconds(me.times.average()))),
+        read("rtt_max", |me, _| Ok(seconds(me.times.most))),
     ],
     build,
     ..Class::DEFAULT
@@ -290,6 +313,28 @@ impl ICMPPingSource {
     }
 }
 
+impl ICMPPingSource {
+    fn set_active(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        on_value(self, view, value, |me, active, ctx| {
+            me.active = active;
+            if !active {
+                ctx.clear_timer();
+                me.due_ns = None;
+            }
+            me.start(ctx, 0);
+        })
+    }
+
+    fn reset_counts(&self, _view: &View<'_>, _value: &str) -> Result<Change, HandlerError> {
+        on_write(self, |me, ctx| {
+            me.count = 0;
+            me.times = Times::default();
+            me.sent.fill(Sent::default());
+            me.start(ctx, me.interval_ns);
+        })
+    }
+}
+
 impl Element for ICMPPingSource {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         if self.mirror && !ctx.output_is_push(0) {
@@ -345,48 +390,5 @@ impl Element for ICMPPingSource {
 
     fn signal(&self) -> Signal {
         Signal::Always
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "active" => text(self.active),
-            "src" => text(self.source),
-            "dst" => text(self.destination),
-            "count" => text(self.count),
-            "summary" => Ok(self.summary()),
-            "rtt_min" => Ok(seconds(self.times.least)),
-            "rtt_avg" => Ok(seconds(self.times.average())),
-            "rtt_max" => Ok(seconds(self.times.most)),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "active" => on_value(view, value, |me: &mut Self, active, ctx| {
-                me.active = active;
-                if !active {
-                    ctx.clear_timer();
-                    me.due_ns = None;
-                }
-                me.start(ctx, 0);
-            }),
-            "src" => on_value(view, value, |me: &mut Self, source, _| me.source = source),
-            "dst" => on_value(view, value, |me: &mut Self, to, _| me.destination = to),
-            "limit" => on_value(view, value, |me: &mut Self, limit, ctx| {
-                me.limit = limit;
-                me.start(ctx, me.interval_ns);
-            }),
-            "interval" => on_value(view, value, |me: &mut Self, interval: Span, _| {
-                me.interval_ns = interval.ns.max(SHORTEST_NS);
-            }),
-            "reset_counts" => on_write(|me: &mut Self, ctx| {
-                me.count = 0;
-                me.times = Times::default();
-                me.sent.fill(Sent::default());
-                me.start(ctx, me.interval_ns);
-            }),
-            _ => undeclared(handler),
-        }
     }
 }

@@ -23,7 +23,6 @@ use crate::rewrite::flow_lookup::FlowLookup;
 use crate::rewrite::header::update_transport;
 use crate::rewrite::kind::{DCCP, header_len, is_later_fragment};
 use crate::rewrite::rewriter::Rewriter;
-use crate::ways::{DROP, send};
 
 pub static ELEMENT: Class = Class {
     name: "ICMPRewriter",
@@ -82,7 +81,7 @@ struct ICMPRewriter {
     lookups: Vec<(FlowLookup, Option<u16>)>,
     set_destination: bool,
     reply_anno: Option<usize>,
-    ways: Vec<u16>,
+    ways: Vec<usize>,
 }
 
 /// The packet an error quotes.
@@ -244,15 +243,19 @@ impl Element for ICMPRewriter {
             self.open_doors(ctx);
         }
         let plain = self.names.iter().all(|(_, port)| port.is_none());
-        let other = if plain && ctx.outputs() > 1 { 1 } else { DROP };
+        let other = if plain && ctx.outputs() > 1 {
+            1
+        } else {
+            DROPPED
+        };
         let mut ways = core::mem::take(&mut self.ways);
         ways.clear();
         ways.extend(
             batch
                 .iter_mut()
-                .map(|packet| self.rewrite(packet).unwrap_or(other)),
+                .map(|packet| self.rewrite(packet).map_or(other, usize::from)),
         );
-        send(ctx, batch, &ways);
+        ctx.push_runs(batch, &ways);
         self.ways = ways;
     }
 }

@@ -20,7 +20,15 @@ pub static ELEMENT: Class = Class {
     ports: "1/1-2",
     processing: "a/ah",
     args: &[rest("PATTERN")],
-    handlers: &[read_write("config"), read("matches"), write("reset_count")],
+    handlers: &[
+        read_write(
+            "config",
+            |_: &mut StringMatcher, view| text(view.config()),
+            StringMatcher::set_config,
+        ),
+        read("matches", |me, _| text(me.matches)),
+        write("reset_count", run!(|me, _| me.matches = 0)),
+    ],
     build: |a| {
         let most = a.environment().limits.table_entries;
         match compile(a.rest(), most) {
@@ -76,27 +84,15 @@ impl InPlace for StringMatcher {
     }
 }
 
+impl StringMatcher {
+    fn set_config(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let most = view.surroundings().environment.limits.table_entries;
+        let compiled = compile(&split_args(value), most);
+        let patterns = compiled.map_err(|messages| HandlerError::rejected(messages.join("\n")))?;
+        Ok(Change::of(move |me: &mut Self, _| me.patterns = patterns))
+    }
+}
+
 impl Element for StringMatcher {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "matches" => text(self.matches),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "config" => {
-                let most = view.surroundings.environment.limits.table_entries;
-                let compiled = compile(&split_args(value), most);
-                let patterns =
-                    compiled.map_err(|messages| HandlerError::rejected(messages.join("\n")))?;
-                Ok(Change::of(move |me: &mut Self, _| me.patterns = patterns))
-            }
-            "reset_count" => on_write(|me: &mut Self, _| me.matches = 0),
-            _ => undeclared(handler),
-        }
-    }
 }

@@ -20,7 +20,14 @@ pub static ELEMENT: Class = Class {
     ports: "1/1-2",
     processing: "a/ah",
     args: &[keyword("ACTIVE"), keyword("MULTICAST")],
-    handlers: &[read("drops"), read_write("active")],
+    handlers: &[
+        read("drops", |me: &mut DecIPTTL, _| text(me.drops)),
+        read_write(
+            "active",
+            |me, _| text(me.active),
+            set!(|me, active, _| me.active = active),
+        ),
+    ],
     build: |a| {
         let (active, multicast) = (a.or("ACTIVE", true), a.or("MULTICAST", true));
         Some(Box::new(DecIPTTL {
@@ -66,21 +73,6 @@ impl InPlace for DecIPTTL {
 
 impl Element for DecIPTTL {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "drops" => text(self.drops),
-            "active" => text(self.active),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "active" => on_value(view, value, |me: &mut Self, active, _| me.active = active),
-            _ => undeclared(handler),
-        }
-    }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {

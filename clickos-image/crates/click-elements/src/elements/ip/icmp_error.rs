@@ -39,10 +39,18 @@ pub static ELEMENT: Class = Class {
         keyword("SET_FIX_ANNO"),
     ],
     handlers: &[
-        read_write("src"),
-        read_write("mtu"),
-        read_write("pmtu"),
-        read("count"),
+        read_write(
+            "src",
+            |me: &mut ICMPError, _| text(me.source),
+            set!(|me, source, _| me.source = source),
+        ),
+        read_write("mtu", |me, _| text(me.mtu), ICMPError::set_mtu),
+        read_write(
+            "pmtu",
+            |me, _| text(me.pmtu),
+            set!(|me, pmtu, _| me.pmtu = pmtu),
+        ),
+        read("count", |me, _| text(me.count)),
     ],
     build,
     ..Class::DEFAULT
@@ -241,34 +249,19 @@ impl InPlace for ICMPError {
     }
 }
 
+impl ICMPError {
+    fn set_mtu(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let mtu = checked_mtu(view.parse(value)?).map_err(HandlerError::rejected)?;
+        Ok(Change::of(move |me: &mut Self, _| me.mtu = mtu))
+    }
+}
+
 impl Element for ICMPError {
     in_place!();
 
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.ids = ctx.shared();
         Ok(())
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "src" => text(self.source),
-            "mtu" => text(self.mtu),
-            "pmtu" => text(self.pmtu),
-            "count" => text(self.count),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "src" => on_value(view, value, |me: &mut Self, source, _| me.source = source),
-            "mtu" => {
-                let mtu = checked_mtu(view.parse(value)?).map_err(HandlerError::rejected)?;
-                Ok(Change::of(move |me: &mut Self, _| me.mtu = mtu))
-            }
-            "pmtu" => on_value(view, value, |me: &mut Self, pmtu, _| me.pmtu = pmtu),
-            _ => undeclared(handler),
-        }
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

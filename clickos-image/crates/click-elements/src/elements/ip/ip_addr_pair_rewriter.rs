@@ -27,11 +27,12 @@
 use crate::prelude::*;
 use crate::rewrite::build::{CLASS, build, rewriter_args, rewriter_handlers};
 use crate::rewrite::kind::Kind;
+use crate::rewrite::rewriter::table;
 
 pub static ELEMENT: Class = Class {
     name: "IPAddrPairRewriter",
     args: rewriter_args!(),
-    handlers: rewriter_handlers!("table", "mappings"),
+    handlers: rewriter_handlers!(table("table"), table("mappings")),
     build: |a| build(a, Kind::Pair),
     ..CLASS
 };

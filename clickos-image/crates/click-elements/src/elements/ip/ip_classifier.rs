@@ -28,7 +28,7 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "IPClassifier",
     args: &[rest("PATTERN")],
-    port_handlers: &[read_write("pattern")],
+    families: &[Family::PerOutput(&[element::PATTERN])],
     build: |a| element::build(a, Syntax::Position, "PATTERN"),
     ..CLASS
 };

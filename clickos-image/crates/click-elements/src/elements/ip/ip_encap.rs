@@ -31,7 +31,20 @@ pub static ELEMENT: Class = Class {
         keyword("CE"),
         keyword("DF"),
     ],
-    handlers: &[read_write("src"), read_write("dst")],
+    handlers: &[
+        read_write(
+            "src",
+            |me: &mut IPEncap, _| text(me.header.source),
+            set!(|me, source, _| {
+                me.header.source = source;
+            }),
+        ),
+        read_write(
+            "dst",
+            |me, _| text(me.destination),
+            set!(|me, to, _| me.destination = to),
+        ),
+    ],
     build,
     ..Class::DEFAULT
 };
@@ -98,22 +111,4 @@ impl InPlace for IPEncap {
 
 impl Element for IPEncap {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "src" => text(self.header.source),
-            "dst" => text(self.destination),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "src" => on_value(view, value, |me: &mut Self, source, _| {
-                me.header.source = source;
-            }),
-            "dst" => on_value(view, value, |me: &mut Self, to, _| me.destination = to),
-            _ => undeclared(handler),
-        }
-    }
 }

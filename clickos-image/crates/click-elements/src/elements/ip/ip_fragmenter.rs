@@ -28,7 +28,10 @@ pub static ELEMENT: Class = Class {
         optional("VERBOSE"),
         keyword("HEADROOM"),
     ],
-    handlers: &[read("fragments"), read("drops")],
+    handlers: &[
+        read("fragments", |me: &mut IPFragmenter, _| text(me.fragments)),
+        read("drops", |me, _| text(me.drops)),
+    ],
     build,
     ..Class::DEFAULT
 };
@@ -241,14 +244,6 @@ impl Element for IPFragmenter {
         }
         drop(sweep);
         ctx.push(0, batch);
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "fragments" => text(self.fragments),
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

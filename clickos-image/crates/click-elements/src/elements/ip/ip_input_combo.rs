@@ -13,7 +13,7 @@
 use click_core::anno;
 use click_wire::ether;
 
-use crate::header_check::Drops;
+use crate::header_check::{Drops, drops};
 use crate::ip_header_check::{Checker, REASONS, Sources};
 use crate::prelude::*;
 
@@ -26,7 +26,7 @@ pub static ELEMENT: Class = Class {
         keyword("INTERFACES"),
         keyword("GOODDST"),
     ],
-    handlers: &[read("drops")],
+    handlers: &[drops::<IPInputCombo>()],
     build: |a| {
         let (color, mut sources) = (a.need("COLOR"), Sources::of(a));
         if let Some(old) = a.opt::<String>("OLDBADSRC")? {
@@ -61,12 +61,10 @@ impl InPlace for IPInputCombo {
     }
 }
 
+part!(IPInputCombo, drops: Drops);
+
 impl Element for IPInputCombo {
     in_place!();
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        self.drops.read(handler)
-    }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {

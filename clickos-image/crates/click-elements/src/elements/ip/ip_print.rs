@@ -41,7 +41,11 @@ pub static ELEMENT: Class = Class {
         keyword("SWAP"),
         keyword("ACTIVE"),
     ],
-    handlers: &[read_write("active")],
+    handlers: &[read_write(
+        "active",
+        |me: &mut IPPrint, _| text(me.active),
+        set!(|me, active, _| me.active = active),
+    )],
     build,
     ..Class::DEFAULT
 };
@@ -203,18 +207,4 @@ impl InPlace for IPPrint {
 
 impl Element for IPPrint {
     in_place!();
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "active" => text(self.active),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "active" => on_value(view, value, |me: &mut Self, active, _| me.active = active),
-            _ => undeclared(handler),
-        }
-    }
 }

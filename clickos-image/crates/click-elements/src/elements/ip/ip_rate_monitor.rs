@@ -39,12 +39,32 @@ pub static ELEMENT: Class = Class {
         optional("ANNO"),
     ],
     handlers: &[
-        read("look"),
-        read("thresh"),
-        read("mem"),
-        read_write("memmax"),
-        write("anno_level"),
-        write("reset"),
+        read("look", |me: &mut IPRateMonitor, view| me.look_text(view)),
+        read("thresh", |me, _| text(me.networks.thresh_milli / 1000)),
+        read("mem", |me, _| text(me.networks.known() * NETWORK_BYTES)),
+        read_write(
+            "memmax",
+            |me, _| text(me.memory_kib),
+            set!(|me, kib, ctx| {
+                me.memory_kib = kib;
+                me.networks.limit(capacity(kib, me.most), ctx.now_ns());
+            }),
+        ),
+        write(
+            "anno_level",
+            set!(|me, hold: Hold, ctx| {
+                let until_ns = ctx.now_ns() + u64::from(hold.seconds) * SECOND_NS;
+                let address = hold.address.octets();
+                me.networks.keep_whole(address, hold.level, until_ns);
+            }),
+        ),
+        write(
+            "reset",
+            run!(|me, ctx| {
+                me.networks.clear();
+                me.reset_ns = ctx.now_ns();
+            }),
+        ),
     ],
     build: |a| {
         let (kind, ratio) = (a.need("TYPE"), a.need::<Probability>("RATIO"));
@@ -192,6 +212,14 @@ impl IPRateMonitor {
     }
 }
 
+impl IPRateMonitor {
+    fn look_text(&self, view: &View<'_>) -> Text {
+        let ticks = view.now_ns().saturating_sub(self.reset_ns) / TICK_NS;
+        let lines = self.networks.look(view.now_ns());
+        text(format!("{ticks}\n{lines}"))
+    }
+}
+
 impl Element for IPRateMonitor {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         (self.reset_ns, self.folded_ns) = (ctx.now_ns(), ctx.now_ns());
@@ -207,38 +235,5 @@ impl Element for IPRateMonitor {
         let mut batch = ctx.pull(port, max);
         self.look_at(ctx, port, &mut batch);
         batch
-    }
-
-    fn read(&self, view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "look" => {
-                let ticks = view.now_ns.saturating_sub(self.reset_ns) / TICK_NS;
-                let lines = self.networks.look(view.now_ns);
-                text(format!("{ticks}\n{lines}"))
-            }
-            "thresh" => text(self.networks.thresh_milli / 1000),
-            "mem" => text(self.networks.known() * NETWORK_BYTES),
-            "memmax" => text(self.memory_kib),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "memmax" => on_value(view, value, |me: &mut Self, kib, ctx| {
-                me.memory_kib = kib;
-                me.networks.limit(capacity(kib, me.most), ctx.now_ns());
-            }),
-            "anno_level" => on_value(view, value, |me: &mut Self, hold: Hold, ctx| {
-                let until_ns = ctx.now_ns() + u64::from(hold.seconds) * SECOND_NS;
-                let address = hold.address.octets();
-                me.networks.keep_whole(address, hold.level, until_ns);
-            }),
-            "reset" => on_write(|me: &mut Self, ctx| {
-                me.networks.clear();
-                me.reset_ns = ctx.now_ns();
-            }),
-            _ => undeclared(handler),
-        }
     }
 }

@@ -25,7 +25,12 @@ pub static ELEMENT: Class = Class {
     ports: "1/1-2",
     processing: "a/ah",
     args: &[keyword("HIMEM"), keyword("MAX_MTU_ANNO")],
-    handlers: &[read("dump")],
+    handlers: &[read("dump", |me: &mut IPReassembler, _| {
+        Ok(format!(
+            "frags seen total:    {}\ngood reassemblies:   {}\nfailed reassemblies: {}\nbad fragments seen:  {}\nbytes in use:        {}\n",
+            me.seen, me.good, me.failed, me.bad, me.bytes
+        ))
+    })],
     build: |a| {
         let (most, anno) = (a.or("HIMEM", 256 << 10), a.opt::<WordAnno>("MAX_MTU_ANNO"));
         Some(Box::new(IPReassembler {
@@ -304,16 +309,6 @@ impl Element for IPReassembler {
             self.give_up(ctx);
         }
         self.wind(ctx);
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "dump" => Ok(format!(
-                "frags seen total:    {}\ngood reassemblies:   {}\nfailed reassemblies: {}\nbad fragments seen:  {}\nbytes in use:        {}\n",
-                self.seen, self.good, self.failed, self.bad, self.bytes
-            )),
-            _ => undeclared(handler),
-        }
     }
 
     fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {

@@ -23,7 +23,7 @@ pub static ELEMENT: Class = Class {
     ports: "1/1-2",
     processing: "a/ah",
     args: &[mandatory("MYADDR"), optional("OTHERADDRS")],
-    handlers: &[read("drops")],
+    handlers: &[read("drops", |me: &mut IPGWOptions, _| text(me.drops))],
     build: |a| {
         let (address, list) = (a.need("MYADDR"), a.or("OTHERADDRS", String::new()));
         let words = split_words(&list?);
@@ -75,13 +75,6 @@ impl InPlace for IPGWOptions {
 
 impl Element for IPGWOptions {
     in_place!();
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
-    }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {

@@ -17,7 +17,7 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "MarkIPCE",
     args: &[optional("FORCE")],
-    handlers: &[read("drops")],
+    handlers: &[read("drops", |me: &mut MarkIPCE, _| text(me.drops))],
     build: |a| {
         Some(Box::new(MarkIPCE {
             force: a.or("FORCE", false)?,
@@ -48,13 +48,6 @@ impl InPlace for MarkIPCE {
 
 impl Element for MarkIPCE {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
-    }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {

@@ -21,6 +21,6 @@ use crate::routes::element::{CLASS, WITH_FLUSH};
 
 pub static ELEMENT: Class = Class {
     name: "RangeIPLookup",
-    handlers: WITH_FLUSH,
+    handlers: &WITH_FLUSH,
     ..CLASS
 };

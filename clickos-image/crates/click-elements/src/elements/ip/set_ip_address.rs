@@ -14,7 +14,11 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "SetIPAddress",
     args: &[mandatory("IP")],
-    handlers: &[read_write("addr")],
+    handlers: &[read_write(
+        "addr",
+        |me: &mut SetIPAddress, _| text(me.address),
+        set!(|me, address, _| me.address = address),
+    )],
     build: |a| {
         Some(Box::new(SetIPAddress {
             address: a.need("IP")?,
@@ -36,20 +40,4 @@ impl InPlace for SetIPAddress {
 
 impl Element for SetIPAddress {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "addr" => text(self.address),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "addr" => on_value(view, value, |me: &mut Self, address, _| {
-                me.address = address
-            }),
-            _ => undeclared(handler),
-        }
-    }
 }

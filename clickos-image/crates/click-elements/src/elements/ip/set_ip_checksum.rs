@@ -15,7 +15,7 @@ use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "SetIPChecksum",
-    handlers: &[read("drops")],
+    handlers: &[read("drops", |me: &mut SetIPChecksum, _| text(me.drops))],
     build: |_| Some(Box::new(SetIPChecksum { drops: 0 })),
     ..Class::DEFAULT
 };
@@ -56,13 +56,6 @@ impl InPlace for SetIPChecksum {
 
 impl Element for SetIPChecksum {
     in_place!();
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
-    }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {

@@ -16,7 +16,11 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "SetIPDSCP",
     args: &[mandatory("DSCP")],
-    handlers: &[read_write("dscp")],
+    handlers: &[read_write(
+        "dscp",
+        |me: &mut SetIPDSCP, _| text(me.dscp.0),
+        set!(|me, dscp, _| me.dscp = dscp),
+    )],
     build: |a| {
         Some(Box::new(SetIPDSCP {
             dscp: a.need("DSCP")?,
@@ -43,18 +47,4 @@ impl InPlace for SetIPDSCP {
 
 impl Element for SetIPDSCP {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "dscp" => text(self.dscp.0),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "dscp" => on_value(view, value, |me: &mut Self, dscp, _| me.dscp = dscp),
-            _ => undeclared(handler),
-        }
-    }
 }

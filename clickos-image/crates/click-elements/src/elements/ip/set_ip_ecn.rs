@@ -18,7 +18,11 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "SetIPECN",
     args: &[mandatory("ECN")],
-    handlers: &[read_write("ecn")],
+    handlers: &[read_write(
+        "ecn",
+        |me: &mut SetIPECN, _| text(&me.ecn.word),
+        set!(|me, ecn, _| me.ecn = ecn),
+    )],
     build: |a| {
         Some(Box::new(SetIPECN {
             ecn: a.need("ECN")?,
@@ -70,18 +74,4 @@ impl InPlace for SetIPECN {
 
 impl Element for SetIPECN {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "ecn" => text(&self.ecn.word),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "ecn" => on_value(view, value, |me: &mut Self, ecn, _| me.ecn = ecn),
-            _ => undeclared(handler),
-        }
-    }
 }

@@ -13,11 +13,11 @@
 //! # Example
 //! `rt :: StaticIPLookup(10.0.0.0/24 0, 0.0.0.0/0 10.0.0.254 1); rt[0] -> ...`
 use crate::prelude::*;
-use crate::routes::element::CLASS;
+use crate::routes::element::{CLASS, LOOKUP, TABLE};
 
 pub static ELEMENT: Class = Class {
     name: "StaticIPLookup",
     aliases: &["LookupIPRouteMP"],
-    handlers: &[read("table"), read("lookup")],
+    handlers: &[TABLE, LOOKUP],
     ..CLASS
 };

@@ -30,7 +30,12 @@ pub static ELEMENT: Class = Class {
     processing: "h/h",
     flow: "#/#",
     args: &[mandatory("COUNT"), rest("MAPPING")],
-    handlers: &[read("size"), read("drops")],
+    handlers: &[
+        read("size", |me: &mut AddressTranslator, _| {
+            text(me.dynamic.as_ref().map_or(0, Dynamic::len))
+        }),
+        read("drops", |me, _| text(me.drops)),
+    ],
     build: |a| {
         let count = a.need("COUNT")?;
         let texts = a.rest().to_vec();
@@ -178,14 +183,6 @@ impl Element for AddressTranslator {
         batch.retain_mut(|packet| rename(packet.data_mut(), end, &mut names));
         self.drops += (before - batch.len()) as u64;
         ctx.push(port, batch);
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "size" => text(self.dynamic.as_ref().map_or(0, Dynamic::len)),
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

@@ -22,7 +22,7 @@ pub static ELEMENT: Class = Class {
     ports: "1/1-2",
     processing: "a/ah",
     args: &[optional("BADADDRS"), optional("OFFSET")],
-    handlers: &[read("drops")],
+    handlers: &[read("drops", |me: &mut CheckIP6Header, _| text(me.drops))],
     build: |a| {
         let (words, offset) = (a.or("BADADDRS", String::new()), a.or("OFFSET", 0usize));
         let words = split_words(&words?);
@@ -74,13 +74,6 @@ impl InPlace for CheckIP6Header {
 
 impl Element for CheckIP6Header {
     in_place!();
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
-    }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {

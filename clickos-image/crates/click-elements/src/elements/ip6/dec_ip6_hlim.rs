@@ -17,7 +17,7 @@ pub static ELEMENT: Class = Class {
     name: "DecIP6HLIM",
     ports: "1/1-2",
     processing: "a/ah",
-    handlers: &[read("drops")],
+    handlers: &[read("drops", |me: &mut DecIP6HLIM, _| text(me.drops))],
     build: |_| Some(Box::new(DecIP6HLIM { drops: 0 })),
     ..Class::DEFAULT
 };
@@ -46,13 +46,6 @@ impl InPlace for DecIP6HLIM {
 
 impl Element for DecIP6HLIM {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
-    }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {

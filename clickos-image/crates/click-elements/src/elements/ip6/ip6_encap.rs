@@ -24,7 +24,18 @@ pub static ELEMENT: Class = Class {
         keyword("HLIM"),
         keyword("CLASS"),
     ],
-    handlers: &[read_write("src"), read_write("dst")],
+    handlers: &[
+        read_write(
+            "src",
+            |me: &mut IP6Encap, _| text(me.source),
+            set!(|me, source, _| me.source = source),
+        ),
+        read_write(
+            "dst",
+            |me, _| text(me.destination),
+            set!(|me, to, _| me.destination = to),
+        ),
+    ],
     build: |a| {
         let (protocol, source) = (a.need::<Protocol>("PROTO"), a.need("SRC"));
         let (destination, hops) = (a.need("DST"), a.or("HLIM", 250u8));
@@ -82,20 +93,4 @@ impl InPlace for IP6Encap {
 
 impl Element for IP6Encap {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "src" => text(self.source),
-            "dst" => text(self.destination),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "src" => on_value(view, value, |me: &mut Self, source, _| me.source = source),
-            "dst" => on_value(view, value, |me: &mut Self, to, _| me.destination = to),
-            _ => undeclared(handler),
-        }
-    }
 }

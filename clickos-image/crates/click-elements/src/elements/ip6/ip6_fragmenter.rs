@@ -17,7 +17,10 @@ pub static ELEMENT: Class = Class {
     ports: "1/1-2",
     processing: "h/h",
     args: &[mandatory("MTU")],
-    handlers: &[read("drops"), read("fragments")],
+    handlers: &[
+        read("drops", |me: &mut IP6Fragmenter, _| text(me.drops)),
+        read("fragments", |_, _| text(0)),
+    ],
     build: |a| {
         Some(Box::new(IP6Fragmenter {
             mtu: a.need("MTU")?,
@@ -42,14 +45,6 @@ impl InPlace for IP6Fragmenter {
 
 impl Element for IP6Fragmenter {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "drops" => text(self.drops),
-            "fragments" => text(0),
-            _ => undeclared(handler),
-        }
-    }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {

@@ -21,7 +21,12 @@ pub static ELEMENT: Class = Class {
     ports: "1/-",
     processing: "h/h",
     args: &[rest("ROUTE")],
-    handlers: &[read("table"), write("add"), write("remove"), write("ctrl")],
+    handlers: &[
+        read("table", |me: &mut LookupIP6Route, _| Ok(me.table.show())),
+        write("add", LookupIP6Route::change),
+        write("remove", LookupIP6Route::change),
+        write("ctrl", LookupIP6Route::change),
+    ],
     build,
     ..Class::DEFAULT
 };
@@ -66,22 +71,18 @@ impl InPlace for LookupIP6Route {
     }
 }
 
-impl Element for LookupIP6Route {
-    in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "table" => Ok(self.table.show()),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        let at = view.surroundings;
+impl LookupIP6Route {
+    /// The handlers `add`, `remove` and `ctrl`, of which each is a command's verb.
+    fn change(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let at = view.surroundings();
         let most = at.environment.limits.table_entries;
-        let command = Command::parse(handler, value, view.ports.1, at);
+        let command = Command::parse(view.handler, value, view.ports().1, at);
         let command = command.and_then(|command| room(&self.table, command, most));
         let command = command.map_err(HandlerError::rejected)?;
         Ok(Change::of(move |me: &mut Self, _| me.table.run(command)))
     }
+}
+
+impl Element for LookupIP6Route {
+    in_place!(plain);
 }

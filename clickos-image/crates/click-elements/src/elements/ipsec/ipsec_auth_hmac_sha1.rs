@@ -21,7 +21,9 @@ pub static ELEMENT: Class = Class {
     ports: "1/1-2",
     processing: "a/ah",
     args: &[mandatory("VERIFY")],
-    handlers: &[read("drops")],
+    handlers: &[read("drops", |me: &mut IPsecAuthHMACSHA1, _| {
+        text(me.drops)
+    })],
     build: |a| {
         let verify = a.need("VERIFY")?;
         Some(Box::new(IPsecAuthHMACSHA1 {
@@ -90,12 +92,5 @@ impl Element for IPsecAuthHMACSHA1 {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.user.connect(ctx);
         Ok(())
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
     }
 }

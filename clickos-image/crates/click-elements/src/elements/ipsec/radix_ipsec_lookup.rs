@@ -33,6 +33,18 @@ use crate::routes::table::{Command, Table, parse_lines};
 
 pub static ELEMENT: Class = Class {
     name: "RadixIPsecLookup",
+    handlers: &[
+        read("table", |me: &mut RadixIPsecLookup, _| Ok(me.table())),
+        read("lookup", |me, view| me.routes.answer(view, view.param)),
+        command("add"),
+        command("set"),
+        command("remove"),
+        write("ctrl", |me, view, value| {
+            let (ports, at) = (view.ports().1, view.surroundings());
+            let steps = parse_lines(value, |verb, text| parse(verb, text, ports, at));
+            me.change(view, steps)
+        }),
+    ],
     build,
     ..CLASS
 };
@@ -55,6 +67,15 @@ fn parse(verb: &str, text: &str, ports: usize, at: Surroundings<'_>) -> Result<S
         route.hop.tunnel = terms.as_ref().map(|t| t.spi);
     }
     Ok((command, terms))
+}
+
+/// A handler whose name is the verb of a command.
+const fn command(verb: &'static str) -> Handler<RadixIPsecLookup> {
+    write(verb, |me, view, value| {
+        let (ports, at) = (view.ports().1, view.surroundings());
+        let step = parse(view.handler, value, ports, at);
+        me.change(view, step.map(|step| [step].into()))
+    })
 }
 
 fn build(a: &mut Args<'_>) -> Built {
@@ -149,6 +170,25 @@ impl RadixIPsecLookup {
     }
 }
 
+impl RadixIPsecLookup {
+    fn change(
+        &self,
+        view: &View<'_>,
+        steps: Result<Vec<Step>, String>,
+    ) -> Result<Change, HandlerError> {
+        let steps = steps.map_err(HandlerError::rejected)?;
+        let most = view.surroundings().environment.limits.table_entries;
+        self.routes.check(steps.iter().map(|(c, _)| c), most)?;
+        let mut trial = self.tunnels.clone();
+        for (command, given) in &steps {
+            let replace = matches!(command, Command::Set(_));
+            let agreed = trial.agree(given.clone(), replace);
+            agreed.map_err(HandlerError::rejected)?;
+        }
+        on_write(self, move |me, _| me.run(&steps, most))
+    }
+}
+
 impl Element for RadixIPsecLookup {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.shared = ctx.shared();
@@ -175,32 +215,6 @@ impl Element for RadixIPsecLookup {
             ways.extend(batch.iter_mut().map(|packet| output_port(ctx, packet)));
         });
         self.outputs = outputs;
-    }
-
-    fn read(&self, view: &View<'_>, handler: &str, param: &str) -> Text {
-        match handler {
-            "table" => Ok(self.table()),
-            "lookup" => self.routes.answer(view, param),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        let (ports, at) = (view.ports.1, view.surroundings);
-        let steps = match handler {
-            "ctrl" => parse_lines(value, |verb, text| parse(verb, text, ports, at)),
-            verb => parse(verb, value, ports, at).map(|step| [step].into()),
-        };
-        let steps = steps.map_err(HandlerError::rejected)?;
-        let most = at.environment.limits.table_entries;
-        self.routes.check(steps.iter().map(|(c, _)| c), most)?;
-        let mut trial = self.tunnels.clone();
-        for (command, given) in &steps {
-            let replace = matches!(command, Command::Set(_));
-            let agreed = trial.agree(given.clone(), replace);
-            agreed.map_err(HandlerError::rejected)?;
-        }
-        Ok(Change::of(move |me: &mut Self, _| me.run(&steps, most)))
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

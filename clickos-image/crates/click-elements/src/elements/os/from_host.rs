@@ -17,7 +17,9 @@
 //! c[0] -> ARPResponder(0.0.0.0/0 1:1:1:1:1:1) -> ToHost(fake0); c[1] -> Discard;`
 use click_core::TunRequest;
 
-use crate::kernel_interface::{KernelInterface, check_headroom, gateway, mtu, prefix_len};
+use crate::kernel_interface::{
+    DEV_NAME, KernelInterface, PACKETS, SELECTED_CALLS, check_headroom, gateway, mtu, prefix_len,
+};
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -32,7 +34,7 @@ pub static ELEMENT: Class = Class {
         keyword("MTU"),
         keyword("HEADROOM"),
     ],
-    handlers: &[read("dev_name"), read("packets"), read("selected_calls")],
+    handlers: &[DEV_NAME, PACKETS, SELECTED_CALLS],
     task: true,
     defines_names: true,
     build: |a| {

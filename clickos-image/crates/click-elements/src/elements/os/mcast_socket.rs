@@ -31,7 +31,10 @@ pub static ELEMENT: Class = Class {
         keyword("LOOP"),
         keyword("TIMESTAMP"),
     ],
-    handlers: &[read("count"), read("drops")],
+    handlers: &[
+        read("count", |me: &mut McastSocket, _| text(me.count)),
+        read("drops", |me, _| text(me.drops)),
+    ],
     build: |a| {
         let (group, port) = (a.need::<Ipv4Addr>("GROUP"), a.need::<u16>("PORT"));
         let address = a.opt::<Ipv4Addr>("ADDRESS");
@@ -140,13 +143,5 @@ impl Element for McastSocket {
         }
         let wait = if received == BURST { 0 } else { POLL_NS };
         ctx.set_timer(ctx.now_ns() + wait);
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
     }
 }

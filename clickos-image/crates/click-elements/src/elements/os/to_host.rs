@@ -23,7 +23,10 @@ pub static ELEMENT: Class = Class {
     ports: "1/0",
     processing: "h/h",
     args: &[mandatory("DEVNAME")],
-    handlers: &[read("dev_name"), read("drops")],
+    handlers: &[
+        read("dev_name", |me: &mut ToHost, _| text(&me.name)),
+        read("drops", |me, _| text(me.drops)),
+    ],
     quiet: true,
     build: |a| {
         Some(Box::new(ToHost {
@@ -60,13 +63,5 @@ impl Element for ToHost {
         self.drops += (before - sent) as u64;
         ctx.recycle(batch);
         ctx.recycle(frames);
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "dev_name" => text(&self.name),
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
     }
 }

@@ -29,8 +29,16 @@ pub static ELEMENT: Class = Class {
         keyword("PAYLOAD_ONLY"),
         keyword("MAX_REGEX_MEMORY"),
     ],
-    handlers: &[read_write("payload_only")],
-    port_handlers: &[read_write("pattern")],
+    handlers: &[read_write(
+        "payload_only",
+        |me: &mut RegexClassifier, _| text(me.payload_only),
+        set!(|me, only, _| me.payload_only = only),
+    )],
+    families: &[Family::PerOutput(&[read_write(
+        "pattern",
+        |me: &mut RegexClassifier, view| text(&me.texts[view.port]),
+        RegexClassifier::set_pattern,
+    )])],
     build,
     ..Class::DEFAULT
 };
@@ -179,36 +187,18 @@ impl InPlace for RegexClassifier {
     }
 }
 
-impl Element for RegexClassifier {
-    in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match (
-            handler,
-            port_of(handler, "pattern").and_then(|n| self.texts.get(n)),
-        ) {
-            ("payload_only", _) => text(self.payload_only),
-            (_, Some(pattern)) => text(pattern),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
+impl RegexClassifier {
+    fn set_pattern(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
         let mut texts = self.texts.clone();
-        match port_of(handler, "pattern").and_then(|n| texts.get_mut(n)) {
-            Some(text) => *text = unquote(value),
-            None => {
-                return on_value(view, value, |me: &mut Self, only, _| me.payload_only = only);
-            }
-        }
-        let search = Search::of(
-            &texts,
-            self.memory,
-            view.surroundings.environment.limits.reserve_bytes,
-        )
-        .map_err(HandlerError::rejected)?;
+        texts[view.port] = unquote(value);
+        let most = view.surroundings().environment.limits.reserve_bytes;
+        let search = Search::of(&texts, self.memory, most).map_err(HandlerError::rejected)?;
         Ok(Change::of(move |me: &mut Self, _| {
             (me.texts, me.search) = (texts, search);
         }))
     }
+}
+
+impl Element for RegexClassifier {
+    in_place!(plain);
 }

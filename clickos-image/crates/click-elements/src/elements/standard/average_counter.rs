@@ -19,11 +19,11 @@ pub static ELEMENT: Class = Class {
     aliases: &["AverageCounterMP", "AverageCounterIMP"],
     args: &[optional("IGNORE")],
     handlers: &[
-        read("count"),
-        read("byte_count"),
-        read("rate"),
-        read("byte_rate"),
-        write("reset"),
+        read("count", |me: &mut AverageCounter, _| text(me.seen.count)),
+        read("byte_count", |me, _| text(me.seen.bytes)),
+        read("rate", |me, _| text(me.rate(me.seen.count))),
+        read("byte_rate", |me, _| text(me.rate(me.seen.bytes))),
+        write("reset", run!(|me, _| me.seen = Seen::default())),
     ],
     build: |a| {
         let ignore_s = a.or("IGNORE", 0u32)?;
@@ -73,21 +73,4 @@ impl InPlace for AverageCounter {
 
 impl Element for AverageCounter {
     in_place!();
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.seen.count),
-            "byte_count" => text(self.seen.bytes),
-            "rate" => text(self.rate(self.seen.count)),
-            "byte_rate" => text(self.rate(self.seen.bytes)),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, _view: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "reset" => on_write(|me: &mut Self, _| me.seen = Seen::default()),
-            _ => undeclared(handler),
-        }
-    }
 }

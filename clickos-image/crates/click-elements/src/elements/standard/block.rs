@@ -18,7 +18,11 @@ pub static ELEMENT: Class = Class {
     ports: "1/2",
     processing: "h/h",
     args: &[mandatory("THRESH")],
-    handlers: &[read_write("thresh")],
+    handlers: &[read_write(
+        "thresh",
+        |me: &mut Block, _| text(me.thresh),
+        set!(|me, thresh, _| me.thresh = thresh),
+    )],
     build: |a| {
         Some(Box::new(Block {
             thresh: a.need("THRESH")?,
@@ -40,18 +44,4 @@ impl InPlace for Block {
 
 impl Element for Block {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "thresh" => text(self.thresh),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "thresh" => on_value(view, value, |me: &mut Self, thresh, _| me.thresh = thresh),
-            _ => undeclared(handler),
-        }
-    }
 }

@@ -19,7 +19,11 @@ pub static ELEMENT: Class = Class {
     ports: "1-2/1-2",
     flow: "xy/[xy]x",
     args: &[optional("ACTIVE"), keyword("INLINE")],
-    handlers: &[read_write("active")],
+    handlers: &[read_write(
+        "active",
+        |me: &mut Bypass, _| text(me.active),
+        set!(|me, active, _| me.active = active),
+    )],
     build: |a| {
         let (active, inline) = (a.or("ACTIVE", false), a.or("INLINE", false));
         inline?;
@@ -48,19 +52,5 @@ impl Element for Bypass {
     fn pull(&mut self, ctx: &mut Context<'_>, port: usize, max: usize) -> Batch {
         let way = self.output_port(port, ctx.inputs());
         ctx.with_me(self, |ctx| ctx.pull(way, max))
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "active" => text(self.active),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "active" => on_value(view, value, |me: &mut Self, active, _| me.active = active),
-            _ => undeclared(handler),
-        }
     }
 }

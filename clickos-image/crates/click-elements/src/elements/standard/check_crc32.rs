@@ -14,7 +14,7 @@ use crate::standard::crc32::{SIZE, checksum};
 
 pub static ELEMENT: Class = Class {
     name: "CheckCRC32",
-    handlers: &[read("drops")],
+    handlers: &[read("drops", |me: &mut CheckCRC32, _| text(me.drops))],
     build: |_| Some(Box::new(CheckCRC32 { drops: 0 })),
     ..Class::DEFAULT
 };
@@ -43,11 +43,4 @@ impl InPlace for CheckCRC32 {
 
 impl Element for CheckCRC32 {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
-    }
 }

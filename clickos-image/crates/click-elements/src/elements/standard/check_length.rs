@@ -16,7 +16,11 @@ pub static ELEMENT: Class = Class {
     ports: "1/1-2",
     processing: "a/ah",
     args: &[mandatory("LENGTH")],
-    handlers: &[read_write("length")],
+    handlers: &[read_write(
+        "length",
+        |me: &mut CheckLength, _| text(me.length),
+        set!(|me, length, _| me.length = length),
+    )],
     build: |a| {
         Some(Box::new(CheckLength {
             length: a.need("LENGTH")?,
@@ -37,18 +41,4 @@ impl InPlace for CheckLength {
 
 impl Element for CheckLength {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "length" => text(self.length),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "length" => on_value(view, value, |me: &mut Self, length, _| me.length = length),
-            _ => undeclared(handler),
-        }
-    }
 }

@@ -9,7 +9,7 @@
 //! * `color` (read, write): COLOR.
 //! # Example
 //! `... -> cp :: CheckPaint(1) -> Discard; cp[1] -> ...`
-use crate::paint::{CLASS, Color};
+use crate::paint::{self, CLASS, Color};
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -17,6 +17,7 @@ pub static ELEMENT: Class = Class {
     ports: "1/1-2",
     processing: "a/ah",
     build: |a| Some(Box::new(CheckPaint(Color::given(a)?))),
+    handlers: &[paint::color::<CheckPaint>()],
     ..CLASS
 };
 
@@ -28,14 +29,8 @@ impl InPlace for CheckPaint {
     }
 }
 
+part!(CheckPaint, 0: Color);
+
 impl Element for CheckPaint {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        self.0.read(handler)
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        Color::write(view, handler, value, |me: &mut Self| &mut me.0)
-    }
 }

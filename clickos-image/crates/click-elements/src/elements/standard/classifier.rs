@@ -27,7 +27,14 @@ pub static ELEMENT: Class = Class {
     ports: "1/-",
     processing: "h/h",
     args: &[rest("PATTERN")],
-    handlers: &[read_write("config"), read("program")],
+    handlers: &[
+        read_write(
+            "config",
+            |_: &mut Classifier, view| text(view.config()),
+            Classifier::set_config,
+        ),
+        read("program", |me, _| text(program(&me.patterns))),
+    ],
     build: |a| {
         let patterns = a.rest().to_vec();
         match compile(&patterns, a.outputs()) {
@@ -337,6 +344,17 @@ impl Classifier {
     }
 }
 
+impl Classifier {
+    fn set_config(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let compiled = compile(&split_args(value), view.ports().1);
+        let patterns = compiled.map_err(|messages| HandlerError::rejected(messages.join("\n")))?;
+        Ok(Change::of(move |me: &mut Self, _| {
+            me.sorter = Sorter::of(&patterns);
+            me.patterns = patterns;
+        }))
+    }
+}
+
 impl Element for Classifier {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.outputs.look_around(ctx);
@@ -351,28 +369,6 @@ impl Element for Classifier {
         let sorter = &mut self.sorter;
         self.outputs
             .distribute(ctx, batch, |_, batch, ways| sorter.sort(batch, ways));
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "program" => text(program(&self.patterns)),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "config" => {
-                let compiled = compile(&split_args(value), view.ports.1);
-                let patterns =
-                    compiled.map_err(|messages| HandlerError::rejected(messages.join("\n")))?;
-                Ok(Change::of(move |me: &mut Self, _| {
-                    me.sorter = Sorter::of(&patterns);
-                    me.patterns = patterns;
-                }))
-            }
-            _ => undeclared(handler),
-        }
     }
 }
 

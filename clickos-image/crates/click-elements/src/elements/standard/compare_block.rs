@@ -24,9 +24,21 @@ pub static ELEMENT: Class = Class {
         mandatory("THRESH"),
     ],
     handlers: &[
-        read_write("fwd_weight"),
-        read_write("rev_weight"),
-        read_write("thresh"),
+        read_write(
+            "fwd_weight",
+            |me: &mut CompareBlock, _| text(me.forward),
+            set!(|me, w, _| me.forward = w),
+        ),
+        read_write(
+            "rev_weight",
+            |me, _| text(me.reverse),
+            set!(|me, w, _| me.reverse = w),
+        ),
+        read_write(
+            "thresh",
+            |me, _| text(me.thresh),
+            set!(|me, thresh, _| me.thresh = thresh),
+        ),
     ],
     build: |a| {
         let (forward, reverse) = (a.need("FWD_WEIGHT"), a.need("REV_WEIGHT"));
@@ -57,22 +69,4 @@ impl InPlace for CompareBlock {
 
 impl Element for CompareBlock {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "fwd_weight" => text(self.forward),
-            "rev_weight" => text(self.reverse),
-            "thresh" => text(self.thresh),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "fwd_weight" => on_value(view, value, |me: &mut Self, w, _| me.forward = w),
-            "rev_weight" => on_value(view, value, |me: &mut Self, w, _| me.reverse = w),
-            "thresh" => on_value(view, value, |me: &mut Self, thresh, _| me.thresh = thresh),
-            _ => undeclared(handler),
-        }
-    }
 }

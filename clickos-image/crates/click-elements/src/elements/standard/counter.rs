@@ -24,15 +24,41 @@ pub static ELEMENT: Class = Class {
     aliases: &["CounterMP"],
     args: &[keyword("COUNT_CALL"), keyword("BYTE_COUNT_CALL")],
     handlers: &[
-        read_write("count"),
-        read_write("byte_count"),
-        read("rate"),
-        read("byte_rate"),
-        read("bit_rate"),
-        read_write("count_call"),
-        read_write("byte_count_call"),
-        write("reset"),
-        write("reset_counts"),
+        read_write(
+            "count",
+            |me: &mut Counter, _| text(me.count),
+            set!(|me, count, _| me.count = count),
+        ),
+        read_write(
+            "byte_count",
+            |me, _| text(me.bytes),
+            set!(|me, bytes, _| me.bytes = bytes),
+        ),
+        read("rate", |me, view| {
+            decimal(me.packet_rate.milli_at(view.now_ns()))
+        }),
+        read("byte_rate", |me, view| {
+            decimal(me.byte_rate.milli_at(view.now_ns()))
+        }),
+        read("bit_rate", |me, view| {
+            decimal(me.byte_rate.milli_at(view.now_ns()).saturating_mul(8))
+        }),
+        read_write(
+            "count_call",
+            |me, _| shown(me.count_call.as_ref()),
+            set!(|me, call, _| {
+                me.count_call = Some(call);
+            }),
+        ),
+        read_write(
+            "byte_count_call",
+            |me, _| shown(me.byte_count_call.as_ref()),
+            set!(|me, call, _| {
+                me.byte_count_call = Some(call);
+            }),
+        ),
+        write("reset", run!(|me, _| me.reset())),
+        write("reset_counts", run!(|me, _| me.reset())),
     ],
     build: |a| {
         let (count_call, byte_count_call) = (a.opt("COUNT_CALL"), a.opt("BYTE_COUNT_CALL"));
@@ -121,34 +147,6 @@ impl Element for Counter {
 
     fn is_plain(&self) -> bool {
         self.count_call.is_none() && self.byte_count_call.is_none()
-    }
-
-    fn read(&self, view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "byte_count" => text(self.bytes),
-            "count_call" => shown(self.count_call.as_ref()),
-            "byte_count_call" => shown(self.byte_count_call.as_ref()),
-            "rate" => decimal(self.packet_rate.milli_at(view.now_ns)),
-            "byte_rate" => decimal(self.byte_rate.milli_at(view.now_ns)),
-            "bit_rate" => decimal(self.byte_rate.milli_at(view.now_ns).saturating_mul(8)),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "reset" | "reset_counts" => on_write(|me: &mut Self, _| me.reset()),
-            "count" => on_value(view, value, |me: &mut Self, count, _| me.count = count),
-            "byte_count" => on_value(view, value, |me: &mut Self, bytes, _| me.bytes = bytes),
-            "count_call" => on_value(view, value, |me: &mut Self, call, _| {
-                me.count_call = Some(call);
-            }),
-            "byte_count_call" => on_value(view, value, |me: &mut Self, call, _| {
-                me.byte_count_call = Some(call);
-            }),
-            _ => undeclared(handler),
-        }
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

@@ -18,7 +18,11 @@ pub static ELEMENT: Class = Class {
     name: "DelayShaper",
     processing: "l/l",
     args: &[mandatory("DELAY")],
-    handlers: &[read_write("delay")],
+    handlers: &[read_write(
+        "delay",
+        |me: &mut DelayShaper, _| text(interval(me.delay)),
+        set!(|me, delay, _| me.delay = delay),
+    )],
     build: |a| {
         Some(Box::new(DelayShaper {
             delay: a.need("DELAY")?,
@@ -86,19 +90,5 @@ impl Element for DelayShaper {
     /// It may hold a packet while there is none behind it.
     fn signal(&self) -> Signal {
         Signal::Own
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "delay" => text(interval(self.delay)),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "delay" => on_value(view, value, |me: &mut Self, delay, _| me.delay = delay),
-            _ => undeclared(handler),
-        }
     }
 }

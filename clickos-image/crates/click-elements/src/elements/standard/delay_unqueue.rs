@@ -18,7 +18,11 @@ pub static ELEMENT: Class = Class {
     name: "DelayUnqueue",
     processing: "l/h",
     args: &[mandatory("DELAY")],
-    handlers: &[read_write("delay")],
+    handlers: &[read_write(
+        "delay",
+        |me: &mut DelayUnqueue, _| text(interval(me.delay)),
+        set!(|me, delay, _| me.delay = delay),
+    )],
     build: |a| {
         Some(Box::new(DelayUnqueue {
             delay: a.need("DELAY")?,
@@ -73,19 +77,5 @@ impl Element for DelayUnqueue {
 
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
         ctx.schedule();
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "delay" => text(interval(self.delay)),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "delay" => on_value(view, value, |me: &mut Self, delay, _| me.delay = delay),
-            _ => undeclared(handler),
-        }
     }
 }

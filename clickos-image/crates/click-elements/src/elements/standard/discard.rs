@@ -18,7 +18,11 @@ pub static ELEMENT: Class = Class {
     aliases: &["DiscardNoFree"],
     ports: "1/0",
     args: &[keyword("ACTIVE"), keyword("BURST")],
-    handlers: &[read("count"), write("reset_counts"), read_write("active")],
+    handlers: &[
+        read("count", |me: &mut Discard, _| text(me.count)),
+        write("reset_counts", run!(|me, _| me.count = 0)),
+        read_write("active", |me, _| text(me.active), Discard::set_active),
+    ],
     build: |a| {
         let (active, burst) = (a.or("ACTIVE", true), a.or("BURST", 1));
         Some(Box::new(Discard {
@@ -42,6 +46,17 @@ impl Discard {
     fn drop_all(&mut self, ctx: &mut Context<'_>, batch: Batch) {
         self.count += batch.len() as u64;
         ctx.recycle(batch);
+    }
+}
+
+impl Discard {
+    fn set_active(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        on_value(self, view, value, |me, active, ctx| {
+            me.active = active;
+            if ctx.input_is_pull(0) {
+                ctx.schedule();
+            }
+        })
     }
 }
 
@@ -79,27 +94,6 @@ impl Element for Discard {
         match self.active && self.burst == 1 {
             true => usize::MAX,
             false => 0,
-        }
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "active" => text(self.active),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "reset_counts" => on_write(|me: &mut Self, _| me.count = 0),
-            "active" => on_value(view, value, |me: &mut Self, active, ctx| {
-                me.active = active;
-                if ctx.input_is_pull(0) {
-                    ctx.schedule();
-                }
-            }),
-            _ => undeclared(handler),
         }
     }
 

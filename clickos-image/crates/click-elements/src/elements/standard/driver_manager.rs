@@ -18,13 +18,14 @@
 //! # Example
 //! `InfiniteSource(LIMIT 5, STOP true) -> c :: Counter -> Discard; DriverManager(wait_stop, print c.count);`
 use crate::prelude::*;
-use crate::script::{HANDLERS, Kind, build};
+use crate::script::{ANY, HANDLERS, Kind, build};
 
 pub static ELEMENT: Class = Class {
     name: "DriverManager",
     ports: "0/0",
     args: &[rest("INSTRUCTION"), keyword("TYPE")],
-    handlers: HANDLERS,
+    handlers: &HANDLERS,
+    families: &[Family::Any(&ANY)],
     build: |a| build(a, "DriverManager", Kind::Driver),
     ..Class::DEFAULT
 };

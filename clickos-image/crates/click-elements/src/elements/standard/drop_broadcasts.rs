@@ -17,7 +17,7 @@ pub static ELEMENT: Class = Class {
     name: "DropBroadcasts",
     ports: "1/1-2",
     processing: "a/ah",
-    handlers: &[read("drops")],
+    handlers: &[read("drops", |me: &mut DropBroadcasts, _| text(me.drops))],
     build: |_| Some(Box::new(DropBroadcasts { drops: 0 })),
     ..Class::DEFAULT
 };
@@ -41,11 +41,4 @@ impl InPlace for DropBroadcasts {
 
 impl Element for DropBroadcasts {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
-    }
 }

@@ -33,15 +33,70 @@ pub static ELEMENT: Class = Class {
         keyword("END_CALL"),
     ],
     handlers: &[
-        read("count"),
-        write("reset"),
-        read_write("data"),
-        read_write("length"),
-        read_write("datasize"),
-        read_write("limit"),
-        read_write("burst"),
-        read_write("burstsize"),
-        read_write("active"),
+        read("count", |me: &mut InfiniteSource, _| text(me.count)),
+        write(
+            "reset",
+            run!(|me, ctx| {
+                me.count = 0;
+                me.go_on(ctx);
+            }),
+        ),
+        read_write(
+            "data",
+            |me, _| text(String::from_utf8_lossy(&me.data)),
+            set!(|me, Bytes(data), ctx| {
+                me.data = data;
+                me.go_on(ctx);
+            }),
+        ),
+        read_write(
+            "length",
+            |me, _| text(me.length),
+            set!(|me, length, ctx| {
+                me.length = length;
+                me.go_on(ctx);
+            }),
+        ),
+        read_write(
+            "datasize",
+            |me, _| text(me.length),
+            set!(|me, length, ctx| {
+                me.length = length;
+                me.go_on(ctx);
+            }),
+        ),
+        read_write(
+            "limit",
+            |me, _| text(me.limit),
+            set!(|me, limit, ctx| {
+                me.limit = limit;
+                me.go_on(ctx);
+            }),
+        ),
+        read_write(
+            "burst",
+            |me, _| text(me.burst),
+            set!(|me, burst, ctx| {
+                me.burst = burst;
+                me.go_on(ctx);
+            }),
+        ),
+        read_write(
+            "burstsize",
+            |me, _| text(me.burst),
+            set!(|me, burst, ctx| {
+                me.burst = burst;
+                me.go_on(ctx);
+            }),
+        ),
+        read_write(
+            "active",
+            |me, _| text(me.active),
+            set!(|me, active, ctx| {
+                me.active = active;
+                me.go_on(ctx);
+            }),
+        ),
     ],
     build: |a| {
         let (data, limit, burst) = (
@@ -154,6 +209,14 @@ impl InfiniteSource {
     }
 }
 
+impl InfiniteSource {
+    /// Goes on after a handler's change, with other packets or more of them.
+    fn go_on(&mut self, ctx: &mut Context<'_>) {
+        self.fill();
+        self.wake(ctx);
+    }
+}
+
 impl Element for InfiniteSource {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.end_call.iter().try_for_each(|c| c.check(ctx))?;
@@ -202,51 +265,5 @@ impl Element for InfiniteSource {
 
     fn signal(&self) -> Signal {
         Signal::Own
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "data" => text(String::from_utf8_lossy(&self.data)),
-            "length" | "datasize" => text(self.length),
-            "limit" => text(self.limit),
-            "burst" | "burstsize" => text(self.burst),
-            "active" => text(self.active),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        let change = |set: Box<dyn FnOnce(&mut Self)>| {
-            Ok(Change::of(move |me: &mut Self, ctx| {
-                set(me);
-                me.fill();
-                me.wake(ctx);
-            }))
-        };
-        match handler {
-            "reset" => change(Box::new(|me| me.count = 0)),
-            "data" => {
-                let data = view.parse::<Bytes>(value)?.0;
-                change(Box::new(|me| me.data = data))
-            }
-            "length" | "datasize" => {
-                let length = view.parse(value)?;
-                change(Box::new(move |me| me.length = length))
-            }
-            "limit" => {
-                let limit = view.parse(value)?;
-                change(Box::new(move |me| me.limit = limit))
-            }
-            "burst" | "burstsize" => {
-                let burst = view.parse(value)?;
-                change(Box::new(move |me| me.burst = burst))
-            }
-            "active" => {
-                let active = view.parse(value)?;
-                change(Box::new(move |me| me.active = active))
-            }
-            _ => undeclared(handler),
-        }
     }
 }

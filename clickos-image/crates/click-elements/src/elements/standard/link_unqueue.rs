@@ -23,10 +23,21 @@ pub static ELEMENT: Class = Class {
     processing: "l/h",
     args: &[mandatory("LATENCY"), mandatory("BANDWIDTH")],
     handlers: &[
-        read_write("latency"),
-        read_write("bandwidth"),
-        read("size"),
-        write("reset"),
+        read_write(
+            "latency",
+            |me: &mut LinkUnqueue, _| text(interval(me.latency)),
+            set!(|me, latency, ctx| {
+                me.latency = latency;
+                me.reset(ctx);
+            }),
+        ),
+        read_write(
+            "bandwidth",
+            |me, _| text(me.bandwidth.0),
+            LinkUnqueue::set_bandwidth,
+        ),
+        read("size", |me, _| text(me.link.len())),
+        write("reset", run!(|me, ctx| me.reset(ctx))),
     ],
     build: |a| {
         let (latency, bandwidth) = (a.need("LATENCY"), a.need("BANDWIDTH"));
@@ -133,6 +144,17 @@ impl LinkUnqueue {
     }
 }
 
+impl LinkUnqueue {
+    fn set_bandwidth(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let bandwidth = view.parse(value)?;
+        check(bandwidth).map_err(HandlerError::rejected)?;
+        Ok(Change::of(move |me: &mut Self, ctx| {
+            me.bandwidth = bandwidth;
+            me.reset(ctx);
+        }))
+    }
+}
+
 impl Element for LinkUnqueue {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         ctx.schedule();
@@ -152,33 +174,5 @@ impl Element for LinkUnqueue {
 
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
         ctx.schedule();
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "latency" => text(interval(self.latency)),
-            "bandwidth" => text(self.bandwidth.0),
-            "size" => text(self.link.len()),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "latency" => on_value(view, value, |me: &mut Self, latency, ctx| {
-                me.latency = latency;
-                me.reset(ctx);
-            }),
-            "bandwidth" => {
-                let bandwidth = view.parse(value)?;
-                check(bandwidth).map_err(HandlerError::rejected)?;
-                Ok(Change::of(move |me: &mut Self, ctx| {
-                    me.bandwidth = bandwidth;
-                    me.reset(ctx);
-                }))
-            }
-            "reset" => on_write(|me: &mut Self, ctx| me.reset(ctx)),
-            _ => undeclared(handler),
-        }
     }
 }

@@ -9,12 +9,13 @@
 //! * `color` (read, write): COLOR.
 //! # Example
 //! `FromDevice(0) -> Paint(1) -> CheckPaint(1);`
-use crate::paint::{CLASS, Color};
+use crate::paint::{self, CLASS, Color};
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "Paint",
     build: |a| Some(Box::new(Paint(Color::given(a)?))),
+    handlers: &[paint::color::<Paint>()],
     ..CLASS
 };
 
@@ -29,14 +30,8 @@ impl InPlace for Paint {
     }
 }
 
+part!(Paint, 0: Color);
+
 impl Element for Paint {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        self.0.read(handler)
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        Color::write(view, handler, value, |me: &mut Self| &mut me.0)
-    }
 }

@@ -9,7 +9,7 @@
 //! * `color` (read, write): COLOR.
 //! # Example
 //! `... -> pt :: PaintTee(1) -> DecIPTTL -> ...; pt[1] -> ICMPError(10.0.0.1, redirect, host) -> ...`
-use crate::paint::{CLASS, Color};
+use crate::paint::{self, CLASS, Color};
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -17,6 +17,7 @@ pub static ELEMENT: Class = Class {
     ports: "1/2",
     processing: "a/ah",
     build: |a| Some(Box::new(PaintTee(Color::given(a)?))),
+    handlers: &[paint::color::<PaintTee>()],
     ..CLASS
 };
 
@@ -30,6 +31,8 @@ impl PaintTee {
         }
     }
 }
+
+part!(PaintTee, 0: Color);
 
 impl Element for PaintTee {
     /// In runs that end at each copy, so that copies keep the order of arrival where outputs meet again.
@@ -57,13 +60,5 @@ impl Element for PaintTee {
             self.copy(ctx, packet);
         }
         batch
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        self.0.read(handler)
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        Color::write(view, handler, value, |me: &mut Self| &mut me.0)
     }
 }

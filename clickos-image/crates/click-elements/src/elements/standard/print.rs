@@ -28,7 +28,11 @@ pub static ELEMENT: Class = Class {
         keyword("HEADROOM"),
         keyword("ACTIVE"),
     ],
-    handlers: &[read_write("active")],
+    handlers: &[read_write(
+        "active",
+        |me: &mut Print, _| text(me.active),
+        set!(|me, active, _| me.active = active),
+    )],
     build: |a| {
         let (label, max) = (a.or("LABEL", String::new()), a.or("MAXLENGTH", 24i64));
         let (timestamp, annotations) = (a.or("TIMESTAMP", false), a.or("PRINTANNO", false));
@@ -102,18 +106,4 @@ impl InPlace for Print {
 
 impl Element for Print {
     in_place!();
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "active" => text(self.active),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "active" => on_value(view, value, |me: &mut Self, active, _| me.active = active),
-            _ => undeclared(handler),
-        }
-    }
 }

@@ -17,6 +17,11 @@ pub static ELEMENT: Class = Class {
     name: "PullSwitch",
     processing: "l/l",
     build: |a| Some(Box::new(PullSwitch(InputChoice::argument(a)?))),
+    handlers: &[read_write(
+        "switch",
+        |me: &mut PullSwitch, _| me.0.show(),
+        PullSwitch::set_switch,
+    )],
     ..CLASS
 };
 
@@ -27,6 +32,16 @@ impl PullSwitch {
     fn tell(&mut self, ctx: &mut Context<'_>) {
         let readable = self.0.0.is_some_and(|input| ctx.readable(input));
         ctx.set_readable(readable);
+    }
+}
+
+impl PullSwitch {
+    fn set_switch(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let chosen = InputChoice::parse(view, value)?;
+        Ok(Change::of(move |me: &mut Self, ctx| {
+            me.0 = chosen;
+            me.tell(ctx);
+        }))
     }
 }
 
@@ -52,22 +67,5 @@ impl Element for PullSwitch {
 
     fn signal(&self) -> Signal {
         Signal::Own
-    }
-
-    fn read(&self, view: &View<'_>, handler: &str, param: &str) -> Text {
-        self.0.read(view, handler, param)
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "switch" => {
-                let chosen = InputChoice::parse(view, value)?;
-                Ok(Change::of(move |me: &mut Self, ctx| {
-                    me.0 = chosen;
-                    me.tell(ctx);
-                }))
-            }
-            _ => undeclared(handler),
-        }
     }
 }

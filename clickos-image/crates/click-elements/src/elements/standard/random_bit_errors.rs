@@ -19,9 +19,21 @@ pub static ELEMENT: Class = Class {
     name: "RandomBitErrors",
     args: &[mandatory("P"), optional("KIND"), optional("ACTIVE")],
     handlers: &[
-        read_write("p_bit_error"),
-        read_write("error_kind"),
-        read_write("active"),
+        read_write(
+            "p_bit_error",
+            |me: &mut RandomBitErrors, _| text(me.p),
+            set!(|me, p, _| me.set_p(p)),
+        ),
+        read_write(
+            "error_kind",
+            |me, _| text(me.kind.name()),
+            set!(|me, kind, _| me.kind = kind),
+        ),
+        read_write(
+            "active",
+            |me, _| text(me.active),
+            set!(|me, active, _| me.active = active),
+        ),
     ],
     build: |a| {
         let (p, kind) = (a.need("P"), a.or("KIND", Kind::Flip));
@@ -119,22 +131,4 @@ impl InPlace for RandomBitErrors {
 
 impl Element for RandomBitErrors {
     in_place!();
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "p_bit_error" => text(self.p),
-            "error_kind" => text(self.kind.name()),
-            "active" => text(self.active),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "p_bit_error" => on_value(view, value, |me: &mut Self, p, _| me.set_p(p)),
-            "error_kind" => on_value(view, value, |me: &mut Self, kind, _| me.kind = kind),
-            "active" => on_value(view, value, |me: &mut Self, active, _| me.active = active),
-            _ => undeclared(handler),
-        }
-    }
 }

@@ -27,10 +27,24 @@ pub static ELEMENT: Class = Class {
         keyword("ACTIVE"),
     ],
     handlers: &[
-        read_write("sampling_prob"),
-        read_write("drop_prob"),
-        read_write("active"),
-        read("drops"),
+        read_write(
+            "sampling_prob",
+            |me: &mut RandomSample, _| text(me.sampling),
+            set!(|me, p, _| me.sampling = p),
+        ),
+        read_write(
+            "drop_prob",
+            |me, _| text(me.sampling.complement()),
+            set!(|me, p: Probability, _| {
+                me.sampling = p.complement();
+            }),
+        ),
+        read_write(
+            "active",
+            |me, _| text(me.active),
+            set!(|me, active, _| me.active = active),
+        ),
+        read("drops", |me, _| text(me.drops)),
     ],
     build: |a| {
         let (p, sample) = (a.opt("P"), a.opt("SAMPLE"));
@@ -70,25 +84,4 @@ impl InPlace for RandomSample {
 
 impl Element for RandomSample {
     in_place!();
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "sampling_prob" => text(self.sampling),
-            "drop_prob" => text(self.sampling.complement()),
-            "active" => text(self.active),
-            "drops" => text(self.drops),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "sampling_prob" => on_value(view, value, |me: &mut Self, p, _| me.sampling = p),
-            "drop_prob" => on_value(view, value, |me: &mut Self, p: Probability, _| {
-                me.sampling = p.complement();
-            }),
-            "active" => on_value(view, value, |me: &mut Self, active, _| me.active = active),
-            _ => undeclared(handler),
-        }
-    }
 }

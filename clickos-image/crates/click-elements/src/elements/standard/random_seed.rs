@@ -16,7 +16,7 @@ pub static ELEMENT: Class = Class {
     name: "RandomSeed",
     ports: "0/0",
     args: &[optional("SEED")],
-    handlers: &[read_write("seed")],
+    handlers: &[read_write("seed", |me, _| me.show(), RandomSeed::set)],
     build: |a| {
         Some(Box::new(RandomSeed {
             seed: a.opt("SEED")?,
@@ -29,35 +29,28 @@ struct RandomSeed {
     seed: Option<u32>,
 }
 
+impl RandomSeed {
+    fn show(&self) -> Text {
+        self.seed.map_or_else(|| text(""), text)
+    }
+
+    fn set(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let seed = match value {
+            "" => None,
+            _ => Some(view.parse(value)?),
+        };
+        Ok(Change::of(move |me: &mut Self, ctx| {
+            me.seed = seed;
+            ctx.set_random_seed(seed);
+        }))
+    }
+}
+
 impl Element for RandomSeed {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         if let Some(seed) = self.seed {
             ctx.set_random_seed(Some(seed));
         }
         Ok(())
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match (handler, self.seed) {
-            ("seed", Some(seed)) => text(seed),
-            ("seed", None) => text(""),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "seed" => {
-                let seed = match value {
-                    "" => None,
-                    _ => Some(view.parse(value)?),
-                };
-                Ok(Change::of(move |me: &mut Self, ctx| {
-                    me.seed = seed;
-                    ctx.set_random_seed(seed);
-                }))
-            }
-            _ => undeclared(handler),
-        }
     }
 }

@@ -29,12 +29,42 @@ pub static ELEMENT: Class = Class {
         keyword("END_CALL"),
     ],
     handlers: &[
-        read("count"),
-        write("reset"),
-        read_write("length"),
-        read_write("limit"),
-        read_write("burst"),
-        read_write("active"),
+        read("count", |me: &mut RandomSource, _| text(me.count)),
+        write(
+            "reset",
+            run!(|me, ctx| {
+                me.count = 0;
+                ctx.schedule();
+            }),
+        ),
+        read_write(
+            "length",
+            |me, _| text(me.length),
+            set!(|me, length, _| me.length = length),
+        ),
+        read_write(
+            "limit",
+            |me, _| text(me.limit),
+            set!(|me, limit, ctx| {
+                me.limit = limit;
+                ctx.schedule();
+            }),
+        ),
+        read_write(
+            "burst",
+            |me, _| text(me.burst),
+            set!(|me, Burst(burst), _| {
+                me.burst = burst;
+            }),
+        ),
+        read_write(
+            "active",
+            |me, _| text(me.active),
+            set!(|me, active, ctx| {
+                me.active = active;
+                ctx.schedule();
+            }),
+        ),
     ],
     build: |a| {
         let (length, limit) = (a.need("LENGTH"), a.or("LIMIT", -1i64));
@@ -155,38 +185,5 @@ impl Element for RandomSource {
 
     fn signal(&self) -> Signal {
         Signal::Always
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "length" => text(self.length),
-            "limit" => text(self.limit),
-            "burst" => text(self.burst),
-            "active" => text(self.active),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "reset" => on_write(|me: &mut Self, ctx| {
-                me.count = 0;
-                ctx.schedule();
-            }),
-            "length" => on_value(view, value, |me: &mut Self, length, _| me.length = length),
-            "limit" => on_value(view, value, |me: &mut Self, limit, ctx| {
-                me.limit = limit;
-                ctx.schedule();
-            }),
-            "burst" => on_value(view, value, |me: &mut Self, Burst(burst), _| {
-                me.burst = burst;
-            }),
-            "active" => on_value(view, value, |me: &mut Self, active, ctx| {
-                me.active = active;
-                ctx.schedule();
-            }),
-            _ => undeclared(handler),
-        }
     }
 }

@@ -28,14 +28,53 @@ pub static ELEMENT: Class = Class {
         keyword("STOP"),
     ],
     handlers: &[
-        read("count"),
-        write("reset"),
-        read_write("data"),
-        read_write("length"),
-        read_write("datasize"),
-        read_write("rate"),
-        read_write("limit"),
-        read_write("active"),
+        read("count", |me: &mut RatedSource, _| text(me.count)),
+        write(
+            "reset",
+            run!(|me, ctx| {
+                me.count = 0;
+                me.start(ctx);
+            }),
+        ),
+        read_write(
+            "data",
+            |me, _| text(String::from_utf8_lossy(&me.data)),
+            set!(|me, data: Bytes, _| me.data = data.0),
+        ),
+        read_write(
+            "length",
+            |me, _| text(me.length),
+            set!(|me, length, _| me.length = length),
+        ),
+        read_write(
+            "datasize",
+            |me, _| text(me.length),
+            set!(|me, length, _| me.length = length),
+        ),
+        read_write(
+            "rate",
+            |me, _| text(me.rate),
+            set!(|me, rate, ctx| {
+                me.rate = rate;
+                me.start(ctx);
+            }),
+        ),
+        read_write(
+            "limit",
+            |me, _| text(me.limit),
+            set!(|me, limit, ctx| {
+                me.limit = limit;
+                me.start(ctx);
+            }),
+        ),
+        read_write(
+            "active",
+            |me, _| text(me.active),
+            set!(|me, active, ctx| {
+                me.active = active;
+                me.start(ctx);
+            }),
+        ),
     ],
     build: |a| {
         let (data, rate, limit) = (
@@ -132,46 +171,6 @@ impl Element for RatedSource {
             }
         } else if self.active && self.rate > 0 {
             ctx.set_timer(self.next_ns);
-        }
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "data" => text(String::from_utf8_lossy(&self.data)),
-            "length" | "datasize" => text(self.length),
-            "rate" => text(self.rate),
-            "limit" => text(self.limit),
-            "active" => text(self.active),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "data" => on_value(view, value, |me: &mut Self, data: Bytes, _| {
-                me.data = data.0
-            }),
-            "length" | "datasize" => {
-                on_value(view, value, |me: &mut Self, length, _| me.length = length)
-            }
-            "reset" => on_write(|me: &mut Self, ctx| {
-                me.count = 0;
-                me.start(ctx);
-            }),
-            "rate" => on_value(view, value, |me: &mut Self, rate, ctx| {
-                me.rate = rate;
-                me.start(ctx);
-            }),
-            "limit" => on_value(view, value, |me: &mut Self, limit, ctx| {
-                me.limit = limit;
-                me.start(ctx);
-            }),
-            "active" => on_value(view, value, |me: &mut Self, active, ctx| {
-                me.active = active;
-                me.start(ctx);
-            }),
-            _ => undeclared(handler),
         }
     }
 }

@@ -18,7 +18,18 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "Resize",
     args: &[optional("HEAD"), optional("TAIL")],
-    handlers: &[read_write("head"), read_write("tail")],
+    handlers: &[
+        read_write(
+            "head",
+            |me: &mut Resize, _| text(me.head.0),
+            set!(|me, head, _| me.head = head),
+        ),
+        read_write(
+            "tail",
+            |me, _| text(me.tail.0),
+            set!(|me, tail, _| me.tail = tail),
+        ),
+    ],
     build: |a| {
         let (head, tail) = (a.or("HEAD", Bytes(0)), a.or("TAIL", Bytes(0)));
         Some(Box::new(Resize {
@@ -80,20 +91,4 @@ impl InPlace for Resize {
 
 impl Element for Resize {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "head" => text(self.head.0),
-            "tail" => text(self.tail.0),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "head" => on_value(view, value, |me: &mut Self, head, _| me.head = head),
-            "tail" => on_value(view, value, |me: &mut Self, tail, _| me.tail = tail),
-            _ => undeclared(handler),
-        }
-    }
 }

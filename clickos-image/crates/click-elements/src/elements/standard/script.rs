@@ -27,13 +27,14 @@
 //! # Example
 //! `c :: Counter; Script(wait 1s, print c.count, loop); FromDevice(0) -> c -> Discard;`
 use crate::prelude::*;
-use crate::script::{HANDLERS, Kind, build};
+use crate::script::{ANY, HANDLERS, Kind, build};
 
 pub static ELEMENT: Class = Class {
     name: "Script",
     ports: "-/-",
     args: &[rest("INSTRUCTION"), keyword("TYPE")],
-    handlers: HANDLERS,
+    handlers: &HANDLERS,
+    families: &[Family::Any(&ANY)],
     build: |a| {
         let has_ports = a.inputs() + a.outputs() > 0;
         build(

@@ -16,7 +16,14 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "SetAnnoByte",
     args: &[mandatory("ANNO"), mandatory("VALUE")],
-    handlers: &[read("anno"), read_write("value")],
+    handlers: &[
+        read("anno", |me: &mut SetAnnoByte, _| text(me.anno)),
+        read_write(
+            "value",
+            |me, _| text(me.value),
+            set!(|me, value, _| me.value = value),
+        ),
+    ],
     build: |a| {
         let (anno, value) = (a.need::<ByteAnno>("ANNO"), a.need("VALUE"));
         Some(Box::new(SetAnnoByte {
@@ -43,19 +50,4 @@ impl InPlace for SetAnnoByte {
 
 impl Element for SetAnnoByte {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "anno" => text(self.anno),
-            "value" => text(self.value),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "value" => on_value(view, value, |me: &mut Self, value, _| me.value = value),
-            _ => undeclared(handler),
-        }
-    }
 }

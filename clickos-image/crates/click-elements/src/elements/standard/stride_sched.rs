@@ -10,14 +10,14 @@
 //! # Example
 //! `Queue -> [0] s :: StrideSched(2, 1) -> ToDevice(0); Queue -> [1] s;`
 use crate::prelude::*;
-use crate::standard::stride::Stride;
+use crate::standard::stride::{self, Stride};
 
 pub static ELEMENT: Class = Class {
     name: "StrideSched",
     ports: "1-/1",
     processing: "l/l",
     args: &[rest("TICKETS")],
-    port_handlers: &[read_write("tickets")],
+    families: &[Family::PerInput(&[stride::tickets::<StrideSched>()])],
     build: |a| {
         let inputs = a.inputs();
         let stride = Stride::from_args(a, inputs)?;
@@ -30,6 +30,8 @@ struct StrideSched {
     stride: Stride,
 }
 
+part!(StrideSched, stride: Stride);
+
 impl Element for StrideSched {
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let mut batch = ctx.batch();
@@ -40,18 +42,5 @@ impl Element for StrideSched {
             batch.push_back(packet);
         }
         batch
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        self.stride.read(handler)
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match self.stride.port(handler) {
-            Some(port) => on_value(view, value, move |me: &mut Self, tickets, _| {
-                me.stride.set_tickets(port, tickets);
-            }),
-            None => undeclared(handler),
-        }
     }
 }

@@ -10,14 +10,14 @@
 //! # Example
 //! `FromDevice(0) -> s :: StrideSwitch(2, 1); s[0] -> ToDevice(1); s[1] -> ToDevice(2);`
 use crate::prelude::*;
-use crate::standard::stride::Stride;
+use crate::standard::stride::{self, Stride};
 
 pub static ELEMENT: Class = Class {
     name: "StrideSwitch",
     ports: "1/1-",
     processing: "h/h",
     args: &[rest("TICKETS")],
-    port_handlers: &[read_write("tickets")],
+    families: &[Family::PerOutput(&[stride::tickets::<StrideSwitch>()])],
     build: |a| {
         let outputs = a.outputs();
         let stride = Stride::from_args(a, outputs)?;
@@ -39,19 +39,8 @@ impl InPlace for StrideSwitch {
     }
 }
 
+part!(StrideSwitch, stride: Stride);
+
 impl Element for StrideSwitch {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        self.stride.read(handler)
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match self.stride.port(handler) {
-            Some(port) => on_value(view, value, move |me: &mut Self, tickets, _| {
-                me.stride.set_tickets(port, tickets);
-            }),
-            None => undeclared(handler),
-        }
-    }
 }

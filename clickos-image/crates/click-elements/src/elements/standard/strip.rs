@@ -14,7 +14,11 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "Strip",
     args: &[mandatory("LENGTH")],
-    handlers: &[read_write("length")],
+    handlers: &[read_write(
+        "length",
+        |me: &mut Strip, _| text(me.length),
+        set!(|me, length, _| me.length = length),
+    )],
     build: |a| {
         Some(Box::new(Strip {
             length: a.need("LENGTH")?,
@@ -36,18 +40,4 @@ impl InPlace for Strip {
 
 impl Element for Strip {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "length" => text(self.length),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "length" => on_value(view, value, |me: &mut Self, length, _| me.length = length),
-            _ => undeclared(handler),
-        }
-    }
 }

@@ -16,8 +16,15 @@ pub static ELEMENT: Class = Class {
     name: "Suppressor",
     ports: "-/=",
     flow: "#/#",
-    handlers: &[write("reset")],
-    port_handlers: &[read_write("active")],
+    handlers: &[write(
+        "reset",
+        run!(|me: &mut Suppressor, _| me.active.fill(true)),
+    )],
+    families: &[Family::PerInput(&[read_write(
+        "active",
+        |me: &mut Suppressor, view| text(me.active[view.port]),
+        Suppressor::set,
+    )])],
     build: |a| {
         let active = (0..a.outputs()).map(|_| true).collect();
         Some(Box::new(Suppressor { active }))
@@ -30,8 +37,9 @@ struct Suppressor {
 }
 
 impl Suppressor {
-    fn port(&self, handler: &str) -> Option<usize> {
-        port_of(handler, "active").filter(|port| *port < self.active.len())
+    fn set(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let port = view.port;
+        on_value(self, view, value, move |me, on, _| me.active[port] = on)
     }
 }
 
@@ -49,25 +57,6 @@ impl Element for Suppressor {
             ctx.pull(port, max)
         } else {
             ctx.batch()
-        }
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match self.port(handler) {
-            Some(port) => text(self.active[port]),
-            None => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        if handler == "reset" {
-            return on_write(|me: &mut Self, _| me.active.fill(true));
-        }
-        match self.port(handler) {
-            Some(port) => on_value(view, value, move |me: &mut Self, on, _| {
-                me.active[port] = on;
-            }),
-            None => undeclared(handler),
         }
     }
 }

@@ -16,7 +16,7 @@ pub static ELEMENT: Class = Class {
     ports: "1/-",
     processing: "h/h",
     args: &[optional("OUTPUT")],
-    handlers: &[read_write("switch")],
+    handlers: &[read_write("switch", |me, _| me.show(), Switch::set)],
     build: |a| {
         let (output, outputs) = (a.or("OUTPUT", 0i64)?, a.outputs());
         let output = usize::try_from(output).ok();
@@ -32,6 +32,19 @@ struct Switch {
     output: Option<usize>,
 }
 
+impl Switch {
+    fn show(&self) -> Text {
+        self.output.map_or_else(|| text(-1), text)
+    }
+
+    fn set(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let outputs = view.ports().1;
+        on_value(self, view, value, move |me, output: i64, _| {
+            me.output = usize::try_from(output).ok().filter(|o| *o < outputs);
+        })
+    }
+}
+
 impl Element for Switch {
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         match self.output {
@@ -42,23 +55,5 @@ impl Element for Switch {
 
     fn is_plain(&self) -> bool {
         true
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match (handler, self.output) {
-            ("switch", Some(output)) => text(output),
-            ("switch", None) => text(-1),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        let outputs = view.ports.1;
-        match handler {
-            "switch" => on_value(view, value, move |me: &mut Self, output: i64, _| {
-                me.output = usize::try_from(output).ok().filter(|o| *o < outputs);
-            }),
-            _ => undeclared(handler),
-        }
     }
 }

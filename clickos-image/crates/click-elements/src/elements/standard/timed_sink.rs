@@ -17,7 +17,13 @@ pub static ELEMENT: Class = Class {
     ports: "1/0",
     processing: "l/l",
     args: &[optional("INTERVAL")],
-    handlers: &[read_write("interval")],
+    handlers: &[read_write(
+        "interval",
+        |me: &mut TimedSink, _| text(interval(me.interval)),
+        set!(|me, Interval(interval), _| {
+            me.interval = interval;
+        }),
+    )],
     build: |a| {
         let Interval(interval) = a.or("INTERVAL", Interval::HALF_SECOND)?;
         Some(Box::new(TimedSink {
@@ -52,21 +58,5 @@ impl Element for TimedSink {
         let batch = ctx.pull(0, 1);
         ctx.recycle(batch);
         self.set_timer(ctx);
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "interval" => text(interval(self.interval)),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "interval" => on_value(view, value, |me: &mut Self, Interval(interval), _| {
-                me.interval = interval;
-            }),
-            _ => undeclared(handler),
-        }
     }
 }

@@ -32,13 +32,44 @@ pub static ELEMENT: Class = Class {
         keyword("HEADROOM"),
     ],
     handlers: &[
-        read("count"),
-        write("reset"),
-        read_write("interval"),
-        read_write("data"),
-        read_write("limit"),
-        read_write("active"),
-        read_write("headroom"),
+        read("count", |me: &mut TimedSource, _| text(me.count)),
+        write(
+            "reset",
+            run!(|me, ctx| {
+                me.count = 0;
+                me.wake(ctx);
+            }),
+        ),
+        read_write(
+            "interval",
+            |me, _| text(interval(me.interval)),
+            set!(|me, Interval(interval), _| {
+                me.interval = interval;
+            }),
+        ),
+        read_write(
+            "data",
+            |me, _| text(String::from_utf8_lossy(&me.data)),
+            set!(|me, data: Bytes, _| me.data = data.0),
+        ),
+        read_write(
+            "limit",
+            |me, _| text(me.limit),
+            set!(|me, limit, _| me.limit = limit),
+        ),
+        read_write(
+            "active",
+            |me, _| text(me.active),
+            set!(|me, active, ctx| {
+                me.active = active;
+                me.wake(ctx);
+            }),
+        ),
+        read_write(
+            "headroom",
+            |me, _| text(me.headroom),
+            TimedSource::set_headroom,
+        ),
     ],
     build: |a| {
         let interval = a.or("INTERVAL", Interval::HALF_SECOND);
@@ -105,6 +136,16 @@ impl TimedSource {
     }
 }
 
+impl TimedSource {
+    fn set_headroom(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let headroom = view.parse(value)?;
+        if headroom > MAX_PACKET {
+            return Err(HandlerError::rejected(too_much(headroom)));
+        }
+        Ok(Change::of(move |me: &mut Self, _| me.headroom = headroom))
+    }
+}
+
 impl Element for TimedSource {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         if self.active {
@@ -127,45 +168,5 @@ impl Element for TimedSource {
         self.make(ctx);
         let next = due.unwrap_or(0).saturating_add(self.interval.ns);
         self.set_timer(ctx, next.max(ctx.now_ns()));
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "interval" => text(interval(self.interval)),
-            "data" => text(String::from_utf8_lossy(&self.data)),
-            "limit" => text(self.limit),
-            "active" => text(self.active),
-            "headroom" => text(self.headroom),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "reset" => on_write(|me: &mut Self, ctx| {
-                me.count = 0;
-                me.wake(ctx);
-            }),
-            "interval" => on_value(view, value, |me: &mut Self, Interval(interval), _| {
-                me.interval = interval;
-            }),
-            "data" => on_value(view, value, |me: &mut Self, data: Bytes, _| {
-                me.data = data.0
-            }),
-            "limit" => on_value(view, value, |me: &mut Self, limit, _| me.limit = limit),
-            "active" => on_value(view, value, |me: &mut Self, active, ctx| {
-                me.active = active;
-                me.wake(ctx);
-            }),
-            "headroom" => {
-                let headroom = view.parse(value)?;
-                if headroom > MAX_PACKET {
-                    return Err(HandlerError::rejected(too_much(headroom)));
-                }
-                Ok(Change::of(move |me: &mut Self, _| me.headroom = headroom))
-            }
-            _ => undeclared(handler),
-        }
     }
 }

@@ -17,7 +17,11 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "Truncate",
     args: &[mandatory("LENGTH"), keyword("EXTRA_LENGTH")],
-    handlers: &[read_write("nbytes")],
+    handlers: &[read_write(
+        "nbytes",
+        |me: &mut Truncate, _| text(me.length),
+        set!(|me, length, _| me.length = length),
+    )],
     build: |a| {
         let (length, extra) = (a.need("LENGTH"), a.or("EXTRA_LENGTH", true));
         Some(Box::new(Truncate {
@@ -48,18 +52,4 @@ impl InPlace for Truncate {
 
 impl Element for Truncate {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "nbytes" => text(self.length),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "nbytes" => on_value(view, value, |me: &mut Self, length, _| me.length = length),
-            _ => undeclared(handler),
-        }
-    }
 }

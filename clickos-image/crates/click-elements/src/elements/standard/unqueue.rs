@@ -18,12 +18,45 @@ pub static ELEMENT: Class = Class {
     processing: "l/h",
     args: &[optional("BURST"), keyword("ACTIVE"), keyword("LIMIT")],
     handlers: &[
-        read("count"),
-        write("reset"),
-        write("reset_counts"),
-        read_write("active"),
-        read_write("limit"),
-        read_write("burst"),
+        read("count", |me: &mut Unqueue, _| text(me.count)),
+        write(
+            "reset",
+            run!(|me, ctx| {
+                me.count = 0;
+                ctx.schedule();
+            }),
+        ),
+        write(
+            "reset_counts",
+            run!(|me, ctx| {
+                me.count = 0;
+                ctx.schedule();
+            }),
+        ),
+        read_write(
+            "active",
+            |me, _| text(me.active),
+            set!(|me, active, ctx| {
+                me.active = active;
+                ctx.schedule();
+            }),
+        ),
+        read_write(
+            "limit",
+            |me, _| text(me.limit),
+            set!(|me, limit, ctx| {
+                me.limit = limit;
+                ctx.schedule();
+            }),
+        ),
+        read_write(
+            "burst",
+            |me, _| text(me.burst),
+            set!(|me, burst, ctx| {
+                me.burst = burst;
+                ctx.schedule();
+            }),
+        ),
     ],
     build: |a| {
         let (burst, active, limit) = (
@@ -91,38 +124,6 @@ impl Element for Unqueue {
         match self.active && self.burst == 1 {
             true => self.left(),
             false => 0,
-        }
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "active" => text(self.active),
-            "limit" => text(self.limit),
-            "burst" => text(self.burst),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "reset" | "reset_counts" => on_write(|me: &mut Self, ctx| {
-                me.count = 0;
-                ctx.schedule();
-            }),
-            "active" => on_value(view, value, |me: &mut Self, active, ctx| {
-                me.active = active;
-                ctx.schedule();
-            }),
-            "limit" => on_value(view, value, |me: &mut Self, limit, ctx| {
-                me.limit = limit;
-                ctx.schedule();
-            }),
-            "burst" => on_value(view, value, |me: &mut Self, burst, ctx| {
-                me.burst = burst;
-                ctx.schedule();
-            }),
-            _ => undeclared(handler),
         }
     }
 

@@ -16,7 +16,7 @@ pub static ELEMENT: Class = Class {
     name: "Unqueue2",
     processing: "l/h",
     args: &[optional("BURST"), keyword("QUIET")],
-    handlers: &[read("packets")],
+    handlers: &[read("packets", |me: &mut Unqueue2, _| text(me.packets))],
     build: |a| {
         let (burst, quiet) = (a.or("BURST", 1i64), a.or("QUIET", false));
         burst.and(quiet)?;
@@ -51,12 +51,5 @@ impl Element for Unqueue2 {
         ctx.push_one(0, packet);
         ctx.schedule();
         true
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "packets" => text(self.packets),
-            _ => undeclared(handler),
-        }
     }
 }

@@ -23,7 +23,7 @@ pub static ELEMENT: Class = Class {
         optional("CHECKSUM"),
         optional("INTERVAL"),
     ],
-    handlers: udp_encap::HANDLERS,
+    handlers: &udp_encap::HANDLERS,
     build: |a| {
         let interval = a.or("INTERVAL", 0);
         udp_encap::build(a, interval?)

@@ -33,6 +33,7 @@
 use crate::prelude::*;
 use crate::rewrite::build::{CLASS, build, rewriter_args, rewriter_handlers};
 use crate::rewrite::kind::Kind;
+use crate::rewrite::rewriter::{lookup, tcp_table, udp_table};
 
 pub static ELEMENT: Class = Class {
     name: "IPRewriter",
@@ -47,11 +48,11 @@ pub static ELEMENT: Class = Class {
         "UDP_GUARANTEE"
     ),
     handlers: rewriter_handlers!(
-        "tcp_table",
-        "udp_table",
-        "tcp_mappings",
-        "udp_mappings",
-        "tcp_lookup"
+        tcp_table("tcp_table"),
+        udp_table("udp_table"),
+        tcp_table("tcp_mappings"),
+        udp_table("udp_mappings"),
+        lookup("tcp_lookup")
     ),
     build: |a| build(a, Kind::Ip),
     ..CLASS

@@ -21,7 +21,11 @@ pub static ELEMENT: Class = Class {
     name: "TCPFragmenter",
     processing: "h/h",
     args: &[keyword("MTU"), keyword("MTU_ANNO")],
-    handlers: &[read("count"), read("fragmented_count"), read("fragments")],
+    handlers: &[
+        read("count", |me: &mut TCPFragmenter, _| text(me.count)),
+        read("fragmented_count", |me, _| text(me.cut)),
+        read("fragments", |me, _| text(me.fragments)),
+    ],
     build: |a| {
         let (mtu, anno) = (a.or("MTU", 0u16), a.opt::<WordAnno>("MTU_ANNO"));
         let (mtu, anno) = (mtu?, anno?);
@@ -148,15 +152,6 @@ impl Element for TCPFragmenter {
             self.send(ctx, packet);
         }
         ctx.recycle(batch);
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "fragmented_count" => text(self.cut),
-            "fragments" => text(self.fragments),
-            _ => undeclared(handler),
-        }
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

@@ -20,7 +20,7 @@ pub static ELEMENT: Class = Class {
     name: "TCPIPSend",
     ports: "0/1",
     processing: "h/h",
-    handlers: &[write("send")],
+    handlers: &[write("send", TCPIPSend::send)],
     build: |_| Some(Box::new(TCPIPSend)),
     ..Class::DEFAULT
 };
@@ -105,13 +105,10 @@ fn write_packet(bytes: &mut [u8], order: &Order) {
     .emit(&mut bytes[ipv4::HEADER..], source, destination);
 }
 
-impl Element for TCPIPSend {
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        if handler != "send" {
-            return undeclared(handler);
-        }
+impl TCPIPSend {
+    fn send(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
         let order = order(view, value)?;
-        on_write(move |_: &mut Self, ctx| {
+        on_write(self, move |_, ctx| {
             for _ in 0..order.count {
                 let Some(mut packet) = ctx.pool().alloc(ipv4::HEADER + tcp::HEADER) else {
                     break;
@@ -126,3 +123,5 @@ impl Element for TCPIPSend {
         })
     }
 }
+
+impl Element for TCPIPSend {}

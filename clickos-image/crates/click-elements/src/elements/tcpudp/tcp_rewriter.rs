@@ -26,6 +26,7 @@
 use crate::prelude::*;
 use crate::rewrite::build::{CLASS, build, rewriter_args, rewriter_handlers};
 use crate::rewrite::kind::Kind;
+use crate::rewrite::rewriter::{lookup, table};
 
 pub static ELEMENT: Class = Class {
     name: "TCPRewriter",
@@ -36,7 +37,7 @@ pub static ELEMENT: Class = Class {
         "TCP_NODATA_TIMEOUT",
         "TCP_GUARANTEE"
     ),
-    handlers: rewriter_handlers!("table", "mappings", "lookup"),
+    handlers: rewriter_handlers!(table("table"), table("mappings"), lookup("lookup")),
     build: |a| build(a, Kind::Tcp),
     ..CLASS
 };

@@ -25,10 +25,26 @@ pub static ELEMENT: Class = Class {
         mandatory("DPORT"),
     ],
     handlers: &[
-        read_write("src"),
-        read_write("sport"),
-        read_write("dst"),
-        read_write("dport"),
+        read_write(
+            "src",
+            |me: &mut UDPIP6Encap, _| text(me.source),
+            set!(|me, source, _| me.source = source),
+        ),
+        read_write(
+            "sport",
+            |me, _| text(me.sport),
+            set!(|me, port: UdpPort, _| me.sport = port.0),
+        ),
+        read_write(
+            "dst",
+            |me, _| text(me.destination),
+            set!(|me, to, _| me.destination = to),
+        ),
+        read_write(
+            "dport",
+            |me, _| text(me.dport),
+            set!(|me, port: UdpPort, _| me.dport = port.0),
+        ),
     ],
     build: |a| {
         let (source, sport) = (a.need("SRC"), a.need::<UdpPort>("SPORT"));
@@ -81,28 +97,4 @@ impl InPlace for UDPIP6Encap {
 
 impl Element for UDPIP6Encap {
     in_place!(plain);
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "src" => text(self.source),
-            "sport" => text(self.sport),
-            "dst" => text(self.destination),
-            "dport" => text(self.dport),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "src" => on_value(view, value, |me: &mut Self, source, _| me.source = source),
-            "dst" => on_value(view, value, |me: &mut Self, to, _| me.destination = to),
-            "sport" => on_value(view, value, |me: &mut Self, port: UdpPort, _| {
-                me.sport = port.0
-            }),
-            "dport" => on_value(view, value, |me: &mut Self, port: UdpPort, _| {
-                me.dport = port.0
-            }),
-            _ => undeclared(handler),
-        }
-    }
 }

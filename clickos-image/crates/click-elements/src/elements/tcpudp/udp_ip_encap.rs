@@ -23,7 +23,7 @@ pub static ELEMENT: Class = Class {
         mandatory("DPORT"),
         optional("CHECKSUM"),
     ],
-    handlers: udp_encap::HANDLERS,
+    handlers: &udp_encap::HANDLERS,
     build: |a| udp_encap::build(a, 0),
     ..Class::DEFAULT
 };

@@ -26,6 +26,7 @@
 use crate::prelude::*;
 use crate::rewrite::build::{CLASS, build, rewriter_args, rewriter_handlers};
 use crate::rewrite::kind::Kind;
+use crate::rewrite::rewriter::table;
 
 pub static ELEMENT: Class = Class {
     name: "UDPRewriter",
@@ -36,7 +37,7 @@ pub static ELEMENT: Class = Class {
         "STREAMING_TIMEOUT",
         "UDP_GUARANTEE"
     ),
-    handlers: rewriter_handlers!("table", "mappings"),
+    handlers: rewriter_handlers!(table("table"), table("mappings")),
     build: |a| build(a, Kind::Udp),
     ..CLASS
 };

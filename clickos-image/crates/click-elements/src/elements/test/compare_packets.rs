@@ -16,7 +16,14 @@ pub static ELEMENT: Class = Class {
     ports: "2/2",
     processing: "l/l",
     args: &[keyword("TIMESTAMP")],
-    handlers: &[read("diffs"), read("diff_details"), read("all_same")],
+    handlers: &[
+        read("diffs", |me: &mut ComparePackets, _| text(me.diffs)),
+        read("diff_details", |me, _| {
+            let line = |(count, way): (&u64, &&str)| format!("{count}\t{way}\n");
+            Ok(me.details.iter().zip(&WAYS).map(line).collect())
+        }),
+        read("all_same", |me, _| text(me.diffs == 0)),
+    ],
     build: |a| {
         Some(Box::new(ComparePackets {
             timestamp: a.or("TIMESTAMP", true)?,
@@ -135,15 +142,5 @@ impl Element for ComparePackets {
 
     fn signal(&self) -> Signal {
         Signal::Own
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        let line = |(count, way): (&u64, &&str)| format!("{count}\t{way}\n");
-        match handler {
-            "diffs" => text(self.diffs),
-            "diff_details" => Ok(self.details.iter().zip(&WAYS).map(line).collect()),
-            "all_same" => text(self.diffs == 0),
-            _ => undeclared(handler),
-        }
     }
 }

@@ -24,9 +24,20 @@ pub static ELEMENT: Class = Class {
         keyword("RESCHEDULE"),
     ],
     handlers: &[
-        read("count"),
-        read_write("reschedule"),
-        read_write("scheduled"),
+        read("count", |me: &mut HandlerTask, _| text(me.count)),
+        read_write(
+            "reschedule",
+            |me, _| text(me.reschedule),
+            set!(|me, again, _| me.reschedule = again),
+        ),
+        read_write(
+            "scheduled",
+            |me, _| text(me.scheduled),
+            set!(|me, scheduled, ctx| {
+                me.scheduled = scheduled;
+                ctx.schedule();
+            }),
+        ),
     ],
     task: true,
     build: |a| {
@@ -70,25 +81,5 @@ impl Element for HandlerTask {
             ctx.schedule();
         }
         true
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "reschedule" => text(self.reschedule),
-            "scheduled" => text(self.scheduled),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "reschedule" => on_value(view, value, |me: &mut Self, again, _| me.reschedule = again),
-            "scheduled" => on_value(view, value, |me: &mut Self, scheduled, ctx| {
-                me.scheduled = scheduled;
-                ctx.schedule();
-            }),
-            _ => undeclared(handler),
-        }
     }
 }

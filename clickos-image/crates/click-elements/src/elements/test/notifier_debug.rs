@@ -15,7 +15,7 @@ use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "NotifierDebug",
-    handlers: &[read("signal")],
+    handlers: &[read("signal", NotifierDebug::signals)],
     build: |_| Some(Box::new(NotifierDebug)),
     ..Class::DEFAULT
 };
@@ -37,21 +37,21 @@ fn word(kind: &str, number: usize, signals: &[bool]) -> String {
     format!("{kind}.{number}/{mask:x}:{value:x}{star}")
 }
 
-impl Element for NotifierDebug {
-    fn call(&mut self, ctx: &mut Context<'_>, handler: &str, _param: &str) -> Option<Text> {
-        if handler != "signal" {
-            return None;
-        }
+impl NotifierDebug {
+    fn signals(&mut self, view: &mut View<'_>) -> Text {
+        let mut ctx = view.ctx();
         let kind = if ctx.output_is_push(0) {
             "full"
         } else {
             "empty"
         };
         let Some(signals) = ctx.signals() else {
-            return Some(text("always"));
+            return text("always");
         };
         let words = signals.chunks(32).enumerate();
         let words: Vec<_> = words.map(|(n, signals)| word(kind, n, signals)).collect();
-        Some(text(words.join("+")))
+        text(words.join("+"))
     }
 }
+
+impl Element for NotifierDebug {}

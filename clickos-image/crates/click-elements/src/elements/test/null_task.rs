@@ -19,10 +19,21 @@ pub static ELEMENT: Class = Class {
     ports: "0/0",
     args: &[keyword("LIMIT"), keyword("STOP"), keyword("ACTIVE")],
     handlers: &[
-        read("count"),
-        write("reset"),
-        read_write("limit"),
-        read_write("scheduled"),
+        read("count", |me: &mut NullTask, _| text(me.count)),
+        write("reset", run!(|me, _| me.count = 0)),
+        read_write(
+            "limit",
+            |me, _| text(me.limit),
+            set!(|me, limit, _| me.limit = limit),
+        ),
+        read_write(
+            "scheduled",
+            |me, _| text(me.scheduled),
+            set!(|me, scheduled, ctx| {
+                me.scheduled = scheduled;
+                ctx.schedule();
+            }),
+        ),
     ],
     task: true,
     build: |a| {
@@ -63,26 +74,5 @@ impl Element for NullTask {
             ctx.stop();
         }
         true
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.count),
-            "limit" => text(self.limit),
-            "scheduled" => text(self.scheduled),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "reset" => on_write(|me: &mut Self, _| me.count = 0),
-            "limit" => on_value(view, value, |me: &mut Self, limit, _| me.limit = limit),
-            "scheduled" => on_value(view, value, |me: &mut Self, scheduled, ctx| {
-                me.scheduled = scheduled;
-                ctx.schedule();
-            }),
-            _ => undeclared(handler),
-        }
     }
 }

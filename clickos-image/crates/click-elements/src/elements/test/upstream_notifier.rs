@@ -16,7 +16,14 @@ pub static ELEMENT: Class = Class {
     name: "UpstreamNotifier",
     processing: "h/h",
     args: &[mandatory("SIGNAL")],
-    handlers: &[read_write("signal")],
+    handlers: &[read_write(
+        "signal",
+        |me: &mut UpstreamNotifier, _| text(me.on),
+        set!(|me, on, ctx| {
+            me.on = on;
+            ctx.set_writable(on);
+        }),
+    )],
     build: |a| {
         Some(Box::new(UpstreamNotifier {
             on: a.need("SIGNAL")?,
@@ -37,22 +44,5 @@ impl Element for UpstreamNotifier {
 
     fn signal(&self) -> Signal {
         Signal::Own
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "signal" => text(self.on),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "signal" => on_value(view, value, |me: &mut Self, on, ctx| {
-                me.on = on;
-                ctx.set_writable(on);
-            }),
-            _ => undeclared(handler),
-        }
     }
 }

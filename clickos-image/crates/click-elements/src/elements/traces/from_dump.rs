@@ -38,18 +38,24 @@ pub static ELEMENT: Class = Class {
     processing: "a/ah",
     args: &OWN_ARGS,
     handlers: &[
-        read("count"),
-        write("reset_counts"),
-        read("filename"),
-        read("filesize"),
-        read("filepos"),
-        read("packet_filepos"),
-        read("encap"),
-        read_write("active"),
-        read("sampling_prob"),
-        write("stop"),
-        write("extend_interval"),
-        write("reset_timing"),
+        read("count", |me: &mut FromDump, _| text(me.play.count)),
+        write("reset_counts", run!(|me, _| me.play.count = 0)),
+        read("filename", |me, _| text(&me.filename)),
+        read("filesize", |me, _| size_text(me.size)),
+        read("filepos", |me, _| me.filepos_text()),
+        read("packet_filepos", |me, _| text(me.packet_filepos)),
+        read("encap", |me, _| text(me.link)),
+        read_write("active", |me, _| text(me.play.active), FromDump::set_active),
+        read("sampling_prob", |me, _| text(me.window.sample())),
+        write("stop", FromDump::stop_all),
+        write(
+            "extend_interval",
+            set!(|me, span, _| {
+                me.window.extend(span);
+                me.play.active = true;
+            }),
+        ),
+        write("reset_timing", run!(|me, _| me.play.reset_timing())),
     ],
     build,
     task: true,
@@ -201,6 +207,13 @@ impl Player for FromDump {
     }
 }
 
+impl FromDump {
+    fn filepos_text(&self) -> Text {
+        let file = self.file.as_ref();
+        text(file.map_or(self.packet_filepos, |file| file.source.at()))
+    }
+}
+
 impl Element for FromDump {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.end_call.iter().try_for_each(|c| c.check(ctx))?;
@@ -222,36 +235,5 @@ impl Element for FromDump {
 
     fn signal(&self) -> Signal {
         Signal::Own
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "count" => text(self.play.count),
-            "filename" => text(&self.filename),
-            "filesize" => size_text(self.size),
-            "filepos" => {
-                let file = self.file.as_ref();
-                text(file.map_or(self.packet_filepos, |file| file.source.at()))
-            }
-            "packet_filepos" => text(self.packet_filepos),
-            "encap" => text(self.link),
-            "active" => text(self.play.active),
-            "sampling_prob" => text(self.window.sample()),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "active" => Self::set_active(view, value),
-            "extend_interval" => on_value(view, value, |me: &mut Self, span, _| {
-                me.window.extend(span);
-                me.play.active = true;
-            }),
-            "reset_timing" => on_write(|me: &mut Self, _| me.play.reset_timing()),
-            "reset_counts" => on_write(|me: &mut Self, _| me.play.count = 0),
-            "stop" => Self::stop_all(),
-            _ => undeclared(handler),
-        }
     }
 }

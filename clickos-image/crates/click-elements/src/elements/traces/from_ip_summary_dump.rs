@@ -49,14 +49,25 @@ pub static ELEMENT: Class = Class {
         keyword("ALLOW_NONEXISTENT"),
     ],
     handlers: &[
-        read_write("active"),
-        read("count"),
-        read("encap"),
-        read("sampling_prob"),
-        read("filename"),
-        read("filesize"),
-        read("filepos"),
-        write("stop"),
+        read_write(
+            "active",
+            |me: &mut FromIPSummaryDump, _| text(me.play.active),
+            FromIPSummaryDump::set_active,
+        ),
+        read("count", |me, _| text(me.play.count)),
+        read("encap", |_, _| text("IP")),
+        read("sampling_prob", |me, _| text(me.sample)),
+        read("filename", |me, _| match &me.from {
+            Origin::File { path, .. } => text(path),
+            Origin::Text(_) => text(""),
+        }),
+        read("filesize", |me, _| {
+            size_text(me.source.as_ref().and_then(Source::size))
+        }),
+        read("filepos", |me, _| {
+            text(me.source.as_ref().map_or(0, Source::at))
+        }),
+        write("stop", FromIPSummaryDump::stop_all),
     ],
     build,
     task: true,
@@ -313,29 +324,5 @@ impl Element for FromIPSummaryDump {
 
     fn signal(&self) -> Signal {
         Signal::Own
-    }
-
-    fn read(&self, _view: &View<'_>, handler: &str, _param: &str) -> Text {
-        match handler {
-            "active" => text(self.play.active),
-            "count" => text(self.play.count),
-            "encap" => text("IP"),
-            "sampling_prob" => text(self.sample),
-            "filename" => match &self.from {
-                Origin::File { path, .. } => text(path),
-                Origin::Text(_) => text(""),
-            },
-            "filesize" => size_text(self.source.as_ref().and_then(Source::size)),
-            "filepos" => text(self.source.as_ref().map_or(0, Source::at)),
-            _ => undeclared(handler),
-        }
-    }
-
-    fn write(&self, view: &View<'_>, handler: &str, value: &str) -> Result<Change, HandlerError> {
-        match handler {
-            "active" => Self::set_active(view, value),
-            "stop" => Self::stop_all(),
-            _ => undeclared(handler),
-        }
     }
 }

@@ -34,7 +34,11 @@ pub static ELEMENT: Class = Class {
         keyword("UNBUFFERED"),
         keyword("NANO"),
     ],
-    handlers: &[read("count"), write("reset_counts"), read("filename")],
+    handlers: &[
+        Recorder::<Pcap>::COUNT,
+        Recorder::RESET_COUNTS,
+        Recorder::FILENAME,
+    ],
     build,
     task: true,
     ..Class::DEFAULT

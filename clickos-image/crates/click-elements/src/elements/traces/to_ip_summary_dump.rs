@@ -37,7 +37,11 @@ pub static ELEMENT: Class = Class {
         keyword("CAREFUL_TRUNC"),
         keyword("EXTRA_LENGTH"),
     ],
-    handlers: &[read("count"), read("filename"), write("flush")],
+    handlers: &[
+        Recorder::<Summary>::COUNT,
+        Recorder::FILENAME,
+        Recorder::FLUSH,
+    ],
     build,
     task: true,
     ..Class::DEFAULT

@@ -7,9 +7,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
-use crate::args::Surroundings;
-use crate::environment::Environment;
-use crate::value::{EtherAddr, FromArg, Prefix};
+use crate::config::args::Surroundings;
+use crate::config::environment::Environment;
+use crate::config::value::{EtherAddr, FromArg, Prefix};
 
 /// The meanings of a name.
 #[derive(Clone, Debug, Default)]

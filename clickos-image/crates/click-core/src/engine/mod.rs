@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The running graph: element slots, the batches under way, tasks and timers.
+pub mod class;
+pub mod context;
+pub mod element;
+pub mod graph;
+pub mod handler;
+pub mod reachability;
+
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
@@ -9,15 +16,15 @@ use core::any::{Any, TypeId};
 
 use click_lang::{Flat, Sources};
 
-use crate::class::Class;
+use crate::config::environment::Environment;
+use crate::config::names::Names;
 use crate::console::Console;
-use crate::context::Context;
-use crate::element::Element;
-use crate::environment::Environment;
-use crate::graph::Graph;
-use crate::names::Names;
+use crate::engine::class::Class;
+use crate::engine::context::Context;
+use crate::engine::element::Element;
+use crate::engine::graph::Graph;
+use crate::engine::reachability::Reachability;
 use crate::random::Random;
-use crate::reachability::Reachability;
 use crate::sched::{Tasks, Timers};
 use crate::traffic::Traffic;
 use click_packet::Batch;
@@ -90,6 +97,8 @@ pub struct Engine {
     /// Those that go after it, the last one first.
     work: Vec<Work>,
     spare: Vec<Batch>,
+    /// Memory for `Context::take_ports`.
+    pub ports: Vec<usize>,
     pub pool: PacketPool,
     pub tasks: Tasks,
     pub timers: Timers,
@@ -138,6 +147,7 @@ impl Engine {
             next: None,
             work: Vec::new(),
             spare: Vec::new(),
+            ports: Vec::new(),
             pool,
             random: Random::new(environment.seed),
             environment,

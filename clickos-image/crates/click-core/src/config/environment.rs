@@ -12,10 +12,10 @@ use core::net::Ipv4Addr;
 
 use click_lang::ConfigError;
 
-use crate::class::Handler;
+use crate::config::names::Named;
 use crate::device::Device;
 use crate::files::{ReadFile, WriteFile};
-use crate::names::Named;
+use crate::listed::Listed;
 
 /// A socket that an element has the program listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -207,7 +207,7 @@ pub trait Host {
         0
     }
     /// Handlers of the program around the router.
-    fn handlers(&self) -> &'static [Handler] {
+    fn handlers(&self) -> &'static [Listed] {
         &[]
     }
     /// Calls one of these handlers.

@@ -3,19 +3,23 @@
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::any::{Any, TypeId};
 use core::cell::RefCell;
 
-use crate::args::Surroundings;
+use crate::config::args::Surroundings;
+use crate::config::environment::{Host, Limits};
 use crate::device::Device;
-use crate::element::Element;
 use crate::engine::Engine;
-use crate::environment::{Host, Limits};
+use crate::engine::element::{Element, View};
 use crate::error::HandlerError;
-use crate::handlers::HandlerInfo;
+use crate::listed::HandlerInfo;
 use click_packet::Batch;
 use click_packet::Packet;
 use click_packet::PacketPool;
+
+/// The output port of a packet that is dropped.
+pub const DROPPED: usize = usize::MAX;
 
 /// The router as the element that is being called sees it.
 pub struct Context<'a> {
@@ -59,6 +63,42 @@ impl<'a> Context<'a> {
         let mut batch = self.batch();
         batch.push_back(packet);
         self.push(port, batch);
+    }
+
+    /// Sends each packet of a batch out of the output port that `ports` has for it, in runs of packets
+    /// for the same port. A port that does not exist, such as [`DROPPED`], drops the packet.
+    pub fn push_runs(&mut self, mut batch: Batch, ports: &[usize]) {
+        let mut to = ports.first().copied().unwrap_or(DROPPED);
+        if ports.iter().all(|port| *port == to) {
+            return self.push(to, batch);
+        }
+        let mut run = self.batch();
+        for same in ports.chunk_by(|a, b| a == b) {
+            let port = same[0];
+            if port >= self.outputs() {
+                batch.drain_front(same.len());
+                continue;
+            }
+            if port != to && !run.is_empty() {
+                let next = self.batch();
+                self.push(to, core::mem::replace(&mut run, next));
+            }
+            to = port;
+            run.append_front(&mut batch, same.len());
+        }
+        self.push(to, run);
+        self.recycle(batch);
+    }
+
+    /// An empty list for `push_runs`, with memory of an earlier one.
+    pub fn take_ports(&mut self) -> Vec<usize> {
+        core::mem::take(&mut self.engine.ports)
+    }
+
+    /// Keeps the memory of a list of ports.
+    pub fn recycle_ports(&mut self, mut ports: Vec<usize>) {
+        ports.clear();
+        self.engine.ports = ports;
     }
 
     /// Fetches at most `max` packets at a pull input; none if there is none.
@@ -255,6 +295,17 @@ impl<'a> Context<'a> {
         core::mem::swap(me, own.expect("calls leave elements in their places"));
         self.engine.slots[index].element = None;
         result
+    }
+
+    /// A request to one of the element's own handlers.
+    pub fn view<'v>(&'v mut self, handler: &'v str, param: &'v str) -> View<'v> {
+        View {
+            handler,
+            port: 0,
+            param,
+            engine: self.engine,
+            me: self.me,
+        }
     }
 
     /// The handler of this name as seen from the element, if there is one.

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use click_lang::{Errors, Flat, FlatConnection, Limits, Phase, Place, Subject};
 
-use crate::class::Class;
+use crate::engine::class::Class;
 use crate::ports::{Processing, count, flows, processing};
 
 /// Steps of work to compare an input's flow code with an output's.

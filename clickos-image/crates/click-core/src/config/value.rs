@@ -7,7 +7,7 @@ use core::net::Ipv4Addr;
 
 use click_lang::text;
 
-use crate::args::Surroundings;
+use crate::config::args::Surroundings;
 use click_packet::anno;
 
 /// A type an argument can have.

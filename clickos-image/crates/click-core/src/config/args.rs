@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 
 use click_lang::{did_you_mean, text};
 
-use crate::class::{Arg, ArgKind, Class};
-use crate::environment::Environment;
-use crate::names::{Definition, Names};
-use crate::value::FromArg;
+use crate::config::arg::{Arg, ArgKind};
+use crate::config::environment::Environment;
+use crate::config::names::{Definition, Names};
+use crate::config::value::FromArg;
 
 /// The environment in which an element reads its arguments.
 #[derive(Clone, Copy)]
@@ -42,16 +42,16 @@ pub(crate) struct Noted {
 }
 
 impl<'a> Args<'a> {
-    /// Binds `config` to the arguments of `class`.
+    /// Binds `config` to the arguments of a class.
     pub fn bind(
-        class: &'static Class,
+        spec: &'static [Arg],
         config: &str,
         ports: (usize, usize),
         surroundings: Surroundings<'a>,
     ) -> Self {
         let mut args = Self {
-            spec: class.args,
-            values: class.args.iter().map(|_| None).collect(),
+            spec,
+            values: spec.iter().map(|_| None).collect(),
             rest: Vec::new(),
             surroundings,
             ports,

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What an element does.
-use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::Any;
 
-use crate::args::Surroundings;
-use crate::context::Context;
+use crate::config::args::Surroundings;
+use crate::config::value::FromArg;
+use crate::engine::Engine;
+use crate::engine::context::Context;
 use crate::error::HandlerError;
-use crate::handlers::HandlerInfo;
-use crate::value::FromArg;
+use crate::listed::HandlerInfo;
 use click_packet::Batch;
 
 /// Casts for handlers and hot swap.
@@ -39,30 +38,6 @@ pub enum Signal {
     Own,
     /// It must be tried.
     Always,
-}
-
-/// The effect of a write handler. The engine applies it once it knows that every write of the call
-/// is good.
-pub struct Change(ChangeFn);
-
-/// The effect of a write handler.
-type ChangeFn = Box<dyn FnOnce(&mut dyn Element, &mut Context<'_>)>;
-
-impl Change {
-    /// A change of an element of type `T`, the one whose `write` returns it.
-    pub fn of<T: Element>(apply: impl FnOnce(&mut T, &mut Context<'_>) + 'static) -> Self {
-        Self(Box::new(move |element, ctx| {
-            let element = element
-                .as_any_mut()
-                .downcast_mut()
-                .expect("a change is applied to the element that made it");
-            apply(element, ctx);
-        }))
-    }
-
-    pub(crate) fn apply(self, element: &mut dyn Element, ctx: &mut Context<'_>) {
-        (self.0)(element, ctx);
-    }
 }
 
 /// An element; `push` and `pull` process its packets.
@@ -124,38 +99,10 @@ pub trait Element: AsAny {
         0
     }
 
-    /// Calls a read handler of the class; `param` is empty for most.
+    /// Handlers that this element has beyond its class's, which `Family::Any` answers.
     ///
-    /// # Errors
-    /// The parameter is wrong.
-    fn read(&self, _ctx: &View<'_>, handler: &str, _param: &str) -> Result<String, HandlerError> {
-        Err(HandlerError::rejected(format!(
-            "{handler} is declared but not implemented"
-        )))
-    }
-
-    /// Checks a value for a write handler of the class without any effect.
-    ///
-    /// # Errors
-    /// The value is wrong.
-    fn write(&self, _ctx: &View<'_>, handler: &str, _value: &str) -> Result<Change, HandlerError> {
-        Err(HandlerError::rejected(format!(
-            "{handler} is declared but not implemented"
-        )))
-    }
-
-    /// Calls a read handler that does more than look, such as a script; `None` leaves it to `read`.
-    fn call(
-        &mut self,
-        _ctx: &mut Context<'_>,
-        _handler: &str,
-        _param: &str,
-    ) -> Option<Result<String, HandlerError>> {
-        None
-    }
-
-    /// Handlers that this element has beyond its class's. `asked` is the name that the engine looks
-    /// for, and empty for a list. An element may answer to any name.
+    /// `asked` is the name that the engine looks for, and empty for a list. An element may answer to
+    /// any name.
     fn more_handlers(&self, _asked: &str) -> Vec<HandlerInfo> {
         Vec::new()
     }
@@ -168,27 +115,65 @@ pub trait Element: AsAny {
     fn take_state(&mut self, _ctx: &mut Context<'_>, _old: &mut dyn Element) {}
 }
 
-/// The router as a handler sees it.
+/// The router as a handler sees it, and the request.
 pub struct View<'a> {
-    /// The time in nanoseconds since the epoch.
-    pub now_ns: u64,
-    /// The element's configuration string.
-    pub config: &'a str,
-    /// Names, devices, limits.
-    pub surroundings: Surroundings<'a>,
-    /// How many handlers were read.
-    pub reads: u64,
-    /// How many handlers were written.
-    pub writes: u64,
-    /// Numbers of inputs and outputs.
-    pub ports: (usize, usize),
+    /// The handler's name, without a port's number.
+    pub handler: &'a str,
+    /// The port, of a handler that exists once per port; 0 otherwise.
+    pub port: usize,
+    /// The parameter of a read; empty for most.
+    pub param: &'a str,
+    pub(crate) engine: &'a mut Engine,
+    pub(crate) me: usize,
 }
 
 impl View<'_> {
     /// Parses a handler's value as an argument of type `T`.
     ///
-    /// # Errors The expected form and the value found.
+    /// # Errors
+    /// The expected form and the value found.
+    #[inline(never)]
     pub fn parse<T: FromArg>(&self, value: &str) -> Result<T, HandlerError> {
-        T::from_arg(value, self.surroundings).map_err(HandlerError::rejected)
+        T::from_arg(value, self.surroundings()).map_err(HandlerError::rejected)
+    }
+
+    /// The element's context, for a getter that does more than look.
+    pub fn ctx(&mut self) -> Context<'_> {
+        Context::new(self.engine, self.me)
+    }
+
+    /// The time in nanoseconds since the epoch.
+    pub fn now_ns(&self) -> u64 {
+        self.engine.now_ns
+    }
+
+    /// The element's configuration string.
+    pub fn config(&self) -> &str {
+        &self.engine.slots[self.me].config
+    }
+
+    /// Names, devices, limits.
+    pub fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
+            environment: &self.engine.environment,
+            names: &self.engine.names,
+            element: &self.engine.slots[self.me].name,
+        }
+    }
+
+    /// How many handlers were read.
+    pub fn reads(&self) -> u64 {
+        self.engine.reads
+    }
+
+    /// How many handlers were written.
+    pub fn writes(&self) -> u64 {
+        self.engine.writes
+    }
+
+    /// Numbers of inputs and outputs.
+    pub fn ports(&self) -> (usize, usize) {
+        let slot = &self.engine.slots[self.me];
+        (slot.inputs.len(), slot.outputs.len())
     }
 }

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The element that gives subscribers blocks of ports.
+mod blocks;
+mod layout;
+
+use alloc::rc::Rc;
+use core::cell::RefCell;
+
+use click_core::text::split_words;
+
+use super::mapper::Shared;
+use crate::prelude::*;
+use blocks::Blocks;
+use layout::{Layout, count};
+
+/// Builds the element.
+pub fn build(a: &mut Args<'_>) -> Built {
+    let (subscribers, public) = (a.need("SUBSCRIBERS"), a.need("PUBLIC"));
+    let (first_port, last_port) = (a.or("FIRST_PORT", 1024u16), a.or("LAST_PORT", u16::MAX));
+    let block = a.opt::<u32>("BLOCK");
+    let mut layout = Layout {
+        subscribers: subscribers?,
+        public: public?,
+        first_port: first_port?,
+        last_port: last_port?,
+        block: 1,
+    };
+    check(a, &layout)?;
+    let most = layout.most();
+    let wanted = block?.map_or(most, u64::from);
+    if !(1..=most).contains(&wanted) {
+        let message = format!("{wanted} ports for each subscriber, there are {most}");
+        a.error("BLOCK", message);
+        return None;
+    }
+    layout.block = wanted as u32;
+    let blocks = Rc::new(RefCell::new(Blocks::new(layout)));
+    Some(Box::new(PortBlockMapper { blocks }))
+}
+
+/// Checks the arguments that no type checks; notes the first error.
+fn check(a: &mut Args<'_>, layout: &Layout) -> Option<()> {
+    let all = count(layout.subscribers);
+    let most = a.environment().limits.table_entries as u64;
+    let (name, message) = if !all.is_power_of_two() {
+        ("SUBSCRIBERS", "the mask has holes".to_string())
+    } else if !count(layout.public).is_power_of_two() {
+        ("PUBLIC", "the mask has holes".to_string())
+    } else if all > most {
+        let message = format!("{all} addresses, the most is {most}");
+        ("SUBSCRIBERS", message)
+    } else if layout.first_port == 0 || layout.first_port > layout.last_port {
+        let message = format!("{} is not within 1 to LAST_PORT", layout.first_port);
+        ("FIRST_PORT", message)
+    } else {
+        return Some(());
+    };
+    a.error(name, message);
+    None
+}
+
+/// The element.
+pub struct PortBlockMapper {
+    blocks: Rc<RefCell<Blocks>>,
+}
+
+impl PortBlockMapper {
+    /// The decider for rewriters.
+    pub fn shared(&self) -> Shared {
+        self.blocks.clone()
+    }
+
+    pub fn table_text(&self) -> String {
+        self.blocks.borrow().table()
+    }
+
+    pub fn lookup_text(&self, view: &View<'_>) -> Text {
+        let words = split_words(view.param);
+        let [address, port] = words.as_slice() else {
+            return Err(HandlerError::rejected("expected ADDRESS PORT"));
+        };
+        let (address, port) = (view.parse(address)?, view.parse(port)?);
+        let owner = self.blocks.borrow().layout.owner(address, port);
+        owner.map_or_else(|| text(""), text)
+    }
+}
+
+impl Element for PortBlockMapper {
+    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+            let mut blocks = self.blocks.borrow_mut();
+            blocks.adopt(&mut old.blocks.borrow_mut());
+        }
+    }
+}

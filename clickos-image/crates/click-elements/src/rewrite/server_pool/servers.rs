@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The servers of a pool, and the choice among them.
+use click_core::Surroundings;
+use click_core::text::split_words;
+
+use crate::flows::FlowId;
+use crate::prelude::*;
+use crate::rewrite::mapper::{Map, point};
+use crate::rewrite::pattern::{Draw, Outputs};
+
+/// A new flow asks each server, so their number bounds its time.
+pub const MOST: usize = 256;
+
+/// Addresses with commas or blanks between them, each once.
+#[derive(Clone, Default)]
+pub struct Addresses(pub Vec<Ipv4Addr>);
+
+impl FromArg for Addresses {
+    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        let mut all = Self::default();
+        for word in split_words(&text.replace(',', " ")) {
+            all.add(Ipv4Addr::from_arg(&word, at)?)?;
+        }
+        Ok(all)
+    }
+}
+
+impl Addresses {
+    /// Adds an address.
+    ///
+    /// # Errors It is there, or there are too many.
+    pub fn add(&mut self, address: Ipv4Addr) -> Result<(), String> {
+        if self.0.contains(&address) {
+            return Err(format!("server {address} is given twice"));
+        }
+        if self.0.len() >= MOST {
+            return Err(format!("too many servers, the most is {MOST}"));
+        }
+        self.0.push(address);
+        Ok(())
+    }
+
+    pub fn text(&self) -> String {
+        let words: Vec<_> = self.0.iter().map(ToString::to_string).collect();
+        words.join(", ")
+    }
+}
+
+/// A server.
+#[derive(Clone)]
+pub struct Server {
+    pub address: Ipv4Addr,
+    pub up: bool,
+    /// Probes in a row without an answer.
+    pub misses: u32,
+    /// The number that the answer to the last probe repeats; `None` if it came.
+    pub awaited: Option<u32>,
+    flows: u64,
+}
+
+/// The servers of a pool.
+pub struct Servers {
+    pub all: Vec<Server>,
+    pub draining: Addresses,
+    /// The state of a server that was never probed.
+    pub begin_up: bool,
+}
+
+impl Servers {
+    /// Replaces the servers; those that stay keep their state.
+    pub fn set(&mut self, addresses: &Addresses) {
+        let server = |address: &Ipv4Addr| {
+            let known = self.all.iter().find(|s| s.address == *address);
+            known.cloned().unwrap_or(Server {
+                address: *address,
+                up: self.begin_up,
+                misses: 0,
+                awaited: None,
+                flows: 0,
+            })
+        };
+        self.all = addresses.0.iter().map(server).collect();
+    }
+
+    pub fn addresses(&self) -> Addresses {
+        Addresses(self.all.iter().map(|s| s.address).collect())
+    }
+
+    fn takes_flows(&self, server: &Server) -> bool {
+        server.up && !self.draining.0.contains(&server.address)
+    }
+
+    /// The server for a source address (rendezvous hashing, Thaler and Ravishankar 1998).
+    fn choose(&self, source: Ipv4Addr) -> Option<usize> {
+        let hash = |server: &Server| point(u32::from(source) ^ point(u32::from(server.address)));
+        let able = self.all.iter().enumerate();
+        let able = able.filter(|(_, server)| self.takes_flows(server));
+        able.max_by_key(|(_, server)| hash(server)).map(|(n, _)| n)
+    }
+
+    fn state(&self, server: &Server) -> &'static str {
+        match (server.up, self.draining.0.contains(&server.address)) {
+            (false, _) => "down",
+            (true, true) => "draining",
+            (true, false) => "up",
+        }
+    }
+
+    pub fn status(&self) -> String {
+        let line = |s: &Server| format!("{} {} {}\n", s.address, self.state(s), s.flows);
+        self.all.iter().map(line).collect()
+    }
+}
+
+/// The rewriter's outputs for flows and answers.
+const OUTPUTS: Outputs = [0, 1];
+
+impl Map for Servers {
+    fn rewrite(
+        &mut self,
+        id: FlowId,
+        _map: u16,
+        _draw: Draw<'_>,
+        _taken: &dyn Fn(&FlowId) -> bool,
+    ) -> Option<(FlowId, Outputs)> {
+        let n = self.choose(id.source)?;
+        let server = &mut self.all[n];
+        server.flows += 1;
+        let destination = server.address;
+        Some((FlowId { destination, ..id }, OUTPUTS))
+    }
+
+    fn beyond(&self, outputs: usize) -> Option<u16> {
+        OUTPUTS
+            .into_iter()
+            .find(|port| usize::from(*port) >= outputs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(count: u8) -> Servers {
+        let addresses = (0..count).map(|n| Ipv4Addr::new(10, 0, 0, n)).collect();
+        let mut servers = Servers {
+            all: Vec::new(),
+            draining: Addresses::default(),
+            begin_up: true,
+        };
+        servers.set(&Addresses(addresses));
+        servers
+    }
+
+    fn choices(servers: &Servers) -> Vec<Option<Ipv4Addr>> {
+        let source = |n: u32| Ipv4Addr::from(0x0a01_0000 + n);
+        let choice = |n| Some(servers.all[servers.choose(source(n))?].address);
+        (0..4096).map(choice).collect()
+    }
+
+    #[test]
+    fn servers_get_even_shares() {
+        let chosen = choices(&pool(8));
+        for server in pool(8).all {
+            let got = chosen.iter().filter(|c| **c == Some(server.address));
+            assert!((400..630).contains(&got.count()), "{}", server.address);
+        }
+    }
+
+    #[test]
+    fn only_clients_of_a_lost_server_move() {
+        let mut servers = pool(8);
+        let before = choices(&servers);
+        servers.all[3].up = false;
+        let lost = Some(servers.all[3].address);
+        for (old, new) in before.iter().zip(choices(&servers)) {
+            assert_ne!(new, lost);
+            assert!(*old == lost || *old == new, "{old:?} became {new:?}");
+        }
+    }
+
+    #[test]
+    fn no_server_no_flow() {
+        let mut servers = pool(1);
+        servers.draining = servers.addresses();
+        assert_eq!(servers.choose(Ipv4Addr::LOCALHOST), None);
+    }
+}
