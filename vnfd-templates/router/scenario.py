@@ -2,6 +2,9 @@
 """The router with ping, curl and the kernel's ICMP as judges."""
 
 NETWORKS = 1000
+LEFT6, RIGHT6, FAR6 = '2001:db8:1::', '2001:db8:2::', '2001:db8:f::'
+PROPERTIES = {'left_ip6': f'{LEFT6}1', 'left_net6': f'{LEFT6}/64',
+              'right_ip6': f'{RIGHT6}1', 'right_net6': f'{RIGHT6}/64'}
 
 
 def _far(number):
@@ -26,6 +29,7 @@ def check(case, vnf):
     vnf.swap()
     case.assertEqual(5, vnf.ping('left', server))
     _check_routes(case, vnf, server)
+    _check_ip6(case, vnf)
 
 
 def _check_routes(case, vnf, server):
@@ -37,3 +41,25 @@ def _check_routes(case, vnf, server):
     for number in (0, 499, NETWORKS - 1):
         vnf.add_address('right', f'{_far(number)}.1/32')
         case.assertEqual(2, vnf.ping('left', f'{_far(number)}.1', 2))
+
+
+def _check_ip6(case, vnf):
+    for host, network in (('left', LEFT6), ('right', RIGHT6)):
+        vnf.run(host, 'ip', 'address', 'add', f'{network}9/64', 'dev', 'eth0',
+                'nodad')
+        vnf.run(host, 'ip', 'route', 'add', 'default', 'via', f'{network}1')
+    server, near = f'{RIGHT6}9', f'{LEFT6}1'
+    case.assertEqual(5, vnf.ping('left', server))
+    case.assertEqual(1, vnf.ping('left', near, 1))
+    case.assertEqual(1, vnf.ping('left', f'{RIGHT6}1', 1))
+    vnf.serve('right', 8080, 'python3', '-m', 'http.server', 8080, '--bind',
+              '::')
+    vnf.run('left', 'curl', '-sgf', f'http://[{server}]:8080/')
+    case.assertIn(f'From {near} icmp_seq=1 Time exceeded: Hop limit',
+                  _errors(vnf, '-t', 1, server))
+    case.assertIn(f'From {near} icmp_seq=1 Destination unreachable: No route',
+                  _errors(vnf, f'{FAR6}1'))
+    vnf.control.write('routes6.add', f'{FAR6}/64 {server} 2')
+    vnf.run('right', 'ip', 'address', 'add', f'{FAR6}1/128', 'dev', 'eth0',
+            'nodad')
+    case.assertEqual(2, vnf.ping('left', f'{FAR6}1', 2))

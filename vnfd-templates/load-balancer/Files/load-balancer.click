@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layer 4 load balancer. vif 0 is left (clients), vif 1 is right (servers).
 // Clients use the address of left and SERVICE_PORT. A client's address
-// decides by consistent hashing which server its flows get. Servers use the
-// address of right as their gateway.
+// decides by consistent hashing which server its flows get, among those that
+// answer probes. Servers use the address of right as their gateway.
 
 left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC);
 right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC);
@@ -11,9 +11,9 @@ right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
 left_arp -> left_out;
 right_arp -> right_out;
 
-servers :: SourceIPHashMapper(100 0x636c6b6f, - - $SERVER_1 - 0 1 1,
-                              - - $SERVER_2 - 0 1 2);
-flows :: IPRewriter(servers, drop, MAPPING_CAPACITY 4096);
+// Probes go to the servers of the handler pool.servers.
+pool :: ServerPool($RIGHT_IP, PORT $HEALTH_PORT) -> right_arp;
+flows :: IPRewriter(pool, drop, MAPPING_CAPACITY 4096);
 errors :: ICMPRewriter(flows);
 
 from_left :: CheckIPHeader
@@ -27,10 +27,15 @@ left_kind[2] -> errors;
 left_kind[3] -> unknown :: Counter -> Discard;
 
 from_right :: CheckIPHeader
-    -> right_kind :: IPClassifier(tcp or udp, icmp, -);
-right_kind[0] -> [1]flows;
-right_kind[1] -> errors;
-right_kind[2] -> unknown;
+    -> right_kind :: IPClassifier(
+        dst host $RIGHT_IP and icmp type echo,
+        dst host $RIGHT_IP and (tcp or icmp type echo-reply),
+        tcp or udp, icmp, -);
+right_kind[0] -> ICMPPingResponder -> right_arp;
+right_kind[1] -> pool;
+right_kind[2] -> [1]flows;
+right_kind[3] -> errors;
+right_kind[4] -> unknown;
 
 flows[0] -> right_ttl :: DecIPTTL -> right_arp;
 flows[1] -> left_ttl :: DecIPTTL -> to_left;

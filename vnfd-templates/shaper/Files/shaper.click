@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transparent traffic shaper. vif 0 is left, vif 1 is right. Each direction
-// has a rate in bytes a second. Addresses choose one of eight queues, and
-// queues that wait share the rate in equal parts of bytes. ARP goes first.
+// Transparent hierarchical traffic shaper. vif 0 is left, vif 1 is right.
+// Each direction has a rate in bytes a second. It is a tree of three levels:
+// the rate, classes by DSCP, and fair queues of address pairs in each class.
 
+// Addresses choose one of eight queues. Queues that wait send equal bytes.
 elementclass Fair {
-    input -> type :: Classifier(12/0800, -);
-    type[1] -> urgent :: Queue(64);
-    type[0] -> flow :: HashSwitch(26, 8);
-    share :: DRRSched(1500);
+    input -> flow :: HashSwitch(26, 8);
+    share :: DRRSched(1500) -> output;
     flow[0] -> q0 :: Queue(256) -> [0]share;
     flow[1] -> q1 :: Queue(256) -> [1]share;
     flow[2] -> q2 :: Queue(256) -> [2]share;
@@ -16,14 +15,26 @@ elementclass Fair {
     flow[5] -> q5 :: Queue(256) -> [5]share;
     flow[6] -> q6 :: Queue(256) -> [6]share;
     flow[7] -> q7 :: Queue(256) -> [7]share;
-    first :: PrioSched -> output;
-    urgent -> [0]first;
-    share -> [1]first;
 }
 
-FromDevice(0) -> right_in :: Counter -> Fair
+// ARP and the like go first, then EF (RFC 3246) up to its own rate, then
+// the rest: eight frames of it for each one of the lower effort (CS1, LE).
+elementclass Classes {
+    input -> type :: Classifier(12/0800 15/b8%fc, 12/0800 15/20%fc,
+                                12/0800 15/04%fc, 12/0800, -);
+    first :: PrioSched -> output;
+    type[4] -> urgent :: Queue(64) -> [0]first;
+    type[0] -> expedited :: Fair -> expedited_rate :: BandwidthShaper(125000)
+        -> [1]first;
+    weights :: StrideSched(8, 1) -> [2]first;
+    type[3] -> standard :: Fair -> [0]weights;
+    type[1] -> lower :: Fair -> [1]weights;
+    type[2] -> lower;
+}
+
+FromDevice(0) -> right_in :: Counter -> right_classes :: Classes
     -> to_right :: BandwidthShaper(1250000)
     -> right_tx :: Counter -> ToDevice(1);
-FromDevice(1) -> left_in :: Counter -> Fair
+FromDevice(1) -> left_in :: Counter -> left_classes :: Classes
     -> to_left :: BandwidthShaper(1250000)
     -> left_tx :: Counter -> ToDevice(0);

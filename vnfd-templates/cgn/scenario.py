@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carrier-grade NAT with curl, socat, ping, iperf3 and tcpdump as judges."""
+
+import re
+
+BLOCK = 16
+PUBLIC = '10.9.2.64'
+GREEDY = '10.9.1.77'
+PROPERTIES = {'subscribers': '10.9.1.0/24', 'public': f'{PUBLIC}/32',
+              'block': BLOCK}
+
+
+def _first_port(address):
+    return 1024 + int(address.split('.')[3]) * BLOCK
+
+
+def check(case, vnf):
+    server = vnf.address('right')
+    vnf.add_address('left', f'{GREEDY}/24')
+    vnf.serve('right', 80, 'python3', '-m', 'http.server', 80)
+    for address in (vnf.address('left'), GREEDY):
+        port = _public_port(case, vnf, address, server)
+        case.assertIn(port - _first_port(address), range(BLOCK))
+        case.assertEqual(address, vnf.control.read(
+            f'blocks.lookup {PUBLIC} {port}'))
+    case.assertEqual(5, vnf.ping('left', server))
+    case.assertEqual(0, vnf.ping('right', vnf.address('left'), 1))
+    _check_limit(case, vnf, server)
+    _check_swap(case, vnf, server)
+
+
+def _public_port(case, vnf, address, server):
+    """Return the port of a connection as the server sees it."""
+    capture = vnf.capture('right', 'tcp[13] == 2', 1)
+    vnf.run('left', 'curl', '-sf', '--interface', address,
+            f'http://{server}/')
+    text = capture.communicate(timeout=5)[0]
+    port = re.search(rf'{PUBLIC}\.(\d+) > {server}\.80', text)
+    case.assertTrue(port, text)
+    return int(port[1])
+
+
+def _check_limit(case, vnf, server):
+    """A greedy subscriber uses its own ports up, and no other's."""
+    for port in range(3 * BLOCK):
+        vnf.run('left', 'sh', '-c', f'echo | socat -u - '
+                f'UDP-SENDTO:{server}:{2000 + port},bind={GREEDY}')
+    flows = vnf.control.read('flows.udp_table')
+    case.assertEqual(BLOCK, flows.count(f'({GREEDY}, '), flows)
+    vnf.run('left', 'curl', '-sf', f'http://{server}/')
+    (row,) = [line.split() for line in
+              vnf.control.read('blocks.table').splitlines()
+              if line.startswith(GREEDY)]
+    first = _first_port(GREEDY)
+    case.assertEqual([PUBLIC, f'{first}-{first + BLOCK - 1}'], row[1:3])
+    case.assertEqual(2 * BLOCK, int(row[4]), row)
+
+
+def _check_swap(case, vnf, server):
+    """A connection keeps its port."""
+    vnf.serve('right', 5201, 'iperf3', '-s', '-1')
+    before = vnf.count('flows.table_size')
+    client = vnf.start('left', 'iperf3', '-c', server, '-t', '2', '-b', '20M')
+    vnf.until(lambda: vnf.count('flows.table_size') >= before + 2,
+              'no flow opens')
+    vnf.swap()
+    case.assertIn('iperf Done', client.communicate(timeout=10)[0])
