@@ -1,67 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps the chains of the host's switch as Neutron has them (ADR 0033)."""
 
-import threading
-
 from cosmos_client import CosmosError
 from oslo_log import log as logging
 from oslo_utils import uuidutils
-
-from clickos_agent import ports
 
 LOG = logging.getLogger(__name__)
 
 
 class Chains:
-    """Compares the switch's chains with Neutron's port chains, in one thread.
+    """Compares the switch's chains with Neutron's port chains.
 
     Chains whose name is no UUID are an operator's; they stay.
     """
 
-    def __init__(self, client, neutron, interval_s):
+    def __init__(self, client, neutron):
         """Compare the switch's chains with Neutron's port chains.
 
         :param client: CosmosClient
         :param neutron: ports.Neutron
-        :param interval_s: seconds between two looks.
         """
         self._client = client
         self._neutron = neutron
-        self._interval_s = interval_s
         self._set = {}
-        self._hinted = threading.Event()
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, daemon=True,
-                                        name='chains')
-
-    def start(self):
-        """Look now and again."""
-        self._thread.start()
-
-    def stop(self):
-        """End after the look that is under way."""
-        self._stopping = True
-        self._hinted.set()
-
-    def wait(self):
-        """Wait for the end after stop()."""
-        self._thread.join()
-
-    def look_soon(self):
-        """Look as soon as possible; does not wait."""
-        self._hinted.set()
-
-    def _run(self):
-        while not self._stopping:
-            self._hinted.clear()
-            try:
-                self.look()
-            except (ports.NeutronUnavailable, CosmosError) as e:
-                LOG.warning('The chains of the switch stay as they are: %s',
-                            e)
-            except Exception:
-                LOG.exception('Looking at chains failed')
-            self._hinted.wait(self._interval_s)
 
     def look(self):
         """Set and remove chains until the switch has Neutron's.

@@ -16,6 +16,8 @@ from oslo_service import systemd
 from clickos_agent import chains
 from clickos_agent import conf
 from clickos_agent import heartbeat
+from clickos_agent import looks
+from clickos_agent import policies
 from clickos_agent import ports
 from clickos_agent import rpc
 
@@ -69,14 +71,19 @@ def make_ports(conf):
     neutron = ports.Neutron(transport, conf.host, options.neutron_timeout)
     reconciler = ports.Reconciler(_client(conf), neutron,
                                   options.port_look_interval)
-    kept = chains.Chains(_client(conf), neutron, options.port_look_interval)
+    kept = looks.Looks('chains', chains.Chains(_client(conf), neutron).look,
+                       options.port_look_interval)
+    judged = looks.Looks(
+        'policies', policies.Policies(_client(conf), neutron).look,
+        options.port_look_interval)
     hints = oslo_messaging.get_rpc_server(
         transport,
         oslo_messaging.Target(exchange=topics.EXCHANGE, topic=topics.AGENT,
                               server=conf.host),
-        [ports.Hints(reconciler, kept)],
+        [ports.Hints(reconciler, kept, judged)],
         access_policy=oslo_messaging.DefaultRPCAccessPolicy)
-    return [hints, reconciler, kept,
+    return [hints, reconciler, kept, judged,
+            looks.Starts(_client(conf), judged.look_soon),
             heartbeat.Heartbeat(neutron, options.report_interval)]
 
 

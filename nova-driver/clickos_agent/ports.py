@@ -67,6 +67,35 @@ class Neutron:
         except (KeyError, TypeError):
             raise NeutronUnavailable('bad answer to get_chains')
 
+    def policies(self, ports):
+        """Ask for the rules and the limits of ports.
+
+        :param ports: each has a port_id and the uuid of its guest.
+        :returns: (rules, limits) by port; one without a clear answer is
+            missing
+        :raises: NeutronUnavailable
+        """
+        found = {}
+        for first in range(0, len(ports), topics.MAX_PORTS):
+            found.update(self._ask_policies(
+                ports[first:first + topics.MAX_PORTS]))
+        return found
+
+    def _ask_policies(self, ports):
+        try:
+            answer = self._client.call(
+                {}, 'get_port_policies', host=self._host,
+                ports=[[port.port_id, port.uuid] for port in ports])
+            rules, limits = answer['rules'], answer['limits']
+            return {port: (rules[port.port_id], limits[port.port_id])
+                    for port in ports
+                    if port.port_id in rules and port.port_id in limits}
+        except (oslo_messaging.MessagingException,
+                oslo_messaging.RemoteError) as e:
+            raise NeutronUnavailable(str(e))
+        except (KeyError, TypeError, AttributeError):
+            raise NeutronUnavailable('bad answer to get_port_policies')
+
     def report_state(self, is_start):
         """Report that the agent of this host is alive.
 
@@ -105,13 +134,18 @@ class Hints:
 
     target = oslo_messaging.Target(version=topics.VERSION)
 
-    def __init__(self, reconciler, chains):
+    def __init__(self, reconciler, chains, filters):
         self._reconciler = reconciler
         self._chains = chains
+        self._filters = filters
 
     def chains_changed(self, context):
         """Look at the chains at once."""
         self._chains.look_soon()
+
+    def policies_changed(self, context):
+        """Look at the filters at once."""
+        self._filters.look_soon()
 
     def ports_changed(self, context, port_ids=None):
         """Look at these ports at once."""

@@ -11,6 +11,8 @@ from oslo_log import log as logging
 import oslo_messaging
 from oslo_utils import uuidutils
 
+from clickos_agent import attempts
+
 LOG = logging.getLogger(__name__)
 
 
@@ -26,6 +28,9 @@ def _plain(method):
             return method(self, **kwargs)
         except BadRequest as e:
             return _error('bad-request', str(e))
+        except attempts.Overtaken as e:
+            LOG.warning('%s: %s', method.__name__, e)
+            return _error('busy', str(e))
         except CosmosError as e:
             LOG.info('%s: %s', method.__name__, e)
             return _error(e.code, e.message)
@@ -57,6 +62,7 @@ class Endpoint:
         """
         self._client = client
         self._timeout_ms = handler_timeout_s * 1000
+        self._attempts = attempts.Attempts()
 
     @_plain
     def handler_list(self, server_id=None):
@@ -69,14 +75,23 @@ class Endpoint:
         return self._client.handler_read(_uuid(server_id), _name(name))
 
     @_plain
-    def handler_write(self, server_id=None, writes=None):
+    def handler_write(self, server_id=None, attempt=None, writes=None):
         """Apply writes in order, all or none.
 
+        :param attempt: number; it is refused after a higher or equal one.
         :param writes: list of pairs [name, value].
-        :returns: an empty dict
+        :returns: ``applied``, the numbers of this and of earlier attempts
         """
-        return self._client.handler_write(_uuid(server_id), _pairs(writes),
-                                          timeout_ms=self._timeout_ms)
+        server_id, pairs = _uuid(server_id), _pairs(writes)
+        with self._attempts.turn(server_id, _number(attempt)) as applied:
+            self._client.handler_write(server_id, pairs,
+                                       timeout_ms=self._timeout_ms)
+            return {'applied': [*applied, attempt]}
+
+    @_plain
+    def port_list(self, server_id=None):
+        """:returns: ``ports``, what the switch counted at each"""
+        return self._client.vif_list(_uuid(server_id))
 
     @_plain
     def chain_counters(self, chain_id=None):
@@ -100,6 +115,12 @@ def _uuid(value, place='server_id'):
     if not isinstance(value, str) or not uuidutils.is_uuid_like(value):
         raise BadRequest(f'{place}: expected a UUID')
     return str(uuid.UUID(value))  # cosmosd takes this form only
+
+
+def _number(value):
+    if type(value) is not int or value < 1:
+        raise BadRequest('attempt: expected a number above 0')
+    return value
 
 
 def _name(value):

@@ -15,8 +15,11 @@ from neutron_lib.callbacks import events
 from neutron_lib.callbacks import registry
 from neutron_lib.callbacks import resources
 from neutron_lib import constants
+from neutron_lib import context as neutron_context
 from neutron_lib import exceptions
+from neutron_lib.plugins import directory
 from neutron_lib.plugins.ml2 import api
+from neutron_lib.services.qos.constants import QOS_POLICY_ID as QOS_POLICY
 from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_serialization import jsonutils
@@ -24,6 +27,7 @@ from oslo_serialization import jsonutils
 from neutron_clickos import addresses
 from neutron_clickos import conf
 from neutron_clickos import port_rpc
+from neutron_clickos import qos
 from neutron_clickos import topics
 
 LOG = logging.getLogger(__name__)
@@ -34,6 +38,9 @@ MAX_DETAILS = 4000
 #: A change of one of these changes what the switch has to do.
 _PLUGGED_BY = ('device_id', 'admin_state_up', portbindings.HOST_ID,
                portbindings.VIF_TYPE)
+#: A change of one of these may change rules of groups, or the port's limits.
+_POLICY_BY = ('security_groups', 'fixed_ips', 'allowed_address_pairs',
+              QOS_POLICY)
 
 
 class AddressesFixed(exceptions.Conflict):
@@ -78,6 +85,14 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
                                 (events.AFTER_UPDATE, self.port_updated),
                                 (events.AFTER_DELETE, self.port_deleted)):
             registry.subscribe(callback, resources.PORT, event)
+        for event in (events.AFTER_CREATE, events.AFTER_DELETE):
+            registry.subscribe(self.rules_changed,
+                               resources.SECURITY_GROUP_RULE, event)
+        registry.subscribe(self.members_changed, resources.PORT,
+                           events.AFTER_CREATE)
+        registry.subscribe(self.network_updated, resources.NETWORK,
+                           events.AFTER_UPDATE)
+        self._qos = qos.QosDriver(VIF_TYPE, self._tell_policies)
         LOG.info('Mechanism driver vale, switches: %s', self._switches)
 
     @property
@@ -136,10 +151,36 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
         before, after = payload.states[0], payload.latest_state
         if any(before.get(key) != after.get(key) for key in _PLUGGED_BY):
             self._tell(before)
+        if any(before.get(key) != after.get(key) for key in _POLICY_BY):
+            self._tell_policies()
 
     def port_deleted(self, resource, event, trigger, payload):
         """Tell the host that had the port."""
         self._tell(payload.latest_state)
+        if payload.latest_state.get('security_groups'):
+            self._tell_policies()
+
+    def rules_changed(self, resource, event, trigger, payload):
+        """Tell the hosts of ClickOS guests that a rule came or went."""
+        self._tell_policies()
+
+    def members_changed(self, resource, event, trigger, payload):
+        """Tell them that a group, which rules may name, has one more port."""
+        if payload.latest_state.get('security_groups'):
+            self._tell_policies()
+
+    def network_updated(self, resource, event, trigger, payload):
+        """Tell them that the network has another QoS policy."""
+        before, after = payload.states[0], payload.latest_state
+        if before.get(QOS_POLICY) != after.get(QOS_POLICY):
+            self._tell_policies()
+
+    def _tell_policies(self):
+        agents = directory.get_plugin().get_agents(
+            neutron_context.get_admin_context(),
+            filters={'agent_type': [topics.AGENT_TYPE]}, fields=['host'])
+        for agent in agents:
+            self._notifier.policies_changed(agent['host'])
 
     def _tell(self, port):
         if _is_plugged(port):
@@ -218,7 +259,8 @@ def _vif_details(port, switch, segment):
         'vale_port': 'p' + port['id'][:11],
         'vale_link_up': port['admin_state_up'],
         'vale_port_security': _secured(port),
+        'vale_filtered': _secured(port),
         'vale_allowed': addresses.allowed(port),
-        portbindings.CAP_PORT_FILTER: False,
+        portbindings.CAP_PORT_FILTER: _secured(port),
         portbindings.VIF_DETAILS_CONNECTIVITY: portbindings.CONNECTIVITY_L2,
     }

@@ -13,6 +13,8 @@ import oslo_messaging
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
 
+from neutron_clickos import filters
+from neutron_clickos import qos
 from neutron_clickos.sfc import rows
 from neutron_clickos import topics
 
@@ -48,6 +50,23 @@ class PortStates:
         return {'states': {
             port: bound.get((port, server), topics.ABSENT)
             for port, server in wanted}}
+
+    def get_port_policies(self, context, host=None, ports=None):
+        """List the rules and the limits of a host's ports.
+
+        :param host: the agent's host.
+        :param ports: list of pairs [port id, server id].
+        :returns: ``rules`` and ``limits``, each by the ids of the ports that
+            are bound there, or ``error`` with the reason
+        """
+        try:
+            wanted = _pairs(host, ports)
+        except BadRequest as e:
+            LOG.warning('get_port_policies: %s', e)
+            return {'error': str(e)}
+        bound = [port for port, _server in _bound(host, wanted)]
+        return {'rules': filters.of_ports(bound),
+                'limits': qos.of_ports(bound)}
 
     def report_state(self, context, host=None, start=False):
         """Note that a host's agent is alive.
@@ -138,6 +157,10 @@ class AgentNotifier:
     def ports_changed(self, host, port_ids):
         """Send the hint, without the user's token; a failure is logged."""
         self._cast(host, 'ports_changed', port_ids=port_ids)
+
+    def policies_changed(self, host):
+        """Send the hint that rules or limits of the host's ports changed."""
+        self._cast(host, 'policies_changed')
 
     def chains_changed(self, host):
         """Send the hint that the host's chains changed."""

@@ -47,7 +47,8 @@ class ClickOSDriver(driver.ComputeDriver):
         self._availability = availability.Availability(virtapi)
         self._events = events.EventFollower(
             client, on_died=self._died, on_connected=self._connected,
-            on_lost=self._availability.lost)
+            on_lost=self._availability.lost,
+            on_faults=self._faults)
 
     def init_host(self, host):
         """Check that cosmosd is there and of an accepted kind.
@@ -71,10 +72,19 @@ class ClickOSDriver(driver.ComputeDriver):
         self._events.start()
 
     def _connected(self):
-        self._availability.found()
+        self._faults(self._host.info()['faults'])
         for found in self._guests.list():
             if found['state'] in guest.DOWN:
                 self._died(found['uuid'], found.get('reason'))
+
+    def _faults(self, faults):
+        """Serve no new guests while a daemon of the host does not answer."""
+        if faults:
+            self._availability.lost('; '.join(
+                '%(part)s does not answer: %(reason)s' % fault
+                for fault in faults))
+        else:
+            self._availability.found()
 
     def _died(self, uuid, reason):
         LOG.warning('Guest is down: %s', reason, instance_uuid=uuid)

@@ -15,7 +15,7 @@ MAX_DELAY_S = 30
 class EventFollower:
     """One thread that stays subscribed, across restarts of cosmosd."""
 
-    def __init__(self, client, on_died, on_connected, on_lost):
+    def __init__(self, client, on_died, on_connected, on_lost, on_faults):
         """Remember whom to call; the calls come from the thread.
 
         :param client: CosmosClient
@@ -24,11 +24,14 @@ class EventFollower:
             before it is in cosmosd's list only.
         :param on_lost: called with the reason when cosmosd is away, once
             until the next on_connected.
+        :param on_faults: called with the daemons of the host that do not
+            answer, as of the verb ``host``, after that changed.
         """
         self._client = client
         self._on_died = on_died
         self._on_connected = on_connected
         self._on_lost = on_lost
+        self._on_faults = on_faults
         self._stop = threading.Event()
         self._stream = None
         self._thread = threading.Thread(target=self._run, daemon=True,
@@ -70,6 +73,8 @@ class EventFollower:
             if event['event'] == 'died':
                 self._call(self._on_died, event['data'].get('uuid'),
                            event['data'].get('reason'))
+            elif event['event'] == 'host':
+                self._call(self._on_faults, event['data'].get('faults'))
 
     def _call(self, callback, *args):
         """Call back; whatever fails there must not end the thread."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guests: start, stop, state, console."""
 
+import time
+
 from cosmos_client import CosmosError
 from nova.compute import power_state
 from nova import exception as nova_exception
@@ -14,6 +16,9 @@ from nova_clickos import exception
 LOG = logging.getLogger(__name__)
 
 MAX_CONSOLE_BYTES = 100 * 1024
+#: The driver looks so often for rules of a new guest's ports, 4 s at least.
+OPEN_LOOKS = 80
+OPEN_PAUSE_S = 0.05
 CRASHED = 'crashed'
 #: States in which a guest forwards nothing; "error" is one that cosmosd lost
 #: a part of, say its switch port.
@@ -49,6 +54,8 @@ class Guests:
             domid = self._create(instance, image_sha256, vifs, configuration)
         except CosmosError as e:
             raise exception.from_start(e)
+        if any(vif.get('filtered') for vif in vifs):
+            self._await_rules(instance)
         LOG.info('Guest started as domain %s', domid, instance=instance)
 
     def _create(self, instance, image_sha256, vifs, configuration):
@@ -63,6 +70,25 @@ class Guests:
             # lost, the guest is there.
             with excutils.save_and_reraise_exception():
                 self._undo(instance)
+
+    def _await_rules(self, instance):
+        """Wait until clickos-agent has opened the guest's ports.
+
+        Without the agent or Neutron the guest runs with closed ports: its
+        tenant may still read and write handlers.
+        """
+        for _look in range(OPEN_LOOKS):
+            try:
+                ports = self._client.vif_list(instance.uuid)['ports']
+            except CosmosError as e:
+                LOG.warning('The ports of the guest are not known: %s', e,
+                            instance=instance)
+                return
+            if not any(port['closed'] for port in ports):
+                return
+            time.sleep(OPEN_PAUSE_S)
+        LOG.warning('A port of the guest has no rules yet and forwards '
+                    'nothing', instance=instance)
 
     def _undo(self, instance):
         try:

@@ -35,6 +35,7 @@ def _vif(devid, vif):
             'segment': details['vale_segment'],
             'allowed': details['vale_allowed'],
             'port_security': details['vale_port_security'],
+            **_filtered(details),
             'mtu': _mtu(vif),
             'slots': CONF.clickos.ring_slots,
             'port_id': vif['id'],
@@ -44,6 +45,11 @@ def _vif(devid, vif):
     except KeyError as e:
         raise _bad(vif, 'binding:vif_details lack %s: is the mechanism driver '
                    'of the same release?' % e)
+
+
+def _filtered(details):
+    """Return the key of a port that security groups guard."""
+    return {'filtered': True} if details.get('vale_filtered') else {}
 
 
 def _mtu(vif):

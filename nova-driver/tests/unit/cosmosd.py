@@ -35,6 +35,9 @@ class FakeCosmosd(fixtures.Fixture):
 
     def __init__(self, host_kind='process'):
         self.host_kind = host_kind
+        self.host_faults = []
+        #: How many looks find filtered ports closed.
+        self.closed_looks = 0
         self.requests = []
         self.guests = {}
         self.images = {}
@@ -146,7 +149,8 @@ class FakeCosmosd(fixtures.Fixture):
         return {'host_kind': self.host_kind, 'memory_mib': 2048,
                 'memory_used_mib': 64, 'cpus': 2, 'guests': len(self.guests),
                 'max_guests': 256, 'uptime_s': 77, 'version': '0.1.0',
-                'engine_sha256': self.engine_sha256}
+                'engine_sha256': self.engine_sha256,
+                'faults': self.host_faults}
 
     def _do_image_list(self):
         return {'images': [{'sha256': sha256, 'size': len(content),
@@ -203,6 +207,18 @@ class FakeCosmosd(fixtures.Fixture):
 
     def _do_vif_remove(self, uuid, devid, domid):
         self._vif(uuid, devid)['link'] = 'removed'
+        return {}
+
+    def _do_port_filter(self, switch, port, rules):
+        return {}
+
+    def _do_vif_list(self, uuid):
+        vifs = self._guest(uuid).get('vifs', [])
+        self.closed_looks -= 1
+        return {'ports': [{'closed': bool(vif.get('filtered'))
+                           and self.closed_looks >= 0} for vif in vifs]}
+
+    def _do_port_limit(self, switch, port, limits):
         return {}
 
     def _do_vif_set(self, uuid, devid, link_up, domid):

@@ -8,6 +8,7 @@ import fixtures
 import testtools
 
 from clickos_agent import chains
+from clickos_agent import looks
 from clickos_agent import ports
 
 NAMES = ['01234567-89ab-4def-8123-00000000000%d' % n for n in range(3)]
@@ -64,7 +65,7 @@ class ChainsTest(testtools.TestCase):
         self.useFixture(fixtures.FakeLogger())
 
     def keeper(self, switch, neutron):
-        return chains.Chains(switch, neutron, 10)
+        return chains.Chains(switch, neutron)
 
     def test_differences_are_set_and_removed(self):
         switch = Switch(NAMES[0], 'by-hand')
@@ -112,7 +113,8 @@ class ChainsTest(testtools.TestCase):
 
     def test_a_hint_ends_the_wait(self):
         switch, neutron = Switch(), Neutron()
-        keeper = chains.Chains(switch, neutron, 600)
+        keeper = looks.Looks(
+            'chains', chains.Chains(switch, neutron).look, 600)
         keeper.start()
         neutron.wanted = [chain(NAMES[0])]
         keeper.look_soon()

@@ -59,7 +59,7 @@ class ServerTest(testtools.TestCase):
         public = {name for name in dir(rpc.Endpoint)
                   if not name.startswith('_')}
         self.assertEqual({'chain_counters', 'handler_list', 'handler_read',
-                          'handler_write',
+                          'handler_write', 'port_list',
                           'target'}, public)
 
 

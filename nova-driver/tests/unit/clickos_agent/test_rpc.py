@@ -45,11 +45,17 @@ class EndpointTest(testtools.TestCase):
 
     def test_write(self):
         writes = [['fw.config', 'deny all'], ['fw.log', '']]
-        self.assertEqual({}, self.call('handler_write', server_id=UUID,
-                                       writes=writes))
+        self.assertEqual({'applied': [7]}, self.call(
+            'handler_write', server_id=UUID, attempt=7, writes=writes))
         self.assertEqual({'uuid': UUID, 'rid': 0, 'writes': writes,
                           'timeout_ms': 3000},
                          self.cosmosd.args('handler-write'))
+
+    def test_ports_of_a_guest(self):
+        self.assertEqual(
+            [], [port for port in self.call('port_list', server_id=UUID)[
+                'ports'] if port['closed']])
+        self.assertEqual({'uuid': UUID}, self.cosmosd.args('vif-list'))
 
     def test_chain_counters(self):
         counters = {'packets': 5, 'bytes': 300, 'dropped': 1}
@@ -71,12 +77,13 @@ class EndpointTest(testtools.TestCase):
         self.assertEqual(UUID, self.cosmosd.args('handler-list')['uuid'])
 
     def test_cosmosds_errors_pass(self):
-        for code in ('no-such-handler', 'handler-error', 'dead-guest',
-                     'timeout', 'not-permitted'):
+        for attempt, code in enumerate((
+                'no-such-handler', 'handler-error', 'dead-guest', 'timeout',
+                'not-permitted'), 1):
             self.cosmosd.faults['handler-write'] = (code, 'fw.config: why')
             self.assertEqual(
                 {'error': {'code': code, 'message': 'fw.config: why'}},
-                self.call('handler_write', server_id=UUID,
+                self.call('handler_write', server_id=UUID, attempt=attempt,
                           writes=[['fw.config', 'x']]))
         self.refused('no-such-guest', MISSING, 'handler_list',
                      server_id=MISSING)
@@ -99,8 +106,8 @@ class EndpointTest(testtools.TestCase):
         for bad in (None, '', 'x', 7, ['x'], '../' + UUID):
             for method, args in (('handler_list', {}),
                                  ('handler_read', {'name': 'a.b'}),
-                                 ('handler_write', {'writes': [['a.b',
-                                                                '']]})):
+                                 ('handler_write', {
+                                     'attempt': 1, 'writes': [['a.b', '']]})):
                 self.refused('bad-request', 'server_id', method,
                              server_id=bad, **args)
 
@@ -120,9 +127,39 @@ class EndpointTest(testtools.TestCase):
                           ([good, [1, '']], 'name'),
                           ([['a.b', 'x' * 300000]] * 2, '600000')):
             self.refused('bad-request', part, 'handler_write',
-                         server_id=UUID, writes=bad)
+                         server_id=UUID, attempt=1, writes=bad)
+
+    def test_bad_attempt(self):
+        for bad in (None, 0, -1, True, '1', 1.5):
+            self.refused('bad-request', 'attempt', 'handler_write',
+                         server_id=UUID, attempt=bad, writes=[['a.b', '']])
+
+    def write(self, attempt):
+        return self.call('handler_write', server_id=UUID, attempt=attempt,
+                         writes=[['a.b', str(attempt)]])
+
+    def test_no_attempt_comes_after_a_later_one(self):
+        self.assertEqual({'applied': [5]}, self.write(5))
+        for number in (5, 4):
+            error = self.write(number)['error']
+            self.assertEqual('busy', error['code'])
+        self.assertEqual({'applied': [5, 6]}, self.write(6))
+        self.assertEqual(2, self.cosmosd.verbs().count('handler-write'))
+
+    def test_a_failed_attempt_is_not_applied(self):
+        self.cosmosd.faults['handler-write'] = ('timeout', 'silent')
+        self.assertEqual('timeout', self.write(1)['error']['code'])
+        self.cosmosd.faults.clear()
+        self.assertEqual('busy', self.write(1)['error']['code'])
+        self.assertEqual({'applied': [2]}, self.write(2))
+
+    def test_few_applied_attempts_are_kept(self):
+        for number in range(1, 40):
+            answer = self.write(number)
+        self.assertEqual(list(range(23, 40)), answer['applied'])
 
     def test_nothing_bad_reaches_cosmosd(self):
-        self.call('handler_write', server_id=UUID, writes=[['a.b', 1]])
+        self.call('handler_write', server_id=UUID, attempt=1,
+                  writes=[['a.b', 1]])
         self.call('handler_read', server_id='x', name='a.b')
         self.assertEqual([], self.cosmosd.requests)

@@ -112,9 +112,10 @@ class BindPortTest(TestCase):
             'segment-101', 'vale',
             {'vale_switch': 'vale0', 'vale_segment': 101,
              'vale_port': 'p01234567-89', 'vale_port_security': True,
+             'vale_filtered': True,
              'vale_link_up': True,
              'vale_allowed': [{'mac': MAC, 'ip': '10.0.1.5/32'}],
-             'port_filter': False, 'connectivity': 'l2'}, status='ACTIVE')
+             'port_filter': True, 'connectivity': 'l2'}, status='ACTIVE')
 
     def test_only_live_agents_of_our_type(self):
         for agents in ([], [dict(AGENT, alive=False)]):

@@ -4,6 +4,7 @@
 import datetime
 import inspect
 import os
+import queue
 import threading
 from unittest import mock
 
@@ -16,6 +17,7 @@ from nova.virt import event as virtevent
 import nova
 from nova_clickos import driver
 from nova_clickos import exception
+from nova_clickos import guest
 from tests.unit import cosmosd
 from tests.unit.nova_clickos import base
 
@@ -116,6 +118,17 @@ class SpawnTest(base.DriverTestCase):
             error = self.refused(exception.HostCannotStart, 'why')
             self.assertIsInstance(error,
                                   nova_exception.ComputeResourcesUnavailable)
+
+    def test_a_guest_is_active_when_its_ports_have_rules(self):
+        nic = base.vif()
+        nic['details']['vale_filtered'] = True
+        self.useFixture(fixtures.MockPatchObject(guest, 'OPEN_PAUSE_S', 0))
+        self.useFixture(fixtures.MockPatchObject(guest, 'OPEN_LOOKS', 5))
+        for closed_looks, looks in ((0, 1), (2, 3), (9, 5)):
+            self.cosmosd.closed_looks = closed_looks
+            self.cosmosd.requests.clear()
+            self.spawn(base.instance(), base.network_info(nic))
+            self.assertEqual(looks, self.cosmosd.verbs().count('vif-list'))
 
     def test_lost_answer_is_undone(self):
         self.cosmosd.faults['create'] = None
@@ -420,6 +433,23 @@ class EventTest(base.DriverTestCase):
 
     def test_cleanup_without_listener(self):
         self.driver.cleanup_host('compute1')
+
+    def test_no_guests_for_a_host_whose_switch_is_gone(self):
+        fault = {'part': 'valed', 'reason': 'connection refused'}
+        self.cosmosd.host_faults = [fault]
+        reasons = queue.Queue()
+        with mock.patch.object(driver.availability.Availability, 'lost',
+                               lambda _, reason: reasons.put(reason)):
+            self.driver = driver.ClickOSDriver(self.virtapi)
+            self.listen()
+            self.assertEqual('valed does not answer: connection refused',
+                             reasons.get(timeout=10))
+            self.found.assert_not_called()
+            self.cosmosd.send('host', faults=[])
+            self.cosmosd.send('host', faults=[fault])
+            reasons.get(timeout=10)
+            self.found.assert_called_once()
+            self.driver.cleanup_host('compute1')
 
     def test_loss_reaches_the_compute_service(self):
         lost = threading.Event()

@@ -30,7 +30,8 @@ class EventFollowerTest(base.TestCase):
             cosmos_client.CosmosClient(self.cosmosd.path, 5),
             on_died=lambda *args: self.calls.put(args),
             on_connected=on_connected,
-            on_lost=lambda reason: self.calls.put('lost'))
+            on_lost=lambda reason: self.calls.put('lost'),
+            on_faults=self.calls.put)
 
     def start(self):
         self.addCleanup(self.follower.stop)
@@ -45,6 +46,13 @@ class EventFollowerTest(base.TestCase):
         self.cosmosd.send('state', uuid='a', rid=0, state='Running')
         self.cosmosd.send('died', uuid='b', domid=2, reason='killed')
         self.assertEqual(('b', 'killed'), self.next_call())
+
+    def test_faults_of_the_host(self):
+        self.start()
+        self.assertEqual('connected', self.next_call())
+        faults = [{'part': 'valed', 'reason': 'gone'}]
+        self.cosmosd.send('host', faults=faults)
+        self.assertEqual(faults, self.next_call())
 
     def test_comes_back(self):
         self.start()

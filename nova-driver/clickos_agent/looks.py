@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads that compare the host with Neutron, and those that wake them."""
+
+import threading
+import time
+
+from cosmos_client import CosmosError
+from oslo_log import log as logging
+
+from clickos_agent import ports
+
+LOG = logging.getLogger(__name__)
+
+#: Seconds until the next try to subscribe to cosmosd's events.
+_RETRY_S = 2
+#: Seconds between a hint and the look, so that one look serves many hints.
+_REST_S = 0.1
+
+
+class Looks:
+    """Calls a function now and again, and soon after a hint."""
+
+    def __init__(self, name, look, interval_s):
+        """Call a function.
+
+        :param name: what the function looks at, for the log.
+        :param look: raises CosmosError or ports.NeutronUnavailable when it
+            changes nothing.
+        :param interval_s: seconds between two calls.
+        """
+        self._name = name
+        self._look = look
+        self._interval_s = interval_s
+        self._hinted = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, daemon=True,
+                                        name=name)
+
+    def start(self):
+        """Look at once, and from then on."""
+        self._thread.start()
+
+    def stop(self):
+        """End after the look that is under way."""
+        self._stopping = True
+        self._hinted.set()
+
+    def wait(self):
+        """Wait for the end after stop()."""
+        self._thread.join()
+
+    def look_soon(self):
+        """Look as soon as possible; does not wait."""
+        self._hinted.set()
+
+    def _run(self):
+        while not self._stopping:
+            self._hinted.clear()
+            try:
+                self._look()
+            except (ports.NeutronUnavailable, CosmosError) as e:
+                LOG.warning('The %(name)s of the switch stay as they are: '
+                            '%(why)s', {'name': self._name, 'why': e})
+            except Exception:
+                LOG.exception('Looking at %s failed', self._name)
+            if self._hinted.wait(self._interval_s) and not self._stopping:
+                time.sleep(_REST_S)
+
+
+class Starts:
+    """Hints when a router has changed its state, or valed came back."""
+
+    def __init__(self, client, hint):
+        """Follow cosmosd's events.
+
+        :param client: CosmosClient
+        :param hint: called after such an event, and after each subscription.
+        """
+        self._client = client
+        self._hint = hint
+        self._stopped = threading.Event()
+        self._stream = None
+        self._thread = threading.Thread(target=self._run, daemon=True,
+                                        name='starts')
+
+    def start(self):
+        """Follow from now on."""
+        self._thread.start()
+
+    def stop(self):
+        """End the thread."""
+        self._stopped.set()
+        if self._stream is not None:
+            self._stream.close()
+
+    def wait(self):
+        """Wait for the end after stop()."""
+        self._thread.join()
+
+    def _run(self):
+        while not self._stopped.is_set():
+            try:
+                with self._client.events() as self._stream:
+                    self._follow()
+            except CosmosError as e:
+                LOG.warning('No events from cosmosd: %s', e)
+            self._stopped.wait(_RETRY_S)
+
+    def _follow(self):
+        self._hint()
+        if self._stopped.is_set():  # stop() came before the stream was there
+            return
+        for event in self._stream:
+            if event['event'] in ('state', 'host'):
+                self._hint()

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filters and limits follow Neutron: oslo.messaging, a cosmosd double."""
+
+import cosmos_client
+from neutron_clickos import topics
+import oslo_messaging
+
+from clickos_agent import policies
+from clickos_agent import ports
+from tests.unit.clickos_agent import test_ports
+
+LIMITS = {'rx': {'bits_per_s': 1000}}
+RULES = [{'direction': 'egress', 'family': 'ipv4'}]
+
+
+class Plugin:
+    """Neutron's half, with rules that a test sets."""
+
+    target = oslo_messaging.Target(version=topics.VERSION)
+
+    def __init__(self):
+        self.rules = {}
+        self.limits = {}
+
+    def get_port_policies(self, context, host, ports):
+        known = [port for port, _ in ports if port in self.rules]
+        return {'rules': {port: self.rules[port] for port in known},
+                'limits': {port: self.limits.get(port, {})
+                           for port in known}}
+
+
+class PoliciesTest(test_ports.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        first, second = self.cosmosd.guests[test_ports.GUEST]['vifs']
+        first.update(switch='vale0', port='p0', filtered=True)
+        second.update(switch='vale0', port='p1')
+        self.neutron = ports.Neutron(self.transport, 'compute1', 5)
+        self.policies = policies.Policies(
+            cosmos_client.CosmosClient(self.cosmosd.path, 5), self.neutron)
+
+    def look(self, plugin, wanted='port-filter'):
+        """Return the arguments of the verb that a look calls."""
+        self.server.stop()
+        self.server.wait()
+        self.serve(topics.PLUGIN, plugin, 'neutron')
+        self.policies.look()
+        return [args for verb, args in self.cosmosd.requests
+                if verb == wanted]
+
+    def test_filtered_ports_get_their_rules(self):
+        plugin = Plugin()
+        plugin.rules = {test_ports.PORT: RULES, test_ports.OTHER: []}
+        self.assertEqual(
+            [{'switch': 'vale0', 'port': 'p0', 'rules': RULES}],
+            self.look(plugin))
+
+    def test_an_unknown_port_keeps_its_filter(self):
+        self.assertEqual([], self.look(Plugin()))
+
+    def test_all_ports_get_their_limits(self):
+        plugin = Plugin()
+        plugin.rules = {test_ports.PORT: RULES, test_ports.OTHER: None}
+        plugin.limits = {test_ports.OTHER: LIMITS}
+        self.assertEqual(
+            [{'switch': 'vale0', 'port': 'p0', 'limits': {}},
+             {'switch': 'vale0', 'port': 'p1', 'limits': LIMITS}],
+            self.look(plugin, 'port-limit'))
+
+    def test_limits_come_before_the_rules(self):
+        plugin = Plugin()
+        plugin.rules = {test_ports.PORT: RULES}
+        self.look(plugin)
+        self.assertEqual(['port-limit', 'port-filter'],
+                         [verb for verb, _ in self.cosmosd.requests[-2:]])
+
+    def test_without_neutron_filters_stay(self):
+        self.server.stop()
+        self.neutron._client = self.neutron._client.prepare(timeout=0.1)
+        self.assertRaises(ports.NeutronUnavailable, self.policies.look)
