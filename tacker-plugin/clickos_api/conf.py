@@ -17,8 +17,9 @@ FILES_VARIABLE = 'OS_CLICKOS_CONFIG_FILES'
 API_OPTS = [
     cfg.IntOpt('rpc_timeout', default=15, min=1, max=600, help="""
 Seconds to wait for clickos-agent's answer. If no answer to a write comes in
-this time, the service answers 504 and does not record the write. The time
-must be longer than the agent's own limit, or the agent's answers get lost.
+this time, the service answers 504. It records the write with the next one that
+the agent answers, if the agent applied it. The time must be longer than the
+agent's own limit, or the agent's answers get lost.
 Other writes to the same server wait as long for their turn.
 """),
     cfg.IntOpt('max_value_bytes', default=20480, min=1,

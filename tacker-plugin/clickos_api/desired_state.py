@@ -4,17 +4,27 @@
 import contextlib
 import dataclasses
 import datetime
+import time
 
+from oslo_db import api as db_api
 from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import enginefacade
 from oslo_log import log as logging
-from oslo_utils import excutils
 import sqlalchemy as sa
 
 from clickos_api.db import models
 from clickos_api import errors
 
 LOG = logging.getLogger(__name__)
+
+#: Seconds between two looks for the end of another attempt.
+_LOOK_S = 0.02
+#: Seconds an attempt may take beside its RPC, before others go on without it.
+_MARGIN_S = 2
+#: Attempts without an answer that a server's row keeps, the newest.
+_PENDING = 8
+
+_retried = db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,12 +58,16 @@ def merge(kept, writes):
 
 
 class Store:
-    """The desired state of all servers, in the database."""
+    """The desired state of all servers, in the database.
+
+    A write takes two short transactions: begin() before the call to the
+    agent, and accept() or fail() after it. No lock outlasts a transaction.
+    """
 
     def __init__(self, conf):
         self._facade = enginefacade.transaction_context()
         self._facade.configure(**conf.database)
-        self._lock_timeout_s = conf.clickos_api.rpc_timeout
+        self._turn_s = conf.clickos_api.rpc_timeout
         self._max_handlers = conf.clickos_api.max_writes
         self._max_bytes = conf.clickos_api.max_state_bytes
 
@@ -66,6 +80,14 @@ class Store:
             row = session.get(models.DesiredState, server_id)
             return State(row.revision, row.writes) if row else State()
 
+    def knows(self, server_id):
+        """Tell whether anything is kept of a server.
+
+        :raises errors.Unavailable: if the database fails
+        """
+        with _database(), self._facade.reader.using(_Context()) as session:
+            return session.get(models.DesiredState, server_id) is not None
+
     def delete(self, server_id):
         """Forget a server; may be called twice.
 
@@ -75,96 +97,115 @@ class Store:
             session.execute(sa.delete(models.DesiredState).where(
                 models.DesiredState.server_id == server_id))
 
-    @contextlib.contextmanager
-    def writing(self, server_id, writes):
-        """Hold a server's state while its guest takes writes.
+    def begin(self, server_id, writes):
+        """Note writes as pending; wait for the end of an earlier attempt.
 
-        Leaving the block records the writes; an exception in it leaves
-        everything as it was. One block at a time runs for a server, whatever
-        process it is in.
-
-        :returns: context manager giving the new revision
+        :returns: the attempt's number, above all earlier ones of the server
         :raises errors.BadRequest: if the state would grow over its limits
-        :raises errors.Unavailable: if the database fails, another write holds
-            the server for too long, or (code not-recorded) what the guest
-            accepted could not be recorded
+        :raises errors.Unavailable: if the database fails, or (code busy)
+            earlier attempts take too long
+        """
+        deadline_s = time.monotonic() + self._turn_s
+        while True:
+            attempt = self._try_to_begin(server_id, writes)
+            if attempt is not None:
+                return attempt
+            if time.monotonic() > deadline_s:
+                raise _busy(server_id)
+            time.sleep(_LOOK_S)
+
+    def accept(self, server_id, attempt, applied):
+        """Record an attempt that the guest accepted.
+
+        The agent applies attempts in the order of their numbers. So it never
+        applies an earlier one from here on, and only those in applied count.
+
+        :param applied: numbers of attempts that the agent applied
+        :returns: the new revision
+        :raises errors.Unavailable: (code not-recorded) if the database fails
         """
         try:
-            with self._recording(server_id, writes) as revision:
-                yield revision
-        except Exception:
-            with excutils.save_and_reraise_exception():
-                self._drop_empty_row(server_id)
+            return self._record(server_id, attempt, applied)
+        except db_exc.DBError as exc:
+            raise _not_recorded(server_id, exc)
 
-    @contextlib.contextmanager
-    def _recording(self, server_id, writes):
-        accepted = False
+    @_retried
+    def _record(self, server_id, attempt, applied):
+        with self._facade.writer.using(_Context()) as session:
+            row = self._lock(session, server_id)
+            if row is None or attempt not in dict(row.pending):
+                raise _not_recorded(server_id, 'it is not pending')
+            _resolve(row, attempt, {attempt, *applied})
+            return row.revision
+
+    def fail(self, server_id, attempt, is_refused):
+        """End an attempt that brought no acceptance.
+
+        :param is_refused: the agent refused it; if False, the guest may have
+            accepted it, or may still
+        """
         try:
+            self._end(server_id, attempt, is_refused)
+        except db_exc.DBError as exc:
+            LOG.warning('Server %s: attempt %d stays pending: %s', server_id,
+                        attempt, exc)
+
+    @_retried
+    def _end(self, server_id, attempt, is_refused):
+        with self._facade.writer.using(_Context()) as session:
+            row = self._lock(session, server_id)
+            if row is None:
+                return
+            if row.attempt == attempt:
+                row.busy_until = None
+            if is_refused:
+                row.pending = [each for each in row.pending
+                               if each[0] != attempt]
+            if not row.revision and not row.pending:
+                session.delete(row)
+
+    def _try_to_begin(self, server_id, writes):
+        """:returns: the attempt's number; None while another one goes on"""
+        with _database(), contextlib.suppress(db_exc.DBDeadlock):
             self._ensure_row(server_id)
             with self._facade.writer.using(_Context()) as session:
                 row = self._lock(session, server_id)
-                merged = merge(row.writes, writes)
-                self._check_size(server_id, merged)
-                row.writes = merged
-                row.revision += 1
-                row.updated_at = _now()
-                session.flush()
-                yield row.revision
-                accepted = True
-        except db_exc.DBError as exc:
-            if accepted:
-                raise _not_recorded(server_id, exc)
-            if isinstance(exc, db_exc.DBDeadlock):
-                raise _busy(server_id)
-            raise _unavailable(exc)
+                if row is None or _is_busy(row):
+                    return None
+                self._check_size(server_id, merge(row.writes, writes))
+                self._number(row, writes)
+                return row.attempt
 
-    def _drop_empty_row(self, server_id):
-        """Remove the row of a server whose first write came to nothing.
+    def _number(self, row, writes):
+        """Give the attempt a number.
 
-        Another writer that holds the row records a revision or drops the
-        row itself.
+        It comes from the clock, so it grows even after the row was deleted.
         """
-        try:
-            with self._facade.writer.using(_Context()) as session:
-                row = session.scalars(
-                    sa.select(models.DesiredState)
-                    .where(models.DesiredState.server_id == server_id,
-                           models.DesiredState.revision == 0)
-                    .with_for_update(skip_locked=True)).one_or_none()
-                if row is not None:
-                    session.delete(row)
-        except db_exc.DBError as exc:
-            LOG.warning('Server %s: an empty row may be left: %s', server_id,
-                        exc)
+        row.attempt = max(row.attempt + 1, time.time_ns() // 1000)
+        row.pending = [*row.pending, [row.attempt, writes]][-_PENDING:]
+        row.busy_until = _now() + datetime.timedelta(
+            seconds=self._turn_s + _MARGIN_S)
 
     def _ensure_row(self, server_id):
-        """Make the server's row, if it has none, in a transaction of its own.
+        """Make the server's row, if it has none, in its own transaction.
 
-        Made inside the long transaction, a row that is rolled back would let
-        the writers that wait for it run into a deadlock.
+        Two writers that lock a missing row would run into a deadlock.
         """
         try:
             with self._facade.writer.using(_Context()) as session:
                 if session.get(models.DesiredState, server_id) is None:
                     session.add(models.DesiredState(
                         server_id=server_id, revision=0, writes=[],
-                        updated_at=_now()))
+                        attempt=0, pending=[], updated_at=_now()))
         except db_exc.DBDuplicateEntry:
             LOG.debug('Server %s: another writer made the row', server_id)
 
     def _lock(self, session, server_id):
         """Return the server's row, locked until the transaction ends."""
-        if session.get_bind().dialect.name in ('mysql', 'mariadb'):
-            session.execute(sa.text('SET SESSION innodb_lock_wait_timeout'
-                                    ' = :seconds'),
-                            {'seconds': self._lock_timeout_s})
-        row = session.scalars(
+        return session.scalars(
             sa.select(models.DesiredState)
             .where(models.DesiredState.server_id == server_id)
             .with_for_update()).one_or_none()
-        if row is None:   # removed since _ensure_row
-            raise _busy(server_id)
-        return row
 
     def _check_size(self, server_id, writes):
         if len(writes) > self._max_handlers:
@@ -176,6 +217,22 @@ class Store:
             raise errors.BadRequest(
                 f'server {server_id}: desired state would have {size} bytes,'
                 f' the limit is {self._max_bytes}')
+
+
+def _is_busy(row):
+    return row.busy_until is not None and _now() < row.busy_until
+
+
+def _resolve(row, attempt, applied):
+    """Merge the applied ones of all attempts up to this one, in order."""
+    for number, writes in row.pending:
+        if number <= attempt and number in applied:
+            row.writes = merge(row.writes, writes)
+            row.revision += 1
+    row.pending = [each for each in row.pending if each[0] > attempt]
+    row.updated_at = _now()
+    if row.attempt == attempt:
+        row.busy_until = None
 
 
 @contextlib.contextmanager

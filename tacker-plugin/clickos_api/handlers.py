@@ -2,6 +2,7 @@
 """What the service does: handlers and desired state of guests."""
 
 from oslo_log import log as logging
+from oslo_utils import excutils
 
 from clickos_api import chains
 from clickos_api import desired_state
@@ -32,6 +33,11 @@ class Handlers:
         return self._agent.handler_list(self._cloud.host(server_id),
                                         server_id)
 
+    def ports(self, context, target):
+        """List the ports of the target's guest."""
+        server_id = self._owned(context, target, policy.PORT_LIST)
+        return self._agent.port_list(self._cloud.host(server_id), server_id)
+
     def read(self, context, target, name):
         """Return the value of one handler."""
         server_id = self._owned(context, target, policy.READ)
@@ -42,14 +48,24 @@ class Handlers:
         """Write handlers, all or none; return the revision.
 
         Recorded as desired state if, and only if, the guest accepted them.
+        The record of a write without an answer waits for the next answer.
         """
         server_id = self._owned(context, target, policy.WRITE)
         host = self._cloud.host(server_id)
-        with self._store.writing(server_id, writes) as revision:
-            self._agent.handler_write(host, server_id, writes)
+        attempt = self._store.begin(server_id, writes)
+        applied = self._asked(host, server_id, attempt, writes)
+        revision = self._store.accept(server_id, attempt, applied)
         LOG.info('Server %s: revision %d: %s', server_id, revision,
                  ', '.join(name for name, _ in writes))
         return revision
+
+    def _asked(self, host, server_id, attempt, writes):
+        """:returns: the attempts that the agent applied"""
+        try:
+            return self._agent.handler_write(host, server_id, attempt, writes)
+        except Exception as exc:
+            with excutils.save_and_reraise_exception():
+                self._store.fail(server_id, attempt, rpc.is_refusal(exc))
 
     def desired_state(self, context, target):
         """Return the target's desired_state.State."""
@@ -95,7 +111,7 @@ class Handlers:
         service looks itself before it forgets anything.
         """
         try:
-            if (self._store.read(server_id) != desired_state.State()
+            if (self._store.knows(server_id)
                     and self._cloud.is_gone(server_id)):
                 self._store.delete(server_id)
                 LOG.info('Server %s is gone, its desired state too',

@@ -9,6 +9,7 @@ from clickos_api import errors
 LIST = 'clickos:handler:list'
 READ = 'clickos:handler:read'
 WRITE = 'clickos:handler:write'
+PORT_LIST = 'clickos:port:list'
 CHAIN_SHOW = 'clickos:chain:show'
 STATE_SHOW = 'clickos:desired_state:show'
 STATE_DELETE = 'clickos:desired_state:delete'
@@ -42,6 +43,9 @@ RULES = [
     _rule(STATE_DELETE, f'({OWNER_MEMBER}) or {ADMIN}',
           'Forget what is written again when a guest starts again.',
           ('DELETE', _STATE)),
+    _rule(PORT_LIST, OWNER_READER,
+          'List the ports of a guest with what the switch counted.',
+          ('GET', '/v1/{servers or vnfs}/{id}/ports')),
     _rule(CHAIN_SHOW, OWNER_READER, 'Show the counters of a port chain.',
           ('GET', '/v1/chains/{id}')),
 ]

@@ -23,6 +23,11 @@ def blueprint(handlers, limits):
         found = handlers.list(_context(), _target(kind, target_id))
         return {'handlers': found}
 
+    @routes.get(f'{base}/ports')
+    def list_ports(kind, target_id):
+        found = handlers.ports(_context(), _target(kind, target_id))
+        return {'ports': found}
+
     @routes.get(f'{base}/handlers/<path:name>')
     def read_handler(kind, target_id, name):
         value = handlers.read(_context(), _target(kind, target_id),

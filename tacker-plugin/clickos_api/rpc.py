@@ -19,6 +19,14 @@ STATUS = {
     'not-active': 409,
     'busy': 503, 'timeout': 504,
 }
+#: Codes after which the guest may have applied a write all the same.
+_UNCERTAIN = {'agent-failed', 'internal', 'timeout', 'unavailable'}
+
+
+def is_refusal(error):
+    """Tell whether a failed write surely did not reach the guest's router."""
+    return isinstance(error, errors.ApiError) \
+        and error.code not in _UNCERTAIN
 
 
 class Agent:
@@ -45,9 +53,21 @@ class Agent:
                             name=name)
         return _field(host, answer, 'value', str)
 
-    def handler_write(self, host, server_id, writes):
-        """Write [[name, value], ...]; all of them or none."""
-        self._call(host, 'handler_write', server_id=server_id, writes=writes)
+    def handler_write(self, host, server_id, attempt, writes):
+        """Write [[name, value], ...]; all of them or none.
+
+        :param attempt: number; the agent refuses it after a higher one
+        :returns: numbers of attempts that the agent applied
+        """
+        answer = self._call(host, 'handler_write', server_id=server_id,
+                            attempt=attempt, writes=writes)
+        return _field(host, answer, 'applied', list)
+
+    def port_list(self, host, server_id):
+        """List a guest's ports with what the switch counted."""
+        answer = self._call(host, 'port_list', server_id=server_id)
+        return [_port(host, each)
+                for each in _field(host, answer, 'ports', list)]
 
     def chain_counters(self, host, chain_id):
         """Return the counters of a chain, with a list ``hops``."""
@@ -117,6 +137,17 @@ def _handler(host, each):
         raise _nonsense(host, each)
     return {'name': each['name'], 'read': bool(each.get('read')),
             'write': bool(each.get('write'))}
+
+
+def _port(host, each):
+    counters = _field(host, each, 'counters', dict)
+    if not all(isinstance(value, int) for value in counters.values()):
+        raise _nonsense(host, each)
+    return {'id': each.get('port_id'),
+            'mac_address': _field(host, each, 'mac', str),
+            'link_up': _field(host, each, 'link_up', bool),
+            'counters': {name: value for name, value in counters.items()
+                         if name != 'kicks'}}
 
 
 def _nonsense(host, answer):

@@ -2,6 +2,7 @@
 """The errors of Tacker and clickos-api, as Horizon sorts errors."""
 
 from clickos_client import api
+from clickos_client import chains
 from keystoneauth1 import exceptions as ks_exc
 
 
@@ -27,4 +28,4 @@ class DescriptorError(Exception):
 NOT_FOUND = (NotFound,)
 UNAUTHORIZED = (ks_exc.Unauthorized,)
 RECOVERABLE = (TackerError, DescriptorError, api.ClickOSError,
-               ks_exc.ClientException)
+               chains.ChainError, ks_exc.ClientException)

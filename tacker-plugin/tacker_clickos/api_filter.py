@@ -5,6 +5,7 @@ It passes on only the routes of routes.py. It refuses URLs the operator does
 not list and parameters that name code (request_body.py), and packages that
 reach beyond themselves (package/). Tacker 16 stores only text as metadata
 and leaves a row locked after anything else, so metadata.py makes it text.
+Tacker answers 500 to a second VNF of one name; the filter makes it a 409.
 """
 
 import contextlib
@@ -22,6 +23,7 @@ from tacker_clickos.package import archive
 from tacker_clickos.package import bounded_review
 from tacker_clickos import request_body
 from tacker_clickos import routes
+from tacker_clickos import rows
 
 _IN_MEMORY = 256 * 1024
 
@@ -52,6 +54,8 @@ class ApiFilter(object):
             return _problem(refused.status, str(refused), refused.headers)
         except exception.ClickOSError as refused:
             return _problem(400, str(refused))
+        if _creates_vnf(self._api, request):
+            return _created(self._application, request)
         return self._application
 
 
@@ -60,6 +64,28 @@ def _judge(api, request):
         _judge_package(request)
     else:
         _judge_json(api, request)
+
+
+def _creates_vnf(api, request):
+    return ((api, request.method) == ('lifecycle', 'POST')
+            and request.path_info.rstrip('/') == '/vnf_instances')
+
+
+def _created(application, request):
+    """Return Tacker's answer, or a 409 if it failed at a name in use."""
+    try:
+        name = json.loads(request.body).get('vnfInstanceName')
+    except ValueError:    # no body; Tacker says so
+        name = None
+    response = request.get_response(application)
+    if response.status_int != 500 or not isinstance(name, str):
+        return response
+    project_id = request.environ['tacker.context'].project_id
+    holder = rows.vnf_with_name(project_id, name)
+    if holder is None:
+        return response
+    return _problem(409, 'vnfInstanceName: VNF %s of this project has the name'
+                    ' %r; choose another name' % (holder, name))
 
 
 def _problem(status, detail, headers=()):

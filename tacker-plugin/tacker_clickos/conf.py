@@ -22,6 +22,13 @@ Seconds between two looks at the servers of all ClickOS VNFs, one Nova request
 for each VIM. A change is stored in the VNF's metadata as ``clickos_state``.
 0 switches the watcher off.
 """),
+    cfg.IntOpt('orphan_timeout', default=60, min=5, max=86400, help="""
+Seconds after which an operation counts as dead if no conductor holds the lock
+of its VNF. The watcher removes the guests that a dead operation left, and
+makes it FAILED_TEMP, so retry, rollback and fail work. Operations that wait
+for a conductor get ten times as long. Conductors on several hosts need a
+shared ``backend_url`` in ``[coordination]``.
+"""),
     cfg.ListOpt('allowed_urls', default=[],
                 item_type=types.URI(schemes=['http', 'https']), help="""
 The only URLs of members that Tacker sends requests to. The list holds for

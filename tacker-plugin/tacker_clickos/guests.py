@@ -6,8 +6,10 @@ import dataclasses
 from oslo_log import log as logging
 
 from tacker_clickos.clickgen import document
+from tacker_clickos import links
 from tacker_clickos import ports
 from tacker_clickos import servers
+from tacker_clickos import state
 
 LOG = logging.getLogger(__name__)
 
@@ -34,6 +36,25 @@ class Guest:
     name: str
     server: object
     ports: dict
+
+
+def wishes(vdus, vnfcs, request, values, saved):
+    """Return the Wish of each VNFC.
+
+    :param vdus: {VDU name: model.Vdu}
+    :param vnfcs: named vnfcResourceInfo
+    :param request: InstantiateVnfRequest, which names the networks
+    :param saved: {VNFC name: handler writes}
+    """
+    return [_wish(state.name(vnfc), vdus[vnfc.vdu_id], request, values, saved)
+            for vnfc in vnfcs]
+
+
+def _wish(name, vdu, request, values, saved):
+    number = int(name.rpartition('-')[2])
+    return Wish(name=name, vdu=vdu, values=values,
+                links=links.resolve(vdu, request, number),
+                writes=saved.get(name, []))
 
 
 class Guests(object):
@@ -81,8 +102,7 @@ class Guests(object):
             wish.vdu.configuration, interfaces, wish.values, wish.writes))
         server = servers.create(
             self._connection, self._vnf_id,
-            '%s-%s' % (wish.name, self._vnf_id), wish.vdu, by_cp.values(),
-            text)
+            self._server_name(wish.name), wish.vdu, by_cp.values(), text)
         LOG.info('VNF %s: guest %s is server %s', self._vnf_id, wish.name,
                  server.id)
         return Guest(wish.name, server, by_cp)
@@ -104,6 +124,37 @@ class Guests(object):
         servers.delete(self._connection,
                        [server for server in found
                         if server_ids is None or server.id in server_ids])
+
+    def drop(self, vdus, names):
+        """Remove guests by name with their ports; may be called again.
+
+        :param vdus: {VDU name: model.Vdu}
+        :param names: such as VDU1-2
+        """
+        found = servers.of_vnf(self._connection, self._vnf_id)
+        marked = {self._server_name(name) for name in names}
+        servers.delete(self._connection, [server for server in found
+                                          if server.name in marked])
+        gone = {'%s-%s' % (name, cp) for name in names
+                for cp in vdus[name.rpartition('-')[0]].cps}
+        existing = ports.of_vnf(self._connection, self._vnf_id)
+        ports.delete(self._connection, [port for name, port in
+                                        existing.items() if name in gone])
+
+    def keep(self, names):
+        """Remove the servers and ports of all other guests of the VNF."""
+        wanted = {self._server_name(name) for name in names}
+        found = servers.of_vnf(self._connection, self._vnf_id)
+        servers.delete(self._connection, [server for server in found
+                                          if server.name not in wanted])
+        prefixes = tuple('%s-' % name for name in names)
+        existing = ports.of_vnf(self._connection, self._vnf_id)
+        ports.delete(self._connection, [
+            port for name, port in existing.items()
+            if not name.startswith(prefixes)])
+
+    def _server_name(self, name):
+        return '%s-%s' % (name, self._vnf_id)
 
     def sweep(self):
         """Remove every server and port of the VNF; may be called again."""

@@ -9,12 +9,10 @@ subclass, since that driver runs scripts of packages.
 from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_utils import excutils
-from oslo_utils import uuidutils
 from tacker import objects
 from tacker.objects import fields
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.infra_drivers import abstract_driver
-from tacker.vnfm.infra_drivers import scale_driver
 
 from tacker_clickos.clickgen import document
 from tacker_clickos.clickgen import writes as click_writes
@@ -22,8 +20,8 @@ from tacker_clickos import clickos_api
 from tacker_clickos import conf
 from tacker_clickos import exception
 from tacker_clickos import guests
-from tacker_clickos import links
 from tacker_clickos import resources
+from tacker_clickos import scaling
 from tacker_clickos import state
 from tacker_clickos import vim
 from tacker_clickos.vnfd import loader
@@ -32,12 +30,11 @@ from tacker_clickos.vnfd import values as vnfd_values
 
 LOG = logging.getLogger(__name__)
 
-_RESIZE_CURE = 'instantiate at another instantiation level instead'
 INSTANCE_PREFIX = 'clickos-'
 
 
 class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
-                         scale_driver.VnfScaleAbstractDriver):
+                         scaling.Scaling):
     """Life cycle of VNFs made of ClickOS guests."""
 
     def __init__(self):
@@ -76,15 +73,17 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
         :raises: ClickOSError; no server is left, and no port of a new VNF
         """
         info = vnf_instance.instantiated_vnf_info
-        vdus = loader.load(vnf_package_path, instantiate_vnf_req.flavour_id)
+        flavour = loader.load(vnf_package_path,
+                              instantiate_vnf_req.flavour_id)
+        vdus = flavour.vdus
         values = self._wanted_values(vdus, instantiate_vnf_req)
         healing = self._is_healing(vnf_instance)
         if not healing:
             state.set_param(info, state.SAVED_WRITES, None)
         resources.name_vnfcs(info)
-        wishes = self._wishes(vdus, info.vnfc_resource_info,
-                              instantiate_vnf_req, values,
-                              state.saved_writes(info))
+        wishes = guests.wishes(vdus, info.vnfc_resource_info,
+                               instantiate_vnf_req, values,
+                               state.saved_writes(info))
         fleet = guests.Guests(vim.connect(vim_connection_info.access_info),
                               vnf_instance.id)
         made = self._boot_all(fleet, wishes, keep_ports=healing)
@@ -93,6 +92,8 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
         state.set_param(info, state.PROPERTIES, values)
         info.instance_id = INSTANCE_PREFIX + vnf_instance.id
         vnfd_dict['instance_id'] = info.instance_id
+        scaling.announce(vnfd_dict, flavour.scaling,
+                         instantiate_vnf_req.instantiation_level_id)
         return info.instance_id
 
     @staticmethod
@@ -103,13 +104,6 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
             document.check_writes(
                 click_writes.render(vdu.configuration, values))
         return values
-
-    @staticmethod
-    def _wishes(vdus, vnfcs, request, values, saved):
-        return [guests.Wish(
-            name=state.name(vnfc), vdu=vdus[vnfc.vdu_id], values=values,
-            links=links.resolve(vdus[vnfc.vdu_id], request),
-            writes=saved.get(state.name(vnfc), [])) for vnfc in vnfcs]
 
     @staticmethod
     def _boot_all(fleet, wishes, keep_ports):
@@ -131,11 +125,7 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
 
     def post_vnf_instantiation(self, context, vnf_instance,
                                vim_connection_info, instantiate_vnf_req):
-        info = vnf_instance.instantiated_vnf_info
-        info.vnfc_info = [
-            objects.VnfcInfo(id=uuidutils.generate_uuid(), vdu_id=vnfc.vdu_id,
-                             vnfc_state=fields.VnfcState.STARTED)
-            for vnfc in info.vnfc_resource_info]
+        resources.set_started(vnf_instance.instantiated_vnf_info)
         state.show(vnf_instance)
         state.set_metadata(
             vnf_instance,
@@ -203,13 +193,13 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
         info = vnf_instance.instantiated_vnf_info
         package_dir = vnflcm_utils.get_vnf_package_path(
             context, vnf_instance.vnfd_id)
-        vdus = loader.load(package_dir, info.flavour_id)
+        vdus = loader.load(package_dir, info.flavour_id).vdus
         values = vnfd_values.merge(model.properties(vdus),
                                    state.in_force(vnf_instance), {})
         request = objects.InstantiateVnfRequest.from_vnf_instance(
             vnf_instance)
-        return self._wishes(vdus, sick, request, values,
-                            state.saved_writes(info))
+        return guests.wishes(vdus, sick, request, values,
+                             state.saved_writes(info))
 
     def heal_vnf_wait(self, context, vnf_instance, vim_connection_info,
                       heal_vnf_request):
@@ -249,20 +239,8 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
 
     # Operations that the OpenStack driver leaves to Heat.
 
-    def _no_scaling(self, *args, **kwargs):
-        raise exception.NotSupported(operation='be scaled', cure=_RESIZE_CURE)
-
-    scale = scale_wait = scale_update_wait = _no_scaling
-    scale_in_reverse = scale_out_initial = _no_scaling
-    get_scale_ids = get_scale_in_ids = get_rollback_ids = _no_scaling
-    get_grant_resource = _no_scaling
-
     def get_cinder_list(self, vnf_info):
         return []       # for the grant request of a heal
-
-    def scale_resource_update(self, context, vnf_instance, scale_vnf_request,
-                              vnf_info, vim_connection_info):
-        pass
 
     def _no_new_networks(self, *args, **kwargs):
         raise exception.NotSupported(

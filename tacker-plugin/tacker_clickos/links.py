@@ -15,21 +15,28 @@ class Link:
     fixed_ips: tuple = ()
 
 
-def resolve(vdu, request):
-    """Return {CP name: Link} for a VDU.
+def resolve(vdu, request, number=0):
+    """Return {CP name: Link} for a guest of a VDU.
+
+    The guest takes the entry of cpConfig with its number. Without one, its
+    addresses are free ones of the same subnets: no two guests share one.
 
     :param vdu: model.Vdu
     :param request: Tacker's InstantiateVnfRequest
+    :param number: the guest's number in its VDU, from 0
     :raises: ResourceNotUsable when a connection point has no network
     """
-    given = {}
+    networks, configs = {}, {}
     for virtual_link in request.ext_virtual_links or []:
         for ext_cp in virtual_link.ext_cps or []:
-            given[ext_cp.cpd_id] = _link(virtual_link, ext_cp)
-    missing = [cp for cp in vdu.cps if cp not in given]
+            networks[ext_cp.cpd_id] = virtual_link.resource_id
+            configs.setdefault(ext_cp.cpd_id, []).extend(
+                ext_cp.cp_config or [])
+    missing = [cp for cp in vdu.cps if cp not in networks]
     if missing:
         raise _unusable(missing[0], 'extVirtualLinks name no network for it')
-    return {cp: given[cp] for cp in vdu.cps}
+    return {cp: _link(cp, networks[cp], configs[cp], number)
+            for cp in vdu.cps}
 
 
 def _unusable(cp, reason):
@@ -37,24 +44,27 @@ def _unusable(cp, reason):
                                        reason=reason)
 
 
-def _link(virtual_link, ext_cp):
+def _link(cp, network_id, configs, number):
+    if any(config.link_port_id for config in configs):
+        raise _unusable(cp, 'linkPortId cannot be used; leave '
+                            'it out and a port is made')
+    is_own = number < len(configs)
     mac, fixed_ips = None, []
-    for config in ext_cp.cp_config or []:
-        if config.link_port_id:
-            raise _unusable(ext_cp.cpd_id, 'linkPortId cannot be used; leave '
-                                           'it out and a port is made')
-        for data in config.cp_protocol_data or []:
-            over_ethernet = data.ip_over_ethernet
-            if over_ethernet is not None:
-                mac = over_ethernet.mac_address or mac
-                fixed_ips += _fixed_ips(over_ethernet.ip_addresses or [])
-    return Link(virtual_link.resource_id, mac, tuple(fixed_ips))
+    for data in (configs[number if is_own else -1].cp_protocol_data or []
+                 if configs else []):
+        over_ethernet = data.ip_over_ethernet
+        if over_ethernet is not None:
+            mac = over_ethernet.mac_address or mac
+            fixed_ips += _fixed_ips(over_ethernet.ip_addresses or [], is_own)
+    return Link(network_id, mac if is_own else None,
+                tuple(fixed_ips))
 
 
-def _fixed_ips(addresses):
+def _fixed_ips(addresses, is_own):
     for wanted in addresses:
         subnet = {'subnet_id': wanted.subnet_id} if wanted.subnet_id else {}
-        for address in wanted.fixed_addresses or []:
+        fixed = wanted.fixed_addresses or [] if is_own else []
+        for address in fixed:
             yield dict(subnet, ip_address=address)
-        if subnet and not wanted.fixed_addresses:
+        if subnet and not fixed:
             yield subnet

@@ -122,7 +122,7 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
         info = vnf_instance.instantiated_vnf_info
         vdus = loader.load(
             vnflcm_utils.get_vnf_package_path(context, vnf_instance.vnfd_id),
-            info.flavour_id)
+            info.flavour_id).vdus
         access_info = vnflcm_utils.get_vim(
             context, vnf_instance.vim_connection_info)['access_info']
         change = update.Update(vdus, info, state.in_force(vnf_instance),

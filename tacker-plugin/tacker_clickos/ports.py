@@ -15,6 +15,9 @@ from tacker_clickos import exception
 
 LOG = logging.getLogger(__name__)
 
+#: The security group of a project's VNFs.
+GROUP = 'clickos-vnf'
+
 
 def description(vnf_id):
     """Return the mark on every port of a VNF."""
@@ -46,17 +49,35 @@ def create(connection, vnf_id, name, link, configuration):
         wanted['mac_address'] = link.mac
     if link.fixed_ips:
         wanted['fixed_ips'] = list(link.fixed_ips)
-    if configuration.transparent:
-        wanted['port_security_enabled'] = False
-    elif configuration.routed:
+    if configuration.routed:
         wanted['allowed_address_pairs'] = [{'ip_address': '0.0.0.0/0'}]
-    if configuration.transparent or configuration.routed:
-        wanted['security_groups'] = []
     try:
+        if configuration.transparent:
+            wanted.update(port_security_enabled=False, security_groups=[])
+        else:
+            wanted['security_groups'] = [_open_group(connection)]
         return connection.network.create_port(**wanted)
     except sdk_exceptions.HttpException as error:
         raise exception.ResourceNotUsable(kind='port', name=name,
                                           reason=error.details or str(error))
+
+
+def _open_group(connection):
+    """Return the id of the project's security group for VNFs.
+
+    A VNF judges packets itself, so the group admits all. The project may
+    give a port other groups later.
+    """
+    found = list(connection.network.security_groups(name=GROUP))
+    if found:
+        return found[0].id
+    group = connection.network.create_security_group(
+        name=GROUP, description='ClickOS VNFs: all packets')
+    for ethertype in ('IPv4', 'IPv6'):
+        connection.network.create_security_group_rule(
+            security_group_id=group.id, direction='ingress',
+            ethertype=ethertype)
+    return group.id
 
 
 def delete(connection, ports):

@@ -14,6 +14,7 @@ from tacker.db import api as db_api
 from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 
+from tacker_clickos import orphans
 from tacker_clickos import rows
 from tacker_clickos import servers
 from tacker_clickos import state
@@ -55,6 +56,7 @@ class Watcher(object):
 
     def __init__(self):
         self._failing = set()
+        self._orphans = orphans.Orphans()
 
     def look(self):
         """Look once at every VIM. Never raises; one bad VIM hides no other.
@@ -65,10 +67,18 @@ class Watcher(object):
             self._failing.discard('database')
             for vim_id, vnf_instances in by_vim.items():
                 self._look_at(context, vim_id, vnf_instances)
+            self._look_at_operations(context)
         except Exception as error:
             self._failed('database', error)
         finally:
             context.session.close()    # Tacker's readers leave it open
+
+    def _look_at_operations(self, context):
+        try:
+            self._orphans.look(context)
+            self._failing.discard('operations')
+        except Exception as error:
+            self._failed('operations', error)
 
     def _look_at(self, context, vim_id, vnf_instances):
         try:

@@ -12,7 +12,7 @@ class Base(orm.DeclarativeBase):
 class DesiredState(Base):
     """Handler values to write again when a server's guest starts again.
 
-    Each server has one row. Its lock orders the writers of one server, and
+    Each server has one row. Attempts to write are numbered in it, and
     writers of different servers never wait for each other.
     """
 
@@ -23,4 +23,10 @@ class DesiredState(Base):
     revision = sa.Column(sa.BigInteger, nullable=False)
     #: [[handler, value], ...], one entry a handler, the last written last
     writes = sa.Column(sa.JSON, nullable=False)
+    #: number of the newest attempt to write
+    attempt = sa.Column(sa.BigInteger, nullable=False)
+    #: [[attempt, writes], ...]: attempts without a verdict, oldest first
+    pending = sa.Column(sa.JSON, nullable=False)
+    #: until then other writers wait for the newest attempt's end
+    busy_until = sa.Column(sa.DateTime)
     updated_at = sa.Column(sa.DateTime, nullable=False)

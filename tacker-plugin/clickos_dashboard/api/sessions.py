@@ -16,18 +16,19 @@ TACKER = 'nfv-orchestration'
 def adapter(request, service_type):
     """Return an adapter for a service of the user's catalog."""
     return ks_adapter.Adapter(
-        _session(request), raise_exc=False,
+        session(request), raise_exc=False,
         endpoint_override=base.url_for(request, service_type))
 
 
 def clickos(request):
     """Return the client of clickos-api."""
     return api.Client(
-        _session(request),
+        session(request),
         endpoint_override=base.url_for(request, api.SERVICE_TYPE))
 
 
-def _session(request):
+def session(request):
+    """Return a session with the user's token."""
     auth = token_endpoint.Token(None, request.user.token.id)
     verify = (not settings.OPENSTACK_SSL_NO_VERIFY
               and (settings.OPENSTACK_SSL_CACERT or True))

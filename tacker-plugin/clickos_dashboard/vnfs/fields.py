@@ -46,15 +46,23 @@ def values(properties, data):
 
 class _Prefix(forms.CharField):
 
+    network = ipaddress.IPv4Network
+    message = _('A network such as 10.0.0.0/24 is expected.')
+
     def clean(self, value):
         text = super().clean(value)
         try:
             if text and '/' not in text:
                 raise ValueError
-            return str(ipaddress.IPv4Network(text)) if text else ''
+            return str(self.network(text)) if text else ''
         except ValueError:
-            raise forms.ValidationError(
-                _('A network such as 10.0.0.0/24 is expected.'))
+            raise forms.ValidationError(self.message)
+
+
+class _Prefix6(_Prefix):
+
+    network = ipaddress.IPv6Network
+    message = _('A network such as 2001:db8::/64 is expected.')
 
 
 class _Lines(forms.CharField):
@@ -97,6 +105,14 @@ def _prefix(_prop):
     return _Prefix()
 
 
+def _ipv6(_prop):
+    return forms.GenericIPAddressField(protocol='IPv6')
+
+
+def _prefix6(_prop):
+    return _Prefix6()
+
+
 def _mac(_prop):
     return forms.RegexField(
         r'^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}\Z',
@@ -137,13 +153,14 @@ def _json(_prop):
 
 
 _MAKERS = {'ipv4': _ipv4, 'ipv4_prefix': _prefix, 'mac': _mac,
+           'ipv6': _ipv6, 'ipv6_prefix': _prefix6,
            'integer': _integer, 'port': _port, 'boolean': _boolean,
-           'enum': _enum, 'filter_rules': _rules}
+           'enum': _enum, 'filter_rules': _rules, 'ipv4_list': _rules}
 
 
 def _shown(kind, value):
     """Return a value as its field shows it."""
-    if kind == 'filter_rules' and isinstance(value, list):
+    if kind in ('filter_rules', 'ipv4_list') and isinstance(value, list):
         return '\n'.join(str(line) for line in value)
     if kind not in _MAKERS and value is not None:
         return json.dumps(value)

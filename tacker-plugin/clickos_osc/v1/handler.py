@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """openstack clickos handler list | read | write."""
 
+import fnmatch
+import json
 import sys
 
+from clickos_client import graph
 from osc_lib.command import command
 from osc_lib import exceptions
 
@@ -13,37 +16,72 @@ from clickos_osc.v1 import guest
 class ListHandler(command.Lister):
     """List the handlers of a guest.
 
-    Example: openstack clickos handler list --vnf edge-firewall
+    Examples:
+      openstack clickos handler list --vnf edge-firewall
+      openstack clickos handler list --vnf edge-firewall --element fw
+      openstack clickos handler list --vnf edge-firewall --class Counter
     """
 
     def get_parser(self, prog_name):
         """Add the arguments."""
         parser = super().get_parser(prog_name)
         guest.add_arguments(parser)
+        parser.add_argument('--element', metavar='<element>',
+                            help='List only the handlers of this element')
+        parser.add_argument(
+            '--class', dest='element_class', metavar='<class>',
+            help='List only the handlers of elements of this class, such as'
+                 ' Counter or IP*; the guest then counts as for graph')
         return parser
 
     def take_action(self, parsed_args):
         """Ask and return columns and rows."""
         manager = self.app.client_manager
+        target = guest.find(manager, parsed_args)
         with shown.refusals():
-            found = manager.clickos.list_handlers(
-                guest.find(manager, parsed_args))
+            found = manager.clickos.list_handlers(target)
+        if parsed_args.element:
+            found = [each for each in found
+                     if _element(each) == parsed_args.element]
+        if parsed_args.element_class:
+            names = _of_class(manager.clickos, target,
+                              parsed_args.element_class)
+            found = [each for each in found if _element(each) in names]
         return (('Handler', 'Read', 'Write'),
                 [(shown.line(each['name']), each['read'], each['write'])
                  for each in found])
 
 
-class ReadHandler(command.Command):
-    """Read a handler of a guest and print its value.
+def _element(handler):
+    return handler['name'].rpartition('.')[0]
 
-    Example: openstack clickos handler read --vnf edge-firewall fw.config
+
+def _of_class(clickos, target, pattern):
+    """Return the names of the router's elements of a class."""
+    with shown.refusals():
+        text = clickos.read(target, graph.HANDLER)
+    try:
+        elements = graph.parse(text).elements
+    except ValueError as exc:
+        raise exceptions.CommandError(f'The guest answers no graph: {exc}')
+    return {element.name for element in elements
+            if fnmatch.fnmatchcase(element.kind, pattern)}
+
+
+class ReadHandler(command.Command):
+    """Read handlers of a guest and print their values.
+
+    Examples:
+      openstack clickos handler read --vnf edge-firewall fw.config
+      openstack clickos handler read -f json SERVER passed.count dropped.count
     """
 
     def get_parser(self, prog_name):
         """Add the arguments."""
         parser = super().get_parser(prog_name)
         guest.add_arguments(parser)
-        parser.add_argument('handler', metavar='<handler>',
+        _add_format(parser)
+        parser.add_argument('handler', metavar='<handler>', nargs='+',
                             help='ELEMENT.HANDLER, such as fw.config')
         return parser
 
@@ -51,9 +89,15 @@ class ReadHandler(command.Command):
         """Ask and print."""
         manager = self.app.client_manager
         with shown.refusals():
-            value = manager.clickos.read(guest.find(manager, parsed_args),
-                                         parsed_args.handler)
-        self.app.stdout.write(shown.text(value).rstrip('\n') + '\n')
+            found = guest.find(manager, parsed_args)
+            values = {name: manager.clickos.read(found, name)
+                      for name in parsed_args.handler}
+        if parsed_args.format == 'json':
+            return self.app.stdout.write(json.dumps(values, indent=2) + '\n')
+        for name, value in values.items():
+            if len(values) > 1:
+                self.app.stdout.write(f'==> {shown.line(name)} <==\n')
+            self.app.stdout.write(shown.text(value).rstrip('\n') + '\n')
 
 
 class WriteHandler(command.Command):
@@ -67,6 +111,7 @@ class WriteHandler(command.Command):
         """Add the arguments."""
         parser = super().get_parser(prog_name)
         guest.add_arguments(parser)
+        _add_format(parser)
         parser.add_argument('handler', metavar='<handler>',
                             help='ELEMENT.HANDLER, such as fw.config')
         parser.add_argument('value', metavar='<value>', nargs='?',
@@ -83,8 +128,16 @@ class WriteHandler(command.Command):
         with shown.refusals():
             revision = manager.clickos.write(
                 guest.find(manager, parsed_args), parsed_args.handler, value)
-        self.app.stdout.write(f'{parsed_args.handler}: accepted, revision'
-                              f' {revision}\n')
+        text = f'{parsed_args.handler}: accepted, revision {revision}'
+        if parsed_args.format == 'json':
+            text = json.dumps({'revision': revision})
+        self.app.stdout.write(text + '\n')
+
+
+def _add_format(parser):
+    parser.add_argument('-f', '--format', choices=('value', 'json'),
+                        default='value',
+                        help='Format of the output (default: value)')
 
 
 def _value(args):

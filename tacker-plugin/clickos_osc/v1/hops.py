@@ -153,16 +153,6 @@ def _guest(manager, name, server_id, ports, options):
     """Return the guest with its ports in the order of its interfaces."""
     connection = manager.sdk_connection
     server = connection.compute.get_server(server_id)
-    macs = [address.get('OS-EXT-IPS-MAC:mac_addr')
-            for addresses in (server.addresses or {}).values()
-            for address in addresses]
-    known = {port.id: port.mac_address
-             for port in connection.network.ports(device_id=server_id)
-             if ports is None or port.id in ports}
-
-    def place(key):
-        mac = known[key]
-        return macs.index(mac) if mac in macs else len(macs)
-
-    return chains.Guest(name=name, ports=tuple(sorted(known, key=place)),
-                        **options)
+    known = [port for port in connection.network.ports(device_id=server_id)
+             if ports is None or port.id in ports]
+    return chains.guest(name, known, server.addresses, **options)

@@ -13,11 +13,13 @@ from tacker_clickos import exception
 from tacker_clickos.vnfd import interfaces
 from tacker_clickos.vnfd import mapping
 from tacker_clickos.vnfd import model
+from tacker_clickos.vnfd import scaling
 from tacker_clickos.vnfd import topology
 
 ARTIFACT = 'clickos.artifacts.Configuration'
 MAX_CONFIGURATION = 24000
 MAX_CPS = 8
+_LINK_LEVELS = 'tosca.policies.nfv.VirtualLinkInstantiationLevels'
 
 _LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 _SIZE = re.compile(r'([0-9]{1,9}) *(MiB|MB|GiB|GB)\Z')
@@ -27,7 +29,7 @@ _FOLDERS = ('Definitions', '.')
 
 
 def load(package_dir, flavour_id):
-    """Return {VDU name: model.Vdu}.
+    """Return a model.Flavour.
 
     :param package_dir: the folder Tacker extracted the package to
     :param flavour_id: the deployment flavour of the VNF
@@ -36,10 +38,10 @@ def load(package_dir, flavour_id):
     documents = _documents(package_dir)
     for path, document in documents.items():
         if _flavour(document) == flavour_id:
-            vdus, faults = _read_flavour(path, documents, package_dir)
+            flavour, faults = _read_flavour(path, documents, package_dir)
             for fault in faults:
                 raise fault
-            return vdus
+            return flavour
     raise _invalid('Definitions', 'no file has the flavour %r' % flavour_id)
 
 
@@ -74,19 +76,19 @@ def _documents(package_dir):
 
 
 def _read_flavour(path, documents, package_dir):
-    """Return the VDUs of a flavour and the faults found on the way."""
+    """Return a model.Flavour and the faults found on the way."""
     place = os.path.relpath(path, package_dir)
     try:
-        return _vdus(place, documents, path, package_dir)
+        return _whole(place, documents, path, package_dir)
     except exception.ClickOSError as fault:
-        return {}, [fault]
+        return None, [fault]
     except (AttributeError, KeyError, TypeError) as error:
-        return {}, [_invalid(place, 'is not a VNFD: %s' % error)]
+        return None, [_invalid(place, 'is not a VNFD: %s' % error)]
 
 
-def _vdus(place, documents, path, package_dir):
+def _whole(place, documents, path, package_dir):
     types = topology.Types(documents.values())
-    nodes, policies, faults = _topology(
+    nodes, policies, steps, faults = _topology(
         place, documents[path]['topology_template'], types)
     vdus = {name: node for name, node in nodes.items()
             if types.is_a(node['type'], topology.VDU)}
@@ -108,13 +110,18 @@ def _vdus(place, documents, path, package_dir):
             _check_variables(node_place, configuration, found[name].cps)
             found[name] = dataclasses.replace(
                 found[name], configuration=configuration)
+    scales = None
     if not faults:
         _check_shared(place, found)
-    return found, faults
+        scales = scaling.read(place, steps, vdus)
+    return model.Flavour(vdus=found, scaling=scales), faults
 
 
 def _topology(place, template, types):
-    """Return nodes and policies with all references resolved, and faults."""
+    """Return what a topology has, with all references resolved.
+
+    :returns: nodes, configurations by VDU, policies of scaling, faults
+    """
     inputs = topology.dig(template, 'inputs')
     nodes, faults = {}, []
     for name, node in topology.dig(template, 'node_templates').items():
@@ -123,14 +130,18 @@ def _topology(place, template, types):
             _check_node(node_place, node, types)
             nodes[name] = topology.resolved(
                 node_place, types.complete(node), inputs)
-    policies = {}
+    policies, steps = {}, {}
     for entry in template.get('policies') or []:
         for name, policy in entry.items():
             policy_place = '%s: %s' % (place, name)
             with _noted(policy_place, faults):
-                _add_policy(policies, policy_place, name, policy, types,
-                            inputs)
-    return nodes, policies, faults
+                if scaling.is_known(policy.get('type')):
+                    steps[name] = topology.resolved(policy_place, policy,
+                                                    inputs)
+                else:
+                    _add_policy(policies, policy_place, name, policy, types,
+                                inputs)
+    return nodes, policies, steps, faults
 
 
 @contextlib.contextmanager
@@ -201,8 +212,11 @@ def _add_policy(found, place, name, policy, types, inputs):
 
 
 def _check_policy(place, kind, types):
-    """Refuse a policy that ClickOS would not follow."""
-    if not any(types.is_a(kind, level) for level in topology.LEVELS):
+    """Refuse a policy that ClickOS would not follow.
+
+    The levels of virtual links change no number of guests.
+    """
+    if not types.is_a(kind, _LINK_LEVELS):
         raise _invalid(place, 'policy type %s is not supported; remove the '
                        'policy' % str(kind)[:128])
 

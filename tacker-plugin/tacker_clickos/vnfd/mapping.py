@@ -75,8 +75,8 @@ def _check_names(place, name, entry):
             raise _invalid(place, '%s %r is not a name' % (key, text))
     if ('handler' in entry) == ('define' in entry):
         raise _invalid(place, 'needs either handler or define')
-    if entry['type'] == 'filter_rules' and 'define' in entry:
-        raise _invalid(place, 'filter_rules need a handler')
+    if entry['type'] in ('filter_rules', 'ipv4_list') and 'define' in entry:
+        raise _invalid(place, '%s need a handler' % entry['type'])
 
 
 def _count(place, entry, key, high=values.MAX_INTEGER):

@@ -56,6 +56,62 @@ class Vdu:
     configuration: Configuration
 
 
+@dataclasses.dataclass(frozen=True)
+class Aspect:
+    """Guests that come and go together, one step a level.
+
+    steps and initial are guests by VDU: those of a step, and those of level
+    0.
+    """
+
+    name: str
+    max_level: int
+    steps: dict
+    initial: dict
+
+    def guests(self, level):
+        """Return {VDU: guests} of a scale level."""
+        return {vdu: self.initial[vdu] + level * step
+                for vdu, step in self.steps.items()}
+
+    def names(self, level):
+        """Return the names of the guests of a scale level, VDU1-0 first."""
+        return ['%s-%d' % (vdu, number)
+                for vdu, count in self.guests(level).items()
+                for number in range(count)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Scaling:
+    """How a VNF scales.
+
+    levels is {instantiation level: {aspect: scale level}}, default the name
+    of one of them; a VNF that does not scale has none.
+    """
+
+    aspects: dict
+    levels: dict
+    default: typing.Optional[str]
+
+    def scale_levels(self, instantiation_level=None):
+        """Return {aspect: scale level} of an instantiation level."""
+        return self.levels.get(instantiation_level or self.default, {})
+
+    def guests(self, instantiation_level=None):
+        """Return {VDU: guests} of an instantiation level."""
+        levels = self.scale_levels(instantiation_level)
+        return {vdu: count for name, level in levels.items()
+                for vdu, count in self.aspects[name].guests(level).items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Flavour:
+    """A deployment flavour: {name: Vdu}, and how their numbers grow."""
+
+    vdus: dict
+    scaling: Scaling
+
+
 def properties(vdus):
     """Return {name: Property} of a VNF; VDUs may share a property."""
     return {name: prop for vdu in vdus.values()

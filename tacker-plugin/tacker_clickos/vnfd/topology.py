@@ -13,10 +13,6 @@ CP = 'tosca.nodes.nfv.VduCp'
 #: tosca-parser wants a node where two connection points share a link.
 LINK = 'tosca.nodes.nfv.VnfVirtualLink'
 CONFIGURATION = 'clickos.policies.Configuration'
-LEVELS = ('tosca.policies.nfv.InstantiationLevels',
-          'tosca.policies.nfv.VduInstantiationLevels',
-          'tosca.policies.nfv.VirtualLinkInstantiationLevels',
-          'tosca.policies.nfv.VduInitialDelta')
 NODES = (VNF, VDU, CP, LINK)
 _MAX_DERIVED = 32
 _FUNCTIONS = frozenset((

@@ -47,6 +47,25 @@ def _ipv4_prefix(prop, value):
                      % value)
 
 
+def _ipv6(prop, value):
+    try:
+        if '%' in _text(value):
+            raise ValueError
+        return str(ipaddress.IPv6Address(value))
+    except ValueError:
+        raise _Wrong('expected an IPv6 address, got %r' % value)
+
+
+def _ipv6_prefix(prop, value):
+    try:
+        if '/' not in _text(value) or '%' in value:
+            raise ValueError
+        return str(ipaddress.IPv6Network(value))
+    except ValueError:
+        raise _Wrong('expected an IPv6 network such as 2001:db8::/64, got %r'
+                     % value)
+
+
 def _mac(prop, value):
     if not _MAC.match(_text(value).lower()):
         raise _Wrong('expected a MAC address, got %r' % value)
@@ -83,13 +102,26 @@ def _enum(prop, value):
     return value
 
 
-def _filter_rules(prop, value):
+def _list(value, of, low, high):
     if not isinstance(value, list):
-        raise _Wrong('expected a list of rules, got %s'
-                     % type(value).__name__)
-    if not 1 <= len(value) <= prop.max_items:
-        raise _Wrong('%d rules, 1 to %d are possible'
-                     % (len(value), prop.max_items))
+        raise _Wrong('expected a list of %s, got %s'
+                     % (of, type(value).__name__))
+    if not low <= len(value) <= high:
+        raise _Wrong('%d %s, %d to %d are possible'
+                     % (len(value), of, low, high))
+
+
+def _ipv4_list(prop, value):
+    _list(value, 'addresses', 0, prop.max_items)
+    plain = [_ipv4(prop, item) for item in value]
+    for index, address in enumerate(plain):
+        if address in plain[:index]:
+            raise _Wrong('address %s is given twice' % address)
+    return plain
+
+
+def _filter_rules(prop, value):
+    _list(value, 'rules', 1, prop.max_items)
     for index, rule in enumerate(value):
         wrong = filter_rules.check(rule)
         if wrong:
@@ -99,7 +131,10 @@ def _filter_rules(prop, value):
 
 TYPES = {
     'ipv4': _ipv4,
+    'ipv4_list': _ipv4_list,
     'ipv4_prefix': _ipv4_prefix,
+    'ipv6': _ipv6,
+    'ipv6_prefix': _ipv6_prefix,
     'mac': _mac,
     'port': _port,
     'integer': _integer,

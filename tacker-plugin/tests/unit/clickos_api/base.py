@@ -51,7 +51,7 @@ class AgentBug(Exception):
 class FakeAgent:
     """The agent of host1: guests are dictionaries of handler values."""
 
-    target = messaging.Target(version='1.0')
+    target = messaging.Target(version='1.1')
 
     def __init__(self):
         self.guests = {}
@@ -62,6 +62,14 @@ class FakeAgent:
         counters = {'packets': 3, 'bytes': 300, 'dropped': 0}
         return self.broken or {
             **counters, 'hops': [{**counters, 'pairs': 2, 'live_pairs': 1}]}
+
+    def port_list(self, ctxt, server_id):
+        """List one port that dropped frames."""
+        return self.broken or {'ports': [
+            {'devid': 0, 'mac': '02:00:00:00:00:01', 'port_id': None,
+             'link_up': True, 'counters': {
+                 'rx_packets': 4, 'dropped_spoof': 3, 'dropped_full': 0,
+                 'kicks': 9}}]}
 
     def handler_list(self, ctxt, server_id):
         """List the guest's handlers."""
@@ -78,7 +86,7 @@ class FakeAgent:
                               'message': f'{name}: no such handler'}}
         return {'value': self.guests[server_id][name]}
 
-    def handler_write(self, ctxt, server_id, writes):
+    def handler_write(self, ctxt, server_id, attempt, writes):
         """Write handlers; a value 'bad' is refused."""
         if self.broken == 'raise':
             raise AgentBug
@@ -92,7 +100,7 @@ class FakeAgent:
                 return {'error': {'code': 'handler-error',
                                   'message': f'{name}: bad value'}}
         self.guests[server_id].update(writes)
-        return {}
+        return {'applied': [attempt]}
 
 
 class TestCase(unittest.TestCase):

@@ -19,6 +19,19 @@ class HandlersTest(base.TestCase):
             {'handlers': [{'name': 'fw.config', 'read': True,
                            'write': True}]}, body)
 
+    def test_lists_ports_with_their_counters(self):
+        path = self.handlers().replace('/handlers', '/ports')
+        self.assertEqual(
+            (200, {'ports': [{
+                'id': None, 'mac_address': '02:00:00:00:00:01',
+                'link_up': True, 'counters': {
+                    'rx_packets': 4, 'dropped_spoof': 3,
+                    'dropped_full': 0}}]}), self.call('GET', path))
+        for broken in ({'ports': 7}, {'ports': [{}]}, {'ports': [
+                {'mac': 'x', 'link_up': True, 'counters': {'a': 'b'}}]}):
+            self.agent.broken = broken
+            self.assertEqual(502, self.call('GET', path)[0])
+
     def test_reads_a_handler(self):
         self.assertEqual(
             (200, {'name': 'fw.config', 'value': 'deny all'}),

@@ -15,7 +15,8 @@ WRITE = {'json': {'value': 'allow'}}
 WRITES = {'json': {'writes': [['fw.config', 'allow']]}}
 
 # method, path after the server or VNF, body
-OPERATIONS = (('GET', '/handlers', {}),
+OPERATIONS = (('GET', '/ports', {}),
+              ('GET', '/handlers', {}),
               ('GET', '/handlers/fw.config', {}),
               ('PUT', '/handlers/fw.config', WRITE),
               ('POST', '/handlers', WRITES),
@@ -26,18 +27,19 @@ OPERATIONS = (('GET', '/handlers', {}),
 # status of each operation on a server. Nova hides servers of other projects
 # (404) from all but its administrators.
 CALLERS = {
-    'no role': ('own', (), True, (403, 403, 403, 403, 403, 403)),
-    'reader': ('own', READER, True, (200, 200, 403, 403, 200, 403)),
-    'member': ('own', MEMBER, True, (200, 200, 200, 200, 200, 204)),
-    'manager': ('own', MANAGER, True, (200, 200, 200, 200, 200, 204)),
-    'admin': ('own', ADMIN, True, (200, 200, 200, 200, 200, 204)),
+    'no role': ('own', (), True, (403, 403, 403, 403, 403, 403, 403)),
+    'reader': ('own', READER, True, (200, 200, 200, 403, 403, 200, 403)),
+    'member': ('own', MEMBER, True, (200, 200, 200, 200, 200, 200, 204)),
+    'manager': ('own', MANAGER, True, (200, 200, 200, 200, 200, 200, 204)),
+    'admin': ('own', ADMIN, True, (200, 200, 200, 200, 200, 200, 204)),
     'member elsewhere':
-        ('other', MEMBER, False, (404, 404, 404, 404, 404, 404)),
+        ('other', MEMBER, False, (404, 404, 404, 404, 404, 404, 404)),
     'manager elsewhere':
-        ('other', MANAGER, False, (404, 404, 404, 404, 404, 404)),
+        ('other', MANAGER, False, (404, 404, 404, 404, 404, 404, 404)),
     'admin elsewhere':
-        ('other', ADMIN, True, (403, 403, 403, 403, 200, 204)),
-    'service': ('other', ('service',), False, (404, 404, 404, 404, 200, 404)),
+        ('other', ADMIN, True, (403, 403, 403, 403, 403, 200, 204)),
+    'service':
+        ('other', ('service',), False, (404, 404, 404, 404, 404, 200, 404)),
 }
 # A service may read the state of a server only: Tacker hides the VNF.
 VNF_EXCEPTIONS = {('service', 'GET', '/desired-state'): 404}

@@ -13,6 +13,7 @@ from openstack_dashboard import api
 
 from tests.unit.clickos_dashboard import base
 from tests.unit.clickos_dashboard import cloud
+from tests.unit.clickos_dashboard import test_chains
 
 #: Each part alone would break out of its place on a page.
 EVIL = '"\'><script>alert(1)</script><img src=x onerror=alert(2)>{$ 7 $}'
@@ -97,6 +98,8 @@ class HostileNamesTest(base.PageTest):
                 {'name': 'fw.config', 'read': True, 'write': True}]},
             f'{_GUEST}/fw.config': {'name': 'fw.config', 'value': EVIL},
             f'{_GUEST}/config': {'name': 'config', 'value': EVIL}})
+        self.cloud.answers.update(test_chains.answers(
+            (EVIL, 'b'), name=EVIL))
         for thing in (*api.neutron.port_list.return_value,
                       *api.neutron.network_list_for_tenant.return_value):
             thing._apidict['name'] = EVIL
@@ -120,6 +123,9 @@ class HostileNamesTest(base.PageTest):
                     ('packages:detail', cloud.PACKAGE), ('vnfs:index',),
                     ('vnfs:choose',), ('vnfs:launch', cloud.PACKAGE),
                     ('vnfs:update', cloud.VNF), ('vnfs:scale', cloud.VNF),
+                    ('chains:index',), ('chains:create',),
+                    ('chains:detail', test_chains.CHAIN),
+                    ('chains:insert', test_chains.CHAIN),
                     ('vnfs:handler', cloud.VNF, cloud.SERVER, 'fw.config')):
                 with self.subTest(name):
                     self.check(self.page(reverse(

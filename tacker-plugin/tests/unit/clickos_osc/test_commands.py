@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands and the client, against the real service over HTTP."""
 
+import json
 import os
 import tempfile
 
@@ -10,6 +11,7 @@ from osc_lib import exceptions
 
 from clickos_osc import shown
 from clickos_osc.v1 import handler
+from clickos_osc.v1 import port
 from tests.unit.clickos_osc import base
 
 
@@ -27,6 +29,48 @@ class CommandTest(base.CommandTestCase):
                       ['--vnf', '--vnfc', 'VDU1', self.vnf_id]):
             self.assertEqual('deny all\n', self.run_command(
                 handler.ReadHandler, *names, 'fw.config')[1])
+
+    def test_list_of_one_element(self):
+        self.agent.guests[self.server_id]['a/fw.count'] = '1'
+        for element, names in (('fw', ['fw.config']), ('a/fw', ['a/fw.count']),
+                               ('f', [])):
+            (_, rows), _ = self.run_command(
+                handler.ListHandler, '--element', element, 'my-fw')
+            self.assertEqual(names, [row[0] for row in rows])
+
+    def test_read_several(self):
+        self.agent.guests[self.server_id]['c.count'] = '7\n'
+        names = ('my-fw', 'fw.config', 'c.count')
+        self.assertEqual(
+            '==> fw.config <==\ndeny all\n==> c.count <==\n7\n',
+            self.run_command(handler.ReadHandler, *names)[1])
+        _, out = self.run_command(handler.ReadHandler, '-f', 'json', *names)
+        self.assertEqual({'fw.config': 'deny all', 'c.count': '7\n'},
+                         json.loads(out))
+
+    def test_port_stats(self):
+        (columns, rows), _ = self.run_command(port.ShowPortStats, 'my-fw')
+        self.assertEqual(len(columns), len(rows[0]))
+        self.assertEqual([None, '02:00:00:00:00:01', 'up', 4, 0, 0, 0],
+                         list(rows[0][:-1]))
+        self.assertEqual({'spoof': 3}, rows[0][-1].machine_readable())
+
+    def test_list_by_class(self):
+        values = self.agent.guests[self.server_id]
+        values.update({'in.count': '1', 'out.count': '2', 'graph':
+                       'watched_ns 1\nelement fw IPFilter 0\n'
+                       'element in Counter 0\nelement out Counter 0\n'})
+        for names, options in (
+                (['in.count', 'out.count'], ['--class', 'Counter']),
+                (['fw.config'], ['--class', '*Filter']),
+                (['out.count'], ['--class', 'Counter', '--element', 'out']),
+                ([], ['--class', 'counter'])):
+            (_, rows), _ = self.run_command(handler.ListHandler, 'my-fw',
+                                            *options)
+            self.assertEqual(names, [row[0] for row in rows], options)
+        values['graph'] = 'x'
+        with self.assertRaisesRegex(exceptions.CommandError, 'no graph'):
+            self.run_command(handler.ListHandler, 'my-fw', '--class', 'x')
 
     def test_vnf_by_name(self):
         self.cloud.vnfs[self.vnf_id][1]['vnfInstanceName'] = 'edge'
@@ -59,6 +103,10 @@ class CommandTest(base.CommandTestCase):
         self.assertEqual('fw.config: accepted, revision 1\n', out)
         self.assertEqual('allow icmp',
                          self.agent.guests[self.server_id]['fw.config'])
+
+        _, out = self.run_command(handler.WriteHandler, '-f', 'json',
+                                  'my-fw', 'fw.config', 'deny all')
+        self.assertEqual({'revision': 2}, json.loads(out))
 
     def test_write_a_file(self):
         with tempfile.TemporaryDirectory() as directory:

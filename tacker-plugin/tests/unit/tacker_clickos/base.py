@@ -95,6 +95,7 @@ class Cloud:
 
     def __init__(self):
         self.servers, self.ports, self.desired = {}, {}, {}
+        self.groups = []
         self.calls = []
         self.fault = None          # every new server ends in ERROR with it
         self.refuse = {}           # server id -> (status, code, message)
@@ -130,6 +131,9 @@ class Cloud:
             lambda port, ignore_missing: self.ports.pop(port, None))
         proxy.ports.side_effect = lambda description: iter(
             [p for p in self.ports.values() if p.description == description])
+        proxy.security_groups.side_effect = lambda name: iter(
+            [group for group in self.groups if group.name == name])
+        proxy.create_security_group.side_effect = self._create_group
         proxy.get_subnet.side_effect = lambda subnet: _resource(
             cidr='10.0.%s.0/24' % subnet, gateway_ip='10.0.%s.254' % subnet)
         proxy.get_network.side_effect = lambda network: _resource(mtu=1500)
@@ -153,6 +157,11 @@ class Cloud:
     def _delete_server(self, server_id, ignore_missing):
         self.calls.append(('delete', server_id))
         self.servers.pop(server_id, None)
+
+    def _create_group(self, name, description):
+        self.groups.append(_resource(id='group-%d' % len(self.groups),
+                                     name=name))
+        return self.groups[-1]
 
     def _create_port(self, **wanted):
         if self.port_error:

@@ -31,7 +31,7 @@ class GoldenTest(base.TestCase):
     def render(self, case):
         self.lay_out(case)
         request = json.loads((case / 'request.json').read_text())
-        vdus = loader.load(str(self.package), 'simple')
+        vdus = loader.load(str(self.package), 'simple').vdus
         values = vnfd_values.merge(model.properties(vdus), {},
                                    request['properties'])
         return document.render(

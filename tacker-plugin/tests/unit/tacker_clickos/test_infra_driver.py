@@ -15,7 +15,9 @@ from tacker.vnfm.infra_drivers import scale_driver
 
 from tacker_clickos import exception
 from tacker_clickos import infra_driver
+from tacker_clickos import links
 from tacker_clickos import ports
+from tacker_clickos import scaling
 from tacker_clickos import state
 from tacker_clickos.vnfd import model
 from tests.unit.tacker_clickos import base
@@ -94,7 +96,13 @@ class InstantiateTest(DriverTestCase):
         for port in self.cloud.ports.values():
             self.assertEqual([{'ip_address': '0.0.0.0/0'}],
                              port.wanted['allowed_address_pairs'])
-            self.assertEqual([], port.wanted['security_groups'])
+            self.assertEqual(['group-0'], port.wanted['security_groups'])
+        self.assertEqual(['clickos-vnf'],
+                         [group.name for group in self.cloud.groups])
+        self.assertEqual(
+            {'IPv4', 'IPv6'},
+            {call.kwargs['ethertype'] for call in
+             self.cloud.network.create_security_group_rule.mock_calls})
 
     def test_transparent_ports_have_no_port_security(self):
         vnfd = self.package / 'Definitions' / 'firewall.yaml'
@@ -246,7 +254,7 @@ class InstantiateTest(DriverTestCase):
             file_name='x', text='', routed=False, transparent=False,
             properties={})
         ports.create(self.cloud, base.VNF_ID, 'VDU1-0-left',
-                     infra_driver.links.Link(base.RIGHT_NET), configuration)
+                     links.Link(base.RIGHT_NET), configuration)
         self.instantiate()
         self.assertEqual(2, len(self.cloud.ports))
         left = next(port for port in self.cloud.ports.values()
@@ -434,9 +442,7 @@ class NotSupportedTest(DriverTestCase):
 
     def test_clear_errors_instead_of_heat(self):
         for method in (
-                'scale', 'scale_wait', 'scale_update_wait',
-                'scale_in_reverse', 'scale_out_initial', 'get_scale_ids',
-                'get_scale_in_ids', 'get_rollback_ids', 'get_grant_resource',
+                'get_grant_resource',
                 'change_ext_conn_vnf', 'change_ext_conn_vnf_wait',
                 'post_change_ext_conn_vnf', 'create', 'update',
                 'update_wait', 'get_resource_info'):
@@ -450,7 +456,8 @@ class NotSupportedTest(DriverTestCase):
     def test_every_method_is_ours(self):
         """Another's would call Heat or run what a package brings."""
         self.assertNotIsInstance(self.driver, openstack.OpenStack)
-        ours = set(vars(infra_driver.ClickOSInfraDriver))
+        ours = {*vars(infra_driver.ClickOSInfraDriver),
+                *vars(scaling.Scaling)}
         public = {name for name in dir(infra_driver.ClickOSInfraDriver)
                   if not name.startswith('_')}
         self.assertEqual(set(), public - ours)

@@ -25,7 +25,7 @@ class LoaderTest(base.TestCase):
 
     def load(self):
         self.path.write_text(yaml.safe_dump(self.vnfd))
-        return loader.load(str(self.package), 'simple')
+        return loader.load(str(self.package), 'simple').vdus
 
     def assertRefused(self, *reasons):
         with self.assertRaises(exception.ClickOSError) as refused:
@@ -125,7 +125,7 @@ class LoaderTest(base.TestCase):
     def test_not_yaml(self):
         self.path.write_text('a: [')
         with self.assertRaisesRegex(exception.VnfdInvalid, 'firewall.yaml'):
-            loader.load(str(self.package), 'simple')
+            loader.load(str(self.package), 'simple').vdus
 
     def test_nodes_that_are_no_maps(self):
         for value in ('x', 7, ['y']):

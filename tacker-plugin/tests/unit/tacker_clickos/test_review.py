@@ -80,8 +80,8 @@ class FaultsTest(ReviewTestCase):
                    'virtual_mem_size: {concat: [8, MiB]}')],
                  'function concat is not supported'),
                 ([('  policies:\n', '  policies:\n    - scale:\n        type:'
-                   ' tosca.policies.nfv.ScalingAspects\n')],
-                 'policy type tosca.policies.nfv.ScalingAspects is not'),
+                   ' tosca.policies.nfv.AffinityRule\n')],
+                 'policy type tosca.policies.nfv.AffinityRule is not'),
                 ([('    left:\n', '    disk:\n      type: tosca.nodes.nfv.Vdu.'
                    'VirtualBlockStorage\n\n    left:\n')],
                  'VirtualBlockStorage is not supported')):

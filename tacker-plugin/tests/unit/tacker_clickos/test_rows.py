@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metadata in a database: SQLite here, with Tacker's own model."""
 
+import datetime
+
 from oslo_db.sqlalchemy import enginefacade
 from tacker import context as tacker_context
 from tacker.db import api as db_api
 from tacker.db.db_sqlalchemy import models
+from tacker.db.vnfm import vnfm_db
+import webob
+import webob.dec
 
+from tacker_clickos import api_filter
 from tacker_clickos import rows
 from tests.unit.tacker_clickos import base
 
@@ -21,6 +27,7 @@ class RowsTest(base.TestCase):
         self.addCleanup(engine.dispose)
         models.VnfInstance.__table__.create(engine)
         models.VnfInstantiatedInfo.__table__.create(engine)
+        vnfm_db.VNF.__table__.create(engine)
         self.context = tacker_context.get_admin_context()
         self.insert(vnf_metadata={'a': 'b'}, task_state='HEALING')
 
@@ -57,3 +64,37 @@ class RowsTest(base.TestCase):
 
     def test_a_vnf_that_is_gone(self):
         rows.change_metadata(self.context, base.VIM_ID, self.fail)
+
+    @db_api.context_manager.writer
+    def _insert_name(context, **values):
+        context.session.add(vnfm_db.VNF(
+            vnfd_id='d', vim_id=base.VIM_ID, status='INACTIVE', **values))
+
+    def create_second(self, status, name='edge', project='t'):
+        """Return the filter's answer to a POST that Tacker answers so."""
+        answer = webob.Response(status=status, body=b'of Tacker')
+        request = webob.Request.blank('/vnf_instances', method='POST')
+        request.json_body = {'vnfdId': 'd', 'vnfInstanceName': name}
+        request.environ['tacker.context'] = tacker_context.Context(
+            tenant_id=project, is_admin=False)
+        return request.get_response(api_filter.factory({}, api='lifecycle')(
+            webob.dec.wsgify(lambda _request: answer)))
+
+    def test_a_name_in_use_is_a_conflict(self):
+        RowsTest._insert_name(self.context, id=base.VNF_ID, name='edge',
+                              tenant_id='t', deleted_at=datetime.datetime.min)
+        refused = self.create_second(500)
+        self.assertEqual(409, refused.status_int)
+        self.assertEqual(
+            "vnfInstanceName: VNF %s of this project has the name 'edge';"
+            ' choose another name' % base.VNF_ID, refused.json['detail'])
+
+    def test_other_answers_stay(self):
+        RowsTest._insert_name(self.context, id=base.VNF_ID, name='edge',
+                              tenant_id='t',
+                              deleted_at=datetime.datetime(2026, 1, 1))
+        for request in ({'status': 500}, {'status': 201},
+                        {'status': 500, 'name': 'core'},
+                        {'status': 500, 'name': None},
+                        {'status': 500, 'project': 'other'}):
+            self.assertEqual(b'of Tacker', self.create_second(**request).body)

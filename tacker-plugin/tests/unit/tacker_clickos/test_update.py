@@ -185,9 +185,10 @@ class OneGuestTest(UpdateTest):
 
     def test_a_property_of_the_configuration_is_fixed(self):
         path = self.package / 'Definitions' / 'firewall.yaml'
-        path.write_text(path.read_text().rstrip() + '''
-            limit: {type: integer, define: LIMIT, default: 1}
-''')
+        path.write_text(path.read_text().replace(
+            '            rules:\n',
+            '            limit: {type: integer, define: LIMIT, default: 1}\n'
+            '            rules:\n'))
         verdict = self.update({'limit': 2})
         self.assertIn('property limit: is part of the configuration',
                       verdict['message'])

@@ -72,6 +72,7 @@ class LookTest(base.TestCase):
         self.ids = [vnfc.id for vnfc in info.vnfc_resource_info]
         self.found = self.patch(objects.VnfInstanceList, 'get_by_filters',
                                 return_value=[self.vnf])
+        self.patch(watch.orphans.Orphans, 'look')
         self.watcher = watch.Watcher()
 
     def states(self):

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chains of VNFs: networking-sfc's API with the user's token."""
+
+import contextlib
+import dataclasses
+
+from clickos_client import chains
+from keystoneauth1 import exceptions as ks_exc
+from openstack import connection
+from openstack import exceptions as sdk_exc
+from openstack.network.v2 import _proxy
+from openstack_dashboard.api import base
+from openstack_dashboard.api import nova
+
+from clickos_dashboard.api import sessions
+
+
+@contextlib.contextmanager
+def _refusals():
+    """Raise Neutron's refusals as ChainError; Horizon has rules of its own.
+    """
+    try:
+        yield
+    except sdk_exc.HttpException as exc:
+        if exc.status_code == 401:
+            raise ks_exc.Unauthorized(str(exc))
+        raise chains.ChainError(exc.details or str(exc))
+    except sdk_exc.SDKException as exc:
+        raise chains.ChainError(str(exc))
+
+
+@dataclasses.dataclass(frozen=True)
+class Hop:
+    """A hop: the id of its group, its name, its place among the others."""
+
+    id: str
+    name: str
+    first: bool
+    last: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Chain:
+    """A chain and its Hops in order."""
+
+    id: str
+    name: str
+    symmetric: bool
+    hops: tuple
+
+    @property
+    def path(self):
+        """The names of the hops."""
+        return ' → '.join(hop.name for hop in self.hops)
+
+
+@_refusals()
+def all_chains(request):
+    """List the chains of the project, by two requests."""
+    network = _network(request)
+    return _shown(network, network.sfc_port_chains())
+
+
+@_refusals()
+def chain(request, chain_id):
+    """Return a Chain."""
+    network = _network(request)
+    return _shown(network, [chains.find(network, str(chain_id))])[0]
+
+
+def counters(request, chain_id):
+    """Return packets, bytes and drops of a chain and of its hops."""
+    return sessions.clickos(request).chain(str(chain_id))
+
+
+@_refusals()
+def create(request, name, network_id, vnfs, flow, symmetric):
+    """Make a chain; return its id.
+
+    :param network_id: the network whose packets the chain steers
+    :param vnfs: list of vnf.Vnf, the hops in order
+    :param flow: values of a flow classifier
+    """
+    network = _network(request)
+    wanted = [(vnf.name, _guests(request, network, vnf, network_id))
+              for vnf in vnfs]
+    return chains.create(network, name, wanted, [flow], symmetric).id
+
+
+@_refusals()
+def insert(request, chain_id, vnf, place):
+    """Insert a VNF as a hop of a live chain.
+
+    :param place: how many hops precede it
+    """
+    network = _network(request)
+    found = chains.find(network, str(chain_id))
+    groups = list(found.port_pair_groups)
+    with contextlib.ExitStack() as undo:
+        groups.insert(place, chains.make_hop(
+            network, vnf.name, _guests(
+                request, network, vnf, _network_of(network, found)), undo))
+        chains.replace(network, found, groups)
+        undo.pop_all()
+
+
+@_refusals()
+def remove(request, chain_id, group_id):
+    """Remove a hop of a live chain."""
+    network = _network(request)
+    found = chains.find(network, str(chain_id))
+    chains.replace(network, found, [group for group in found.port_pair_groups
+                                    if group != group_id])
+
+
+@_refusals()
+def move(request, chain_id, group_id, step):
+    """Move a hop of a live chain by some places.
+
+    :param step: negative towards the beginning
+    """
+    network = _network(request)
+    found = chains.find(network, str(chain_id))
+    groups = list(found.port_pair_groups)
+    place = groups.index(group_id)
+    groups.insert(max(0, place + step), groups.pop(place))
+    chains.replace(network, found, groups)
+
+
+@_refusals()
+def delete(request, chain_id):
+    """Delete a chain and what was made for it."""
+    network = _network(request)
+    chains.delete(network, chains.find(network, str(chain_id)))
+
+
+def _network(request):
+    """Return openstacksdk's proxy of Neutron.
+
+    A connection's own proxy would ask Neutron for its versions first.
+    """
+    url = base.url_for(request, 'network').rstrip('/')
+    if not url.endswith('/v2.0'):
+        url += '/v2.0'
+    owner = connection.Connection(session=sessions.session(request))
+    network = _proxy.Proxy(owner.session, service_type='network',
+                           endpoint_override=url)
+    # Each request needs it, and the session refers to it weakly.
+    network.owner = owner
+    return network
+
+
+def _shown(network, found):
+    names = {group.id: group.name or group.id
+             for group in network.sfc_port_pair_groups()}
+    return [_chain(each, names) for each in found]
+
+
+def _chain(found, names):
+    groups = found.port_pair_groups
+    hops = tuple(Hop(group, names.get(group, group), place == 0,
+                     place == len(groups) - 1)
+                 for place, group in enumerate(groups))
+    symmetric = (found.chain_parameters or {}).get('symmetric')
+    return Chain(found.id, found.name or found.id, bool(symmetric), hops)
+
+
+def _network_of(network, found):
+    """Return the id of the network whose packets a chain steers."""
+    hop = chains.hops(network, found)[0]
+    return network.get_port(hop.pairs[0].ingress).network_id
+
+
+def _guests(request, network, vnf, network_id):
+    """List the guests of a VNF by the mark on their ports of a network."""
+    mark = chains.VNF_MARK + vnf.id
+    servers = {}
+    for port in network.ports(description=mark, network_id=network_id):
+        if port.description == mark and port.device_id:
+            servers.setdefault(port.device_id, []).append(port)
+    if not servers:
+        raise chains.ChainError(f'VNF {vnf.name}: has no port on the'
+                                ' network; launch it there')
+    return [chains.guest(vnf.name, ports, nova.server_get(
+        request, server).addresses) for server, ports in servers.items()]

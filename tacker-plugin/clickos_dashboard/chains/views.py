@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of chains."""
+
+import functools
+
+from django.http import JsonResponse
+from django.urls import reverse
+from django.urls import reverse_lazy
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators import http
+from horizon import decorators
+from horizon import exceptions
+from horizon import forms
+from horizon import tables
+from openstack_dashboard.api import neutron
+
+from clickos_dashboard.api import chains
+from clickos_dashboard.api import tacker
+from clickos_dashboard.chains import forms as chain_forms
+from clickos_dashboard.chains import tables as chain_tables
+from clickos_dashboard import exceptions as our_exceptions
+from clickos_dashboard import paging
+
+_INDEX = 'horizon:clickos:chains:index'
+
+
+class IndexView(paging.PagedView):
+    """The list of chains."""
+
+    table_class = chain_tables.Chains
+    page_title = _('Chains')
+
+    def get_data(self):
+        """Ask Neutron."""
+        try:
+            return self.page(chains.all_chains(self.request))
+        except Exception:
+            exceptions.handle(self.request,
+                              _('Neutron does not list chains.'))
+            return []
+
+
+class _ChainMixin(object):
+    """A page about one chain."""
+
+    @functools.cached_property
+    def chain(self):
+        """The chain of the address; one of another project is none."""
+        try:
+            return chains.chain(self.request, self.kwargs['chain_id'])
+        except Exception:
+            exceptions.handle(self.request, _('There is no such chain.'),
+                              redirect=reverse(_INDEX))
+
+
+class DetailView(_ChainMixin, tables.DataTableView):
+    """A chain's page: its hops, and their rates."""
+
+    table_class = chain_tables.Hops
+    template_name = 'clickos/chain.html'
+    page_title = '{{ chain.name }}'
+
+    def get_data(self):
+        """List the hops."""
+        return list(self.chain.hops)
+
+    def get_context_data(self, **kwargs):
+        """Add the chain."""
+        context = super().get_context_data(**kwargs)
+        context['chain'] = self.chain
+        return context
+
+
+class _FormView(forms.ModalFormView):
+    """A form that chooses among the launched VNFs."""
+
+    template_name = 'clickos/form.html'
+
+    def get_initial(self):
+        """List the VNFs."""
+        try:
+            vnfs = [vnf for vnf in tacker.vnfs(self.request) if vnf.launched]
+        except Exception:
+            vnfs = []
+            exceptions.handle(self.request, _('Tacker does not list VNFs.'))
+        return {'vnfs': vnfs}
+
+    def get_context_data(self, **kwargs):
+        """Add the form's own address."""
+        context = super().get_context_data(**kwargs)
+        context['submit_url'] = self.request.path
+        return context
+
+
+class CreateView(_FormView):
+    """The form of a new chain."""
+
+    form_class = chain_forms.CreateForm
+    form_id = 'create_chain'
+    page_title = _('Create chain')
+    submit_label = _('Create')
+    success_url = reverse_lazy(_INDEX)
+
+    def get_initial(self):
+        """List the networks, too."""
+        try:
+            networks = neutron.network_list_for_tenant(
+                self.request, self.request.user.tenant_id)
+        except Exception:
+            networks = []
+            exceptions.handle(self.request,
+                              _('Neutron does not list networks.'))
+        return {**super().get_initial(), 'networks': [
+            (network.id, network.name_or_id) for network in networks]}
+
+
+class InsertView(_ChainMixin, _FormView):
+    """The form that inserts a hop."""
+
+    form_class = chain_forms.InsertForm
+    form_id = 'insert_hop'
+    page_title = _('Insert hop')
+    submit_label = _('Insert')
+
+    def get_initial(self):
+        """Add the chain."""
+        return {**super().get_initial(), 'chain': self.chain}
+
+    def get_success_url(self):
+        """Go back to the chain."""
+        return reverse('horizon:clickos:chains:detail',
+                       args=(self.chain.id,))
+
+
+@http.require_GET
+@decorators.require_auth
+def counters(request, chain_id):
+    """Return the counters of a chain as JSON, with the names of its hops."""
+    try:
+        found = chains.chain(request, chain_id)
+        counted = chains.counters(request, chain_id)
+    except our_exceptions.RECOVERABLE as exc:
+        return JsonResponse({'error': str(exc)}, status=502)
+    answer = JsonResponse({'names': [hop.name for hop in found.hops],
+                           'counters': counted})
+    answer['Cache-Control'] = 'no-store'
+    return answer

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""openstack clickos port stats."""
+
+from osc_lib.cli import format_columns
+from osc_lib.command import command
+
+from clickos_osc import shown
+from clickos_osc.v1 import guest
+
+_DROPPED = 'dropped_'
+_COLUMNS = ('Port', 'MAC Address', 'Link', 'Sent Packets', 'Sent Bytes',
+            'Received Packets', 'Received Bytes', 'Dropped')
+
+
+class ShowPortStats(command.Lister):
+    """List what the switch counted at the ports of a guest.
+
+    Sent counts the frames of the guest. Dropped counts by reason.
+    Port security drops as spoof, type, role, hidden and link_control.
+    Security groups drop as filter, and QoS policies drop as rate.
+    A slow receiver makes drops of the reason full.
+    A frame to an address of no port is unknown.
+
+    Example: openstack clickos port stats --vnf edge-firewall
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        guest.add_arguments(parser)
+        return parser
+
+    def take_action(self, parsed_args):
+        """Ask and return columns and rows."""
+        manager = self.app.client_manager
+        with shown.refusals():
+            ports = manager.clickos.list_ports(
+                guest.find(manager, parsed_args))
+        return _COLUMNS, [_row(port) for port in ports]
+
+
+def _row(port):
+    counters = port['counters']
+    dropped = {name.removeprefix(_DROPPED): count
+               for name, count in sorted(counters.items())
+               if name.startswith(_DROPPED) and count}
+    return (port['id'], port['mac_address'],
+            'up' if port['link_up'] else 'down',
+            *(counters.get(name, 0) for name in (
+                'rx_packets', 'rx_bytes', 'tx_packets', 'tx_bytes')),
+            format_columns.DictColumn(dropped))

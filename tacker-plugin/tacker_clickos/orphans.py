@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends operations whose conductor died (docs/adr/0039).
+
+A conductor holds the lock of a VNF from before an operation is PROCESSING
+until after its end. So a free lock and a state that stays PROCESSING mean
+that no conductor works on it, and Tacker would refuse every later operation.
+"""
+
+import datetime
+
+from oslo_config import cfg
+from oslo_log import log as logging
+from oslo_utils import timeutils
+from tacker.common import coordination
+from tacker.db import api as db_api
+from tacker.db.db_sqlalchemy import models
+from tacker.db.vnfm import vnfm_db
+from tacker import objects
+from tacker.objects import fields
+from tacker.plugins.common import constants
+from tacker.vnflcm import utils as vnflcm_utils
+
+from tacker_clickos import guests
+from tacker_clickos import rows
+from tacker_clickos import state
+from tacker_clickos import vim
+
+LOG = logging.getLogger(__name__)
+
+_STATES = fields.LcmOccsOperationState
+_OPERATIONS = fields.LcmOccsOperationType
+_OPEN = (_STATES.STARTING, _STATES.PROCESSING, 'ROLLING_BACK')
+#: Tacker changes a VNF's metadata without a lock.
+_MODIFY = 'MODIFY_INFO'
+#: An operation may wait for a conductor, or hold no lock. It counts as dead
+#: after this number of orphan timeouts.
+_QUEUE_FACTOR = 10
+_REASON = ('the conductor of this operation died, or lost its database; retry '
+           'the operation, roll it back or let it fail')
+
+
+class Orphans:
+    """Finds and ends dead operations; several conductors may look at once."""
+
+    def __init__(self):
+        # Tacker's own belongs to the worker that the conductor forks.
+        self._coordinator = coordination.Coordinator(
+            prefix=coordination.COORDINATOR.prefix)
+
+    def look(self, context):
+        """End each dead operation: clean up, then let its user decide.
+
+        :raises: what database, VIM or lock service raise; the next look
+            tries again
+        """
+        self._coordinator.start()
+        for operation_id, vnf_id in _stale(context):
+            lock = self._coordinator.get_lock(vnf_id)
+            if lock.acquire(blocking=False):
+                try:
+                    _end(context, operation_id)
+                finally:
+                    lock.release()
+
+
+@db_api.context_manager.reader
+def _stale(context):
+    """Return (operation, VNF) of what has not changed for a long time."""
+    rows = context.session.query(models.VnfLcmOpOccs).filter(
+        models.VnfLcmOpOccs.operation_state.in_(_OPEN)).all()
+    return [(row.id, row.vnf_instance_id) for row in rows if is_stale(row)]
+
+
+def is_stale(operation):
+    """Tell whether an operation without a lock must be dead."""
+    limit_s = cfg.CONF.clickos.orphan_timeout
+    if (operation.operation_state == _STATES.STARTING
+            or operation.operation == _MODIFY):
+        limit_s *= _QUEUE_FACTOR
+    entered = timeutils.normalize_time(operation.state_entered_time)
+    return timeutils.utcnow() - entered > datetime.timedelta(seconds=limit_s)
+
+
+def _end(context, operation_id):
+    """Clean up behind a dead operation, and make it FAILED_TEMP.
+
+    The caller holds the VNF's lock.
+    """
+    operation = objects.VnfLcmOpOcc.get_by_id(context, operation_id)
+    if operation.operation_state not in _OPEN or not is_stale(operation):
+        return      # another has ended it, or goes on with it
+    vnf_instance = objects.VnfInstance.get_by_id(
+        context, operation.vnf_instance_id)
+    _clean(context, operation, vnf_instance)
+    vnfm_db.VNFMPluginDb().update_vnf_cancel_status(
+        context, vnf_instance.id, constants.ERROR)
+    rows.end_task(context, vnf_instance.id)
+    # Tacker retries nothing that failed before its first step.
+    operation.error_point = (operation.error_point
+                             or fields.ErrorPoint.NOTIFY_PROCESSING)
+    operation.operation_state = _STATES.FAILED_TEMP
+    operation.state_entered_time = timeutils.utcnow()
+    operation.error = objects.ProblemDetails(
+        context=context, status=500, detail=_REASON)
+    operation.save()
+    LOG.warning('VNF %s: operation %s (%s) had no conductor and is '
+                'FAILED_TEMP now', vnf_instance.id, operation.id,
+                operation.operation)
+
+
+def _clean(context, operation, vnf_instance):
+    """Remove the guests that Tacker does not know, and their ports."""
+    if operation.operation not in (_OPERATIONS.INSTANTIATE,
+                                   _OPERATIONS.SCALE):
+        return      # what is left is recorded; a retry goes on with it
+    if not vnf_instance.vim_connection_info:
+        return      # Tacker stores it before it calls the driver
+    access_info = vnflcm_utils.get_vim(
+        context, vnf_instance.vim_connection_info)['access_info']
+    fleet = guests.Guests(vim.connect(access_info), vnf_instance.id)
+    if operation.operation == _OPERATIONS.INSTANTIATE:
+        fleet.sweep()
+    else:
+        fleet.keep([state.name(vnfc) for vnfc in vnf_instance
+                    .instantiated_vnf_info.vnfc_resource_info])

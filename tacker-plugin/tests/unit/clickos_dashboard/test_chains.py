@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of chains, on networking-sfc's HTTP."""
+
+import types
+from unittest import mock
+import uuid
+
+from django.urls import reverse
+from openstack_dashboard import api
+
+from tests.unit.clickos_dashboard import base
+from tests.unit.clickos_dashboard import cloud
+
+CHAIN = '77777777-7777-4777-8777-777777777777'
+INDEX = reverse('horizon:clickos:chains:index')
+CREATE = reverse('horizon:clickos:chains:create')
+DETAIL = reverse('horizon:clickos:chains:detail', args=(CHAIN,))
+INSERT = reverse('horizon:clickos:chains:insert', args=(CHAIN,))
+COUNTERS = reverse('horizon:clickos:chains:counters', args=(CHAIN,))
+_SFC = '/v2.0/sfc/'
+_COUNTED = {'packets': 9, 'bytes': 900, 'dropped': 1}
+
+
+def group(name):
+    """Return the id of a hop's group."""
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
+
+
+def answers(hops=('fw', 'nat'), name='web'):
+    """Return Neutron's answers for one chain."""
+    return {
+        f'GET {_SFC}port_chains': {'port_chains': [{
+            'id': CHAIN, 'name': name, 'description': 'clickos chain',
+            'port_pair_groups': [group(hop) for hop in hops],
+            'flow_classifiers': [],
+            'chain_parameters': {'symmetric': True}}]},
+        f'GET {_SFC}port_pair_groups': {'port_pair_groups': [
+            {'id': group(hop), 'name': hop, 'description': '',
+             'port_pairs': ['pair']} for hop in hops]},
+        f'PUT {_SFC}port_chains/{CHAIN}': {'port_chain': {'id': CHAIN}},
+        f'GET {_SFC}port_pairs': {'port_pairs': [
+            {'id': 'pair', 'ingress': 'p1', 'egress': 'p2'}]},
+        **{f'GET {_SFC}port_pair_groups/{group(hop)}': {'port_pair_group': {
+            'id': group(hop), 'name': hop, 'description': '',
+            'port_pairs': []}} for hop in hops},
+        f'GET /v1/chains/{CHAIN}': {'chain': {
+            **_COUNTED, 'hops': [{**_COUNTED, 'pairs': 1, 'live_pairs': 1}
+                                 for _hop in hops]}}}
+
+
+class ChainsTest(base.PageTest):
+
+    def setUp(self):
+        super().setUp()
+        self.cloud.answers.update(answers())
+
+    def new_groups(self):
+        """Return the groups of the last update of the chain."""
+        method, path, body = self.cloud.changes[-1]
+        self.assertEqual(('PUT', f'{_SFC}port_chains/{CHAIN}'),
+                         (method, path))
+        return body['port_chain']['port_pair_groups']
+
+    def test_the_list(self):
+        self.shows(self.page(INDEX), 'web', 'fw → nat')
+
+    def test_an_empty_list_tells_what_to_do(self):
+        self.cloud.answers[f'GET {_SFC}port_chains'] = {'port_chains': []}
+        self.shows(self.page(INDEX), 'There is no chain yet')
+
+    def test_neutron_that_refuses_is_told(self):
+        self.cloud.answers[f'GET {_SFC}port_chains'] = (404, {})
+        self.shows(self.page(INDEX), 'Neutron does not list chains')
+
+    def test_the_page_of_a_chain(self):
+        self.shows(self.page(DETAIL), 'fw', 'nat', 'Move up', 'Remove hop',
+                   COUNTERS)
+
+    def test_another_projects_chain_leads_back_to_the_list(self):
+        for name in ('detail', 'insert'):
+            path = reverse(f'horizon:clickos:chains:{name}',
+                           args=(str(uuid.uuid4()),))
+            self.assertRedirects(self.client.get(path), INDEX,
+                                 fetch_redirect_response=False)
+
+    def test_counters(self):
+        answer = self.client.get(COUNTERS).json()
+        self.assertEqual(['fw', 'nat'], answer['names'])
+        self.assertEqual(9, answer['counters']['packets'])
+        self.cloud.answers[f'GET /v1/chains/{CHAIN}'] = (409, {'error': {
+            'code': 'not-active', 'message': 'start the servers'}})
+        answer = self.client.get(COUNTERS)
+        self.assertEqual((502, 'start the servers'),
+                         (answer.status_code, answer.json()['error'][:17]))
+
+    def test_hops_are_moved_and_removed(self):
+        for action, hop, wanted in (
+                ('up', 'nat', ['nat', 'fw']), ('down', 'fw', ['nat', 'fw']),
+                ('remove', 'fw', ['nat'])):
+            self.client.post(DETAIL, {'action':
+                                      f'hops__{action}__{group(hop)}'})
+            self.assertEqual([group(each) for each in wanted],
+                             self.new_groups())
+
+    def test_the_only_hop_stays(self):
+        self.cloud.answers.update(answers(('fw',)))
+        self.hides(self.page(DETAIL), 'Move up', 'Move down', 'Remove hop')
+
+    def test_a_chain_is_deleted(self):
+        self.client.post(INDEX, {'action': f'chains__delete__{CHAIN}'})
+        self.assertIn(('DELETE', f'{_SFC}port_chains/{CHAIN}', None),
+                      self.cloud.changes)
+
+
+class FormsTest(base.PageTest):
+
+    def setUp(self):
+        super().setUp()
+        self.cloud.answers.update(answers())
+        self.cloud.answers['GET /v2.0/ports'] = {'ports': [
+            {'id': f'p{n}', 'name': f'VDU1-0-{n}', 'mac_address': f'mac{n}',
+             'device_id': cloud.SERVER,
+             'description': f'clickos-vnf:{cloud.VNF}'} for n in (1, 2)]}
+        for n in (1, 2):
+            port = self.cloud.answers['GET /v2.0/ports']['ports'][n - 1]
+            self.cloud.answers[f'GET /v2.0/ports/p{n}'] = {'port': port}
+        for kind in ('port_pair', 'port_pair_group', 'port_chain',
+                     'flow_classifier'):
+            self.cloud.answers[f'POST {_SFC}{kind}s'] = (
+                201, {kind: {'id': f'new-{kind}'}})
+        server = types.SimpleNamespace(addresses={'net': [
+            {'OS-EXT-IPS-MAC:mac_addr': 'mac2'},
+            {'OS-EXT-IPS-MAC:mac_addr': 'mac1'}]})
+        patch = mock.patch.object(api.nova, 'server_get', autospec=True,
+                                  return_value=server)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def create(self, **values):
+        """Send the form of a new chain."""
+        return self.client.post(CREATE, {
+            'name': 'new', 'network': self.networks.first().id,
+            'hop_1': cloud.VNF, 'symmetric': 'on', **values})
+
+    def made(self, kind):
+        """Return what was made of a kind."""
+        return [body[kind] for method, path, body in self.cloud.changes
+                if (method, path) == ('POST', f'{_SFC}{kind}s')]
+
+    def test_a_chain_is_made_of_a_vnf(self):
+        self.create(protocol='tcp', source='10.0.0.0/24',
+                    destination_port='80:90')
+        pair, = self.made('port_pair')
+        self.assertEqual(('p2', 'p1'), (pair['ingress'], pair['egress']))
+        flow, = self.made('flow_classifier')
+        self.assertEqual(
+            ('tcp', '10.0.0.0/24', 80, 90),
+            (flow['protocol'], flow['source_ip_prefix'],
+             flow['destination_port_range_min'],
+             flow['destination_port_range_max']))
+        chain, = self.made('port_chain')
+        self.assertEqual((['new-port_pair_group'], {'symmetric': True}),
+                         (chain['port_pair_groups'],
+                          chain['chain_parameters']))
+
+    def test_what_is_wrong_stands_at_its_field(self):
+        for values, wanted in (
+                ({'destination_port': '80', 'protocol': ''}, 'Ports need'),
+                ({'source_port': '90:80', 'protocol': 'udp'},
+                 'the lower first'),
+                ({'source_port': 'x'}, 'Expected a port'),
+                ({'source': '10.0.0.300'}, 'Incorrect format'),
+                ({'hop_2': cloud.VNF}, 'comes twice'),
+                ({'hop_1': ''}, 'required')):
+            self.shows(self.create(**values).content.decode(), wanted)
+        self.assertEqual([], self.cloud.changes)
+
+    def test_a_refusal_is_told_and_leaves_nothing(self):
+        self.cloud.answers[f'POST {_SFC}port_chains'] = (409, {
+            'NeutronError': {'type': 'x', 'detail': '',
+                             'message': 'hosts differ'}})
+        self.shows(self.create().content.decode(), 'hosts differ')
+        gone = [path for method, path, _body in self.cloud.changes
+                if method == 'DELETE']
+        self.assertEqual([f'{_SFC}flow_classifiers/new-flow_classifier',
+                          f'{_SFC}port_pair_groups/new-port_pair_group',
+                          f'{_SFC}port_pairs/new-port_pair'], gone)
+
+    def test_a_hop_is_inserted(self):
+        self.client.post(INSERT, {'vnf': cloud.VNF, 'place': '1'})
+        _method, _path, body = self.cloud.changes[-1]
+        self.assertEqual([group('fw'), 'new-port_pair_group', group('nat')],
+                         body['port_chain']['port_pair_groups'])

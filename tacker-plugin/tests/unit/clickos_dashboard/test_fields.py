@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The form fields of typed properties."""
+
+import unittest
+
+from tests.unit.clickos_dashboard import cloud  # noqa: F401 Django's settings
+
+from django import forms
+
+from clickos_dashboard.api import descriptor
+from clickos_dashboard.vnfs import fields
+
+GOOD = (
+    ('ipv4', '10.0.0.1', '10.0.0.1'),
+    ('ipv4_prefix', '10.0.0.0/24', '10.0.0.0/24'),
+    ('ipv4_list', '10.0.0.1\n\n 10.0.0.2 ', ['10.0.0.1', '10.0.0.2']),
+    ('ipv4_list', '', None),
+    ('ipv6', '2001:DB8::1', '2001:db8::1'),
+    ('ipv6_prefix', '2001:db8::/64', '2001:db8::/64'),
+)
+
+BAD = (
+    ('ipv4', '2001:db8::1'),
+    ('ipv4_prefix', '10.0.0.1/24'),
+    ('ipv4_list', '10.0.0.1\n10.0.0.2\n10.0.0.3'),
+    ('ipv6', '10.0.0.1'),
+    ('ipv6_prefix', '2001:db8::1/64'),
+    ('ipv6_prefix', '2001:db8::'),
+)
+
+
+def _field(kind, default=''):
+    return fields.of(descriptor.Property('p', kind, '', default, True,
+                                         {'max_items': 2}))
+
+
+class FieldsTest(unittest.TestCase):
+
+    def test_good_values_reach_the_driver_in_their_plain_form(self):
+        for kind, typed, plain in GOOD:
+            self.assertEqual(plain, _field(kind).clean(typed), (kind, typed))
+
+    def test_bad_values_are_refused(self):
+        for kind, typed in BAD:
+            with self.assertRaises(forms.ValidationError, msg=typed):
+                _field(kind).clean(typed)
+
+    def test_a_list_is_shown_line_by_line(self):
+        self.assertEqual('10.0.0.1\n10.0.0.2', _field(
+            'ipv4_list', ['10.0.0.1', '10.0.0.2']).initial)
