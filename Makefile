@@ -6,7 +6,7 @@ HOST ?=
 UI ?=
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 
-.PHONY: help demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo packages
+.PHONY: help demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo packages docs
 
 help:
 	@echo 'Try the product (root, Debian 12)'
@@ -19,6 +19,7 @@ help:
 	@echo 'Change the code (any user; Python 3.11 and Rust)'
 	@echo '  make lint         linters: style, clippy, prose, links, licenses, bandit'
 	@echo '  make unit         unit tests of Python and Rust'
+	@echo '  make docs         the site of all documents, in .state/site; a broken link fails'
 	@echo 'Show that a change is good (root, Debian 12)'
 	@echo '  make integration  tests of parts together: Rust, fuzz corpora, Xen, Tempest'
 	@echo '  make test         all of the above; SUITES="a b" runs only those'
@@ -68,6 +69,9 @@ csars:
 
 packages:
 	@$(LAB) packages
+
+docs:
+	@$(LAB) docs
 
 lab:
 	@$(LAB) xen lab

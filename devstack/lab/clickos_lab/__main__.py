@@ -67,6 +67,7 @@ def _parse():
             ('image', xen_command.build_image, 'build the guests of Xen'),
             ('click', _click, 'build click and its relatives'),
             ('csars', _csars, 'build and check the VNFs\' packages'),
+            ('docs', _docs, 'build the site of the documents'),
             ('packages', _packages, 'build Debian packages'),
             ('clean', _clean, 'stop and remove everything')):
         command = commands.add_parser(name, help=text)
@@ -115,7 +116,7 @@ def _demo(state, arguments):
 
 
 def _test(state, arguments):
-    _in_venv(state, arguments)
+    _in_venv(state, arguments, arguments.group in _OF_ANY_USER)
     from clickos_lab.suites import command
     return command.run(state, arguments.suites, arguments.group)
 
@@ -136,6 +137,12 @@ def _csars(state, arguments):
     csars.run(state, arguments)
 
 
+def _docs(state, arguments):
+    _in_venv(state, arguments, of_any_user=True)
+    from clickos_lab.checks import site
+    return site.main()
+
+
 def _packages(state, arguments):
     _in_venv(state, arguments)
     from clickos_lab import debs
@@ -147,11 +154,11 @@ def _clean(state, _arguments):
     lab.Lab(state).clean()
 
 
-def _in_venv(state, arguments):
+def _in_venv(state, arguments, of_any_user=False):
     """Prepare, then go on as the Python of the virtual environment."""
     if sys.prefix == str(state.venv):
         return
-    if getattr(arguments, 'group', None) in _OF_ANY_USER:
+    if of_any_user:
         from clickos_lab import prepare
         prepare.tools(state)
     else:

@@ -21,7 +21,7 @@ BROWSER_PACKAGES = ('chromium', 'chromium-driver', 'fonts-dejavu-core')
 #: The programs that judge the catalogue's VNFs.
 VNF_PACKAGES = ('iproute2', 'iputils-ping', 'tcpdump', 'curl', 'ethtool',
                 'iperf3', 'bind9-dnsutils', 'dnsmasq-base', 'socat',
-                'udhcpc', 'hping3')
+                'udhcpc', 'hping3', 'nfdump')
 #: The core packages of MariaDB hold the programs without the service.
 PACKAGES = (
     'rabbitmq-server', 'mariadb-server-core', 'mariadb-client-core',

@@ -159,7 +159,7 @@ class Lab:
 
     def restart(self, name):
         """Kill a service of this machine and start it again."""
-        service = next(s for s in self._catalog().host() if s.name == name)
+        service = next(s for s in self._catalog().all() if s.name == name)
         self.processes.kill(name)
         self._start([service])
 

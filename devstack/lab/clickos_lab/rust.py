@@ -22,10 +22,10 @@ def environment(state):
 #: Packages with what the lab starts.
 _PACKAGES = tuple(options.DEFAULTS['CLICKOS_CRATES'].split())
 #: The ``click`` programs take longer than all of these; the lab runs none.
-_CLICK = ('click-run',)
+_CLICK = ('click-run', 'click-doc')
 #: What people call.
 _TOOLS = ('cosmos', 'vale-ctl', 'pkt-gen', 'click', 'click-check',
-          'click-combine', 'click-flatten', 'click-pretty',
+          'click-combine', 'click-doc', 'click-flatten', 'click-pretty',
           'click-uncombine')
 
 

@@ -108,9 +108,13 @@ class Tenant:
 
         :param rules: the property rules; None for the VNFD's default
         """
+        return self.ended(self.start_vnf(vnf_id, rules))
+
+    def start_vnf(self, vnf_id, rules=None):
+        """Start to instantiate a firewall; return the VNF's id."""
         params = {} if rules is None else {
             'additionalParams': {'clickos_properties': {'rules': rules}}}
-        return self.operate(
+        return self.start(
             vnf_id, 'instantiate', flavourId='simple',
             extVirtualLinks=[self._link(name) for name in self.networks],
             vimConnectionInfo=[{'id': 'vim', 'vimId': self.vim_id,
@@ -127,9 +131,25 @@ class Tenant:
 
     def operate(self, vnf_id, operation, **body):
         """Start an operation and return its occurrence when it is over."""
+        return self.ended(self.start(vnf_id, operation, **body))
+
+    def start(self, vnf_id, operation, **body):
+        """Start an operation; return the VNF's id."""
         self._operations[vnf_id] = self.tacker.start(vnf_id, operation,
                                                      **body)
+        return vnf_id
+
+    def ended(self, vnf_id):
+        """Return the last operation on a VNF when it is over."""
         return waiters.operation(self.tacker, self._operations[vnf_id])
+
+    def retry(self, vnf_id):
+        """Retry the last operation on a VNF until it is over."""
+        self.tacker.retry_operation(self._operations[vnf_id])
+        return waiters.until(
+            lambda: self.tacker.show_operation(self._operations[vnf_id]),
+            lambda seen: seen['operationState'] in ('COMPLETED', 'FAILED'),
+            'the operation completed', CONF.clickos.lcm_timeout)
 
     def terminate(self, vnf_id):
         """Terminate a VNF."""

@@ -17,6 +17,11 @@ class ClickOSClient(base.Client):
         return self.call('GET', f'v1/{kind}/{guest_id}/handlers',
                          200)[1]['handlers']
 
+    def list_ports(self, guest_id, kind='servers'):
+        """List the ports of a guest with their counters."""
+        return self.call('GET', f'v1/{kind}/{guest_id}/ports',
+                         200)[1]['ports']
+
     def read_handler(self, guest_id, name, kind='servers'):
         """Return a handler's value."""
         return self.call('GET', self._path(kind, guest_id, name),

@@ -68,6 +68,10 @@ class TackerClient(base.Client):
         """Show an operation occurrence."""
         return self.call('GET', f'{OPERATIONS}/{operation_id}', 200)[1]
 
+    def retry_operation(self, operation_id):
+        """Try an operation that is FAILED_TEMP once more."""
+        self.call('POST', f'{OPERATIONS}/{operation_id}/retry', 202)
+
     def fail_operation(self, operation_id):
         """Give up an operation that is FAILED_TEMP."""
         self.call('POST', f'{OPERATIONS}/{operation_id}/fail', 200)

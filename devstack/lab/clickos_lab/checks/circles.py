@@ -2,7 +2,8 @@
 """The modules of a crate import each other in one direction.
 
 A circle is a set of top-level modules of a crate each of which reaches the
-others by ``crate::``. DEBT has the crates that still have circles, with the
+others by ``crate::``. Imports of unit tests do not count: a test may use what
+lies above its module. DEBT has the crates that still have circles, with the
 number of modules in them, which may only fall.
 """
 
@@ -15,10 +16,11 @@ from clickos_lab import paths
 
 #: crate: modules in circles
 DEBT = {
-    'click-core': 16, 'click-lang': 5, 'click-packet': 7, 'click-run': 3,
+    'click-lang': 5, 'click-packet': 7, 'click-run': 3,
     'clickos-control': 4, 'clickos-process': 2, 'clickos-xen-net': 2,
-    'clickos-xen-sys': 2, 'cosmosd': 18}
+    'clickos-xen-sys': 2}
 _ROOTS = ('lib', 'main')
+_TESTS = re.compile(r'^#\[cfg\(test\)\]\nmod \w+ \{.*?^\}', re.M | re.S)
 _IMPORT = re.compile(r'\bcrate::(?:\{([^}]*)\}|(\w+))')
 
 
@@ -37,7 +39,7 @@ def imports(files):
 
 
 def _named(text):
-    for several, one in _IMPORT.findall(text):
+    for several, one in _IMPORT.findall(_TESTS.sub('', text)):
         for name in several.split(',') if several else [one]:
             yield name.strip().partition('::')[0]
 

@@ -66,6 +66,21 @@ def _check_names():
     if extras != set(filter(None, _PACKAGES)) or missing:
         sys.exit(f'setup.cfg: extras {sorted(extras)}; packages that no '
                  f'environment imports: {sorted(missing)}')
+    unlisted = _of_tree(setup['options']['package_dir']) - packages
+    if unlisted:
+        sys.exit(f'setup.cfg: packages: lacks {sorted(unlisted)}')
+
+
+def _of_tree(package_dir):
+    """Return the packages in the folders of a package_dir."""
+    found = set()
+    for line in filter(None, package_dir.splitlines()):
+        top, _, folder = line.partition(' = ')
+        root = paths.REPO / folder
+        for place in root.rglob('__init__.py'):
+            below = place.parent.relative_to(root).parts
+            found.add('.'.join((top, *below)))
+    return found
 
 
 def _imports(folder, extra):

@@ -4,17 +4,22 @@
 from clickos_lab.config import hosts
 from clickos_lab.config import options
 from clickos_lab.config import site as _site
+from clickos_lab import paths
 
 
 def write(site):
     """Write nova.conf, nova-compute.conf, the paste and uWSGI files."""
     common = _common(site)
+    # Not policy.yaml: nova-compute would read that, and may not.
+    policy = paths.REPO / 'devstack/files/nova-policy.yaml'
+    policy = site.write('nova/api-policy.yaml', policy.read_text(), 'nova')
     site.write_ini('nova/nova.conf', {
         **common,
         'api': {'auth_strategy': 'keystone'},
         'api_database': site.database('nova_api', 'nova'),
         'database': site.database('nova'),
         'conductor': {'workers': 1},
+        'oslo_policy': {'policy_file': policy},
         'scheduler': {'workers': 1},
         'keystone_authtoken': site.authtoken('nova'),
         'filter_scheduler': {'track_instance_changes': False}}, 'nova')

@@ -31,7 +31,7 @@ def write(site):
         'oslo_concurrency': site.lock('tacker'),
         'oslo_messaging_rabbit': _site.RABBIT,
         # Seconds; a demonstration of a dead guest waits so long.
-        'clickos': {'watch_interval': 2},
+        'clickos': {'watch_interval': 2, 'orphan_timeout': 10},
         'glance_store': {
             'filesystem_store_datadir': site.folder('tacker', 'csar'),
             'stores': 'file', 'default_store': 'file'},

@@ -74,6 +74,7 @@ def _leftovers(state, arguments):
     print(json.dumps(known.leftovers(arguments.server)))
 
 
+_RESTARTED = ('cosmosd', 'tacker-conductor')
 _NAME = ('name', {})
 _SERVER = ('server', {})
 _VERBS = (
@@ -86,5 +87,5 @@ _VERBS = (
         _NAME, ('command', {'nargs': argparse.REMAINDER}))),
     ('endpoint-counters', _endpoint_counters, (_NAME,)),
     ('kill-guest', _kill_guest, (_SERVER,)),
-    ('restart', _restart, (('service', {'choices': ['cosmosd']}),)),
+    ('restart', _restart, (('service', {'choices': _RESTARTED}),)),
     ('leftovers', _leftovers, (_SERVER,)))

@@ -31,8 +31,9 @@ def suites(state):
 def lint(state):
     """The suites that read the code."""
     return [
-        _check('licenses'), _check('docs'), _rustfmt(),
-        _check('shell_scripts'), _check('prose'), _check('circles'),
+        _check('licenses'), _check('docs'), _check('promises'),
+        _check('site'), _rustfmt(), _check('shell_scripts'),
+        _check('prose'), _check('circles'),
         runner.Suite('pep8', [state.tool('flake8')]), _bandit(state),
         _cargo('clippy', 'clippy', '--workspace', '--all-targets', '--locked',
                '--', '-D', 'warnings')]
@@ -55,6 +56,7 @@ def integration(state):
     """Tests of parts together; they need root, some OpenStack or QEMU."""
     return [
         _check('wheel'), _rust_tests(state),
+        _python_tests(state, 'devstack/lab', 'as_root'),
         _cargo('fuzz', 'test', '--manifest-path',
                'clickos-image/fuzz/Cargo.toml', '--locked',
                '--target-dir', 'target',
@@ -116,14 +118,16 @@ def _rust_tests(state):
         proof=r'^test result: ok. [1-9]')
 
 
-def _python_tests(state, folder):
+def _python_tests(state, folder, kind='unit'):
     """One run a folder: each has its own package called tests."""
     places = [str(paths.REPO / f) for f in (folder, *_PYTHON_TESTS[folder])]
     name = f'python-{folder.replace("/", "-")}'
+    if kind != 'unit':
+        name += f'-{kind}'
     results = state.root / 'stestr' / name
     results.mkdir(parents=True, exist_ok=True)
     return runner.Suite(
-        name, [state.tool('stestr'), '--test-path', f'{folder}/tests/unit',
+        name, [state.tool('stestr'), '--test-path', f'{folder}/tests/{kind}',
                '--top-dir', folder,
                '--repo-url', results, 'run'],
         env={'PYTHONPATH': ':'.join(places)}, show=_STESTR_SHOW,

@@ -31,7 +31,7 @@ def vdu(name):
         scripts = pathlib.Path(folder, 'Scripts')
         scripts.mkdir()
         shutil.copy(mgmt_driver.__file__, scripts)
-        (found,) = loader.load(folder, FLAVOUR).values()
+        (found,) = loader.load(folder, FLAVOUR).vdus.values()
     return found
 
 

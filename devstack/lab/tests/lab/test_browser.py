@@ -19,6 +19,8 @@ _NAME = f'{tacker.MARK}-edge'
 _GATEWAYS = {'left': '10.10.1.1', 'right': '10.10.2.1'}
 _TEMPLATES = paths.REPO / 'vnfd-templates'
 _PRODUCT = f'{tacker.MARK}-browser'
+_CHAIN = f'{tacker.MARK}-chain'
+_CHAIN_ROW = f'#chains tr[data-display="{_CHAIN}"]'
 _ROW = f'#vnfs tr[data-display="{_NAME}"]'
 _PACKAGE = f'#packages tr[data-display="{_PRODUCT}"]'
 #: In pixels; the tab's border takes one beyond a window of 800.
@@ -50,6 +52,7 @@ class MainJobTest(unittest.TestCase):
         self.launch()
         self.narrow_the_window()
         self.watch_packets()
+        self.steer_packets()
         self.change_a_rule()
         self.break_a_configuration()
         self.terminate()
@@ -114,7 +117,8 @@ class MainJobTest(unittest.TestCase):
         """Nothing is cut off at 800 pixels, and the keyboard is enough."""
         window = self.browser
         window.driver.set_window_size(_NARROW, 900)
-        for path in ('/clickos/', '/clickos/packages/', '/clickos/vnfs/'):
+        for path in ('/clickos/', '/clickos/packages/', '/clickos/chains/',
+                     '/clickos/vnfs/'):
             window.open(path)
             window.see('#content_body h1')
             self.assertLessEqual(window.driver.execute_script(_WIDTH),
@@ -140,8 +144,30 @@ class MainJobTest(unittest.TestCase):
         sent, received, _ = ping.result()
         self.assertEqual(sent, received)
 
+    def steer_packets(self):
+        """Make a chain for packets that no program sends."""
+        window = self.browser
+        window.open('/clickos/chains/')
+        window.click('#chains__action_create')
+        window.type('#id_name', _CHAIN)
+        window.choose('#id_network', 'left')
+        window.choose('#id_protocol', 'UDP')
+        window.type('#id_destination_port', '9')
+        window.choose('#id_hop_1', _NAME)
+        window.picture('chain-create')
+        window.submit()
+        window.see(_CHAIN_ROW, _NAME)
+        window.link(_CHAIN)
+        window.see('#clickos-chain tbody', '1/1')
+        window.picture('chain')
+        window.open('/clickos/chains/')
+        self.choose_action(_CHAIN_ROW, 'delete')
+        window.gone(_CHAIN_ROW)
+
     def change_a_rule(self):
         window = self.browser
+        window.open('/clickos/vnfs/')
+        window.link(_NAME)
         window.link('Update properties')
         window.type('#id_property_rules', 'deny icmp\nallow all')
         window.submit()

@@ -30,3 +30,10 @@ class CirclesTest(unittest.TestCase):
             self.assertIn('limit is 2: a b c',
                           circles.check('x', _RING, 2)[0])
             self.assertIn('lower', circles.check('x', _LINE, 1)[0])
+
+    def test_imports_of_unit_tests_do_not_count(self):
+        text = '#[cfg(test)]\nmod tests {\n    use crate::a;\n}\n'
+        self.assertEqual([], circles.circles(circles.imports(
+            {**_LINE, 'c.rs': text})))
+        self.assertEqual(['a', 'b', 'c'], circles.circles(circles.imports(
+            {**_LINE, 'c.rs': text + 'use crate::a;\n'})))

@@ -21,6 +21,15 @@ kinds[0] -> ARPResponder({address} {mac}) -> to;
 kinds[1] -> Strip(14) -> CheckIPHeader -> ICMPPingResponder
   -> EtherEncap(0x0800, {mac}, ff:ff:ff:ff:ff:ff) -> to;
 """
+#: Sends from its first port to its second.
+_LOOP = """
+RatedSource(RATE 100) -> EtherEncap(0x88b5, 02:00:00:00:0e:01,
+  02:00:00:00:0e:02) -> Queue -> ToDevice(0);
+FromDevice(0) -> Discard;
+FromDevice(1) -> c :: Counter -> Discard;
+"""
+_LOOP_VIFS = '--vif port=a,segment=1,mac=02:00:00:00:0e:01 ' \
+    '--vif port=b,segment=1,mac=02:00:00:00:0e:02'
 _VIFS = '--vif port=a,segment=1 --vif port=b,segment=2'
 #: Moments of a creation at which cosmosd is killed, in seconds.
 _KILLS_S = (0.05, 0.3, 0.6, 1.0, 1.5, 2.5)
@@ -113,6 +122,24 @@ class CosmosdTest(base.CosmosTest):
         self._done('pause wire')
         self._done('unpause wire')
         self.assertEqual('0', self._done('read wire c.count').strip())
+
+    def test_the_ports_of_a_guest_come_back_after_valed_died(self):
+        self._done(self._create('loop', _LOOP, _LOOP_VIFS))
+        self.addCleanup(self._assert_nothing_left)
+        self.addCleanup(self._done, 'destroy loop')
+        self._assert_forwards('loop')
+        toolstack.kill(self.host, 'valed')
+        faults = self.wait_for(
+            lambda: json.loads(self._done('host -o json'))['faults'])
+        self.assertEqual('valed', faults[0]['part'])
+        toolstack.start(self.host, 'valed')
+        self._assert_forwards('loop')
+        self.assertEqual([], json.loads(self._done('host -o json'))['faults'])
+
+    def _assert_forwards(self, name):
+        before = int(self._done(f'read {name} c.count'))
+        self.wait_for(
+            lambda: int(self._done(f'read {name} c.count')) > before)
 
     def test_a_vif_of_netback(self):
         mac = '00:16:3e:01:00:09'

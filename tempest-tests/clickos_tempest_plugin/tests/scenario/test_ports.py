@@ -2,10 +2,12 @@
 """A guest's ports follow Neutron while the guest runs."""
 
 import contextlib
+import functools
 import time
 
 from tempest.common import waiters as tempest_waiters
 from tempest.lib.common.utils import data_utils
+from tempest.lib.common.utils import test_utils
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
@@ -14,7 +16,7 @@ from clickos_tempest_plugin.tests import base
 
 #: Sends 50 packets a second to the peer, and counts what comes from it.
 TALKER = '''
-RatedSource(DATA "hello", RATE 50)
+source :: RatedSource(DATA "hello", RATE 50)
   -> UDPIPEncap({ip}, 7, {peer_ip}, 7)
   -> EtherEncap(0x0800, {mac}, {peer_mac}) -> Queue -> ToDevice(0);
 FromDevice(0) -> heard :: Counter -> Discard;
@@ -26,6 +28,10 @@ THEFTS = (
     {'device_owner': 'network:dhcp'},
     {'device_id': 'ffffffff-2222-4333-8444-555555555555'},
 )
+#: Of frames of 47 bytes; the switch's buckets hold 65,600 bytes.
+FLOOD_PER_S = 4000
+LIMIT_KBPS = 200
+LIMITED_PER_S = LIMIT_KBPS * 1000 // (8 * 47)
 #: Without a packet for so long a guest is cut off.
 SILENCE_S = 1
 
@@ -106,6 +112,71 @@ class PortsTest(base.OnHostTest):
         self.update(self.ports_client, admin_state_up=True)
         for server_id in self.servers:
             self.assertHears(server_id)
+
+    def make_group(self):
+        """Make a security group without any rule."""
+        groups = self.os_primary.security_groups_client
+        group = groups.create_security_group(
+            name=data_utils.rand_name('closed'))['security_group']
+        self.addCleanup(test_utils.call_and_ignore_notfound_exc,
+                        groups.delete_security_group, group['id'])
+        for rule in group['security_group_rules']:
+            self.rules.delete_security_group_rule(rule['id'])
+        return group['id']
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e24')
+    def test_security_groups_of_a_running_guest(self):
+        self.rules = self.os_primary.security_group_rules_client
+        group_id = self.make_group()
+        self.addCleanup(self.update, self.ports_client, security_groups=[])
+        self.update(self.ports_client, security_groups=[group_id])
+        self.assertCutOff(*self.servers)
+        port, = self.tenant.clickos.list_ports(self.servers[0])
+        self.assertEqual(self.ports[0]['id'], port['id'])
+        self.assertGreater(port['counters']['dropped_filter'], 0)
+        peer = self.ports[1]['fixed_ips'][0]['ip_address']
+        self.rules.create_security_group_rule(
+            security_group_id=group_id, direction='ingress',
+            ethertype='IPv4', protocol='udp', port_range_min=7,
+            port_range_max=7, remote_ip_prefix=f'{peer}/32')
+        for server_id in self.servers:
+            self.assertHears(server_id)
+
+    def heard_per_s(self, server_id):
+        """Return how many packets a second a guest has from its peer."""
+        begin_s, before = time.monotonic(), self.heard(server_id)
+        time.sleep(SILENCE_S)
+        count = self.heard(server_id) - before
+        return count / (time.monotonic() - begin_s)
+
+    def make_limit(self):
+        """Make a QoS policy that limits what a port sends."""
+        policies = self.os_admin.qos_client
+        policy = policies.create_qos_policy(
+            name=data_utils.rand_name('slow'),
+            project_id=self.ports[0]['project_id'])['policy']
+        self.addCleanup(policies.delete_qos_policy, policy['id'])
+        rules = self.os_admin.qos_limit_bw_client
+        rule = rules.create_limit_bandwidth_rule(
+            policy['id'], max_kbps=LIMIT_KBPS, max_burst_kbps=LIMIT_KBPS,
+            direction='egress')['bandwidth_limit_rule']
+        return policy['id'], rule['id'], rules
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e25')
+    def test_a_qos_policy_of_a_running_guest(self):
+        policy_id, rule_id, rules = self.make_limit()
+        self.tenant.clickos.write_handler(self.servers[0], 'source.rate',
+                                          str(FLOOD_PER_S))
+        heard_per_s = functools.partial(self.heard_per_s, self.servers[1])
+        fast = lambda rate: rate > 2 * LIMITED_PER_S  # noqa: E731
+        waiters.until(heard_per_s, fast, 'the flood arrives', 30)
+        self.update(self.admin_ports, qos_policy_id=policy_id)
+        self.addCleanup(self.update, self.admin_ports, qos_policy_id=None)
+        waiters.until(heard_per_s, lambda rate: rate < 1.2 * LIMITED_PER_S,
+                      'the policy limits', 30)
+        rules.update_limit_bandwidth_rule(
+            policy_id, rule_id, max_kbps=100 * LIMIT_KBPS)
+        waiters.until(heard_per_s, fast, 'the policy limits less', 30)
 
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e23')
     def test_an_unbound_and_a_deleted_port_leave_the_switch(self):

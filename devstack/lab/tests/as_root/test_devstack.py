@@ -261,7 +261,7 @@ class StackedTest(unittest.TestCase):
                 ('neutron/neutron.conf', 'ml2_vale',
                  'etc/neutron/plugins/ml2/ml2_conf.ini', set()),
                 ('tacker/tacker.conf', 'clickos', 'etc/tacker/tacker.conf',
-                 {'watch_interval'}),
+                 {'watch_interval', 'orphan_timeout'}),
                 ('tacker/tacker.conf', 'tacker', 'etc/tacker/tacker.conf',
                  set()),
                 ('clickos/clickos-api.conf', 'nova',
@@ -280,6 +280,12 @@ class StackedTest(unittest.TestCase):
             found = self.case.ini(name)[section]
             self.assertIn('auth_type', found, name)
             self.assertNotIn('interface', found, name)
+
+    def test_the_policy_is_the_labs(self):
+        etc = self.case.root / 'etc/nova'
+        self.assertEqual(
+            (self.case.state.etc / 'nova/api-policy.yaml').read_text(),
+            (etc / 'policy.d/clickos.yaml').read_text())
 
     def test_paste_file_is_the_labs(self):
         self.assertEqual(

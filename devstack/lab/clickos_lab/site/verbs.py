@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs of cosmosd with their types, from its JSON Schema."""
+
+import json
+import re
+
+SCHEMA = 'interfaces/cosmos-proto/schema.json'
+_REFERENCE = '#/$defs/'
+
+
+def markdown(repository):
+    """Return a section for each verb and for each type of a member."""
+    schema = json.loads((repository / SCHEMA).read_text())
+    types = schema['$defs']
+    parts = set(re.findall(f'"{re.escape(_REFERENCE)}([^"]+)"',
+                           json.dumps(types)))
+    sections = [_verb(name, verb, types)
+                for name, verb in sorted(schema['verbs'].items())]
+    sections += [_type(name, types[name]) for name in sorted(parts)]
+    return '\n'.join(['', *sections])
+
+
+def _name(reference):
+    return reference['$ref'].removeprefix(_REFERENCE)
+
+
+def _verb(name, verb, types):
+    return '\n'.join([
+        f'### `{name}`',
+        _members('Arguments', types[_name(verb['args'])]),
+        _members('Answer', types[_name(verb['answer'])])])
+
+
+def _type(name, described):
+    """Return the section of a type that arguments and answers are made of."""
+    if 'properties' in described:
+        body = _members('Members', described)
+    else:
+        body = f'{_text(described)}\n\nA value is {written(described)}.\n'
+    return f'### Type {name}\n{body}'
+
+
+def _members(title, described):
+    members = described.get('properties', {})
+    if not members:
+        return f'{title}: none, `{{}}`.\n'
+    required = described.get('required', ())
+    rows = [_row(name, member, name in required)
+            for name, member in members.items()]
+    head = [_text(described), '', f'| {title} | type | |', '|---|---|---|']
+    return '\n'.join([*head, *rows, ''])
+
+
+def _row(name, member, is_required):
+    notes = [] if is_required else ['optional']
+    if member.get('default') is not None:
+        notes.append(f'default `{json.dumps(member["default"])}`')
+    if text := _text(member):
+        notes.append(text)
+    return f'| `{name}` | {written(member)} | {"; ".join(notes)} |'
+
+
+def _text(described):
+    return ' '.join(described.get('description', '').split())
+
+
+def written(described):
+    """Write a type of JSON Schema as a reader would."""
+    if '$ref' in described:
+        name = _name(described)
+        return f'[{name}](#type-{name.lower()})'
+    for choice in ('anyOf', 'oneOf'):
+        if choice in described:
+            return ' or '.join(written(each) for each in described[choice])
+    if 'prefixItems' in described:
+        inner = ', '.join(written(i) for i in described['prefixItems'])
+        return f'\\[{inner}\\]'
+    if described.get('type') == 'array':
+        return f'list of {written(described["items"])}'
+    return _simple(described)
+
+
+def _simple(described):
+    if 'const' in described:
+        return f'`{json.dumps(described["const"])}`'
+    if 'enum' in described:
+        return ' or '.join(f'`{json.dumps(v)}`' for v in described['enum'])
+    kinds = described.get('type', 'any value')
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    text = ' or '.join(kinds)
+    limits = [f'{word} {described[key]}' for key, word in
+              (('minimum', 'at least'), ('maximum', 'at most'))
+              if described.get(key)]
+    return ', '.join([text, *limits])

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A VNF grows and shrinks by whole guests, while packets flow."""
+
+from tempest.lib import decorators
+from tempest.lib import exceptions
+
+from clickos_tempest_plugin.common import tenant
+from clickos_tempest_plugin.tests.scenario import case
+
+ASPECT = 'capacity'
+
+
+class ScalingTest(case.FirewallCase):
+
+    def scale(self, kind, steps=1):
+        tenant.completed(self.tenant.operate(
+            self.vnf_id, 'scale', type=kind, aspectId=ASPECT,
+            numberOfSteps=steps))
+
+    def info(self):
+        return self.tenant.tacker.show_vnf(
+            self.vnf_id)['instantiatedVnfInfo']
+
+    def level(self):
+        (status,) = self.info()['scaleStatus']
+        self.assertEqual(ASPECT, status['aspectId'])
+        return status['scaleLevel']
+
+    def guests(self):
+        """Return the servers, the first guest's first."""
+        return [vnfc['computeResource']['resourceId']
+                for vnfc in self.info()['vnfcResourceInfo']]
+
+    def rules_of(self, server_id):
+        return self.clickos.read_handler(server_id, 'fw.config').split(', ')
+
+    def make_hop(self):
+        """Make the first guest a hop; return its group's id."""
+        sfc = self.os_primary.sfc.SfcClient()
+        ports = {port['name']: port['id'] for port in
+                 self.os_primary.network.PortsClient().list_ports(
+                     description=f'clickos-vnf:{self.vnf_id}')['ports']}
+        pair = sfc.create('port_pair', ingress=ports['VDU1-0-left'],
+                          egress=ports['VDU1-0-right'])['id']
+        self.addCleanup(sfc.delete, 'port_pair', pair)
+        group = sfc.create('port_pair_group', port_pairs=[pair])['id']
+        self.addCleanup(sfc.delete, 'port_pair_group', group)
+        return lambda: len(sfc.show('port_pair_group', group)['port_pairs'])
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e41')
+    def test_guests_come_and_go_while_packets_flow(self):
+        pairs = self.make_hop()
+        ping = self.left.ping(self.right)
+        self.scale('SCALE_OUT', 2)
+        guests = self.guests()
+        self.assertEqual((2, 3, 3), (self.level(), len(guests), pairs()))
+        self.assertEqual(self.server_id, guests[0])
+        for server_id in guests:
+            self.assertEqual('ACTIVE', self.tenant.servers.show_server(
+                server_id)['server']['status'])
+            self.assertEqual(case.OPEN, self.rules_of(server_id))
+        self.assertEqual('accepted', self.update(case.NO_HTTP)['verdict'])
+        self.assertEqual([case.NO_HTTP] * 3, [
+            self.rules_of(server_id) for server_id in guests])
+        refused = self.assertRaises(exceptions.BadRequest, self.scale,
+                                    'SCALE_OUT', 2)
+        self.assertIn('can not scale_out', str(refused))
+        self.scale('SCALE_IN')
+        self.assertEqual((1, guests[:2], 2),
+                         (self.level(), self.guests(), pairs()))
+        self.tenant.heal(self.vnf_id)
+        self.assertEqual(2, len(self.guests()))
+        self.scale('SCALE_IN')
+        self.assertEqual((0, 1, 1), (self.level(), len(self.guests()),
+                                     pairs()))
+        self.assertEqual(2, len(self.tenant.addresses(self.vnf_id)))
+        ping.result()
+        self.assertTrue(self.left.can_ping(self.right))
