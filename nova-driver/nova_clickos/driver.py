@@ -64,12 +64,17 @@ class ClickOSDriver(driver.ComputeDriver):
     def register_event_listener(self, callback):
         """Follow cosmosd's events as soon as Nova wants them.
 
+        :param callback: None ends that: nova-compute is about to end.
+
         Nova does not call this if ``[workarounds]
         handle_virt_lifecycle_events`` is off. Then only the periodic task
         sees a dead guest, and the service stays enabled without cosmosd.
         """
         super().register_event_listener(callback)
-        self._events.start()
+        if callback is None:
+            self._events.stop()
+        else:
+            self._events.start()
 
     def _connected(self):
         self._faults(self._host.info()['faults'])
@@ -127,6 +132,11 @@ class ClickOSDriver(driver.ComputeDriver):
 
     def _start(self, context, instance, network_info, first=False):
         """Gather all a guest needs, and only then touch what runs."""
+        self._guests.start(instance, *self._needs(context, instance,
+                                                  network_info, first))
+
+    def _needs(self, context, instance, network_info, first=False):
+        """Return what Guests.start() needs besides the instance."""
         configuration = userdata.parse(instance.user_data)
         if not first:
             configuration = configuration.updated(
@@ -139,7 +149,7 @@ class ClickOSDriver(driver.ComputeDriver):
                        'it from the ClickOS image')
         self._images.provide(context, instance.image_ref, sha256,
                              self._host.info())
-        self._guests.start(instance, sha256, vifs, configuration)
+        return sha256, vifs, configuration
 
     def destroy(self, context, instance, network_info, block_device_info=None,
                 destroy_disks=True, destroy_secrets=True):
@@ -183,6 +193,73 @@ class ClickOSDriver(driver.ComputeDriver):
     def unpause(self, instance):
         """Let a paused guest go on."""
         self._guests.unpause(instance)
+
+    def suspend(self, context, instance):
+        """Save a guest on a Xen host; on a process host pause it in memory.
+
+        :raises: InstanceFaultRollback: Nova calls the server active, and the
+            tenant may suspend it again
+        """
+        with exception.rolled_back():
+            self._guests.suspend(instance)
+
+    def resume(self, context, instance, network_info, block_device_info=None,
+               share_info=None):
+        """Let a suspended guest go on.
+
+        A guest that ended meanwhile starts anew, as power_on() starts it.
+
+        :raises: InstanceFaultRollback: the server stays suspended
+        """
+        with exception.rolled_back():
+            if not self._guests.resume(instance):
+                LOG.warning('The suspended guest is gone and starts anew',
+                            instance=instance)
+                self._start(context, instance, network_info)
+
+    def get_host_ip_addr(self):
+        """:returns: the address that Nova notes for a migration's target"""
+        return CONF.my_ip
+
+    def migrate_disk_and_power_off(self, context, instance, dest, flavor,
+                                   network_info, block_device_info=None,
+                                   timeout=0, retry_interval=0):
+        """End the guest: a resize and a cold migration start another one.
+
+        :returns: empty, because a guest has no disk
+        :raises: InstanceFaultRollback if the guest could not start again;
+            nothing is touched then
+        """
+        with exception.rolled_back():
+            _refuse_flavor(flavor)
+            _refuse_disks(block_device_info)
+            self._needs(context, instance, network_info)
+        self._guests.destroy(instance)
+        return ''
+
+    def finish_migration(self, context, migration, instance, disk_info,
+                         network_info, image_meta, resize_instance,
+                         allocations, block_device_info=None, power_on=True,
+                         share_info=None):
+        """Start the guest on this host, with the flavor it has now.
+
+        :raises: GuestNotStarted, HostCannotStart or CosmosdUnavailable; then
+            a hard reboot starts it as soon as the host can
+        """
+        if power_on:
+            self._start(context, instance, network_info)
+
+    def confirm_migration(self, context, migration, instance, network_info):
+        """Remove what may be left on the old host; may be called twice."""
+        if migration.source_compute != migration.dest_compute:
+            self._guests.destroy(instance)
+
+    def finish_revert_migration(self, context, instance, network_info,
+                                migration, block_device_info=None,
+                                power_on=True, share_info=None):
+        """Start the guest on its old host, with its old flavor."""
+        if power_on:
+            self._start(context, instance, network_info)
 
     def get_console_output(self, context, instance):
         """:returns: the end of the console log, a crashed guest's too"""
@@ -236,6 +313,13 @@ def _refuse_files(instance, injected_files):
         raise exception.GuestNotStarted(
             reason='a ClickOS guest has no file system; leave injected files '
                    '(personality) out')
+
+
+def _refuse_flavor(flavor):
+    if flavor.ephemeral_gb or flavor.swap:
+        raise exception.GuestNotStarted(
+            reason='a ClickOS guest has no disk: flavor %s has a swap or '
+                   'ephemeral disk' % flavor.name)
 
 
 def _refuse_disks(block_device_info):

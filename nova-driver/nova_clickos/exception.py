@@ -56,6 +56,18 @@ def from_start(error):
 
 
 @contextlib.contextmanager
+def rolled_back():
+    """Let a server keep the state that it had before the operation.
+
+    :raises: InstanceFaultRollback, with what was raised inside
+    """
+    try:
+        yield
+    except exception.NovaException as e:
+        raise exception.InstanceFaultRollback(inner_exception=e) from None
+
+
+@contextlib.contextmanager
 def translated(action, instance=None):
     """Turn CosmosError into a Nova exception.
 

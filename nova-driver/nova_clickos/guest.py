@@ -5,6 +5,8 @@ import time
 
 from cosmos_client import CosmosError
 from nova.compute import power_state
+from nova.compute import task_states
+from nova.compute import vm_states
 from nova import exception as nova_exception
 from nova.virt import hardware
 from oslo_log import log as logging
@@ -20,6 +22,8 @@ MAX_CONSOLE_BYTES = 100 * 1024
 OPEN_LOOKS = 80
 OPEN_PAUSE_S = 0.05
 CRASHED = 'crashed'
+PAUSED = 'paused'
+SAVED = 'saved'
 #: States in which a guest forwards nothing; "error" is one that cosmosd lost
 #: a part of, say its switch port.
 DOWN = frozenset((CRASHED, 'error'))
@@ -28,7 +32,7 @@ DOWN = frozenset((CRASHED, 'error'))
 # can start again.
 _POWER_STATES = {
     'running': power_state.RUNNING,
-    'paused': power_state.PAUSED,
+    PAUSED: power_state.PAUSED,
     **{state: power_state.SHUTDOWN for state in DOWN},
 }
 
@@ -126,7 +130,7 @@ class Guests:
         except nova_exception.InstanceNotFound:
             return hardware.InstanceInfo(state=power_state.SHUTDOWN)
         return hardware.InstanceInfo(
-            state=_POWER_STATES.get(guest['state'], power_state.NOSTATE),
+            state=_power_state(guest['state'], instance),
             internal_id=guest['domid'])
 
     def list(self):
@@ -144,6 +148,42 @@ class Guests:
         with exception.translated('unpause the guest', instance):
             self._client.unpause(instance.uuid)
 
+    def suspend(self, instance):
+        """Save a guest where cosmosd can, else pause it; repeatable."""
+        with exception.translated('suspend the guest', instance):
+            self._save_or_pause(instance.uuid)
+
+    def _save_or_pause(self, uuid):
+        try:
+            self._client.save(uuid)
+        except CosmosError as e:
+            if e.code != 'unsupported':
+                raise
+            self._client.pause(uuid)
+
+    def resume(self, instance):
+        """Let a suspended guest go on; repeatable.
+
+        :returns: False if there is no guest any more, or it is down
+        """
+        try:
+            with exception.translated('resume the guest', instance):
+                state = self._client.info(instance.uuid)['state']
+                if state in DOWN:
+                    return False
+                self._go_on(instance, state)
+        except nova_exception.InstanceNotFound:
+            return False
+        return True
+
+    def _go_on(self, instance, state):
+        if state == SAVED:
+            self._client.restore(instance.uuid)
+            # Its ports are new: clickos-agent has to open them again.
+            self._await_rules(instance)
+        else:
+            self._client.unpause(instance.uuid)
+
     def console(self, instance):
         """:returns: the end of the console log, bytes
 
@@ -156,3 +196,16 @@ class Guests:
         except nova_exception.InstanceNotFound:
             raise nova_exception.ConsoleNotAvailable()
         return text.encode('ascii', 'backslashreplace')
+
+
+def _power_state(state, instance):
+    """cosmosd knows no suspended guest; Nova does know that it suspended.
+
+    A guest that a person paused or saved beside Nova is not suspended: Nova
+    would stop it.
+    """
+    if state in (PAUSED, SAVED) and (
+            instance.vm_state == vm_states.SUSPENDED
+            or instance.task_state == task_states.SUSPENDING):
+        return power_state.SUSPENDED
+    return _POWER_STATES.get(state, power_state.NOSTATE)

@@ -197,6 +197,19 @@ class FakeCosmosd(fixtures.Fixture):
         self._guest(uuid)['state'] = 'running'
         return {}
 
+    def _do_save(self, uuid):
+        if self.host_kind != 'xen':
+            raise Refusal('unsupported', 'save: not on this kind of host')
+        self._guest(uuid)['state'] = 'saved'
+        return {'bytes': 8 << 20}
+
+    def _do_restore(self, uuid):
+        guest = self._guest(uuid)
+        if guest['state'] != 'saved':
+            raise Refusal('exists', 'guest %s is not saved' % uuid)
+        guest['state'] = 'running'
+        return {'steps_ms': []}
+
     def _do_console(self, uuid, max_bytes):
         self._guest(uuid)
         return {'text': 'engine ready\n\u20ac'[-max_bytes:]}

@@ -33,12 +33,19 @@ def document(**values):
     return b64(json.dumps(dict({'clickos': 1, 'config': CONFIG}, **values)))
 
 
+def flavor(memory_mb, **values):
+    """A flavor without disks, unless values give it some."""
+    return objects.Flavor(**{
+        'name': f'guest-{memory_mb}', 'memory_mb': memory_mb, 'vcpus': 1,
+        'root_gb': 1, 'ephemeral_gb': 0, 'swap': 0, **values})
+
+
 def instance(**values):
     """A server as Nova hands it to the driver."""
     values = dict({
         'uuid': UUID, 'id': 1, 'image_ref': IMAGE, 'user_data': b64(CONFIG),
-        'flavor': objects.Flavor(memory_mb=8, vcpus=1, root_gb=1),
-        'system_metadata': {}, 'launched_at': None,
+        'flavor': flavor(8), 'system_metadata': {}, 'launched_at': None,
+        'vm_state': 'active', 'task_state': None,
         'config_drive': ''}, **values)
     return objects.Instance(**values)
 
