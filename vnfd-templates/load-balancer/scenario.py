@@ -16,8 +16,9 @@ def _serve(vnf, address):
 
 
 def _question(vnf, client, after_s=0):
-    service = f'TCP:{vnf.address("vif0")}:8080,connect-timeout=2,bind={client}'
-    return 'sh', '-c', f'(sleep {after_s}; echo) | socat -t 2 - {service}'
+    service = (f'TCP:{vnf.address("vif0")}:8080,connect-timeout=20,'
+               f'bind={client}')
+    return 'sh', '-c', f'(sleep {after_s}; echo) | socat -t 20 - {service}'
 
 
 def _answers(vnf):
@@ -65,7 +66,7 @@ def _check_draining(case, vnf, first):
     vnf.until(lambda: vnf.count('flows.size') > flows, 'no flow opens')
     vnf.control.write('pool.draining', drained)
     _check_without(case, vnf, first, drained)
-    case.assertEqual(drained, slow.communicate(timeout=5)[0].strip())
+    case.assertEqual(drained, vnf.wait(slow).strip())
     vnf.control.write('pool.draining', '')
     case.assertEqual(first, _answers(vnf), 'a client stays away')
 

@@ -5,7 +5,8 @@
 def _echo(vnf, text):
     return vnf.run(
         'port', 'sh', '-c',
-        f'printf {text} | socat -t 1 - UDP:{vnf.address("vif0")}:7')
+        f'printf {text} | socat -t 20 - '
+        f'UDP:{vnf.address("vif0")}:7,readbytes={len(text)}')
 
 
 def check(case, vnf):

@@ -13,14 +13,14 @@ def _far(number):
 
 def _errors(vnf, *words):
     """Return what ping prints about errors."""
-    return vnf.printed('left', 'ping', '-n', '-c', 1, '-W', 1, *words)
+    return vnf.printed('left', 'ping', '-n', '-c', 1, '-W', 20, *words)
 
 
 def check(case, vnf):
     server, near = vnf.address('right'), vnf.address('vif0')
     case.assertEqual(5, vnf.ping('left', server))
     case.assertEqual(1, vnf.ping('left', vnf.address('vif1'), 1))
-    vnf.serve('right', 80, 'python3', '-m', 'http.server', 80)
+    vnf.serve_http('right', 80)
     vnf.run('left', 'curl', '-sf', f'http://{server}/')
     case.assertIn(f'From {near} icmp_seq=1 Time to live exceeded',
                   _errors(vnf, '-t', 1, server))
@@ -52,9 +52,7 @@ def _check_ip6(case, vnf):
     case.assertEqual(5, vnf.ping('left', server))
     case.assertEqual(1, vnf.ping('left', near, 1))
     case.assertEqual(1, vnf.ping('left', f'{RIGHT6}1', 1))
-    vnf.serve('right', 8080, 'python3', '-m', 'http.server', 8080, '--bind',
-              '::')
-    vnf.run('left', 'curl', '-sgf', f'http://[{server}]:8080/')
+    vnf.run('left', 'curl', '-sgf', f'http://[{server}]/')
     case.assertIn(f'From {near} icmp_seq=1 Time exceeded: Hop limit',
                   _errors(vnf, '-t', 1, server))
     case.assertIn(f'From {near} icmp_seq=1 Destination unreachable: No route',

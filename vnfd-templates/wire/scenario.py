@@ -6,7 +6,7 @@ SHARED_NETWORK = True
 
 def check(case, vnf):
     server = vnf.address('right')
-    vnf.serve('right', 80, 'python3', '-m', 'http.server', 80)
+    vnf.serve_http('right', 80)
     case.assertEqual(20, vnf.ping('left', server, 20))
     case.assertEqual(5, vnf.ping('left', server, 5, '-s', '1472', '-M', 'do'))
     vnf.run('left', 'curl', '-sf', f'http://{server}/')

@@ -15,6 +15,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -24,8 +25,13 @@ from clickos_lab.vnf import control
 from clickos_lab.vnf import programs
 from clickos_lab.vnf import rendering
 
-_PATIENCE_S = 10
-_RECEIVED = re.compile(r'(\d+) packets transmitted, (\d+) received')
+#: How long a busy machine may take for anything; a test that passes never
+#: waits for it.
+_PATIENCE_S = 60
+_ANSWER_S = 20
+_SILENCE_S = 1
+_RECEIVED = re.compile(r' (\d+) received')
+_HTTP_SERVER = pathlib.Path(__file__).with_name('http_server.py')
 
 
 class Bench:
@@ -159,6 +165,10 @@ class Bench:
                    f'{words[0]} does not listen on port {port}')
         return process
 
+    def serve_http(self, host, port):
+        """Serve this folder's list by HTTP, for IPv4 and IPv6."""
+        return self.serve(host, port, sys.executable, _HTTP_SERVER, port)
+
     def until(self, condition, message):
         """Wait until a condition holds; LabError with a message if not."""
         deadline_s = time.monotonic() + _PATIENCE_S
@@ -170,6 +180,10 @@ class Bench:
     def stop(self, process):
         """Stop a program; return what it printed."""
         process.send_signal(signal.SIGINT)
+        return self.wait(process)
+
+    def wait(self, process):
+        """Wait for the end of a program; return what it printed."""
         return process.communicate(timeout=_PATIENCE_S)[0]
 
     def _end_processes(self):
@@ -179,13 +193,27 @@ class Bench:
             process.communicate(timeout=_PATIENCE_S)
 
     def ping(self, host, target, count=5, *more):
-        """Return how many of some pings are answered."""
-        done = self._done(host, 'ping', '-n', '-q', '-c', count, '-i', '0.02',
-                          '-W', '1', *more, target)
+        """Return how many of some pings are answered until one is not.
+
+        Each has a process of its own: after its first answer ping waits
+        only some milliseconds for the last one.
+        """
+        for number in range(count):
+            if not self._ping(host, target, _ANSWER_S, *more):
+                return number
+        return count
+
+    def silent(self, host, target, *more):
+        """True if a ping gets no answer."""
+        return not self._ping(host, target, _SILENCE_S, *more)
+
+    def _ping(self, host, target, patience_s, *more):
+        done = self._done(host, 'ping', '-n', '-q', '-c', 1, '-W',
+                          patience_s, *more, target)
         found = _RECEIVED.search(done.stdout)
         if not found:
             raise errors.LabError(f'ping: {done.stdout}{done.stderr}')
-        return int(found[2])
+        return int(found[1])
 
     def count(self, handler):
         """Return a read handler's value as a number."""

@@ -6,7 +6,7 @@ import time
 
 from clickos_lab import errors
 
-_PATIENCE_S = 10
+_PATIENCE_S = 60
 
 
 class Control:
