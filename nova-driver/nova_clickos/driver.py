@@ -2,6 +2,7 @@
 """The compute driver: Nova's methods, each a few calls of its parts."""
 
 from cosmos_client import CosmosClient
+from nova.compute import task_states
 from nova import exception as nova_exception
 from nova.virt import configdrive
 from nova.virt import driver
@@ -11,6 +12,7 @@ from oslo_log import log as logging
 from nova_clickos import availability
 from nova_clickos.conf import CONF
 from nova_clickos import desired_state
+from nova_clickos import diagnostics
 from nova_clickos import events
 from nova_clickos import exception
 from nova_clickos import guest
@@ -137,7 +139,7 @@ class ClickOSDriver(driver.ComputeDriver):
 
     def _needs(self, context, instance, network_info, first=False):
         """Return what Guests.start() needs besides the instance."""
-        configuration = userdata.parse(instance.user_data)
+        configuration = userdata.of_instance(instance)
         if not first:
             configuration = configuration.updated(
                 self._desired_state.fetch(instance.uuid))
@@ -264,6 +266,50 @@ class ClickOSDriver(driver.ComputeDriver):
     def get_console_output(self, context, instance):
         """:returns: the end of the console log, a crashed guest's too"""
         return self._guests.console(instance)
+
+    def get_diagnostics(self, instance):
+        """:returns: dict of plain values, for older microversions"""
+        return diagnostics.flat(*self._counted(instance))
+
+    def get_instance_diagnostics(self, instance):
+        """:returns: Diagnostics of Nova"""
+        return diagnostics.versioned(*self._counted(instance))
+
+    def _counted(self, instance):
+        return (*self._guests.counted(instance),
+                self._host.info()['host_kind'])
+
+    def snapshot(self, context, instance, image_id, update_task_state):
+        """Copy the server's image: a guest has no disk to be copied.
+
+        So a server can be shelved; user_data and desired state are kept by
+        Nova and clickos-api.
+        """
+        update_task_state(task_state=task_states.IMAGE_PENDING_UPLOAD)
+        update_task_state(task_state=task_states.IMAGE_UPLOADING,
+                          expected_state=task_states.IMAGE_PENDING_UPLOAD)
+        self._images.copy(context, instance.image_ref, image_id)
+
+    def check_can_live_migrate_destination(
+            self, context, instance, src_compute_info, dst_compute_info,
+            block_migration=False, disk_over_commit=False):
+        """Refuse, so that Nova leaves the server as it is.
+
+        :raises: MigrationPreCheckError
+        """
+        raise nova_exception.MigrationPreCheckError(
+            reason='the guest cannot be live-migrated; use a cold migration')
+
+    def cache_image(self, context, image_id):
+        """Give a Xen host an image before a server needs it.
+
+        A process host has its engine; another image is refused.
+
+        :returns: False if the host has the image already
+        """
+        info = self._host.info()
+        sha256 = self._images.require(context, image_id, info)
+        return self._images.provide(context, image_id, sha256, info)
 
     def plug_vifs(self, instance, network_info):
         """Nothing to do: cosmosd plugs when it starts a guest."""

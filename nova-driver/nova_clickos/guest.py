@@ -184,6 +184,12 @@ class Guests:
         else:
             self._client.unpause(instance.uuid)
 
+    def counted(self, instance):
+        """:returns: what cosmosd knows of a guest, and its ports' counters"""
+        with exception.translated('read the counters', instance):
+            return (self._client.info(instance.uuid),
+                    self._client.vif_list(instance.uuid)['ports'])
+
     def console(self, instance):
         """:returns: the end of the console log, bytes
 

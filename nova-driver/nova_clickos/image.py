@@ -7,6 +7,7 @@ cosmosd is given it once and keeps it, by its SHA-256 too.
 """
 
 import hashlib
+import tempfile
 import threading
 
 from cosmos_client import CosmosError
@@ -57,16 +58,34 @@ class Images:
     def provide(self, context, image_id, sha256, info):
         """Give a Xen host an image, unless it has it.
 
+        :returns: True if the host did not have it
         :raises: GuestNotStarted, HostCannotStart or CosmosdUnavailable
         """
         if info['host_kind'] == host.PROCESS or \
                 sha256 == info['engine_sha256']:
-            return
+            return False
         try:
-            if sha256 not in self._on_host():
+            missing = sha256 not in self._on_host()
+            if missing:
                 self._send(context, image_id, sha256)
         except CosmosError as e:
             raise exception.from_start(e)
+        return missing
+
+    def copy(self, context, image_id, copy_id):
+        """Give a new image in Glance the bytes of another one.
+
+        :raises: ImageNotFound, or GuestNotStarted for an image that is too
+            large
+        """
+        image = self._api.get(context, image_id)
+        with tempfile.TemporaryFile() as content:
+            _download(self._api, context, image_id, content.write)
+            content.seek(0)
+            self._api.update(
+                context, copy_id,
+                {name: image[name]
+                 for name in ('disk_format', 'container_format')}, content)
 
     def _on_host(self):
         return {known['sha256']
@@ -96,18 +115,19 @@ class Images:
         limit = CONF.clickos.max_image_mib * _MIB
         if (image.get('size') or 0) > limit:
             raise _too_large(image_id, image['size'], limit)
-        return _download(self._api, context, image_id, limit)
+        digest = hashlib.sha256()
+        _download(self._api, context, image_id, digest.update)
+        return digest.hexdigest()
 
 
-def _download(api, context, image_id, limit):
-    digest = hashlib.sha256()
+def _download(api, context, image_id, take):
+    limit = CONF.clickos.max_image_mib * _MIB
     size = 0
     for chunk in api.download(context, image_id):
         size += len(chunk)
         if size > limit:
             raise _too_large(image_id, size, limit)
-        digest.update(chunk)
-    return digest.hexdigest()
+        take(chunk)
 
 
 def _too_large(image_id, size, limit):

@@ -1,9 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tenant hands over as user_data: a Click configuration."""
+"""The Click configuration of a server: from its user_data or its image."""
+
+import base64
+import dataclasses
 
 from clickos_client import document
+from nova import utils
 
 from nova_clickos import exception
+
+#: The property of an image whose servers need no user_data.
+IMAGE_PROPERTY = 'clickos_config'
+#: Nova cuts a property to 255 bytes; one that is shorter is whole.
+MAX_PROPERTY_BYTES = 254
+
+
+def of_instance(instance):
+    """Read a server's user_data, or else its image's property.
+
+    :returns: document.Configuration
+    :raises: GuestNotStarted naming the place and what is expected there
+    """
+    text = instance.system_metadata.get(
+        utils.SM_IMAGE_PROP_PREFIX + IMAGE_PROPERTY)
+    if instance.user_data or not text:
+        return parse(instance.user_data)
+    if len(text.encode()) > MAX_PROPERTY_BYTES:
+        raise exception.GuestNotStarted(
+            reason='image property %s: at most %d bytes are possible; send '
+                   'the configuration as user_data'
+                   % (IMAGE_PROPERTY, MAX_PROPERTY_BYTES))
+    # Messages of the guest begin with the name of the configuration.
+    return dataclasses.replace(
+        parse(base64.b64encode(text.encode()).decode()),
+        config_name=IMAGE_PROPERTY)
 
 
 def parse(user_data):

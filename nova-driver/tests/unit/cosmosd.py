@@ -16,6 +16,13 @@ import threading
 import fixtures
 
 SHA256 = 'ab' * 32
+#: A port's counters, each with a value of its own: 1, 2, 4 and so on.
+COUNTERS = {name: 1 << n for n, name in enumerate((
+    'rx_packets', 'rx_bytes', 'tx_packets', 'tx_bytes', 'dropped_full',
+    'dropped_spoof', 'dropped_type', 'dropped_role', 'dropped_hidden',
+    'dropped_link_control', 'dropped_malformed', 'dropped_too_long',
+    'dropped_link_down', 'dropped_unknown', 'dropped_rate', 'dropped_flood',
+    'dropped_filter', 'kicks'))}
 
 
 class Refusal(Exception):
@@ -228,8 +235,11 @@ class FakeCosmosd(fixtures.Fixture):
     def _do_vif_list(self, uuid):
         vifs = self._guest(uuid).get('vifs', [])
         self.closed_looks -= 1
-        return {'ports': [{'closed': bool(vif.get('filtered'))
-                           and self.closed_looks >= 0} for vif in vifs]}
+        return {'ports': [{'devid': vif['devid'], 'mac': vif['mac'],
+                           'port_id': vif.get('port_id'), 'link_up': True,
+                           'closed': bool(vif.get('filtered'))
+                           and self.closed_looks >= 0,
+                           'counters': COUNTERS} for vif in vifs]}
 
     def _do_port_limit(self, switch, port, limits):
         return {}

@@ -2,6 +2,7 @@
 """The driver's methods against a cosmosd double behind a real socket."""
 
 import datetime
+import hashlib
 import inspect
 import os
 import queue
@@ -274,6 +275,84 @@ class StartAgainTest(base.DriverTestCase):
             exception.GuestNotStarted, self.driver.power_on, None,
             self.server, base.network_info())
         self.assertIn('rebuild', error.format_message())
+
+
+class SnapshotTest(base.DriverTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.calls = []
+        self.glance.get.return_value = {
+            'disk_format': 'raw', 'container_format': 'bare', 'size': 9,
+            'name': 'clickos'}
+        self.glance.download.side_effect = lambda *_: iter((b'eng', b'ine'))
+        self.glance.update.side_effect = self._update
+
+    def _update(self, context, image_id, metadata, content):
+        self.calls.append((image_id, metadata, content.read()))
+
+    def snapshot(self):
+        self.driver.snapshot(
+            mock.sentinel.context, base.instance(), 'copy',
+            lambda task_state, expected_state=task_states.IMAGE_SNAPSHOT:
+            self.calls.append((expected_state, task_state)))
+
+    def test_the_snapshot_is_a_copy_of_the_image(self):
+        self.snapshot()
+        self.assertEqual(
+            [('image_snapshot', 'image_pending_upload'),
+             ('image_pending_upload', 'image_uploading'),
+             ('copy', {'disk_format': 'raw', 'container_format': 'bare'},
+              b'engine')], self.calls)
+        self.glance.download.assert_called_once_with(mock.sentinel.context,
+                                                     base.IMAGE)
+
+    def test_an_image_that_is_too_large(self):
+        self.conf.config(group='clickos', max_image_mib=1)
+        self.glance.download.side_effect = lambda *_: iter(
+            (b'x' * (1 << 20), b'x'))
+        error = self.assertRaises(exception.GuestNotStarted, self.snapshot)
+        self.assertIn('max_image_mib', error.format_message())
+        self.glance.update.assert_not_called()
+
+    def test_an_image_that_is_gone(self):
+        self.glance.get.side_effect = nova_exception.ImageNotFound(
+            image_id=base.IMAGE)
+        self.assertRaises(nova_exception.ImageNotFound, self.snapshot)
+
+
+class LiveMigrationTest(base.DriverTestCase):
+
+    def test_the_refusal_keeps_the_server_active(self):
+        """Nova sets a server to ERROR after any other exception."""
+        error = self.assertRaises(
+            nova_exception.MigrationPreCheckError,
+            self.driver.check_can_live_migrate_destination, None,
+            base.instance(), None, None)
+        self.assertIn('cold migration', error.format_message())
+        self.assertEqual([], self.cosmosd.requests)
+
+
+class CacheImageTest(base.DriverTestCase):
+
+    def cache(self):
+        return self.driver.cache_image(mock.sentinel.context, base.IMAGE)
+
+    def test_a_xen_host_gets_it_once(self):
+        self.cosmosd.host_kind = 'xen'
+        engine = b'engine'
+        self.glance.get.return_value = {
+            'os_hash_algo': 'sha256', 'size': len(engine),
+            'os_hash_value': hashlib.sha256(engine).hexdigest()}
+        self.glance.download.side_effect = lambda *_: iter((engine,))
+        self.assertTrue(self.cache())
+        self.assertEqual([engine], list(self.cosmosd.images.values()))
+        self.assertFalse(self.cache())
+
+    def test_a_process_host_has_its_engine_only(self):
+        self.assertFalse(self.cache())
+        self.cosmosd.engine_sha256 = '00' * 32
+        self.assertRaises(exception.GuestNotStarted, self.cache)
 
 
 class GuestTest(base.DriverTestCase):

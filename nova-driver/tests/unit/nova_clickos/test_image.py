@@ -101,13 +101,14 @@ class ProvideTest(ImagesTestCase):
 
     def provide(self, kind='xen', engine=None):
         self.cosmosd.host_kind = kind
-        self.images.provide(mock.sentinel.context, base.IMAGE, SHA256,
-                            {'host_kind': kind, 'engine_sha256': engine})
+        return self.images.provide(
+            mock.sentinel.context, base.IMAGE, SHA256,
+            {'host_kind': kind, 'engine_sha256': engine})
 
     def test_a_xen_host_is_given_it_once(self):
-        self.provide()
+        self.assertTrue(self.provide())
         self.assertEqual({SHA256: ENGINE}, self.cosmosd.images)
-        self.provide()
+        self.assertFalse(self.provide())
         self.glance.download.assert_called_once()
 
     def test_what_is_installed_is_not_sent(self):

@@ -10,6 +10,7 @@ import testtools
 
 from nova_clickos import exception
 from nova_clickos import userdata
+from tests.unit.nova_clickos import base
 from tests.unit.nova_clickos.base import b64
 from tests.unit.nova_clickos.base import CONFIG
 from tests.unit.nova_clickos.base import document
@@ -111,3 +112,39 @@ class UpdatedTest(testtools.TestCase):
     def test_nothing_newer(self):
         first = client.Configuration(CONFIG, writes=(('a.x', '1'),))
         self.assertEqual(first, first.updated(()))
+
+
+class ImagePropertyTest(testtools.TestCase):
+    """A server without user_data has the configuration of its image."""
+
+    def read(self, text, user_data=None):
+        return userdata.of_instance(base.instance(
+            user_data=user_data,
+            system_metadata={'image_clickos_config': text}))
+
+    def test_the_image_has_the_configuration(self):
+        self.assertEqual(client.Configuration(CONFIG, 'clickos_config', ()),
+                         self.read(CONFIG))
+
+    def test_user_data_comes_first(self):
+        self.assertEqual(client.Configuration(CONFIG, 'user_data', ()),
+                         self.read('Idle -> Discard;', b64(CONFIG)))
+
+    def test_neither(self):
+        for nothing in ('', None):
+            error = self.assertRaises(exception.GuestNotStarted, self.read,
+                                      nothing)
+            self.assertIn('needs its Click configuration',
+                          error.format_message())
+
+    def test_what_nova_may_have_cut_is_refused(self):
+        whole = 'x' * 252 + '\u00e9'
+        self.assertEqual(whole, self.read(whole).config)
+        error = self.assertRaises(exception.GuestNotStarted, self.read,
+                                  whole + 'x')
+        self.assertIn('at most 254 bytes', error.format_message())
+
+    def test_a_document_with_writes(self):
+        found = self.read('{"clickos": 1, "config": "a :: Counter;", '
+                          '"writes": [["a.reset", ""]]}')
+        self.assertEqual((('a.reset', ''),), found.writes)
