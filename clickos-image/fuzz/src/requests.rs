@@ -212,7 +212,7 @@ fn read(line: &[u8]) -> bool {
             return false;
         }
     };
-    assert!(id.is_some() && work.run(&Nothing, &peer).is_ok());
+    assert!(id.is_some() && work.run(&Nothing, &peer, Vec::new()).is_ok());
     assert!(serde_json::from_slice::<Value>(line).is_ok());
     true
 }

@@ -38,8 +38,16 @@ impl Health {
             Some(reason) => error!("{part} does not answer: {reason}; start it again"),
             None => info!("{part} answers again"),
         }
-        self.events
-            .publish("host", json!({"faults": list(&faults)}));
+        self.publish(&faults);
+    }
+
+    /// Tells subscribers to look at the host anew: a part was away for a moment.
+    pub fn announce(&self) {
+        self.publish(&self.faults.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn publish(&self, faults: &BTreeMap<&'static str, String>) {
+        self.events.publish("host", json!({"faults": list(faults)}));
     }
 
     /// The faults now.

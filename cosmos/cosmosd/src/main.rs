@@ -189,7 +189,7 @@ fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &C
     let valed = Valed::new(config.valed_socket.clone(), kind);
     spawn("switch", move || {
         valed.follow(|fault| {
-            if fault.is_none() && kind == Kind::Xen {
+            if fault.is_none() {
                 watching.rejoin();
             }
             watching.health.report("valed", fault);

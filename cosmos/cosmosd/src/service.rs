@@ -347,7 +347,7 @@ mod tests {
             };
             let line = json!({"v": 1, "id": 1, "verb": verb, "args": args});
             let (_, work) = control_socket::prepare(&peer, line.to_string().as_bytes());
-            match work?.run(&self.service, &peer)? {
+            match work?.run(&self.service, &peer, Vec::new())? {
                 Reply::Value(value) => Ok(value),
                 _ => Ok(json!("events")),
             }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The switch as this daemon uses it: the guests' ports, through valed's control socket.
 
-use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,6 +20,9 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Time between two looks at valed, and the longest wait for its answer to one.
 const LOOK: Duration = Duration::from_secs(1);
 const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
+/// Attempts to connect in a second to a valed that has ended, and the time between two.
+const RETRIES: u32 = 50;
+const RETRY: Duration = Duration::from_millis(20);
 
 /// A switch with ports for guests.
 pub trait Switch: Send + Sync {
@@ -33,6 +35,10 @@ pub trait Switch: Send + Sync {
     /// Adds a domain's port with its link down. A process guest's rings come as descriptors, a Xen
     /// guest grants its own. After an error of code `switch` the port may be there all the same.
     fn add(&self, domid: u16, vif: &Vif) -> Result<Option<PortFds>>;
+
+    /// As [`Self::add`], for a guest that outlived the switch. The port goes on with `rings` of a
+    /// process guest; a Xen guest makes new ones.
+    fn rejoin(&self, domid: u16, vif: &Vif, rings: Option<&PortFds>) -> Result<()>;
 
     /// Sets a port's link.
     fn set_link(&self, vif: &Vif, up: bool) -> Result<()>;
@@ -73,22 +79,34 @@ impl Valed {
     /// it stops to answer.
     pub fn follow(&self, report: impl Fn(Option<String>)) -> ! {
         loop {
-            let Err(e) = self.follow_once(&report);
-            report(Some(e.message));
-            std::thread::sleep(LOOK);
+            if let Err(e) = self.follow_once(&report) {
+                report(Some(e.message));
+            }
+            std::thread::sleep(RETRY);
         }
     }
 
-    fn follow_once(&self, report: &impl Fn(Option<String>)) -> Result<Infallible> {
-        let mut client = self.connect()?;
+    /// Ends without an error when valed closes the connection: the next valed may start already.
+    fn follow_once(&self, report: &impl Fn(Option<String>)) -> Result<()> {
+        let mut client = self.connect_soon()?;
         client.set_timeout(LOOK_TIMEOUT);
-        let mut ask = || client.chain_list(None).map_err(failed("valed"));
-        ask()?;
+        client.chain_list(None).map_err(failed("valed"))?;
         report(None);
-        loop {
-            std::thread::sleep(LOOK);
-            ask()?;
+        while !client.closes_within(LOOK) {
+            client.chain_list(None).map_err(failed("valed"))?;
         }
+        Ok(())
+    }
+
+    /// Connects to a valed that may be about to start: guests are silent until then.
+    fn connect_soon(&self) -> Result<ValeClient> {
+        for _ in 0..RETRIES {
+            if let Ok(client) = self.connect() {
+                return Ok(client);
+            }
+            std::thread::sleep(RETRY);
+        }
+        self.connect()
     }
 
     fn connect(&self) -> Result<ValeClient> {
@@ -139,6 +157,15 @@ impl Switch for Valed {
                 Err(Error::new(Code::Switch, message))
             }
         }
+    }
+
+    fn rejoin(&self, domid: u16, vif: &Vif, rings: Option<&PortFds>) -> Result<()> {
+        let Some(rings) = rings else {
+            return self.add(domid, vif).map(drop);
+        };
+        self.connect()?
+            .port_resume(&vif.port_add(self.kind, domid), rings)
+            .map_err(failed(&vif.place()))
     }
 
     fn set_link(&self, vif: &Vif, up: bool) -> Result<()> {
@@ -259,6 +286,10 @@ pub mod sim {
                 kick: fd(),
                 wake: fd(),
             }))
+        }
+
+        fn rejoin(&self, domid: u16, vif: &Vif, _rings: Option<&PortFds>) -> Result<()> {
+            self.add(domid, vif).map(drop)
         }
 
         fn set_link(&self, vif: &Vif, up: bool) -> Result<()> {

@@ -77,6 +77,54 @@ fn the_host_names_the_daemons_that_are_gone() {
     faults(&bed, &[]);
 }
 
+/// Guest 1 sends a frame each 10 ms; guest 2 counts them.
+fn sender_and_counter(bed: &Testbed) {
+    for (n, config) in [
+        (
+            1,
+            "RatedSource(\\<ffffffffffff 020000010100 88b5>, RATE 100) -> ToDevice(0); Idle -> Discard;",
+        ),
+        (2, "FromDevice(0) -> c :: Counter -> Discard;"),
+    ] {
+        let spec = GuestSpec::new(n, &bed.engine_sha256(), config);
+        bed.call("create", spec.vif(1).args()).expect("a guest");
+    }
+}
+
+/// Waits until guest 2 has got ten more frames.
+fn frames_arrive(bed: &Testbed) {
+    let args = json!({"uuid": uuid(2), "rid": 0, "name": "c.count"});
+    let count = || -> u64 {
+        let read = bed.call("handler-read", args.clone()).expect("a count");
+        let count = read["value"].as_str().expect("text").trim().parse();
+        count.expect("a number")
+    };
+    let before = count();
+    eventually("frames arrive", || (count() > before + 10).then_some(()));
+}
+
+#[test]
+fn guests_outlive_a_killed_switch_and_a_killed_toolstack() {
+    let mut bed = Testbed::start();
+    sender_and_counter(&bed);
+    frames_arrive(&bed);
+    let processes = bed.guest_processes();
+    for _ in 0..3 {
+        bed.valed.kill();
+        bed.restart_vale();
+        frames_arrive(&bed);
+    }
+    bed.valed.kill();
+    bed.restart_cosmosd();
+    bed.restart_vale();
+    frames_arrive(&bed);
+    assert_eq!(bed.guest_processes(), processes);
+    for n in 1..=2 {
+        bed.call("destroy", of_guest(n)).unwrap();
+    }
+    assert_eq!(bed.remains(), Vec::<String>::new());
+}
+
 #[test]
 fn a_guest_whose_quota_is_used_up_is_told_of_and_goes_on() {
     let bed = Testbed::start();

@@ -6,6 +6,7 @@
 //! producer publishes `tail` and may fill up to the slot before `head`.
 use core::fmt;
 
+use crate::RingError;
 use crate::layout::{BUFFER_SIZE, CUR, Descriptor, INDEX, Layout, NEED_KICK, Ring};
 use crate::memory::Memory;
 
@@ -124,6 +125,26 @@ impl Line {
         }
     }
 
+    /// Goes on where an earlier program on this side ended: at the index that it published last.
+    /// The peer may have changed the words, and then its own frames are lost or come twice.
+    fn resume(&mut self, memory: &impl Memory, consumer: bool) -> Result<(), RingError> {
+        let index = |at: usize, bias: u32| {
+            let word = memory.load(at + INDEX);
+            match word < self.layout.slots() {
+                true => Ok(self.add(word, bias.wrapping_neg())),
+                false => Err(RingError::BadIndex(word)),
+            }
+        };
+        let next = index(self.own, self.bias(consumer))?;
+        // A producer's progress is found by the next look at its index.
+        let peer_next = match consumer {
+            true => next,
+            false => index(self.peer, self.bias(true))?,
+        };
+        (self.next, self.published, self.peer_next) = (next, next, peer_next);
+        Ok(())
+    }
+
     /// `index + n` around the ring.
     fn add(&self, index: u32, n: u32) -> u32 {
         index.wrapping_add(n) & (self.layout.slots() - 1)
@@ -221,6 +242,12 @@ impl Producer {
             blocked: false,
             side,
         }
+    }
+
+    /// See [`Line::resume`]. Frames that were pushed and not published are lost.
+    pub fn resume(mut self, memory: &impl Memory) -> Result<Self, RingError> {
+        self.line.resume(memory, false)?;
+        Ok(self)
     }
 
     /// Slots that can be filled as far as known.
@@ -332,6 +359,12 @@ impl Consumer {
             bad_descriptors: 0,
             side,
         }
+    }
+
+    /// See [`Line::resume`]. Frames that were taken and not published are taken again.
+    pub fn resume(mut self, memory: &impl Memory) -> Result<Self, RingError> {
+        self.line.resume(memory, true)?;
+        Ok(self)
     }
 
     /// Frames waiting now, as the peer says.

@@ -54,7 +54,9 @@ pub enum RingError {
     BadMagic(u64),
     BadVersion(u32),
     BadBufferSize(u32),
-    /// The memfd can still be made smaller, which would kill whoever maps it.
+    /// A ring that was in use has this word in place of an index.
+    BadIndex(u32),
+    /// The memfd can still change its size. A smaller one would kill whoever maps it.
     NotSealed,
     /// A system call failed with this error number.
     Os(i32),
@@ -68,7 +70,8 @@ impl fmt::Display for RingError {
             Self::BadMagic(n) => write!(f, "magic: {n:#x} is not {:#x}", layout::MAGIC),
             Self::BadVersion(n) => write!(f, "version: {n} is not {}", layout::VERSION),
             Self::BadBufferSize(n) => write!(f, "buffer size: {n} is not {BUFFER_SIZE}"),
-            Self::NotSealed => write!(f, "memfd: is not sealed against shrinking"),
+            Self::BadIndex(n) => write!(f, "index: {n} is no slot of the ring"),
+            Self::NotSealed => write!(f, "memfd: is not sealed against a change of its size"),
             Self::Os(n) => write!(f, "region: error number {n}"),
         }
     }

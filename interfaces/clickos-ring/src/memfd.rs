@@ -27,6 +27,19 @@ impl SwitchPort {
         let mapping = Mapping::of_file(file.as_fd(), layout.size())?;
         Ok((Self::format(mapping, slots)?, file))
     }
+
+    /// Maps the memfd of [`Self::create`] in place of the program that made it and has ended.
+    pub fn remap(memfd: impl AsFd, slots: u32) -> Result<Self, RingError> {
+        let need = Layout::new(slots)?.size();
+        if !fcntl_get_seals(&memfd)?.contains(SealFlags::SHRINK | SealFlags::GROW) {
+            return Err(RingError::NotSealed);
+        }
+        let have = usize::try_from(fstat(&memfd)?.st_size).unwrap_or(0);
+        if have != need {
+            return Err(RingError::Size { have, need });
+        }
+        Self::resume(Mapping::of_file(memfd.as_fd(), need)?, slots)
+    }
 }
 
 impl GuestPort {

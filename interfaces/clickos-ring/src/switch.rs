@@ -28,6 +28,16 @@ impl<M: Memory> SwitchPort<M> {
         Ok(Self::new(memory, layout))
     }
 
+    /// Goes on with a region whose switch has ended, at the indices that it published last.
+    pub fn resume(memory: M, slots: u32) -> Result<Self, RingError> {
+        let Self { memory, tx, rx } = Self::attach(memory, slots)?;
+        Ok(Self {
+            tx: tx.resume(&memory)?,
+            rx: rx.resume(&memory)?,
+            memory,
+        })
+    }
+
     fn new(memory: M, layout: Layout) -> Self {
         Self {
             memory,
@@ -88,12 +98,20 @@ impl<M: Memory> SwitchPort<M> {
         self.rx.space(&self.memory) as usize
     }
 
+    /// Gives back the popped frames' slots. True if the guest has to be woken, which must then be
+    /// done. A switch that ends between this and [`Self::publish`] loses frames; in the other order
+    /// its successor would forward them twice.
+    #[must_use = "the guest sleeps until it is woken"]
+    pub fn release(&mut self) -> bool {
+        self.tx.publish(&self.memory)
+    }
+
     /// Shows the guest what was pushed and gives back what was popped; call it once per batch.
     /// True if the guest has to be woken, which must then be done.
     #[must_use = "the guest sleeps until it is woken"]
     pub fn publish(&mut self) -> bool {
+        let popped = self.release();
         let pushed = self.rx.publish(&self.memory);
-        let popped = self.tx.publish(&self.memory);
         pushed || popped
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::line::{LineError, LineReader, send_line};
+use crate::line::{LineError, LineReader, hung_up, send_line};
 use crate::message::{Incoming, Request, check_values};
 use crate::{ApiError, Event, MAX_LINE, VERSION};
 
@@ -105,6 +105,11 @@ impl Client {
             (Some(id), None, Some(error)) if id == self.last_id => Err(ClientError::Api(error)),
             _ => Err(self.broken("an answer does not belong to the request")),
         }
+    }
+
+    /// True if the daemon closes the connection within `timeout`.
+    pub fn closes_within(&self, timeout: Duration) -> bool {
+        hung_up(&self.socket, timeout)
     }
 
     /// Subscribes; from then on the connection carries only events.

@@ -48,6 +48,7 @@ struct Request {
     line: Vec<u8>,
     /// None for a line of at most [`SMALL_LINE`] bytes: their number is the connections'.
     charge: Option<Charge>,
+    fds: Vec<OwnedFd>,
 }
 
 pub(crate) struct Connection<S> {
@@ -102,8 +103,7 @@ impl<S: Service> Connection<S> {
             }
             read = reader.read(&self.socket, self.longest(), line, line);
         }
-        // No verb takes descriptors: those that came are closed here.
-        read.map(|(line, _)| Request { line, charge })
+        read.map(|(line, fds)| Request { line, charge, fds })
     }
 
     /// The longest line this peer may send.
@@ -137,7 +137,8 @@ impl<S: Service> Connection<S> {
         }
         // The work has its arguments: the line only costs memory from here on.
         request.line = Vec::new();
-        let answered = work.and_then(|work| self.work(work, &mut request.charge));
+        let fds = std::mem::take(&mut request.fds);
+        let answered = work.and_then(|work| self.work(work, fds, &mut request.charge));
         let (line, fds, events) = match answered {
             Ok(Reply::Value(value)) => (answer(id, Ok(&value)), Vec::new(), None),
             Ok(Reply::WithFds(value, fds)) => (answer(id, Ok(&value)), fds, None),
@@ -152,7 +153,12 @@ impl<S: Service> Connection<S> {
     }
 
     /// Does what is asked; the answer of a listing is charged until it is sent.
-    fn work(&self, work: Work<S>, charge: &mut Option<Charge>) -> Result<Reply, ApiError> {
+    fn work(
+        &self,
+        work: Work<S>,
+        fds: Vec<OwnedFd>,
+        charge: &mut Option<Charge>,
+    ) -> Result<Reply, ApiError> {
         if work.is_listing {
             let (budget, line) = (&self.shared.budget, self.shared.limits.line);
             *charge = budget.take(self.peer.uid, LINE_COST * MAX_LINE, line);
@@ -160,7 +166,7 @@ impl<S: Service> Connection<S> {
                 return Err(self.no_room());
             }
         }
-        work.run(&self.shared.service, &self.peer)
+        work.run(&self.shared.service, &self.peer, fds)
     }
 
     fn no_room(&self) -> ApiError {
@@ -186,7 +192,7 @@ impl<S: Service> Connection<S> {
         loop {
             match subscription.wait(HANG_UP_CHECK) {
                 Ok(event) => self.send(event_line(&event), &[])?,
-                Err(RecvTimeoutError::Timeout) if !hung_up(&self.socket) => (),
+                Err(RecvTimeoutError::Timeout) if !hung_up(&self.socket, Duration::ZERO) => (),
                 Err(_) => return Err(LineError::Closed),
             }
         }

@@ -27,7 +27,8 @@ pub use message::{ApiError, Event};
 pub use peer::{OPERATOR, Peer, Roles};
 pub use server::{Server, Stopper};
 pub use verb::{
-    Access, Handler, Json, Prepared, Ready, Reply, Service, Typed, Verb, Work, prepare,
+    Access, Handler, Json, Prepared, Ready, Reply, Service, Typed, TypedWithFds, Verb, Work,
+    prepare,
 };
 
 /// The daemons' sockets for programs whose user names no other.

@@ -190,17 +190,9 @@ pub(crate) fn send_line(
     Ok(())
 }
 
-/// True when the peer has closed its end.
-pub(crate) fn hung_up(socket: &UnixStream) -> bool {
-    let mut fds = [PollFd::new(socket, PollFlags::RDHUP)];
-    poll(
-        &mut fds,
-        Some(&Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        }),
-    )
-    .is_ok_and(|n| n > 0)
+/// True when the peer closes its end within `timeout`.
+pub(crate) fn hung_up(socket: &UnixStream, timeout: Duration) -> bool {
+    wait(socket.as_fd(), PollFlags::RDHUP, Instant::now() + timeout).is_ok()
 }
 
 fn wait(socket: BorrowedFd<'_>, flags: PollFlags, deadline: Instant) -> Result<(), LineError> {

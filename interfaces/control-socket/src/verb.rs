@@ -153,13 +153,14 @@ pub struct Work<S> {
 }
 
 impl<S> Work<S> {
-    pub fn run(self, service: &S, peer: &Peer) -> Result<Reply, ApiError> {
-        (self.call)(service, peer)
+    /// Does the work with the descriptors that came with the line. Most verbs close them.
+    pub fn run(self, service: &S, peer: &Peer, fds: Vec<OwnedFd>) -> Result<Reply, ApiError> {
+        (self.call)(service, peer, fds)
     }
 }
 
 /// A verb's function with its arguments.
-pub type Ready<S> = Box<dyn FnOnce(&S, &Peer) -> Result<Reply, ApiError>>;
+pub type Ready<S> = Box<dyn FnOnce(&S, &Peer, Vec<OwnedFd>) -> Result<Reply, ApiError>>;
 
 /// Parses the arguments of a verb.
 pub trait Handler<S>: Sync {
@@ -178,14 +179,36 @@ where
     E: Into<ApiError> + 'static,
 {
     fn prepare(&self, args: &str) -> Result<Ready<S>, String> {
-        // A struct can be read from an array too, which no client should rely on.
-        if !args.starts_with('{') {
-            return Err("args: expected an object".to_owned());
-        }
-        let args: A = serde_json::from_str(args).map_err(|e| bounded(&e))?;
-        let call = self.0;
-        Ok(Box::new(move |service, peer| {
+        let (args, call) = (typed(args)?, self.0);
+        Ok(Box::new(move |service, peer, _| {
             call(service, peer, args).map(R::into).map_err(E::into)
         }))
     }
+}
+
+/// As [`Typed`], for a function that takes the descriptors of the request, [`crate::MAX_FDS`] at
+/// most.
+pub struct TypedWithFds<S, A, R, E>(pub fn(&S, &Peer, A, Vec<OwnedFd>) -> Result<R, E>);
+
+impl<S, A, R, E> Handler<S> for TypedWithFds<S, A, R, E>
+where
+    S: 'static,
+    A: DeserializeOwned + 'static,
+    R: Into<Reply> + 'static,
+    E: Into<ApiError> + 'static,
+{
+    fn prepare(&self, args: &str) -> Result<Ready<S>, String> {
+        let (args, call) = (typed(args)?, self.0);
+        Ok(Box::new(move |service, peer, fds| {
+            call(service, peer, args, fds).map(R::into).map_err(E::into)
+        }))
+    }
+}
+
+fn typed<A: DeserializeOwned>(args: &str) -> Result<A, String> {
+    // A struct can be read from an array too, which no client should rely on.
+    if !args.starts_with('{') {
+        return Err("args: expected an object".to_owned());
+    }
+    serde_json::from_str(args).map_err(|e| bounded(&e))
 }

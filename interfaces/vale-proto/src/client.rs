@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A client that speaks valed's verbs.
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
@@ -52,6 +52,19 @@ impl ValeClient {
             )),
             _ => Ok(None),
         }
+    }
+
+    /// Adds a process port whose valed has ended. It goes on with the rings of its owner.
+    pub fn port_resume(&mut self, port: &PortAdd, rings: &RingFds) -> Result<(), ClientError> {
+        let RingFds { memfd, kick, wake } = rings;
+        let fds = [memfd.as_fd(), kick.as_fd(), wake.as_fd()];
+        let called = self.0.call_with_fds("port-add", json(port)?, &fds);
+        called.map(drop)
+    }
+
+    /// True if valed closes the connection within `timeout`.
+    pub fn closes_within(&self, timeout: Duration) -> bool {
+        self.0.closes_within(timeout)
     }
 
     /// Removes a port; one that does not exist is fine.

@@ -4,8 +4,9 @@ mod mirror;
 mod segment;
 
 use std::io;
+use std::os::fd::OwnedFd;
 
-use control_socket::{Access, ApiError, Json, Peer, Reply, Service, Typed, Verb};
+use control_socket::{Access, ApiError, Json, Peer, Reply, Service, Typed, TypedWithFds, Verb};
 use log::info;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -44,7 +45,7 @@ const CHANGE: Access = Access::Only(&[TOOLSTACK]);
 const OPERATE: Access = Access::Only(&[]);
 const VERBS: &[Verb<Control>] = &[
     Verb::new("hello", Access::Any, &Typed(Control::hello)),
-    Verb::new("port-add", CHANGE, &Typed(Control::port_add)),
+    Verb::new("port-add", CHANGE, &TypedWithFds(Control::port_add)),
     Verb::new("port-remove", CHANGE, &Typed(Control::port_remove)),
     Verb::new("port-set", CHANGE, &Typed(Control::port_set)),
     Verb::new("port-list", Access::Any, &Typed(Control::port_list)).listing(),
@@ -71,14 +72,18 @@ impl Control {
         Ok(json!({"version": env!("CARGO_PKG_VERSION")}))
     }
 
-    fn port_add(&self, peer: &Peer, add: PortAdd) -> Result<Reply, ApiError> {
+    fn port_add(&self, peer: &Peer, add: PortAdd, fds: Vec<OwnedFd>) -> Result<Reply, ApiError> {
         add.check()
             .map_err(|e| ApiError::bad_request(format!("port-add: {e}")))?;
         if add.kind == Kind::Xen && self.xen.is_none() {
             let text = "port-add: kind: valed has no xenstore in its configuration";
             return Err(ApiError::bad_request(text));
         }
-        let (port, fds) = port::open(&add, &self.links).map_err(|e| open_error(&add, &e))?;
+        let opened = match add.kind == Kind::Process && !fds.is_empty() {
+            true => port::resume(&add, fds).map(|port| (port, Vec::new())),
+            false => port::open(&add, &self.links),
+        };
+        let (port, fds) = opened.map_err(|e| open_error(&add, &e))?;
         let (port, switch) = (Box::new(port), add.switch.clone());
         let added = self
             .forwarder
@@ -279,6 +284,9 @@ fn open_error(add: &PortAdd, error: &io::Error) -> ApiError {
         Some(rustix::io::Errno::NODEV) => {
             let message = format!("ifname: {ifname} does not exist in valed's network namespace");
             ApiError::new("no-such-interface", message)
+        }
+        None if add.kind == Kind::Process => {
+            ApiError::bad_request(format!("port {name}: rings: {error}"))
         }
         _ => ApiError::new("internal", format!("port {name}: {ifname}: {error}")),
     }

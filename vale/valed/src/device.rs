@@ -52,6 +52,8 @@ pub trait Device: Send {
     }
     /// Queues a frame for the far end and counts the outcome.
     fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters);
+    /// Returns the taken buffers. [`Self::flush`] follows, after this call for all other ports.
+    fn release(&mut self) {}
     /// Publishes the queued frames and returns the taken buffers, with at most one notification.
     fn flush(&mut self, counters: &mut Counters);
     /// Asks the far end for a notification. True if it has sent something already.

@@ -177,6 +177,11 @@ impl Port {
         Ok(())
     }
 
+    /// Returns the taken buffers of a dirty port.
+    pub fn release(&mut self) {
+        self.device.release();
+    }
+
     /// Publishes the delivered frames and returns the taken buffers, with at most one notification.
     pub fn flush(&mut self) {
         self.dirty = false;
@@ -236,6 +241,15 @@ pub fn open(add: &PortAdd, links: &Links) -> io::Result<(Port, Vec<OwnedFd>)> {
         return Ok((Port::new(add, Box::new(rings)), fds.into()));
     }
     Ok((Port::new(add, device(add, links)?), Vec::new()))
+}
+
+/// Makes a process port that goes on with the rings of an earlier one.
+pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>) -> io::Result<Port> {
+    let expected = |fds: Vec<_>| format!("expected 3 descriptors, not {}", fds.len());
+    let fds = fds
+        .try_into()
+        .map_err(|fds| io::Error::other(expected(fds)))?;
+    Ok(Port::new(add, Box::new(RingPort::resume(add.slots, fds)?)))
 }
 
 fn device(add: &PortAdd, links: &Links) -> io::Result<Box<dyn Device>> {

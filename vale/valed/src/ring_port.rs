@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A guest's rings as the far end of a port.
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use ring::{PushError, RingError, SwitchPort};
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::fs::{FileType, Mode, OFlags, fcntl_setfl, fstat};
 use rustix::pipe::{PipeFlags, pipe_with};
 use vale_proto::Counters;
 use vale_xen_dev::EventChannel;
@@ -14,10 +16,15 @@ use crate::offload::Offload;
 use crate::outgoing::Outgoing;
 use crate::taken::{Rest, Taken};
 
+/// The name of an eventfd in /proc (proc_pid_fd(5)).
+const EVENTFD: &str = "anon_inode:[eventfd]";
+
 /// A guest's rings and their notifications.
 pub struct RingPort {
     ring: SwitchPort,
     events: Events,
+    /// The next flush has to wake the guest.
+    is_wake_due: bool,
 }
 
 /// The notifications between a guest and valed.
@@ -42,13 +49,39 @@ impl RingPort {
         fcntl_setfl(&wake, OFlags::NONBLOCK)?;
         let theirs = rustix::io::fcntl_dupfd_cloexec(&kick, 3)?;
         let events = Events::Process { kick, wake };
-        Ok((Self { ring, events }, [memfd, theirs, woken]))
+        Ok((Self::new(ring, events), [memfd, theirs, woken]))
     }
 
     /// A Xen guest's port.
     pub fn of_guest(ring: SwitchPort, channel: EventChannel) -> Self {
-        let events = Events::Xen(channel);
-        Self { ring, events }
+        Self::new(ring, Events::Xen(channel))
+    }
+
+    /// The port of a process whose valed has ended, from the descriptors of [`Self::create`]. They
+    /// come from the guest: valed makes sure that no use of them can block it or end it.
+    pub fn resume(slots: u32, [memfd, kick, woken]: [OwnedFd; 3]) -> io::Result<Self> {
+        let ring = SwitchPort::remap(memfd, slots).map_err(io::Error::other)?;
+        if fs::read_link(own_path(&kick))? != Path::new(EVENTFD) {
+            return Err(io::Error::other("kick: is no eventfd"));
+        }
+        if FileType::from_raw_mode(fstat(&woken)?.st_mode) != FileType::Fifo {
+            return Err(io::Error::other("wake: is no pipe"));
+        }
+        // Opened again, so that its flags belong to valed.
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let wake = rustix::fs::open(own_path(&woken), flags, Mode::empty())?;
+        let port = Self::new(ring, Events::Process { kick, wake });
+        // The guest may wait for a notification that the earlier valed did not send.
+        port.wake();
+        Ok(port)
+    }
+
+    fn new(ring: SwitchPort, events: Events) -> Self {
+        Self {
+            ring,
+            events,
+            is_wake_due: false,
+        }
     }
 
     /// Wakes the guest. A full pipe holds wakes that it has not read.
@@ -125,8 +158,13 @@ impl Device for RingPort {
         });
     }
 
+    fn release(&mut self) {
+        self.is_wake_due |= self.ring.release();
+    }
+
     fn flush(&mut self, counters: &mut Counters) {
-        if self.ring.publish() {
+        let is_wake_due = std::mem::take(&mut self.is_wake_due);
+        if self.ring.publish() || is_wake_due {
             self.wake();
             counters.kicks += 1;
         }
@@ -143,6 +181,11 @@ impl Device for RingPort {
     fn malformed(&self) -> u64 {
         self.ring.malformed()
     }
+}
+
+/// The name of a descriptor of valed in /proc.
+fn own_path(fd: &OwnedFd) -> PathBuf {
+    format!("/proc/self/fd/{}", fd.as_raw_fd()).into()
 }
 
 fn push(ring: &mut SwitchPort, head: &[u8], rest: Option<Rest<'_>>, counters: &mut Counters) {

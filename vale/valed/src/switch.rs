@@ -206,13 +206,21 @@ impl Switch {
             moved |= served;
         }
         self.turns.end_round();
-        for n in 0..self.dirty.len() {
-            if let Some(port) = &mut self.ports[self.dirty[n]] {
-                port.flush();
+        self.flush();
+        moved
+    }
+
+    /// Ends a round. All senders' slots are returned before any receiver sees a frame: if valed is
+    /// killed in between, its successor forwards no frame twice (adr/0050).
+    fn flush(&mut self) {
+        for act in [Port::release, Port::flush] {
+            for n in 0..self.dirty.len() {
+                if let Some(port) = &mut self.ports[self.dirty[n]] {
+                    act(port);
+                }
             }
         }
         self.dirty.clear();
-        moved
     }
 
     /// Takes a burst from a port that has its turn, and charges its bytes.

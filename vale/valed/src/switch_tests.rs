@@ -20,6 +20,8 @@ mod fair;
 mod far_ends;
 #[path = "mirror/tests.rs"]
 mod mirrors;
+#[path = "switch/order_tests.rs"]
+mod order;
 #[path = "switch/trace_tests.rs"]
 mod traces;
 

@@ -3,10 +3,10 @@
 #![allow(unsafe_code)]
 
 use crate::arguments::{Arguments, Vif};
-use rustix::fs::{FileType, fstat};
+use rustix::fs::{FileType, Mode, OFlags, fstat};
 use rustix::io::FdFlags;
 use std::fs::File;
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// The descriptor of the argument line.
 const ARGUMENT: i32 = 3;
@@ -30,6 +30,8 @@ pub(crate) struct VifResources {
     pub memfd: OwnedFd,
     pub kick: OwnedFd,
     pub wake: OwnedFd,
+    /// Write end of the same pipe, which keeps it open while no switch does.
+    pub keep: OwnedFd,
 }
 
 /// The argument line's descriptor; to be called once.
@@ -46,10 +48,12 @@ pub(crate) fn take(arguments: &Arguments) -> Result<Resources, String> {
     close_others(&numbers)?;
     let take = |number, field: &str| take_one(number).map_err(|e| format!("{field}: {e}"));
     let vif = |vif: &Vif| {
+        let wake = take(vif.wake, "wake")?;
         Ok(VifResources {
             memfd: take(vif.memfd, "memfd")?,
             kick: take(vif.kick, "kick")?,
-            wake: take(vif.wake, "wake")?,
+            keep: other_end(&wake).map_err(|e| format!("wake: {e}"))?,
+            wake,
         })
     };
     let resources = Resources {
@@ -90,6 +94,13 @@ fn take_one(number: i32) -> rustix::io::Result<OwnedFd> {
     // SAFETY: the descriptor is open (fcntl succeeded). Nothing else owns it: it was inherited,
     // `check` refuses numbers named twice and the standard ones, and callers take each once.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Opens the write end of a pipe.
+fn other_end(pipe: &OwnedFd) -> rustix::io::Result<OwnedFd> {
+    let name = format!("/proc/self/fd/{}", pipe.as_raw_fd());
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::open(name, flags, Mode::empty())
 }
 
 fn close_others(keep: &[i32]) -> Result<(), String> {

@@ -89,8 +89,7 @@ impl Platform for Process {
     fn wait(&mut self, timeout_ns: Option<u64>) {
         let vifs = self.vifs.iter().map(Vif::descriptor);
         let mut ready: Vec<PollFd<'_>> = vifs
-            .chain([self.events.descriptor()])
-            .flatten()
+            .chain(self.events.descriptor())
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
         let timeout = timeout_ns.and_then(|ns| Timespec::try_from(Duration::from_nanos(ns)).ok());
@@ -99,8 +98,8 @@ impl Platform for Process {
         }
         let woken: Vec<bool> = ready.iter().map(|fd| !fd.revents().is_empty()).collect();
         let mut woken = woken.into_iter();
-        for vif in &mut self.vifs {
-            if vif.descriptor().is_some() && woken.next() == Some(true) {
+        for vif in &self.vifs {
+            if woken.next() == Some(true) {
                 vif.drain();
             }
         }

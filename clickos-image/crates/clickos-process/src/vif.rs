@@ -4,7 +4,6 @@ use crate::arguments;
 use crate::inherited::VifResources;
 use click_core::{Batch, Device, PacketPool};
 use ring::{BUFFER_SIZE, GuestPort, PushError};
-use rustix::io::Errno;
 use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
@@ -21,11 +20,12 @@ pub(crate) struct VifDevice {
 pub(crate) struct Vif {
     pub devid: u32,
     pub device: Rc<RefCell<VifDevice>>,
-    /// `None` when the switch is gone.
-    wake: Option<OwnedFd>,
+    wake: OwnedFd,
+    /// The rings, and what keeps the pipe open, for the next switch (adr/0050).
+    _kept: [OwnedFd; 2],
 }
 
-/// Maps the rings of all vifs. Their descriptors are closed afterwards.
+/// Maps the rings of all vifs.
 pub(crate) fn map_all(
     vifs: &[arguments::Vif],
     resources: Vec<VifResources>,
@@ -47,7 +47,8 @@ fn map(vif: &arguments::Vif, resources: VifResources) -> Result<Vif, String> {
     Ok(Vif {
         devid: vif.devid,
         device: Rc::new(RefCell::new(device)),
-        wake: Some(resources.wake),
+        wake: resources.wake,
+        _kept: [resources.memfd, resources.keep],
     })
 }
 
@@ -77,19 +78,15 @@ impl Vif {
         self.device.borrow_mut().port.wake_done();
     }
 
-    /// The descriptor to wait for; `None` when the switch is gone.
-    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.wake.as_ref().map(|wake| wake.as_fd())
+    /// The descriptor to wait for.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
     }
 
     /// Takes the wake-up; to be called when it is readable.
-    pub(crate) fn drain(&mut self) {
-        let Some(wake) = &self.wake else { return };
-        match rustix::io::read(wake, &mut [0; 8]) {
-            Ok(1..) | Err(Errno::AGAIN | Errno::INTR) => {}
-            // The end: valed is gone, and a wait for its pipe would never sleep.
-            Ok(0) | Err(_) => self.wake = None,
-        }
+    pub(crate) fn drain(&self) {
+        // Nothing is there after a spurious wake-up, and the pipe does not end.
+        let _ = rustix::io::read(&self.wake, &mut [0; 64]);
     }
 }
 

@@ -170,6 +170,12 @@ pub trait Host: Send + Sync {
     /// Finds a domain that an earlier cosmosd started; `stop` ends it from here on.
     fn adopt(&self, domain: &Domain, instance: &Instance) -> Result<Found>;
 
+    /// The rings of a running domain's vif, by its index among `domain.vifs`. None on a host whose
+    /// guests make new ones.
+    fn rings(&self, _domain: &Domain, _index: usize) -> Result<Option<PortFds>> {
+        Ok(None)
+    }
+
     /// Keeps the console of a domain that was adopted, and reports its end.
     fn attend(&self, _domain: &Domain) -> Result<()> {
         Ok(())

@@ -9,7 +9,8 @@ use std::thread::JoinHandle;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
+    Pid, PidfdFlags, PidfdGetfdFlags, Signal, WaitId, WaitIdOptions, pidfd_getfd, pidfd_open,
+    pidfd_send_signal, waitid,
 };
 
 /// How long a killed process may take to be gone.
@@ -72,6 +73,11 @@ impl Watched {
 
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         Ok(pidfd_send_signal(&*self.pidfd, signal)?)
+    }
+
+    /// A duplicate of a descriptor of the process.
+    pub fn descriptor(&self, number: i32) -> io::Result<OwnedFd> {
+        Ok(pidfd_getfd(&*self.pidfd, number, PidfdGetfdFlags::empty())?)
     }
 
     /// Kills the process and waits until it is gone; gives itself back if that takes too long.

@@ -34,6 +34,9 @@ use crate::text::hex;
 
 /// The guest's descriptor for the argument line.
 const ARGUMENT_FD: i32 = 3;
+/// The first descriptor of the guest's first vif, and the number of those that a vif has.
+const FIRST_VIF_FD: i32 = ARGUMENT_FD + 4;
+const VIF_FDS: i32 = 3;
 /// Memory of a guest beyond its flavor: the program, its stack and the kernel's tables.
 const OVERHEAD_BYTES: u64 = 8 << 20;
 /// A guest uses at least this much, as clickos-process has it.
@@ -434,6 +437,20 @@ impl Host for ProcessHost {
             }
             _ => Ok(Found::Gone),
         }
+    }
+
+    /// The guest may have changed what is behind the numbers; valed checks the descriptors.
+    fn rings(&self, domain: &Domain, index: usize) -> Result<Option<PortFds>> {
+        let first = FIRST_VIF_FD + VIF_FDS * index as i32;
+        self.with(domain.domid, |guest| {
+            let take = |n| guest.process.descriptor(first + n);
+            let rings = || -> io::Result<PortFds> {
+                let (memfd, kick, wake) = (take(0)?, take(1)?, take(2)?);
+                Ok(PortFds { memfd, kick, wake })
+            };
+            let place = || format!("domain {}: descriptors from {first} on", domain.domid);
+            rings().map(Some).map_err(|e| Error::internal(place(), e))
+        })
     }
 
     fn cpu_time_ns(&self, domid: u16) -> Option<u64> {

@@ -1,47 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The ports of guests that outlive valed: a new valed gets them again.
-//!
-//! Only Xen guests do. A process guest ends with the valed that made its rings.
+//! The ports of guests that outlive valed: a new valed gets them again (docs/adr/0050-survival.md).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use log::{info, warn};
+use log::{error, info, warn};
 
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::guest::{Guest, State};
-use crate::spec::Vif;
 use crate::toolstack::Toolstack;
 
 impl Toolstack {
-    /// Adds the ports that the switch lacks. Trouble with one guest keeps no other from it.
+    /// Adds the ports that the switch lacks. Trouble with one guest keeps no other from it. Then
+    /// tells subscribers, who know the rules and limits of the ports.
     pub fn rejoin(&self) {
+        let ports = match self.switch.ports() {
+            Ok(ports) => ports.into_iter(),
+            Err(e) => return warn!("ports of the guests: {e}"),
+        };
+        let there: HashSet<String> = ports.map(|p| format!("{}:{}", p.switch, p.port)).collect();
+        let mut is_any_back = false;
         for guest in self.table.all() {
-            self.rejoin_one(&guest)
-                .unwrap_or_else(|e| warn!("guest {}: {e}", guest.domain.uuid));
+            match self.rejoin_one(&guest, &there) {
+                Ok(is_back) => is_any_back |= is_back,
+                // The switch is gone again: its next start brings the next attempt.
+                Err(e) if e.code == Code::Switch => warn!("guest {}: {e}", guest.domain.uuid),
+                Err(e) => {
+                    error!("guest {} is cut off: {e}; destroy it", guest.domain.uuid);
+                    guest.set_state(State::Error, e.message);
+                }
+            }
+        }
+        if is_any_back {
+            self.health.announce();
         }
     }
 
-    fn rejoin_one(&self, guest: &Arc<Guest>) -> Result<()> {
+    /// True if a port came back.
+    fn rejoin_one(&self, guest: &Arc<Guest>, there: &HashSet<String>) -> Result<bool> {
         let _owner = guest.own();
         if !matches!(guest.state(), State::Running | State::Paused) || !self.is_current(guest) {
-            return Ok(());
+            return Ok(false);
         }
-        let uuid = &guest.domain.uuid;
-        let mut wanted = guest.vifs();
-        wanted.retain(Vif::is_plugged);
-        let there = self.switch.existing(&wanted)?;
-        wanted.retain(|vif| !there.contains(vif));
-        for vif in &wanted {
-            self.switch.add(guest.domain.domid, vif)?;
-            info!("guest {uuid}: port {} is in the switch again", vif.place());
+        let (uuid, mut is_back) = (&guest.domain.uuid, false);
+        for (index, vif) in guest.vifs().iter().enumerate() {
+            if !vif.is_plugged() || there.contains(&vif.place()) {
+                continue;
+            }
+            let rings = self.host.rings(&guest.domain, index)?;
+            let domid = guest.domain.domid;
+            match self.switch.rejoin(domid, vif, rings.as_ref()) {
+                // The guest was made meanwhile.
+                Err(e) if e.code == Code::Exists => {}
+                done => {
+                    done?;
+                    is_back = true;
+                    info!("guest {uuid}: port {} is in the switch again", vif.place());
+                }
+            }
         }
-        self.set_links(guest)
+        self.set_links(guest).map(|()| is_back)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::testing::{World, spec, uuid};
+
+    #[test]
+    fn a_guest_without_rings_is_in_error() {
+        let world = World::new();
+        world.toolstack.create(&spec(1)).unwrap();
+        world.toolstack.create(&spec(2)).unwrap();
+        world.switch.clear();
+        world.faults.fail("host.rings 1");
+        world.toolstack.rejoin();
+        let state = |n| world.toolstack.info(&uuid(n)).unwrap().state;
+        assert_eq!((state(1), state(2)), ("error".into(), "running".into()));
+        world.faults.mend();
+        world.toolstack.destroy(&uuid(1)).unwrap();
+        world.toolstack.destroy(&uuid(2)).unwrap();
+        assert_eq!(world.remains(), Vec::<String>::new());
+    }
 
     #[test]
     fn ports_of_a_guest_that_outlived_the_switch_come_back() {

@@ -15,7 +15,7 @@ use ring::{BUFFER_SIZE, GuestPort};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::{Value, json};
-use vale_proto::{Counters, PortAdd, ValeClient};
+use vale_proto::{Counters, PortAdd, RingFds, ValeClient};
 
 /// A uid without a role, and one that has `toolstack`.
 pub const NOBODY: u32 = 65_534;
@@ -168,28 +168,33 @@ impl Valed {
             Namespace::new(),
             File::create(dir.path().join("log")).unwrap(),
         );
-        let mut command = Command::new("ip");
-        command
-            .args(["netns", "exec", &namespace.0])
-            .args(wrapper)
-            .arg(env!("CARGO_BIN_EXE_valed"));
-        let child = command
-            .arg("--config")
-            .arg(&config)
-            .stderr(log)
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
+        let child = spawn(&namespace, wrapper, &config, log);
         let valed = Self {
             dir,
             socket,
             namespace,
             child,
         };
-        eventually("valed listens", || {
-            ValeClient::connect(&valed.socket).is_ok()
-        });
+        valed.await_socket();
         valed
+    }
+
+    fn await_socket(&self) {
+        eventually("valed listens", || {
+            ValeClient::connect(&self.socket).is_ok()
+        });
+    }
+
+    /// Kills valed in mid-work and starts another in its place.
+    pub fn kill_and_restart(&mut self) {
+        ok("kill", &["-KILL", &self.pid().to_string()]);
+        self.child.wait().unwrap();
+        let log = File::options()
+            .append(true)
+            .open(self.dir.path().join("log"));
+        let config = self.dir.path().join("valed.toml");
+        self.child = spawn(&self.namespace, &[], &config, log.unwrap());
+        self.await_socket();
     }
 
     pub fn client(&self) -> ValeClient {
@@ -205,7 +210,7 @@ impl Valed {
             .counters
     }
 
-    pub fn add(&self, port: &str, extra: Value) -> Option<vale_proto::RingFds> {
+    pub fn add(&self, port: &str, extra: Value) -> Option<RingFds> {
         self.client().port_add(&port_add(port, extra)).unwrap()
     }
 
@@ -265,6 +270,16 @@ impl Valed {
     }
 }
 
+fn spawn(namespace: &Namespace, wrapper: &[&str], config: &Path, log: File) -> Child {
+    let mut command = Command::new("ip");
+    command
+        .args(["netns", "exec", &namespace.0])
+        .args(wrapper)
+        .arg(env!("CARGO_BIN_EXE_valed"));
+    command.arg("--config").arg(config);
+    command.stderr(log).stdin(Stdio::null()).spawn().unwrap()
+}
+
 impl Drop for Valed {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -317,6 +332,15 @@ impl Guest {
         }
     }
 
+    /// Its descriptors, for the next valed.
+    pub fn fds(&self) -> RingFds {
+        RingFds {
+            memfd: self.memfd.try_clone().unwrap(),
+            kick: self.kick.try_clone().unwrap(),
+            wake: self.wake.try_clone().unwrap(),
+        }
+    }
+
     pub fn publish(&mut self) {
         if self.ring.publish() {
             rustix::io::write(&self.kick, &1u64.to_ne_bytes()).unwrap();
@@ -329,7 +353,7 @@ impl Guest {
     }
 
     /// Sleeps at most 20 ms.
-    fn sleep(ports: &mut [Self]) {
+    pub fn sleep(ports: &mut [Self]) {
         let mut busy = false;
         for port in &mut *ports {
             busy |= port.ring.sleep_prepare();
