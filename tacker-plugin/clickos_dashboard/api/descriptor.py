@@ -11,9 +11,9 @@ import posixpath
 import zipfile
 import zlib
 
+from clickos_client import vnf
 import yaml
 
-from clickos_dashboard.api import vnf
 from clickos_dashboard import exceptions
 
 MAX_BYTES = 256 * 1024

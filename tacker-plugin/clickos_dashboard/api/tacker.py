@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tacker's APIs: VIMs, VNF packages (SOL005), life cycle (SOL003 v1)."""
 
+from clickos_client import vnf as _vnf
+
 from clickos_dashboard.api import sessions
-from clickos_dashboard.api import vnf as _vnf
 from clickos_dashboard import exceptions
 
 _VIMS = '/v1.0/vims'

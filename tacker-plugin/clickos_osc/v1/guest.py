@@ -2,12 +2,10 @@
 """The guest a command is about."""
 
 from clickos_client import api
-from keystoneauth1 import adapter
 from osc_lib import exceptions
 
 from clickos_osc import shown
-
-VNF_INSTANCES = '/vnflcm/v1/vnf_instances'
+from clickos_osc import tacker
 
 
 def add_arguments(parser):
@@ -38,6 +36,43 @@ def find(manager, args):
     return api.Server(_find_server(manager, args.guest))
 
 
+def server_ids(manager, args):
+    """Return the ids of the servers that the arguments name.
+
+    :returns: at least one id; several only of a VNF without ``--vnfc``
+    """
+    found = find(manager, args)
+    if isinstance(found, api.Server):
+        return [found.id]
+    vnf = tacker.Tacker(manager).vnf(found.id)
+    ids = [each.server_id for each in vnf.guests if each.server_id
+           and args.vnfc in (None, each.id, each.vdu)]
+    if not ids and args.vnfc:
+        raise exceptions.CommandError(
+            f'VNF instance {vnf.id} has no guest {shown.line(args.vnfc)};'
+            f' it has {_names(vnf)}')
+    if not ids:
+        raise exceptions.CommandError(
+            f'VNF instance {vnf.id} has no guest; instantiate it first')
+    return ids
+
+
+def server_id(manager, args):
+    """Return the id of the one server that the arguments name."""
+    ids = server_ids(manager, args)
+    if len(ids) > 1:
+        vnf = tacker.Tacker(manager).vnf(find(manager, args).id)
+        raise exceptions.CommandError(
+            f'VNF instance {vnf.id} has {len(ids)} such guests; name one with'
+            f' --vnfc: {_names(vnf)}')
+    return ids[0]
+
+
+def _names(vnf):
+    return ', '.join(f'{shown.line(each.vdu)} {each.id}'
+                     for each in vnf.guests) or 'none'
+
+
 def _find_server(manager, name):
     compute = manager.sdk_connection.compute
     return compute.find_server(name, ignore_missing=False).id
@@ -45,13 +80,7 @@ def _find_server(manager, name):
 
 def vnf_ids(manager, name):
     """Return the ids of the VNF instances with a name, or with this id."""
-    tacker = adapter.Adapter(
-        manager.session, service_type='nfv-orchestration',
-        region_name=manager.region_name, interface=manager.interface)
-    vnfs = tacker.get(VNF_INSTANCES).json()
-    if any(vnf['id'] == name for vnf in vnfs):
-        return [name]
-    return [vnf['id'] for vnf in vnfs if vnf.get('vnfInstanceName') == name]
+    return tacker.Tacker(manager).ids(name)
 
 
 def only_vnf(ids, name):

@@ -17,6 +17,7 @@ class FakeCloud:
     def __init__(self):
         self.servers = {}
         self.vnfs = {}
+        self.operations = []
         self.networking = {}
         self.projects = {}
         self.failing = False
@@ -92,6 +93,9 @@ class FakeCloud:
                 return 200, {'server': server}
         if kind.startswith('neutron/'):
             return self._neutron(kind, thing_id, project_id, admin)
+        if thing_id.startswith('vnf_lcm_op_occs'):
+            return 200, [each for each in self.operations
+                         if self.vnfs[each['vnfInstanceId']][0] == project_id]
         if thing_id == 'vnf_instances':
             return 200, [vnf for owner, vnf in self.vnfs.values()
                          if owner == project_id]

@@ -43,10 +43,27 @@ class Servers:
 
     def __init__(self, names):
         self._names = names
+        self.console = ''
+        self.actions = []
 
     def find_server(self, name, ignore_missing):
         """Return a server by name or id."""
         return types.SimpleNamespace(id=self._names.get(name, name))
+
+    def get_server_console_output(self, server, length=None):
+        """Return the end of the console, as Nova does."""
+        lines = self.console.splitlines(True)
+        return {'output': ''.join(
+            lines if length is None else lines[len(lines) - length:])}
+
+    def server_actions(self, server):
+        """List a server's actions, the newest first."""
+        return iter(self.actions)
+
+    def get_server_action(self, request_id, server):
+        """Return an action with its steps."""
+        return next(each for each in self.actions
+                    if each.request_id == request_id)
 
 
 class CommandTestCase(base.TestCase):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VNFs and their operations, as the pages show them."""
+"""VNFs and their operations, read from the answers of Tacker."""
 
 import dataclasses
 import json

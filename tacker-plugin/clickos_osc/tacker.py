@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the commands ask Tacker for."""
+
+from clickos_client import vnf
+from keystoneauth1 import adapter
+
+_INSTANCES = '/vnflcm/v1/vnf_instances'
+_OPERATIONS = '/vnflcm/v1/vnf_lcm_op_occs'
+
+
+class Tacker:
+    """VNF instances and operations, with the caller's token.
+
+    :param manager: openstackclient's client manager
+    """
+
+    def __init__(self, manager):
+        self._adapter = adapter.Adapter(
+            manager.session, service_type='nfv-orchestration',
+            region_name=manager.region_name, interface=manager.interface)
+
+    def ids(self, name):
+        """Return the ids of the VNF instances with a name, or with this id."""
+        vnfs = self._get(_INSTANCES)
+        if any(each['id'] == name for each in vnfs):
+            return [name]
+        return [each['id'] for each in vnfs
+                if each.get('vnfInstanceName') == name]
+
+    def vnf(self, vnf_id):
+        """Return a vnf.Vnf with its last operation.
+
+        :param vnf_id: from ids()
+        """
+        body = self._get(f'{_INSTANCES}/{vnf_id}')
+        return vnf.Vnf.of(body, next(iter(self.operations(vnf_id)), None))
+
+    def operations(self, vnf_id):
+        """List the operations of a VNF, the newest first."""
+        bodies = self._get(_OPERATIONS + '?fields=error')
+        found = [vnf.Operation.of(body) for body in bodies
+                 if body['vnfInstanceId'] == vnf_id]
+        return sorted(found, key=lambda o: o.began, reverse=True)
+
+    def _get(self, path):
+        return self._adapter.get(path, headers={'Version': '2.0.0'}).json()

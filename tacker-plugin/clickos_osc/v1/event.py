@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""openstack clickos event list."""
+
+import dataclasses
+import datetime
+import json
+import time
+
+from osc_lib.command import command
+from osc_lib import exceptions
+
+from clickos_osc import shown
+from clickos_osc import tacker
+from clickos_osc.v1 import guest
+
+_COLUMNS = ('Time', 'Of', 'Event', 'State', 'Detail')
+_INTERVAL_S = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """Something that happened to a VNF or to a guest."""
+
+    time: str
+    of: str
+    name: str
+    state: str
+    detail: str
+
+    @property
+    def row(self):
+        """The event as the columns have it."""
+        return dataclasses.astuple(self)
+
+
+class ListEvent(command.Lister):
+    """List what happened to a guest, or to a VNF and its guests.
+
+    A VNF has the operations of Tacker, such as SCALE, with their errors. A
+    guest has the actions of Nova, such as create, reboot, and stop for one
+    that died. Times are in UTC, and the newest event comes last.
+
+    Examples:
+      openstack clickos event list --vnf edge-firewall
+      openstack clickos event list --vnf edge-firewall --follow
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        guest.add_arguments(parser)
+        parser.add_argument(
+            '--follow', action='store_true',
+            help='Go on until Ctrl-C: print each event and each change of its'
+                 ' state on a line, with -f json as an object')
+        return parser
+
+    def run(self, parsed_args):
+        """Show the list, or follow the events."""
+        if not parsed_args.follow:
+            return super().run(parsed_args)
+        try:
+            self._follow(parsed_args)
+        except KeyboardInterrupt:
+            return 0
+
+    def take_action(self, parsed_args):
+        """Ask and return columns and rows."""
+        return _COLUMNS, [each.row for each in self._events(parsed_args)]
+
+    def _follow(self, args):
+        """Print what is new, each second."""
+        known = set()
+        while True:
+            for event in self._events(args):
+                if event not in known:
+                    known.add(event)
+                    self.app.stdout.write(_line(event, args.formatter))
+            self.app.stdout.flush()
+            _pause()
+
+    def _events(self, args):
+        manager = self.app.client_manager
+        found, servers = [], []
+        if args.kind == 'vnf':
+            source = tacker.Tacker(manager)
+            vnf_id = guest.find(manager, args).id
+            vnf = source.vnf(vnf_id)
+            found = [_operation(each)
+                     for each in reversed(source.operations(vnf_id))]
+            servers = [(each.server_id, each.vdu) for each in vnf.guests
+                       if each.server_id
+                       and args.vnfc in (None, each.id, each.vdu)]
+        else:
+            servers = [(guest.server_id(manager, args), args.guest)]
+        compute = manager.sdk_connection.compute
+        for server_id, name in servers:
+            found += [_action(compute, server_id, name, each)
+                      for each in compute.server_actions(server_id)]
+        return sorted(found, key=lambda event: event.time)
+
+
+def _pause():
+    time.sleep(_INTERVAL_S)
+
+
+def _operation(each):
+    return Event(_time(each.began), 'vnf', shown.line(each.name),
+                 shown.line(each.state), shown.line(each.reason))
+
+
+def _action(compute, server_id, name, each):
+    """Return an action of Nova; one that failed with its reason."""
+    detail = ''
+    if each.message:
+        steps = compute.get_server_action(each.request_id, server_id).events
+        detail = '; '.join(step.details for step in steps or ()
+                           if getattr(step, 'details', None))
+    return Event(_time(each.start_time), shown.line(name),
+                 shown.line(each.action), 'FAILED' if each.message else '',
+                 shown.line(detail or each.message or ''))
+
+
+def _time(text):
+    """Return a time of Tacker or Nova in one form, to whole seconds."""
+    try:
+        when = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise exceptions.CommandError(f'{shown.line(text)}: not a time')
+    if when.tzinfo:
+        when = when.astimezone(datetime.timezone.utc)
+    return when.strftime('%Y-%m-%dT%H:%M:%SZ')
+
+
+def _line(event, form):
+    if form == 'json':
+        return json.dumps(dict(zip(_COLUMNS, event.row))) + '\n'
+    return '\t'.join(event.row).rstrip() + '\n'

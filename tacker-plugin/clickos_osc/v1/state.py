@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""openstack clickos state show | clear."""
+
+from osc_lib.command import command
+
+from clickos_osc import shown
+from clickos_osc.v1 import guest
+
+
+class ShowState(command.Lister):
+    """List the handler writes that a guest gets again when it starts.
+
+    This is the desired state: the last accepted value of each handler, the
+    last written last.
+
+    Example: openstack clickos state show --vnf edge-firewall
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        guest.add_arguments(parser)
+        return parser
+
+    def take_action(self, parsed_args):
+        """Ask and return columns and rows."""
+        manager = self.app.client_manager
+        with shown.refusals():
+            writes = manager.clickos.desired_state(
+                guest.find(manager, parsed_args))
+        return ('Handler', 'Value'), [
+            (shown.line(name), shown.text(value)) for name, value in writes]
+
+
+class ClearState(command.Command):
+    """Forget the handler writes that a guest gets again when it starts.
+
+    The running guest keeps its values. When it starts again, it has those of
+    its configuration.
+
+    Example: openstack clickos state clear --vnf edge-firewall
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        guest.add_arguments(parser)
+        return parser
+
+    def take_action(self, parsed_args):
+        """Forget, and say how much."""
+        manager = self.app.client_manager
+        target = guest.find(manager, parsed_args)
+        with shown.refusals():
+            count = len(manager.clickos.desired_state(target))
+            manager.clickos.delete_desired_state(target)
+        self.app.stdout.write(
+            f'{shown.line(parsed_args.guest)}: {count} handler writes'
+            ' forgotten; the running guest keeps its values until it starts'
+            ' again\n')

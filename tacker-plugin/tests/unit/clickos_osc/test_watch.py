@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that look: vnf show, event list, console, state."""
+
+import argparse
+import io
+import json
+import types
+from unittest import mock
+
+from osc_lib import exceptions
+
+from clickos_osc.v1 import console
+from clickos_osc.v1 import event
+from clickos_osc.v1 import state
+from clickos_osc.v1 import vnf
+from tests.unit.clickos_osc import base
+
+_REASON = 'firewall.click:3:1: fw :: IPFilter: bad rule'
+
+
+class WatchTest(base.CommandTestCase):
+    """One VNF of one guest."""
+
+    def setUp(self):
+        super().setUp()
+        self.body = self.cloud.vnfs[self.vnf_id][1]
+        self.body.update(vnfInstanceName='edge', vnfdId='the-vnfd', metadata={
+            'clickosProperties': '{"rules": ["deny all"]}'})
+        self.compute = self.manager.sdk_connection.compute
+
+    def show(self):
+        """Return what vnf show gives, by column."""
+        columns, values = self.run_command(vnf.ShowVnf, 'edge')[0]
+        return {name: getattr(value, 'machine_readable', lambda: value)()
+                for name, value in zip(columns, values)}
+
+    def operate(self, name, state, began, detail=None):
+        """Let Tacker have an operation."""
+        self.cloud.operations.append({
+            'id': name, 'vnfInstanceId': self.vnf_id, 'operation': name,
+            'operationState': state, 'startTime': began,
+            'error': {'detail': detail} if detail else None})
+
+    def events(self, *arguments):
+        """Return the rows of event list."""
+        return self.run_command(event.ListEvent, *arguments)[0][1]
+
+    def add_guest(self):
+        """Give the VNF a second guest."""
+        self.body['instantiatedVnfInfo']['vnfcResourceInfo'].append(
+            {'id': 'vnfc-2', 'vduId': 'VDU2',
+             'computeResource': {'resourceId': 'server-2'}})
+
+
+class ShowVnfTest(WatchTest):
+
+    def test_active(self):
+        self.operate('INSTANTIATE', 'COMPLETED', '2026-11-24T01:00:00Z')
+        found = self.show()
+        self.assertEqual(
+            ('edge', 'the-vnfd', 'active', 'INSTANTIATE COMPLETED', ''),
+            tuple(found[name] for name in (
+                'name', 'vnfd_id', 'status', 'last_operation',
+                'last_error')))
+        self.assertEqual([{'vnfc': 'vnfc-1', 'vdu': 'VDU1', 'state': 'ACTIVE',
+                           'server': self.server_id}], found['guests'])
+        self.assertEqual({'rules': 'deny all'}, found['properties'])
+        (port,) = found['ports']
+        self.assertEqual(('up', 4, 3), (port['link'], port['rx_packets'],
+                                        port['dropped']))
+
+    def test_the_last_error(self):
+        self.operate('HEAL', 'COMPLETED', '2026-11-24T01:00:00Z')
+        self.body['metadata']['clickosUpdate'] = json.dumps(
+            {'verdict': 'refused', 'message': _REASON})
+        self.assertEqual(('refused', _REASON), tuple(
+            self.show()[name] for name in ('last_update', 'last_error')))
+        self.operate('SCALE', 'FAILED_TEMP', '2026-11-24T02:00:00Z', 'no\x1b')
+        found = self.show()
+        self.assertEqual(('failed', 'no\\x1b', 'SCALE FAILED_TEMP'), tuple(
+            found[name] for name in ('status', 'last_error',
+                                     'last_operation')))
+
+    def test_a_dead_guest(self):
+        self.body['metadata']['clickosState'] = '{"vnfc-1": "SHUTOFF"}'
+        self.agent.broken = {'error': {'code': 'dead-guest',
+                                       'message': 'it is dead'}}
+        found = self.show()
+        self.assertEqual(('degraded', 'VDU1: SHUTOFF'),
+                         (found['status'], found['last_error']))
+        self.assertEqual([{'vdu': 'VDU1', 'error': 'it is dead'}],
+                         found['ports'])
+
+    def test_no_such_vnf(self):
+        with self.assertRaisesRegex(exceptions.CommandError, 'No VNF'):
+            self.run_command(vnf.ShowVnf, 'other')
+
+
+class EventTest(WatchTest):
+
+    def setUp(self):
+        super().setUp()
+        self.operate('INSTANTIATE', 'COMPLETED', '2026-11-24 01:00:00+00:00')
+        self.operate('SCALE', 'FAILED_TEMP', '2026-11-24T03:00:00Z', _REASON)
+        self.compute.actions = [
+            self.action('stop', '2026-11-24T02:00:00.000000', 'Error',
+                        'it\ncrashed'),
+            self.action('create', '2026-11-24T01:00:01.000000')]
+
+    @staticmethod
+    def action(name, start_time, message=None, details=None):
+        """Return an action as openstacksdk does."""
+        return types.SimpleNamespace(
+            action=name, start_time=start_time, message=message,
+            request_id=name, events=[types.SimpleNamespace(details=details)])
+
+    def test_of_a_vnf(self):
+        self.assertEqual([
+            ('2026-11-24T01:00:00Z', 'vnf', 'INSTANTIATE', 'COMPLETED', ''),
+            ('2026-11-24T01:00:01Z', 'VDU1', 'create', '', ''),
+            ('2026-11-24T02:00:00Z', 'VDU1', 'stop', 'FAILED',
+             'it\\ncrashed'),
+            ('2026-11-24T03:00:00Z', 'vnf', 'SCALE', 'FAILED_TEMP',
+             _REASON)], self.events('--vnf', 'edge'))
+
+    def test_of_a_server(self):
+        self.assertEqual(['create', 'stop'],
+                         [row[2] for row in self.events('my-fw')])
+
+    def test_follow_prints_each_event_once(self):
+        app = types.SimpleNamespace(client_manager=self.manager,
+                                    stdout=io.StringIO())
+        command = event.ListEvent(app, argparse.Namespace())
+
+        pauses = []
+
+        def heal():
+            pauses.append(1)
+            if len(pauses) == 3:
+                raise KeyboardInterrupt
+            if len(pauses) == 1:
+                self.operate('HEAL', 'COMPLETED', '2026-11-24T04:00:00Z')
+
+        with mock.patch.object(event, '_pause', autospec=True,
+                               side_effect=heal):
+            self.assertEqual(0, command.run(command.get_parser('').parse_args(
+                ['--vnf', 'edge', '--follow', '-f', 'json'])))
+        self.assertEqual(
+            ['INSTANTIATE', 'create', 'stop', 'SCALE', 'HEAL'],
+            [json.loads(line)['Event']
+             for line in app.stdout.getvalue().splitlines()])
+
+
+class ConsoleTest(WatchTest):
+
+    def test_lines(self):
+        self.compute.console = 'one\ntwo\x1b[2J\n'
+        for arguments, out in (
+                (['my-fw'], 'one\ntwo\\x1b[2J\n'),
+                (['--vnf', 'edge', '--lines', '1'], 'two\\x1b[2J\n')):
+            self.assertEqual(out, self.run_command(
+                console.ShowConsole, *arguments)[1])
+        self.compute.console = ''
+        self.assertEqual('', self.run_command(console.ShowConsole,
+                                              'my-fw')[1])
+
+    def test_one_guest_of_several(self):
+        self.add_guest()
+        with self.assertRaisesRegex(
+                exceptions.CommandError,
+                'has 2 such guests; name one with --vnfc: VDU1 vnfc-1,'):
+            self.run_command(console.ShowConsole, '--vnf', 'edge')
+        self.run_command(console.ShowConsole, '--vnf', 'edge', '--vnfc',
+                         'VDU2')
+        with self.assertRaisesRegex(exceptions.CommandError,
+                                    'has no guest x; it has VDU1'):
+            self.run_command(console.ShowConsole, '--vnf', 'edge', '--vnfc',
+                             'x')
+
+    def test_a_vnf_that_is_not_instantiated(self):
+        del self.body['instantiatedVnfInfo']
+        with self.assertRaisesRegex(exceptions.CommandError,
+                                    'instantiate it first'):
+            self.run_command(console.ShowConsole, '--vnf', 'edge')
+
+
+class StateTest(WatchTest):
+
+    def test_show_and_clear(self):
+        self.manager.clickos.write(self.server_id, 'fw.config', 'allow\x1b')
+        (columns, rows), _ = self.run_command(state.ShowState, '--vnf',
+                                              'edge')
+        self.assertEqual((('Handler', 'Value'),
+                          [('fw.config', 'allow\\x1b')]), (columns, rows))
+        _, out = self.run_command(state.ClearState, 'my-fw')
+        self.assertIn('my-fw: 1 handler writes forgotten; the running', out)
+        self.assertEqual([], self.state()['writes'])
+        self.assertEqual([], self.run_command(state.ShowState, 'my-fw')[0][1])
+
+    def test_a_reader_cannot_clear(self):
+        self.manager = self._manager(self.caller(self.project_id, 'reader'))
+        with self.assertRaisesRegex(exceptions.CommandError, 'HTTP 403'):
+            self.run_command(state.ClearState, self.server_id)
