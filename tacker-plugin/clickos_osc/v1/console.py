@@ -25,7 +25,7 @@ class ShowConsole(command.Command):
         parser.add_argument(
             '--lines', metavar='<count>', type=int,
             action=parseractions.NonNegativeAction,
-            help='Print only so many lines, the last ones')
+            help='Print the last lines only, at most this number')
         return parser
 
     def take_action(self, parsed_args):

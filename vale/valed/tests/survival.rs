@@ -23,7 +23,7 @@ fn port(last: u8) -> Value {
     json!({"mac": format!("02:00:00:00:00:{last:02x}"), "port_security": false})
 }
 
-/// What the threads of a test share.
+/// The state that the threads of a test share.
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,

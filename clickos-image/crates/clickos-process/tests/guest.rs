@@ -323,7 +323,8 @@ fn the_process_holds_only_what_it_was_given() {
         })
         .collect();
     targets.sort();
-    let (event, pipe) = ("[eventfd]", "pipe");
+    let (event, pipe, rings) = ("[eventfd]", "pipe", "vale-ring (deleted)");
+    // Of each vif: the rings, both ends of the pipe, and the event.
     let mut wanted = [
         "null",
         "console5",
@@ -334,6 +335,10 @@ fn the_process_holds_only_what_it_was_given() {
         event,
         pipe,
         pipe,
+        pipe,
+        pipe,
+        rings,
+        rings,
     ];
     wanted.sort();
     assert_eq!(targets, wanted);
