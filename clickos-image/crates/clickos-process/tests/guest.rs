@@ -324,7 +324,7 @@ fn the_process_holds_only_what_it_was_given() {
         .collect();
     targets.sort();
     let (event, pipe, rings) = ("[eventfd]", "pipe", "vale-ring (deleted)");
-    // Of each vif: the rings, both ends of the pipe, and the event.
+    // Each vif has its rings, both ends of the pipe, and the event.
     let mut wanted = [
         "null",
         "console5",
