@@ -3,7 +3,9 @@
 
 from cosmos_client import CosmosClient
 from nova.compute import task_states
+from nova import context as nova_context
 from nova import exception as nova_exception
+from nova import objects
 from nova.virt import configdrive
 from nova.virt import driver
 from nova.virt import event as virtevent
@@ -25,6 +27,7 @@ LOG = logging.getLogger(__name__)
 
 #: The image a server was created from, kept for its next start.
 _SHA256_KEY = 'clickos_image_sha256'
+_NO_VOLUME = 'a ClickOS guest has no disk: no volume is possible'
 
 
 class ClickOSDriver(driver.ComputeDriver):
@@ -112,6 +115,25 @@ class ClickOSDriver(driver.ComputeDriver):
         :raises: CosmosdUnavailable; nothing is known then
         """
         return self._guests.info(instance)
+
+    def prepare_for_spawn(self, instance):
+        """Refuse volumes before Nova asks Cinder for them.
+
+        :raises: UnacceptableServer
+        """
+        if not instance.image_ref or _volumes(instance):
+            raise exception.UnacceptableServer(
+                reason=_NO_VOLUME + '; use the ClickOS image')
+
+    def get_device_name_for_instance(self, instance, bdms, block_device_obj):
+        """Refuse to attach a volume before Nova calls Cinder.
+
+        :raises: InvalidVolume; the API of Nova answers 400. For other
+            devices NotImplementedError: Nova finds a name by itself
+        """
+        if block_device_obj.is_volume:
+            raise nova_exception.InvalidVolume(reason=_NO_VOLUME)
+        raise NotImplementedError()
 
     def spawn(self, context, instance, image_meta, injected_files,
               admin_password, allocations, network_info=None,
@@ -328,6 +350,10 @@ class ClickOSDriver(driver.ComputeDriver):
             action='detach port %s' % vif['id'],
             reason='the interfaces of a ClickOS guest are fixed at its start')
 
+    def trigger_crash_dump(self, instance):
+        """Refuse: a guest has no kernel that could dump itself."""
+        raise nova_exception.TriggerCrashDumpNotSupported()
+
     def get_available_nodes(self, refresh=False):
         """:returns: the one node of this host"""
         return [CONF.host]
@@ -359,6 +385,12 @@ def _refuse_files(instance, injected_files):
         raise exception.GuestNotStarted(
             reason='a ClickOS guest has no file system; leave injected files '
                    '(personality) out')
+
+
+def _volumes(instance):
+    mappings = objects.BlockDeviceMappingList.get_by_instance_uuid(
+        nova_context.get_admin_context(), instance.uuid)
+    return [mapping for mapping in mappings if mapping.is_volume]
 
 
 def _refuse_flavor(flavor):

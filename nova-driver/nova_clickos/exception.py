@@ -36,6 +36,15 @@ class GuestNotStarted(exception.BuildAbortException):
     msg_fmt = "%(reason)s"
 
 
+class UnacceptableServer(exception.InstanceUnacceptable):
+    """A server asks for what no ClickOS host has.
+
+    Nova aborts the build on this exception before it makes block devices.
+    """
+
+    msg_fmt = "%(reason)s"
+
+
 class HostCannotStart(exception.ComputeResourcesUnavailable):
     """A guest cannot start here; Nova tries the next host."""
 

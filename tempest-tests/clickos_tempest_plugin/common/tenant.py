@@ -5,7 +5,6 @@ import base64
 import collections
 import ipaddress
 
-from tempest.common import waiters as tempest_waiters
 from tempest import config
 from tempest.lib.common.utils import data_utils
 from tempest.lib.common.utils import test_utils
@@ -196,18 +195,21 @@ class Tenant:
 
     def boot(self, name, ports, text, cleanup):
         """Start a guest with a configuration and return the server's id."""
-        server_id = self.servers.create_server(
-            name=name, imageRef=CONF.compute.image_ref,
-            flavorRef=CONF.compute.flavor_ref,
-            networks=[{'port': port['id']} for port in ports],
-            user_data=base64.b64encode(text.encode()).decode())[
-                'server']['id']
-        cleanup(tempest_waiters.wait_for_server_termination, self.servers,
-                server_id)
+        server_id = self.create_server(
+            cleanup, name=name, user_data=encoded(text),
+            networks=[{'port': port['id']} for port in ports])
+        waiters.server(self.servers, server_id)
+        return server_id
+
+    def create_server(self, cleanup, **wanted):
+        """Ask Nova for a server and return its id, without waiting."""
+        server_id = self.servers.create_server(**{
+            'imageRef': CONF.compute.image_ref,
+            'flavorRef': CONF.compute.flavor_ref, **wanted})['server']['id']
+        cleanup(waiters.gone, lambda: self.servers.show_server(server_id),
+                f'server {server_id}')
         cleanup(test_utils.call_and_ignore_notfound_exc,
                 self.servers.delete_server, server_id)
-        tempest_waiters.wait_for_server_status(self.servers, server_id,
-                                               'ACTIVE')
         return server_id
 
     def make_port(self, network, cleanup, **wanted):
@@ -218,6 +220,11 @@ class Tenant:
         cleanup(test_utils.call_and_ignore_notfound_exc, ports.delete_port,
                 port['id'])
         return port
+
+
+def encoded(text):
+    """Return a configuration as Nova wants user_data."""
+    return base64.b64encode(text.encode()).decode()
 
 
 def completed(operation):

@@ -45,6 +45,23 @@ def operation(tacker, operation_id):
                  f'operation {operation_id} over', CONF.clickos.lcm_timeout)
 
 
+def server(servers, server_id, status='ACTIVE'):
+    """Wait until a server is in a state and no task runs; return it.
+
+    :param servers: a servers_client
+    :raises: at once with the server's fault, if it is in ERROR instead
+    """
+    seen = until(
+        lambda: servers.show_server(server_id)['server'],
+        lambda seen: seen['status'] in (status, 'ERROR')
+        and not seen['OS-EXT-STS:task_state'],
+        f'server {server_id} {status}', CONF.clickos.lcm_timeout)
+    if seen['status'] != status:
+        raise exceptions.TempestException(
+            f'server {server_id} is in ERROR: {seen.get("fault")}')
+    return seen
+
+
 def gone(show, what):
     """Wait until show raises NotFound."""
     def look():

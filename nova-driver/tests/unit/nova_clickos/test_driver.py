@@ -186,6 +186,31 @@ class SpawnTest(base.DriverTestCase):
                 block_device_info=disks)
             self.assertIn('no disk', error.format_message())
 
+    def test_volumes_are_refused_before_nova_makes_them(self):
+        volume, disk = (
+            objects.BlockDeviceMapping(destination_type=kind)
+            for kind in ('volume', 'local'))
+        found = self.useFixture(fixtures.MockPatchObject(
+            objects.BlockDeviceMappingList, 'get_by_instance_uuid',
+            autospec=True)).mock
+        found.return_value = [disk]
+        self.driver.prepare_for_spawn(base.instance())
+        for image, mappings in ((base.IMAGE, [disk, volume]), ('', [disk])):
+            found.return_value = mappings
+            error = self.assertRaises(
+                nova_exception.InstanceUnacceptable,
+                self.driver.prepare_for_spawn,
+                base.instance(image_ref=image))
+            self.assertIn('no volume', error.format_message())
+
+    def test_a_volume_is_not_attached(self):
+        server = base.instance()
+        for kind, error in (('volume', nova_exception.InvalidVolume),
+                            ('local', NotImplementedError)):
+            self.assertRaises(
+                error, self.driver.get_device_name_for_instance, server, [],
+                objects.BlockDeviceMapping(destination_type=kind))
+
     def test_a_config_drive_is_refused(self):
         server = base.instance()
         server.config_drive = 'True'
@@ -449,6 +474,10 @@ class GuestTest(base.DriverTestCase):
                                   self.server, nic)
         self.assertIn(base.PORT, error.format_message())
         self.assertIn('fixed', error.format_message())
+
+    def test_there_is_no_crash_dump(self):
+        self.assertRaises(nova_exception.TriggerCrashDumpNotSupported,
+                          self.driver.trigger_crash_dump, self.server)
 
     def test_plugging_is_cosmosds(self):
         before = self.cosmosd.verbs()

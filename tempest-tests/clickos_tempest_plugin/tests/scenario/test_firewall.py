@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The main job, and what may go wrong while a firewall works."""
 
-from tempest.common import waiters as tempest_waiters
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
@@ -89,8 +88,7 @@ class FirewallTest(case.FirewallCase):
     def test_rebooted_guest_has_the_live_rule(self):
         self.clickos.write_handler(self.server_id, 'fw.config', ICMP)
         self.tenant.servers.reboot_server(self.server_id, type='HARD')
-        tempest_waiters.wait_for_server_status(
-            self.tenant.servers, self.server_id, 'ACTIVE')
+        waiters.server(self.tenant.servers, self.server_id)
         self.assertEqual(ICMP.split(', '), self.rules())
         self.assertTrue(self.left.can_ping(self.right))
 

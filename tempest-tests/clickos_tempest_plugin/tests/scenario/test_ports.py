@@ -5,7 +5,6 @@ import contextlib
 import functools
 import time
 
-from tempest.common import waiters as tempest_waiters
 from tempest.lib.common.utils import data_utils
 from tempest.lib.common.utils import test_utils
 from tempest.lib import decorators
@@ -105,8 +104,7 @@ class PortsTest(base.OnHostTest):
         self.update(self.ports_client, admin_state_up=False)
         self.assertCutOff(*self.servers)
         self.tenant.servers.reboot_server(self.servers[0], type='HARD')
-        tempest_waiters.wait_for_server_status(
-            self.tenant.servers, self.servers[0], 'ACTIVE')
+        waiters.server(self.tenant.servers, self.servers[0])
         self.assertEqual(0, self.heard(self.servers[0]))
         self.assertCutOff(*self.servers)
         self.update(self.ports_client, admin_state_up=True)

@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations of Nova on a guest: what works, and what is refused.
+
+docs/operator/servers.md lists them.
+"""
+
+from tempest import config
+from tempest.lib.common import api_microversion_fixture
+from tempest.lib.common.utils import data_utils
+from tempest.lib.common.utils import test_utils
+from tempest.lib import decorators
+from tempest.lib import exceptions
+
+from clickos_tempest_plugin.common import tenant
+from clickos_tempest_plugin.common import waiters
+from clickos_tempest_plugin.tests import base
+
+CONF = config.CONF
+
+#: Sends 50 packets a second to a peer.
+TALKER = '''
+source :: RatedSource(DATA "hello", RATE 50)
+  -> UDPIPEncap({ip}, 7, {peer_ip}, 7)
+  -> EtherEncap(0x0800, {mac}, {peer_mac}) -> Queue -> ToDevice(0);
+FromDevice(0) -> Discard;
+'''
+#: Counts what it hears.
+LISTENER = '''
+FromDevice(0) -> heard :: Counter -> limit :: CheckLength(1500) -> Discard;
+'''
+#: Counts the same packets twice.
+REBUILT = '''
+FromDevice(0) -> heard :: Counter -> limit :: CheckLength(1400)
+  -> seen :: Counter -> Discard;
+'''
+#: Needs no port.
+ALONE = 'Idle -> named :: Counter -> Discard;'
+VOLUME = {'source_type': 'blank', 'destination_type': 'volume',
+          'volume_size': 1, 'boot_index': -1}
+#: (arguments of a request for a server, words of the fault)
+NO_SERVERS = (
+    ({'config_drive': True}, 'no config drive'),
+    ({'personality': [{'path': '/etc/motd', 'contents': 'eA=='}]},
+     'no file system'),
+    ({'user_data': None}, 'needs its Click configuration'),
+)
+
+
+class ServersTest(base.ClickOSTest):
+    """One talker for all; most tests work on one listener that it talks to.
+
+    A test leaves the listener active.
+    """
+
+    @classmethod
+    def resource_setup(cls):
+        super().resource_setup()
+        cls.servers = cls.tenant.servers
+        cls.clickos = cls.tenant.clickos
+        cls.port, port = (
+            cls.tenant.make_port('left', cls.addClassResourceCleanup)
+            for _ in range(2))
+        cls.server_id = cls.tenant.boot(
+            data_utils.rand_name('listener'), [cls.port], LISTENER,
+            cls.addClassResourceCleanup)
+        cls.talker_id = cls.tenant.boot(
+            data_utils.rand_name('talker'), [port], TALKER.format(
+                ip=port['fixed_ips'][0]['ip_address'],
+                mac=port['mac_address'],
+                peer_ip=cls.port['fixed_ips'][0]['ip_address'],
+                peer_mac=cls.port['mac_address']),
+            cls.addClassResourceCleanup)
+
+    def use(self, microversion):
+        """Use a version of Nova's API."""
+        self.useFixture(api_microversion_fixture.APIMicroversionFixture(
+            compute_microversion=microversion))
+
+    def create(self, **wanted):
+        """Ask for a server, which ends with the test; return its id."""
+        wanted = {'networks': 'none', 'user_data': tenant.encoded(ALONE),
+                  **wanted}
+        return self.tenant.create_server(
+            self.addCleanup, name=data_utils.rand_name('server'),
+            **{key: value for key, value in wanted.items()
+               if value is not None})
+
+    def boot(self, **wanted):
+        """Start a server, which ends with the test; return its id."""
+        server_id = self.create(**wanted)
+        waiters.server(self.servers, server_id)
+        return server_id
+
+    def wait(self, status='ACTIVE'):
+        """Wait for the listener's state."""
+        return waiters.server(self.servers, self.server_id, status)
+
+    def fault(self, server_id):
+        """Return why a server could not be built."""
+        server = waiters.server(self.servers, server_id, 'ERROR')
+        return server['fault']['message']
+
+    def read(self, handler):
+        """Return a value of the listener."""
+        return self.clickos.read_handler(self.server_id, handler)
+
+    def write(self, handler, value):
+        """Write a value of the listener, which it loses with the test."""
+        self.addCleanup(self.clickos.delete_desired_state, self.server_id)
+        self.clickos.write_handler(self.server_id, handler, value)
+
+    def heard(self):
+        """Return how many packets the listener has from the talker."""
+        return int(self.read('heard.count'))
+
+    def assertHears(self):
+        """Check that packets arrive, soon."""
+        before = self.heard()
+        waiters.until(self.heard, lambda seen: seen > before,
+                      f'{self.server_id} hears')
+
+    def talk(self, active):
+        """Let the talker send or be silent."""
+        self.clickos.write_handler(self.talker_id, 'source.active',
+                                   str(active).lower())
+
+    def make_flavor(self, memory_mib, **more):
+        """Make a flavor of a guest; return its id."""
+        flavors = self.os_admin.flavors_client
+        flavor = flavors.create_flavor(
+            name=data_utils.rand_name('guest'), ram=memory_mib, vcpus=1,
+            disk=1, **more)['flavor']
+        self.addCleanup(flavors.delete_flavor, flavor['id'])
+        specs = flavors.list_flavor_extra_specs(CONF.compute.flavor_ref)
+        flavors.set_flavor_extra_spec(flavor['id'], **specs['extra_specs'])
+        return flavor['id']
+
+    def diagnostics(self):
+        """Return what Nova tells administrators of the listener."""
+        self.use('2.48')
+        return self.os_admin.servers_client.show_server_diagnostics(
+            self.server_id)
+
+    def memory_mib(self):
+        """Return the memory that the guest has."""
+        return self.diagnostics()['memory_details']['maximum']
+
+    def failure(self, name):
+        """Return the last action's reasons, None if it is not a failed one."""
+        action = self.servers.list_instance_actions(self.server_id)[
+            'instanceActions'][0]
+        if (action['action'], action['message']) != (name, 'Error'):
+            return None
+        events = self.servers.show_instance_action(
+            self.server_id, action['request_id'])['instanceAction']['events']
+        return [event['details'] for event in events if event['details']]
+
+    def assertFailed(self, name, words):
+        """Check that an action fails for a reason and spares the guest."""
+        reasons = waiters.until(lambda: self.failure(name), bool,
+                                f'{name} fails')
+        self.assertIn(words, ', '.join(reasons))
+        self.wait()
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e61')
+    def test_a_suspended_guest_keeps_its_counters(self):
+        self.assertHears()
+        self.addCleanup(self.talk, True)
+        self.talk(False)
+        before = self.heard()
+        self.servers.suspend_server(self.server_id)
+        self.wait('SUSPENDED')
+        caught = self.assertRaises(exceptions.Conflict, self.heard)
+        self.assertIn('dead-guest', str(caught))
+        self.servers.resume_server(self.server_id)
+        self.wait()
+        self.assertEqual(before, self.heard())
+        self.talk(True)
+        self.assertHears()
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e62')
+    def test_a_snapshot_boots_with_the_configuration_of_its_property(self):
+        images = self.os_primary.image_client_v2
+        self.use('2.45')
+        image_id = self.os_primary.compute_images_client.create_image(
+            self.server_id, name=data_utils.rand_name('copy'))['image_id']
+        self.addCleanup(test_utils.call_and_ignore_notfound_exc,
+                        images.delete_image, image_id)
+        waiters.until(lambda: images.show_image(image_id)['status'],
+                      lambda seen: seen == 'active', f'image {image_id}')
+        images.update_image(image_id, [
+            {'add': '/clickos_config', 'value': ALONE}])
+        server_id = self.boot(imageRef=image_id, user_data=None)
+        self.assertEqual('0', self.clickos.read_handler(
+            server_id, 'named.count'))
+        self.assertHears()
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e63')
+    def test_a_shelved_server_starts_with_its_desired_state(self):
+        self.write('limit.length', '200')
+        self.servers.shelve_server(self.server_id)
+        self.wait('SHELVED_OFFLOADED')
+        self.assertRaises(exceptions.Conflict, self.heard)
+        self.servers.unshelve_server(self.server_id)
+        self.wait()
+        self.assertEqual('200', self.read('limit.length'))
+        self.assertHears()
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e64')
+    def test_a_resize_is_reverted_and_confirmed(self):
+        self.write('limit.length', '200')
+        before_mib = self.memory_mib()
+        flavor_id = self.make_flavor(2 * before_mib)
+        for end, memory_mib in (
+                (self.servers.revert_resize_server, before_mib),
+                (self.servers.confirm_resize_server, 2 * before_mib)):
+            self.servers.resize_server(self.server_id, flavor_id)
+            self.wait('VERIFY_RESIZE')
+            self.assertEqual(2 * before_mib, self.memory_mib())
+            end(self.server_id)
+            self.wait()
+            self.assertEqual(memory_mib, self.memory_mib())
+            self.assertEqual('200', self.read('limit.length'))
+            self.assertHears()
+
+    def rebuild(self, text):
+        """Rebuild the listener with another configuration."""
+        self.servers.rebuild_server(
+            self.server_id, CONF.compute.image_ref,
+            user_data=tenant.encoded(text))
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e65')
+    def test_a_rebuild_takes_another_configuration(self):
+        self.write('limit.length', '200')
+        self.use('2.57')
+        self.rebuild('heard :: Nothing;')
+        self.assertIn('user_data:1:', self.fault(self.server_id))
+        self.rebuild(REBUILT)
+        self.wait()
+        self.assertEqual('200', self.read('limit.length'))
+        self.assertHears()
+        self.assertGreater(int(self.read('seen.count')), 0)
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e66')
+    def test_diagnostics(self):
+        self.assertHears()
+        found = self.diagnostics()
+        self.assertEqual(('running', 'xenapi', 'clickos-process'), tuple(
+            found[key] for key in ('state', 'driver', 'hypervisor')))
+        nic, = found['nic_details']
+        self.assertEqual(self.port['mac_address'], nic['mac_address'])
+        self.assertGreater(nic['rx_packets'], 0)
+        self.assertEqual(0, nic['tx_packets'])
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e67')
+    def test_key_pairs_and_server_groups_are_accepted(self):
+        keys = self.os_primary.keypairs_client
+        key = keys.create_keypair(name=data_utils.rand_name('key'))['keypair']
+        self.addCleanup(keys.delete_keypair, key['name'])
+        groups = self.os_primary.server_groups_client
+        group_id = groups.create_server_group(
+            name=data_utils.rand_name('together'),
+            policies=['affinity'])['server_group']['id']
+        self.addCleanup(groups.delete_server_group, group_id)
+        self.use('2.37')
+        servers = [self.create(key_name=key['name'],
+                               scheduler_hints={'group': group_id})
+                   for _ in range(2)]
+        hosts = {waiters.server(self.servers, each)['hostId']
+                 for each in servers}
+        self.assertEqual(1, len(hosts))
+        group = groups.show_server_group(group_id)['server_group']
+        self.assertEqual(set(servers), set(group['members']))
+
+    @decorators.attr(type='negative')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e68')
+    def test_refused_servers_name_the_reason(self):
+        self.use('2.37')
+        swap = {'flavorRef': self.make_flavor(8, swap=1)}
+        disk = {'source_type': 'image', 'destination_type': 'local',
+                'uuid': CONF.compute.image_ref, 'boot_index': 0}
+        cases = [(self.create(**wanted), words) for wanted, words in (
+            *NO_SERVERS, (swap, 'no disk'),
+            ({'imageRef': '', 'block_device_mapping_v2': [
+                {**disk, 'destination_type': 'volume', 'volume_size': 1}]},
+             'no volume'),
+            ({'block_device_mapping_v2': [disk, VOLUME]}, 'no volume'))]
+        for server_id, words in cases:
+            self.assertIn(words, self.fault(server_id))
+
+    def assertRefused(self, error, words, call, *args, **kwargs):
+        """Check that an operation is refused at once."""
+        caught = self.assertRaises(error, call, *args, **kwargs)
+        self.assertIn(words, str(caught))
+
+    def ports(self):
+        """Return the listener's ports."""
+        return [port['id'] for port in
+                self.os_primary.ports_client.list_ports(
+                    device_id=self.server_id)['ports']]
+
+    @decorators.attr(type='negative')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e69')
+    def test_interfaces_of_a_guest_are_fixed(self):
+        interfaces = self.os_primary.interfaces_client
+        before = self.heard()
+        self.assertRefused(
+            exceptions.BadRequest, 'not supported',
+            interfaces.create_interface, self.server_id,
+            net_id=self.port['network_id'])
+        self.use('2.84')
+        interfaces.delete_interface(self.server_id, self.port['id'])
+        self.assertFailed('detach_interface', 'Failed to detach')
+        self.assertEqual([self.port['id']], self.ports())
+        self.assertGreater(self.heard(), before)
+        self.assertHears()
+
+    @decorators.attr(type='negative')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e70')
+    def test_refused_operations_leave_the_guest_alone(self):
+        before = self.heard()
+        admin = self.os_admin.servers_client
+        self.assertRefused(exceptions.Forbidden, 'os-rescue',
+                           self.servers.rescue_server, self.server_id)
+        self.assertRefused(
+            exceptions.BadRequest, 'No valid host', admin.live_migrate_server,
+            self.server_id, host=None, block_migration=False,
+            disk_over_commit=False)
+        self.use('2.84')
+        self.servers.resize_server(self.server_id,
+                                   self.make_flavor(8, swap=1))
+        self.assertFailed('resize', 'no disk')
+        admin.migrate_server(self.server_id)
+        self.assertFailed('migrate', 'No valid host')
+        self.assertGreater(self.heard(), before)
+        self.assertHears()
