@@ -3,12 +3,12 @@
 
 import fnmatch
 import json
-import sys
 
 from clickos_client import graph
 from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import files
 from clickos_osc import shown
 from clickos_osc.v1 import guest
 
@@ -144,12 +144,4 @@ def _value(args):
     """Return what is to be written."""
     if (args.value is None) == (args.file is None):
         raise exceptions.CommandError('Give either <value> or --file')
-    if args.file is None:
-        return args.value
-    if args.file == '-':
-        return sys.stdin.read()
-    try:
-        with open(args.file, encoding='utf-8') as source:
-            return source.read()
-    except (OSError, UnicodeDecodeError) as exc:
-        raise exceptions.CommandError(f'{args.file}: {exc}')
+    return args.value if args.file is None else files.text(args.file)

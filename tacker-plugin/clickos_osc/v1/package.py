@@ -6,6 +6,8 @@ import re
 from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import files
+
 _PLACE = re.compile(r'(?P<file>[^\s:]+):(?P<line>[0-9]+): (?P<fault>.*)\Z',
                     re.DOTALL)
 _MAX_BYTES = 4 * 1024 * 1024
@@ -30,25 +32,14 @@ class CheckPackage(command.Lister):
 
     def take_action(self, parsed_args):
         """Return columns and rows."""
-        found = _review(_content(parsed_args.file))
+        found = _review(
+            files.content(parsed_args.file, _MAX_BYTES, 'a package'))
         self._faults = len(found)
         return ('File', 'Line', 'Fault'), [_row(text) for text in found]
 
     def run(self, parsed_args):
         """Show the faults; the exit status tells whether there are any."""
         return super().run(parsed_args) or int(self._faults > 0)
-
-
-def _content(path):
-    try:
-        with open(path, 'rb') as file:
-            content = file.read(_MAX_BYTES + 1)
-    except OSError as exc:
-        raise exceptions.CommandError(f'{path}: {exc.strerror}')
-    if len(content) > _MAX_BYTES:
-        raise exceptions.CommandError(
-            f'{path}: more than {_MAX_BYTES} bytes, the limit of a package')
-    return content
 
 
 def _review(content):

@@ -6,6 +6,7 @@ import contextlib
 import io
 import types
 
+from clickos_osc import files
 from clickos_osc.v1 import package
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import test_package
@@ -41,4 +42,4 @@ class CheckTest(base.TestCase):
 
     def test_a_file_that_is_missing(self):
         with self.assertRaisesRegex(Exception, 'No such file'):
-            package._content('/nonexistent')
+            files.content('/nonexistent', 1, 'x')

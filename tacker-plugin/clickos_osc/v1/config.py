@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""openstack clickos config show | check | diff."""
+
+import difflib
+import logging
+import re
+
+from osc_lib.command import command
+
+from clickos_osc import checker
+from clickos_osc import files
+from clickos_osc import shown
+from clickos_osc.v1 import guest
+
+LOG = logging.getLogger(__name__)
+
+_HANDLER = 'config'
+_PLACE = re.compile(r'(?P<file>.+?):(?P<line>[0-9]+):(?P<column>[0-9]+): '
+                    r'(?P<fault>.*)\Z')
+_TROUBLE = 2
+
+
+class ShowConfig(command.Command):
+    """Print the Click configuration that a guest runs.
+
+    The text has no handler writes, which state show lists.
+
+    Example: openstack clickos config show my-firewall > fw.click
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        guest.add_arguments(parser)
+        return parser
+
+    def take_action(self, parsed_args):
+        """Ask and print."""
+        manager = self.app.client_manager
+        text = _running(manager, guest.find(manager, parsed_args))
+        self.app.stdout.write(shown.text(text).rstrip('\n') + '\n')
+
+
+class CheckConfig(command.Lister):
+    """List what is wrong with a Click configuration, before a guest has it.
+
+    The command asks no service. It runs the program click-check, which has
+    the element classes of a guest. It ends with exit status 1 if the
+    configuration has a fault.
+
+    Examples:
+      openstack clickos config check fw.click
+      openstack clickos config check fw.click --vifs 2 --define LEFT_VIF=0
+      openstack clickos config show my-firewall | openstack clickos config
+      check -
+    """
+
+    auth_required = False
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('file', metavar='<file>',
+                            help='The configuration; - for standard input')
+        parser.add_argument(
+            '--define', metavar='<name>=<value>', action='append', default=[],
+            help='Value of a variable, such as those that a VNFD defines; may'
+                 ' be repeated')
+        parser.add_argument('--vifs', metavar='<count>', type=int, default=16,
+                            help='Interfaces of the guest, default 16')
+        parser.add_argument(
+            '--program', metavar='<path>', default=checker.PROGRAM,
+            help=f'The checking program (default: {checker.PROGRAM})')
+        return parser
+
+    def take_action(self, parsed_args):
+        """Return columns and rows."""
+        self._faults = checker.faults(
+            parsed_args.program, files.text(parsed_args.file),
+            parsed_args.vifs, parsed_args.define)
+        return ('File', 'Line', 'Column', 'Fault'), [
+            _row(parsed_args.file, text) for text in self._faults]
+
+    def run(self, parsed_args):
+        """Show the faults; the exit status tells whether there are any."""
+        return super().run(parsed_args) or int(bool(self._faults))
+
+
+class DiffConfig(command.Command):
+    """Compare the configuration that a guest runs with a file.
+
+    The output is a unified difference. The exit status is 0 if there is
+    none, 1 if there is one, and 2 if the two cannot be compared.
+
+    Example: openstack clickos config diff my-firewall fw.click
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        guest.add_arguments(parser)
+        parser.add_argument('file', metavar='<file>',
+                            help='The configuration; - for standard input')
+        return parser
+
+    def run(self, parsed_args):
+        """Show the difference; the exit status is that of diff."""
+        try:
+            return super().run(parsed_args)
+        except Exception as exc:
+            LOG.debug('Not compared', exc_info=True)
+            LOG.error('%s', exc)
+            return _TROUBLE
+
+    def take_action(self, parsed_args):
+        """Ask, print, and return whether there is a difference."""
+        manager = self.app.client_manager
+        wanted = files.text(parsed_args.file)
+        target = guest.find(manager, parsed_args)
+        found = _running(manager, target)
+        lines = list(difflib.unified_diff(
+            found.splitlines(), wanted.splitlines(),
+            shown.line(parsed_args.guest), parsed_args.file, lineterm=''))
+        self.app.stdout.write(''.join(shown.line(each) + '\n'
+                                      for each in lines))
+        return int(bool(lines))
+
+
+def _running(manager, target):
+    """Return the text of the configuration that a guest runs."""
+    with shown.refusals():
+        return manager.clickos.read(target, _HANDLER)
+
+
+def _row(path, text):
+    """Return file, line, column and fault of a line of the program."""
+    place = _PLACE.match(text)
+    if place is None:
+        return path, '', '', shown.line(text)
+    return (path, int(place['line']), int(place['column']),
+            shown.line(place['fault']))
