@@ -117,6 +117,24 @@ class Client:
         return self._call('revision', 'POST', guest, '/handlers',
                           {'writes': writes})
 
+    def replace_config(self, guest, config, config_name):
+        """Replace a guest's configuration; return the revision.
+
+        Elements of the same name and class keep their state.
+        """
+        return self._call('revision', 'PUT', guest, '/configuration',
+                          {'config': config, 'config_name': config_name})
+
+    def show_state(self, guest):
+        """Return desired state: 'revision', 'writes', and maybe
+        'configuration', an object of 'config' and 'config_name'.
+        """
+        answer = self._send('GET', guest, '/desired-state')
+        try:
+            return {'writes': answer.json()['writes'], **answer.json()}
+        except (ValueError, KeyError, TypeError):
+            raise ks_exc.InvalidResponse(answer)
+
     def desired_state(self, guest):
         """Return the [[name, value], ...] that are in force."""
         return self._call('writes', 'GET', guest, '/desired-state')

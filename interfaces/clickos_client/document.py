@@ -76,6 +76,40 @@ class Configuration:
         return base64.b64encode(raw).decode()
 
 
+@dataclasses.dataclass(frozen=True)
+class Desired:
+    """Changes by a server's tenant since its first start.
+
+    :ivar writes: pairs (handler, value), oldest first
+    :ivar configuration: the Configuration that replaced the first one, or
+        None
+    """
+
+    writes: tuple = ()
+    configuration: Configuration | None = None
+
+    def onto(self, first):
+        """Return the Configuration to start with.
+
+        :param first: the Configuration of user_data
+        """
+        return (self.configuration or first).updated(self.writes)
+
+
+def replacement(config, config_name='config'):
+    """Return the Configuration that is to replace a running one.
+
+    :raises: DocumentError naming the place and what is expected there
+    """
+    _check_name(config_name, 'config_name')
+    _config(config, 'config')
+    size = len(config.encode())
+    if size > limits.CONFIG_BYTES:
+        raise DocumentError('config: %d bytes, at most %d are possible'
+                            % (size, limits.CONFIG_BYTES))
+    return Configuration(config, config_name)
+
+
 def parse(user_data):
     """Read user_data, the configuration's text or a JSON document.
 
@@ -114,9 +148,7 @@ def _from_document(text):
     if unknown:
         raise DocumentError('user_data: unknown key "%s"' % unknown[0][:64])
     name = document.get('config_name', DEFAULT_NAME)
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise DocumentError('user_data: "config_name": expected 1 to 64 '
-                            'letters, digits, ".", "_" or "-"')
+    _check_name(name, 'user_data: "config_name"')
     return Configuration(_config(document.get('config'), 'user_data: config'),
                          name, _writes(document.get('writes', [])))
 
@@ -153,6 +185,12 @@ def _write(index, write):
     for part in write:
         _check_text(part, 'user_data: "writes"[%d]' % index)
     return tuple(write)
+
+
+def _check_name(name, place):
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise DocumentError('%s: expected 1 to 64 letters, digits, ".", "_" '
+                            'or "-"' % place)
 
 
 def _check_text(text, place):

@@ -3,4 +3,7 @@
 
 #: Served by the agent of each host; ``server`` is the host's name.
 TOPIC = 'clickos-agent'
-VERSION = '1.1'
+VERSION = '1.2'
+#: The version that each method came with, if not with the oldest.
+OLDEST = '1.1'
+SINCE = {'config_replace': '1.2'}

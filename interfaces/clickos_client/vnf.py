@@ -5,6 +5,8 @@ import dataclasses
 import json
 import re
 
+#: Key of the server metadata that names a guest's VNF instance.
+SERVER_KEY = 'clickos_vnf'
 _UNDER_WAY = ('STARTING', 'PROCESSING', 'ROLLING_BACK')
 _FAILED = ('FAILED_TEMP', 'FAILED')
 #: Tacker 16 puts the text of an object where the reason belongs.

@@ -4,6 +4,7 @@
 import functools
 import uuid
 
+from clickos_client import document
 from clickos_client import limits
 from clickos_client import rpc
 from cosmos_client import CosmosError
@@ -26,7 +27,7 @@ def _plain(method):
     def wrapped(self, context, **kwargs):
         try:
             return method(self, **kwargs)
-        except BadRequest as e:
+        except (BadRequest, document.DocumentError) as e:
             return _error('bad-request', str(e))
         except attempts.Overtaken as e:
             LOG.warning('%s: %s', method.__name__, e)
@@ -86,6 +87,22 @@ class Endpoint:
         with self._attempts.turn(server_id, _number(attempt)) as applied:
             self._client.handler_write(server_id, pairs,
                                        timeout_ms=self._timeout_ms)
+            return {'applied': [*applied, attempt]}
+
+    @_plain
+    def config_replace(self, server_id=None, attempt=None, config=None,
+                       config_name=None):
+        """Replace a running guest's configuration, or change nothing.
+
+        :param attempt: as of handler_write.
+        :returns: ``applied``, the numbers of this and of earlier attempts
+        """
+        server_id = _uuid(server_id)
+        found = document.replacement(config, config_name)
+        with self._attempts.turn(server_id, _number(attempt)) as applied:
+            self._client.router_install(
+                server_id, found.config, found.config_name,
+                timeout_ms=self._timeout_ms)
             return {'applied': [*applied, attempt]}
 
     @_plain

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The handler values a tenant has set since the configuration was installed.
+"""What a tenant has changed since the server's first start.
 
 clickos-api owns them (adr/0002). A guest that starts again without them would
 filter by old rules, so whatever goes wrong here makes the start fail.
 """
 
+from clickos_client import document
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
 
@@ -21,10 +22,10 @@ class DesiredState:
         self._adapter = None  # nova-compute starts before keystone may
 
     def fetch(self, server_id):
-        """Ask for the writes to repeat before a server takes packets again.
+        """Ask what to repeat before a server takes packets again.
 
         :param server_id: UUID of the server.
-        :returns: tuple of pairs (handler, value), oldest first
+        :returns: document.Desired
         :raises: GuestNotStarted
         """
         try:
@@ -36,7 +37,7 @@ class DesiredState:
         if answer.status_code != 200:
             raise _failed('clickos-api answered %d: %s'
                           % (answer.status_code, answer.text[:120]))
-        return _writes(answer)
+        return _desired(answer)
 
 
 def _load():
@@ -49,11 +50,15 @@ def _load():
         CONF, _GROUP, session=session, auth=auth)
 
 
-def _writes(answer):
+def _desired(answer):
     try:
-        return tuple((str(handler), str(value))
-                     for handler, value in answer.json()['writes'])
-    except (ValueError, KeyError, TypeError):
+        state = answer.json()
+        writes = tuple((str(handler), str(value))
+                       for handler, value in state['writes'])
+        found = state.get('configuration')
+        return document.Desired(
+            writes, document.replacement(**found) if found else None)
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise _failed('clickos-api sent no list of writes')
 
 

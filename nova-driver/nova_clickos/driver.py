@@ -163,8 +163,8 @@ class ClickOSDriver(driver.ComputeDriver):
         """Return what Guests.start() needs besides the instance."""
         configuration = userdata.of_instance(instance)
         if not first:
-            configuration = configuration.updated(
-                self._desired_state.fetch(instance.uuid))
+            configuration = self._desired_state.fetch(
+                instance.uuid).onto(configuration)
         vifs = vif.from_network_info(network_info)
         sha256 = instance.system_metadata.get(_SHA256_KEY)
         if sha256 is None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The WSGI application, assembled."""
 
+from clickos_client import limits as client_limits
 import flask
 from keystonemiddleware import auth_token
 from oslo_log import log as logging
@@ -26,7 +27,8 @@ def create(conf):
     app.url_map.strict_slashes = True
     limits = conf.clickos_api
     app.config['MAX_CONTENT_LENGTH'] = (
-        ESCAPED * limits.max_state_bytes + ENVELOPE_BYTES)
+        ESCAPED * max(limits.max_state_bytes, client_limits.CONFIG_BYTES)
+        + ENVELOPE_BYTES)
     app.register_blueprint(routes.blueprint(handlers.Handlers(conf), limits))
     _show_errors(app)
     app.wsgi_app = _behind_middleware(app.wsgi_app, conf)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Desired state: the handler writes a server's guests have accepted."""
+"""Desired state: what a server's guests accepted while they ran."""
 
 import contextlib
 import dataclasses
@@ -33,10 +33,13 @@ class State:
 
     :param revision: how many writes were accepted; 0 if none
     :param writes: [[handler, value], ...], the last written last
+    :param configuration: {'config', 'config_name'} that replaced the first
+        one, or None
     """
 
     revision: int = 0
     writes: list = dataclasses.field(default_factory=list)
+    configuration: dict | None = None
 
 
 @enginefacade.transaction_context_provider
@@ -55,6 +58,18 @@ def merge(kept, writes):
         merged.pop(name, None)
         merged[name] = value
     return [[name, value] for name, value in merged.items()]
+
+
+def changed(configuration, writes, change):
+    """Return configuration and writes after a change.
+
+    A new configuration says all that is in force, so it ends the writes.
+
+    :param change: writes, or a configuration
+    """
+    if isinstance(change, dict):
+        return change, []
+    return configuration, merge(writes, change)
 
 
 class Store:
@@ -78,7 +93,8 @@ class Store:
         """
         with _database(), self._facade.reader.using(_Context()) as session:
             row = session.get(models.DesiredState, server_id)
-            return State(row.revision, row.writes) if row else State()
+            return (State(row.revision, row.writes, row.configuration)
+                    if row else State())
 
     def knows(self, server_id):
         """Tell whether anything is kept of a server.
@@ -97,9 +113,10 @@ class Store:
             session.execute(sa.delete(models.DesiredState).where(
                 models.DesiredState.server_id == server_id))
 
-    def begin(self, server_id, writes):
-        """Note writes as pending; wait for the end of an earlier attempt.
+    def begin(self, server_id, change):
+        """Note a change as pending; wait for the end of an earlier attempt.
 
+        :param change: writes, or a configuration
         :returns: the attempt's number, above all earlier ones of the server
         :raises errors.BadRequest: if the state would grow over its limits
         :raises errors.Unavailable: if the database fails, or (code busy)
@@ -107,7 +124,7 @@ class Store:
         """
         deadline_s = time.monotonic() + self._turn_s
         while True:
-            attempt = self._try_to_begin(server_id, writes)
+            attempt = self._try_to_begin(server_id, change)
             if attempt is not None:
                 return attempt
             if time.monotonic() > deadline_s:
@@ -164,7 +181,7 @@ class Store:
             if not row.revision and not row.pending:
                 session.delete(row)
 
-    def _try_to_begin(self, server_id, writes):
+    def _try_to_begin(self, server_id, change):
         """:returns: the attempt's number; None while another one goes on"""
         with _database(), contextlib.suppress(db_exc.DBDeadlock):
             self._ensure_row(server_id)
@@ -172,17 +189,18 @@ class Store:
                 row = self._lock(session, server_id)
                 if row is None or _is_busy(row):
                     return None
-                self._check_size(server_id, merge(row.writes, writes))
-                self._number(row, writes)
+                _, writes = changed(None, row.writes, change)
+                self._check_size(server_id, writes)
+                self._number(row, change)
                 return row.attempt
 
-    def _number(self, row, writes):
+    def _number(self, row, change):
         """Give the attempt a number.
 
         It comes from the clock, so it grows even after the row was deleted.
         """
         row.attempt = max(row.attempt + 1, time.time_ns() // 1000)
-        row.pending = [*row.pending, [row.attempt, writes]][-_PENDING:]
+        row.pending = [*row.pending, [row.attempt, change]][-_PENDING:]
         row.busy_until = _now() + datetime.timedelta(
             seconds=self._turn_s + _MARGIN_S)
 
@@ -225,9 +243,10 @@ def _is_busy(row):
 
 def _resolve(row, attempt, applied):
     """Merge the applied ones of all attempts up to this one, in order."""
-    for number, writes in row.pending:
+    for number, change in row.pending:
         if number <= attempt and number in applied:
-            row.writes = merge(row.writes, writes)
+            row.configuration, row.writes = changed(
+                row.configuration, row.writes, change)
             row.revision += 1
     row.pending = [each for each in row.pending if each[0] > attempt]
     row.updated_at = _now()

@@ -51,18 +51,56 @@ class Handlers:
         The record of a write without an answer waits for the next answer.
         """
         server_id = self._owned(context, target, policy.WRITE)
-        host = self._cloud.host(server_id)
-        attempt = self._store.begin(server_id, writes)
-        applied = self._asked(host, server_id, attempt, writes)
-        revision = self._store.accept(server_id, attempt, applied)
+        revision = self._change(server_id, writes, self._agent.handler_write,
+                                writes)
         LOG.info('Server %s: revision %d: %s', server_id, revision,
                  ', '.join(name for name, _ in writes))
         return revision
 
-    def _asked(self, host, server_id, attempt, writes):
+    def replace(self, context, target, found):
+        """Replace the configuration; return the revision.
+
+        Recorded as write() does. The writes before it are forgotten.
+
+        :param found: document.Configuration
+        """
+        server_id = self._owned(context, target, policy.CONFIG_REPLACE)
+        self._require_no_vnf(target, server_id)
+        revision = self._change(
+            server_id,
+            {'config': found.config, 'config_name': found.config_name},
+            self._agent.config_replace, found.config, found.config_name)
+        LOG.info('Server %s: revision %d: configuration %s', server_id,
+                 revision, found.config_name)
+        return revision
+
+    def _require_no_vnf(self, target, server_id):
+        vnf_id = (target.id if target.kind == 'vnfs'
+                  else self._cloud.vnf(server_id))
+        if vnf_id:
+            raise errors.ApiError(
+                f'server {server_id}: the configuration belongs to the'
+                f' descriptor of VNF instance {vnf_id}, and a heal would'
+                ' install it again; write handlers or update properties, or'
+                ' instantiate a changed package', code='owned-by-vnf',
+                status=409)
+
+    def _change(self, server_id, change, method, *arguments):
+        """Let the agent make a change, and record it; return the revision.
+
+        :param change: for the record
+        :param method: of the agent, with the arguments after the attempt
+        """
+        host = self._cloud.host(server_id)
+        attempt = self._store.begin(server_id, change)
+        applied = self._asked(server_id, attempt, method, host, server_id,
+                              attempt, *arguments)
+        return self._store.accept(server_id, attempt, applied)
+
+    def _asked(self, server_id, attempt, method, *arguments):
         """:returns: the attempts that the agent applied"""
         try:
-            return self._agent.handler_write(host, server_id, attempt, writes)
+            return method(*arguments)
         except Exception as exc:
             with excutils.save_and_reraise_exception():
                 self._store.fail(server_id, attempt, rpc.is_refusal(exc))

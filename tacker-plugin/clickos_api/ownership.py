@@ -4,6 +4,7 @@
 import dataclasses
 import threading
 
+from clickos_client import vnf
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
 from oslo_log import log as logging
@@ -53,6 +54,11 @@ class Cloud:
         """
         return self._server(server_id, context.auth_token)['tenant_id']
 
+    def vnf(self, server_id):
+        """Return the id of the VNF that Tacker made a server for, or None."""
+        metadata = self._server(server_id).get('metadata') or {}
+        return metadata.get(vnf.SERVER_KEY)
+
     def host(self, server_id):
         """Return Nova's name of the host a server runs on.
 
@@ -79,15 +85,15 @@ class Cloud:
         has it from the cloud that the tenant registered as VIM. So Nova still
         has to name the server's owner.
         """
-        vnf = self._ask(
+        found = self._ask(
             self._adapters()[1], f'/vnflcm/v1/vnf_instances/{target.id}',
             context.auth_token,
             errors.NotFound(f'VNF instance {target.id} could not be found',
                             code='no-such-vnf'))
-        guests = _guests(vnf)
+        guests = _guests(found)
         if not guests:
             raise errors.Dead(f'VNF instance {target.id} has no guest, it is'
-                              f' {vnf.get("instantiationState")}',
+                              f' {found.get("instantiationState")}',
                               code='not-instantiated')
         return _choose(guests, target)
 
@@ -141,9 +147,9 @@ class Cloud:
             return self._nova, self._tacker, self._neutron
 
 
-def _guests(vnf):
+def _guests(found):
     """List a VNF's guests as (server id, its VNFC ids)."""
-    info = vnf.get('instantiatedVnfInfo') or {}
+    info = found.get('instantiatedVnfInfo') or {}
     guests = []
     for vnfc in info.get('vnfcResourceInfo') or []:
         server_id = (vnfc.get('computeResource') or {}).get('resourceId')

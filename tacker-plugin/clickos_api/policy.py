@@ -9,6 +9,7 @@ from clickos_api import errors
 LIST = 'clickos:handler:list'
 READ = 'clickos:handler:read'
 WRITE = 'clickos:handler:write'
+CONFIG_REPLACE = 'clickos:configuration:replace'
 PORT_LIST = 'clickos:port:list'
 CHAIN_SHOW = 'clickos:chain:show'
 STATE_SHOW = 'clickos:desired_state:show'
@@ -37,6 +38,9 @@ RULES = [
           ('GET', _HANDLERS + '/{name}')),
     _rule(WRITE, OWNER_MEMBER, 'Write handlers of a guest.',
           ('PUT', _HANDLERS + '/{name}'), ('POST', _HANDLERS)),
+    _rule(CONFIG_REPLACE, OWNER_MEMBER,
+          'Replace the configuration of a guest that runs on.',
+          ('PUT', '/v1/{servers or vnfs}/{id}/configuration')),
     _rule(STATE_SHOW, f'({OWNER_READER}) or {SERVICE}',
           'Show what is written again when a guest starts again.',
           ('GET', _STATE)),

@@ -51,10 +51,20 @@ def blueprint(handlers, limits):
                                   writes)
         return {'revision': revision}
 
+    @routes.put(f'{base}/configuration')
+    def replace_configuration(kind, target_id):
+        revision = handlers.replace(
+            _context(), _target(kind, target_id),
+            validation.configuration_body(flask.request.get_data()))
+        return {'revision': revision}
+
     @routes.get(f'{base}/desired-state')
     def show_desired_state(kind, target_id):
         state = handlers.desired_state(_context(), _target(kind, target_id))
-        return {'revision': state.revision, 'writes': state.writes}
+        answer = {'revision': state.revision, 'writes': state.writes}
+        if state.configuration:
+            answer['configuration'] = state.configuration
+        return answer
 
     @routes.delete(f'{base}/desired-state')
     def delete_desired_state(kind, target_id):

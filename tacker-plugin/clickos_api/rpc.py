@@ -63,6 +63,17 @@ class Agent:
                             attempt=attempt, writes=writes)
         return _field(host, answer, 'applied', list)
 
+    def config_replace(self, host, server_id, attempt, config, config_name):
+        """Replace the configuration of a guest that runs on.
+
+        :param attempt: as of handler_write
+        :returns: numbers of attempts that the agent applied
+        """
+        answer = self._call(host, 'config_replace', server_id=server_id,
+                            attempt=attempt, config=config,
+                            config_name=config_name)
+        return _field(host, answer, 'applied', list)
+
     def port_list(self, host, server_id):
         """List a guest's ports with what the switch counted."""
         answer = self._call(host, 'port_list', server_id=server_id)
@@ -87,13 +98,14 @@ class Agent:
                 transport = messaging.get_rpc_transport(self._conf)
                 self._client = messaging.get_rpc_client(
                     transport, messaging.Target(topic=rpc.TOPIC,
-                                                version=rpc.VERSION),
+                                                version=rpc.OLDEST),
                     timeout=self._conf.clickos_api.rpc_timeout, retry=1)
             return self._client
 
     def _call(self, host, method, **arguments):
         try:
-            answer = self._connected().prepare(server=host).call(
+            answer = self._connected().prepare(
+                server=host, version=rpc.SINCE.get(method, rpc.OLDEST)).call(
                 {}, method, **arguments)
         except (messaging.MessagingTimeout,
                 messaging.MessageUndeliverable):

@@ -4,6 +4,7 @@
 import json
 import re
 
+from clickos_client import document
 from clickos_client import limits
 
 from clickos_api import errors
@@ -81,6 +82,15 @@ def writes_body(raw, limit_bytes, max_writes):
             for i, each in enumerate(writes)]
 
 
+def configuration_body(raw):
+    """Return the document.Configuration of a body."""
+    body = _object(raw, ('config',), ('config_name',))
+    try:
+        return document.replacement(**body)
+    except document.DocumentError as exc:
+        raise errors.BadRequest(str(exc))
+
+
 def _write(each, limit_bytes, place):
     if not isinstance(each, list) or len(each) != 2:
         raise errors.BadRequest(f'{place}: expected [HANDLER, VALUE], got'
@@ -91,17 +101,24 @@ def _write(each, limit_bytes, place):
 
 def _only(raw, key):
     """Return the value of the one key a JSON body is to have."""
+    return _object(raw, (key,))[key]
+
+
+def _object(raw, required, optional=()):
+    """Return the object of a JSON body that has these keys only."""
     body = _json(raw)
+    names = ', '.join(f'"{key}"' for key in (*required, *optional))
     if not isinstance(body, dict):
-        raise errors.BadRequest(f'body: expected an object with "{key}", got'
+        raise errors.BadRequest(f'body: expected an object with {names}, got'
                                 f' {_shown(body)}')
-    unknown = sorted(set(body) - {key})
+    unknown = sorted(set(body) - {*required, *optional})
     if unknown:
         raise errors.BadRequest(f'body: unknown key {_shown(unknown[0])};'
-                                f' expected only "{key}"')
-    if key not in body:
-        raise errors.BadRequest(f'body: "{key}" is missing')
-    return body[key]
+                                f' expected only {names}')
+    for key in required:
+        if key not in body:
+            raise errors.BadRequest(f'body: "{key}" is missing')
+    return body
 
 
 def _json(raw):

@@ -3,12 +3,13 @@
 
 import time
 
+from clickos_client import vnf
 from openstack import exceptions as sdk_exceptions
 from oslo_config import cfg
 
 from tacker_clickos import exception
 
-VNF_KEY = 'clickos_vnf'
+VNF_KEY = vnf.SERVER_KEY
 _POLL_S = 0.1
 
 

@@ -261,5 +261,9 @@ class FakeCosmosd(fixtures.Fixture):
         self._guest(uuid)
         return {}
 
+    def _do_router_install(self, uuid, rid, config, config_name, timeout_ms):
+        self._guest(uuid)
+        return {'generation': 2}
+
     def _do_events(self):
         return {}

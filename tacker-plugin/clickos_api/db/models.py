@@ -10,7 +10,7 @@ class Base(orm.DeclarativeBase):
 
 
 class DesiredState(Base):
-    """Handler values to write again when a server's guest starts again.
+    """Changes of a server to repeat when its guest starts again.
 
     Each server has one row. Attempts to write are numbered in it, and
     writers of different servers never wait for each other.
@@ -23,9 +23,12 @@ class DesiredState(Base):
     revision = sa.Column(sa.BigInteger, nullable=False)
     #: [[handler, value], ...], one entry a handler, the last written last
     writes = sa.Column(sa.JSON, nullable=False)
+    #: {'config', 'config_name'} that replaced the first one; None if none did
+    configuration = sa.Column(sa.JSON(none_as_null=True))
     #: number of the newest attempt to write
     attempt = sa.Column(sa.BigInteger, nullable=False)
-    #: [[attempt, writes], ...]: attempts without a verdict, oldest first
+    #: [[attempt, change], ...]: attempts without a verdict, oldest first; a
+    #: change is a list as writes, or an object as configuration
     pending = sa.Column(sa.JSON, nullable=False)
     #: until then other writers wait for the newest attempt's end
     busy_until = sa.Column(sa.DateTime)

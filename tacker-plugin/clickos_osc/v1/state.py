@@ -6,12 +6,14 @@ from osc_lib.command import command
 from clickos_osc import shown
 from clickos_osc.v1 import guest
 
+_CONFIGURATION = '(configuration)'
+
 
 class ShowState(command.Lister):
-    """List the handler writes that a guest gets again when it starts.
+    """List what a guest gets again when it starts.
 
-    This is the desired state: the last accepted value of each handler, the
-    last written last.
+    This is the desired state: the configuration of config replace, then the
+    last accepted value of each handler, the last written last.
 
     Example: openstack clickos state show --vnf edge-firewall
     """
@@ -26,17 +28,20 @@ class ShowState(command.Lister):
         """Ask and return columns and rows."""
         manager = self.app.client_manager
         with shown.refusals():
-            writes = manager.clickos.desired_state(
+            state = manager.clickos.show_state(
                 guest.find(manager, parsed_args))
+        replaced = state.get('configuration')
+        first = [(_CONFIGURATION, replaced['config_name'])] if replaced else []
         return ('Handler', 'Value'), [
-            (shown.line(name), shown.text(value)) for name, value in writes]
+            (shown.line(name), shown.text(value))
+            for name, value in [*first, *state['writes']]]
 
 
 class ClearState(command.Command):
-    """Forget the handler writes that a guest gets again when it starts.
+    """Forget what a guest gets again when it starts.
 
-    The running guest keeps its values. When it starts again, it has those of
-    its configuration.
+    The running guest keeps its configuration and values. When it starts
+    again, it has those of its user data or its VNF.
 
     Example: openstack clickos state clear --vnf edge-firewall
     """
@@ -52,9 +57,10 @@ class ClearState(command.Command):
         manager = self.app.client_manager
         target = guest.find(manager, parsed_args)
         with shown.refusals():
-            count = len(manager.clickos.desired_state(target))
+            state = manager.clickos.show_state(target)
             manager.clickos.delete_desired_state(target)
         self.app.stdout.write(
-            f'{shown.line(parsed_args.guest)}: {count} handler writes'
-            ' forgotten; the running guest keeps its values until it starts'
-            ' again\n')
+            f'{shown.line(parsed_args.guest)}:'
+            f'{" configuration and" if state.get("configuration") else ""}'
+            f' {len(state["writes"])} handler writes forgotten; the running'
+            ' guest keeps its values until it starts again\n')

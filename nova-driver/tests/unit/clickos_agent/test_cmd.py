@@ -58,7 +58,8 @@ class ServerTest(testtools.TestCase):
     def test_only_the_contract_is_callable(self):
         public = {name for name in dir(rpc.Endpoint)
                   if not name.startswith('_')}
-        self.assertEqual({'chain_counters', 'handler_list', 'handler_read',
+        self.assertEqual({'chain_counters', 'config_replace',
+                          'handler_list', 'handler_read',
                           'handler_write', 'port_list',
                           'target'}, public)
 

@@ -51,6 +51,35 @@ class EndpointTest(testtools.TestCase):
                           'timeout_ms': 3000},
                          self.cosmosd.args('handler-write'))
 
+    def test_replace(self):
+        self.assertEqual({'applied': [7]}, self.replace('Idle;', 'a.click'))
+        self.assertEqual(
+            {'uuid': UUID, 'rid': 0, 'config': 'Idle;',
+             'config_name': 'a.click', 'timeout_ms': 3000},
+            self.cosmosd.args('router-install'))
+        self.refused('busy', 'a later write', 'handler_write', attempt=7,
+                     server_id=UUID, writes=[['a.b', '']])
+
+    def replace(self, config, config_name):
+        return self.call('config_replace', server_id=UUID, attempt=7,
+                         config=config, config_name=config_name)
+
+    def test_bad_replacements(self):
+        for config, name, part in (
+                (None, 'a', 'config:'), ('', 'a', 'config:'),
+                (' ', 'a', 'config:'), ('a\0', 'a', 'NUL'),
+                ('\ud800', 'a', 'surrogate'), ('Idle', None, 'config_name'),
+                ('Idle', '../a', 'config_name'), ('Idle', 'a' * 65, '64'),
+                ('x' * (limits.CONFIG_BYTES + 1), 'a', 'at most 49152')):
+            error = self.replace(config, name)['error']
+            self.assertEqual('bad-request', error['code'])
+            self.assertIn(part, error['message'])
+        self.assertNotIn('router-install', self.cosmosd.verbs())
+        self.cosmosd.faults['router-install'] = ('bad-config', 'a:1:1: why')
+        self.assertEqual(
+            {'error': {'code': 'bad-config', 'message': 'a:1:1: why'}},
+            self.replace('Idle', 'a'))
+
     def test_ports_of_a_guest(self):
         self.assertEqual(
             [], [port for port in self.call('port_list', server_id=UUID)[

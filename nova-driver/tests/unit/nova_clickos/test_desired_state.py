@@ -5,6 +5,8 @@ import http.server
 import json
 import threading
 
+from clickos_client import document
+
 from nova_clickos import desired_state
 from nova_clickos import exception
 from tests.unit.nova_clickos import base
@@ -54,14 +56,25 @@ class DesiredStateTest(base.TestCase):
             self.assertIn(part, error.format_message())
 
     def test_writes(self):
-        self.assertEqual((('fw.config', 'deny all'),),
+        self.assertEqual(document.Desired((('fw.config', 'deny all'),)),
                          self.desired_state.fetch(base.UUID))
         self.assertEqual(['/v1/servers/%s/desired-state' % base.UUID],
                          self.server.paths)
 
     def test_none(self):
         self.server.body = '{"revision": 0, "writes": []}'
-        self.assertEqual((), self.desired_state.fetch(base.UUID))
+        self.assertEqual(document.Desired(),
+                         self.desired_state.fetch(base.UUID))
+
+    def test_configuration(self):
+        self.server.body = json.dumps({
+            'revision': 1, 'writes': [['a.x', '1']], 'configuration': {
+                'config': 'Idle;', 'config_name': 'new.click'}})
+        desired = self.desired_state.fetch(base.UUID)
+        first = document.Configuration('old', writes=(('b.x', '2'),))
+        self.assertEqual(
+            document.Configuration('Idle;', 'new.click', (('a.x', '1'),)),
+            desired.onto(first))
 
     def test_refusal(self):
         self.server.status, self.server.body = 403, 'not allowed'
@@ -69,7 +82,10 @@ class DesiredStateTest(base.TestCase):
 
     def test_not_an_answer(self):
         for body in ('', '[]', '{}', '{"writes": 3}', '{"writes": [3]}',
-                     '{"writes": [["a"]]}', '{"writes": [["a", 1, 2]]}'):
+                     '{"writes": [["a"]]}',
+                     '{"writes": [], "configuration": 7}',
+                     '{"writes": [], "configuration": {"config": ""}}',
+                     '{"writes": [["a", 1, 2]]}'):
             self.server.body = body
             self.refused('no list of writes')
 

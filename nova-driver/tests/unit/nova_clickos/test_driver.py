@@ -9,6 +9,7 @@ import queue
 import threading
 from unittest import mock
 
+from clickos_client import document
 import fixtures
 from nova.compute import power_state
 from nova.compute import task_states
@@ -26,6 +27,7 @@ from tests.unit import cosmosd
 from tests.unit.nova_clickos import base
 
 STARTED = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+DESIRED = document.Desired((('fw.config', 'deny all'),))
 MESSAGE = 'fw.click:12:5: c :: CheckLength: LENGTH: expected a count'
 
 
@@ -244,7 +246,7 @@ class StartAgainTest(base.DriverTestCase):
         # The HTTP edge has its own tests.
         self.fetch = self.useFixture(fixtures.MockPatchObject(
             self.driver._desired_state, 'fetch', autospec=True,
-            return_value=(('fw.config', 'deny all'),))).mock
+            return_value=DESIRED)).mock
         self.server = base.instance(
             user_data=base.document(writes=[['fw.config', 'allow all'],
                                             ['fw.log', 'on']]),
@@ -259,6 +261,16 @@ class StartAgainTest(base.DriverTestCase):
         yield lambda: self.driver.resume_state_on_host_boot(
             None, server, nics, None)
         yield lambda: self.spawn(server)
+
+    def test_a_replaced_configuration_is_used(self):
+        self.fetch.return_value = document.Desired(
+            (('a.x', '1'),), document.Configuration('Idle;', 'new.click'))
+        for way in self.ways():
+            way()
+            args = self.cosmosd.args('create')
+            self.assertEqual(
+                ('Idle;', 'new.click', [['a.x', '1']]),
+                (args['config'], args['config_name'], args['writes']))
 
     def test_desired_state_is_applied(self):
         for start in self.ways():
@@ -493,7 +505,7 @@ class SuspendTest(base.DriverTestCase):
         # The HTTP edge has its own tests.
         self.fetch = self.useFixture(fixtures.MockPatchObject(
             self.driver._desired_state, 'fetch', autospec=True,
-            return_value=(('fw.config', 'deny all'),))).mock
+            return_value=DESIRED)).mock
         self.server = base.instance()
         self.spawn(self.server)
         self.server.launched_at = STARTED
@@ -616,7 +628,7 @@ class ResizeTest(base.DriverTestCase):
         # The HTTP edge has its own tests.
         self.fetch = self.useFixture(fixtures.MockPatchObject(
             self.driver._desired_state, 'fetch', autospec=True,
-            return_value=(('fw.config', 'deny all'),))).mock
+            return_value=DESIRED)).mock
         self.nics = base.network_info()
         self.server = base.instance()
         self.spawn(self.server)
@@ -726,7 +738,8 @@ class ResizeTest(base.DriverTestCase):
         self.begin()
         self.driver = driver.ClickOSDriver(self.virtapi)
         with mock.patch.object(self.driver._desired_state, 'fetch',
-                               autospec=True, return_value=()):
+                               autospec=True,
+                               return_value=document.Desired()):
             self.driver.finish_revert_migration(
                 None, self.server, self.nics, self.migration, None, True)
         self.assertEqual([8], self.memory())

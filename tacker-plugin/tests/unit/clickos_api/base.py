@@ -51,7 +51,7 @@ class AgentBug(Exception):
 class FakeAgent:
     """The agent of host1: guests are dictionaries of handler values."""
 
-    target = messaging.Target(version='1.1')
+    target = messaging.Target(version='1.2')
 
     def __init__(self):
         self.guests = {}
@@ -85,6 +85,17 @@ class FakeAgent:
             return {'error': {'code': 'no-such-handler',
                               'message': f'{name}: no such handler'}}
         return {'value': self.guests[server_id][name]}
+
+    def config_replace(self, ctxt, server_id, attempt, config, config_name):
+        """Replace the configuration; one with 'Wrong' is refused."""
+        if self.broken:
+            return self.broken
+        if 'Wrong' in config:
+            return {'error': {
+                'code': 'bad-config',
+                'message': f'{config_name}:1:1: w :: Wrong: unknown class'}}
+        self.guests[server_id] = {'config': config}
+        return {'applied': [attempt]}
 
     def handler_write(self, ctxt, server_id, attempt, writes):
         """Write handlers; a value 'bad' is refused."""
@@ -181,6 +192,11 @@ class TestCase(unittest.TestCase):
         """Write one handler of the server."""
         return self.call('PUT', self.handlers('/' + handler), token,
                          json={'value': value})
+
+    def replace(self, config='Idle;', token=None, **more):
+        """Replace the configuration of the server."""
+        return self.call('PUT', f'/v1/servers/{self.server_id}/configuration',
+                         token, json={'config': config, **more})
 
     def state(self):
         """Return the server's desired state as a service sees it."""

@@ -13,6 +13,7 @@ ADMIN = ('admin', *MANAGER)
 
 WRITE = {'json': {'value': 'allow'}}
 WRITES = {'json': {'writes': [['fw.config', 'allow']]}}
+CONFIG = {'json': {'config': 'Idle;'}}
 
 # method, path after the server or VNF, body
 OPERATIONS = (('GET', '/ports', {}),
@@ -20,6 +21,7 @@ OPERATIONS = (('GET', '/ports', {}),
               ('GET', '/handlers/fw.config', {}),
               ('PUT', '/handlers/fw.config', WRITE),
               ('POST', '/handlers', WRITES),
+              ('PUT', '/configuration', CONFIG),
               ('GET', '/desired-state', {}),
               ('DELETE', '/desired-state', {}))
 
@@ -27,22 +29,27 @@ OPERATIONS = (('GET', '/ports', {}),
 # status of each operation on a server. Nova hides servers of other projects
 # (404) from all but its administrators.
 CALLERS = {
-    'no role': ('own', (), True, (403, 403, 403, 403, 403, 403, 403)),
-    'reader': ('own', READER, True, (200, 200, 200, 403, 403, 200, 403)),
-    'member': ('own', MEMBER, True, (200, 200, 200, 200, 200, 200, 204)),
-    'manager': ('own', MANAGER, True, (200, 200, 200, 200, 200, 200, 204)),
-    'admin': ('own', ADMIN, True, (200, 200, 200, 200, 200, 200, 204)),
+    'no role': ('own', (), True, (403, 403, 403, 403, 403, 403, 403, 403)),
+    'reader': ('own', READER, True, (200, 200, 200, 403, 403, 403, 200, 403)),
+    'member': ('own', MEMBER, True, (200, 200, 200, 200, 200, 200, 200, 204)),
+    'manager': ('own', MANAGER, True,
+                (200, 200, 200, 200, 200, 200, 200, 204)),
+    'admin': ('own', ADMIN, True, (200, 200, 200, 200, 200, 200, 200, 204)),
     'member elsewhere':
-        ('other', MEMBER, False, (404, 404, 404, 404, 404, 404, 404)),
+        ('other', MEMBER, False, (404, 404, 404, 404, 404, 404, 404, 404)),
     'manager elsewhere':
-        ('other', MANAGER, False, (404, 404, 404, 404, 404, 404, 404)),
+        ('other', MANAGER, False, (404, 404, 404, 404, 404, 404, 404, 404)),
     'admin elsewhere':
-        ('other', ADMIN, True, (403, 403, 403, 403, 403, 200, 204)),
+        ('other', ADMIN, True, (403, 403, 403, 403, 403, 403, 200, 204)),
     'service':
-        ('other', ('service',), False, (404, 404, 404, 404, 404, 200, 404)),
+        ('other', ('service',), False,
+         (404, 404, 404, 404, 404, 404, 200, 404)),
 }
 # A service may read the state of a server only: Tacker hides the VNF.
-VNF_EXCEPTIONS = {('service', 'GET', '/desired-state'): 404}
+# The configuration of a VNF belongs to its descriptor.
+VNF_EXCEPTIONS = {('service', 'GET', '/desired-state'): 404,
+                  **{(caller, 'PUT', '/configuration'): 409
+                     for caller in ('member', 'manager', 'admin')}}
 
 
 class RbacTest(base.TestCase):
@@ -81,11 +88,11 @@ class RbacTest(base.TestCase):
     def _check(self, caller, path, operation, status):
         """Send one request; a refused write leaves the guest as it is."""
         method, suffix, body = operation
-        guest = self.agent.guests[self.server_id]
-        guest['fw.config'] = 'deny all'
+        guest = self.agent.guests[self.server_id] = {'fw.config': 'deny all'}
         answer = self.call(method, path + suffix, self._token(caller), **body)
         self.assertEqual(status, answer[0], answer[1])
-        written = status == 200 and method in ('PUT', 'POST')
+        written = status == 200 and suffix.startswith('/handlers') \
+            and method in ('PUT', 'POST')
         self.assertEqual('allow' if written else 'deny all',
                          guest['fw.config'])
 

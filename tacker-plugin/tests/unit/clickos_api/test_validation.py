@@ -62,7 +62,7 @@ class ValidationTest(base.TestCase):
                            self.put('\u00fc' * 501))
 
     def test_body_size(self):
-        status, body = self.put_raw(b' ' * 200000)
+        status, body = self.put_raw(b' ' * 400000)
         self.assertEqual((413, 'request-entity-too-large'),
                          (status, body['error']['code']))
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openstack clickos config show | check | diff."""
+"""openstack clickos config show | check | diff | replace."""
 
 import argparse
 import contextlib
 import io
+import json
 import logging
 import os
 import pathlib
@@ -13,6 +14,7 @@ import types
 from osc_lib import exceptions
 
 from clickos_osc.v1 import config
+from clickos_osc.v1 import state
 from tests.unit.clickos_osc import base
 
 RUNNING = 'c :: Counter;\nIdle -> c -> Discard;\n'
@@ -92,6 +94,43 @@ class DiffTest(ConfigTest):
         catcher = logging.StreamHandler(self.log)
         config.LOG.addHandler(catcher)
         self.addCleanup(config.LOG.removeHandler, catcher)
+
+
+class ReplaceTest(ConfigTest):
+
+    def replace(self, text, *options):
+        """Replace the guest's configuration by a text."""
+        return self.run_command(config.ReplaceConfig, *options, 'my-fw',
+                                self.file(text))[1]
+
+    def test_accepted(self):
+        self.assertEqual('my-fw: replaced, revision 1\n',
+                         self.replace('Idle;'))
+        self.assertEqual({'revision': 2},
+                         json.loads(self.replace('Idle; ', '-f', 'json')))
+        (_, rows), _ = self.run_command(state.ShowState, 'my-fw')
+        self.assertEqual([('(configuration)', 'fw.click')], rows)
+        self.assertIn('my-fw: configuration and 0 handler writes forgotten',
+                      self.run_command(state.ClearState, 'my-fw')[1])
+        self.assertEqual([], self.run_command(state.ShowState,
+                                              'my-fw')[0][1])
+
+    def test_the_guests_error_has_line_and_column(self):
+        with self.assertRaisesRegex(
+                exceptions.CommandError,
+                r'fw.click:1:1: w :: Wrong: .* \(HTTP 400, bad-config\)'):
+            self.replace('w :: Wrong')
+
+    def test_a_vnf_is_refused(self):
+        with self.assertRaisesRegex(exceptions.CommandError,
+                                    r'belongs to the descriptor.*HTTP 409'):
+            self.run_command(config.ReplaceConfig, '--vnf', self.vnf_id,
+                             self.file('Idle;'))
+
+    def test_names(self):
+        for path, name in (('/a/b.click', 'b.click'), ('-', 'config'),
+                           ('a b\u00fc', 'a_b_'), ('x' * 70, 'x' * 64)):
+            self.assertEqual(name, config._name(path))
 
 
 class CheckTest(ConfigTest):
