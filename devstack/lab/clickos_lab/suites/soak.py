@@ -26,6 +26,8 @@ PARTS = {
     'cycles': 'tests.soak.test_cycles',
     'thousand': 'tests.soak.test_thousand',
     'parallel': 'tests.soak.test_parallel',
+    'stores': 'tests.soak.test_stores',
+    'time': 'tests.soak.test_time',
     'patched': 'tests.soak.test_patched',
     'linux': 'tests.soak.test_linux'}
 

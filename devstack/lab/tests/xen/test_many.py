@@ -33,7 +33,7 @@ done
 
 class ManyTest(base.XenTest):
 
-    guests = 40
+    guests = 12
 
     @classmethod
     def add_files(cls, contents):

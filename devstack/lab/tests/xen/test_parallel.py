@@ -38,7 +38,7 @@ xenstore-rm /vm/{uuid}
 class ParallelCase(base.CosmosTest):
     """Rounds of creations, each of which has to leave nothing."""
 
-    guests = 30
+    guests = 12
     #: The longest timeout of a creation.
     longest_s = 10
     #: What a client may get.

@@ -105,16 +105,6 @@ class OnEitherStore:
         self.assertEqual(0, done.status, done.out)
 
 
-class XenstoredTest(OnEitherStore, ToolstackCase):
-    """The store kept by xenstored."""
-
-    store = 'xenstored'
-
-    @classmethod
-    def start_host(cls, contents):
-        cls.host.boot_and_connect(qemu.Machine(store=cls.store), contents)
-
-
 class ToolstackTest(OnEitherStore, ToolstackCase):
 
     store = qemu.Machine.store
