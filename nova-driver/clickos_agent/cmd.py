@@ -20,6 +20,7 @@ from clickos_agent import looks
 from clickos_agent import policies
 from clickos_agent import ports
 from clickos_agent import rpc
+from clickos_agent import uplinks
 
 LOG = logging.getLogger(__name__)
 CONF = cfg.CONF
@@ -76,15 +77,26 @@ def make_ports(conf):
     judged = looks.Looks(
         'policies', policies.Policies(_client(conf), neutron).look,
         options.port_look_interval)
+    interfaces = options.interface_mappings
+    led = looks.Looks(
+        'uplinks', uplinks.Uplinks(_client(conf), neutron, interfaces,
+                                   options.tunnel_ip).look,
+        options.port_look_interval)
+
+    def started():
+        judged.look_soon()
+        led.look_soon()
+
     hints = oslo_messaging.get_rpc_server(
         transport,
         oslo_messaging.Target(exchange=topics.EXCHANGE, topic=topics.AGENT,
                               server=conf.host),
-        [ports.Hints(reconciler, kept, judged)],
+        [ports.Hints(reconciler, kept, judged, led)],
         access_policy=oslo_messaging.DefaultRPCAccessPolicy)
-    return [hints, reconciler, kept, judged,
-            looks.Starts(_client(conf), judged.look_soon),
-            heartbeat.Heartbeat(neutron, options.report_interval)]
+    links = {'tunnel_ip': options.tunnel_ip, 'interfaces': interfaces}
+    return [hints, reconciler, kept, judged, led,
+            looks.Starts(_client(conf), started),
+            heartbeat.Heartbeat(neutron, options.report_interval, links)]
 
 
 def make_server(conf):

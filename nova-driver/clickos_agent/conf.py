@@ -50,6 +50,23 @@ seconds.
 
 Related options: ``neutron_transport_url``
 """),
+    cfg.IPOpt('tunnel_ip', help="""
+Address of this host at which it exchanges VXLAN networks with other hosts.
+
+Without it Neutron binds no port of a VXLAN network here. The network between
+the hosts is trusted, and its MTU is larger than the tenants' by 50 bytes, or
+by 70 with IPv6.
+
+Related options: ``[ml2_vale] tunnel_switch`` of Neutron
+"""),
+    cfg.DictOpt('interface_mappings', default={}, help="""
+Interfaces of this host by physical network, for example
+``physnet1:eth1,physnet2:eth2``.
+
+The switch sends frames of VLAN and flat networks there. An interface carries
+one flat network or any number of VLANs, not both. Networks whose physical
+network is not listed stay within the host.
+"""),
     cfg.IntOpt('report_interval', default=30, min=1, max=600, help="""
 Seconds between two reports to Neutron that this agent is alive.
 

@@ -16,14 +16,16 @@ _RETRY_S = 2
 class Heartbeat:
     """Reports now and again, in a thread of its own."""
 
-    def __init__(self, neutron, interval_s):
+    def __init__(self, neutron, interval_s, links):
         """Report to Neutron.
 
         :param neutron: ports.Neutron
         :param interval_s: seconds between two reports.
+        :param links: dict tunnel_ip, interfaces of this host.
         """
         self._neutron = neutron
         self._interval_s = interval_s
+        self._links = links
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True,
                                         name='heartbeat')
@@ -45,7 +47,7 @@ class Heartbeat:
         while not self._stopped.wait(pause_s):
             pause_s = self._interval_s
             try:
-                self._neutron.report_state(is_first)
+                self._neutron.report_state(is_first, self._links)
                 is_first = False
             except ports.NeutronUnavailable as e:
                 pause_s = min(_RETRY_S, self._interval_s)

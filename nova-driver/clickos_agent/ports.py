@@ -17,6 +17,10 @@ LOG = logging.getLogger(__name__)
 REMOVED = 'removed'
 _STATES = (topics.UP, topics.DOWN, topics.ABSENT)
 
+#: Keys of a network in Neutron's answer.
+_NETWORK = {'switch', 'segment', 'network_type', 'physical_network',
+            'segmentation_id', 'peers'}
+
 #: A vif as it was when cosmosd listed it; domid tells a guest's starts apart.
 Vif = collections.namedtuple('Vif', 'uuid domid devid port_id link')
 #: A vif that is not as Neutron wants it, and the state that it wants.
@@ -67,6 +71,24 @@ class Neutron:
         except (KeyError, TypeError):
             raise NeutronUnavailable('bad answer to get_chains')
 
+    def networks(self):
+        """Ask for the networks that have ports on this host.
+
+        :returns: list of dicts as of neutron_clickos.uplinks.of_host
+        :raises: NeutronUnavailable
+        """
+        try:
+            answer = self._client.call({}, 'get_networks', host=self._host)
+            networks = answer['networks']
+            if not all(_NETWORK <= network.keys() for network in networks):
+                raise TypeError
+            return networks
+        except (oslo_messaging.MessagingException,
+                oslo_messaging.RemoteError) as e:
+            raise NeutronUnavailable(str(e))
+        except (KeyError, TypeError, AttributeError):
+            raise NeutronUnavailable('bad answer to get_networks')
+
     def policies(self, ports):
         """Ask for the rules and the limits of ports.
 
@@ -96,15 +118,16 @@ class Neutron:
         except (KeyError, TypeError, AttributeError):
             raise NeutronUnavailable('bad answer to get_port_policies')
 
-    def report_state(self, is_start):
+    def report_state(self, is_start, links):
         """Report that the agent of this host is alive.
 
         :param is_start: the agent has just started.
+        :param links: dict tunnel_ip, interfaces: how the host reaches others
         :raises: NeutronUnavailable
         """
         try:
             answer = self._client.call({}, 'report_state', host=self._host,
-                                       start=is_start)
+                                       start=is_start, links=links)
         except (oslo_messaging.MessagingException,
                 oslo_messaging.RemoteError) as e:
             raise NeutronUnavailable(str(e))
@@ -134,14 +157,19 @@ class Hints:
 
     target = oslo_messaging.Target(version=topics.VERSION)
 
-    def __init__(self, reconciler, chains, filters):
+    def __init__(self, reconciler, chains, filters, uplinks):
         self._reconciler = reconciler
+        self._uplinks = uplinks
         self._chains = chains
         self._filters = filters
 
     def chains_changed(self, context):
         """Look at the chains at once."""
         self._chains.look_soon()
+
+    def networks_changed(self, context):
+        """Look at the uplinks at once."""
+        self._uplinks.look_soon()
 
     def policies_changed(self, context):
         """Look at the filters at once."""

@@ -21,6 +21,12 @@ listed are left to other mechanism drivers.
 
 Related options: ``[ml2_type_vlan] network_vlan_ranges``
 """),
+    cfg.StrOpt('tunnel_switch', default='vale0', help="""
+The switch of each ClickOS host that carries VXLAN and local networks.
+
+A host carries VXLAN networks if its clickos-agent has a ``tunnel_ip``. Local
+networks never leave their host.
+"""),
 ]
 _SWITCH = re.compile(r'vale[0-9]{1,3}')
 
@@ -46,9 +52,13 @@ def switches(conf):
         found = helpers.parse_mappings(conf.ml2_vale.switch_mappings)
     except ValueError as e:
         raise ValueError('[ml2_vale] switch_mappings: %s' % e)
+    _check('tunnel_switch', '', conf.ml2_vale.tunnel_switch)
     for network, switch in found.items():
-        if not _SWITCH.fullmatch(switch):
-            raise ValueError('[ml2_vale] switch_mappings: %s:%s: a switch is '
-                             'called "vale" and a number, like vale0'
-                             % (network, switch))
+        _check('switch_mappings', network + ':', switch)
     return found
+
+
+def _check(option, network, switch):
+    if not _SWITCH.fullmatch(switch):
+        raise ValueError('[ml2_vale] %s: %s%s: a switch is called "vale" and '
+                         'a number, like vale0' % (option, network, switch))

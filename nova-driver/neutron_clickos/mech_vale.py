@@ -28,7 +28,9 @@ from neutron_clickos import addresses
 from neutron_clickos import conf
 from neutron_clickos import port_rpc
 from neutron_clickos import qos
+from neutron_clickos import segments
 from neutron_clickos import topics
+from neutron_clickos import uplinks
 
 LOG = logging.getLogger(__name__)
 
@@ -38,6 +40,8 @@ MAX_DETAILS = 4000
 #: A change of one of these changes what the switch has to do.
 _PLUGGED_BY = ('device_id', 'admin_state_up', portbindings.HOST_ID,
                portbindings.VIF_TYPE)
+#: A change of one of these may change the hosts of a network.
+_REACHED_BY = (portbindings.HOST_ID, portbindings.VIF_TYPE, 'status')
 #: A change of one of these may change rules of groups, or the port's limits.
 _POLICY_BY = ('security_groups', 'fixed_ips', 'allowed_address_pairs',
               QOS_POLICY)
@@ -62,7 +66,7 @@ class PortPlugged(exceptions.Conflict):
 
 
 class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
-    """Binds normal ports of mapped VLAN networks.
+    """Binds normal ports of VLAN, flat, VXLAN and local networks.
 
     The port's host must have a live clickos-agent. Ports of other hosts are
     left to other drivers.
@@ -104,16 +108,33 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
         """Wait for no report of the agent: a bound port is active."""
 
     def try_to_bind_segment_for_agent(self, context, segment, agent):
-        """Bind to a VLAN segment whose network has a switch."""
-        switch = self._switch(segment)
-        return bool(switch) and _mtu_fits(context) and self._bind(
-            context, segment,
-            _vif_details(context.current, switch, segment))
+        """Bind to a segment that a switch of the agent's host carries."""
+        switch = self._switch(segment, agent)
+        if not switch or not _mtu_fits(context):
+            return False
+        network = context.network.current['id']
+        if segment[api.NETWORK_TYPE] == constants.TYPE_LOCAL \
+                and not uplinks.is_alone(network):
+            LOG.warning('Port %(port)s is not bound: local network '
+                        '%(network)s has the number of another one at a '
+                        'switch; make another network',
+                        {'port': context.current['id'], 'network': network})
+            return False
+        number = segments.number(segment[api.NETWORK_TYPE],
+                                 segment[api.SEGMENTATION_ID], network)
+        return self._bind(context, segment,
+                          _vif_details(context.current, switch, number))
 
-    def _switch(self, segment):
-        if segment[api.NETWORK_TYPE] != constants.TYPE_VLAN:
-            return None
-        return self._switches.get(segment[api.PHYSICAL_NETWORK])
+    def _switch(self, segment, agent):
+        """:returns: the switch that carries a segment, None if none does"""
+        kind = segment[api.NETWORK_TYPE]
+        if kind in segments.PHYSICAL:
+            return self._switches.get(segment[api.PHYSICAL_NETWORK])
+        has_tunnels = agent['configurations'].get('tunneling_ip')
+        if kind == constants.TYPE_LOCAL or \
+                kind == constants.TYPE_VXLAN and has_tunnels:
+            return cfg.CONF.ml2_vale.tunnel_switch
+        return None
 
     def _bind(self, context, segment, details):
         size = len(jsonutils.dumps(details))
@@ -151,12 +172,15 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
         before, after = payload.states[0], payload.latest_state
         if any(before.get(key) != after.get(key) for key in _PLUGGED_BY):
             self._tell(before)
+        if any(before.get(key) != after.get(key) for key in _REACHED_BY):
+            self._tell_networks(before, after)
         if any(before.get(key) != after.get(key) for key in _POLICY_BY):
             self._tell_policies()
 
     def port_deleted(self, resource, event, trigger, payload):
         """Tell the host that had the port."""
         self._tell(payload.latest_state)
+        self._tell_networks(payload.latest_state)
         if payload.latest_state.get('security_groups'):
             self._tell_policies()
 
@@ -181,6 +205,14 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
             filters={'agent_type': [topics.AGENT_TYPE]}, fields=['host'])
         for agent in agents:
             self._notifier.policies_changed(agent['host'])
+
+    def _tell_networks(self, *ports):
+        """Tell the hosts of a port's network that its hosts may change."""
+        hosts = {port[portbindings.HOST_ID] for port in ports
+                 if _is_plugged(port)}
+        for host in sorted(hosts.union(
+                uplinks.hosts_of(ports[0]['network_id']))):
+            self._notifier.networks_changed(host)
 
     def _tell(self, port):
         if _is_plugged(port):
@@ -252,10 +284,10 @@ def _mtu_fits(context):
     return mtu <= limits.MTU
 
 
-def _vif_details(port, switch, segment):
+def _vif_details(port, switch, number):
     return {
         'vale_switch': switch,
-        'vale_segment': segment[api.SEGMENTATION_ID],
+        'vale_segment': number,
         'vale_port': 'p' + port['id'][:11],
         'vale_link_up': port['admin_state_up'],
         'vale_port_security': _secured(port),

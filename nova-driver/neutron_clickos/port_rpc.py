@@ -10,6 +10,7 @@ from neutron_lib.plugins import directory
 from neutron_lib import rpc as n_rpc
 from oslo_log import log as logging
 import oslo_messaging
+from oslo_utils import netutils
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
 
@@ -17,8 +18,13 @@ from neutron_clickos import filters
 from neutron_clickos import qos
 from neutron_clickos.sfc import rows
 from neutron_clickos import topics
+from neutron_clickos import uplinks
 
 LOG = logging.getLogger(__name__)
+
+
+#: Physical networks of a host.
+MAX_INTERFACES = 64
 
 
 class BadRequest(Exception):
@@ -68,20 +74,36 @@ class PortStates:
         return {'rules': filters.of_ports(bound),
                 'limits': qos.of_ports(bound)}
 
-    def report_state(self, context, host=None, start=False):
-        """Note that a host's agent is alive.
+    def get_networks(self, context, host=None):
+        """List the networks that have ports on a host.
 
         :param host: the agent's host.
-        :param start: the agent has just started.
-        :returns: an empty dict, or ``error`` with the reason
+        :returns: ``networks``, or ``error`` with the reason
         """
         try:
             _check_host(host)
         except BadRequest as e:
+            LOG.warning('get_networks: %s', e)
+            return {'error': str(e)}
+        return {'networks': uplinks.of_host(host)}
+
+    def report_state(self, context, host=None, start=False, links=None):
+        """Note that a host's agent is alive.
+
+        :param host: the agent's host.
+        :param start: the agent has just started.
+        :param links: dict tunnel_ip, interfaces: how it reaches others.
+        :returns: an empty dict, or ``error`` with the reason
+        """
+        try:
+            _check_host(host)
+            configurations = _configurations(host, links or {})
+        except BadRequest as e:
             LOG.warning('report_state: %s', e)
             return {'error': str(e)}
         agent = {'agent_type': topics.AGENT_TYPE, 'binary': topics.BINARY,
-                 'host': host, 'topic': topics.AGENT, 'configurations': {}}
+                 'host': host, 'topic': topics.AGENT,
+                 'configurations': configurations}
         if start is True:
             agent['start_flag'] = True
         directory.get_plugin().create_or_update_agent(
@@ -105,6 +127,32 @@ class PortStates:
 def _check_host(host):
     if not isinstance(host, str) or not 1 <= len(host) <= 255:
         raise BadRequest('host: expected 1 to 255 characters')
+
+
+def _configurations(host, links):
+    """Check how a host reaches others; the keys are Neutron's own.
+
+    Another host's address would draw its VXLAN networks to this one.
+    """
+    if not isinstance(links, dict):
+        raise BadRequest('links: expected a dict')
+    address, interfaces = links.get('tunnel_ip'), links.get('interfaces', {})
+    if not isinstance(interfaces, dict) or len(interfaces) > MAX_INTERFACES \
+            or not all(isinstance(text, str) and len(text) <= 64
+                       for pair in interfaces.items() for text in pair):
+        raise BadRequest('links.interfaces: expected at most %d interfaces '
+                         'by physical network' % MAX_INTERFACES)
+    found = {'interface_mappings': interfaces}
+    if address is None:
+        return found
+    if not netutils.is_valid_ip(address):
+        raise BadRequest('links.tunnel_ip: expected an IP address')
+    owner = uplinks.host_of(address)
+    if owner not in (None, host):
+        raise BadRequest('links.tunnel_ip: %s is of host %s'
+                         % (address, owner))
+    return {**found, 'tunneling_ip': address, 'tunnel_types': ['vxlan'],
+            'l2pop_network_types': ['vxlan']}
 
 
 def _pairs(host, ports):
@@ -165,6 +213,10 @@ class AgentNotifier:
     def chains_changed(self, host):
         """Send the hint that the host's chains changed."""
         self._cast(host, 'chains_changed')
+
+    def networks_changed(self, host):
+        """Send the hint that the hosts of a network of it changed."""
+        self._cast(host, 'networks_changed')
 
     def _cast(self, host, method, **arguments):
         context = neutron_context.get_admin_context_without_session()

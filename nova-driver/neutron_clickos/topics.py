@@ -23,3 +23,8 @@ MAX_PORTS = 500
 UP = 'up'
 DOWN = 'down'
 ABSENT = 'absent'
+
+#: Types of networks that lead to other hosts, as Neutron names them.
+VLAN = 'vlan'
+FLAT = 'flat'
+VXLAN = 'vxlan'

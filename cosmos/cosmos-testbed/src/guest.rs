@@ -13,7 +13,7 @@ pub fn uuid(n: u16) -> String {
 pub struct VifSpec {
     pub port: String,
     pub mac: String,
-    pub segment: u16,
+    pub segment: u32,
     /// The only IP address to send from; any, and any MAC, if there is none.
     pub only_ip: Option<String>,
 }
@@ -42,7 +42,7 @@ impl GuestSpec {
     }
 
     /// Adds an interface on a segment.
-    pub fn vif(mut self, segment: u16) -> Self {
+    pub fn vif(mut self, segment: u32) -> Self {
         let devid = self.vifs.len();
         self.vifs.push(VifSpec {
             port: format!("g{}-{devid}", self.n),
@@ -54,7 +54,7 @@ impl GuestSpec {
     }
 
     /// Adds an interface with port security.
-    pub fn secure_vif(self, segment: u16, ip: &str) -> Self {
+    pub fn secure_vif(self, segment: u32, ip: &str) -> Self {
         let mut this = self.vif(segment);
         if let Some(vif) = this.vifs.last_mut() {
             vif.only_ip = Some(ip.into());

@@ -18,7 +18,7 @@ pub struct TestPort {
 
 impl TestPort {
     /// Adds port `t<n>` to vale0, in a segment, with its link up.
-    pub fn add(vale: &mut ValeClient, n: u8, segment: u16) -> Self {
+    pub fn add(vale: &mut ValeClient, n: u8, segment: u32) -> Self {
         let add = json!({
             "switch": "vale0", "port": format!("t{n}"), "kind": "process", "segment": segment,
             "mac": format!("02:00:00:00:00:{n:02x}"), "port_security": false,

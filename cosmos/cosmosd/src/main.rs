@@ -29,6 +29,7 @@ mod switch;
 mod testing;
 mod text;
 mod toolstack;
+mod uplinks;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -14,15 +14,16 @@ use crate::images::Piece;
 use crate::lifecycle::Created;
 use crate::spec::{Spec, check_config, check_handler, check_timeout, check_writes};
 use crate::toolstack::Toolstack;
+use crate::uplinks;
 use cosmos_proto::answer::{
     Chains, Created as CreatedAnswer, Done, Found, Guest, Guests, HandlerValue, Handlers, Hello,
-    Host, Images, Installed, Log, Ports, Restored, Routers, Saved, Taken,
+    Host, Images, Installed, Log, Ports, Restored, Routers, Saved, Taken, Uplinks,
 };
 use cosmos_proto::{
     Console, ImageAdd, Install, MoveSource, MoveTarget, Named, NoArgs, OfGuest, OfImage, OfRouter,
-    Place, Read, Run, Share, VifLink, Writes, verb,
+    OfSegment, Place, Read, Run, Share, VifLink, Writes, verb,
 };
-use vale_proto::{ChainId, ChainSet, PortFilter, PortLimit};
+use vale_proto::{ChainId, ChainSet, PortFilter, PortLimit, SegmentUplink};
 
 /// How long a guest may take to answer where the client names no deadline.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -76,6 +77,9 @@ const VERBS: &[Verb<CosmosService>] = &[
     of::<verb::SetVif>(AGENT, &Typed(CosmosService::set_vif)),
     of::<verb::FilterPort>(AGENT, &Typed(CosmosService::filter_port)).large(),
     of::<verb::LimitPort>(AGENT, &Typed(CosmosService::limit_port)),
+    of::<verb::SetUplink>(AGENT, &Typed(CosmosService::set_uplink)),
+    of::<verb::RemoveUplink>(AGENT, &Typed(CosmosService::remove_uplink)),
+    of::<verb::ListUplinks>(AGENT, &Typed(CosmosService::uplinks)),
     of::<verb::SetChain>(AGENT, &Typed(CosmosService::set_chain)),
     of::<verb::RemoveChain>(AGENT, &Typed(CosmosService::remove_chain)),
     of::<verb::ListVifs>(BOTH, &Typed(CosmosService::ports)),
@@ -255,6 +259,19 @@ impl CosmosService {
         let named = |e| Error::bad_request(format!("port-limit: {e}"));
         limit.limits.check().map_err(named)?;
         done(self.0.switch.set_limits(&limit))
+    }
+
+    fn set_uplink(&self, _: &Peer, uplink: SegmentUplink) -> Answer<Done> {
+        done(uplinks::set(&*self.0.switch, &uplink))
+    }
+
+    fn remove_uplink(&self, _: &Peer, of: OfSegment) -> Answer<Done> {
+        done(uplinks::remove(&*self.0.switch, &of))
+    }
+
+    fn uplinks(&self, _: &Peer, _: NoArgs) -> Answer<Uplinks> {
+        let uplinks = uplinks::list(&*self.0.switch)?;
+        Ok(Json(Uplinks { uplinks }))
     }
 
     fn set_chain(&self, _: &Peer, chain: ChainSet) -> Answer<Done> {

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use control_socket::ClientError;
 use vale_proto::{
-    ChainId, ChainInfo, ChainSet, Kind, PortFilter, PortInfo, PortLimit, PortSet, ValeClient,
+    ChainId, ChainInfo, ChainSet, Kind, PortAdd, PortFilter, PortId, PortInfo, PortLimit,
+    PortPeers, PortSet, ValeClient,
 };
 
 use crate::error::{Code, Error, Result};
@@ -52,6 +53,15 @@ pub trait Switch: Send + Sync {
 
     /// Replaces all limits of a port.
     fn set_limits(&self, limit: &PortLimit) -> Result<()>;
+
+    /// Adds a port that leads to other hosts.
+    fn add_uplink(&self, port: &PortAdd) -> Result<()>;
+
+    /// Replaces the peers of a VXLAN port.
+    fn set_peers(&self, peers: &PortPeers) -> Result<()>;
+
+    /// Removes a port that leads to other hosts; one that is not there is no error.
+    fn remove_uplink(&self, port: &PortId) -> Result<()>;
 
     /// Makes a chain, or replaces it.
     fn set_chain(&self, chain: &ChainSet) -> Result<()>;
@@ -193,6 +203,23 @@ impl Switch for Valed {
         self.connect()?.port_limit(limit).map_err(failed(&name))
     }
 
+    fn add_uplink(&self, port: &PortAdd) -> Result<()> {
+        let name = format!("{}:{}", port.switch, port.port);
+        let added = self.connect()?.port_add(port);
+        added.map(drop).map_err(failed(&name))
+    }
+
+    fn set_peers(&self, peers: &PortPeers) -> Result<()> {
+        let name = format!("{}:{}", peers.switch, peers.port);
+        self.connect()?.port_peers(peers).map_err(failed(&name))
+    }
+
+    fn remove_uplink(&self, port: &PortId) -> Result<()> {
+        let PortId { switch, port } = port;
+        let removed = self.connect()?.port_remove(switch, port);
+        removed.map_err(failed(&format!("{switch}:{port}")))
+    }
+
     fn set_chain(&self, chain: &ChainSet) -> Result<()> {
         let name = format!("chain {}:{}", chain.switch, chain.chain);
         self.connect()?.chain_set(chain).map_err(failed(&name))
@@ -223,6 +250,7 @@ pub mod sim {
     pub struct SimSwitch {
         faults: Arc<Faults>,
         ports: Mutex<BTreeMap<String, bool>>,
+        uplinks: Mutex<BTreeMap<String, PortAdd>>,
         chains: Mutex<BTreeMap<String, ChainSet>>,
     }
 
@@ -231,6 +259,7 @@ pub mod sim {
             Self {
                 faults,
                 ports: Mutex::default(),
+                uplinks: Mutex::default(),
                 chains: Mutex::default(),
             }
         }
@@ -274,7 +303,18 @@ pub mod sim {
                 }))
                 .unwrap()
             };
-            Ok(ports.iter().map(info).collect())
+            let uplink = |add: &PortAdd| PortInfo {
+                port: add.port.clone(),
+                segment: add.segment,
+                uplink: vale_proto::Uplink::of(add),
+                ..info((&format!("{}:{}", add.switch, add.port), &true))
+            };
+            let uplinks = self.uplinks.lock().unwrap();
+            Ok(ports
+                .iter()
+                .map(info)
+                .chain(uplinks.values().map(uplink))
+                .collect())
         }
 
         fn add(&self, _domid: u16, vif: &Vif) -> Result<Option<PortFds>> {
@@ -314,6 +354,29 @@ pub mod sim {
         fn set_limits(&self, limit: &PortLimit) -> Result<()> {
             let name = format!("{}:{}", limit.switch, limit.port);
             self.faults.call(&format!("switch.set_limits {name}"))
+        }
+
+        fn add_uplink(&self, port: &PortAdd) -> Result<()> {
+            let name = format!("{}:{}", port.switch, port.port);
+            self.faults.call(&format!("switch.add_uplink {name}"))?;
+            self.uplinks.lock().unwrap().insert(name, port.clone());
+            Ok(())
+        }
+
+        fn set_peers(&self, peers: &PortPeers) -> Result<()> {
+            let name = format!("{}:{}", peers.switch, peers.port);
+            self.faults.call(&format!("switch.set_peers {name}"))?;
+            let mut uplinks = self.uplinks.lock().unwrap();
+            let vxlan = uplinks.get_mut(&name).and_then(|u| u.vxlan.as_mut());
+            vxlan.unwrap().peers = peers.peers.clone();
+            Ok(())
+        }
+
+        fn remove_uplink(&self, port: &PortId) -> Result<()> {
+            let name = format!("{}:{}", port.switch, port.port);
+            self.faults.call(&format!("switch.remove_uplink {name}"))?;
+            self.uplinks.lock().unwrap().remove(&name);
+            Ok(())
         }
 
         fn set_chain(&self, chain: &ChainSet) -> Result<()> {

@@ -163,6 +163,22 @@ class CosmosClient:
         return self._call('port-limit', switch=switch, port=port,
                           limits=limits)
 
+    def uplink_set(self, switch, segment, uplink):
+        """Lead a segment to other hosts, or change how it does.
+
+        :param uplink: dict ifname, vlan, vxlan (docs/interfaces.md).
+        """
+        return self._call('uplink-set', switch=switch, segment=segment,
+                          uplink=uplink)
+
+    def uplink_remove(self, switch, segment):
+        """Take a segment's uplink; one that does not exist is no error."""
+        return self._call('uplink-remove', switch=switch, segment=segment)
+
+    def uplink_list(self):
+        """:returns: ``uplinks``, a list of switch, segment, uplink."""
+        return self._call('uplink-list')
+
     def chain_set(self, chain):
         """Make a chain of the switch, or replace it as a whole.
 

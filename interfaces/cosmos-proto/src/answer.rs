@@ -3,7 +3,7 @@
 //! understands a newer cosmosd.
 
 use serde::{Deserialize, Serialize};
-use vale_proto::{ChainInfo, Counters, Mac};
+use vale_proto::{ChainInfo, Counters, Mac, SegmentUplink};
 
 use crate::guest::{Nic, Uuid, Vif};
 
@@ -96,6 +96,13 @@ pub struct Guest {
     pub vifs: Vec<Vif>,
     pub nics: Vec<Nic>,
     pub config_name: String,
+}
+
+/// The uplinks that `uplink-set` made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Uplinks {
+    pub uplinks: Vec<SegmentUplink>,
 }
 
 /// All guests of the host.

@@ -117,7 +117,7 @@ pub struct Vif {
     pub mac: Mac,
     pub switch: SwitchName,
     pub port: PortName,
-    pub segment: u16,
+    pub segment: u32,
     #[serde(
         default,
         deserialize_with = "vale_proto::allowed",

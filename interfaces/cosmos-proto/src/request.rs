@@ -3,6 +3,7 @@
 //! a request costs about as much memory as its line.
 
 use serde::{Deserialize, Deserializer, Serialize};
+use vale_proto::SwitchName;
 
 use crate::guest::{Cpu, Sha256Text, Uuid, Write, writes};
 
@@ -73,6 +74,15 @@ pub struct MoveTarget {
     #[serde(deserialize_with = "rids")]
     pub routers: Vec<u8>,
     pub timeout_ms: u64,
+}
+
+/// A segment of a switch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct OfSegment {
+    pub switch: SwitchName,
+    pub segment: u32,
 }
 
 /// An interface of a guest.

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use vale_proto::{ChainId, ChainSet, PortFilter, PortLimit};
+use vale_proto::{ChainId, ChainSet, PortFilter, PortLimit, SegmentUplink};
 
 use crate::answer;
 use crate::guest::Spec;
@@ -74,6 +74,9 @@ verbs! {
     SetVif "vif-set": VifLink => answer::Done;
     FilterPort "port-filter": PortFilter => answer::Done;
     LimitPort "port-limit": PortLimit => answer::Done;
+    SetUplink "uplink-set": SegmentUplink => answer::Done;
+    RemoveUplink "uplink-remove": OfSegment => answer::Done;
+    ListUplinks "uplink-list": NoArgs => answer::Uplinks;
     SetChain "chain-set": ChainSet => answer::Done;
     RemoveChain "chain-remove": ChainId => answer::Done;
     ListChains "chain-list": NoArgs => answer::Chains;

@@ -108,7 +108,7 @@ pub struct Hop {
 pub struct ChainSet {
     pub switch: SwitchName,
     pub chain: ChainName,
-    pub segment: u16,
+    pub segment: u32,
     pub classifiers: Vec<Classifier>,
     pub hops: Vec<Hop>,
     /// Addresses that a hop translates sources to.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{
     ChainId, ChainInfo, ChainList, ChainSet, Chains, Kind, MirrorId, MirrorInfo, MirrorList,
     MirrorSet, Mirrors, PortAdd, PortFilter, PortId, PortInfo, PortLimit, PortList, PortName,
-    PortSet, PortTrace, Ports, SegmentLimit, SegmentList, Segments, SwitchName, Trace,
+    PortPeers, PortSet, PortTrace, Ports, SegmentLimit, SegmentList, Segments, SwitchName, Trace,
 };
 
 /// The descriptors for the owner of a process port.
@@ -74,6 +74,11 @@ impl ValeClient {
             port: port.clone(),
         };
         self.0.call("port-remove", json(&id)?).map(drop)
+    }
+
+    /// Replaces the peers of a port of kind `vxlan`.
+    pub fn port_peers(&mut self, peers: &PortPeers) -> Result<(), ClientError> {
+        self.0.call("port-peers", json(peers)?).map(drop)
     }
 
     pub fn port_set(&mut self, set: &PortSet) -> Result<(), ClientError> {

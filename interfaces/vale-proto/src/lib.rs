@@ -15,6 +15,7 @@ mod name;
 mod pcap;
 mod port;
 mod trace;
+mod uplink;
 mod vxlan;
 
 pub use chain::{
@@ -38,6 +39,7 @@ pub use port::{
 };
 
 pub use trace::{PortTrace, Stage, StageKind, TRACE_RANGE, Trace};
+pub use uplink::{PortPeers, SegmentUplink, Uplink};
 pub use vxlan::{MAX_PEERS, MAX_VNI, Vxlan};
 
 pub use control_socket::VALED_SOCKET as DEFAULT_SOCKET;
@@ -45,7 +47,7 @@ pub use control_socket::VALED_SOCKET as DEFAULT_SOCKET;
 /// Names valed's socket for programs without `--socket`.
 pub const SOCKET_VARIABLE: &str = "VALED_SOCKET";
 /// Largest segment number.
-pub const MAX_SEGMENT: u16 = 4094;
+pub const MAX_SEGMENT: u32 = u32::MAX;
 /// Largest VLAN number (802.1Q).
 pub const MAX_VLAN: u16 = 4094;
 /// Smallest and largest MTU of a port, in bytes of IP packet. The largest leaves room for the

@@ -50,7 +50,7 @@ pub struct PortLimit {
 #[serde(deny_unknown_fields)]
 pub struct SegmentLimit {
     pub switch: SwitchName,
-    pub segment: u16,
+    pub segment: u32,
     pub limits: Limits,
 }
 

@@ -39,7 +39,7 @@ pub struct MirrorSet {
     pub side: Option<Side>,
     /// The mirror copies each frame that a port of this segment sends, once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub segment: Option<u16>,
+    pub segment: Option<u32>,
     /// The port that gets the copies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_port: Option<PortName>,

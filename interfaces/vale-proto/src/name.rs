@@ -67,6 +67,13 @@ checked_name!(
     }
 );
 
+impl PortName {
+    /// The name of a segment's uplink.
+    pub fn of_uplink(segment: u32) -> Self {
+        Self(format!("u{segment}"))
+    }
+}
+
 checked_name!(
     /// A pipe of valed.
     PipeName, "pipe", "1 to 15 of a-z, 0-9 and -", |text| {

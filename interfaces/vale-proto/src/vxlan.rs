@@ -13,6 +13,7 @@ pub const MAX_PEERS: usize = 64;
 /// A VXLAN network and the hosts that belong to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Vxlan {
     /// The network's number on the wire.
     pub vni: u32,
@@ -23,7 +24,8 @@ pub struct Vxlan {
     pub peers: Vec<IpAddr>,
 }
 
-fn peers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<IpAddr>, D::Error> {
+/// Reads a list of peers, of [`MAX_PEERS`] at most.
+pub fn peers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<IpAddr>, D::Error> {
     control_socket::at_most(input, "peers", MAX_PEERS)
 }
 

@@ -35,6 +35,7 @@ class FakeCosmosd(fixtures.Fixture):
     :ivar requests: list of (verb, args), in order of arrival.
     :ivar guests: dict of guest by UUID.
     :ivar images: bytes by SHA-256, as image-add brought them.
+    :ivar uplinks: by switch and segment.
     :ivar chains: what chain-list answers.
     :ivar faults: dict of (code, message) by verb; None hangs up after the
         verb was carried out, so that its answer is lost.
@@ -49,6 +50,7 @@ class FakeCosmosd(fixtures.Fixture):
         self.guests = {}
         self.images = {}
         self.chains = []
+        self.uplinks = {}
         self.faults = {}
         self.engine_sha256 = SHA256
         self._listener = None
@@ -240,6 +242,20 @@ class FakeCosmosd(fixtures.Fixture):
                            'closed': bool(vif.get('filtered'))
                            and self.closed_looks >= 0,
                            'counters': COUNTERS} for vif in vifs]}
+
+    def _do_uplink_list(self):
+        return {'uplinks': [{'switch': switch, 'segment': segment,
+                             'uplink': uplink}
+                            for (switch, segment), uplink
+                            in self.uplinks.items()]}
+
+    def _do_uplink_set(self, switch, segment, uplink):
+        self.uplinks[switch, segment] = uplink
+        return {}
+
+    def _do_uplink_remove(self, switch, segment):
+        self.uplinks.pop((switch, segment), None)
+        return {}
 
     def _do_port_limit(self, switch, port, limits):
         return {}

@@ -9,7 +9,8 @@ from nova_clickos.conf import opts
 
 OURS = ('clickos_agent', 'ml2_vale')
 #: keystoneauth explains the other options of [clickos] itself.
-CLICKOS = ('cosmosd_socket', 'cosmosd_timeout', 'create_timeout',
+CLICKOS = ('cosmosd_socket', 'cosmosd_timeout',
+                           'create_timeout',
            'allow_process_host', 'ring_slots', 'max_image_mib')
 
 
@@ -24,11 +25,13 @@ class OptionsTest(testtools.TestCase):
         found = {group: {option.dest for option in options}
                  for group, options in self.published()}
         self.assertEqual({'host'}, found['DEFAULT'])
-        self.assertEqual({'switch_mappings'}, found['ml2_vale'])
+        self.assertEqual({'switch_mappings', 'tunnel_switch'},
+                         found['ml2_vale'])
         self.assertEqual({'cosmosd_socket', 'cosmosd_timeout',
-                          'handler_timeout', 'neutron_timeout',
-                          'neutron_transport_url', 'port_look_interval',
-                          'report_interval'},
+                          'handler_timeout', 'interface_mappings',
+                          'neutron_timeout', 'neutron_transport_url',
+                          'port_look_interval', 'report_interval',
+                          'tunnel_ip'},
                          found['clickos_agent'])
         self.assertLessEqual(
             set(CLICKOS) | {'auth_type', 'auth_url', 'timeout',

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use vale_proto::{
-    Allowed, DEFAULT_SOCKET, Kind, MAX_SEGMENT, Mac, PortAdd, PortId, SOCKET_VARIABLE,
+    Allowed, DEFAULT_SOCKET, Kind, Mac, PortAdd, PortId, SOCKET_VARIABLE,
 };
 
 const EXAMPLES: &str = "\
@@ -54,8 +54,8 @@ pub struct Arguments {
     #[arg(long, required_if_eq("function", "pcap-make"))]
     pub pcap: Option<PathBuf>,
     /// Segment of the port.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=MAX_SEGMENT as i64))]
-    pub segment: u16,
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub segment: u32,
     /// MAC address of the port, for the switch's table.
     #[arg(long)]
     pub mac: Option<Mac>,

@@ -125,8 +125,8 @@ pub struct Attach {
     /// Slots of each ring, for xen.
     #[arg(long, default_value_t = 256)]
     pub slots: u32,
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=vale_proto::MAX_SEGMENT as i64))]
-    pub segment: u16,
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub segment: u32,
     /// MAC address behind the port; without it the port gets flooded frames only.
     #[arg(long)]
     pub mac: Option<Mac>,

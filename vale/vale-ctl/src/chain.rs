@@ -25,8 +25,8 @@ pub enum ChainCommand {
 pub struct SetArguments {
     #[arg(value_name = "SWITCH:CHAIN", value_parser = chain_id)]
     pub chain: ChainId,
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=vale_proto::MAX_SEGMENT as i64))]
-    pub segment: u16,
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub segment: u32,
     /// Packets of the chain: from=PORT, to=PORT, source=CIDR, destination=CIDR, protocol=N,
     /// source-ports=N-M, destination-ports=N-M, with commas between them; can be repeated.
     #[arg(long = "match", value_parser = classifier, required = true)]

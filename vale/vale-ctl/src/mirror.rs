@@ -33,7 +33,7 @@ pub struct SetArguments {
     pub side: Option<SideChoice>,
     /// Copies each frame that a port of this segment sends.
     #[arg(long)]
-    pub segment: Option<u16>,
+    pub segment: Option<u32>,
     /// The port that gets the copies.
     #[arg(long, required_unless_present = "to_file", conflicts_with = "to_file")]
     pub to_port: Option<PortName>,

@@ -18,8 +18,8 @@ pub struct LimitArguments {
 #[derive(Args)]
 pub struct SegmentArguments {
     pub switch: SwitchName,
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=vale_proto::MAX_SEGMENT as i64))]
-    pub segment: u16,
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub segment: u32,
     #[command(flatten)]
     pub limits: LimitOptions,
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use vale_proto::{
     ChainId, ChainList, ChainSet, Chains, Kind, MAX_CHAINS, PipeName, PortAdd, PortFilter, PortId,
-    PortLimit, PortList, PortSet, PortTrace, Ports, Trace, Vxlan,
+    PortLimit, PortList, PortPeers, PortSet, PortTrace, Ports, Trace, Vxlan,
 };
 
 use crate::chain::TooManyChains;
@@ -48,6 +48,7 @@ const VERBS: &[Verb<Control>] = &[
     Verb::new("port-add", CHANGE, &TypedWithFds(Control::port_add)),
     Verb::new("port-remove", CHANGE, &Typed(Control::port_remove)),
     Verb::new("port-set", CHANGE, &Typed(Control::port_set)),
+    Verb::new("port-peers", CHANGE, &Typed(Control::port_peers)),
     Verb::new("port-list", Access::Any, &Typed(Control::port_list)).listing(),
     Verb::new("port-limit", CHANGE, &Typed(Control::port_limit)),
     Verb::new("segment-limit", CHANGE, &Typed(Control::segment_limit)),
@@ -148,6 +149,39 @@ impl Control {
             .forwarder
             .run(move |forwarder| forwarder.set_link(&set.switch, &set.port, set.link_up));
         done_at(&PortId { switch, port }, found)
+    }
+
+    fn port_peers(&self, peer: &Peer, peers: PortPeers) -> Result<Reply, ApiError> {
+        let id = peers.id();
+        let vxlan = self.vxlan_of(&id)?;
+        let checked = Vxlan {
+            peers: peers.peers.clone(),
+            ..vxlan
+        };
+        let named = |e| ApiError::bad_request(format!("port-peers: {e}"));
+        checked.check().map_err(named)?;
+        let (count, PortId { switch, port }) = (peers.peers.len(), &id);
+        info!("{switch}:{port}: {count} peers set by uid {}", peer.uid);
+        let found = self
+            .forwarder
+            .run(move |forwarder| forwarder.set_peers(&peers));
+        done_at(&id, found)
+    }
+
+    /// The network of a port of kind `vxlan`.
+    fn vxlan_of(&self, id: &PortId) -> Result<Vxlan, ApiError> {
+        let switch = id.switch.clone();
+        let ports = self
+            .forwarder
+            .run(move |forwarder| forwarder.list(Some(&switch)))
+            .ok_or_else(stopped)?;
+        let port = ports.into_iter().find(|p| p.port == id.port);
+        let port = port.ok_or_else(|| no_such_port(id))?;
+        port.uplink.and_then(|uplink| uplink.vxlan).ok_or_else(|| {
+            let PortId { switch, port } = id;
+            let text = format!("port: {switch}:{port} is no port of kind vxlan");
+            ApiError::bad_request(format!("port-peers: {text}"))
+        })
     }
 
     fn port_limit(&self, _: &Peer, limit: PortLimit) -> Result<Reply, ApiError> {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The far end of a port behind one trait, and the burst of frames that the switch takes from it.
+use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
 use ring::{BUFFER_SIZE, Slot};
@@ -60,6 +61,8 @@ pub trait Device: Send {
     fn sleep_prepare(&mut self) -> bool;
     /// Tells the far end that valed needs no notification now.
     fn wake_done(&mut self) {}
+    /// Replaces the other hosts of a VXLAN network.
+    fn set_peers(&mut self, _peers: &[IpAddr]) {}
     /// Invalid descriptors and indices so far.
     fn malformed(&self) -> u64 {
         0

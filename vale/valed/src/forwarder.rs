@@ -10,7 +10,8 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use vale_proto::{
-    ChainId, ChainInfo, ChainSet, PortId, PortInfo, PortLimit, PortName, SwitchName, Trace,
+    ChainId, ChainInfo, ChainSet, PortId, PortInfo, PortLimit, PortName, PortPeers, SwitchName,
+    Trace,
 };
 
 use crate::chain::TooManyChains;
@@ -329,6 +330,13 @@ impl Forwarder {
         let found = port.map(|p| p.link_up = up).is_some();
         self.resolve(name);
         found
+    }
+
+    /// False if there is no such port of kind `vxlan`.
+    pub fn set_peers(&mut self, peers: &PortPeers) -> bool {
+        let switch = self.switch_mut(&peers.switch);
+        let port = switch.and_then(|s| s.port_mut(&peers.port));
+        port.is_some_and(|port| port.set_peers(&peers.peers))
     }
 
     /// False if there is no such port.

@@ -16,7 +16,7 @@ const AGE: Nanoseconds = 300_000_000_000;
 
 #[derive(Clone, Copy)]
 struct Station {
-    segment: u16,
+    segment: u32,
     mac: Mac,
     port: usize,
     seen: Nanoseconds,
@@ -40,7 +40,7 @@ impl Default for Learned {
 }
 
 impl Learned {
-    pub fn learn(&mut self, segment: u16, mac: Mac, port: usize, seen: Nanoseconds) {
+    pub fn learn(&mut self, segment: u32, mac: Mac, port: usize, seen: Nanoseconds) {
         let order = |place: &Option<Station>| match place {
             Some(s) if s.segment == segment && s.mac == mac => 0,
             Some(s) => s.seen.saturating_add(2),
@@ -59,7 +59,7 @@ impl Learned {
     }
 
     /// The port behind which the station was seen last.
-    pub fn find(&self, segment: u16, mac: Mac, now: Nanoseconds) -> Option<usize> {
+    pub fn find(&self, segment: u32, mac: Mac, now: Nanoseconds) -> Option<usize> {
         let start = self.start(segment, mac);
         let mut places = self.stations[start..start + WAYS].iter().flatten();
         let found = places.find(|s| s.segment == segment && s.mac == mac)?;
@@ -75,7 +75,7 @@ impl Learned {
         }
     }
 
-    fn start(&self, segment: u16, mac: Mac) -> usize {
+    fn start(&self, segment: u32, mac: Mac) -> usize {
         let mut hasher = FxHasher::default();
         (self.seed, segment, mac).hash(&mut hasher);
         let mixed = hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;

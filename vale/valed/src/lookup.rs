@@ -6,28 +6,28 @@ use vale_proto::Mac;
 /// Decides from segment and destination MAC. The switch keeps it in step with its ports.
 pub trait Lookup: Send {
     /// The index of the port with this address.
-    fn find(&self, segment: u16, mac: Mac) -> Option<usize>;
+    fn find(&self, segment: u32, mac: Mac) -> Option<usize>;
     /// Adds a port; false if another has its address.
-    fn insert(&mut self, segment: u16, mac: Mac, index: usize) -> bool;
+    fn insert(&mut self, segment: u32, mac: Mac, index: usize) -> bool;
     /// Removes the address of a port.
-    fn remove(&mut self, segment: u16, mac: Mac);
+    fn remove(&mut self, segment: u32, mac: Mac);
 }
 
 /// The addresses that the toolstack gave; the switch learns none from frames.
 #[derive(Default)]
-pub struct StaticTable(FxHashMap<u64, usize>);
+pub struct StaticTable(FxHashMap<(u32, u64), usize>);
 
-fn key(segment: u16, mac: Mac) -> u64 {
+fn key(segment: u32, mac: Mac) -> (u32, u64) {
     let [a, b, c, d, e, f] = mac.0;
-    u64::from_be_bytes([0, 0, a, b, c, d, e, f]) | u64::from(segment) << 48
+    (segment, u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
 }
 
 impl Lookup for StaticTable {
-    fn find(&self, segment: u16, mac: Mac) -> Option<usize> {
+    fn find(&self, segment: u32, mac: Mac) -> Option<usize> {
         self.0.get(&key(segment, mac)).copied()
     }
 
-    fn insert(&mut self, segment: u16, mac: Mac, index: usize) -> bool {
+    fn insert(&mut self, segment: u32, mac: Mac, index: usize) -> bool {
         let free = !self.0.contains_key(&key(segment, mac));
         if free {
             self.0.insert(key(segment, mac), index);
@@ -35,7 +35,7 @@ impl Lookup for StaticTable {
         free
     }
 
-    fn remove(&mut self, segment: u16, mac: Mac) {
+    fn remove(&mut self, segment: u32, mac: Mac) {
         self.0.remove(&key(segment, mac));
     }
 }

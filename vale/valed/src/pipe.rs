@@ -18,7 +18,7 @@ use crate::taken::Taken;
 const QUEUE: usize = 512;
 
 /// The segment of a switch that an end belongs to.
-pub type Place = (SwitchName, u16);
+pub type Place = (SwitchName, u32);
 
 /// The pipes of this host by their names.
 #[derive(Default)]
@@ -207,7 +207,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn open(pipes: &Pipes, name: &str, switch: &str, segment: u16) -> Result<PipePort, ErrorKind> {
+    fn open(pipes: &Pipes, name: &str, switch: &str, segment: u32) -> Result<PipePort, ErrorKind> {
         let place = (switch.parse().unwrap(), segment);
         let opened = pipes.open(&name.parse().unwrap(), place);
         opened.map_err(|e| e.kind())

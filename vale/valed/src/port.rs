@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A port of a switch: its device, its guard and its counters.
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use vale_proto::{
-    Counters, Direction, GuestVif, Kind, Mac, PortAdd, PortInfo, PortName, SwitchName,
+    Counters, Direction, GuestVif, Kind, Mac, PortAdd, PortInfo, PortName, SwitchName, Uplink,
 };
 
 use crate::device::{Absent, Buffers, Device};
@@ -24,7 +25,8 @@ pub struct Port {
     pub name: PortName,
     kind: Kind,
     guest: Option<GuestVif>,
-    pub segment: u16,
+    uplink: Option<Uplink>,
+    pub segment: u32,
     pub mac: Option<Mac>,
     /// The switch learns the stations behind the port.
     pub learns: bool,
@@ -52,6 +54,7 @@ impl Port {
             name: add.port.clone(),
             kind: add.kind,
             guest: add.guest,
+            uplink: Uplink::of(add),
             segment: add.segment,
             mac: add.mac,
             learns: (add.vlan.is_some() || matches!(add.kind, Kind::Vxlan | Kind::Pipe))
@@ -199,6 +202,16 @@ impl Port {
         std::mem::replace(&mut self.device, device)
     }
 
+    /// Replaces the peers of a VXLAN network. False for another far end.
+    pub fn set_peers(&mut self, peers: &[IpAddr]) -> bool {
+        match self.uplink.as_mut().and_then(|u| u.vxlan.as_mut()) {
+            Some(vxlan) => vxlan.peers = peers.to_vec(),
+            None => return false,
+        }
+        self.device.set_peers(peers);
+        true
+    }
+
     /// The port as `port-list` shows it.
     pub fn info(&self, switch: &SwitchName) -> PortInfo {
         let mut counters = self.counters;
@@ -211,6 +224,7 @@ impl Port {
             segment: self.segment,
             mac: self.mac,
             link_up: self.link_up,
+            uplink: self.uplink.clone(),
             limits: self.limits.as_ref().map(|limits| limits.set),
             filter: self.filter.as_ref().map(|filter| filter.info()),
             mirrors: Vec::new(),

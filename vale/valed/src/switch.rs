@@ -409,7 +409,7 @@ impl Switch {
     fn send(
         &mut self,
         source: usize,
-        segment: u16,
+        segment: u32,
         ethernet: &Ethernet,
         out: &mut Outgoing<'_>,
         buffers: &mut Buffers,
@@ -437,7 +437,7 @@ impl Switch {
     fn flood(
         &mut self,
         source: usize,
-        segment: u16,
+        segment: u32,
         group: bool,
         out: &mut Outgoing<'_>,
         buffers: &mut Buffers,
@@ -453,7 +453,7 @@ impl Switch {
     }
 
     /// True if a flooded frame goes to the port at `index`.
-    fn floods(&self, index: usize, source: usize, segment: u16, group: bool) -> bool {
+    fn floods(&self, index: usize, source: usize, segment: u32, group: bool) -> bool {
         let wanted = |p: &Port| p.segment == segment && (group || p.is_open);
         let open = index != source && !self.chains.isolates(index);
         open && self.ports[index].as_deref().is_some_and(wanted)

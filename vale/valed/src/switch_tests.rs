@@ -101,7 +101,7 @@ impl Bench {
 
     /// A guest with MAC address `last` in segment `segment`. Its port is not open, as with port
     /// security, but takes frames of any type.
-    fn guest(&mut self, last: u8, segment: u16) -> Guest {
+    fn guest(&mut self, last: u8, segment: u32) -> Guest {
         let guest = self.open_guest(last, segment);
         let (_, port) = self.switch.find(&guest.name).unwrap();
         port.is_open = false;
@@ -109,7 +109,7 @@ impl Bench {
     }
 
     /// A guest without port security.
-    fn open_guest(&mut self, last: u8, segment: u16) -> Guest {
+    fn open_guest(&mut self, last: u8, segment: u32) -> Guest {
         self.try_add(
             &format!("p{segment}-{last}"),
             json!({"mac": mac(last), "segment": segment}),

@@ -58,7 +58,7 @@ fn networks_between_hosts_keep_apart_by_their_vlan() {
     }
     let a = valed.attach("a", 1, 1, &["10.7.0.1/24"], json!({}));
     let b = other.attach("b", 2, 2, &["10.7.0.2/24"], json!({}));
-    let monitor = |segment: u16| {
+    let monitor = |segment: u32| {
         let extra = json!({"segment": segment, "port_security": false});
         Guest::new(&other, &format!("m{segment}"), extra)
     };
@@ -109,7 +109,7 @@ fn a_vlan_and_a_vxlan_of_one_number_exchange_nothing() {
     let b = other.attach("b", 2, 1, &["10.7.0.2/24"], json!({}));
     let c = valed.attach("c", 3, 2, &["10.7.0.1/24"], json!({}));
     let d = other.attach("d", 4, 2, &["10.7.0.2/24"], json!({}));
-    let monitor = |segment: u16| {
+    let monitor = |segment: u32| {
         let extra = json!({"segment": segment, "port_security": false});
         Guest::new(&other, &format!("m{segment}"), extra)
     };
@@ -144,7 +144,7 @@ fn two_namespaces_reach_each_other_through_a_guest() {
     let valed = Valed::start();
     let a = valed.attach("a", 1, 1, &["10.7.0.1/24", "2001:db8::1/64"], json!({}));
     let b = valed.attach("b", 2, 2, &["10.7.0.2/24", "2001:db8::2/64"], json!({}));
-    let port = |name: &str, segment: u16| {
+    let port = |name: &str, segment: u32| {
         Guest::new(
             &valed,
             name,

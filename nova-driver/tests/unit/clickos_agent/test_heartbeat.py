@@ -12,6 +12,7 @@ from tests.unit.clickos_agent import test_ports
 
 #: More than enough for a report on a busy machine.
 _PATIENCE_S = 30
+LINKS = {'tunnel_ip': '192.0.2.1', 'interfaces': {'physnet1': 'eth1'}}
 
 
 class Plugin:
@@ -24,8 +25,9 @@ class Plugin:
         self._refused = refused
         self.enough = threading.Semaphore(0)
 
-    def report_state(self, context, host, start):
+    def report_state(self, context, host, start, links):
         self.reports.append((host, start))
+        self.links = links
         self.enough.release()
         return {'error': 'no'} if len(self.reports) <= self._refused else {}
 
@@ -37,7 +39,7 @@ class HeartbeatTest(test_ports.TestCase):
         self.serve('heartbeats', plugin, 'neutron')
         neutron = ports.Neutron(self.transport, 'compute1', 5)
         neutron._client = neutron._client.prepare(topic='heartbeats')
-        beating = heartbeat.Heartbeat(neutron, 0.01)
+        beating = heartbeat.Heartbeat(neutron, 0.01, LINKS)
         beating.start()
         self.addCleanup(beating.wait)
         self.addCleanup(beating.stop)
@@ -49,6 +51,11 @@ class HeartbeatTest(test_ports.TestCase):
         self.assertEqual(
             [('compute1', True), ('compute1', False), ('compute1', False)],
             self.beat(Plugin(), 3))
+
+    def test_a_report_says_how_others_are_reached(self):
+        plugin = Plugin()
+        self.beat(plugin, 1)
+        self.assertEqual(LINKS, plugin.links)
 
     def test_a_refused_report_is_made_again(self):
         self.assertEqual(

@@ -19,16 +19,18 @@ from neutron_clickos import mech_vale
 PORT = '01234567-89ab-4def-8123-456789abcdef'
 SERVER = '11111111-2222-4333-8444-555555555555'
 OTHER = '99999999-2222-4333-8444-555555555555'
+NETWORK = '22222222-2222-4333-8444-555555555555'
 MAC = 'fa:16:3e:00:00:01'
 
 
 AGENT = {'agent_type': 'ClickOS agent', 'alive': True, 'host': 'compute1',
          'configurations': {}}
+TUNNELS = dict(AGENT, configurations={'tunneling_ip': '192.0.2.1'})
 
 
 def port(**values):
     return dict({
-        'id': PORT, 'mac_address': MAC, 'binding:vnic_type': 'normal',
+        'id': PORT, 'network_id': NETWORK, 'mac_address': MAC, 'binding:vnic_type': 'normal',
         'binding:vif_type': 'unbound', 'binding:host_id': '',
         'device_id': '', 'device_owner': '', 'admin_state_up': True,
         'port_security_enabled': True,
@@ -47,18 +49,18 @@ def segment(network_type='vlan', physical_network='physnet1', vlan=101):
             'physical_network': physical_network, 'segmentation_id': vlan}
 
 
-def port_context(current, original=None, segments=(), mtu=1500):
+def port_context(current, original=None, segments=(), mtu=1500, of=AGENT):
     context = mock.create_autospec(api.PortContext, instance=True)
     context.current = current
     context.original = original
     context.segments_to_bind = list(segments)
-    context.network.current = {'id': 'n', 'mtu': mtu}
+    context.network.current = {'id': NETWORK, 'mtu': mtu}
     context.host = context.original_host = 'compute1'
     context.plugin_context = mock.sentinel.context
     context._plugin = mock.Mock(spec_set=('get_subnet',))
     context._plugin.get_subnet.return_value = {'segment_id': None}
     context.host_agents.side_effect = lambda agent_type: [
-        agent for agent in (AGENT,) if agent['agent_type'] == agent_type]
+        agent for agent in (of,) if agent['agent_type'] == agent_type]
     return context
 
 
@@ -70,6 +72,7 @@ class TestCase(testtools.TestCase):
         conf.register_opts(cfg.CONF)
         self.conf = self.useFixture(config_fixture.Config(cfg.CONF))
         self.configure('physnet1:vale0', 'physnet2:vale7')
+        self.conf.config(group='ml2_vale', tunnel_switch='vale9')
         registry.clear()
         self.addCleanup(registry.clear)
         self.driver = mech_vale.ValeMechanismDriver()
@@ -146,8 +149,8 @@ class BindPortTest(TestCase):
         self.assertIs(True, details['vale_port_security'])
 
     def test_first_segment_with_a_switch(self):
-        found = self.bind(port(), segment('flat', vlan=None),
-                          segment('vxlan', None, 5),
+        found = self.bind(port(), segment('vxlan', None, 5),
+                          segment('gre', None, 5),
                           segment(physical_network='physnet3'),
                           segment(physical_network='physnet2', vlan=7),
                           segment())
@@ -156,9 +159,24 @@ class BindPortTest(TestCase):
         self.assertEqual('vale7', found.mock_calls[0].args[2]['vale_switch'])
 
     def test_nothing_to_bind(self):
-        for segments in ((), (segment('flat'),),
+        for segments in ((), (segment('flat', 'physnet3'),),
                          (segment(physical_network='physnet3'),)):
             self.bind(port(), *segments).assert_not_called()
+
+    def test_flat_and_vxlan_networks_have_numbers_of_their_own(self):
+        for one, place in ((segment('flat', vlan=None), ('vale0', 4095)),
+                           (segment('vxlan', None), ('vale9', 4197))):
+            found = self.bind(port(), one, of=TUNNELS).mock_calls[0].args[2]
+            self.assertEqual(place, (found['vale_switch'],
+                                     found['vale_segment']))
+
+    def test_a_local_network_shares_no_number(self):
+        is_alone = self.useFixture(fixtures.MockPatch(
+            'neutron_clickos.uplinks.is_alone', autospec=True)).mock
+        for alone in (True, False):
+            is_alone.return_value = alone
+            found = self.bind(port(), segment('local', None, None))
+            self.assertEqual(alone, found.called)
 
     def test_vnic_types_of_hardware(self):
         for vnic_type in ('direct', 'macvtap', 'baremetal'):
@@ -282,6 +300,26 @@ class NotifyTest(TestCase):
         self.told = self.useFixture(fixtures.MockPatch(
             'neutron_clickos.port_rpc.AgentNotifier.ports_changed',
             autospec=True)).mock
+        self.hosts = self.useFixture(fixtures.MockPatch(
+            'neutron_clickos.uplinks.hosts_of', autospec=True,
+            return_value=['compute3'])).mock
+        self.networks = self.useFixture(fixtures.MockPatch(
+            'neutron_clickos.port_rpc.AgentNotifier.networks_changed',
+            autospec=True)).mock
+
+    def test_the_hosts_of_a_network_learn_of_others(self):
+        for states in ((bound(), bound(**{'binding:host_id': 'compute2'})),
+                       (bound(), bound(status='DOWN'))):
+            self.publish(events.AFTER_UPDATE, *states)
+            hosts = {state['binding:host_id'] for state in states}
+            self.assertEqual(
+                sorted(hosts | {'compute3'}),
+                [call.args[1] for call in self.networks.mock_calls])
+            self.networks.reset_mock()
+        self.publish(events.AFTER_UPDATE, bound(), bound(name='x'))
+        self.assertEqual([], self.networks.mock_calls)
+        self.publish(events.AFTER_DELETE, bound())
+        self.assertEqual(2, len(self.networks.mock_calls))
 
     def publish(self, event, *states):
         registry.publish(resources.PORT, event, self,

@@ -58,7 +58,7 @@ class PortStatesTest(testtools.TestCase):
             self.assertEqual(
                 {'agent_type': 'ClickOS agent', 'binary': 'clickos-agent',
                  'host': 'compute1', 'topic': topics.AGENT,
-                 'configurations': {}, **flags}, agent)
+                 'configurations': {'interface_mappings': {}}, **flags}, agent)
         self.assertIn('host: expected', self.states.report_state(
             None, host=7)['error'])
 

@@ -214,7 +214,7 @@ impl Chains {
     }
 
     /// The segment of a step's chain.
-    pub fn segment(&self, step: Step) -> u16 {
+    pub fn segment(&self, step: Step) -> u32 {
         self.chains[step.chain].set.segment
     }
 

@@ -17,7 +17,7 @@ pub struct Sighting {
     pub side: Side,
     /// Index of the port that the frame enters or leaves by.
     pub port: usize,
-    pub segment: u16,
+    pub segment: u32,
     /// Index of the port that sent the frame.
     pub from: usize,
 }

@@ -11,11 +11,11 @@ use crate::port::Counter;
 
 /// The limits of the segments that have some.
 #[derive(Default)]
-pub struct SegmentLimits(BTreeMap<u16, PortLimits>);
+pub struct SegmentLimits(BTreeMap<u32, PortLimits>);
 
 impl SegmentLimits {
     /// Replaces the limits of a segment by others; the same ones keep their tokens.
-    fn set(&mut self, segment: u16, limits: PortLimits) {
+    fn set(&mut self, segment: u32, limits: PortLimits) {
         match self.0.get(&segment) {
             Some(old) if old.has_rates_of(&limits) => (),
             _ if limits.limits_any() => drop(self.0.insert(segment, limits)),
@@ -23,11 +23,11 @@ impl SegmentLimits {
         }
     }
 
-    pub fn of(&self, segment: u16) -> Option<&PortLimits> {
+    pub fn of(&self, segment: u32) -> Option<&PortLimits> {
         self.0.get(&segment)
     }
 
-    fn of_mut(&mut self, segment: u16) -> Option<&mut PortLimits> {
+    fn of_mut(&mut self, segment: u32) -> Option<&mut PortLimits> {
         match self.0.is_empty() {
             true => None,
             false => self.0.get_mut(&segment),
@@ -35,13 +35,13 @@ impl SegmentLimits {
     }
 
     /// The rate of all frames from the segment's ports.
-    pub fn enters(&mut self, segment: u16, out: &Outgoing<'_>) -> Result<(), Counter> {
+    pub fn enters(&mut self, segment: u32, out: &Outgoing<'_>) -> Result<(), Counter> {
         let limits = self.of_mut(segment);
         admitted(limits.is_none_or(|limits| limits.rx.admits(out.len(), out.now)))
     }
 
     /// The rate of all frames to the segment's ports.
-    pub fn leaves(&mut self, segment: u16, out: &Outgoing<'_>) -> Result<(), Counter> {
+    pub fn leaves(&mut self, segment: u32, out: &Outgoing<'_>) -> Result<(), Counter> {
         let limits = self.of_mut(segment);
         admitted(limits.is_none_or(|limits| limits.tx.admits(out.len(), out.now)))
     }
@@ -67,7 +67,7 @@ impl Switch {
         found.is_some()
     }
 
-    pub fn set_segment_limits(&mut self, segment: u16, limits: PortLimits) {
+    pub fn set_segment_limits(&mut self, segment: u32, limits: PortLimits) {
         self.segment_limits.set(segment, limits);
     }
 
@@ -86,7 +86,7 @@ impl Switch {
     pub(super) fn may_flood(
         &mut self,
         source: usize,
-        segment: u16,
+        segment: u32,
         group: bool,
         now: Nanoseconds,
     ) -> bool {

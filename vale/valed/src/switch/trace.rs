@@ -91,7 +91,7 @@ impl Switch {
         }
     }
 
-    fn trace_lookup(&self, trace: &mut Way, port: &Port, segment: u16, traced: &Traced) {
+    fn trace_lookup(&self, trace: &mut Way, port: &Port, segment: u32, traced: &Traced) {
         let (to, source) = (traced.ethernet.destination, traced.source);
         let group = to.is_multicast();
         let owner = self.lookup.find(segment, to);

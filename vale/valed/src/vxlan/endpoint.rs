@@ -58,7 +58,7 @@ impl Tunnels {
 }
 
 struct Network {
-    peers: Vec<IpAddr>,
+    peers: Vec<Option<IpAddr>>,
     inbox: VecDeque<Arrived>,
     /// Datagrams from strangers, without a frame, or beyond the inbox.
     refused: u64,
@@ -93,12 +93,21 @@ impl Endpoint {
             return Err(ErrorKind::AlreadyExists.into());
         }
         let network = Network {
-            peers: peers.to_vec(),
+            peers: peers.iter().copied().map(Some).collect(),
             inbox: VecDeque::new(),
             refused: 0,
         };
         self.networks.insert(vni, network);
         Ok(Arc::clone(&self.socket))
+    }
+
+    /// Replaces the peers of a network. Frames of a peer that left are lost.
+    pub fn set_peers(&mut self, vni: u32, peers: &[Option<IpAddr>]) {
+        if let Some(network) = self.networks.get_mut(&vni) {
+            let stays = |place: usize| network.peers.get(place) == peers.get(place);
+            network.inbox.retain(|(_, place)| stays(*place));
+            network.peers = peers.to_vec();
+        }
     }
 
     pub fn leave(&mut self, vni: u32) {
@@ -136,7 +145,7 @@ impl Endpoint {
         let Some(network) = self.networks.get_mut(&vni) else {
             return;
         };
-        let peer = network.peers.iter().position(|peer| *peer == from);
+        let peer = network.peers.iter().position(|peer| *peer == Some(from));
         let fits = (ETHERNET..=BUFFER_SIZE).contains(&frame.len());
         match peer.filter(|_| fits && network.inbox.len() < INBOX) {
             Some(peer) => {

@@ -3,7 +3,7 @@
 mod endpoint;
 
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,7 +28,10 @@ const HAS_VNI: u8 = 0x08;
 /// One network of an endpoint.
 pub struct VxlanPort {
     vni: u32,
-    peers: Vec<SocketAddr>,
+    /// UDP port of all hosts.
+    port: u16,
+    /// Each keeps its place while it is a peer: `stations` and frames that wait name it.
+    peers: Vec<Option<IpAddr>>,
     socket: Arc<UdpSocket>,
     endpoint: Arc<Mutex<Endpoint>>,
     /// A copy of the socket's descriptor: epoll takes each only once.
@@ -46,11 +49,8 @@ impl VxlanPort {
         let event = copy.inspect_err(|_| lock(&endpoint).leave(of.vni))?;
         Ok(Self {
             vni: of.vni,
-            peers: of
-                .peers
-                .iter()
-                .map(|ip| SocketAddr::new(*ip, port))
-                .collect(),
+            port,
+            peers: of.peers.iter().copied().map(Some).collect(),
             socket,
             endpoint,
             event,
@@ -65,12 +65,11 @@ impl VxlanPort {
             true => None,
             false => self.stations.find(0, destination, now),
         };
-        let peers = match known.and_then(|peer| self.peers.get(peer)) {
-            Some(peer) => std::slice::from_ref(peer),
-            None => &self.peers,
-        };
-        for peer in peers {
-            match self.socket.send_to(&self.datagram, peer) {
+        let known = known.and_then(|peer| self.peers.get(peer)?.as_ref());
+        let all = known.is_none().then_some(self.peers.iter().flatten());
+        for peer in known.into_iter().chain(all.into_iter().flatten()) {
+            let to = SocketAddr::new(*peer, self.port);
+            match self.socket.send_to(&self.datagram, to) {
                 Ok(_) => {
                     counters.tx_packets += 1;
                     counters.tx_bytes += (self.datagram.len() - HEADER) as u64;
@@ -136,6 +135,24 @@ impl Device for VxlanPort {
 
     fn sleep_prepare(&mut self) -> bool {
         lock(&self.endpoint).is_busy(self.vni)
+    }
+
+    fn set_peers(&mut self, peers: &[IpAddr]) {
+        for (place, of) in self.peers.iter_mut().enumerate() {
+            if of.take_if(|peer| !peers.contains(peer)).is_some() {
+                self.stations.forget(place);
+            }
+        }
+        for peer in peers.iter().copied().map(Some) {
+            if !self.peers.contains(&peer) {
+                let free = self.peers.iter_mut().find(|place| place.is_none());
+                match free {
+                    Some(place) => *place = peer,
+                    None => self.peers.push(peer),
+                }
+            }
+        }
+        lock(&self.endpoint).set_peers(self.vni, &self.peers);
     }
 
     fn malformed(&self) -> u64 {

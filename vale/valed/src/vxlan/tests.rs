@@ -153,3 +153,29 @@ fn strangers_and_wrong_datagrams_are_refused_and_the_inbox_is_bounded() {
     let rounds = (0..10).map(|_| fetch(&mut port, &mut burst).len());
     assert_eq!((sent, rounds.sum::<usize>()), (257, 256));
 }
+
+#[test]
+fn other_peers_come_and_go_while_known_stations_stay_known() {
+    let net = Net::new();
+    let mut port = net.open(7).unwrap();
+    let (mut burst, mut counters) = (Burst::default(), Counters::default());
+    net.send(1, 7, &frame(A, B, 60));
+    fetch(&mut port, &mut burst);
+    port.set_peers(&["127.0.0.3".parse().unwrap(), "127.0.0.5".parse().unwrap()]);
+    let (to_b, group) = (frame(B, A, 60), frame([0xff; 6], A, 60));
+    push(&mut port, &to_b, &mut counters, 0);
+    assert_eq!(net.received(), [None, Some(to_b.clone())]);
+    assert_eq!(
+        counters.tx_packets, 1,
+        "the new peer has the place of the one that left"
+    );
+    net.send(0, 7, &to_b);
+    assert!(fetch(&mut port, &mut burst).is_empty());
+    assert_eq!(port.malformed(), 1);
+    port.set_peers(&["127.0.0.2".parse().unwrap()]);
+    push(&mut port, &to_b, &mut counters, 0);
+    push(&mut port, &group, &mut counters, 0);
+    assert_eq!(net.received(), [Some(to_b), None]);
+    net.send(0, 7, &group);
+    assert_eq!(fetch(&mut port, &mut burst), [group]);
+}

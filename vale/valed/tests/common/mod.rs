@@ -242,7 +242,7 @@ impl Valed {
         &self,
         port: &str,
         last: u8,
-        segment: u16,
+        segment: u32,
         addresses: &[&str],
         extra: Value,
     ) -> Namespace {
