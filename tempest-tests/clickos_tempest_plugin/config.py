@@ -48,6 +48,10 @@ The same command as ``host_command`` for a Xen host of the cloud; machines are
 attached with ``host_command`` in any case. Tests of guests on Xen are skipped
 without it.
 """),
+    cfg.StrOpt('second_zone', help="""
+Availability zone of another ClickOS process host than that of servers without
+a zone. Tests of networks between hosts are skipped without it.
+"""),
     cfg.IntOpt('lcm_timeout', default=90, min=1, help="""
 Seconds to wait for a life cycle operation of Tacker, or for a package.
 """),

@@ -18,6 +18,10 @@ from clickos_lab.xen import command as xen_command
 _OF_ANY_USER = ('lint', 'unit')
 
 
+#: The compute hosts that a command takes.
+_HOSTS = {'up': ('process', 'xen', 'two'), 'demo': ('process', 'xen')}
+
+
 def main():
     """Run one command; 0 when it succeeded, 1 with a message if not."""
     arguments = _parse()
@@ -77,10 +81,11 @@ def _parse():
                                  help='leave everything running')
             command.add_argument('--ui', action='store_true',
                                  help='first do the job in a browser')
-        if name in ('up', 'demo'):
+        if name in _HOSTS:
             command.add_argument('--host', default='process',
-                                 choices=('process', 'xen'),
-                                 help='xen: with a Xen host in QEMU')
+                                 choices=_HOSTS[name],
+                                 help='xen: with a Xen host in QEMU; two: with'
+                                      ' a second process host')
         if name == 'test':
             command.add_argument('suites', nargs='*', help='default: all')
             command.add_argument('--group', default='all', choices=(
@@ -103,9 +108,11 @@ def _prepare(state, arguments):
 
 def _up(state, arguments):
     _in_venv(state, arguments)
+    from clickos_lab.config import hosts
     from clickos_lab import dashboard
     from clickos_lab import lab
-    lab.Lab(state, with_xen=arguments.host == 'xen').up()
+    others = {'xen': [hosts.XEN], 'two': [hosts.SECOND]}
+    lab.Lab(state, others.get(arguments.host, [])).up()
     say.say(dashboard.invitation(state))
 
 

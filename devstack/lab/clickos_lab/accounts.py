@@ -28,24 +28,29 @@ class Account:
 
 
 #: The groups that may enter a folder with a socket.
-GROUPS = ('database', 'toolstack')
+GROUPS = ('database', 'toolstack', 'toolstack-2')
 _DATABASE, _TOOLSTACK = ('database',), ('toolstack',)
+_TOOLSTACK_2 = ('toolstack-2',)
 ALL = {account.name: account for account in (
     Account('mariadb'), Account('rabbitmq'), Account('epmd'),
     Account('memcached'), Account('xenstored'), Account('front'),
     # It opens packet sockets and reads the features of interfaces.
     Account('valed', capabilities=('net_admin', 'net_raw')),
+    Account('xenstored-2'),
+    Account('valed-2', capabilities=('net_admin', 'net_raw')),
     Account('keystone', _DATABASE), Account('glance', _DATABASE),
     Account('placement', _DATABASE), Account('neutron', _DATABASE),
     Account('nova', _DATABASE), Account('tacker', _DATABASE),
     Account('clickos', _DATABASE), Account('horizon'),
     Account('nova-compute', _TOOLSTACK), Account('clickos-agent', _TOOLSTACK),
+    Account('nova-compute-2', _TOOLSTACK_2),
+    Account('clickos-agent-2', _TOOLSTACK_2),
     Account('nova-compute-xen'), Account('clickos-agent-xen'),
     Account('xen-nova'), Account('xen-agent'))}
 #: The two whose user ids are roles at cosmosd, on every host.
 ROLES = {'nova-compute': 'nova_uid', 'clickos-agent': 'agent_uid'}
-#: The services that are root: one, which makes guests of other users.
-ROOT = ('cosmosd',)
+#: The services that are root: they make guests of other users.
+ROOT = ('cosmosd', 'cosmosd-2')
 
 
 def prefix(state, settings, name):
@@ -128,7 +133,8 @@ def make_folders(state, settings):
 #: Service with sockets: the group, or the account, that may open them.
 _SOCKETS = {
     'mariadb': 'database', 'memcached': 'keystone', 'cosmosd': 'toolstack',
-    'valed': None, 'xenstored': None, 'front': None,
+    'cosmosd-2': 'toolstack-2', 'valed': None, 'valed-2': None,
+    'xenstored': None, 'xenstored-2': None, 'front': None,
     'xen-nova': 'nova-compute-xen', 'xen-agent': 'clickos-agent-xen',
     **dict.fromkeys(('keystone', 'glance', 'placement', 'neutron', 'nova',
                      'tacker', 'clickos', 'horizon'), 'front')}

@@ -16,6 +16,7 @@ from clickos_lab import databases
 from clickos_lab import errors
 from clickos_lab.host import endpoint
 from clickos_lab.host import guests
+from clickos_lab.host import underlay
 from clickos_lab import processes
 from clickos_lab import say
 from clickos_lab import services
@@ -30,13 +31,14 @@ from clickos_lab.xen import keys
 class Lab:
     """One lab: its state folder, settings, services.
 
-    :param with_xen: with the Xen host as a second compute host
+    :param others: compute hosts besides :data:`hosts.PROCESS`
     """
 
-    def __init__(self, state, with_xen=False):
+    def __init__(self, state, others=()):
         self.state = state
         self.processes = processes.Processes(state)
-        self._hosts = hosts.ALL if with_xen else (hosts.PROCESS,)
+        self._hosts = (hosts.PROCESS, *others)
+        self._underlay = underlay.Underlay(state)
         self._xen = compute.XenCompute(state)
 
     def up(self):
@@ -86,13 +88,15 @@ class Lab:
         accounts.open_programs(self.state)
         accounts.make_folders(self.state, settings)
         accounts.write_passwd(self.state, settings)
-        config.write(self.state, settings)
+        config.write(self.state, settings, self._hosts)
         databases.install(self.state, settings)
         self._start_all(settings, self._catalog())
         self._stamp().write_text(self._fingerprint())
 
     def _start_all(self, settings, catalog):
         from clickos_lab import cloud   # needs the virtual environment
+        if hosts.SECOND in self._hosts:
+            self._underlay.make()
         with say.step('database, message queue, store, switch'):
             self._start(catalog.base() + catalog.host())
         databases.fill(self.state, settings)
@@ -145,12 +149,13 @@ class Lab:
         for service in group:
             pid = self.processes.start(
                 service.name, service.command, service.env, service.folder)
-            if service.preferred:
-                shares.prefer(self._groups()[0], pid)
+            if service.group:
+                shares.prefer(service.group, pid)
 
     def _groups(self):
         settings = _settings.Settings.load(self.state)
-        return daemons.switch_group(settings), daemons.guests_group(settings)
+        return [name(settings, host) for host in hosts.PROCESSES
+                for name in (daemons.switch_group, daemons.guests_group)]
 
     def _wait(self, group):
         for service in group:
@@ -174,22 +179,24 @@ class Lab:
     def _down(self):
         names = self.processes.names()
         self._try('namespaces', endpoint.Endpoint.remove_all, self.state)
-        if 'cosmosd' in names:
-            self._try('guests', self._destroy_guests)
+        for host in hosts.PROCESSES:
+            if host.daemon('cosmosd') in names:
+                self._try('guests', self._destroy_guests, host)
         if names:
             say.say(f'stopping {len(names)} services')
         first = [n for n in names if n not in _LAST]
         self.processes.stop(first)
         self.processes.stop([n for n in names if n in _LAST], timeout_s=30)
         self._try('Xen host', self._xen.stop)
+        self._try('network between hosts', self._underlay.remove)
         self.processes.kill_strays(self.state.binary('clickos-process'))
         if self.state.settings.exists():
             for group in self._groups():
                 shares.remove(group)
 
-    def _destroy_guests(self):
+    def _destroy_guests(self, host):
         """Guests end with their host, as at a power-off."""
-        known = guests.Guests(self.state)
+        known = guests.Guests(self.state, host)
         for uuid in known.listed():
             known.cosmos('destroy', uuid)
 

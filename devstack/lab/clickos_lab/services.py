@@ -8,9 +8,11 @@ import pathlib
 import socket
 
 from clickos_lab import accounts
+from clickos_lab.config import daemons
 from clickos_lab.config import hosts
 from clickos_lab.config import rabbit
 from clickos_lab import databases
+from clickos_lab.host import underlay
 from clickos_lab import shell
 from clickos_lab.xen import compute
 from clickos_lab.xen import keys
@@ -29,8 +31,8 @@ class Service:
     account: str | None = None
     #: where it starts
     folder: str = '/'
-    #: guests that spin do not delay it
-    preferred: bool = False
+    #: its control group, whose members guests that spin do not delay
+    group: str | None = None
 
 
 class Catalog:
@@ -91,27 +93,38 @@ class Catalog:
             ready=lambda: databases.ready(self._state))
 
     def host(self):
-        """The compute host below OpenStack: store, switch, toolstack."""
-        state = self._state
+        """The process hosts below OpenStack: store, switch, toolstack."""
+        return [service for host in self._compute_hosts
+                if host.place is not None for service in self._below(host)]
+
+    def _below(self, host):
+        store, valed, cosmosd = map(
+            host.daemon, ('xenstored', 'valed', 'cosmosd'))
+        run = self._state.run
         return [
             self._service(
-                'xenstored', 'xenstored',
-                [state.noxen / 'xenstored.sh', state.noxen,
-                 state.run / 'xenstored'],
-                ready=_socket_answers(state.run / 'xenstored/socket')),
-            self._preferred(self._service(
-                'valed', 'valed', [state.binary('valed'), '--config',
-                                   state.etc / 'valed.toml'],
-                ready=_socket_answers(state.run / 'valed/valed.sock'))),
+                store, store, [self._state.noxen / 'xenstored.sh',
+                               self._state.noxen, run / store],
+                ready=_socket_answers(run / store / 'socket')),
+            self._placed(host, self._service(
+                valed, valed, self._daemon_of(valed, 'valed'),
+                ready=_socket_answers(run / valed / 'valed.sock'))),
             # The one privileged process: it makes guests of other users.
-            self._preferred(self._as_root(
-                'cosmosd', [state.binary('cosmosd'), '--config',
-                            state.etc / 'cosmosd.toml'],
-                ready=_socket_answers(state.run / 'cosmosd/cosmosd.sock')))]
+            self._placed(host, self._as_root(
+                cosmosd, self._daemon_of(cosmosd, 'cosmosd'),
+                ready=_socket_answers(run / cosmosd / 'cosmosd.sock')))]
 
-    @staticmethod
-    def _preferred(service):
-        return dataclasses.replace(service, preferred=True)
+    def _daemon_of(self, name, program):
+        return [self._state.binary(program), '--config',
+                self._state.etc / f'{name}.toml']
+
+    def _placed(self, host, service):
+        """A service in its host's control group and network namespace."""
+        enter = [] if host is hosts.PROCESS else \
+            underlay.Underlay(self._state).enter()
+        return dataclasses.replace(
+            service, command=[*enter, *service.command],
+            group=daemons.switch_group(self._settings, host))
 
     def tunnels(self):
         """Tunnels that bring cosmosd's socket here from Xen, one a role."""

@@ -21,7 +21,8 @@ PORT_NAMES = (
     'clickos', 'horizon', 'rabbit', 'rabbit_dist', 'epmd')
 #: One user of the message queue for each account.
 RABBIT_USERS = ('nova', 'neutron', 'tacker', 'clickos', 'nova-compute',
-                'clickos-agent', 'nova-compute-xen', 'clickos-agent-xen')
+                'clickos-agent', 'nova-compute-2', 'clickos-agent-2',
+                'nova-compute-xen', 'clickos-agent-xen')
 PASSWORD_NAMES = (
     'admin', 'demo', 'horizon_secret', 'rabbit', 'glance', 'placement',
     'neutron', 'nova', 'tacker', 'clickos', 'db_keystone', 'db_glance',
@@ -30,6 +31,9 @@ PASSWORD_NAMES = (
 #: Above the ids of Debian's packages and systemd, below those that
 #: useradd(8) gives away as subordinate ids: a block for each lab.
 _IDS = range(66000, 100000, 100)
+#: User ids of a host's guests, one for each domain, and labs that may share a
+#: machine.
+_DOMAINS, _LABS = 0x8000, 20
 
 
 class Settings:
@@ -49,6 +53,17 @@ class Settings:
         self.agent_uid = values['agent_uid']
         self.ids = {**values['ids'], **{name: values[key] for name, key
                                         in accounts.ROLES.items()}}
+
+    def first_uid(self, host):
+        """Return the first user id of a process host's guests."""
+        return self.guest_uid + host.place * _DOMAINS * _LABS
+
+    def role_uid(self, program, host):
+        """Return the user id that is a program's role at a host's cosmosd.
+
+        :param program: of :data:`accounts.ROLES`
+        """
+        return self.ids[program + host.suffix]
 
     @classmethod
     def load(cls, state):
@@ -110,7 +125,7 @@ def _complete(kept):
     passwords = {name: secrets.token_urlsafe(24) for name in PASSWORD_NAMES}
     return {
         # Two labs on one machine must not share user ids: one each domain.
-        'guest_uid': 200000 + 0x8000 * random.randrange(20),
+        'guest_uid': 200000 + _DOMAINS * random.randrange(_LABS),
         'nova_uid': 64001, 'agent_uid': 64002, **kept, 'ports': ports,
         'passwords': {**passwords, **kept.get('passwords', {})},
         'ids': _choose_ids(kept.get('ids', {}))}

@@ -311,7 +311,7 @@ pub struct PortInfo {
     pub segment: u32,
     pub mac: Option<Mac>,
     pub link_up: bool,
-    /// The far end of a port of kind `veth` or `vxlan`.
+    /// The far end of a port of kind `veth` or `vxlan` without an address of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uplink: Option<Uplink>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -21,10 +21,10 @@ pub struct Uplink {
 }
 
 impl Uplink {
-    /// The far end of a port, if it leads to other hosts.
+    /// The far end of a port, if it leads to other hosts: a port with an address is a station's.
     pub fn of(add: &PortAdd) -> Option<Self> {
         let leads = matches!(add.kind, Kind::Veth | Kind::Vxlan);
-        leads.then(|| Self {
+        (leads && add.mac.is_none()).then(|| Self {
             ifname: add.ifname.clone(),
             vlan: add.vlan,
             vxlan: add.vxlan.clone(),

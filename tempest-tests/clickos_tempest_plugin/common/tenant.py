@@ -193,11 +193,14 @@ class Tenant:
         return self.clients.ports_client.list_ports(
             description=f'clickos-vnf:{vnf_id}')['ports']
 
-    def boot(self, name, ports, text, cleanup):
-        """Start a guest with a configuration and return the server's id."""
+    def boot(self, name, ports, text, cleanup, **wanted):
+        """Start a guest with a configuration and return the server's id.
+
+        :param wanted: further arguments of the request
+        """
         server_id = self.create_server(
             cleanup, name=name, user_data=encoded(text),
-            networks=[{'port': port['id']} for port in ports])
+            networks=[{'port': port['id']} for port in ports], **wanted)
         waiters.server(self.servers, server_id)
         return server_id
 

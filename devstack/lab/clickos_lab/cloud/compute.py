@@ -81,6 +81,18 @@ def _wait(done, timeout_s, what):
         time.sleep(0.2)
 
 
+def ensure_zones(admin, hosts):
+    """Put each host into its availability zone."""
+    known = {aggregate.name: aggregate
+             for aggregate in admin.compute.aggregates()}
+    for host in hosts:
+        if host.zone not in known:
+            known[host.zone] = admin.compute.create_aggregate(
+                name=host.zone, availability_zone=host.zone)
+        if host.name not in (known[host.zone].hosts or ()):
+            admin.compute.add_host_to_aggregate(known[host.zone], host.name)
+
+
 def ensure_flavor(admin):
     """Make the public flavor of a ClickOS guest."""
     if not admin.compute.find_flavor(FLAVOR['name']):

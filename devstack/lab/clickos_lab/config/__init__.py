@@ -9,6 +9,7 @@ from clickos_lab.config import daemons
 from clickos_lab.config import front
 from clickos_lab.config import glance
 from clickos_lab.config import horizon
+from clickos_lab.config import hosts
 from clickos_lab.config import keystone
 from clickos_lab.config import neutron
 from clickos_lab.config import nova
@@ -21,8 +22,11 @@ _MODULES = (rabbit, keystone, glance, placement, neutron, nova, tacker,
             clickos_api, horizon, daemons, front)
 
 
-def write(state, settings):
-    """Write all configurations; the same settings give the same files."""
-    site = _site.Site(state, settings)
+def write(state, settings, compute_hosts=hosts.ALL):
+    """Write all configurations; the same settings give the same files.
+
+    :param compute_hosts: those that the lab has
+    """
+    site = _site.Site(state, settings, compute_hosts)
     for module in _MODULES:
         module.write(site)

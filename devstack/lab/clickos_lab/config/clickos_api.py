@@ -4,6 +4,18 @@
 from clickos_lab.config import hosts
 from clickos_lab.config import options
 from clickos_lab.config import site as _site
+from clickos_lab.host import underlay
+
+
+def _tunnel(site, host):
+    """Return the options of a host that others reach."""
+    if host.place is None or hosts.SECOND not in site.compute_hosts:
+        return {}
+    between = underlay.Underlay(site.state)
+    network = options.DEFAULTS['CLICKOS_PHYSICAL_NETWORK']
+    return {'clickos_agent': {
+        'tunnel_ip': between.address(host),
+        'interface_mappings': f'{network}:{between.interface(host)}'}}
 
 
 def write(site):
@@ -16,11 +28,11 @@ def write(site):
         'oslo_messaging_rabbit': _site.RABBIT},
         options.of('api', REGION_NAME=_site.REGION)), 'clickos')
     site.write_uwsgi('clickos-api', 'clickos', 'clickos_api.wsgi:application')
-    for host in hosts.ALL:
+    for host in site.compute_hosts:
         name = f'clickos-agent{host.suffix}'
         site.write_ini(f'clickos/{name}.conf', options.merged({
             'DEFAULT': {'transport_url': site.rabbit_url(name),
                         'host': host.name},
             'oslo_messaging_rabbit': _site.RABBIT},
-            options.of('agent', CLICKOS_COSMOSD_SOCKET=str(
+            _tunnel(site, host), options.of('agent', CLICKOS_COSMOSD_SOCKET=str(
                 site.state.run / host.agent_socket))), name)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compute hosts: this machine, and the Xen host in QEMU."""
+"""The compute hosts: two on this machine, and the Xen host in QEMU.
+
+The second process host has daemons, users and guests of its own. Its switch
+runs in a network namespace (host/underlay.py).
+"""
 
 import dataclasses
 
@@ -25,14 +29,28 @@ class ComputeHost:
     groups: tuple
     #: of [clickos] in nova.conf, besides
     options: dict
+    #: a process host's place among those of this machine; None on Xen
+    place: int | None = None
+    #: its availability zone, in a lab with :data:`SECOND`
+    zone: str = 'lab'
+
+    def daemon(self, name):
+        """Return the name of a daemon of a process host."""
+        return name + self.suffix
 
 
 PROCESS = ComputeHost('clickos-lab', '', 'cosmosd/cosmosd.sock',
                       'cosmosd/cosmosd.sock',
                       options.DEFAULTS['CLICKOS_IMAGE'],
-                      ('compute', 'compute-process'), {})
+                      ('compute', 'compute-process'), {}, 0)
+SECOND = ComputeHost('clickos-lab2', '-2', 'cosmosd-2/cosmosd.sock',
+                     'cosmosd-2/cosmosd.sock',
+                     options.DEFAULTS['CLICKOS_IMAGE'],
+                     ('compute', 'compute-process'), {}, 1, 'second')
 #: Emulated: all takes longer, and a guest of 8 MiB has to have room.
 XEN = ComputeHost('clickos-xen', '-xen', 'xen-nova/sock', 'xen-agent/sock',
                   options.DEFAULTS['CLICKOS_XEN_IMAGE'], ('compute',),
                   {'create_timeout': 60, 'ring_slots': 128})
-ALL = (PROCESS, XEN)
+#: Hosts whose guests are processes of this machine.
+PROCESSES = (PROCESS, SECOND)
+ALL = (*PROCESSES, XEN)

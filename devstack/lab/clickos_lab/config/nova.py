@@ -22,12 +22,21 @@ def write(site):
         'oslo_policy': {'policy_file': policy},
         'scheduler': {'workers': 1},
         'keystone_authtoken': site.authtoken('nova'),
+        **_zones(site),
         'filter_scheduler': {'track_instance_changes': False}}, 'nova')
-    for host in hosts.ALL:
+    for host in site.compute_hosts:
         _write_compute(site, common, host)
     paste = site.state.venv / 'etc/nova/api-paste.ini'
     site.write('nova/api-paste.ini', paste.read_text(), 'nova')
     site.write_uwsgi('nova', 'nova', 'nova.wsgi.osapi_compute:application')
+
+
+def _zones(site):
+    """Servers run on the second host only if their zone is asked for."""
+    if hosts.SECOND not in site.compute_hosts:
+        return {}
+    return {'DEFAULT': {**_common(site)['DEFAULT'],
+                        'default_schedule_zone': hosts.PROCESS.zone}}
 
 
 def _write_compute(site, common, host):

@@ -68,7 +68,7 @@ def _users(site):
 
 
 def _permissions(name):
-    kind = name.removesuffix('-xen')
+    kind = name.removesuffix('-xen').removesuffix('-2')
     own = f'{_OWN[kind]}|{_ANSWERS}'
     made = '|'.join(filter(None, (own, _OTHERS[kind])))
     return {'user': name, 'vhost': '/', 'configure': f'^({made})',

@@ -16,9 +16,10 @@ SERVICES = ('keystone', 'glance', 'placement', 'neutron', 'nova', 'tacker',
 class Site:
     """One lab: its folders, ports and passwords, as options need them."""
 
-    def __init__(self, state, settings):
+    def __init__(self, state, settings, compute_hosts=()):
         self.state = state
         self.settings = settings
+        self.compute_hosts = compute_hosts
 
     def folder(self, account, *names):
         """Make and return a private folder for an account's data."""

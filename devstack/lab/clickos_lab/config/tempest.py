@@ -3,6 +3,7 @@
 
 import shlex
 
+from clickos_lab.config import hosts
 from clickos_lab.config import options
 from clickos_lab.config import site as _site
 from clickos_lab import paths
@@ -43,5 +44,6 @@ def write(site, folder, csar, references):
             'cinder': False, 'swift': False, 'horizon': False,
             'neutron': True, 'glance': True, 'nova': True},
         'clickos': {
+            'second_zone': hosts.SECOND.zone,
             'xen_host_command': shlex.join(
                 [*host_command, '--on', 'xen'])}}))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``make demo``: the main job on real services, from VNFD to packets."""
 
+from clickos_lab.config import hosts
 from clickos_lab import dashboard
 from clickos_lab.demo import story
 from clickos_lab.host import target
@@ -19,7 +20,7 @@ def run(state, host, keep, ui=False):
     :param keep: leave everything running, and say how to use it
     :returns: 0, or 1 if an expectation was not met
     """
-    lab = _lab.Lab(state, with_xen=host == target.XEN)
+    lab = _lab.Lab(state, [hosts.XEN] if host == target.XEN else [])
     lab.up()
     say.say(dashboard.invitation(state))
     tale = story.Story(state, target.of(host, state))

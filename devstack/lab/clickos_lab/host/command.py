@@ -66,7 +66,8 @@ def _restart(state, arguments):
     elif units.known(state):
         units.restart(state, arguments.service)
     else:
-        lab.Lab(state).restart(arguments.service)
+        host = target.of(arguments.on, state).host
+        lab.Lab(state, [host]).restart(host.daemon(arguments.service))
 
 
 def _leftovers(state, arguments):

@@ -6,6 +6,7 @@ import os
 import pathlib
 import signal
 
+from clickos_lab.config import hosts
 from clickos_lab import errors
 from clickos_lab.host import listed
 from clickos_lab import settings as _settings
@@ -17,14 +18,20 @@ DOM0 = '0'
 class Guests(listed.Listed):
     """Guests as cosmosd, valed, xenstored and the kernel know them."""
 
-    def __init__(self, state):
+    def __init__(self, state, host=hosts.PROCESS):
+        """Know the guests of a process host.
+
+        :param host: of :data:`hosts.PROCESSES`
+        """
         self._state = state
-        self._first_uid = _settings.Settings.load(state).guest_uid
+        self._host = host
+        self._first_uid = _settings.Settings.load(state).first_uid(host)
 
     def cosmos(self, *arguments):
         return shell.output([
             self._state.binary('cosmos'),
-            f'--socket={self._state.run}/cosmosd/cosmosd.sock', *arguments])
+            f'--socket={self._state.run / self._host.nova_socket}',
+            *arguments])
 
     def pids(self, domid):
         """Return the processes of a domain: its user id tells them."""
@@ -85,12 +92,16 @@ class Guests(listed.Listed):
                   if (switch, port) not in ports]
         return found
 
+    def _run_folder(self, daemon):
+        return self._state.run / self._host.daemon(daemon)
+
     def _store_domains(self):
         xen = self._state.noxen / 'xen'
         libraries = next(xen.glob('usr/lib/*/libxenstore.so*')).parent
         env = {**shell.environment(self._state),
                'LD_LIBRARY_PATH': str(libraries),
-               'XENSTORED_PATH': f'{self._state.run}/xenstored/socket'}
+               'XENSTORED_PATH': str(
+                   self._run_folder('xenstored') / 'socket')}
         try:
             return shell.output([xen / 'usr/bin/xenstore-list',
                                  '/local/domain'], env=env).split()
@@ -102,6 +113,6 @@ class Guests(listed.Listed):
     def _guest_ports(self):
         ports = json.loads(shell.output([
             self._state.binary('vale-ctl'), '-o', 'json',
-            f'--socket={self._state.run}/valed/valed.sock', 'ports']))
+            f'--socket={self._run_folder("valed")}/valed.sock', 'ports']))
         return [(port['switch'], port['port']) for port in ports
                 if port['kind'] == 'process']

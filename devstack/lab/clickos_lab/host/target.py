@@ -7,7 +7,7 @@ from clickos_lab.config import hosts
 from clickos_lab.host import domains
 from clickos_lab.host import guests
 
-NAMES = PROCESS, XEN = 'process', 'xen'
+NAMES = PROCESS, SECOND, XEN = 'process', 'second', 'xen'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,4 +26,5 @@ def of(name, state):
     """Return the target of a name."""
     if name == XEN:
         return Target(hosts.XEN, domains.Domains(state))
-    return Target(hosts.PROCESS, guests.Guests(state))
+    host = hosts.SECOND if name == SECOND else hosts.PROCESS
+    return Target(host, guests.Guests(state, host))

@@ -31,7 +31,7 @@ def main():
     ``tempest run``.
     """
     state = paths.State()
-    lab = _lab.Lab(state, with_xen=True)
+    lab = _lab.Lab(state, (hosts.SECOND, hosts.XEN))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         lab.down()

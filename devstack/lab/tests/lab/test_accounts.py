@@ -13,9 +13,9 @@ from clickos_lab import processes
 from clickos_lab import settings
 
 #: The processes that are root, and the capabilities that others keep.
-_ROOT = {'cosmosd'}
+_ROOT = {'cosmosd', 'cosmosd-2'}
 #: CAP_NET_ADMIN and CAP_NET_RAW, linux/capability.h.
-_KEPT = {'valed': 1 << 12 | 1 << 13}
+_KEPT = dict.fromkeys(('valed', 'valed-2'), 1 << 12 | 1 << 13)
 _SETS = ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb')
 
 #: The accounts that can read a folder of etc or a file in it.
@@ -23,11 +23,14 @@ _READERS = {
     'keystone': {'keystone'}, 'glance': {'glance'},
     'placement': {'placement'}, 'neutron': {'neutron'}, 'nova': {'nova'},
     'nova/nova-compute.conf': {'nova-compute'},
+    'nova/nova-compute-2.conf': {'nova-compute-2'},
     'nova/nova-compute-xen.conf': {'nova-compute-xen'},
     'tacker': {'tacker'}, 'clickos/clickos-api.conf': {'clickos'},
     'clickos/clickos-agent.conf': {'clickos-agent'},
+    'clickos/clickos-agent-2.conf': {'clickos-agent-2'},
     'clickos/clickos-agent-xen.conf': {'clickos-agent-xen'},
     'rabbit': {'rabbitmq'}, 'front': {'front'}, 'valed.toml': {'valed'},
+    'valed-2.toml': {'valed-2'},
     'uwsgi/keystone.ini': {'keystone'}, 'uwsgi/glance.ini': {'glance'},
     'uwsgi/placement.ini': {'placement'}, 'uwsgi/neutron.ini': {'neutron'},
     'uwsgi/nova.ini': {'nova'}, 'uwsgi/clickos-api.ini': {'clickos'},
@@ -38,9 +41,11 @@ _DATABASE = {'mariadb', 'keystone', 'glance', 'placement', 'neutron', 'nova',
 _CLIENTS = {
     'mariadb': _DATABASE, 'memcached': {'memcached', 'keystone'},
     'cosmosd': {'nova-compute', 'clickos-agent'},
+    'cosmosd-2': {'nova-compute-2', 'clickos-agent-2'},
     'xen-nova': {'xen-nova', 'nova-compute-xen'},
     'xen-agent': {'xen-agent', 'clickos-agent-xen'},
     'valed': {'valed'}, 'xenstored': {'xenstored'},
+    'valed-2': {'valed-2'}, 'xenstored-2': {'xenstored-2'},
     **{api: {api, 'front'} for api in ('keystone', 'glance', 'placement',
                                        'neutron', 'nova', 'tacker',
                                        'clickos', 'horizon')}}

@@ -25,8 +25,19 @@ class CatalogTest(base.TestCase):
 
     def test_a_xen_host_adds_its_own_only(self):
         without = self.services(hosts.PROCESS)
-        self.assertEqual(_OF_XEN, set(self.services(*hosts.ALL))
-                         - set(without))
+        self.assertEqual(
+            _OF_XEN, set(self.services(hosts.PROCESS, hosts.XEN))
+            - set(without))
+
+    def test_a_second_process_host_shares_no_daemon(self):
+        without = self.services(hosts.PROCESS)
+        both = self.services(*hosts.PROCESSES)
+        self.assertEqual(
+            {f'{name}-2' for name in ('xenstored', 'valed', 'cosmosd',
+                                      'nova-compute', 'clickos-agent')},
+            set(both) - set(without))
+        self.assertNotEqual(both['valed'].group, both['valed-2'].group)
+        self.assertEqual('nsenter', both['valed-2'].command[0])
 
     def test_each_compute_service_has_its_hosts_file_and_user(self):
         found = self.services(*hosts.ALL)
@@ -45,7 +56,8 @@ class CatalogTest(base.TestCase):
                 self.assertIsNone(service.account)
                 continue
             self.assertIn('--no-new-privs', service.command)
-            kept = ',+net_admin,+net_raw' if name == 'valed' else ''
+            is_switch = name.startswith('valed')
+            kept = ',+net_admin,+net_raw' if is_switch else ''
             for kind in ('inh-caps', 'ambient-caps', 'bounding-set'):
                 self.assertIn(f'--{kind}=-all{kept}', service.command)
 
@@ -64,7 +76,7 @@ class CatalogTest(base.TestCase):
     def test_the_switch_and_the_toolstack_are_preferred(self):
         found = self.services(hosts.PROCESS).values()
         self.assertEqual({'valed', 'cosmosd'},
-                         {s.name for s in found if s.preferred})
+                         {s.name for s in found if s.group})
 
 
 class SharesTest(base.TestCase):
