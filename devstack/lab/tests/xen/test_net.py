@@ -112,7 +112,8 @@ class NetfrontTest(NetTest):
         self.dom0.check('set -e; xl network-detach again 0; '
                         f'xl network-attach again bridge=br0 mac={_MAC}',
                         timeout_s=120)
-        state = f'/local/domain/{one.domid}/device/vif/0/state'
+        # netback forwards from its own state on, not from the guest's.
+        state = f'/local/domain/0/backend/vif/{one.domid}/0/state'
         self.dom0.check(f'lab-wait 30 {state} 4', timeout_s=60)
         self.ping('a', '10.1.0.9')
 
