@@ -3,8 +3,8 @@
 
 Neutron names the networks that have ports here, and the hosts of each
 (docs/adr/0054). A network gets an uplink with its first port and loses it
-after the last: two looks in a row have to miss the network, since a replica
-of Neutron's database may lag behind a binding.
+after the last. Two looks in a row have to miss the network: a replica of
+Neutron's database may lag behind a binding.
 """
 
 from cosmos_client import CosmosError

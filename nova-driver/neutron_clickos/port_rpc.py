@@ -215,7 +215,7 @@ class AgentNotifier:
         self._cast(host, 'chains_changed')
 
     def networks_changed(self, host):
-        """Send the hint that the hosts of a network of it changed."""
+        """Send the hint that a network of the host has other hosts."""
         self._cast(host, 'networks_changed')
 
     def _cast(self, host, method, **arguments):

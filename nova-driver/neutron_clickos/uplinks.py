@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The networks of a host's ports, and the other hosts of each.
 
-The peers of a VXLAN network are those that Neutron's driver l2population
-tells other agents: the hosts of its active ports that have reported a
-``tunneling_ip``.
+The peers of a VXLAN network are the hosts of its active ports that have
+reported a ``tunneling_ip``. Neutron's driver l2population tells other agents
+the same hosts.
 """
 
 import sqlalchemy

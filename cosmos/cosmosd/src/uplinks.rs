@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The ports that lead segments to other hosts (docs/adr/0054-networks.md). valed's list of ports
-//! is the only record of them: after a restart of valed the agent sets them again.
+//! The ports that lead segments to other hosts (docs/adr/0054-networks.md).
+//!
+//! valed's list of ports is their only record. After a restart of valed the agent sets them again.
 
 use cosmos_proto::OfSegment;
 use vale_proto::{PortId, PortInfo, PortName, PortPeers, SegmentUplink};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::vxlan::{Vxlan, peers};
 use crate::{Kind, MTU_RANGE, PortAdd, PortId, PortName, SwitchName};
 
-/// The far end of an uplink: an interface, one VLAN of it, or a VXLAN network.
+/// The far end of an uplink: an interface, one VLAN of an interface, or a VXLAN network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

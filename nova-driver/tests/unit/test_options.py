@@ -9,8 +9,7 @@ from nova_clickos.conf import opts
 
 OURS = ('clickos_agent', 'ml2_vale')
 #: keystoneauth explains the other options of [clickos] itself.
-CLICKOS = ('cosmosd_socket', 'cosmosd_timeout',
-                           'create_timeout',
+CLICKOS = ('cosmosd_socket', 'cosmosd_timeout', 'create_timeout',
            'allow_process_host', 'ring_slots', 'max_image_mib')
 
 

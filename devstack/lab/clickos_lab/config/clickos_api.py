@@ -30,9 +30,10 @@ def write(site):
     site.write_uwsgi('clickos-api', 'clickos', 'clickos_api.wsgi:application')
     for host in site.compute_hosts:
         name = f'clickos-agent{host.suffix}'
+        socket = str(site.state.run / host.agent_socket)
         site.write_ini(f'clickos/{name}.conf', options.merged({
             'DEFAULT': {'transport_url': site.rabbit_url(name),
                         'host': host.name},
             'oslo_messaging_rabbit': _site.RABBIT},
-            _tunnel(site, host), options.of('agent', CLICKOS_COSMOSD_SOCKET=str(
-                site.state.run / host.agent_socket))), name)
+            _tunnel(site, host),
+            options.of('agent', CLICKOS_COSMOSD_SOCKET=socket)), name)

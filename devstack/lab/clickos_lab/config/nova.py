@@ -32,7 +32,7 @@ def write(site):
 
 
 def _zones(site):
-    """Servers run on the second host only if their zone is asked for."""
+    """Servers without a zone do not run on the second host."""
     if hosts.SECOND not in site.compute_hosts:
         return {}
     return {'DEFAULT': {**_common(site)['DEFAULT'],

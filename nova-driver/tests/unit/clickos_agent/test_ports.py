@@ -208,8 +208,8 @@ class HintsTest(TestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'tests.unit.cosmosd.FakeCosmosd._do_vif_remove',
             lambda *args, **kwargs: removed.set() or {}))
-        self.serve(topics.AGENT, ports.Hints(self.reconciler, None, None, None),
-                   'compute1')
+        hints = ports.Hints(self.reconciler, None, None, None)
+        self.serve(topics.AGENT, hints, 'compute1')
         self.reconciler.start()
         self.addCleanup(self.reconciler.wait)
         self.addCleanup(self.reconciler.stop)

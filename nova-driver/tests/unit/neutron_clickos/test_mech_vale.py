@@ -30,7 +30,8 @@ TUNNELS = dict(AGENT, configurations={'tunneling_ip': '192.0.2.1'})
 
 def port(**values):
     return dict({
-        'id': PORT, 'network_id': NETWORK, 'mac_address': MAC, 'binding:vnic_type': 'normal',
+        'id': PORT, 'network_id': NETWORK, 'mac_address': MAC,
+        'binding:vnic_type': 'normal',
         'binding:vif_type': 'unbound', 'binding:host_id': '',
         'device_id': '', 'device_owner': '', 'admin_state_up': True,
         'port_security_enabled': True,

@@ -81,8 +81,8 @@ class UplinksTest(testtools.TestCase):
     def agent(self, host, address=None, kind='ClickOS agent'):
         links = {'tunneling_ip': address} if address else {}
         now = timeutils.utcnow()
-        self.insert('agents', id=uuidutils.generate_uuid(), agent_type=kind, binary='b',
-                    topic='t', host=host, admin_state_up=True,
+        self.insert('agents', id=uuidutils.generate_uuid(), agent_type=kind,
+                    binary='b', topic='t', host=host, admin_state_up=True,
                     created_at=now, started_at=now, heartbeat_timestamp=now,
                     configurations=jsonutils.dumps(links), load=0)
 
