@@ -80,14 +80,14 @@ fn parse(text: &str, devid: usize, uuid: &Uuid) -> Result<Vif, String> {
         let (key, value) = part
             .split_once('=')
             .ok_or_else(|| wrong("expected KEY=VALUE"))?;
-        let small = || value.parse::<u16>().map_err(|_| wrong("expected a number"));
+        let number = |_| wrong("expected a number");
         match key {
             "mac" => vif.mac = value.parse().map_err(|e: String| wrong(&e))?,
             "port" => vif.port = value.parse().map_err(|e: String| wrong(&e))?,
             "bridge" => vif.switch = value.parse().map_err(|e: String| wrong(&e))?,
-            "segment" => vif.segment = small()?,
-            "mtu" => vif.mtu = small()?,
-            "slots" => vif.slots = value.parse().map_err(|_| wrong("expected a number"))?,
+            "segment" => vif.segment = value.parse().map_err(number)?,
+            "mtu" => vif.mtu = value.parse().map_err(number)?,
+            "slots" => vif.slots = value.parse().map_err(number)?,
             "ip" => {
                 let address: Allowed = cidr(value).parse().map_err(|e: String| wrong(&e))?;
                 vif.allowed.push(address);

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use vale_proto::{
-    Allowed, DEFAULT_SOCKET, Kind, Mac, PortAdd, PortId, SOCKET_VARIABLE,
-};
+use vale_proto::{Allowed, DEFAULT_SOCKET, Kind, Mac, PortAdd, PortId, SOCKET_VARIABLE};
 
 const EXAMPLES: &str = "\
 Examples:

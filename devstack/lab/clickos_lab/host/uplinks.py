@@ -40,7 +40,8 @@ class Uplinks:
 
     def _free(self, ports):
         """Return the number of a cable that no network needs."""
-        needed = {p['segment'] for p in ports if not p.get('uplink')}
+        needed = {p['segment'] for p in ports
+                  if not _is_uplink(p) and not p.get('uplink')}
         carried = {p['port']: p['segment'] for p in ports if _is_uplink(p)}
         numbers = range(len(self._xen.taps()))
         for number in sorted(numbers, key=lambda n: _name(n) in carried):
