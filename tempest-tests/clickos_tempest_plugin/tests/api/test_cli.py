@@ -3,28 +3,31 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
+import tempfile
 
 from tempest import config
+from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
 from clickos_tempest_plugin.common import csar
+from clickos_tempest_plugin.common import tenant
+from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests import base
 
 CONF = config.CONF
 
+OLD = """s :: RatedSource(LENGTH 60, RATE 100) -> c :: Counter -> d :: Discard;
+Idle -> ToDevice(0);
+"""
+NEW = OLD.replace('-> d', '-> n :: Null -> d')
 
-class CommandTest(base.ClickOSTest):
-    """openstack clickos handler list, read, write; port stats; a second VNF.
-    """
 
-    @classmethod
-    def resource_setup(cls):
-        super().resource_setup()
-        cls.vnf_id = cls.tenant.firewall(csar.firewall(), ['deny all'],
-                                         cls.addClassResourceCleanup)
+class CommandLine(base.ClickOSTest):
+    """Runs the command with the credentials of the tenant."""
 
     def openstack(self, *arguments):
         """Run the command of this installation; return what it did."""
@@ -39,7 +42,31 @@ class CommandTest(base.ClickOSTest):
             [os.path.join(os.path.dirname(sys.executable), 'openstack'),
              'clickos', *arguments], env=environment, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=60)
+            stderr=subprocess.PIPE, timeout=120)
+
+    def assertEnds(self, status, done):
+        """Check the exit status of a command; return its output."""
+        self.assertEqual(status, done.returncode, done.stderr)
+        return done.stdout
+
+    def file(self, name, text):
+        """Return the path of a file with a text."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = pathlib.Path(folder.name) / name
+        path.write_text(text)
+        return str(path)
+
+
+class CommandTest(CommandLine):
+    """openstack clickos handler list, read, write; port stats; a second VNF.
+    """
+
+    @classmethod
+    def resource_setup(cls):
+        super().resource_setup()
+        cls.vnf_id = cls.tenant.firewall(csar.firewall(), ['deny all'],
+                                         cls.addClassResourceCleanup)
 
     @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c001')
     def test_list(self):
@@ -73,6 +100,16 @@ class CommandTest(base.ClickOSTest):
             self.assertIsInstance(row['Dropped'], dict)
 
     @decorators.attr(type='negative')
+    @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c007')
+    def test_the_descriptor_owns_the_configuration(self):
+        path = self.file('new.click', 'Idle;')
+        for guest in (('--vnf', self.vnf_id),
+                      (self.tenant.server_id(self.vnf_id),)):
+            done = self.openstack('config', 'replace', *guest, path)
+            self.assertEnds(1, done)
+            self.assertIn('HTTP 409, owned-by-vnf', done.stderr)
+
+    @decorators.attr(type='negative')
     @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c005')
     def test_a_second_vnf_of_one_name(self):
         vnf = self.tenant.tacker.show_vnf(self.vnf_id)
@@ -88,3 +125,64 @@ class CommandTest(base.ClickOSTest):
         self.assertEqual(1, done.returncode)
         self.assertIn('HTTP 400, handler-error', done.stderr)
         self.assertNotIn('Traceback', done.stderr)
+
+
+class ConfigurationTest(CommandLine):
+    """openstack clickos config show, diff, replace of a server."""
+
+    @classmethod
+    def resource_setup(cls):
+        super().resource_setup()
+        cls.name = data_utils.rand_name('counting')
+        ports = [cls.tenant.make_port('left', cls.addClassResourceCleanup)]
+        cls.server_id = cls.tenant.boot(cls.name, ports, OLD,
+                                        cls.addClassResourceCleanup)
+
+    def count(self):
+        """Return what the guest's counter counted."""
+        return int(self.assertEnds(0, self.openstack(
+            'handler', 'read', self.name, 'c.count')))
+
+    @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c006')
+    def test_replace_while_it_runs(self):
+        wrong = self.file('wrong.click', NEW + 'w :: Wrong;\n')
+        new = self.file('new.click', NEW)
+        self.assertEqual(OLD, self.assertEnds(0, self.openstack(
+            'config', 'show', self.name)))
+        waiters.until(self.count, lambda count: count > 100, 'packets')
+        done = self.openstack('config', 'replace', self.name, wrong)
+        self.assertEnds(1, done)
+        self.assertIn('wrong.click:3:6: ', done.stderr)
+        self.assertIn('HTTP 400, bad-config', done.stderr)
+        shown = self.assertEnds(1, self.openstack('config', 'diff', self.name,
+                                                  new))
+        self.assertIn('+s :: RatedSource', shown)
+
+        before = self.count()
+        self.assertIn('revision 1', self.assertEnds(0, self.openstack(
+            'config', 'replace', self.name, new)))
+        self.assertGreaterEqual(self.count(), before)
+        self.assertEqual('', self.assertEnds(0, self.openstack(
+            'config', 'diff', self.name, new)))
+        self.tenant.servers.reboot_server(self.server_id, type='HARD')
+        waiters.server(self.tenant.servers, self.server_id)
+        self.assertEqual('', self.assertEnds(0, self.openstack(
+            'config', 'diff', self.name, new)))
+
+
+class NewVnfTest(CommandLine):
+    """openstack clickos vnf new, package check."""
+
+    @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c008')
+    def test_a_new_vnf_runs(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.assertEnds(0, self.openstack('vnf', 'new', 'my-shaper',
+                                          '--dir', folder.name))
+        package = pathlib.Path(folder.name) / 'my-shaper.csar'
+        self.assertEnds(0, self.openstack('package', 'check', str(package)))
+        vnfd_id = self.tenant.onboard(package.read_bytes(), self.addCleanup)
+        vnf_id = self.tenant.create_vnf(vnfd_id, self.addCleanup)
+        tenant.completed(self.tenant.instantiate(vnf_id))
+        self.assertEqual('100000', self.assertEnds(0, self.openstack(
+            'handler', 'read', '--vnf', vnf_id, 'to_right.rate')).strip())
