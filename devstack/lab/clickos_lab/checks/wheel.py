@@ -22,7 +22,7 @@ _PACKAGES = {
     'horizon': ('clickos_dashboard',),
     'neutron': ('neutron_clickos',),
     'nova': ('nova_clickos', 'nova.virt.clickos'),
-    'tacker': ('tacker_clickos',),
+    'tacker': ('clickos_types', 'tacker_clickos'),
     'tempest': ('clickos_tempest_plugin',)}
 
 _IMPORT = """
