@@ -6,6 +6,8 @@ import contextlib
 from cosmos_client import CosmosError
 from nova import exception
 
+from nova_clickos import fault
+
 #: cosmosd's socket gives no useful answer.
 _AWAY = frozenset(('unavailable', 'client-timeout', 'bad-answer', 'forbidden'))
 #: Another host may well be able to start the same guest.
@@ -29,11 +31,14 @@ class GuestNotStarted(exception.BuildAbortException):
     """A guest cannot start, here or on any other host.
 
     Nova aborts a build on this exception instead of trying other hosts. It
-    copies the text into the instance's fault. A fault has 255 characters, so
-    the text is the reason alone.
+    copies the text into the instance's fault. A fault has 255 bytes, so the
+    text is the reason alone, and ends with "and 3 more" if it is longer.
     """
 
     msg_fmt = "%(reason)s"
+
+    def __init__(self, reason):
+        super().__init__(reason=fault.fitted(reason))
 
 
 class UnacceptableServer(exception.InstanceUnacceptable):
