@@ -9,6 +9,7 @@ from tempest.lib import decorators
 from tempest.lib import exceptions
 
 from clickos_tempest_plugin.common import csar
+from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.tests import base
 
 CONF = config.CONF
@@ -25,10 +26,21 @@ class BadPackageTest(base.ClickOSTest):
     The reason is that of the operation occurrence, and nothing is left.
     """
 
+    @classmethod
+    def resource_setup(cls):
+        super().resource_setup()
+        cls.good_vnfd_id = cls.tenant.onboard(csar.firewall(),
+                                              cls.addClassResourceCleanup)
+
     def instantiate(self, rules=None, **changes):
-        """Onboard a changed package and return what instantiating said."""
-        vnfd_id = self.tenant.onboard(csar.firewall(**changes),
-                                      self.addCleanup)
+        """Return what the instantiation of a package said.
+
+        :param changes: of the package; the good one without
+        """
+        vnfd_id = self.good_vnfd_id
+        if changes:
+            vnfd_id = self.tenant.onboard(csar.firewall(**changes),
+                                          self.addCleanup)
         vnf_id = self.tenant.create_vnf(vnfd_id, self.addCleanup)
         done = self.tenant.instantiate(vnf_id, rules)
         self.assertEqual('FAILED_TEMP', done['operationState'])
@@ -131,8 +143,8 @@ class BadPackageTest(base.ClickOSTest):
 
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0c')
     def test_the_good_package_still_works_after_all_that(self):
-        vnf_id = self.tenant.firewall(csar.firewall(), ['deny all'],
-                                      self.addCleanup)
+        vnf_id = self.tenant.create_vnf(self.good_vnfd_id, self.addCleanup)
+        tenant.completed(self.tenant.instantiate(vnf_id, ['deny all']))
         self.assertEqual('deny all', self.tenant.clickos.read_handler(
             vnf_id, 'fw.config', 'vnfs').strip())
         self.tenant.terminate(vnf_id)

@@ -4,6 +4,7 @@
 import json
 
 from clickos_tempest_plugin.common import csar
+from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.common import traffic
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests import base
@@ -13,25 +14,36 @@ NO_HTTP = ['deny tcp dst port 80', 'allow icmp', 'allow tcp', 'deny all']
 DOWNLOAD_BYTES = 10 * 1024 * 1024
 
 
-class FirewallCase(base.OnHostTest):
-    """A client on the left, a server on the right, a firewall between."""
+class FirewallBase(base.OnHostTest):
+    """A client on the left, a server on the right, a firewall between.
+
+    All firewalls of a class have one package.
+    """
 
     #: from the VNFD's text to another one; None for the package's own
     vnfd = None
 
-    def setUp(self):
-        super().setUp()
-        self.vnf_id = self.tenant.firewall(csar.firewall(vnfd=self.vnfd),
-                                           OPEN, self.addCleanup)
-        self.server_id = self.tenant.server_id(self.vnf_id)
-        self.clickos = self.tenant.clickos
-        self.left = self.make_endpoint('left')
-        self.right = self.make_endpoint('right')
+    @classmethod
+    def resource_setup(cls):
+        super().resource_setup()
+        cls.clickos = cls.tenant.clickos
+        cls.vnfd_id = cls.tenant.onboard(csar.firewall(vnfd=cls.vnfd),
+                                         cls.addClassResourceCleanup)
 
-    def make_endpoint(self, network):
+    @classmethod
+    def build(cls, place, cleanup):
+        """Give a class or a test a firewall between two machines."""
+        place.vnf_id = cls.tenant.create_vnf(cls.vnfd_id, cleanup)
+        tenant.completed(cls.tenant.instantiate(place.vnf_id, OPEN))
+        place.server_id = cls.tenant.server_id(place.vnf_id)
+        place.left = cls.make_endpoint('left', cleanup)
+        place.right = cls.make_endpoint('right', cleanup)
+
+    @classmethod
+    def make_endpoint(cls, network, cleanup):
         """Attach a namespace to one of the tenant's networks."""
-        return traffic.Endpoint(self.tenant, self.os_admin.networks_client,
-                                network, self.addCleanup)
+        return traffic.Endpoint(cls.tenant, cls.os_admin.networks_client,
+                                network, cleanup)
 
     def metadata(self, name):
         """Return an entry of the VNF's metadata, decoded.
@@ -103,3 +115,32 @@ class FirewallCase(base.OnHostTest):
         self.tenant.terminate(self.vnf_id)
         self.assertNothingLeft(self.vnf_id)
         self.assertEqual([], self.host.leftovers(self.server_id))
+
+
+class FirewallCase(FirewallBase):
+    """Each test has a firewall of its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.build(self, self.addCleanup)
+
+
+class SharedFirewallCase(FirewallBase):
+    """The tests of a class share a firewall; each finds it running and open.
+    """
+
+    @classmethod
+    def resource_setup(cls):
+        super().resource_setup()
+        cls.build(cls, cls.addClassResourceCleanup)
+
+    def setUp(self):
+        super().setUp()
+        self.server_id = self.tenant.server_id(self.vnf_id)
+        status = self.tenant.servers.show_server(
+            self.server_id)['server']['status']
+        if status != 'ACTIVE':      # a test has failed
+            self.tenant.heal(self.vnf_id)
+            self.server_id = self.tenant.server_id(self.vnf_id)
+        self.clickos.write_handler(self.server_id, 'fw.config',
+                                   ', '.join(OPEN))

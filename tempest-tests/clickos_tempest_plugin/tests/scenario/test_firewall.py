@@ -18,6 +18,9 @@ class FirewallTest(case.FirewallCase):
     def test_rule_changes_while_packets_flow(self):
         self.change_a_rule_while_packets_flow()
 
+
+class SharedFirewallTest(case.SharedFirewallCase):
+
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e02')
     def test_good_bad_good_through_tacker(self):
         self.assertEqual('accepted', self.update(NO_HTTP)['verdict'])
@@ -72,6 +75,8 @@ class FirewallTest(case.FirewallCase):
     def test_a_whole_vnf_is_healed_with_the_live_rule(self):
         self.clickos.write_handler(self.server_id, 'fw.config', ICMP)
         addresses = self.tenant.addresses(self.vnf_id)
+        properties = self.metadata('clickosProperties')
+        self.assertIn('rules', properties)
         for _ in range(2):     # a healed guest must not forget it either
             old_id = self.server_id
             self.tenant.heal_whole(self.vnf_id)
@@ -79,8 +84,7 @@ class FirewallTest(case.FirewallCase):
             self.assertNotEqual(old_id, self.server_id)
             self.assertEqual([], self.host.leftovers(old_id))
             self.assertEqual(ICMP.split(', '), self.rules())
-            self.assertEqual(OPEN, self.metadata('clickosProperties')[
-                'rules'])
+            self.assertEqual(properties, self.metadata('clickosProperties'))
             self.assertEqual(addresses, self.tenant.addresses(self.vnf_id))
             self.assertTrue(self.left.can_ping(self.right))
 
@@ -94,13 +98,14 @@ class FirewallTest(case.FirewallCase):
 
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e06')
     def test_cosmosd_may_die(self):
-        self.clickos.write_handler(self.server_id, 'fw.config', ICMP)
+        revision = self.clickos.write_handler(self.server_id, 'fw.config',
+                                              ICMP)
         ping = self.left.ping(self.right)
         self.host.restart('cosmosd')
         waiters.until(self._rules_or_none, lambda seen: seen is not None,
                       'handlers after a restart of cosmosd')
         self.assertEqual(ICMP.split(', '), self.rules())
-        self.assertEqual(2, self.clickos.write_handler(
+        self.assertEqual(revision + 1, self.clickos.write_handler(
             self.server_id, 'fw.config', ICMP))
         sent, received = ping.result()
         self.assertEqual(sent, received)
@@ -116,10 +121,10 @@ class FirewallTest(case.FirewallCase):
     @decorators.attr(type='negative')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e07')
     def test_nobody_sends_with_anothers_mac(self):
-        self.assertTrue(self.left.can_ping(self.right))
-        before = self.left.counters()['dropped_spoof']
-        other = self.make_endpoint('left')
-        self.left.run('ip', 'link', 'set', 'dev', 'eth0', 'address',
-                      other.mac)
-        self.assertFalse(self.left.can_ping(self.right))
-        self.assertGreater(self.left.counters()['dropped_spoof'], before)
+        thief = self.make_endpoint('left', self.addCleanup)
+        self.assertTrue(thief.can_ping(self.right))
+        before = thief.counters()['dropped_spoof']
+        thief.run('ip', 'link', 'set', 'dev', 'eth0', 'address',
+                  self.left.mac)
+        self.assertFalse(thief.can_ping(self.right))
+        self.assertGreater(thief.counters()['dropped_spoof'], before)
