@@ -137,11 +137,15 @@ class Processes:
                 if entry.name.isdigit() and running
                 and _session(entry) == running.pid]
 
-    def kill(self, name):
-        """Kill a service's first process at once; its children go on."""
+    def kill(self, name, workers=False):
+        """Kill a service's first process at once.
+
+        :param workers: kill its process group too; else its children go on
+        """
         running = self.find(name)
         if running:
-            _signal(os.kill, running.pid, signal.SIGKILL)
+            _signal(os.killpg if workers else os.kill, running.pid,
+                    signal.SIGKILL)
             _wait_gone([running], 5)
 
     def strays(self, program):

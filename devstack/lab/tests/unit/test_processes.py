@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 from clickos_lab import errors
 from clickos_lab import processes
@@ -59,6 +60,21 @@ class ProcessesTest(base.TestCase):
         self.processes.kill_strays(self.program)
         self.assertFalse(escaped.alive())
         self.assertEqual([], self.processes.strays(self.program))
+
+    def test_workers_outlive_a_kill_or_not(self):
+        for workers in (False, True):
+            running = self.start('one', 'sh', '-c', 'sleep 1000 & wait')
+            while len(members := self.processes.members('one')) < 2:
+                self.assertTrue(running.alive())
+            worker, = set(members) - {running.pid}
+            self.processes.kill('one', workers)
+            self.assertFalse(running.alive())
+            if workers:
+                while processes.start_ticks(worker) is not None:
+                    time.sleep(0.01)
+            self.assertEqual(not workers, bool(self.processes.strays(
+                self.program)))
+            self.processes.kill_strays(self.program)
 
     def test_a_program_without_environment_is_found(self):
         shutil.copy('/bin/sleep', self.program)
