@@ -39,6 +39,7 @@ class ClickOSDriver(driver.ComputeDriver):
     """
 
     capabilities = dict(driver.ComputeDriver.capabilities,
+                        supports_evacuate=True,
                         supports_image_type_raw=True)
 
     def __init__(self, virtapi):

@@ -313,6 +313,16 @@ class StartAgainTest(base.DriverTestCase):
             self.server, base.network_info())
         self.assertIn('rebuild', error.format_message())
 
+    def test_an_evacuated_server_starts_on_another_host(self):
+        """Nova spawns it there, and from API 2.95 leaves it stopped."""
+        self.assertTrue(self.driver.capabilities['supports_evacuate'])
+        self.assertFalse(self.driver.instance_on_disk(self.server))
+        self.spawn(self.server, power_on=False)
+        self.assertEqual({}, self.cosmosd.guests)
+        self.driver.power_on(None, self.server, base.network_info())
+        self.assertEqual([['fw.log', 'on'], ['fw.config', 'deny all']],
+                         self.cosmosd.args('create')['writes'])
+
 
 class SnapshotTest(base.DriverTestCase):
 

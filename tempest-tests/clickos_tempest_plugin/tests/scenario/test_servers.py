@@ -35,6 +35,7 @@ FromDevice(0) -> heard :: Counter -> limit :: CheckLength(1400)
 '''
 #: Needs no port.
 ALONE = 'Idle -> named :: Counter -> Discard;'
+OWN = 'Idle -> own :: Counter -> Discard;'
 VOLUME = {'source_type': 'blank', 'destination_type': 'volume',
           'volume_size': 1, 'boot_index': -1}
 #: (arguments of a request for a server, words of the fault)
@@ -178,10 +179,10 @@ class ServersTest(base.ClickOSTest):
         self.talk(True)
         self.assertHears()
 
-    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e62')
-    def test_a_snapshot_boots_with_the_configuration_of_its_property(self):
-        images = self.os_primary.image_client_v2
+    def make_image(self, text):
+        """Make an image of the listener's, with a configuration."""
         self.use('2.45')
+        images = self.os_primary.image_client_v2
         image_id = self.os_primary.compute_images_client.create_image(
             self.server_id, name=data_utils.rand_name('copy'))['image_id']
         self.addCleanup(test_utils.call_and_ignore_notfound_exc,
@@ -189,11 +190,25 @@ class ServersTest(base.ClickOSTest):
         waiters.until(lambda: images.show_image(image_id)['status'],
                       lambda seen: seen == 'active', f'image {image_id}')
         images.update_image(image_id, [
-            {'add': '/clickos_config', 'value': ALONE}])
-        server_id = self.boot(imageRef=image_id, user_data=None)
-        self.assertEqual('0', self.clickos.read_handler(
-            server_id, 'named.count'))
+            {'add': '/clickos_config', 'value': text}])
+        return image_id
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e62')
+    def test_a_snapshot_boots_with_the_configuration_of_its_property(self):
+        image_id = self.make_image(ALONE)
+        for user_data, handler in ((None, 'named.count'),
+                                   (tenant.encoded(OWN), 'own.count')):
+            server_id = self.boot(imageRef=image_id, user_data=user_data)
+            self.assertEqual('0', self.clickos.read_handler(server_id,
+                                                            handler))
         self.assertHears()
+
+    @decorators.attr(type='negative')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e71')
+    def test_a_property_is_too_short_for_a_configuration(self):
+        image_id = self.make_image(ALONE.ljust(255))
+        server_id = self.create(imageRef=image_id, user_data=None)
+        self.assertIn('at most 254 bytes', self.fault(server_id))
 
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e63')
     def test_a_shelved_server_starts_with_its_desired_state(self):
@@ -253,24 +268,39 @@ class ServersTest(base.ClickOSTest):
         self.assertEqual(0, nic['tx_packets'])
 
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e67')
-    def test_key_pairs_and_server_groups_are_accepted(self):
+    def test_a_key_pair_is_accepted(self):
         keys = self.os_primary.keypairs_client
         key = keys.create_keypair(name=data_utils.rand_name('key'))['keypair']
         self.addCleanup(keys.delete_keypair, key['name'])
+        self.use('2.37')
+        self.boot(key_name=key['name'])
+
+    def grouped(self, policy):
+        """Create two servers of a group, one after the other."""
         groups = self.os_primary.server_groups_client
         group_id = groups.create_server_group(
-            name=data_utils.rand_name('together'),
-            policies=['affinity'])['server_group']['id']
+            name=data_utils.rand_name(policy),
+            policies=[policy])['server_group']['id']
         self.addCleanup(groups.delete_server_group, group_id)
         self.use('2.37')
-        servers = [self.create(key_name=key['name'],
-                               scheduler_hints={'group': group_id})
-                   for _ in range(2)]
-        hosts = {waiters.server(self.servers, each)['hostId']
-                 for each in servers}
-        self.assertEqual(1, len(hosts))
-        group = groups.show_server_group(group_id)['server_group']
-        self.assertEqual(set(servers), set(group['members']))
+        for _ in range(2):
+            server_id = self.create(scheduler_hints={'group': group_id})
+            yield waiters.until(
+                lambda: self.servers.show_server(server_id)['server'],
+                lambda seen: seen['status'] in ('ACTIVE', 'ERROR'),
+                f'server {server_id} ACTIVE or ERROR')
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e72')
+    def test_server_groups(self):
+        first, second = self.grouped('affinity')
+        self.assertEqual(('ACTIVE', 'ACTIVE', first['hostId']), (
+            first['status'], second['status'], second['hostId']))
+        first, second = self.grouped('anti-affinity')
+        self.assertEqual('ACTIVE', first['status'])
+        if second['status'] == 'ERROR':     # there is no second host
+            self.assertIn('No valid host', second['fault']['message'])
+        else:
+            self.assertNotEqual(first['hostId'], second['hostId'])
 
     @decorators.attr(type='negative')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e68')
