@@ -18,6 +18,7 @@ class FakeCloud:
         self.servers = {}
         self.vnfs = {}
         self.operations = []
+        self.scalings = []
         self.networking = {}
         self.projects = {}
         self.failing = False
@@ -75,6 +76,13 @@ class FakeCloud:
             return 404, {}
         return 200, {kind[:-1]: found}
 
+    def scale(self, vnf_id, body):
+        """Take a request to scale; more than 3 steps are refused."""
+        self.scalings.append((vnf_id, body))
+        if body['numberOfSteps'] > 3:
+            return 400, {'detail': 'can not scale\x1b_out'}
+        return 202, {}
+
     def answer(self, path, token):
         """Return (status, body) for a GET."""
         self.asked.append((path, token))
@@ -121,8 +129,12 @@ class _Handler(BaseHTTPRequestHandler):
                                       self.headers['X-Auth-Token']))
 
     def do_POST(self):
-        """Issue the service's token."""
-        self.rfile.read(int(self.headers['Content-Length']))
+        """Issue the service's token, or scale a VNF."""
+        body = self.rfile.read(int(self.headers['Content-Length']))
+        if self.path.endswith('/scale'):
+            self._send(*self.cloud.scale(self.path.split('/')[-2],
+                                         json.loads(body)))
+            return
         self._send(201, {'token': {
             'methods': ['password'], 'expires_at': '2099-01-01T00:00:00Z',
             'issued_at': '2020-01-01T00:00:00Z',

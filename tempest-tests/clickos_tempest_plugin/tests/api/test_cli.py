@@ -99,6 +99,18 @@ class CommandTest(CommandLine):
         for row in rows:
             self.assertIsInstance(row['Dropped'], dict)
 
+    @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c009')
+    def test_scale_to_a_level(self):
+        for level, shown in ((2, 'level 0 to 2: COMPLETED'),
+                             (2, 'nothing to do'),
+                             (0, 'level 2 to 0: COMPLETED')):
+            self.assertIn(shown, self.assertEnds(0, self.openstack(
+                'vnf', 'scale', self.vnf_id, '--aspect', 'capacity',
+                '--level', str(level))))
+        done = self.openstack('vnf', 'scale', self.vnf_id, '--level', '9')
+        self.assertEnds(1, done)
+        self.assertIn('HTTP 400', done.stderr)
+
     @decorators.attr(type='negative')
     @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c007')
     def test_the_descriptor_owns_the_configuration(self):
