@@ -7,11 +7,14 @@ import subprocess
 from osc_lib import exceptions
 
 PROGRAM = 'click-check'
+#: A line of the program.
+PLACE = re.compile(r'(?P<file>.+?):(?P<line>[0-9]+):(?P<column>[0-9]+): '
+                   r'(?P<fault>.*)\Z')
 _TIMEOUT_S = 60
 _VARIABLE = re.compile(r'[A-Za-z_][A-Za-z0-9_]*=.*', re.DOTALL)
 
 
-def faults(program, text, vifs, variables):
+def faults(program, text, vifs, variables=()):
     """Return what is wrong with a configuration, one line each.
 
     :param program: name or path of click-check

@@ -17,8 +17,6 @@ from clickos_osc.v1 import guest
 LOG = logging.getLogger(__name__)
 
 _HANDLER = 'config'
-_PLACE = re.compile(r'(?P<file>.+?):(?P<line>[0-9]+):(?P<column>[0-9]+): '
-                    r'(?P<fault>.*)\Z')
 _TROUBLE = 2
 _NAME_LENGTH = 64
 
@@ -180,7 +178,7 @@ def _running(manager, target):
 
 def _row(path, text):
     """Return file, line, column and fault of a line of the program."""
-    place = _PLACE.match(text)
+    place = checker.PLACE.match(text)
     if place is None:
         return path, '', '', shown.line(text)
     return (path, int(place['line']), int(place['column']),

@@ -45,6 +45,15 @@ def load(package_dir, flavour_id):
     raise _invalid('Definitions', 'no file has the flavour %r' % flavour_id)
 
 
+def flavours(package_dir):
+    """Return the model.Flavour of each deployment flavour.
+
+    :raises: VnfdInvalid naming file, node and reason
+    """
+    names = map(_flavour, _documents(package_dir).values())
+    return [load(package_dir, name) for name in names if name]
+
+
 def review(package_dir):
     """Return all that is wrong with the flavours of a package.
 
@@ -54,11 +63,11 @@ def review(package_dir):
         documents = _documents(package_dir)
     except exception.ClickOSError as fault:
         return [fault]
-    flavours = [path for path in documents if _flavour(documents[path])]
-    if not flavours:
+    found = [path for path in documents if _flavour(documents[path])]
+    if not found:
         return [_invalid('Definitions', 'no file has a flavour_id under '
                          'substitution_mappings')]
-    return [fault for path in flavours
+    return [fault for path in found
             for fault in _read_flavour(path, documents, package_dir)[1]]
 
 
