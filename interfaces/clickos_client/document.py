@@ -4,6 +4,7 @@
 import base64
 import binascii
 import dataclasses
+import hashlib
 import json
 import re
 
@@ -83,17 +84,32 @@ class Desired:
     :ivar writes: pairs (handler, value), oldest first
     :ivar configuration: the Configuration that replaced the first one, or
         None
+    :ivar replaces: digest() of the user_data that it replaced, if known
     """
 
     writes: tuple = ()
     configuration: Configuration | None = None
+    replaces: str | None = None
 
-    def onto(self, first):
+    def onto(self, first, user_data):
         """Return the Configuration to start with.
 
+        A server that was rebuilt with other user_data starts with that.
+
         :param first: the Configuration of user_data
+        :param user_data: as in the instance, base64, or None
         """
-        return (self.configuration or first).updated(self.writes)
+        holds = self.replaces in (None, digest(user_data))
+        chosen = self.configuration if self.configuration and holds else first
+        return chosen.updated(self.writes)
+
+
+def digest(user_data):
+    """Return a short text that differs between different user_data.
+
+    :param user_data: as in the instance, base64, or None
+    """
+    return hashlib.sha256((user_data or '').encode()).hexdigest()
 
 
 def replacement(config, config_name='config'):

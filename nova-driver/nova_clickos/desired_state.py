@@ -56,8 +56,10 @@ def _desired(answer):
         writes = tuple((str(handler), str(value))
                        for handler, value in state['writes'])
         found = state.get('configuration')
-        return document.Desired(
-            writes, document.replacement(**found) if found else None)
+        if not found:
+            return document.Desired(writes)
+        replaced = document.replacement(found['config'], found['config_name'])
+        return document.Desired(writes, replaced, found['replaces'])
     except (ValueError, KeyError, TypeError, AttributeError):
         raise _failed('clickos-api sent no list of writes')
 

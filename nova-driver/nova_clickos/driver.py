@@ -165,7 +165,7 @@ class ClickOSDriver(driver.ComputeDriver):
         configuration = userdata.of_instance(instance)
         if not first:
             configuration = self._desired_state.fetch(
-                instance.uuid).onto(configuration)
+                instance.uuid).onto(configuration, instance.user_data)
         vifs = vif.from_network_info(network_info)
         sha256 = instance.system_metadata.get(_SHA256_KEY)
         if sha256 is None:

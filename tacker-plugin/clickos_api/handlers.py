@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the service does: handlers and desired state of guests."""
 
+from clickos_client import document
 from oslo_log import log as logging
 from oslo_utils import excutils
 
@@ -65,25 +66,17 @@ class Handlers:
         :param found: document.Configuration
         """
         server_id = self._owned(context, target, policy.CONFIG_REPLACE)
-        self._require_no_vnf(target, server_id)
+        origin = self._cloud.origin(server_id)
+        _require_no_vnf(target.id if target.kind == 'vnfs'
+                        else origin.vnf_id, server_id)
         revision = self._change(
             server_id,
-            {'config': found.config, 'config_name': found.config_name},
+            {'config': found.config, 'config_name': found.config_name,
+             'replaces': document.digest(origin.user_data)},
             self._agent.config_replace, found.config, found.config_name)
         LOG.info('Server %s: revision %d: configuration %s', server_id,
                  revision, found.config_name)
         return revision
-
-    def _require_no_vnf(self, target, server_id):
-        vnf_id = (target.id if target.kind == 'vnfs'
-                  else self._cloud.vnf(server_id))
-        if vnf_id:
-            raise errors.ApiError(
-                f'server {server_id}: the configuration belongs to the'
-                f' descriptor of VNF instance {vnf_id}, and a heal would'
-                ' install it again; write handlers or update properties, or'
-                ' instantiate a changed package', code='owned-by-vnf',
-                status=409)
 
     def _change(self, server_id, change, method, *arguments):
         """Let the agent make a change, and record it; return the revision.
@@ -156,3 +149,12 @@ class Handlers:
                          server_id)
         except errors.Unavailable:
             LOG.warning('Server %s: not known whether it is gone', server_id)
+
+
+def _require_no_vnf(vnf_id, server_id):
+    if vnf_id:
+        raise errors.ApiError(
+            f'server {server_id}: the configuration belongs to the descriptor'
+            f' of VNF instance {vnf_id}, and a heal would install it again;'
+            ' write handlers or update properties, or instantiate a changed'
+            ' package', code='owned-by-vnf', status=409)

@@ -14,6 +14,9 @@ from clickos_api import errors
 LOG = logging.getLogger(__name__)
 
 HOST = 'OS-EXT-SRV-ATTR:host'
+USER_DATA = 'OS-EXT-SRV-ATTR:user_data'
+#: The oldest version of Nova's API that shows user_data.
+_MICROVERSION = '2.3'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +32,18 @@ class Target:
     kind: str
     id: str
     vnfc: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Origin:
+    """Where the configuration of a server comes from.
+
+    :param vnf_id: the VNF that Tacker made the server for, or None
+    :param user_data: as Nova has it, base64, or None
+    """
+
+    vnf_id: str | None
+    user_data: str | None
 
 
 class Gone(errors.NotFound):
@@ -54,10 +69,11 @@ class Cloud:
         """
         return self._server(server_id, context.auth_token)['tenant_id']
 
-    def vnf(self, server_id):
-        """Return the id of the VNF that Tacker made a server for, or None."""
-        metadata = self._server(server_id).get('metadata') or {}
-        return metadata.get(vnf.SERVER_KEY)
+    def origin(self, server_id):
+        """Return an Origin: where a server's configuration comes from."""
+        server = self._server(server_id)
+        metadata = server.get('metadata') or {}
+        return Origin(metadata.get(vnf.SERVER_KEY), server.get(USER_DATA))
 
     def host(self, server_id):
         """Return Nova's name of the host a server runs on.
@@ -104,10 +120,10 @@ class Cloud:
     def _server(self, server_id, token=None):
         body = self._ask(
             self._adapters()[0], f'/servers/{server_id}', token,
-            Gone(f'server {server_id} could not be found'))
+            Gone(f'server {server_id} could not be found'), _MICROVERSION)
         return body['server']
 
-    def _ask(self, adapter, path, token, not_found):
+    def _ask(self, adapter, path, token, not_found, microversion=None):
         """GET path with the caller's token, or the service's own if None.
 
         :param not_found: what to raise on 404
@@ -115,7 +131,8 @@ class Cloud:
         headers = {'X-Auth-Token': token} if token else {}
         try:
             return adapter.get(path, headers=headers,
-                               authenticated=token is None).json()
+                               authenticated=token is None,
+                               microversion=microversion).json()
         except ks_exc.NotFound:
             raise not_found
         except (ks_exc.Forbidden, ks_exc.Unauthorized) as exc:

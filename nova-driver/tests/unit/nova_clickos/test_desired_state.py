@@ -69,12 +69,15 @@ class DesiredStateTest(base.TestCase):
     def test_configuration(self):
         self.server.body = json.dumps({
             'revision': 1, 'writes': [['a.x', '1']], 'configuration': {
-                'config': 'Idle;', 'config_name': 'new.click'}})
+                'config': 'Idle;', 'config_name': 'new.click',
+                'replaces': document.digest('abcd')}})
         desired = self.desired_state.fetch(base.UUID)
         first = document.Configuration('old', writes=(('b.x', '2'),))
         self.assertEqual(
             document.Configuration('Idle;', 'new.click', (('a.x', '1'),)),
-            desired.onto(first))
+            desired.onto(first, 'abcd'))
+        self.assertEqual(first.updated((('a.x', '1'),)),
+                         desired.onto(first, 'rebuilt'))
 
     def test_refusal(self):
         self.server.status, self.server.body = 403, 'not allowed'
@@ -84,7 +87,8 @@ class DesiredStateTest(base.TestCase):
         for body in ('', '[]', '{}', '{"writes": 3}', '{"writes": [3]}',
                      '{"writes": [["a"]]}',
                      '{"writes": [], "configuration": 7}',
-                     '{"writes": [], "configuration": {"config": ""}}',
+                     '{"writes": [], "configuration": {"config": "", '
+                     '"config_name": "a", "replaces": ""}}',
                      '{"writes": [["a", 1, 2]]}'):
             self.server.body = body
             self.refused('no list of writes')

@@ -97,6 +97,7 @@ class FakeCloud:
             server = dict(self.servers[thing_id])
             if not admin:
                 server.pop('OS-EXT-SRV-ATTR:host')
+                server.pop('OS-EXT-SRV-ATTR:user_data', None)
             if admin or server['tenant_id'] == project_id:
                 return 200, {'server': server}
         if kind.startswith('neutron/'):

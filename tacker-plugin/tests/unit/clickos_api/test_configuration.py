@@ -3,16 +3,23 @@
 
 import uuid
 
+from clickos_client import document
 from clickos_client import limits
 
 from clickos_api import desired_state
 from tests.unit.clickos_api import base
 
-NEW = {'config': 'Idle;', 'config_name': 'new.click'}
+BODY = {'config': 'Idle;', 'config_name': 'new.click'}
+NEW = {**BODY, 'replaces': document.digest('abcd')}
 
 
 class ConfigurationTest(base.TestCase):
     """A member of the project that owns the server."""
+
+    def setUp(self):
+        super().setUp()
+        self.cloud.servers[self.server_id][
+            'OS-EXT-SRV-ATTR:user_data'] = 'abcd'
 
     def test_replaces_and_records(self):
         self.put('allow icmp')
@@ -47,7 +54,7 @@ class ConfigurationTest(base.TestCase):
         self.cloud.add_vnf(vnf_id, self.project_id,
                            [(self.server_id, 'fw', 'vnfc1')])
         self.assertError(409, 'owned-by-vnf', vnf_id, self.call(
-            'PUT', f'/v1/vnfs/{vnf_id}/configuration', json=NEW))
+            'PUT', f'/v1/vnfs/{vnf_id}/configuration', json=BODY))
         self.assertIn('fw.config', self.agent.guests[self.server_id])
 
     def test_bad_bodies(self):

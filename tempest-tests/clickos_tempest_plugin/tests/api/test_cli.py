@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 from tempest import config
+from tempest.lib.common import api_microversion_fixture
 from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
 from tempest.lib import exceptions
@@ -180,6 +181,18 @@ class ConfigurationTest(CommandLine):
         waiters.server(self.tenant.servers, self.server_id)
         self.assertEqual('', self.assertEnds(0, self.openstack(
             'config', 'diff', self.name, new)))
+        self.rebuild(OLD + '// rebuilt\n')
+        self.assertIn('-// rebuilt', self.assertEnds(1, self.openstack(
+            'config', 'diff', self.name, new)))
+
+    def rebuild(self, text):
+        """Rebuild the server with another configuration."""
+        self.useFixture(api_microversion_fixture.APIMicroversionFixture(
+            compute_microversion='2.57'))
+        self.tenant.servers.rebuild_server(
+            self.server_id, CONF.compute.image_ref,
+            user_data=tenant.encoded(text))
+        waiters.server(self.tenant.servers, self.server_id)
 
 
 class NewVnfTest(CommandLine):
