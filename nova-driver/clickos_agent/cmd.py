@@ -15,6 +15,7 @@ from oslo_service import systemd
 
 from clickos_agent import chains
 from clickos_agent import conf
+from clickos_agent import devices
 from clickos_agent import heartbeat
 from clickos_agent import looks
 from clickos_agent import policies
@@ -83,18 +84,22 @@ def make_ports(conf):
                                    options.tunnel_ip).look,
         options.port_look_interval)
 
+    plugged = looks.Looks(
+        'devices', devices.Devices(_client(conf), neutron).look,
+        options.port_look_interval)
+
     def started():
-        judged.look_soon()
-        led.look_soon()
+        for each in (judged, led, plugged):
+            each.look_soon()
 
     hints = oslo_messaging.get_rpc_server(
         transport,
         oslo_messaging.Target(exchange=topics.EXCHANGE, topic=topics.AGENT,
                               server=conf.host),
-        [ports.Hints(reconciler, kept, judged, led)],
+        [ports.Hints(reconciler, kept, judged, led, plugged)],
         access_policy=oslo_messaging.DefaultRPCAccessPolicy)
     links = {'tunnel_ip': options.tunnel_ip, 'interfaces': interfaces}
-    return [hints, reconciler, kept, judged, led,
+    return [hints, reconciler, kept, judged, led, plugged,
             looks.Starts(_client(conf), started),
             heartbeat.Heartbeat(neutron, options.report_interval, links)]
 

@@ -24,7 +24,8 @@ class Looks:
         """Call a function.
 
         :param name: what the function looks at, for the log.
-        :param look: raises CosmosError or ports.NeutronUnavailable when it
+        :param look: returns seconds to the next call, None for the usual
+            ones. It raises CosmosError or ports.NeutronUnavailable when it
             changes nothing.
         :param interval_s: seconds between two calls.
         """
@@ -56,14 +57,16 @@ class Looks:
     def _run(self):
         while not self._stopping:
             self._hinted.clear()
+            pause_s = None
             try:
-                self._look()
+                pause_s = self._look()
             except (ports.NeutronUnavailable, CosmosError) as e:
                 LOG.warning('The %(name)s of the switch stay as they are: '
                             '%(why)s', {'name': self._name, 'why': e})
             except Exception:
                 LOG.exception('Looking at %s failed', self._name)
-            if self._hinted.wait(self._interval_s) and not self._stopping:
+            pause_s = pause_s or self._interval_s
+            if self._hinted.wait(pause_s) and not self._stopping:
                 time.sleep(_REST_S)
 
 

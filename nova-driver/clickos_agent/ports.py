@@ -21,6 +21,9 @@ _STATES = (topics.UP, topics.DOWN, topics.ABSENT)
 _NETWORK = {'switch', 'segment', 'network_type', 'physical_network',
             'segmentation_id', 'peers'}
 
+#: Keys of a device in Neutron's answer.
+_DEVICE = {'port', 'switch', 'segment', 'mac'}
+
 #: A vif as it was when cosmosd listed it; domid tells a guest's starts apart.
 Vif = collections.namedtuple('Vif', 'uuid domid devid port_id link')
 #: A vif that is not as Neutron wants it, and the state that it wants.
@@ -88,6 +91,24 @@ class Neutron:
             raise NeutronUnavailable(str(e))
         except (KeyError, TypeError, AttributeError):
             raise NeutronUnavailable('bad answer to get_networks')
+
+    def devices(self):
+        """Ask for the devices of Neutron's agents on this host.
+
+        :returns: list of dicts as of neutron_clickos.uplinks.devices_of
+        :raises: NeutronUnavailable
+        """
+        try:
+            answer = self._client.call({}, 'get_devices', host=self._host)
+            devices = answer['devices']
+            if not all(_DEVICE <= device.keys() for device in devices):
+                raise TypeError
+            return devices
+        except (oslo_messaging.MessagingException,
+                oslo_messaging.RemoteError) as e:
+            raise NeutronUnavailable(str(e))
+        except (KeyError, TypeError, AttributeError):
+            raise NeutronUnavailable('bad answer to get_devices')
 
     def policies(self, ports):
         """Ask for the rules and the limits of ports.
@@ -157,9 +178,10 @@ class Hints:
 
     target = oslo_messaging.Target(version=topics.VERSION)
 
-    def __init__(self, reconciler, chains, filters, uplinks):
+    def __init__(self, reconciler, chains, filters, uplinks, devices):
         self._reconciler = reconciler
         self._uplinks = uplinks
+        self._devices = devices
         self._chains = chains
         self._filters = filters
 
@@ -168,8 +190,9 @@ class Hints:
         self._chains.look_soon()
 
     def networks_changed(self, context):
-        """Look at the uplinks at once."""
+        """Look at the uplinks and devices at once."""
         self._uplinks.look_soon()
+        self._devices.look_soon()
 
     def policies_changed(self, context):
         """Look at the filters at once."""

@@ -87,6 +87,19 @@ class PortStates:
             return {'error': str(e)}
         return {'networks': uplinks.of_host(host)}
 
+    def get_devices(self, context, host=None):
+        """List the DHCP servers' and routers' ports on a host.
+
+        :param host: the agent's host.
+        :returns: ``devices``, or ``error`` with the reason
+        """
+        try:
+            _check_host(host)
+        except BadRequest as e:
+            LOG.warning('get_devices: %s', e)
+            return {'error': str(e)}
+        return {'devices': uplinks.devices_of(host)}
+
     def report_state(self, context, host=None, start=False, links=None):
         """Note that a host's agent is alive.
 

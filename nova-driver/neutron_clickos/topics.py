@@ -24,6 +24,18 @@ UP = 'up'
 DOWN = 'down'
 ABSENT = 'absent'
 
+#: The longest name of an interface of Linux, without its end.
+_NAME = 14
+
+
+def device(port_id):
+    """Return the interface of a host that leads to a device of Neutron.
+
+    :param port_id: of the port of a DHCP server or router
+    """
+    return f'tap{port_id}'[:_NAME]
+
+
 #: Types of networks that lead to other hosts, as Neutron names them.
 VLAN = 'vlan'
 FLAT = 'flat'

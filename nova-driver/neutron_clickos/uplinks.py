@@ -53,6 +53,32 @@ def hosts_of(network_id):
     return sorted(row.host for row in rows)
 
 
+def devices_of(host):
+    """List the ports on a host that belong to Neutron's own agents.
+
+    :param host: of the bindings
+    :returns: list of {'port', 'switch', 'segment', 'mac'}, ordered
+    """
+    context, port = neutron_context.get_admin_context(), models_v2.Port
+    with db_api.CONTEXT_READER.using(context) as session:
+        rows = session.query(
+            port.id, port.mac_address, _BINDING.vif_details).join(
+                _BINDING, _BINDING.port_id == port.id).filter(
+                    port.device_owner.like(
+                        constants.DEVICE_OWNER_NETWORK_PREFIX + '%'),
+                    port.admin_state_up.is_(True),
+                    _BINDING.host == host, _BINDING.vif_type == 'vale',
+                    _BINDING.status == constants.ACTIVE).order_by(
+                        port.id).all()
+    found = []
+    for row in rows:
+        details = jsonutils.loads(row.vif_details)
+        found.append({'port': row.id, 'switch': details['vale_switch'],
+                      'segment': details['vale_segment'],
+                      'mac': str(row.mac_address)})
+    return found
+
+
 def host_of(address):
     """:returns: the host whose agent reported a tunnel's address, or None"""
     context = neutron_context.get_admin_context()

@@ -7,6 +7,7 @@ mod build_slots;
 mod clock;
 mod config;
 mod control;
+mod devices;
 mod error;
 #[cfg(test)]
 mod faults;

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use control_socket::{Access, ApiError, Json, Peer, Reply, Service, Typed, Verb};
 
 use crate::control::RouterSpec;
+use crate::devices;
 use crate::error::{Error, Result};
 use crate::images::Piece;
 use crate::lifecycle::Created;
@@ -16,14 +17,14 @@ use crate::spec::{Spec, check_config, check_handler, check_timeout, check_writes
 use crate::toolstack::Toolstack;
 use crate::uplinks;
 use cosmos_proto::answer::{
-    Chains, Created as CreatedAnswer, Done, Found, Guest, Guests, HandlerValue, Handlers, Hello,
-    Host, Images, Installed, Log, Ports, Restored, Routers, Saved, Taken, Uplinks,
+    Chains, Created as CreatedAnswer, Devices, Done, Found, Guest, Guests, HandlerValue, Handlers,
+    Hello, Host, Images, Installed, Log, Ports, Restored, Routers, Saved, Taken, Uplinks,
 };
 use cosmos_proto::{
     Console, ImageAdd, Install, MoveSource, MoveTarget, Named, NoArgs, OfGuest, OfImage, OfRouter,
     OfSegment, Place, Read, Run, Share, VifLink, Writes, verb,
 };
-use vale_proto::{ChainId, ChainSet, PortFilter, PortLimit, SegmentUplink};
+use vale_proto::{ChainId, ChainSet, HostDevice, PortFilter, PortId, PortLimit, SegmentUplink};
 
 /// How long a guest may take to answer where the client names no deadline.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -80,6 +81,9 @@ const VERBS: &[Verb<CosmosService>] = &[
     of::<verb::SetUplink>(AGENT, &Typed(CosmosService::set_uplink)),
     of::<verb::RemoveUplink>(AGENT, &Typed(CosmosService::remove_uplink)),
     of::<verb::ListUplinks>(AGENT, &Typed(CosmosService::uplinks)),
+    of::<verb::SetDevice>(AGENT, &Typed(CosmosService::set_device)),
+    of::<verb::RemoveDevice>(AGENT, &Typed(CosmosService::remove_device)),
+    of::<verb::ListDevices>(AGENT, &Typed(CosmosService::devices)),
     of::<verb::SetChain>(AGENT, &Typed(CosmosService::set_chain)),
     of::<verb::RemoveChain>(AGENT, &Typed(CosmosService::remove_chain)),
     of::<verb::ListVifs>(BOTH, &Typed(CosmosService::ports)),
@@ -272,6 +276,19 @@ impl CosmosService {
     fn uplinks(&self, _: &Peer, _: NoArgs) -> Answer<Uplinks> {
         let uplinks = uplinks::list(&*self.0.switch)?;
         Ok(Json(Uplinks { uplinks }))
+    }
+
+    fn set_device(&self, _: &Peer, device: HostDevice) -> Answer<Done> {
+        done(devices::set(&*self.0.switch, &device))
+    }
+
+    fn remove_device(&self, _: &Peer, port: PortId) -> Answer<Done> {
+        done(devices::remove(&*self.0.switch, &port))
+    }
+
+    fn devices(&self, _: &Peer, _: NoArgs) -> Answer<Devices> {
+        let devices = devices::list(&*self.0.switch)?;
+        Ok(Json(Devices { devices }))
     }
 
     fn set_chain(&self, _: &Peer, chain: ChainSet) -> Answer<Done> {

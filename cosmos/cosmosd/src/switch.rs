@@ -54,14 +54,14 @@ pub trait Switch: Send + Sync {
     /// Replaces all limits of a port.
     fn set_limits(&self, limit: &PortLimit) -> Result<()>;
 
-    /// Adds a port that leads to other hosts.
-    fn add_uplink(&self, port: &PortAdd) -> Result<()>;
+    /// Adds a port that no guest has.
+    fn add_port(&self, port: &PortAdd) -> Result<()>;
 
     /// Replaces the peers of a VXLAN port.
     fn set_peers(&self, peers: &PortPeers) -> Result<()>;
 
-    /// Removes a port that leads to other hosts; one that is not there is no error.
-    fn remove_uplink(&self, port: &PortId) -> Result<()>;
+    /// Removes a port that no guest has; one that is not there is no error.
+    fn remove_port(&self, port: &PortId) -> Result<()>;
 
     /// Makes a chain, or replaces it.
     fn set_chain(&self, chain: &ChainSet) -> Result<()>;
@@ -203,7 +203,7 @@ impl Switch for Valed {
         self.connect()?.port_limit(limit).map_err(failed(&name))
     }
 
-    fn add_uplink(&self, port: &PortAdd) -> Result<()> {
+    fn add_port(&self, port: &PortAdd) -> Result<()> {
         let name = format!("{}:{}", port.switch, port.port);
         let added = self.connect()?.port_add(port);
         added.map(drop).map_err(failed(&name))
@@ -214,7 +214,7 @@ impl Switch for Valed {
         self.connect()?.port_peers(peers).map_err(failed(&name))
     }
 
-    fn remove_uplink(&self, port: &PortId) -> Result<()> {
+    fn remove_port(&self, port: &PortId) -> Result<()> {
         let PortId { switch, port } = port;
         let removed = self.connect()?.port_remove(switch, port);
         removed.map_err(failed(&format!("{switch}:{port}")))
@@ -305,6 +305,8 @@ pub mod sim {
             };
             let uplink = |add: &PortAdd| PortInfo {
                 port: add.port.clone(),
+                kind: add.kind,
+                mac: add.mac,
                 segment: add.segment,
                 uplink: vale_proto::Uplink::of(add),
                 ..info((&format!("{}:{}", add.switch, add.port), &true))
@@ -356,9 +358,9 @@ pub mod sim {
             self.faults.call(&format!("switch.set_limits {name}"))
         }
 
-        fn add_uplink(&self, port: &PortAdd) -> Result<()> {
+        fn add_port(&self, port: &PortAdd) -> Result<()> {
             let name = format!("{}:{}", port.switch, port.port);
-            self.faults.call(&format!("switch.add_uplink {name}"))?;
+            self.faults.call(&format!("switch.add_port {name}"))?;
             self.uplinks.lock().unwrap().insert(name, port.clone());
             Ok(())
         }
@@ -372,9 +374,9 @@ pub mod sim {
             Ok(())
         }
 
-        fn remove_uplink(&self, port: &PortId) -> Result<()> {
+        fn remove_port(&self, port: &PortId) -> Result<()> {
             let name = format!("{}:{}", port.switch, port.port);
-            self.faults.call(&format!("switch.remove_uplink {name}"))?;
+            self.faults.call(&format!("switch.remove_port {name}"))?;
             self.uplinks.lock().unwrap().remove(&name);
             Ok(())
         }

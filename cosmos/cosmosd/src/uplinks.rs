@@ -27,18 +27,18 @@ pub fn set(switch: &dyn Switch, wanted: &SegmentUplink) -> Result<()> {
                 peers: vxlan.peers.clone(),
             });
         }
-        (Some(_), _) => switch.remove_uplink(&PortId {
+        (Some(_), _) => switch.remove_port(&PortId {
             switch: port.switch.clone(),
             port: port.port.clone(),
         })?,
         (None, _) => (),
     }
-    switch.add_uplink(&port)
+    switch.add_port(&port)
 }
 
 /// Takes the uplink of a segment; one that is not there is no error.
 pub fn remove(switch: &dyn Switch, of: &OfSegment) -> Result<()> {
-    switch.remove_uplink(&PortId {
+    switch.remove_port(&PortId {
         switch: of.switch.clone(),
         port: PortName::of_uplink(of.segment),
     })
@@ -86,13 +86,13 @@ mod tests {
             set(&switch, of).unwrap();
             faults.take()
         };
-        let add = "switch.add_uplink vale0:u4097";
+        let add = "switch.add_port vale0:u4097";
         assert_eq!(calls(&vxlan(&[])), ["switch.ports", add]);
         assert_eq!(calls(&vxlan(&[])), ["switch.ports"]);
         let peers = "switch.set_peers vale0:u4097";
         assert_eq!(calls(&vxlan(&["192.0.2.2"])), ["switch.ports", peers]);
         let other = uplink(4097, json!({"ifname": "eth1", "vlan": 7}));
-        let removed = "switch.remove_uplink vale0:u4097";
+        let removed = "switch.remove_port vale0:u4097";
         assert_eq!(calls(&other), ["switch.ports", removed, add]);
         assert_eq!(list(&switch).unwrap(), [other]);
         let switch_name = "vale0".parse().unwrap();

@@ -179,6 +179,22 @@ class CosmosClient:
         """:returns: ``uplinks``, a list of switch, segment, uplink."""
         return self._call('uplink-list')
 
+    def device_set(self, switch, port, segment, mac, ifname):
+        """Attach an interface of the host, or attach it anew.
+
+        :param port: d and the first 11 characters of the id of its port.
+        """
+        return self._call('device-set', switch=switch, port=port,
+                          segment=segment, mac=mac, ifname=ifname)
+
+    def device_remove(self, switch, port):
+        """Detach an interface; one that is not attached is no error."""
+        return self._call('device-remove', switch=switch, port=port)
+
+    def device_list(self):
+        """:returns: ``devices``, a list of switch, port, segment, mac."""
+        return self._call('device-list')
+
     def chain_set(self, chain):
         """Make a chain of the switch, or replace it as a whole.
 

@@ -18,6 +18,9 @@ XEN_PACKAGES = ('qemu-system-x86', 'openssh-client', 'binutils', 'gcc',
                 'libc6-dev')
 #: The tests of the dashboard drive this browser.
 BROWSER_PACKAGES = ('chromium', 'chromium-driver', 'fonts-dejavu-core')
+#: Neutron's DHCP and L3 agents run these; a test asks for an address.
+NETWORK_PACKAGES = ('dnsmasq-base', 'dnsmasq-utils', 'iptables', 'conntrack',
+                    'udhcpc')
 #: The programs that judge the catalogue's VNFs.
 VNF_PACKAGES = ('iproute2', 'iputils-ping', 'tcpdump', 'curl', 'ethtool',
                 'iperf3', 'bind9-dnsutils', 'dnsmasq-base', 'socat',

@@ -112,8 +112,9 @@ class Lab:
             first, *others = catalog.controllers()
             self._launch([first, *others])
             self._wait([first])
-            self._launch(catalog.compute())
-            self._wait(others + catalog.compute())
+            agents = [*catalog.compute(), *catalog.network()]
+            self._launch(agents)
+            self._wait(others + agents)
         with say.step('image, flavor, tenant, networks, VIM'):
             cloud.ensure(self.state, settings, self._hosts)
 

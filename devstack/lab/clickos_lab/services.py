@@ -10,6 +10,7 @@ import socket
 from clickos_lab import accounts
 from clickos_lab.config import daemons
 from clickos_lab.config import hosts
+from clickos_lab.config import neutron_agents
 from clickos_lab.config import rabbit
 from clickos_lab import databases
 from clickos_lab.host import underlay
@@ -49,7 +50,7 @@ class Catalog:
     def all(self):
         """Return every service."""
         return [*self.base(), *self.host(), *self.tunnels(), self.keystone(),
-                *self.controllers(), *self.compute()]
+                *self.controllers(), *self.compute(), *self.network()]
 
     def base(self):
         """The base of all others: queue, cache, database, front."""
@@ -181,6 +182,13 @@ class Catalog:
             self._on_host(host, 'nova-compute', 'nova'),
             self._on_host(host, 'clickos-agent', 'clickos'))]
 
+    def network(self):
+        """Neutron's own agents, in a lab with two process hosts."""
+        if not neutron_agents.wanted(self._compute_hosts):
+            return []
+        return [self._as_root(name, neutron_agents.command(self._state, name))
+                for name in neutron_agents.PROGRAMS]
+
     def _on_host(self, host, program, folder):
         name = program + host.suffix
         return self._service(
@@ -196,7 +204,7 @@ class Catalog:
                        shell.environment(self._state, **env), ready, account,
                        accounts.empty(self._state, account))
 
-    def _as_root(self, name, command, ready):
+    def _as_root(self, name, command, ready=None):
         return Service(name, command, shell.environment(self._state), ready)
 
     def _wsgi(self, name, account=None, **config):

@@ -3,7 +3,7 @@
 //! understands a newer cosmosd.
 
 use serde::{Deserialize, Serialize};
-use vale_proto::{ChainInfo, Counters, Mac, SegmentUplink};
+use vale_proto::{ChainInfo, Counters, Mac, PortName, SegmentUplink, SwitchName};
 
 use crate::guest::{Nic, Uuid, Vif};
 
@@ -103,6 +103,23 @@ pub struct Guest {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Uplinks {
     pub uplinks: Vec<SegmentUplink>,
+}
+
+/// A port that `device-set` made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Device {
+    pub switch: SwitchName,
+    pub port: PortName,
+    pub segment: u32,
+    pub mac: Mac,
+}
+
+/// The ports that `device-set` made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Devices {
+    pub devices: Vec<Device>,
 }
 
 /// All guests of the host.

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use vale_proto::{ChainId, ChainSet, PortFilter, PortLimit, SegmentUplink};
+use vale_proto::{ChainId, ChainSet, HostDevice, PortFilter, PortId, PortLimit, SegmentUplink};
 
 use crate::answer;
 use crate::guest::Spec;
@@ -77,6 +77,9 @@ verbs! {
     SetUplink "uplink-set": SegmentUplink => answer::Done;
     RemoveUplink "uplink-remove": OfSegment => answer::Done;
     ListUplinks "uplink-list": NoArgs => answer::Uplinks;
+    SetDevice "device-set": HostDevice => answer::Done;
+    RemoveDevice "device-remove": PortId => answer::Done;
+    ListDevices "device-list": NoArgs => answer::Devices;
     SetChain "chain-set": ChainSet => answer::Done;
     RemoveChain "chain-remove": ChainId => answer::Done;
     ListChains "chain-list": NoArgs => answer::Chains;

@@ -7,6 +7,7 @@
 
 mod chain;
 mod client;
+mod device;
 mod filter;
 mod limit;
 mod mac;
@@ -23,6 +24,7 @@ pub use chain::{
     MAX_HOPS, OnFailure, Pair, PortRange,
 };
 pub use client::{RingFds, ValeClient};
+pub use device::{HostDevice, is_device_port};
 pub use filter::{Direction, Family, MAX_RULES, PortFilter, Rule};
 pub use ipnet::IpNet;
 pub use limit::{Limits, MAX_RATE, PortLimit, Rates, SegmentLimit, SegmentList, Segments};

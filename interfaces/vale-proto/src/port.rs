@@ -259,6 +259,7 @@ impl PortAdd {
 /// Arguments of `port-remove`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PortId {
     pub switch: SwitchName,
     pub port: PortName,

@@ -36,6 +36,7 @@ class FakeCosmosd(fixtures.Fixture):
     :ivar guests: dict of guest by UUID.
     :ivar images: bytes by SHA-256, as image-add brought them.
     :ivar uplinks: by switch and segment.
+    :ivar devices: interface by switch and port.
     :ivar chains: what chain-list answers.
     :ivar faults: dict of (code, message) by verb; None hangs up after the
         verb was carried out, so that its answer is lost.
@@ -51,6 +52,7 @@ class FakeCosmosd(fixtures.Fixture):
         self.images = {}
         self.chains = []
         self.uplinks = {}
+        self.devices = {}
         self.faults = {}
         self.engine_sha256 = SHA256
         self._listener = None
@@ -255,6 +257,18 @@ class FakeCosmosd(fixtures.Fixture):
 
     def _do_uplink_remove(self, switch, segment):
         self.uplinks.pop((switch, segment), None)
+        return {}
+
+    def _do_device_list(self):
+        return {'devices': [{'switch': switch, 'port': port}
+                            for switch, port in self.devices]}
+
+    def _do_device_set(self, switch, port, segment, mac, ifname):
+        self.devices[switch, port] = ifname
+        return {}
+
+    def _do_device_remove(self, switch, port):
+        self.devices.pop((switch, port), None)
         return {}
 
     def _do_port_limit(self, switch, port, limits):

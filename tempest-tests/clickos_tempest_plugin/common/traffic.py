@@ -16,6 +16,8 @@ from clickos_tempest_plugin.common import waiters
 _HOST = host.Host()
 PING_INTERVAL_S = 0.05
 HTTP_PORT = 80
+#: What udhcpc of busybox prints.
+LEASE = re.compile(r'lease of ([0-9.]+) obtained')
 #: sends as many bytes as asked for in the path, http://server/1000
 HTTP_SERVER = '''
 import http.server
@@ -29,32 +31,27 @@ http.server.ThreadingHTTPServer(("", %d), Handler).serve_forever()
 '''
 
 
-class Endpoint:
-    """A machine on one of the tenant's networks, behind the firewall.
+class Machine:
+    """A machine on a network of VLANs.
 
     Its addresses are those of a Neutron port, its segment is the network's.
 
-    :param tenant: tenant.Tenant
-    :param admin_networks: an administrator's networks_client, for the segment
-    :param network: 'left' or 'right'
-    :param wired: the networks are one, joined by a wire, so the machine has
-        no gateway
+    :param admin: an administrator's clients, for the segment
+    :param port: of Neutron
+    :param reach: length of the prefix, and further arguments
     """
 
-    def __init__(self, tenant, admin_networks, network, cleanup,
-                 wired=False):
-        port = tenant.make_port(network, cleanup)
+    def __init__(self, admin, port, cleanup, reach=('24',)):
         self.mac = port['mac_address']
         self.ip = port['fixed_ips'][0]['ip_address']
-        self.gateway = clickos_tenant.FIREWALL[network]
-        segment = admin_networks.show_network(
+        segment = admin.networks_client.show_network(
             port['network_id'])['network']['provider:segmentation_id']
         self.name = data_utils.rand_name('e', prefix='')[:15].lower()
         cleanup(_HOST.run, 'endpoint-remove', self.name)
-        reach = ([f'{self.ip}/16'] if wired else
-                 [f'{self.ip}/24', '--gateway', self.gateway])
+        length, *more = reach
         _HOST.run('endpoint-add', self.name, '--segment', str(segment),
-                  '--mac', self.mac, '--address', *reach)
+                  '--mac', self.mac, '--address', f'{self.ip}/{length}',
+                  *more)
         self._cleanup = cleanup
 
     def run(self, *command, **kwargs):
@@ -77,8 +74,19 @@ class Endpoint:
 
     def can_ping(self, other):
         """Tell whether echo requests are answered."""
+        return self.can_ping_address(other.ip)
+
+    def can_ping_address(self, address):
+        """Tell whether echo requests to an address are answered."""
         return self.run('ping', '-n', '-q', '-c', '2', '-i', '0.2', '-W', '1',
-                        other.ip, check=False).returncode == 0
+                        address, check=False).returncode == 0
+
+    def lease(self):
+        """Return the address that a DHCP server offers, '' for none."""
+        done = self.run('udhcpc', '-i', 'eth0', '-n', '-q', '-f', '-t', '10',
+                        '-T', '1', '-s', '/bin/true', check=False)
+        found = LEASE.search(done.stdout + done.stderr)
+        return found.group(1) if found else ''
 
     def ping(self, other):
         """Start a ping that runs until a test takes its result."""
@@ -101,6 +109,23 @@ class Endpoint:
             f'http://{other.ip}/{size_bytes}', check=False,
             timeout_s=timeout_s + 10)
         return int(done.stdout) if done.returncode == 0 else 0
+
+
+class Endpoint(Machine):
+    """A machine on one of the tenant's networks, behind the firewall.
+
+    :param tenant: tenant.Tenant
+    :param admin: an administrator's clients
+    :param network: 'left' or 'right'
+    :param wired: the networks are one, joined by a wire, so the machine has
+        no gateway
+    """
+
+    def __init__(self, tenant, admin, network, cleanup, wired=False):
+        self.gateway = clickos_tenant.FIREWALL[network]
+        super().__init__(
+            admin, tenant.make_port(network, cleanup), cleanup,
+            ('16',) if wired else ('24', '--gateway', self.gateway))
 
 
 class Ping:

@@ -64,9 +64,9 @@ fn refusals_name_what_is_wrong() {
             "mtu: 9000 is outside 68..=1900",
         ),
         (
-            port(json!({"segment": 5000})),
+            port(json!({"segment": 0})),
             "bad-request",
-            "segment: 5000",
+            "segment: 0",
         ),
         (
             port(json!({"kind": "veth", "ifname": "none"})),

@@ -12,13 +12,15 @@ from clickos_lab.config import horizon
 from clickos_lab.config import hosts
 from clickos_lab.config import keystone
 from clickos_lab.config import neutron
+from clickos_lab.config import neutron_agents
 from clickos_lab.config import nova
 from clickos_lab.config import placement
 from clickos_lab.config import rabbit
 from clickos_lab.config import site as _site
 from clickos_lab.config import tacker
 
-_MODULES = (rabbit, keystone, glance, placement, neutron, nova, tacker,
+_MODULES = (rabbit, keystone, glance, placement, neutron, neutron_agents,
+            nova, tacker,
             clickos_api, horizon, daemons, front)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Neutron: ML2 with the ``vale`` mechanism driver."""
 
+from clickos_lab.config import neutron_agents
 from clickos_lab.config import options
 from clickos_lab.config import site as _site
 
@@ -9,15 +10,18 @@ SWITCH = options.DEFAULTS['CLICKOS_SWITCH']
 
 def write(site):
     """Write neutron.conf (with ML2's sections) and its uWSGI file."""
+    has_agents = neutron_agents.wanted(site.compute_hosts)
+    plugins = ['router'] * has_agents + [
+        options.DEFAULTS['CLICKOS_SERVICE_PLUGINS']]
     site.write_ini('neutron/neutron.conf', options.merged({
         'DEFAULT': {
             **site.base('neutron'), 'core_plugin': 'ml2',
-            'service_plugins': options.DEFAULTS['CLICKOS_SERVICE_PLUGINS'],
+            'service_plugins': ','.join(plugins),
             'auth_strategy': 'keystone',
             'api_paste_config': site.state.venv / 'etc/neutron/api-paste.ini',
             'notify_nova_on_port_status_changes': False,
             'notify_nova_on_port_data_changes': False,
-            'dhcp_agent_notification': False,
+            'dhcp_agent_notification': has_agents,
             'rpc_workers': 1, 'rpc_state_report_workers': 0,
             'api_workers': 1},
         'database': site.database('neutron'),

@@ -13,7 +13,7 @@ _OWN = {
     'nova': 'nova$|conductor|scheduler',
     'nova-compute': 'nova$|compute',
     'neutron': 'neutron$|neutron-vale$|neutron-vale-plugin|'
-               'neutron-vo-|q-',
+               'neutron-vo-|q-|dhcp_agent|l3_agent',
     'tacker': 'tacker$|TACKER_',
     'clickos': 'openstack$',
     'clickos-agent': 'openstack$|clickos-agent|neutron-vale$|'

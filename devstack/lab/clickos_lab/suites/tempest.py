@@ -36,7 +36,7 @@ def main():
     try:
         lab.down()
         prepare.xen(state)
-        apt.ensure(state, apt.BROWSER_PACKAGES)
+        apt.ensure(state, apt.BROWSER_PACKAGES + apt.NETWORK_PACKAGES)
         lab.up()
         failed = 0 if sys.argv[1:] else _lab_tests(state)
         return run(state, sys.argv[1:] or ['--regex', _REGEX]) or failed

@@ -13,7 +13,7 @@ from clickos_lab import processes
 from clickos_lab import settings
 
 #: The processes that are root, and the capabilities that others keep.
-_ROOT = {'cosmosd', 'cosmosd-2'}
+_ROOT = set(accounts.ROOT)
 #: CAP_NET_ADMIN and CAP_NET_RAW, linux/capability.h.
 _KEPT = dict.fromkeys(('valed', 'valed-2'), 1 << 12 | 1 << 13)
 _SETS = ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb')

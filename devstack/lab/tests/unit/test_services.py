@@ -34,7 +34,8 @@ class CatalogTest(base.TestCase):
         both = self.services(*hosts.PROCESSES)
         self.assertEqual(
             {f'{name}-2' for name in ('xenstored', 'valed', 'cosmosd',
-                                      'nova-compute', 'clickos-agent')},
+                                      'nova-compute', 'clickos-agent')}
+            | {'neutron-dhcp-agent', 'neutron-l3-agent'},
             set(both) - set(without))
         self.assertNotEqual(both['valed'].group, both['valed-2'].group)
         self.assertEqual('nsenter', both['valed-2'].command[0])

@@ -208,7 +208,7 @@ class HintsTest(TestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'tests.unit.cosmosd.FakeCosmosd._do_vif_remove',
             lambda *args, **kwargs: removed.set() or {}))
-        hints = ports.Hints(self.reconciler, None, None, None)
+        hints = ports.Hints(self.reconciler, *[None] * 4)
         self.serve(topics.AGENT, hints, 'compute1')
         self.reconciler.start()
         self.addCleanup(self.reconciler.wait)
@@ -218,7 +218,7 @@ class HintsTest(TestCase):
         self.assertTrue(removed.wait(9))
 
     def test_a_bad_hint_is_dropped(self):
-        hints = ports.Hints(self.reconciler, None, None, None)
+        hints = ports.Hints(self.reconciler, *[None] * 4)
         for bad in (None, 'x', ['x'], [7], [PORT] * 501, {}, [None]):
             hints.ports_changed({}, port_ids=bad)
         self.assertEqual(set(), self.reconciler._hinted)

@@ -64,11 +64,12 @@ class UplinksTest(testtools.TestCase):
                     segment_index=0,
                     standard_attr_id=self.attributes('networksegments'))
 
-    def port(self, network, host, number, vif_type='vale', status='ACTIVE'):
+    def port(self, network, host, number, vif_type='vale', status='ACTIVE',
+             owner='compute:nova'):
         standard = self.attributes('ports')
         id_ = uuidutils.generate_uuid()
         self.insert('ports', id=id_, network_id=network, device_id='s',
-                    device_owner='compute:nova', status='ACTIVE',
+                    device_owner=owner, status='ACTIVE',
                     standard_attr_id=standard, admin_state_up=True,
                     mac_address='fa:16:3e:00:00:%02x' % standard)
         self.insert('ml2_port_bindings', port_id=id_, host=host,
@@ -77,6 +78,7 @@ class UplinksTest(testtools.TestCase):
                         {'vale_switch': 'vale0', 'vale_segment': number}))
         self.insert('ml2_port_binding_levels', port_id=id_, host=host,
                     level=0, driver='vale', segment_id=network)
+        return id_
 
     def agent(self, host, address=None, kind='ClickOS agent'):
         links = {'tunneling_ip': address} if address else {}
@@ -109,6 +111,21 @@ class UplinksTest(testtools.TestCase):
         self.assertEqual(['one', 'two'], uplinks.hosts_of(NETWORK))
         self.assertIn('host: expected', port_rpc.PortStates().get_networks(
             None, host=None)['error'])
+
+    def test_devices_of_neutrons_agents(self):
+        self.network(NETWORK, 'vlan', 101, 'physnet1')
+        self.port(NETWORK, 'one', 101)
+        id_ = self.port(NETWORK, 'one', 101, owner='network:dhcp')
+        self.port(NETWORK, 'two', 101, owner='network:router_gateway')
+        self.port(NETWORK, 'one', 101, 'ovs', owner='network:dhcp')
+        told = port_rpc.PortStates().get_devices(None, host='one')
+        device, = told['devices']
+        mac = device.pop('mac')
+        self.assertTrue(mac.startswith('fa:16:3e:'))
+        self.assertEqual(
+            {'port': id_, 'switch': 'vale0', 'segment': 101}, device)
+        self.assertIn('host: expected', port_rpc.PortStates().get_devices(
+            None, host='')['error'])
 
     def test_a_tunnel_has_one_host(self):
         self.agent('one', '192.0.2.1')

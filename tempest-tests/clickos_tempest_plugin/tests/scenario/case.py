@@ -42,8 +42,7 @@ class FirewallBase(base.OnHostTest):
     @classmethod
     def make_endpoint(cls, network, cleanup):
         """Attach a namespace to one of the tenant's networks."""
-        return traffic.Endpoint(cls.tenant, cls.os_admin.networks_client,
-                                network, cleanup)
+        return traffic.Endpoint(cls.tenant, cls.os_admin, network, cleanup)
 
     def metadata(self, name):
         """Return an entry of the VNF's metadata, decoded.

@@ -24,7 +24,7 @@ class ChainsTest(base.OnHostTest):
         super().setUp()
         self.sfc = self.os_primary.sfc.SfcClient()
         self.client, self.server = (
-            traffic.Endpoint(self.tenant, self.os_admin.networks_client,
+            traffic.Endpoint(self.tenant, self.os_admin,
                              'left', self.addCleanup) for _ in range(2))
 
     def make(self, kind, **values):

@@ -22,7 +22,7 @@ class WireTest(base.OnHostTest):
     def make_endpoint(self, network):
         """Attach a machine without a gateway to a network."""
         return traffic.Endpoint(
-            self.tenant, self.os_admin.networks_client, network,
+            self.tenant, self.os_admin, network,
             self.addCleanup, wired=True)
 
     @decorators.idempotent_id('6d0a3a52-7c0e-4a3b-9d0f-7d6f1d0c5a01')
