@@ -63,11 +63,7 @@ fn refusals_name_what_is_wrong() {
             "bad-request",
             "mtu: 9000 is outside 68..=1900",
         ),
-        (
-            port(json!({"segment": 0})),
-            "bad-request",
-            "segment: 0",
-        ),
+        (port(json!({"segment": 0})), "bad-request", "segment: 0"),
         (
             port(json!({"kind": "veth", "ifname": "none"})),
             "no-such-interface",
