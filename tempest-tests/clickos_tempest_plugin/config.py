@@ -52,6 +52,10 @@ without it.
 Availability zone of another ClickOS process host than that of servers without
 a zone. Tests of networks between hosts are skipped without it.
 """),
+    cfg.StrOpt('second_host_command', help="""
+The same command as ``host_command`` for the host of ``second_zone``. Tests of
+servers that move between hosts are skipped without it.
+"""),
     cfg.IntOpt('lcm_timeout', default=90, min=1, help="""
 Seconds to wait for a life cycle operation of Tacker, or for a package.
 """),

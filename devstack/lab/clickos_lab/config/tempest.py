@@ -45,5 +45,7 @@ def write(site, folder, csar, references):
             'neutron': True, 'glance': True, 'nova': True},
         'clickos': {
             'second_zone': hosts.SECOND.zone,
+            'second_host_command': shlex.join(
+                [*host_command, '--on', 'second']),
             'xen_host_command': shlex.join(
                 [*host_command, '--on', 'xen'])}}))

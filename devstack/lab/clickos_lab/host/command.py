@@ -75,7 +75,7 @@ def _leftovers(state, arguments):
     print(json.dumps(known.leftovers(arguments.server)))
 
 
-_RESTARTED = ('cosmosd', 'tacker-conductor')
+_RESTARTED = ('cosmosd', 'nova-compute', 'tacker-conductor')
 _NAME = ('name', {})
 _SERVER = ('server', {})
 _VERBS = (

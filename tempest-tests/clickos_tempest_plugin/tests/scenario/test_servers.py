@@ -5,7 +5,6 @@ docs/operator/servers.md lists them.
 """
 
 from tempest import config
-from tempest.lib.common import api_microversion_fixture
 from tempest.lib.common.utils import data_utils
 from tempest.lib.common.utils import test_utils
 from tempest.lib import decorators
@@ -13,21 +12,10 @@ from tempest.lib import exceptions
 
 from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.common import waiters
-from clickos_tempest_plugin.tests import base
+from clickos_tempest_plugin.tests.scenario import pair
 
 CONF = config.CONF
 
-#: Sends 50 packets a second to a peer.
-TALKER = '''
-source :: RatedSource(DATA "hello", RATE 50)
-  -> UDPIPEncap({ip}, 7, {peer_ip}, 7)
-  -> EtherEncap(0x0800, {mac}, {peer_mac}) -> Queue -> ToDevice(0);
-FromDevice(0) -> Discard;
-'''
-#: Counts what it hears.
-LISTENER = '''
-FromDevice(0) -> heard :: Counter -> limit :: CheckLength(1500) -> Discard;
-'''
 #: Counts the same packets twice.
 REBUILT = '''
 FromDevice(0) -> heard :: Counter -> limit :: CheckLength(1400)
@@ -47,8 +35,8 @@ NO_SERVERS = (
 )
 
 
-class ServersTest(base.ClickOSTest):
-    """One talker for all; most tests work on one listener that it talks to.
+class ServersTest(pair.PairCase):
+    """One talker for all; most tests work on the listener that it talks to.
 
     A test leaves the listener active.
     """
@@ -56,26 +44,7 @@ class ServersTest(base.ClickOSTest):
     @classmethod
     def resource_setup(cls):
         super().resource_setup()
-        cls.servers = cls.tenant.servers
-        cls.clickos = cls.tenant.clickos
-        cls.port, port = (
-            cls.tenant.make_port('left', cls.addClassResourceCleanup)
-            for _ in range(2))
-        cls.server_id = cls.tenant.boot(
-            data_utils.rand_name('listener'), [cls.port], LISTENER,
-            cls.addClassResourceCleanup)
-        cls.talker_id = cls.tenant.boot(
-            data_utils.rand_name('talker'), [port], TALKER.format(
-                ip=port['fixed_ips'][0]['ip_address'],
-                mac=port['mac_address'],
-                peer_ip=cls.port['fixed_ips'][0]['ip_address'],
-                peer_mac=cls.port['mac_address']),
-            cls.addClassResourceCleanup)
-
-    def use(self, microversion):
-        """Use a version of Nova's API."""
-        self.useFixture(api_microversion_fixture.APIMicroversionFixture(
-            compute_microversion=microversion))
+        cls.talker_id = cls.boot_talker(cls.addClassResourceCleanup)
 
     def create(self, **wanted):
         """Ask for a server, which ends with the test; return its id."""
@@ -101,24 +70,10 @@ class ServersTest(base.ClickOSTest):
         server = waiters.server(self.servers, server_id, 'ERROR')
         return server['fault']['message']
 
-    def read(self, handler):
-        """Return a value of the listener."""
-        return self.clickos.read_handler(self.server_id, handler)
-
     def write(self, handler, value):
         """Write a value of the listener, which it loses with the test."""
         self.addCleanup(self.clickos.delete_desired_state, self.server_id)
         self.clickos.write_handler(self.server_id, handler, value)
-
-    def heard(self):
-        """Return how many packets the listener has from the talker."""
-        return int(self.read('heard.count'))
-
-    def assertHears(self):
-        """Check that packets arrive, soon."""
-        before = self.heard()
-        waiters.until(self.heard, lambda seen: seen > before,
-                      f'{self.server_id} hears')
 
     def talk(self, active):
         """Let the talker send or be silent."""
