@@ -92,12 +92,17 @@ class ReadHandler(command.Command):
             found = guest.find(manager, parsed_args)
             values = {name: manager.clickos.read(found, name)
                       for name in parsed_args.handler}
-        if parsed_args.format == 'json':
-            return self.app.stdout.write(json.dumps(values, indent=2) + '\n')
-        for name, value in values.items():
-            if len(values) > 1:
-                self.app.stdout.write(f'==> {shown.line(name)} <==\n')
-            self.app.stdout.write(shown.text(value).rstrip('\n') + '\n')
+        self.app.stdout.write(
+            json.dumps(values, indent=2) + '\n'
+            if parsed_args.format == 'json' else _as_text(values))
+
+
+def _as_text(values):
+    """Return the values, under their names if there are several."""
+    texts = [(f'==> {shown.line(name)} <==\n' if len(values) > 1 else '')
+             + shown.text(value).rstrip('\n') + '\n'
+             for name, value in values.items()]
+    return ''.join(texts)
 
 
 class WriteHandler(command.Command):

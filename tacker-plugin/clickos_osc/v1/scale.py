@@ -46,13 +46,16 @@ class ScaleVnf(command.Command):
         steps = _steps(level, parsed_args.level)
         what = (f'{shown.line(vnf.name)}: {shown.line(aspect)}: level {level}'
                 f' to {parsed_args.level}')
-        if not steps:
-            return self.app.stdout.write(f'{what}: nothing to do\n')
-        operation_id = source.scale(vnf.id, aspect, steps)
-        state = 'accepted'
-        if not parsed_args.no_wait:
-            state = _ended(source, vnf.id, operation_id)
+        state = _scaled(source, vnf.id, aspect, steps, parsed_args.no_wait)
         self.app.stdout.write(f'{what}: {state}\n')
+
+
+def _scaled(source, vnf_id, aspect, steps, no_wait):
+    """Ask for the steps, wait, and return a word for the end."""
+    if not steps:
+        return 'nothing to do'
+    operation_id = source.scale(vnf_id, aspect, steps)
+    return 'accepted' if no_wait else _ended(source, vnf_id, operation_id)
 
 
 def _aspect(vnf, name):

@@ -103,4 +103,6 @@ class CommandTestCase(base.TestCase):
                                     stdout=io.StringIO())
         instance = command(app, argparse.Namespace())
         parsed = instance.get_parser('openstack').parse_args(arguments)
-        return instance.take_action(parsed), app.stdout.getvalue()
+        result = instance.take_action(parsed)
+        self.assertNotIsInstance(result, int, 'cliff takes it as the status')
+        return result, app.stdout.getvalue()

@@ -86,6 +86,10 @@ class CommandTest(CommandLine):
         self.assertIn('fw.config: accepted, revision 1', done.stdout)
         server = self.tenant.servers.show_server(
             self.tenant.server_id(self.vnf_id))['server']
+        done = self.openstack('handler', 'read', '-f', 'json', self.vnf_id,
+                              '--vnf', 'fw.config')
+        self.assertEqual({'fw.config': 'allow icmp, deny all'}, json.loads(
+            self.assertEnds(0, done)))
         done = self.openstack('handler', 'read', server['name'], 'fw.config')
         self.assertEqual('allow icmp, deny all', done.stdout.strip(),
                          done.stderr)
@@ -99,18 +103,6 @@ class CommandTest(CommandLine):
         self.assertEqual(['up', 'up'], [row['Link'] for row in rows])
         for row in rows:
             self.assertIsInstance(row['Dropped'], dict)
-
-    @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c009')
-    def test_scale_to_a_level(self):
-        for level, shown in ((2, 'level 0 to 2: COMPLETED'),
-                             (2, 'nothing to do'),
-                             (0, 'level 2 to 0: COMPLETED')):
-            self.assertIn(shown, self.assertEnds(0, self.openstack(
-                'vnf', 'scale', self.vnf_id, '--aspect', 'capacity',
-                '--level', str(level))))
-        done = self.openstack('vnf', 'scale', self.vnf_id, '--level', '9')
-        self.assertEnds(1, done)
-        self.assertIn('HTTP 400', done.stderr)
 
     @decorators.attr(type='negative')
     @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c007')
@@ -211,3 +203,25 @@ class NewVnfTest(CommandLine):
         tenant.completed(self.tenant.instantiate(vnf_id))
         self.assertEqual('100000', self.assertEnds(0, self.openstack(
             'handler', 'read', '--vnf', vnf_id, 'to_right.rate')).strip())
+
+
+class ScaleTest(CommandLine):
+    """openstack clickos vnf scale."""
+
+    @classmethod
+    def resource_setup(cls):
+        super().resource_setup()
+        cls.vnf_id = cls.tenant.firewall(csar.firewall(), ['deny all'],
+                                         cls.addClassResourceCleanup)
+
+    @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c009')
+    def test_scale_to_a_level(self):
+        for level, shown in ((2, 'level 0 to 2: COMPLETED'),
+                             (2, 'nothing to do'),
+                             (0, 'level 2 to 0: COMPLETED')):
+            self.assertIn(shown, self.assertEnds(0, self.openstack(
+                'vnf', 'scale', self.vnf_id, '--aspect', 'capacity',
+                '--level', str(level))))
+        done = self.openstack('vnf', 'scale', self.vnf_id, '--level', '9')
+        self.assertEnds(1, done)
+        self.assertIn('HTTP 400', done.stderr)
