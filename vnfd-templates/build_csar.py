@@ -15,9 +15,9 @@ import uuid
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-TYPES = HERE / 'types' / 'clickos_types.yaml'
+TYPES = HERE / 'clickos_types' / 'clickos_types.yaml'
 #: A copy of tacker_clickos/mgmt_driver.py, which never changes.
-SHIM = HERE / 'types' / 'mgmt_driver.py'
+SHIM = HERE / 'clickos_types' / 'mgmt_driver.py'
 _IMAGE = re.compile(r'(?m)^(\s*sw_image_data:\n\s*name: )(\S+)$')
 _ID = re.compile(r'(?m)^(\s*descriptor_id: )(\S+)$')
 

@@ -20,7 +20,7 @@ DISTRIBUTION = 'clickos-openstack'
 _BUILD_INPUTS = (
     'setup.cfg', 'setup.py', 'pyproject.toml', 'README.md', 'LICENSE',
     'nova-driver', 'tacker-plugin', 'tempest-tests', 'cosmos/python',
-    'interfaces/clickos_client', 'vnfd-templates/types')
+    'interfaces/clickos_client', 'vnfd-templates/clickos_types')
 
 
 def ensure(state):

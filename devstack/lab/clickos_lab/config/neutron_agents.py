@@ -11,7 +11,7 @@ from clickos_lab.config import site as _site
 PROGRAMS = ('neutron-dhcp-agent', 'neutron-l3-agent')
 #: Contexts of neutron.privileged.
 _CONTEXTS = ('', '_dhcp_release', '_namespace', '_conntrack', '_link')
-#: The shell reaps the daemons' parents. dnsmasq reads its files without rights.
+#: The shell reaps the daemons' parents. dnsmasq has no rights.
 _ENTER = 'mount -t tmpfs -o mode=755 run /run && umask 022 && ' \
     'mkdir /run/netns && "$@" & wait $!'
 _STATE = '/run/neutron'

@@ -39,7 +39,7 @@ ACCESS = {'auth_url': 'http://127.0.0.1:5/v3', 'username': 'tenant',
 def build_package(target, template='firewall'):
     """Lay out a package as Tacker extracts it."""
     shutil.copytree(TEMPLATES / template, target, dirs_exist_ok=True)
-    shutil.copy(TEMPLATES / 'types' / 'clickos_types.yaml',
+    shutil.copy(TEMPLATES / 'clickos_types' / 'clickos_types.yaml',
                 target / 'Definitions')
     (target / 'Scripts').mkdir(exist_ok=True)
     shutil.copy(mgmt_driver.__file__, target / 'Scripts')
