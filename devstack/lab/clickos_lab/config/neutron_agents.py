@@ -53,4 +53,4 @@ def _write(site, program):
         'oslo_concurrency': {'lock_path': f'{_STATE}/lock'},
         'oslo_messaging_rabbit': _site.RABBIT,
         **{f'privsep{context}': {'helper_command': helper}
-           for context in _CONTEXTS}})
+           for context in _CONTEXTS}}, 'neutron')

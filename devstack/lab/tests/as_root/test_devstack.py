@@ -16,6 +16,7 @@ import unittest
 
 from clickos_lab import accounts
 from clickos_lab import config
+from clickos_lab.config import hosts
 from clickos_lab.config import options
 from clickos_lab.host import units
 from clickos_lab import paths
@@ -123,7 +124,7 @@ class Root(base.TestCase):
         paste.touch()
         chosen = settings.Settings.load(self.state)
         accounts.make_folders(self.state, chosen)
-        config.write(self.state, chosen)
+        config.write(self.state, chosen, (hosts.PROCESS,))
         return chosen
 
 
