@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives the ports of guests the rules and the limits that Neutron has.
+"""Gives the ports of guests the rules and limits that Neutron has.
 
 cosmosd makes a filtered port with a filter that permits nothing. The agent
-sets limits and rules as soon as the guest runs, after a hint of Neutron, and
-at each look. The switch keeps what it has already.
+sets addresses, limits and rules as soon as the guest runs, after a hint of
+Neutron, and at each look. The switch keeps what it has already.
 """
 
 import collections
@@ -16,14 +16,14 @@ from clickos_agent import ports
 LOG = logging.getLogger(__name__)
 
 #: A vif: its guest and the names of its port.
-Port = collections.namedtuple('Port', 'port_id uuid switch port filtered')
+Port = collections.namedtuple('Port', 'port_id uuid switch port')
 
 
 class Policies:
-    """Sets the filters and limits of this host's ports."""
+    """Sets the allowed addresses, limits and filters of this host's ports."""
 
     def __init__(self, client, neutron):
-        """Set filters and limits.
+        """Set what Neutron has.
 
         :param client: CosmosClient
         :param neutron: ports.Neutron
@@ -32,7 +32,7 @@ class Policies:
         self._neutron = neutron
 
     def look(self):
-        """Set the limits and rules of all ports.
+        """Set the addresses, limits and rules of all ports.
 
         :raises: CosmosError, NeutronUnavailable
         """
@@ -42,17 +42,17 @@ class Policies:
 
     def _ports(self):
         return [Port(vif['port_id'], guest['uuid'], vif['switch'],
-                     vif['port'], bool(vif.get('filtered')))
+                     vif['port'])
                 for guest in self._client.list()['guests']
                 for vif in guest['vifs']
                 if vif.get('port_id') and vif['link'] != ports.REMOVED]
 
-    def _apply(self, port, rules, limits):
+    def _apply(self, port, rules, limits, guard):
         try:
-            # The limits come first: a filter may open the port.
+            # The rules come last: they may open the port.
+            self._client.port_guard(port.switch, port.port, **guard)
             self._client.port_limit(port.switch, port.port, limits)
-            if port.filtered:
-                self._client.port_filter(port.switch, port.port, rules)
+            self._client.port_filter(port.switch, port.port, rules)
         except CosmosError as e:
             LOG.warning('Port %(port)s of guest %(guest)s: %(why)s',
                         {'port': port.port_id, 'guest': port.uuid, 'why': e})

@@ -111,11 +111,11 @@ class Neutron:
             raise NeutronUnavailable('bad answer to get_devices')
 
     def policies(self, ports):
-        """Ask for the rules and the limits of ports.
+        """Ask for the rules, limits and allowed addresses of ports.
 
         :param ports: each has a port_id and the uuid of its guest.
-        :returns: (rules, limits) by port; one without a clear answer is
-            missing
+        :returns: (rules, limits, guard) by port; one without a clear answer
+            is missing
         :raises: NeutronUnavailable
         """
         found = {}
@@ -129,10 +129,10 @@ class Neutron:
             answer = self._client.call(
                 {}, 'get_port_policies', host=self._host,
                 ports=[[port.port_id, port.uuid] for port in ports])
-            rules, limits = answer['rules'], answer['limits']
-            return {port: (rules[port.port_id], limits[port.port_id])
+            kinds = [answer[name] for name in ('rules', 'limits', 'guards')]
+            return {port: tuple(kind[port.port_id] for kind in kinds)
                     for port in ports
-                    if port.port_id in rules and port.port_id in limits}
+                    if all(port.port_id in kind for kind in kinds)}
         except (oslo_messaging.MessagingException,
                 oslo_messaging.RemoteError) as e:
             raise NeutronUnavailable(str(e))

@@ -44,16 +44,22 @@ _PLUGGED_BY = ('device_id', 'admin_state_up', portbindings.HOST_ID,
 _REACHED_BY = (portbindings.HOST_ID, portbindings.VIF_TYPE, 'status')
 #: A change of one of these may change rules of groups, or the port's limits.
 _POLICY_BY = ('security_groups', 'fixed_ips', 'allowed_address_pairs',
-              QOS_POLICY)
+              port_security.PORTSECURITY, QOS_POLICY)
 
 
-class AddressesFixed(exceptions.Conflict):
-    """An update that a running guest's switch port would not follow."""
+class MacFixed(exceptions.Conflict):
+    """An update that a running guest would not follow."""
 
-    message = ("Port %(port)s belongs to a ClickOS guest, and the switch "
-               "checks the addresses the port was bound with. Addresses, "
-               "allowed address pairs and port security can be changed only "
+    message = ("Port %(port)s belongs to a ClickOS guest, which has its MAC "
+               "address from its start. The address can be changed only "
                "while the port belongs to no server.")
+
+
+class TooManyAddresses(exceptions.Conflict):
+    """An update that has no room in the port's binding."""
+
+    message = ("Port %(port)s: its addresses and allowed address pairs take "
+               "%(size)d bytes, Neutron has room for %(max)d.")
 
 
 class PortPlugged(exceptions.Conflict):
@@ -220,18 +226,18 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
                                          [port['id']])
 
     def update_port_precommit(self, context):
-        """Refuse what would be stored but not take effect.
+        """Keep what the switch enforces where the guest's next start finds it.
 
-        :raises: AddressesFixed, an HTTP 409
+        :raises: MacFixed, TooManyAddresses, each an HTTP 409
         """
         before, after = context.original, context.current
         if after[portbindings.VIF_TYPE] != VIF_TYPE:
             return
-        if _checks(after) != _checks(before):
-            raise AddressesFixed(port=after['id'])
-        if _is_plugged(before) and \
-                after['admin_state_up'] != before['admin_state_up']:
-            _keep_link(context, after)
+        if after['mac_address'] != before['mac_address']:
+            raise MacFixed(port=after['id'])
+        enforced = _enforced(after)
+        if _is_plugged(before) and enforced != _enforced(before):
+            _keep(context, after, enforced)
 
 
 def _is_plugged(port):
@@ -251,22 +257,28 @@ def _moves(port, request):
         (host or '') != port[portbindings.HOST_ID]
 
 
-def _keep_link(context, port):
-    """Store the link's state where the guest's next start finds it."""
+def _keep(context, port, enforced):
+    """Store what the switch enforces in the binding."""
     binding = port_objects.PortBinding.get_object(
         context.plugin_context, port_id=port['id'],
         host=port[portbindings.HOST_ID])
-    binding.vif_details = dict(binding.vif_details or {},
-                               vale_link_up=port['admin_state_up'])
+    details = {**(binding.vif_details or {}), **enforced}
+    size = len(jsonutils.dumps(details))
+    if size > MAX_DETAILS:
+        raise TooManyAddresses(port=port['id'], size=size, max=MAX_DETAILS)
+    binding.vif_details = details
     binding.update()
 
 
-def _checks(port):
-    """:returns: what the switch checks frames against, comparable"""
-    if not _secured(port):
-        return None
-    return sorted((entry['mac'], entry['ip'])
-                  for entry in addresses.allowed(port))
+def _enforced(port):
+    """:returns: the part of a binding that may change while a guest runs"""
+    return {
+        'vale_link_up': port['admin_state_up'],
+        'vale_port_security': _secured(port),
+        'vale_filtered': _secured(port),
+        'vale_allowed': addresses.allowed(port),
+        portbindings.CAP_PORT_FILTER: _secured(port),
+    }
 
 
 def _secured(port):
@@ -289,10 +301,6 @@ def _vif_details(port, switch, number):
         'vale_switch': switch,
         'vale_segment': number,
         'vale_port': 'p' + port['id'][:11],
-        'vale_link_up': port['admin_state_up'],
-        'vale_port_security': _secured(port),
-        'vale_filtered': _secured(port),
-        'vale_allowed': addresses.allowed(port),
-        portbindings.CAP_PORT_FILTER: _secured(port),
+        **_enforced(port),
         portbindings.VIF_DETAILS_CONNECTIVITY: portbindings.CONNECTIVITY_L2,
     }

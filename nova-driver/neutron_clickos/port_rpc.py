@@ -15,6 +15,7 @@ from oslo_utils import timeutils
 from oslo_utils import uuidutils
 
 from neutron_clickos import filters
+from neutron_clickos import guards
 from neutron_clickos import qos
 from neutron_clickos.sfc import rows
 from neutron_clickos import topics
@@ -58,12 +59,12 @@ class PortStates:
             for port, server in wanted}}
 
     def get_port_policies(self, context, host=None, ports=None):
-        """List the rules and the limits of a host's ports.
+        """List the rules, limits and allowed addresses of a host's ports.
 
         :param host: the agent's host.
         :param ports: list of pairs [port id, server id].
-        :returns: ``rules`` and ``limits``, each by the ids of the ports that
-            are bound there, or ``error`` with the reason
+        :returns: ``rules``, ``limits`` and ``guards``, each by the ids of the
+            ports that are bound there, or ``error`` with the reason
         """
         try:
             wanted = _pairs(host, ports)
@@ -72,7 +73,8 @@ class PortStates:
             return {'error': str(e)}
         bound = [port for port, _server in _bound(host, wanted)]
         return {'rules': filters.of_ports(bound),
-                'limits': qos.of_ports(bound)}
+                'limits': qos.of_ports(bound),
+                'guards': guards.of_ports(bound)}
 
     def get_networks(self, context, host=None):
         """List the networks that have ports on a host.

@@ -24,7 +24,9 @@ use cosmos_proto::{
     Console, ImageAdd, Install, MoveSource, MoveTarget, Named, NoArgs, OfGuest, OfImage, OfRouter,
     OfSegment, Place, Read, Run, Share, VifLink, Writes, verb,
 };
-use vale_proto::{ChainId, ChainSet, HostDevice, PortFilter, PortId, PortLimit, SegmentUplink};
+use vale_proto::{
+    ChainId, ChainSet, HostDevice, PortFilter, PortGuard, PortId, PortLimit, SegmentUplink,
+};
 
 /// How long a guest may take to answer where the client names no deadline.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -77,6 +79,7 @@ const VERBS: &[Verb<CosmosService>] = &[
     of::<verb::RemoveVif>(AGENT, &Typed(CosmosService::remove_vif)),
     of::<verb::SetVif>(AGENT, &Typed(CosmosService::set_vif)),
     of::<verb::FilterPort>(AGENT, &Typed(CosmosService::filter_port)).large(),
+    of::<verb::GuardPort>(AGENT, &Typed(CosmosService::guard_port)).large(),
     of::<verb::LimitPort>(AGENT, &Typed(CosmosService::limit_port)),
     of::<verb::SetUplink>(AGENT, &Typed(CosmosService::set_uplink)),
     of::<verb::RemoveUplink>(AGENT, &Typed(CosmosService::remove_uplink)),
@@ -257,6 +260,10 @@ impl CosmosService {
         let named = |e| Error::bad_request(format!("port-filter: {e}"));
         filter.check().map_err(named)?;
         done(self.0.switch.set_filter(&filter))
+    }
+
+    fn guard_port(&self, _: &Peer, guard: PortGuard) -> Answer<Done> {
+        done(self.0.switch.set_guard(&guard))
     }
 
     fn limit_port(&self, _: &Peer, limit: PortLimit) -> Answer<Done> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use control_socket::ClientError;
 use vale_proto::{
-    ChainId, ChainInfo, ChainSet, Kind, PortAdd, PortFilter, PortId, PortInfo, PortLimit,
-    PortPeers, PortSet, ValeClient,
+    ChainId, ChainInfo, ChainSet, Kind, PortAdd, PortFilter, PortGuard, PortId, PortInfo,
+    PortLimit, PortPeers, PortSet, ValeClient,
 };
 
 use crate::error::{Code, Error, Result};
@@ -50,6 +50,9 @@ pub trait Switch: Send + Sync {
 
     /// Replaces all rules of a port.
     fn set_filter(&self, filter: &PortFilter) -> Result<()>;
+
+    /// Replaces the addresses that a port may use.
+    fn set_guard(&self, guard: &PortGuard) -> Result<()>;
 
     /// Replaces all limits of a port.
     fn set_limits(&self, limit: &PortLimit) -> Result<()>;
@@ -196,6 +199,11 @@ impl Switch for Valed {
     fn set_filter(&self, filter: &PortFilter) -> Result<()> {
         let name = format!("{}:{}", filter.switch, filter.port);
         self.connect()?.port_filter(filter).map_err(failed(&name))
+    }
+
+    fn set_guard(&self, guard: &PortGuard) -> Result<()> {
+        let name = format!("{}:{}", guard.switch, guard.port);
+        self.connect()?.port_guard(guard).map_err(failed(&name))
     }
 
     fn set_limits(&self, limit: &PortLimit) -> Result<()> {
@@ -351,6 +359,11 @@ pub mod sim {
         fn set_filter(&self, filter: &PortFilter) -> Result<()> {
             let name = format!("{}:{}", filter.switch, filter.port);
             self.faults.call(&format!("switch.set_filter {name}"))
+        }
+
+        fn set_guard(&self, guard: &PortGuard) -> Result<()> {
+            let name = format!("{}:{}", guard.switch, guard.port);
+            self.faults.call(&format!("switch.set_guard {name}"))
         }
 
         fn set_limits(&self, limit: &PortLimit) -> Result<()> {

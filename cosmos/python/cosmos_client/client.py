@@ -154,6 +154,15 @@ class CosmosClient:
         return self._call('port-filter', switch=switch, port=port,
                           rules=rules)
 
+    def port_guard(self, switch, port, allowed, port_security):
+        """Replace the addresses that a port may use.
+
+        :param allowed: list of dicts mac, ip; ip is a CIDR.
+        :param port_security: False to allow any.
+        """
+        return self._call('port-guard', switch=switch, port=port,
+                          allowed=allowed, port_security=port_security)
+
     def port_limit(self, switch, port, limits):
         """Replace all limits of a port.
 

@@ -4,7 +4,9 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use vale_proto::{ChainId, ChainSet, HostDevice, PortFilter, PortId, PortLimit, SegmentUplink};
+use vale_proto::{
+    ChainId, ChainSet, HostDevice, PortFilter, PortGuard, PortId, PortLimit, SegmentUplink,
+};
 
 use crate::answer;
 use crate::guest::Spec;
@@ -73,6 +75,7 @@ verbs! {
     ListVifs "vif-list": OfGuest => answer::Ports;
     SetVif "vif-set": VifLink => answer::Done;
     FilterPort "port-filter": PortFilter => answer::Done;
+    GuardPort "port-guard": PortGuard => answer::Done;
     LimitPort "port-limit": PortLimit => answer::Done;
     SetUplink "uplink-set": SegmentUplink => answer::Done;
     RemoveUplink "uplink-remove": OfSegment => answer::Done;

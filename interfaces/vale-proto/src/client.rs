@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use crate::{
     ChainId, ChainInfo, ChainList, ChainSet, Chains, Kind, MirrorId, MirrorInfo, MirrorList,
-    MirrorSet, Mirrors, PortAdd, PortFilter, PortId, PortInfo, PortLimit, PortList, PortName,
-    PortPeers, PortSet, PortTrace, Ports, SegmentLimit, SegmentList, Segments, SwitchName, Trace,
+    MirrorSet, Mirrors, PortAdd, PortFilter, PortGuard, PortId, PortInfo, PortLimit, PortList,
+    PortName, PortPeers, PortSet, PortTrace, Ports, SegmentLimit, SegmentList, Segments,
+    SwitchName, Trace,
 };
 
 /// The descriptors for the owner of a process port.
@@ -74,6 +75,11 @@ impl ValeClient {
             port: port.clone(),
         };
         self.0.call("port-remove", json(&id)?).map(drop)
+    }
+
+    /// Replaces the addresses that a port may use.
+    pub fn port_guard(&mut self, guard: &PortGuard) -> Result<(), ClientError> {
+        self.0.call("port-guard", json(guard)?).map(drop)
     }
 
     /// Replaces the peers of a port of kind `vxlan`.

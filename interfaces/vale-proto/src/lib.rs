@@ -36,8 +36,8 @@ pub use mirror::{
 pub use name::{ChainName, FileName, MirrorName, PipeName, PortName, SwitchName};
 pub use pcap::{MAX_PLAY_RATE, Pcap};
 pub use port::{
-    Allowed, Counters, FilterInfo, GuestVif, Kind, PortAdd, PortId, PortInfo, PortList, PortSet,
-    Ports, allowed,
+    Allowed, Counters, FilterInfo, GuestVif, Kind, PortAdd, PortGuard, PortId, PortInfo, PortList,
+    PortSet, Ports, allowed,
 };
 
 pub use trace::{PortTrace, Stage, StageKind, TRACE_RANGE, Trace};

@@ -168,7 +168,7 @@ impl PortAdd {
         }
         self.check_vlan()?;
         self.check_far_end()?;
-        self.check_security()?;
+        check_security(self.port_security, self.mac, &self.allowed)?;
         self.check_guest()?;
         self.check_ifname()
     }
@@ -182,23 +182,6 @@ impl PortAdd {
                 Err(format!("vlan: {vlan} is outside 1..={MAX_VLAN}"))
             }
             _ => Ok(()),
-        }
-    }
-
-    fn check_security(&self) -> Result<(), String> {
-        if self.port_security && self.mac.is_none() && self.allowed.iter().all(|a| a.mac.is_none())
-        {
-            return Err(
-                "port_security: needs mac or allowed entries with a mac; nothing could be sent"
-                    .to_owned(),
-            );
-        }
-        match self.allowed.iter().find(|a| a.mac.or(self.mac).is_none()) {
-            Some(entry) => Err(format!(
-                "allowed: {} has no mac, nor has the port",
-                entry.ip
-            )),
-            None => Ok(()),
         }
     }
 
@@ -285,6 +268,49 @@ pub struct PortSet {
     pub switch: SwitchName,
     pub port: PortName,
     pub link_up: bool,
+}
+
+/// Arguments of `port-guard`, which replaces the addresses that a port may use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PortGuard {
+    pub switch: SwitchName,
+    pub port: PortName,
+    #[serde(deserialize_with = "allowed")]
+    pub allowed: Vec<Allowed>,
+    pub port_security: bool,
+}
+
+impl PortGuard {
+    /// Checks the addresses of a port with or without a `mac` of its own.
+    ///
+    /// # Errors
+    /// An address has no MAC, or nothing could be sent.
+    pub fn check(&self, mac: Option<Mac>) -> Result<(), String> {
+        check_security(self.port_security, mac, &self.allowed)
+    }
+}
+
+/// Checks that each allowed address has a MAC, and that a port with security can send.
+fn check_security(
+    port_security: bool,
+    mac: Option<Mac>,
+    allowed: &[Allowed],
+) -> Result<(), String> {
+    if port_security && mac.is_none() && allowed.iter().all(|a| a.mac.is_none()) {
+        return Err(
+            "port_security: needs mac or allowed entries with a mac; nothing could be sent"
+                .to_owned(),
+        );
+    }
+    match allowed.iter().find(|a| a.mac.or(mac).is_none()) {
+        Some(entry) => Err(format!(
+            "allowed: {} has no mac, nor has the port",
+            entry.ip
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Arguments of `port-list`.

@@ -271,6 +271,9 @@ class FakeCosmosd(fixtures.Fixture):
         self.devices.pop((switch, port), None)
         return {}
 
+    def _do_port_guard(self, switch, port, allowed, port_security):
+        return {}
+
     def _do_port_limit(self, switch, port, limits):
         return {}
 

@@ -11,13 +11,15 @@ use log::info;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use vale_proto::{
-    ChainId, ChainList, ChainSet, Chains, Kind, MAX_CHAINS, PipeName, PortAdd, PortFilter, PortId,
-    PortLimit, PortList, PortPeers, PortSet, PortTrace, Ports, Trace, Vxlan,
+    ChainId, ChainList, ChainSet, Chains, Kind, MAX_CHAINS, PipeName, PortAdd, PortFilter,
+    PortGuard, PortId, PortInfo, PortLimit, PortList, PortPeers, PortSet, PortTrace, Ports, Trace,
+    Vxlan,
 };
 
 use crate::chain::TooManyChains;
 use crate::filter::Filter;
 use crate::forwarder::{AddFailure, Handle, MAX_SWITCHES};
+use crate::guard::Guard;
 use crate::links::Links;
 use crate::port;
 use crate::switch::{AddError, MAX_PORTS};
@@ -48,6 +50,7 @@ const VERBS: &[Verb<Control>] = &[
     Verb::new("port-add", CHANGE, &TypedWithFds(Control::port_add)),
     Verb::new("port-remove", CHANGE, &Typed(Control::port_remove)),
     Verb::new("port-set", CHANGE, &Typed(Control::port_set)),
+    Verb::new("port-guard", CHANGE, &Typed(Control::port_guard)).large(),
     Verb::new("port-peers", CHANGE, &Typed(Control::port_peers)),
     Verb::new("port-list", Access::Any, &Typed(Control::port_list)).listing(),
     Verb::new("port-limit", CHANGE, &Typed(Control::port_limit)),
@@ -168,15 +171,35 @@ impl Control {
         done_at(&id, found)
     }
 
-    /// The network of a port of kind `vxlan`.
-    fn vxlan_of(&self, id: &PortId) -> Result<Vxlan, ApiError> {
+    fn port_guard(&self, _: &Peer, set: PortGuard) -> Result<Reply, ApiError> {
+        let id = PortId {
+            switch: set.switch.clone(),
+            port: set.port.clone(),
+        };
+        let mac = self.info_of(&id)?.mac;
+        let named = |e| ApiError::bad_request(format!("port-guard: {e}"));
+        set.check(mac).map_err(named)?;
+        let mut guard = Box::new(Guard::of(set.port_security, mac, &set.allowed));
+        let of = id.clone();
+        let found = self
+            .forwarder
+            .run(move |forwarder| (forwarder.set_guard(&of, &mut guard), guard));
+        done_at(&id, found.map(|(found, _old)| found))
+    }
+
+    fn info_of(&self, id: &PortId) -> Result<PortInfo, ApiError> {
         let switch = id.switch.clone();
         let ports = self
             .forwarder
             .run(move |forwarder| forwarder.list(Some(&switch)))
             .ok_or_else(stopped)?;
         let port = ports.into_iter().find(|p| p.port == id.port);
-        let port = port.ok_or_else(|| no_such_port(id))?;
+        port.ok_or_else(|| no_such_port(id))
+    }
+
+    /// The network of a port of kind `vxlan`.
+    fn vxlan_of(&self, id: &PortId) -> Result<Vxlan, ApiError> {
+        let port = self.info_of(id)?;
         port.uplink.and_then(|uplink| uplink.vxlan).ok_or_else(|| {
             let PortId { switch, port } = id;
             let text = format!("port: {switch}:{port} is no port of kind vxlan");

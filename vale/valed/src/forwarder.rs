@@ -17,6 +17,7 @@ use vale_proto::{
 use crate::chain::TooManyChains;
 use crate::device::{Absent, Device};
 use crate::filter::Filter;
+use crate::guard::Guard;
 use crate::limit::{Nanoseconds, PortLimits};
 use crate::port::Port;
 use crate::switch::{AddError, MAX_PORTS, Scratch, Switch};
@@ -330,6 +331,14 @@ impl Forwarder {
         let found = port.map(|p| p.link_up = up).is_some();
         self.resolve(name);
         found
+    }
+
+    /// Exchanges the guard of a port for another, which the caller drops. False if there is no such
+    /// port.
+    pub fn set_guard(&mut self, port: &PortId, guard: &mut Guard) -> bool {
+        let switch = self.switch_mut(&port.switch);
+        let port = switch.and_then(|s| s.port_mut(&port.port));
+        port.map(|port| port.set_guard(guard)).is_some()
     }
 
     /// False if there is no such port of kind `vxlan`.

@@ -3,7 +3,7 @@
 //! verdicts and their reasons stand in docs/adr/0009-port-security.md.
 use std::net::IpAddr;
 
-use vale_proto::{IpNet, Mac, PortAdd};
+use vale_proto::{Allowed, IpNet, Mac, PortAdd};
 
 use crate::headers::{ARP, ETHERNET, Ethernet, IPV4, IPV6, octets};
 use crate::packet::{self, Part, udp_ports};
@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 use crate::role::{self, DHCP_CLIENT, ICMPV6, UDP};
 
 /// An address range with the MAC it may be used with, as numbers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range<T> {
     mac: Mac,
     network: T,
@@ -19,7 +19,7 @@ struct Range<T> {
 }
 
 /// The source addresses that a port may use; without port security any.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Guard {
     secure: bool,
     /// VLAN tags are allowed.
@@ -35,19 +35,28 @@ const ARP_MESSAGE: usize = 28;
 const DHCP_REQUEST: (u16, u16) = (DHCP_CLIENT, 67);
 
 impl Guard {
-    /// The guard of a checked `port-add`. It also allows the link-local address of each allowed MAC
-    /// (RFC 4291, appendix A): IPv6 does not work without.
+    /// The guard of a checked `port-add`.
     pub fn new(add: &PortAdd) -> Self {
+        let tags = add.vlan_tags;
+        Self {
+            tags,
+            ..Self::of(add.port_security, add.mac, &add.allowed)
+        }
+    }
+
+    /// The guard of a port without VLAN tags. It also allows the link-local address of each allowed
+    /// MAC (RFC 4291, appendix A): IPv6 does not work without.
+    pub fn of(secure: bool, port: Option<Mac>, allowed: &[Allowed]) -> Self {
         let mut this = Self {
-            secure: add.port_security,
-            tags: add.vlan_tags,
+            secure,
+            tags: false,
             macs: Vec::new(),
             v4: Vec::new(),
             v6: Vec::new(),
         };
-        this.macs.extend(add.mac);
-        for entry in &add.allowed {
-            let Some(mac) = entry.mac.or(add.mac) else {
+        this.macs.extend(port);
+        for entry in allowed {
+            let Some(mac) = entry.mac.or(port) else {
                 continue;
             };
             this.macs.push(mac);
@@ -71,6 +80,22 @@ impl Guard {
         };
         this.v6.extend(this.macs.iter().map(link_local));
         this
+    }
+
+    /// Takes the addresses of another guard, and leaves its own there; VLAN tags stay as they are.
+    /// False if both are the same.
+    pub fn exchange(&mut self, other: &mut Self) -> bool {
+        other.tags = self.tags;
+        let differs = self != other;
+        if differs {
+            std::mem::swap(self, other);
+        }
+        differs
+    }
+
+    /// True if the port may use the allowed addresses only.
+    pub fn is_secure(&self) -> bool {
+        self.secure
     }
 
     /// Returns the number of bytes at the frame's start on which the verdict rests. No later step

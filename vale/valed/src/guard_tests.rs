@@ -596,3 +596,23 @@ proptest::proptest! {
         allows(&frame(OWN, kind, &payload));
     }
 }
+
+#[test]
+fn a_port_takes_other_addresses_and_keeps_its_tags() {
+    let judges = |guard: &Guard, source: [u8; 4]| {
+        let frame = frame(OWN, IPV4, &ipv4(source, UDP, &[0; 8]));
+        guard
+            .judge(&Ethernet::parse(&frame).unwrap(), &frame)
+            .is_ok()
+    };
+    let mut port = guard_with(true);
+    let allowed = ["10.0.0.6/32".parse().unwrap()];
+    let mut other = Guard::of(true, Some(OWN), &allowed);
+    assert!(judges(&port, [10, 0, 0, 5]) && !judges(&port, [10, 0, 0, 6]));
+    assert!(port.exchange(&mut other));
+    assert!(!judges(&port, [10, 0, 0, 5]) && judges(&port, [10, 0, 0, 6]));
+    assert!(port.tags && judges(&other, [10, 0, 0, 5]));
+    assert!(!port.exchange(&mut Guard::of(true, Some(OWN), &allowed)));
+    assert!(port.exchange(&mut Guard::of(false, Some(OWN), &[])));
+    assert!(judges(&port, [10, 0, 0, 7]));
+}

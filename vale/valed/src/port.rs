@@ -202,6 +202,13 @@ impl Port {
         std::mem::replace(&mut self.device, device)
     }
 
+    /// Gives the port the addresses of a guard, which gets the port's.
+    pub fn set_guard(&mut self, guard: &mut Guard) {
+        if self.guard.exchange(guard) {
+            self.is_open = self.mac.is_none() || !self.guard.is_secure();
+        }
+    }
+
     /// Replaces the peers of a VXLAN network. False for another far end.
     pub fn set_peers(&mut self, peers: &[IpAddr]) -> bool {
         match self.uplink.as_mut().and_then(|u| u.vxlan.as_mut()) {

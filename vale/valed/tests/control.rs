@@ -95,6 +95,19 @@ fn refusals_name_what_is_wrong() {
         .0,
         "no-such-port"
     );
+    let guard = |port: &str, allowed: Value| {
+        let args =
+            json!({"switch": "vale0", "port": port, "allowed": allowed, "port_security": true});
+        code(&valed, "port-guard", args).0
+    };
+    assert_eq!(guard("q", json!([])), "no-such-port");
+    assert_eq!(guard("p", json!([{"ip": "10.0.0.300/32"}])), "bad-request");
+    assert_eq!(
+        guard("p", json!(vec![json!({"ip": "10.0.0.1/32"}); 257])),
+        "bad-request"
+    );
+    let peers = json!({"switch": "vale0", "port": "p", "peers": []});
+    assert_eq!(code(&valed, "port-peers", peers).0, "bad-request");
     assert_eq!(code(&valed, "port-mirror", json!({})).0, "bad-request");
     let (switch, name) = ("vale0".parse().unwrap(), "p".parse().unwrap());
     for _ in 0..2 {

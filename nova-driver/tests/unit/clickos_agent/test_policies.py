@@ -10,6 +10,7 @@ from clickos_agent import ports
 from tests.unit.clickos_agent import test_ports
 
 LIMITS = {'rx': {'bits_per_s': 1000}}
+GUARD = {'allowed': [{'ip': '10.0.1.5/32'}], 'port_security': True}
 RULES = [{'direction': 'egress', 'family': 'ipv4'}]
 
 
@@ -24,7 +25,8 @@ class Plugin:
 
     def get_port_policies(self, context, host, ports):
         known = [port for port, _ in ports if port in self.rules]
-        return {'rules': {port: self.rules[port] for port in known},
+        return {'guards': {port: GUARD for port in known},
+                'rules': {port: self.rules[port] for port in known},
                 'limits': {port: self.limits.get(port, {})
                            for port in known}}
 
@@ -49,12 +51,16 @@ class PoliciesTest(test_ports.TestCase):
         return [args for verb, args in self.cosmosd.requests
                 if verb == wanted]
 
-    def test_filtered_ports_get_their_rules(self):
+    def test_all_ports_get_their_rules_and_addresses(self):
         plugin = Plugin()
-        plugin.rules = {test_ports.PORT: RULES, test_ports.OTHER: []}
+        plugin.rules = {test_ports.PORT: RULES, test_ports.OTHER: None}
         self.assertEqual(
-            [{'switch': 'vale0', 'port': 'p0', 'rules': RULES}],
+            [{'switch': 'vale0', 'port': 'p0', 'rules': RULES},
+             {'switch': 'vale0', 'port': 'p1', 'rules': None}],
             self.look(plugin))
+        self.assertEqual(
+            [{'switch': 'vale0', 'port': name, **GUARD}
+             for name in ('p0', 'p1')], self.look(plugin, 'port-guard')[-2:])
 
     def test_an_unknown_port_keeps_its_filter(self):
         self.assertEqual([], self.look(Plugin()))
@@ -68,12 +74,12 @@ class PoliciesTest(test_ports.TestCase):
              {'switch': 'vale0', 'port': 'p1', 'limits': LIMITS}],
             self.look(plugin, 'port-limit'))
 
-    def test_limits_come_before_the_rules(self):
+    def test_the_rules_come_last(self):
         plugin = Plugin()
         plugin.rules = {test_ports.PORT: RULES}
         self.look(plugin)
-        self.assertEqual(['port-limit', 'port-filter'],
-                         [verb for verb, _ in self.cosmosd.requests[-2:]])
+        self.assertEqual(['port-guard', 'port-limit', 'port-filter'],
+                         [verb for verb, _ in self.cosmosd.requests[-3:]])
 
     def test_without_neutron_filters_stay(self):
         self.server.stop()

@@ -197,52 +197,63 @@ class BindPortTest(TestCase):
 
 class UpdatePortTest(TestCase):
 
+    def setUp(self):
+        super().setUp()
+        self.binding = mock.Mock(vif_details={'vale_port': 'p1'})
+        self.useFixture(fixtures.MockPatch(
+            'neutron.objects.ports.PortBinding.get_object',
+            return_value=self.binding))
+
     def update(self, original, current):
         self.driver.update_port_precommit(port_context(current, original))
-
-    def refused(self, original, current):
-        error = self.assertRaises(mech_vale.AddressesFixed, self.update,
-                                  original, current)
-        self.assertIn(PORT, str(error))
+        return self.binding.update.called
 
     CHANGES = (
         {'fixed_ips': [{'subnet_id': 's', 'ip_address': '10.0.1.6'}]},
         {'fixed_ips': []},
-        {'mac_address': 'fa:16:3e:00:00:02'},
         {'allowed_address_pairs': [{'ip_address': '10.0.9.0/24'}]},
         {'port_security_enabled': False},
+        {'admin_state_up': False},
     )
 
-    def test_what_the_switch_checks_is_fixed(self):
+    def test_what_the_switch_enforces_is_kept(self):
         for change in self.CHANGES:
-            self.refused(bound(), bound(**change))
-            self.refused(bound(**change), bound())
+            self.assertTrue(self.update(bound(), bound(**change)))
+            self.binding.update.reset_mock()
+        kept = self.binding.vif_details
+        self.assertEqual('p1', kept['vale_port'])
+        self.assertIs(False, kept['vale_link_up'])
+        self.update(bound(), bound(allowed_address_pairs=[
+            {'ip_address': '10.0.9.1'}]))
+        self.assertEqual(['10.0.1.5/32', '10.0.9.1/32'],
+                         [each['ip'] for each
+                          in self.binding.vif_details['vale_allowed']])
 
-    def test_an_unbound_port_is_free(self):
-        for change in self.CHANGES:
-            self.update(port(), port(**change))
+    def test_a_guests_mac_is_fixed(self):
+        other = {'mac_address': 'fa:16:3e:00:00:02'}
+        for before, after in ((bound(), bound(**other)),
+                              (bound(**other), bound())):
+            error = self.assertRaises(mech_vale.MacFixed, self.update,
+                                      before, after)
+            self.assertIn(PORT, str(error))
+        self.update(bound(), port(**other))
 
-    def test_leaving_a_server_frees_the_port(self):
-        for change in self.CHANGES:
-            self.update(bound(), port(**change))
+    def test_more_addresses_than_neutron_stores(self):
+        pairs = [{'ip_address': '10.1.0.%d' % i} for i in range(99)]
+        error = self.assertRaises(
+            mech_vale.TooManyAddresses, self.update, bound(),
+            bound(allowed_address_pairs=pairs))
+        self.assertIn('4000', str(error))
+        self.assertFalse(self.binding.update.called)
 
-    def test_other_drivers_ports_are_theirs(self):
+    def test_other_ports_and_changes_keep_nothing(self):
         for change in self.CHANGES:
+            self.assertFalse(self.update(port(), port(**change)))
+            self.assertFalse(self.update(bound(), port(**change)))
             change = dict(change, **{'binding:vif_type': 'ovs'})
-            self.update(port(), port(**change))
-
-    def test_anything_else_may_change(self):
-        self.update(bound(), bound(name='x', status='DOWN',
-                                   security_groups=['g']))
-
-    def test_order_is_no_change(self):
-        ips = [{'subnet_id': 's', 'ip_address': ip}
-               for ip in ('10.0.1.5', '10.0.1.6')]
-        self.update(bound(fixed_ips=ips), bound(fixed_ips=ips[::-1]))
-
-    def test_unchecked_addresses_may_change(self):
-        self.update(bound(port_security_enabled=False),
-                    bound(port_security_enabled=False, fixed_ips=[]))
+            self.assertFalse(self.update(port(), port(**change)))
+        self.assertFalse(self.update(bound(), bound(
+            name='x', status='DOWN', security_groups=['g'])))
 
 
 class OwnerTest(TestCase):

@@ -11,6 +11,7 @@ from oslo_utils import timeutils
 from oslo_utils import uuidutils
 import testtools
 
+from neutron_clickos import guards
 from neutron_clickos import port_rpc
 from neutron_clickos import segments
 from neutron_clickos import uplinks
@@ -75,7 +76,8 @@ class UplinksTest(testtools.TestCase):
         self.insert('ml2_port_bindings', port_id=id_, host=host,
                     vif_type=vif_type, status=status,
                     vif_details=jsonutils.dumps(
-                        {'vale_switch': 'vale0', 'vale_segment': number}))
+                        {'vale_switch': 'vale0', 'vale_segment': number,
+                         'vale_allowed': [], 'vale_port_security': True}))
         self.insert('ml2_port_binding_levels', port_id=id_, host=host,
                     level=0, driver='vale', segment_id=network)
         return id_
@@ -126,6 +128,15 @@ class UplinksTest(testtools.TestCase):
             {'port': id_, 'switch': 'vale0', 'segment': 101}, device)
         self.assertIn('host: expected', port_rpc.PortStates().get_devices(
             None, host='')['error'])
+
+    def test_the_addresses_of_bound_ports(self):
+        self.network(NETWORK, 'vlan', 101, 'physnet1')
+        bound = self.port(NETWORK, 'one', 101)
+        others = [self.port(NETWORK, 'one', 101, 'ovs'),
+                  self.port(NETWORK, 'one', 101, status='INACTIVE')]
+        self.assertEqual(
+            {bound: {'allowed': [], 'port_security': True}},
+            guards.of_ports([bound, *others]))
 
     def test_a_tunnel_has_one_host(self):
         self.agent('one', '192.0.2.1')

@@ -31,6 +31,8 @@ THEFTS = (
 FLOOD_PER_S = 4000
 LIMIT_KBPS = 200
 LIMITED_PER_S = LIMIT_KBPS * 1000 // (8 * 47)
+#: Of the network, and none of its pool.
+MOVED_IP = '10.10.1.77'
 #: Without a packet for so long a guest is cut off.
 SILENCE_S = 1
 
@@ -110,6 +112,16 @@ class PortsTest(base.OnHostTest):
         self.update(self.ports_client, admin_state_up=True)
         for server_id in self.servers:
             self.assertHears(server_id)
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e2a')
+    def test_the_addresses_of_a_running_guest_change(self):
+        address, = self.ports[0]['fixed_ips']
+        self.update(self.ports_client, fixed_ips=[
+            {'subnet_id': address['subnet_id'], 'ip_address': MOVED_IP}])
+        self.assertCutOff(self.servers[1])
+        self.update(self.ports_client, allowed_address_pairs=[
+            {'ip_address': address['ip_address']}])
+        self.assertHears(self.servers[1])
 
     def make_group(self):
         """Make a security group without any rule."""
