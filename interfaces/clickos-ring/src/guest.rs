@@ -72,6 +72,12 @@ impl<M: Memory> GuestPort<M> {
         pushed || popped
     }
 
+    /// The next [`Self::sleep_prepare`] asks for free slots, as after a push that found the ring
+    /// full.
+    pub fn want_space(&mut self) {
+        self.tx.want_space();
+    }
+
     /// Asks for a wake-up, after a [`Self::publish`], by the next frame and, if the last push found
     /// the ring full, by free slots. True if something came since this was last asked: look at it
     /// before you sleep. False: wait for the wake-up, then call [`Self::wake_done`]. Frames that no

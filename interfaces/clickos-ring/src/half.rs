@@ -313,6 +313,11 @@ impl Producer {
         self.line.publish(memory, false)
     }
 
+    /// The next sleep waits for free slots.
+    pub fn want_space(&mut self) {
+        self.blocked = true;
+    }
+
     /// If the ring was full: asks to be woken once half of it is free. True if it is already.
     pub fn sleep_prepare(&mut self, memory: &impl Memory) -> bool {
         if !self.blocked {

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Netmap's user API on ports of valed, for C programs.
+//!
+//! The headers in `include/net` declare the functions. [ADR 0055](../../../docs/adr/0055-netmap-api.md)
+//! explains the design. Only `memory` and `exports` contain unsafe code.
+#![deny(unsafe_code)]
+
+mod abi;
+#[allow(unsafe_code)]
+mod exports;
+#[allow(unsafe_code)]
+mod memory;
+mod name;
+mod open;
+mod port;
+mod registry;
+mod wait;
