@@ -8,11 +8,8 @@ other end stays with the switch; clickos-agent attaches it when it appears
 
 from neutron.agent.linux import interface
 from neutron.agent.linux import ip_lib
-from oslo_log import log as logging
 
 from neutron_clickos import topics
-
-LOG = logging.getLogger(__name__)
 
 
 class ValeInterfaceDriver(interface.LinuxInterfaceDriver):
