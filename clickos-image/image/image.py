@@ -4,7 +4,8 @@
 
 Needs cargo and binutils. ``image.py --out DIR`` writes DIR/clickos and
 DIR/pkt-gen. Each is one ELF that boots as PV and as PVH, of 2 MiB at most.
-Without a choice every group of elements but ``regex`` is built in.
+Without a choice all groups of elements are built in but those that only
+profiles have.
 ``--groups standard,device,control`` chooses groups, ``--profile ids`` those
 of a profile, and ``--config FILE`` only the classes of a configuration; a
 profile's or configuration's image is DIR/clickos-NAME. ``--twice`` builds all
@@ -95,8 +96,7 @@ def chosen_elements(args):
             sys.exit(f'{args.config}: {e}')
     groups = selection.PROFILES.get(args.profile) or (
         args.groups.split(',') if args.groups
-        else [name for name in selection.groups()
-              if name != selection.REGEX])
+        else selection.default_groups())
     return selection.of_groups(groups)
 
 

@@ -18,7 +18,10 @@ PROFILES = {
     'core': (*_BASE, 'aqm', 'ip6'),
     'ids': (*_LEAST, 'ids', 'regex'),
     'vpn': (*_BASE, 'ip6', 'ipsec'),
+    'wan': (*_BASE, 'ip6', 'compress'),
 }
+#: Groups that the image without a choice has no room for.
+_PROFILES_ONLY = ('compress', REGEX)
 #: Every configuration gets an element of this class.
 _IMPLICIT = ('ClickOSControl',)
 _NAME = re.compile(r'(?m)^    name: "(\w+)"')
@@ -34,6 +37,11 @@ def groups():
     """Return the names of all groups that a guest can have."""
     return sorted(folder.name for folder in ELEMENTS.iterdir()
                   if folder.name != OS)
+
+
+def default_groups():
+    """Return the names of the groups of an image without a choice."""
+    return [name for name in groups() if name not in _PROFILES_ONLY]
 
 
 def of_groups(names):

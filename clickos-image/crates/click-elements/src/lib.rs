@@ -23,6 +23,7 @@ mod header_check;
 mod icmp_encap;
 mod interface;
 mod ip6;
+mod ip_comp;
 mod ip_field;
 mod ip_header_check;
 mod ip_options;
