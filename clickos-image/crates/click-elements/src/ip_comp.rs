@@ -95,7 +95,7 @@ impl Compressor {
     }
 }
 
-/// What a packet is for [`Decompressor::decompress`].
+/// A verdict of [`Decompressor::decompress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was not compressed.
