@@ -72,6 +72,8 @@ class Vnf:
     guests: tuple
     properties: dict
     verdict: dict
+    #: {VDU: {output: handler}}
+    outputs: dict
     #: the aspects that scale: (name, level)
     scale: tuple
     operation: Operation | None
@@ -93,6 +95,7 @@ class Vnf:
                   for each in info.get('vnfcResourceInfo') or ()),
             _document(metadata, 'clickosProperties'),
             _document(metadata, 'clickosUpdate'),
+            _document(metadata, 'clickosOutputs'),
             tuple((each.get('aspectId'), each.get('scaleLevel'))
                   for each in info.get('scaleStatus') or ()), operation)
 
@@ -101,6 +104,12 @@ class Vnf:
         """Return the properties in force as texts."""
         return {name: shown(value)
                 for name, value in self.properties.items()}
+
+    def outputs_of(self, vdu):
+        """Return {output: handler} of the guests of a VDU."""
+        found = self.outputs.get(vdu)
+        return {str(name): str(handler) for name, handler in
+                (found.items() if isinstance(found, dict) else ())}
 
     @property
     def status(self):

@@ -6,10 +6,12 @@ import dataclasses
 from oslo_log import log as logging
 
 from tacker_clickos.clickgen import document
+from tacker_clickos import clickos_api
 from tacker_clickos import links
 from tacker_clickos import ports
 from tacker_clickos import servers
 from tacker_clickos import state
+from tacker_clickos.vnfd import values as vnfd_values
 
 LOG = logging.getLogger(__name__)
 
@@ -18,8 +20,9 @@ LOG = logging.getLogger(__name__)
 class Wish:
     """A guest to be made.
 
-    name is unique in the VNF ("VDU1-0"), links is {CP name: links.Link},
-    values are checked property values, writes replace those of the values.
+    name is unique in the VNF ("VDU1-0"), links is {CP name: links.Link}.
+    values are checked property values of this guest. writes replace those
+    of the values.
     """
 
     name: str
@@ -31,11 +34,15 @@ class Wish:
 
 @dataclasses.dataclass(frozen=True)
 class Guest:
-    """A requested guest, with its ports by CP name."""
+    """A requested guest, with its ports by CP name.
+
+    later are handler writes that user_data cannot carry.
+    """
 
     name: str
     server: object
     ports: dict
+    later: list = dataclasses.field(default_factory=list)
 
 
 def wishes(vdus, vnfcs, request, values, saved):
@@ -52,7 +59,8 @@ def wishes(vdus, vnfcs, request, values, saved):
 
 def _wish(name, vdu, request, values, saved):
     number = int(name.rpartition('-')[2])
-    return Wish(name=name, vdu=vdu, values=values,
+    return Wish(name=name, vdu=vdu,
+                values=vnfd_values.of_guest(vdu, values, name),
                 links=links.resolve(vdu, request, number),
                 writes=saved.get(name, []))
 
@@ -80,10 +88,18 @@ class Guests(object):
                 made.append(self._start(wish))
             servers.wait_active(self._connection,
                                 [guest.server for guest in made])
+            self._complete(made)
         except Exception:
             self._undo(made)
             raise
         return made
+
+    def _complete(self, made):
+        """Write what user_data had no room for, or must not hold."""
+        api = clickos_api.Client(self._connection)
+        for guest in made:
+            if guest.later:
+                api.write(guest.server.id, guest.later)
 
     def _undo(self, made):
         """Remove servers; the error that led here is the one to report."""
@@ -98,14 +114,14 @@ class Guests(object):
         by_cp = self._ports(wish)
         interfaces = [ports.interface(self._connection, cp, port)
                       for cp, port in by_cp.items()]
-        text = document.user_data(document.render(
+        first, later = document.split(document.render(
             wish.vdu.configuration, interfaces, wish.values, wish.writes))
         server = servers.create(
-            self._connection, self._vnf_id,
-            self._server_name(wish.name), wish.vdu, by_cp.values(), text)
+            self._connection, self._vnf_id, self._server_name(wish.name),
+            wish.vdu, by_cp.values(), document.user_data(first))
         LOG.info('VNF %s: guest %s is server %s', self._vnf_id, wish.name,
                  server.id)
-        return Guest(wish.name, server, by_cp)
+        return Guest(wish.name, server, by_cp, later)
 
     def _ports(self, wish):
         """Return {CP: port} in vif order; ports of an earlier guest stay."""

@@ -14,8 +14,6 @@ from tacker.objects import fields
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.infra_drivers import abstract_driver
 
-from tacker_clickos.clickgen import document
-from tacker_clickos.clickgen import writes as click_writes
 from tacker_clickos import clickos_api
 from tacker_clickos import conf
 from tacker_clickos import exception
@@ -23,6 +21,7 @@ from tacker_clickos import guests
 from tacker_clickos import resources
 from tacker_clickos import scaling
 from tacker_clickos import state
+from tacker_clickos import update
 from tacker_clickos import vim
 from tacker_clickos.vnfd import loader
 from tacker_clickos.vnfd import model
@@ -90,6 +89,7 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
         for vnfc, guest in zip(info.vnfc_resource_info, made):
             resources.record(info, vnfc, guest, vim_connection_info.id)
         state.set_param(info, state.PROPERTIES, values)
+        state.set_outputs(info, vdus)
         info.instance_id = INSTANCE_PREFIX + vnf_instance.id
         vnfd_dict['instance_id'] = info.instance_id
         scaling.announce(vnfd_dict, flavour.scaling,
@@ -100,9 +100,7 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
     def _wanted_values(vdus, request):
         wanted = (request.additional_params or {}).get(state.PROPERTIES) or {}
         values = vnfd_values.merge(model.properties(vdus), {}, wanted)
-        for vdu in vdus.values():
-            document.check_writes(
-                click_writes.render(vdu.configuration, values))
+        update.check_size(vdus, values)
         return values
 
     @staticmethod

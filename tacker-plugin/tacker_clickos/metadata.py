@@ -10,11 +10,11 @@ import json
 from tacker_clickos import exception
 from tacker_clickos import state
 
-MAX_REQUEST = 32 * 1024
+MAX_REQUEST = 1024 * 1024
 _SCALARS = (str, int, float, type(None))
 #: a list Tacker takes out itself, for Kubernetes VNFs
 _TACKERS = 'configmap_secret_paths'
-_OURS = (state.REQUEST, state.UPDATE, state.STATE)
+_OURS = (state.REQUEST, state.UPDATE, state.STATE, state.OUTPUTS)
 
 
 def make_storable(body):

@@ -50,7 +50,9 @@ def create(connection, vnf_id, name, link, configuration):
     if link.fixed_ips:
         wanted['fixed_ips'] = list(link.fixed_ips)
     if configuration.routed:
-        wanted['allowed_address_pairs'] = [{'ip_address': '0.0.0.0/0'}]
+        wanted['allowed_address_pairs'] = [
+            {'ip_address': network} for network in _everywhere(
+                connection, link.network_id)]
     try:
         if configuration.transparent:
             wanted.update(port_security_enabled=False, security_groups=[])
@@ -60,6 +62,13 @@ def create(connection, vnf_id, name, link, configuration):
     except sdk_exceptions.HttpException as error:
         raise exception.ResourceNotUsable(kind='port', name=name,
                                           reason=error.details or str(error))
+
+
+def _everywhere(connection, network_id):
+    """Return the networks of all addresses, IPv6's if the link has some."""
+    subnets = connection.network.subnets(network_id=network_id)
+    versions = {subnet.ip_version for subnet in subnets}
+    return ['0.0.0.0/0'] + (['::/0'] if 6 in versions else [])
 
 
 def _open_group(connection):
@@ -87,17 +96,33 @@ def delete(connection, ports):
 
 
 def interface(connection, cp, port):
-    """Return the prelude.Interface of a port's first IPv4 address."""
+    """Return the prelude.Interface of a port.
+
+    The first address of each IP version names network and gateway.
+    """
+    network = connection.network.get_network(port.network_id)
+    found = {4: [], 6: []}
     for fixed_ip in port.fixed_ips or []:
         address = ipaddress.ip_address(fixed_ip['ip_address'])
-        if address.version == 4:
-            break
-    else:
+        found[address.version].append((str(address), fixed_ip['subnet_id']))
+    ip, net, gateway = _first(connection, found[4])
+    ip6, net6, gateway6 = _first(connection, found[6])
+    if ip is None and ip6 is None:
         raise exception.ResourceNotUsable(
             kind='port', name=port.name,
-            reason='has no IPv4 address; give its network a subnet')
-    subnet = connection.network.get_subnet(fixed_ip['subnet_id'])
-    network = connection.network.get_network(port.network_id)
+            reason='has no IP address; give its network a subnet')
     return prelude.Interface(
-        cp=cp, mac=port.mac_address, ip=str(address), net=subnet.cidr,
-        gateway=subnet.gateway_ip, mtu=network.mtu or 1500)
+        cp=cp, mac=port.mac_address, mtu=network.mtu or 1500,
+        ip=ip, net=net, gateway=gateway,
+        ip6=ip6, net6=net6, gateway6=gateway6,
+        ips=tuple(address for address, _subnet in found[4]),
+        ip6s=tuple(address for address, _subnet in found[6]))
+
+
+def _first(connection, addresses):
+    """Return the first address, its network and gateway."""
+    if not addresses:
+        return None, None, None
+    address, subnet_id = addresses[0]
+    subnet = connection.network.get_subnet(subnet_id)
+    return address, subnet.cidr, subnet.gateway_ip

@@ -7,7 +7,7 @@ import re
 from tacker_clickos import exception
 from tacker_clickos import urls
 
-MAX_BODY = 256 * 1024
+MAX_BODY = 2 * 1024 * 1024
 MAX_DEPTH = 32
 #: Keys whose values Tacker or a guest keeps as text and never fetches.
 _TEXT_KEYS = ('clickos_properties', 'description', 'metadata', 'password',

@@ -14,6 +14,7 @@ UPDATE = 'clickos_update'
 STATE = 'clickos_state'
 REQUEST = 'clickos_request'
 SAVED_WRITES = 'clickos_writes'
+OUTPUTS = 'clickos_outputs'
 
 
 def text(value):
@@ -74,7 +75,16 @@ def show(vnf_instance):
         PROPERTIES: text(in_force(vnf_instance)),
         STATE: text({vnfc.id: 'ACTIVE'
                      for vnfc in info.vnfc_resource_info or []}),
+        OUTPUTS: text(params(info).get(OUTPUTS) or {}),
     })
+
+
+def set_outputs(info, vdus):
+    """Note which handlers of the guests a tenant wants to see."""
+    set_param(info, OUTPUTS, {
+        name: {output.name: output.handler
+               for output in vdu.configuration.outputs.values()}
+        for name, vdu in vdus.items() if vdu.configuration.outputs} or None)
 
 
 def server_id(vnfc):

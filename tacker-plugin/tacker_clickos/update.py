@@ -31,6 +31,20 @@ def parse(text):
     return request
 
 
+def check_size(vdus, values):
+    """Refuse values that a guest's desired state could not hold.
+
+    :raises: DocumentTooLong
+    """
+    for vdu in vdus.values():
+        names = {vdu.name + '-0', *(
+            name for name in values.get(vnfd_values.GUESTS) or ()
+            if name.rpartition('-')[0] == vdu.name)}
+        for name in names:
+            document.check_writes(click_writes.render(
+                vdu.configuration, vnfd_values.of_guest(vdu, values, name)))
+
+
 class Update(object):
     """One request of a tenant against one VNF.
 
@@ -72,21 +86,37 @@ class Update(object):
         return values, revision
 
     def _check(self, values):
-        for name, prop in model.properties(self._vdus).items():
-            if prop.define and values[name] != self._in_force.get(name):
-                raise exception.PropertyRefused(
-                    name=name, reason='is part of the configuration and '
-                                      'cannot change while the VNF runs')
-        for vdu in self._vdus.values():
-            document.check_writes(
-                click_writes.render(vdu.configuration, values))
+        for vnfc in self._info.vnfc_resource_info:
+            vdu = self._vdus[vnfc.vdu_id]
+            before = self._of(vnfc, self._in_force)
+            after = self._of(vnfc, values)
+            for name, prop in vdu.configuration.properties.items():
+                if prop.define and after[name] != before.get(name):
+                    raise exception.PropertyRefused(
+                        name=name, reason='is part of the configuration and '
+                        'cannot change while the VNF runs')
+        check_size(self._vdus, values)
+
+    def _of(self, vnfc, values):
+        return vnfd_values.of_guest(self._vdus[vnfc.vdu_id], values,
+                                    state.name(vnfc))
 
     def _writes(self, vnfc, values):
         """Return the writes for the properties the request names."""
         configuration = self._vdus[vnfc.vdu_id].configuration
-        return [[prop.handler, click_writes.encode(values[name])]
+        own = self._of(vnfc, values)
+        guests = self._request.get(vnfd_values.GUESTS) or {}
+        of_guest = guests.get(state.name(vnfc), ())
+        named = {*self._request, *(self._vnfc_properties(vnfc)
+                                   if of_guest is None else of_guest)}
+        return [[prop.handler, click_writes.encode(prop, own[name])]
                 for name, prop in configuration.properties.items()
-                if prop.handler and name in self._request]
+                if prop.handler and name in named]
+
+    def _vnfc_properties(self, vnfc):
+        """Return the properties that the guest alone had."""
+        guests = self._in_force.get(vnfd_values.GUESTS) or {}
+        return guests.get(state.name(vnfc), ())
 
     def _put_back(self, api, done, name, refused):
         reason = '%s: %s' % (name, refused)

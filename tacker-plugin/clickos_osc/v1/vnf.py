@@ -17,7 +17,8 @@ class ShowVnf(command.ShowOne):
 
     The status is new, working, active, degraded (a guest does not run) or
     failed (the last operation). The counters are those of the switch; rx
-    counts frames that the guest sent.
+    counts frames that the guest sent. Outputs are the values that the
+    descriptor names, read from each guest.
 
     Example: openstack clickos vnf show edge-firewall -f json
     """
@@ -37,6 +38,8 @@ class ShowVnf(command.ShowOne):
                                           parsed_args.vnf))
         ports = [row for each in found.guests
                  for row in _ports(manager.clickos, found, each)]
+        outputs = [row for each in found.guests
+                   for row in _outputs(manager.clickos, found, each)]
         operation = found.operation
         return zip(*(
             ('id', found.id),
@@ -50,6 +53,7 @@ class ShowVnf(command.ShowOne):
             ('guests', format_columns.ListDictColumn(
                 [_guest(each) for each in found.guests])),
             ('ports', format_columns.ListDictColumn(ports)),
+            ('outputs', format_columns.ListDictColumn(outputs)),
             ('properties', format_columns.DictColumn(
                 {name: shown.text(value) for name, value
                  in found.shown_properties.items()})),
@@ -79,6 +83,21 @@ def _ports(clickos, found, each):
              'dropped': sum(count for name, count in port['counters'].items()
                             if name.startswith('dropped_'))}
             for port in ports]
+
+
+def _outputs(clickos, found, each):
+    """Return a row for each output of a guest, or one that says why not."""
+    rows = []
+    for name, handler in found.outputs_of(each.vdu).items():
+        row = {'vnfc': each.id, 'vdu': shown.line(each.vdu),
+               'output': shown.line(name)}
+        try:
+            value = clickos.read(api.Vnf(found.id, each.id), handler)
+            row['value'] = shown.line(value.strip())
+        except api.ClickOSError as exc:
+            row['error'] = shown.line(exc.message)
+        rows.append(row)
+    return rows
 
 
 def _error(found):

@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """The generated define statement a template's variables come from.
 
-A template refers to the connection point `left` by $LEFT_VIF, $LEFT_MAC,
-$LEFT_IP, $LEFT_NET, $LEFT_GW and $LEFT_MTU, and to its define properties by
+A template refers to the connection point `left` by variables such as
+$LEFT_VIF and $LEFT_IP (_interface has all), and to its define properties by
 their names. Nothing is ever substituted into the template's text.
 """
 
 import dataclasses
+import re
 
 from tacker_clickos.clickgen import writes
+from tacker_clickos import exception
+
+#: What a connection point without an address of a version has.
+_NONE = {4: ('0.0.0.0', '0.0.0.0/32'), 6: ('::', '::/128')}  # nosec B104
 
 
 @dataclasses.dataclass(frozen=True)
 class Interface:
-    """A connection point as Neutron made it; gateway may be None."""
+    """A connection point as Neutron made it.
+
+    Address and network are None without an address of this version. A
+    gateway may be None. ips and ip6s are all addresses, those first.
+    """
 
     cp: str
     mac: str
@@ -21,6 +30,11 @@ class Interface:
     net: str
     gateway: str
     mtu: int
+    ip6: str = None
+    net6: str = None
+    gateway6: str = None
+    ips: tuple = ()
+    ip6s: tuple = ()
 
 
 def prefix(cp):
@@ -39,8 +53,8 @@ def render(configuration, interfaces, values):
     """
     pairs = []
     for vif, interface in enumerate(interfaces):
-        pairs += _interface(vif, interface)
-    pairs += [(prop.define, writes.encode(values[name]))
+        pairs += _interface(vif, interface, configuration.text)
+    pairs += [(prop.define, writes.argument(prop, values[name]))
               for name, prop in configuration.properties.items()
               if prop.define]
     if not pairs:
@@ -50,11 +64,39 @@ def render(configuration, interfaces, values):
         configuration.file_name)
 
 
-def _interface(vif, interface):
+def _interface(vif, interface, text):
+    """Return the variables; of IPv6 and of lists only those that text has."""
     name = prefix(interface.cp)
-    return [(name + 'VIF', vif),
-            (name + 'MAC', interface.mac),
-            (name + 'IP', interface.ip),
-            (name + 'NET', interface.net),
-            (name + 'GW', interface.gateway or '0.0.0.0'),  # nosec B104
-            (name + 'MTU', interface.mtu)]
+    found = [(name + 'VIF', vif), (name + 'MAC', interface.mac)]
+    found += _addresses(name, text, 4, interface.ip, interface.net,
+                        interface.gateway)
+    found.append((name + 'MTU', interface.mtu))
+    more = _addresses(name, text, 6, interface.ip6, interface.net6,
+                      interface.gateway6)
+    more += [(name + 'IPS', ' '.join(interface.ips or _NONE[4][:1])),
+             (name + 'IP6S', ' '.join(interface.ip6s or _NONE[6][:1]))]
+    return found + [pair for pair in more if _has(text, pair[0])]
+
+
+def _addresses(name, text, version, ip, net, gateway):
+    """Return the variables of an IP version.
+
+    :raises: ResourceNotUsable if the text needs an address that is missing
+    """
+    end = '' if version == 4 else '6'
+    if ip is None and (_has(text, name + 'IP' + end)
+                       or _has(text, name + 'NET' + end)):
+        raise exception.ResourceNotUsable(
+            kind='connection point', name=name[:-1].lower(),
+            reason='has no IPv%d address; give its network a subnet'
+            % version)
+    none, no_net = _NONE[version]
+    return [(name + 'IP' + end, ip or none),
+            (name + 'NET' + end, net or no_net),
+            (name + 'GW' + end, gateway or none)]
+
+
+def _has(text, variable):
+    """Tell whether a configuration refers to a variable."""
+    return re.search(r'\$(?:%s\b|\{%s\})' % (variable, variable),
+                     text) is not None

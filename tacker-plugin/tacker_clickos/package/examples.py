@@ -14,7 +14,9 @@ _VALUES = {
     'ipv4': '192.0.2.1', 'ipv4_list': ['192.0.2.1'],
     'ipv4_prefix': '192.0.2.0/24', 'ipv6': '2001:db8::1',
     'ipv6_prefix': '2001:db8::/32', 'mac': '02:00:00:00:00:01', 'port': 1,
-    'boolean': False, 'filter_rules': ['deny all']}
+    'boolean': False, 'filter_rules': ['deny all'],
+    'port_range': '1024-65535', 'string': 'x',
+    'secret': 'clickos-secret:00000000-0000-4000-8000-000000000000'}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +49,8 @@ def _example(vdu):
     interfaces = [
         prelude.Interface(cp, f'02:00:00:00:00:{index:02x}',
                           f'192.0.2.{16 * index + 1}',
-                          f'192.0.2.{16 * index}/28', None, 1500)
+                          f'192.0.2.{16 * index}/28', None, 1500,
+                          f'2001:db8:{index}::1', f'2001:db8:{index}::/64')
         for index, cp in enumerate(vdu.cps)]
     return Example(vdu.name, len(vdu.cps), prelude.render(
         found, interfaces, values) + found.text)
@@ -59,4 +62,8 @@ def _value(prop):
         return prop.default
     if prop.values:
         return prop.values[0]
+    if prop.type == 'list':
+        return [_value(prop.items)]
+    if prop.type == 'record':
+        return {name: _value(field) for name, field in prop.fields.items()}
     return _VALUES.get(prop.type, prop.minimum or 0)

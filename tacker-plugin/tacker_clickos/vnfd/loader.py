@@ -123,6 +123,8 @@ def _whole(place, documents, path, package_dir):
     if not faults:
         _check_shared(place, found)
         scales = scaling.read(place, steps, vdus)
+        found = {name: dataclasses.replace(vdu, most=scales.most(name))
+                 for name, vdu in found.items()}
     return model.Flavour(vdus=found, scaling=scales), faults
 
 
@@ -302,6 +304,7 @@ def _configuration(place, node, policy, package_dir, path, faults):
         file_name=file_name, text=text,
         properties=mapping.properties(
             place, settings.get('properties', {}), faults),
+        outputs=mapping.outputs(place, settings.get('outputs', {}), faults),
         **_reach(place, settings))
 
 

@@ -10,7 +10,8 @@ class Property:
     """A value the tenant may set, and where it goes.
 
     Exactly one of handler and define is set: a handler ("fw.config") can be
-    written while the guest runs, a define enters the configuration once.
+    written while the guest runs, a define enters the configuration once. The
+    items of a list and the fields of a record are properties without both.
     """
 
     name: str
@@ -22,6 +23,32 @@ class Property:
     maximum: typing.Optional[int] = None
     values: tuple = ()
     max_items: int = 64
+    min_items: int = 0
+    #: of a list: what each item is, what stands between two, no item twice
+    items: typing.Optional['Property'] = None
+    separator: str = ', '
+    unique: bool = False
+    #: of a record: {name: Property}, and the text with $NAME for each
+    fields: typing.Optional[dict] = None
+    format: typing.Optional[str] = None
+    #: of a field: a record may lack it
+    optional: bool = False
+    #: of a string
+    pattern: typing.Optional[str] = None
+    max_length: int = 64
+    #: of a rate: what its number counts
+    unit: typing.Optional[str] = None
+    #: of a port range: each guest of the VDU gets its part
+    split: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """A value to be read: the handler of a running guest."""
+
+    name: str
+    handler: str
+    description: str = ''
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,14 +64,16 @@ class Configuration:
     routed: bool
     transparent: bool
     properties: dict
+    #: {name: Output}
+    outputs: dict = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
 class Vdu:
     """A guest type: its image, its size and its connection points in order.
 
-    flavor is Nova's flavor name, or None: then the smallest one with
-    memory_mib and vcpus is taken.
+    flavor is Nova's flavor name; None takes the smallest one that has
+    memory_mib and vcpus. most is the number of guests at the highest level.
     """
 
     name: str
@@ -54,6 +83,7 @@ class Vdu:
     vcpus: int
     cps: tuple
     configuration: Configuration
+    most: int = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,6 +126,11 @@ class Scaling:
     def scale_levels(self, instantiation_level=None):
         """Return {aspect: scale level} of an instantiation level."""
         return self.levels.get(instantiation_level or self.default, {})
+
+    def most(self, vdu):
+        """Return the guests of a VDU at its highest scale level."""
+        return max((aspect.guests(aspect.max_level).get(vdu, 1)
+                    for aspect in self.aspects.values()), default=1)
 
     def guests(self, instantiation_level=None):
         """Return {VDU: guests} of an instantiation level."""

@@ -1,122 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of properties: each checks a value and gives its plain form.
+"""The types of properties, and which values hold after a request.
 
-A checked value is a str, an int, a bool or a list of str that holds no
-character with a meaning in Click's language.
+A checked value is a single value of scalars.py, a list of them, a record
+{field: value} or a list of records.
 """
 
-import ipaddress
 import re
 
 from tacker_clickos import exception
 from tacker_clickos.vnfd import filter_rules
+from tacker_clickos.vnfd import scalars
 
-_MAC = re.compile(r'[0-9a-f]{2}(:[0-9a-f]{2}){5}\Z')
-ENUM_VALUE = re.compile(r'[A-Za-z0-9_.-]{1,64}\Z')
-_MAX_TEXT = 64
-MAX_INTEGER = 2 ** 32 - 1
-
-
-class _Wrong(Exception):
-    """Why a value is refused."""
-
-
-def _text(value):
-    if not isinstance(value, str):
-        raise _Wrong('expected text, got %s' % type(value).__name__)
-    if len(value) > _MAX_TEXT:
-        raise _Wrong('%d characters, the limit is %d'
-                     % (len(value), _MAX_TEXT))
-    return value
-
-
-def _ipv4(prop, value):
-    try:
-        return str(ipaddress.IPv4Address(_text(value)))
-    except ValueError:
-        raise _Wrong('expected an IPv4 address, got %r' % value)
-
-
-def _ipv4_prefix(prop, value):
-    try:
-        if '/' not in _text(value):
-            raise ValueError
-        return str(ipaddress.IPv4Network(value))
-    except ValueError:
-        raise _Wrong('expected an IPv4 network such as 10.0.0.0/24, got %r'
-                     % value)
-
-
-def _ipv6(prop, value):
-    try:
-        if '%' in _text(value):
-            raise ValueError
-        return str(ipaddress.IPv6Address(value))
-    except ValueError:
-        raise _Wrong('expected an IPv6 address, got %r' % value)
-
-
-def _ipv6_prefix(prop, value):
-    try:
-        if '/' not in _text(value) or '%' in value:
-            raise ValueError
-        return str(ipaddress.IPv6Network(value))
-    except ValueError:
-        raise _Wrong('expected an IPv6 network such as 2001:db8::/64, got %r'
-                     % value)
-
-
-def _mac(prop, value):
-    if not _MAC.match(_text(value).lower()):
-        raise _Wrong('expected a MAC address, got %r' % value)
-    return value.lower()
-
-
-def _integer(prop, value):
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _Wrong('expected a number, got %r' % str(value)[:_MAX_TEXT])
-    low = 0 if prop.minimum is None else prop.minimum
-    high = MAX_INTEGER if prop.maximum is None else prop.maximum
-    if not low <= value <= high:
-        raise _Wrong('%d is not within %d to %d' % (value, low, high))
-    return value
-
-
-def _port(prop, value):
-    if _integer(prop, value) > 65535:
-        raise _Wrong('%d is not within 0 to 65535' % value)
-    return value
-
-
-def _boolean(prop, value):
-    if not isinstance(value, bool):
-        raise _Wrong('expected true or false, got %r'
-                     % str(value)[:_MAX_TEXT])
-    return value
-
-
-def _enum(prop, value):
-    if _text(value) not in prop.values:
-        raise _Wrong('expected one of %s, got %r'
-                     % (', '.join(prop.values), value))
-    return value
+#: The key of a request that gives values for single guests.
+GUESTS = 'guests'
+MAX_ITEMS = 10000
+_GUEST = re.compile(r'[A-Za-z][A-Za-z0-9_-]{0,31}-[0-9]{1,2}\Z')
+_MAX_GUESTS = 64
 
 
 def _list(value, of, low, high):
     if not isinstance(value, list):
-        raise _Wrong('expected a list of %s, got %s'
-                     % (of, type(value).__name__))
+        raise scalars.Wrong('expected a list of %s, got %s'
+                            % (of, type(value).__name__))
     if not low <= len(value) <= high:
-        raise _Wrong('%d %s, %d to %d are possible'
-                     % (len(value), of, low, high))
+        raise scalars.Wrong('%d %s, %d to %d are possible'
+                            % (len(value), of, low, high))
 
 
 def _ipv4_list(prop, value):
     _list(value, 'addresses', 0, prop.max_items)
-    plain = [_ipv4(prop, item) for item in value]
-    for index, address in enumerate(plain):
-        if address in plain[:index]:
-            raise _Wrong('address %s is given twice' % address)
+    plain = [scalars.TYPES['ipv4'](prop, item) for item in value]
+    found = _repeated(plain)
+    if found is not None:
+        raise scalars.Wrong('address %s is given twice' % plain[found])
     return plain
 
 
@@ -125,23 +41,70 @@ def _filter_rules(prop, value):
     for index, rule in enumerate(value):
         wrong = filter_rules.check(rule)
         if wrong:
-            raise _Wrong('rule %d: %s' % (index, wrong))
+            raise scalars.Wrong('rule %d: %s' % (index, wrong))
     return list(value)
 
 
+def _items(prop, value):
+    _list(value, 'items', prop.min_items, prop.max_items)
+    plain = []
+    for index, item in enumerate(value):
+        try:
+            plain.append(_plain(prop.items, item))
+        except scalars.Wrong as wrong:
+            raise scalars.Wrong('item %d: %s' % (index, wrong))
+    if prop.unique and (found := _repeated(plain)) is not None:
+        raise scalars.Wrong('item %d is given twice' % found)
+    return plain
+
+
+def _record(prop, value):
+    if not isinstance(value, dict):
+        raise scalars.Wrong('expected an object with %s, got %s'
+                            % (', '.join(prop.fields),
+                               type(value).__name__))
+    for name in value:
+        if name not in prop.fields:
+            raise scalars.Wrong('no field %s; there are %s'
+                                % (str(name)[:scalars.MAX_TEXT],
+                                   ', '.join(prop.fields)))
+    plain = {}
+    for name, field in prop.fields.items():
+        given = value.get(name)
+        given = field.default if given is None else given
+        if given is None and field.optional:
+            continue
+        if given is None:
+            raise scalars.Wrong('field %s: a value is required' % name)
+        try:
+            plain[name] = _plain(field, given)
+        except scalars.Wrong as wrong:
+            raise scalars.Wrong('field %s: %s' % (name, wrong))
+    return plain
+
+
+def _repeated(plain):
+    """Return the index of the first value that came before, or None."""
+    seen = set()
+    for index, value in enumerate(plain):
+        key = tuple(value.items()) if isinstance(value, dict) else value
+        if key in seen:
+            return index
+        seen.add(key)
+    return None
+
+
 TYPES = {
-    'ipv4': _ipv4,
+    **scalars.TYPES,
     'ipv4_list': _ipv4_list,
-    'ipv4_prefix': _ipv4_prefix,
-    'ipv6': _ipv6,
-    'ipv6_prefix': _ipv6_prefix,
-    'mac': _mac,
-    'port': _port,
-    'integer': _integer,
-    'boolean': _boolean,
-    'enum': _enum,
     'filter_rules': _filter_rules,
+    'list': _items,
+    'record': _record,
 }
+
+
+def _plain(prop, value):
+    return TYPES[prop.type](prop, value)
 
 
 def check(prop, value):
@@ -152,8 +115,8 @@ def check(prop, value):
     :raises: PropertyRefused naming property, index, value and limit
     """
     try:
-        return TYPES[prop.type](prop, value)
-    except _Wrong as wrong:
+        return _plain(prop, value)
+    except scalars.Wrong as wrong:
         raise exception.PropertyRefused(name=prop.name, reason=str(wrong))
 
 
@@ -162,21 +125,82 @@ def merge(properties, in_force, wanted):
 
     :param properties: {name: model.Property} of the VNF
     :param in_force: values that hold until now, {} at instantiation
-    :param wanted: the request: a value replaces, None takes the default
+    :param wanted: the request: a value replaces, None takes the default;
+        GUESTS holds such a request for each guest by its name
     :raises: PropertyRefused; nothing was changed then
     """
+    _check_names(properties, wanted, 'clickos_properties')
+    values = {name: _value(prop, in_force, wanted)
+              for name, prop in properties.items()}
+    guests = _guests(properties, in_force.get(GUESTS) or {},
+                     wanted.get(GUESTS))
+    return {**values, GUESTS: guests} if guests else values
+
+
+def of_guest(vdu, values, name):
+    """Return the values of one guest; it has its share of port ranges.
+
+    :param vdu: model.Vdu
+    :param values: what merge() returned
+    :param name: such as VDU1-0
+    :raises: PropertyRefused if a port range is too small
+    """
+    own = {**values, **(values.get(GUESTS) or {}).get(name, {})}
+    own.pop(GUESTS, None)
+    number = int(name.rpartition('-')[2])
+    for prop in vdu.configuration.properties.values():
+        if prop.split and vdu.most > 1:
+            try:
+                own[prop.name] = scalars.share(own[prop.name], number,
+                                               vdu.most)
+            except scalars.Wrong as wrong:
+                raise exception.PropertyRefused(name=prop.name,
+                                                reason=str(wrong))
+    return own
+
+
+def _check_names(properties, wanted, place):
     if not isinstance(wanted, dict):
         raise exception.PropertyRefused(
-            name='clickos_properties',
-            reason='expected an object, got %s' % type(wanted).__name__)
+            name=place, reason='expected an object, got %s'
+            % type(wanted).__name__)
     for name in wanted:
-        if name not in properties:
+        if name not in properties and name != GUESTS:
             raise exception.PropertyRefused(
-                name=str(name)[:_MAX_TEXT],
+                name=str(name)[:scalars.MAX_TEXT],
                 reason='this VNF has only: %s'
                        % (', '.join(sorted(properties)) or 'none'))
-    return {name: _value(prop, in_force, wanted)
-            for name, prop in properties.items()}
+
+
+def _guests(properties, in_force, wanted):
+    """Return {guest: {property: value}} after a request; None clears."""
+    found = {name: dict(values) for name, values in in_force.items()}
+    if wanted is None:
+        return found
+    if not isinstance(wanted, dict) or len(wanted) > _MAX_GUESTS:
+        raise exception.PropertyRefused(
+            name=GUESTS, reason='expected an object of at most %d guests'
+            % _MAX_GUESTS)
+    for name, request in wanted.items():
+        if not isinstance(name, str) or not _GUEST.match(name):
+            raise exception.PropertyRefused(
+                name=GUESTS, reason='%r is no guest such as VDU1-0'
+                % str(name)[:scalars.MAX_TEXT])
+        if request is None:
+            found.pop(name, None)
+            continue
+        _check_names(properties, request, '%s: %s' % (GUESTS, name))
+        found[name] = _guest(properties, found.get(name, {}), request)
+    return {name: values for name, values in found.items() if values}
+
+
+def _guest(properties, in_force, request):
+    changed = {**in_force, **request}
+    if GUESTS in changed:
+        raise exception.PropertyRefused(
+            name=GUESTS, reason='a guest has no guests')
+    return {name: check(properties[name], value)
+            for name, value in changed.items() if value is not None}
 
 
 def _value(prop, in_force, wanted):

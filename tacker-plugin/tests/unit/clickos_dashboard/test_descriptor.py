@@ -46,7 +46,7 @@ class DescriptorTest(unittest.TestCase):
         self.assertEqual(['left', 'right'],
                          [p.name for p in found.connection_points])
         (rules,) = found.properties
-        self.assertEqual(('filter_rules', True, ['deny all'], 64), (
+        self.assertEqual(('filter_rules', True, ['deny all'], 10000), (
             rules.type, rules.live, rules.default,
             rules.limits['max_items']))
 

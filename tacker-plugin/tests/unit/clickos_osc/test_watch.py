@@ -91,6 +91,16 @@ class ShowVnfTest(WatchTest):
         self.assertEqual([{'vdu': 'VDU1', 'error': 'it is dead'}],
                          found['ports'])
 
+    def test_outputs(self):
+        self.body['metadata']['clickosOutputs'] = json.dumps(
+            {'VDU1': {'passed': 'fw.count', 'lost': 'fw.nothing'},
+             'VDU2': {'x': 'y.z'}})
+        self.agent.guests[self.server_id]['fw.count'] = '42\n'
+        first, second = self.show()['outputs']
+        self.assertEqual(('vnfc-1', 'passed', '42'), (
+            first['vnfc'], first['output'], first['value']))
+        self.assertIn('fw.nothing', second['error'])
+
     def test_no_such_vnf(self):
         with self.assertRaisesRegex(exceptions.CommandError, 'No VNF'):
             self.run_command(vnf.ShowVnf, 'other')

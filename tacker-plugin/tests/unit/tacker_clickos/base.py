@@ -136,6 +136,8 @@ class Cloud:
         proxy.create_security_group.side_effect = self._create_group
         proxy.get_subnet.side_effect = lambda subnet: _resource(
             cidr='10.0.%s.0/24' % subnet, gateway_ip='10.0.%s.254' % subnet)
+        proxy.subnets.side_effect = lambda network_id: iter(
+            [_resource(ip_version=4)])
         proxy.get_network.side_effect = lambda network: _resource(mtu=1500)
         return proxy
 

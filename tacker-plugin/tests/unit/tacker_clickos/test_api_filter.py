@@ -9,6 +9,7 @@ import webob.dec
 
 from tacker_clickos import api_filter
 from tacker_clickos.package import archive
+from tacker_clickos import request_body
 from tests.unit.tacker_clickos import base
 
 ID = '/vnf_instances/some-id'
@@ -68,13 +69,14 @@ class MetadataTest(FilterTestCase):
                                         'configmap_secret_paths': ['a']}})
 
     def test_keys_only_clickos_writes(self):
-        for name in ('clickos_update', 'clickos_state', 'clickos_request'):
+        for name in ('clickos_update', 'clickos_state', 'clickos_request',
+                     'clickos_outputs'):
             self.assertRefused({'metadata': {name: 'x'}},
                                'metadata %s is written by ClickOS' % name)
 
     def test_properties_that_are_too_long(self):
-        self.assertRefused({'metadata': {'clickos_properties': 'x' * 32769}},
-                           '32769 characters, the limit is 32768')
+        self.assertRefused({'metadata': {'clickos_properties': 'x' * 1048577}},
+                           '1048577 characters, the limit is 1048576')
 
     def test_the_metadata_of_other_requests_is_tackers(self):
         self.assertPasses({'metadata': {'x': {}}}, '/vnf_instances', 'POST')
@@ -102,15 +104,15 @@ class BodyTest(FilterTestCase):
         self.assertEqual((200, b''), (response.status_int, response.body))
 
     def test_limits(self):
-        self.assertRefused(b' ' * (256 * 1024 + 1),
-                           'the limit of 262144 bytes')
+        self.assertRefused(b' ' * (request_body.MAX_BODY + 1),
+                           'the limit of 2097152 bytes')
         self.assertRefused(b' ' * (archive.MAX_PACKAGE + 1),
                            'the limit of 4194304 bytes', PACKAGE, 'PUT',
                            'packages')
 
     def test_a_body_of_unsaid_length_is_not_read_to_its_end(self):
         for path, method, api, limit in (
-                (ID, 'PATCH', 'lifecycle', 256 * 1024),
+                (ID, 'PATCH', 'lifecycle', request_body.MAX_BODY),
                 (PACKAGE, 'PUT', 'packages', archive.MAX_PACKAGE)):
             endless = io.BytesIO(b' ' * (2 * limit))
             request = webob.Request.blank(path, method=method)

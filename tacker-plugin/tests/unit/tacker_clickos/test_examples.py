@@ -11,8 +11,11 @@ class ExamplesTest(test_package.PackageTestCase):
 
     def test_every_type_has_a_value(self):
         for kind in values.TYPES:
-            prop = model.Property('x', kind, define='X', values=('one',)
-                                  if kind == 'enum' else ())
+            prop = model.Property(
+                'x', kind, define='X', unit='bps', format='$y',
+                values=('one',) if kind == 'enum' else (),
+                items=model.Property('y', 'ipv4'),
+                fields={'y': model.Property('y', 'ipv4')})
             values.check(prop, examples._value(prop))
 
     def test_defaults_and_limits(self):

@@ -211,10 +211,62 @@ class InstantiateTest(DriverTestCase):
     def test_values_too_long_to_be_healed(self):
         policies = self.package / 'Definitions' / 'firewall.yaml'
         policies.write_text(policies.read_text().replace(
-            'max_items: 64', 'max_items: 128'))
+            'max_items: 64', 'max_items: 9000'))
         self.assertNothingLeft(
-            'the limit is 16000', request=base.instantiate_request(
-                {'rules': ['deny tcp' + ' or tcp' * 27] * 128}))
+            'the limit is 524288', request=base.instantiate_request(
+                {'rules': ['deny tcp' + ' or tcp' * 27] * 9000}))
+
+    def test_long_values_are_written_to_the_running_guest(self):
+        policies = self.package / 'Definitions' / 'firewall.yaml'
+        policies.write_text(policies.read_text().replace(
+            'max_items: 64', 'max_items: 10000'))
+        rules = ['deny src host 10.%d.%d.1' % (number // 250, number % 250)
+                 for number in range(10000)]
+        self.instantiate(request=base.instantiate_request({'rules': rules}))
+        (server,) = self.cloud.servers.values()
+        self.assertEqual([], self.document(server)['writes'])
+        self.assertEqual([['fw.config', ', '.join(rules)]],
+                         self.cloud.desired[server.id]['writes'])
+
+    def test_outputs_are_shown(self):
+        self.instantiate()
+        self.assertEqual(
+            {'VDU1': {'passed': 'passed.count',
+                      'received': 'received.count'}},
+            json.loads(self.vnf.vnf_metadata['clickos_outputs']))
+
+    def test_a_network_of_ipv6_only(self):
+        create = self.cloud.network.create_port.side_effect
+
+        def of_ip6(**wanted):
+            port = create(**wanted)
+            port.fixed_ips = [{'ip_address': '2001:db8::7',
+                               'subnet_id': '6'}]
+            return port
+        self.cloud.network.create_port.side_effect = of_ip6
+        click = self.package / 'Files' / 'firewall.click'
+        click.write_text('// $LEFT_IP6 and $RIGHT_NET6')
+        self.instantiate()
+        (server,) = self.cloud.servers.values()
+        config = self.document(server)['config']
+        for line in ('$LEFT_IP 0.0.0.0', '$LEFT_IP6 2001:db8::7',
+                     '$RIGHT_NET6 10.0.6.0/24'):
+            self.assertIn(line, config)
+
+    def test_an_ip_version_that_the_configuration_needs(self):
+        click = self.package / 'Files' / 'firewall.click'
+        click.write_text('// $LEFT_IP6')
+        self.assertNothingLeft('connection point left: has no IPv6 address')
+
+    def test_a_routed_vnf_may_send_any_ipv6_where_there_is_some(self):
+        self.cloud.network.subnets.side_effect = lambda network_id: iter(
+            [mock.Mock(spec_set=('ip_version',), ip_version=version)
+             for version in (4, 6)])
+        self.instantiate()
+        self.assertEqual(
+            [{'ip_address': '0.0.0.0/0'}, {'ip_address': '::/0'}],
+            list(self.cloud.ports.values())[0].wanted[
+                'allowed_address_pairs'])
 
     def test_a_missing_artifact(self):
         os.unlink(self.package / 'Files' / 'firewall.click')
@@ -247,7 +299,7 @@ class InstantiateTest(DriverTestCase):
             port.fixed_ips = []
             return port
         self.cloud.network.create_port.side_effect = without_address
-        self.assertNothingLeft('port VDU1-0-left: has no IPv4 address')
+        self.assertNothingLeft('port VDU1-0-left: has no IP address')
 
     def test_what_an_interrupted_attempt_left_is_removed(self):
         configuration = model.Configuration(

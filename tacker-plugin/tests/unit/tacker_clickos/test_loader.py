@@ -148,7 +148,7 @@ class LoaderTest(base.TestCase):
 
     def test_a_define_that_a_connection_point_has(self):
         self.rules.update(type='ipv4', define='LEFT_IP', default='10.0.0.1')
-        del self.rules['handler']
+        del self.rules['handler'], self.rules['max_items']
         self.assertRefused('define LEFT_IP is a variable of a connection')
 
     def test_every_fault_of_a_property(self):
@@ -159,7 +159,7 @@ class LoaderTest(base.TestCase):
                 ({'define': 'X'}, 'needs either handler or define'),
                 ({'handler': None, 'define': None}, 'needs either'),
                 ({'extra': 1}, 'unknown key extra'),
-                ({'max_items': -1}, 'max_items must be within 0 to 512'),
+                ({'max_items': -1}, 'max_items must be within 0 to 10000'),
                 ({'max_items': 'many'}, 'max_items must be within'),
                 ({'values': ['x']}, 'values belong to type enum'),
                 ({'default': ['allow $X']}, 'default: property rules: '),
@@ -169,6 +169,65 @@ class LoaderTest(base.TestCase):
             self.assertRefused('property rules', reason)
             self.rules.clear()
             self.rules.update(kept)
+
+    def test_outputs(self):
+        flavour = loader.load(str(self.package), 'simple')
+        self.assertEqual(
+            'received.count', flavour.vdus['VDU1'].configuration
+            .outputs['received'].handler)
+        for entry, reason in (
+                ('x', 'expected a map'), ({}, 'handler is missing'),
+                ({'handler': 'x; y'}, 'is not a name'),
+                ({'handler': 'a.b', 'x': 1}, 'expected a map')):
+            self.settings['outputs'] = {'seen': entry}
+            self.assertRefused('output seen', reason)
+        self.settings['outputs'] = []
+        self.assertRefused('outputs must be a map')
+
+    def test_faults_of_lists_records_and_strings(self):
+        del self.rules['default'], self.rules['max_items']
+        ipv4 = {'type': 'ipv4'}
+        for change, reason in (
+                ({'type': 'list'}, 'items: expected a map'),
+                ({'type': 'list', 'items': {'type': 'list'}},
+                 'type list cannot be a part'),
+                ({'type': 'list', 'items': {'type': 'secret'}},
+                 'type secret cannot be a part'),
+                ({'type': 'list', 'items': ipv4, 'separator': ');'},
+                 'separator must be'),
+                ({'type': 'list', 'items': ipv4, 'max_items': 10001},
+                 'within 0 to 10000'),
+                ({'type': 'list', 'max_items': 513,
+                  'items': {'type': 'string', 'pattern': 'a'}},
+                 'the limit is 512 for strings with a pattern'),
+                ({'type': 'record'}, 'fields must be a map of 1 to 16'),
+                ({'type': 'record', 'fields': {'A': ipv4}},
+                 'field A: a name has a-z'),
+                ({'type': 'record', 'fields': {'a': {'type': 'record'}}},
+                 'type record cannot be a part'),
+                ({'type': 'record', 'fields': {'a': ipv4}, 'format': '$b'},
+                 'format has to name each field'),
+                ({'type': 'record', 'fields': {'a': ipv4}, 'format': '$a $'},
+                 'format has to name each field'),
+                ({'type': 'record', 'fields': {'a': ipv4},
+                  'format': '$a\n'}, 'printable'),
+                ({'type': 'string', 'pattern': '(a+)+'}, 'pattern: '),
+                ({'type': 'string', 'pattern': ['a']}, 'pattern: '),
+                ({'type': 'string', 'max_length': 256}, 'within 0 to 255'),
+                ({'type': 'rate'}, 'unit must be one of bps, Bps, pps'),
+                ({'type': 'rate', 'unit': 'bps', 'max': -1}, 'max must be'),
+                ({'type': 'ipv4', 'max': 1}, 'unknown key max; type ipv4'),
+                ({'type': 'secret', 'default': 'x'}, 'holds no secret'),
+                ({'type': 'port_range', 'split': 1}, 'split: expected true')):
+            kept = dict(self.rules)
+            self.rules.update(change)
+            self.assertRefused('property rules', reason)
+            self.rules.clear()
+            self.rules.update(kept)
+
+    def test_a_reserved_name(self):
+        self.settings['properties']['guests'] = dict(self.rules)
+        self.assertRefused('property guests: the name is reserved')
 
     def test_property_names(self):
         for name in ('Rules', 'a b', '1a', 7):

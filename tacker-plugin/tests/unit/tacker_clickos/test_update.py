@@ -49,6 +49,11 @@ class UpdateTest(base.CloudTestCase):
     def change_metadata(self, context, vnf_id, change):
         self.vnf.vnf_metadata = change(dict(self.vnf.vnf_metadata), None)
 
+    def writes(self):
+        """Return the writes of each guest, oldest guest first."""
+        return [self.cloud.desired.get(server, {}).get('writes', [])
+                for server in self.servers]
+
     def update(self, properties, key='clickos_request'):
         """Do what filter and Tacker do, then call the hook."""
         text = (properties if isinstance(properties, str)
@@ -272,6 +277,23 @@ class TwoGuestsTest(UpdateTest):
             'VDU1-1: handler-error: no; VDU1-0 keeps the new values: '
             'dead-guest: crashed',
             self.update({'rules': ['allow tcp']})['message'])
+
+
+class GuestsUpdateTest(UpdateTest):
+
+    GUESTS = 2
+
+    def test_one_guest_gets_its_own_value_and_gives_it_back(self):
+        self.update({'guests': {'VDU1-1': {'rules': ['deny all']}}})
+        self.assertEqual([[], [['fw.config', 'deny all']]], self.writes())
+        self.update({'guests': {'VDU1-1': None}})
+        self.assertEqual([[], [['fw.config', 'allow icmp']]], self.writes())
+
+    def test_a_value_for_all_leaves_a_guests_own(self):
+        self.update({'guests': {'VDU1-1': {'rules': ['deny all']}}})
+        self.update({'rules': ['allow tcp']})
+        self.assertEqual([[['fw.config', 'allow tcp']],
+                          [['fw.config', 'deny all']]], self.writes())
 
 
 class ShimTest(base.TestCase):
