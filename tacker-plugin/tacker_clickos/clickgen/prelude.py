@@ -2,8 +2,8 @@
 """The generated define statement a template's variables come from.
 
 A template refers to the connection point `left` by variables such as
-$LEFT_VIF and $LEFT_IP (_interface has all), and to its define properties by
-their names. Nothing is ever substituted into the template's text.
+$LEFT_VIF and $LEFT_IP, which _interface lists. Its define properties have
+the names that the descriptor gives. Nothing is ever substituted into the template's text.
 """
 
 import dataclasses
