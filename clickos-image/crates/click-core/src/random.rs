@@ -1,6 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Random numbers: unpredictable ones, and those that follow a seed as Click's do.
 use alloc::boxed::Box;
+use alloc::rc::Rc;
+use core::cell::RefCell;
+
+use chacha20::ChaCha20;
+use chacha20::cipher::{KeyIvInit, StreamCipher};
+
+/// Bytes of a key.
+pub const KEY: usize = 32;
+/// Bytes that a key makes: the next key, and numbers.
+const MADE: usize = 256;
+
+/// Bytes that do not tell which came before or come next: a stream of ChaCha20 (RFC 8439), whose key changes with every
+/// 224 bytes of use (Bernstein, "Fast-key-erasure random-number generators", 2017).
+struct Stream {
+    made: [u8; MADE],
+    /// Bytes of `made` that were used.
+    used: usize,
+}
+
+impl Stream {
+    fn new(key: &[u8; KEY]) -> Self {
+        let mut made = [0; MADE];
+        made[..KEY].copy_from_slice(key);
+        Self { made, used: MADE }
+    }
+
+    fn refill(&mut self) {
+        let (mut key, nonce) = ([0; KEY], [0; 12]);
+        key.copy_from_slice(&self.made[..KEY]);
+        self.made = [0; MADE];
+        ChaCha20::new(&key.into(), &nonce.into()).apply_keystream(&mut self.made);
+        self.used = KEY;
+    }
+
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        core::array::from_fn(|_| {
+            if self.used == MADE {
+                self.refill();
+            }
+            self.used += 1;
+            core::mem::take(&mut self.made[self.used - 1])
+        })
+    }
+
+    fn number(&mut self) -> u64 {
+        if self.used + 8 > MADE {
+            self.refill();
+        }
+        u64::from_le_bytes(self.take())
+    }
+}
+
+/// The source of a host's random numbers. Clones are one source, and each router gets a key of its own from it.
+#[derive(Clone)]
+pub struct Entropy(Rc<RefCell<Stream>>);
+
+impl Entropy {
+    /// A source that follows `key`, which must be secret and of one use.
+    pub fn new(key: &[u8; KEY]) -> Self {
+        Self(Rc::new(RefCell::new(Stream::new(key))))
+    }
+
+    /// The key of one more user.
+    pub fn key(&self) -> [u8; KEY] {
+        self.0.borrow_mut().take()
+    }
+
+    /// Lets the keys to come depend on what somebody gave, too. They are no easier to guess for the giver.
+    pub fn mix(&self, given: &[u8]) {
+        for part in given.chunks(KEY) {
+            let mut key = self.key();
+            key.iter_mut().zip(part).for_each(|(k, g)| *k ^= g);
+            *self.0.borrow_mut() = Stream::new(&key);
+        }
+    }
+}
 
 /// How far back the two numbers are whose sum is the next one.
 const LAGS: (usize, usize) = (31, 3);
@@ -13,27 +89,27 @@ pub const MOST: u32 = 0x7fff_ffff;
 
 /// The source of a router's random numbers.
 pub struct Random {
-    state: u64,
+    stream: Stream,
     foreseen: Option<Box<Additive>>,
 }
 
 impl Random {
-    /// Numbers that follow `state`, which must be secret.
-    pub fn new(state: u64) -> Self {
+    /// Numbers that follow `key`, which must be secret.
+    pub fn new(key: &[u8; KEY]) -> Self {
         Self {
-            state,
+            stream: Stream::new(key),
             foreseen: None,
         }
     }
 
     /// 64 bits, for keys and the like: no seed of a configuration leads to them.
-    /// SplitMix64 (Steele, Lea, Flood 2014).
     pub fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.stream.number()
+    }
+
+    /// A key of 256 bits, likewise.
+    pub fn key(&mut self) -> [u8; KEY] {
+        self.stream.take()
     }
 
     /// Lets what is drawn follow from `seed`, or be unforeseeable again.
@@ -119,10 +195,11 @@ impl Additive {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn a_seed_leads_to_the_numbers_of_the_c_library() {
-        let mut random = Random::new(7);
+        let mut random = Random::new(&[7; KEY]);
         random.seed(Some(1));
         let mut seeded = |seed| {
             random.seed(Some(seed));
@@ -140,7 +217,7 @@ mod tests {
     #[test]
     fn ranges_are_kept_with_and_without_a_seed() {
         for seed in [None, Some(3), Some(u32::MAX)] {
-            let mut random = Random::new(9);
+            let mut random = Random::new(&[9; KEY]);
             random.seed(seed);
             for (low, high) in [
                 (0, 0),
@@ -161,10 +238,35 @@ mod tests {
 
     #[test]
     fn keys_do_not_follow_the_seed() {
-        let [mut one, mut other] = [1, 2].map(Random::new);
+        let [mut one, mut other] = [[1; KEY], [2; KEY]].map(|key| Random::new(&key));
         one.seed(Some(5));
         other.seed(Some(5));
         assert_eq!(one.draw(), other.draw());
         assert_ne!(one.bits(), other.bits());
+    }
+
+    /// RFC 8439, appendix A.1, test vector 1: a key of zeros.
+    #[test]
+    fn the_stream_is_that_of_the_standard() {
+        let mut stream = Stream::new(&[0; KEY]);
+        stream.refill();
+        assert_eq!(
+            stream.made[..8],
+            [0x76, 0xb8, 0xe0, 0xad, 0xa0, 0xf1, 0x3d, 0x90]
+        );
+    }
+
+    #[test]
+    fn no_router_gets_the_numbers_of_another() {
+        let source = Entropy::new(&[3; KEY]);
+        let (one, other) = (source.clone().key(), source.key());
+        assert_ne!(one, other);
+        let mixed = Entropy::new(&[3; KEY]);
+        mixed.mix(b"given");
+        assert_ne!(mixed.key(), Entropy::new(&[3; KEY]).key());
+        let mut random = Random::new(&one);
+        let numbers: Vec<u64> = (0..1_000).map(|_| random.bits()).collect();
+        let distinct: alloc::collections::BTreeSet<_> = numbers.iter().collect();
+        assert_eq!(distinct.len(), 1_000);
     }
 }

@@ -18,7 +18,7 @@ fn router(config: &str) -> (Router, Vec<Memory>) {
     let map: BTreeMap<u32, _> = (0..).zip(devices.iter().map(dynamic)).collect();
     let environment = Environment {
         devices: map,
-        seed: 7,
+        entropy: click_core::Entropy::new(&[7; 32]),
         ..Environment::new()
     };
     match Router::build("t", config, &click_elements::registry(), environment, 1) {

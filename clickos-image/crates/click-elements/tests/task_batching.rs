@@ -57,7 +57,7 @@ fn built(config: &str, limits: Limits) -> (Router, Rc<RefCell<Vec<String>>>) {
     let environment = Environment {
         limits,
         console,
-        seed: 7,
+        entropy: click_core::Entropy::new(&[7; 32]),
         ..Environment::new()
     };
     let router = Router::build("t", config, &registry(), environment, 1);

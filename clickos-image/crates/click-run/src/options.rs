@@ -113,9 +113,9 @@ pub struct Options {
     #[arg(long, visible_alias = "simulation-time", num_args = 0..=1, require_equals = true, value_name = "SECONDS")]
     pub simtime: Option<Option<f64>>,
 
-    /// Seed of random numbers
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    pub random_seed: u64,
+    /// Seed of random numbers; without one they cannot be foreseen
+    #[arg(long, value_name = "NUMBER")]
+    pub random_seed: Option<u64>,
 
     /// Print this help
     #[arg(long, action = ArgAction::Help)]

@@ -8,8 +8,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use click_core::{Device, Environment, Host, Limits, Progress, Protocol, Registry, Router};
+use click_core::{
+    Device, Entropy, Environment, Host, Limits, Progress, Protocol, Registry, Router,
+};
 use clickos_control::files::{Quota, RamFiles};
+use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::clock::Clock;
@@ -110,11 +113,28 @@ fn limits_of(options: &Options) -> Limits {
     }
 }
 
-fn environment(options: &Options, host: Rc<dyn Host>, machine: &Rc<Machine>) -> Environment {
+/// The key of a run's random numbers.
+fn key(seed: Option<u64>) -> Result<[u8; 32], String> {
+    let mut key = [0; 32];
+    match seed {
+        Some(seed) => key[..8].copy_from_slice(&seed.to_le_bytes()),
+        None => {
+            let filled = getrandom(&mut key, GetRandomFlags::empty());
+            filled.map_err(|e| format!("random numbers: {e}"))?;
+        }
+    }
+    Ok(key)
+}
+
+fn environment(
+    options: &Options,
+    host: Rc<dyn Host>,
+    machine: &Rc<Machine>,
+) -> Result<Environment, String> {
     let vif = |devid| -> Rc<RefCell<dyn Device>> { Rc::new(RefCell::new(UnpluggedVif { devid })) };
     let vifs = if options.check { options.vifs } else { 0 };
     let limits = limits_of(options);
-    Environment {
+    Ok(Environment {
         devices: (0..vifs)
             .map(|devid| (devid, vif(devid)))
             .collect::<BTreeMap<_, _>>(),
@@ -124,13 +144,13 @@ fn environment(options: &Options, host: Rc<dyn Host>, machine: &Rc<Machine>) -> 
             console_lines_per_s: u32::MAX,
             ..limits
         },
-        seed: options.random_seed,
+        entropy: Entropy::new(&key(options.random_seed)?),
         implicit: if options.guest {
             vec!["ClickOSControl".to_string()]
         } else {
             Vec::new()
         },
-    }
+    })
 }
 
 /// Standard error and the listeners.
@@ -168,7 +188,7 @@ fn host(
 
 fn build(options: &Options, given: Given, machine: &Rc<Machine>) -> Result<Router, String> {
     let (registry, variables) = (registry(options), options.variables());
-    let environment = environment(options, host(options, given.files, machine)?, machine);
+    let environment = environment(options, host(options, given.files, machine)?, machine)?;
     let now_ns = machine.clock.now_ns();
     let built = Router::build_from(given.sources, &registry, environment, &variables, now_ns);
     built.map_err(|errors| report(&errors))
@@ -177,7 +197,7 @@ fn build(options: &Options, given: Given, machine: &Rc<Machine>) -> Result<Route
 /// All errors in full. A guest's elements are started too: they reach nothing here.
 fn check(options: &Options, given: Given, machine: &Rc<Machine>) -> Result<ExitCode, String> {
     let (registry, variables) = (registry(options), options.variables());
-    let environment = environment(options, host(options, given.files, machine)?, machine);
+    let environment = environment(options, host(options, given.files, machine)?, machine)?;
     let sources = given.sources;
     let checked = if options.guest {
         Router::build_from(sources, &registry, environment, &variables, 0).map(|r| r.flat_text())

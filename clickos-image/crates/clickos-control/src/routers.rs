@@ -74,10 +74,7 @@ impl Routers {
 
     /// Lets the numbers of routers to come depend on what the toolstack gave, too.
     pub(crate) fn mix_seed(&mut self, given: &[u8]) {
-        let seed = &mut self.environment.seed;
-        *seed = given
-            .iter()
-            .fold(*seed, |seed, byte| scramble(seed ^ u64::from(*byte)));
+        self.environment.entropy.mix(given);
     }
 
     pub(crate) fn set_devices(&mut self, devices: BTreeMap<u32, Rc<RefCell<dyn Device>>>) {
@@ -215,14 +212,6 @@ impl Routers {
             .write_handlers(&[(name, value)], now_ns)
             .map_err(|e| e.to_string())
     }
-}
-
-/// Each bit of the result depends on every bit of `x`, and no two of them give the same: the
-/// finalizer of MurmurHash3.
-fn scramble(x: u64) -> u64 {
-    let x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    let x = (x ^ (x >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    x ^ (x >> 33)
 }
 
 fn no_router(rid: u8) -> String {

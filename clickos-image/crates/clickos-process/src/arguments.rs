@@ -88,15 +88,14 @@ impl Arguments {
         self.seed().map(drop)
     }
 
-    /// The random numbers' seed, in 64 of its 256 bits.
-    pub(crate) fn seed(&self) -> Result<u64, String> {
-        let hex = self.seed.len() == 64 && self.seed.bytes().all(|b| b.is_ascii_hexdigit());
-        let mut words =
-            (0..4).map(|i| u64::from_str_radix(self.seed.get(16 * i..16 * i + 16)?, 16).ok());
-        let mixed = words.try_fold(0, |all: u64, word| word.map(|w| all.rotate_left(1) ^ w));
-        mixed
-            .filter(|_| hex)
-            .ok_or_else(|| "seed: expected 64 hexadecimal digits".into())
+    /// The key of the guest's random numbers.
+    pub(crate) fn seed(&self) -> Result<[u8; 32], String> {
+        let fault = || "seed: expected 64 hexadecimal digits".to_string();
+        let digits: Option<Vec<u32>> = self.seed.chars().map(|c| c.to_digit(16)).collect();
+        let digits = digits.filter(|d| d.len() == 64).ok_or_else(fault)?;
+        Ok(std::array::from_fn(|n| {
+            u8::try_from(digits[2 * n] << 4 | digits[2 * n + 1]).expect("two digits of 4 bits")
+        }))
     }
 
     /// The memory that the guest may allocate.
@@ -166,7 +165,7 @@ mod tests {
         assert_eq!(arguments.vifs[0].mac().unwrap(), [2, 0, 0, 0, 0, 10]);
         assert_eq!(arguments.descriptors(), [4, 5, 6, 10, 7, 8, 9]);
         assert_eq!(arguments.heap_bytes(), 8 << 20);
-        assert_ne!(arguments.seed().unwrap(), 0);
+        assert_eq!(arguments.seed().unwrap(), [1; 32]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::link::{self, Client, FromStore, Link};
 use crate::vif::Vif;
 use crate::{console, last_words};
-use click_core::{Device, Environment};
+use click_core::{Device, Entropy, Environment};
 use clickos_control::{Guest, GuestLoop, Platform, limits};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::cell::RefCell;
@@ -61,7 +61,7 @@ fn environment(arguments: &Arguments, vifs: &[Vif]) -> Result<Environment, Strin
         devices,
         console: Rc::new(console::line),
         limits: limits(arguments.heap_bytes()),
-        seed: arguments.seed()?,
+        entropy: Entropy::new(&arguments.seed()?),
         implicit: vec!["ClickOSControl".into()],
         host: None, // A guest reaches no file.
     })

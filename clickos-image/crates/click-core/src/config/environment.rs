@@ -12,6 +12,8 @@ use core::net::Ipv4Addr;
 
 use click_lang::ConfigError;
 
+use crate::random::{self, Entropy};
+
 use crate::config::names::Named;
 use crate::device::Device;
 use crate::files::{ReadFile, WriteFile};
@@ -235,21 +237,21 @@ pub struct Environment {
     pub console: Rc<dyn Fn(&str)>,
     /// The configuration's limits.
     pub limits: Limits,
-    /// Seed of the router's random numbers.
-    pub seed: u64,
+    /// The source of the router's random numbers.
+    pub entropy: Entropy,
     /// Classes that get an element in every configuration, such as `ClickOSControl`.
     pub implicit: Vec<String>,
 }
 
 impl Environment {
-    /// No devices, a console that discards, default limits.
+    /// No devices, a console that discards, default limits, and random numbers that everybody can foresee.
     pub fn new() -> Self {
         Self {
             devices: BTreeMap::new(),
             host: None,
             console: Rc::new(|_| {}),
             limits: Limits::default(),
-            seed: 0,
+            entropy: Entropy::new(&[0; random::KEY]),
             implicit: Vec::new(),
         }
     }

@@ -222,6 +222,11 @@ impl<'a> Context<'a> {
         self.engine.random.bits()
     }
 
+    /// A random key, likewise.
+    pub fn random_key(&mut self) -> [u8; 32] {
+        self.engine.random.key()
+    }
+
     /// A random number of 31 bits for packets and handlers; it follows RandomSeed's seed as Click's do.
     pub fn draw(&mut self) -> u32 {
         self.engine.random.draw()

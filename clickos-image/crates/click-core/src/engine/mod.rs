@@ -149,7 +149,7 @@ impl Engine {
             spare: Vec::new(),
             ports: Vec::new(),
             pool,
-            random: Random::new(environment.seed),
+            random: Random::new(&environment.entropy.key()),
             environment,
             names,
             console,

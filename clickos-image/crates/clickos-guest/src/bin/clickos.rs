@@ -8,7 +8,7 @@ extern crate alloc;
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::vec;
-use click_core::Environment;
+use click_core::{Entropy, Environment};
 use clickos_control::{Guest, GuestLoop, limits};
 use clickos_guest::domain::Domain;
 use clickos_guest::vifs::devices;
@@ -67,7 +67,7 @@ fn environment(console: &Rc<Console>) -> Environment {
     Environment {
         console: Rc::new(move |line: &str| console.line(line)),
         limits: limits(free_bytes()),
-        seed: random::seed(),
+        entropy: Entropy::new(&random::seed()),
         implicit: vec!["ClickOSControl".into()],
         ..Environment::new()
     }
