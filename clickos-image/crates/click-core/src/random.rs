@@ -12,8 +12,8 @@ pub const KEY: usize = 32;
 /// Bytes that a key makes: the next key, and numbers.
 const MADE: usize = 256;
 
-/// Bytes that do not tell which came before or come next: a stream of ChaCha20 (RFC 8439), whose key changes with every
-/// 224 bytes of use (Bernstein, "Fast-key-erasure random-number generators", 2017).
+/// A stream of ChaCha20 (RFC 8439). The key changes with every 224 bytes of use, so no byte tells the earlier or later
+/// ones (Bernstein, "Fast-key-erasure random-number generators", 2017).
 struct Stream {
     made: [u8; MADE],
     /// Bytes of `made` that were used.
