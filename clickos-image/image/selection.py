@@ -17,11 +17,11 @@ _BASE = (*_LEAST, 'icmp', 'tcpudp')
 PROFILES = {
     'core': (*_BASE, 'aqm', 'ip6'),
     'ids': (*_LEAST, 'ids', 'regex'),
-    'vpn': (*_BASE, 'ip6', 'ipsec'),
+    'vpn': (*_BASE, 'ip6', 'ipsec', 'wireguard'),
     'wan': (*_BASE, 'ip6', 'compress'),
 }
 #: Groups that the image without a choice has no room for.
-_PROFILES_ONLY = ('compress', REGEX)
+_PROFILES_ONLY = ('compress', REGEX, 'wireguard')
 #: Every configuration gets an element of this class.
 _IMPLICIT = ('ClickOSControl',)
 _NAME = re.compile(r'(?m)^    name: "(\w+)"')

@@ -51,6 +51,7 @@ mod steps;
 mod transport_line;
 mod vlan;
 mod vxlan;
+mod wireguard;
 
 use click_core::{Entry, Registry};
 

@@ -28,7 +28,7 @@ fn environment(limits: Limits) -> (Environment, Vec<Memory>) {
 
 /// Every element that reads packets, one behind the other and side by side.
 const EVERYTHING: &str = "
-    FromDevice(0) -> t :: Tee(7);
+    FromDevice(0) -> t :: Tee(9);
     FromDevice(1) -> Strip(14) -> t2 :: Tee(6);
     q :: Queue(8) -> Print(x, ACTIVE false) -> ToDevice(1);
     t[0] -> c :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, 60000/00, -);
@@ -45,6 +45,9 @@ const EVERYTHING: &str = "
     t[2] -> MarkIPHeader(14) -> DecIPTTL -> GetIPAddress(16) -> arp;
     t[3] -> [1] arp;
     t[4] -> EtherRewrite(vif0, vif1) -> Counter -> Paint(3) -> CheckPaint(3) -> q;
+    wg :: WireGuard(0.0.0.0, 0, \"AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE= 10.0.0.9:1 0.0.0.0/0\",
+        PRIVATE_KEY AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=);
+    t[7] -> Strip(14) -> [0] wg [0] -> q; t[8] -> Strip(14) -> [1] wg [1] -> q;
     t[6] -> MarkIPHeader -> IPCompress(0) -> StoreData(9, \\<6c>) -> IPDecompress(3000) -> q;
     t2[0] -> MarkIPHeader -> cl :: IPClassifier(ip[0:4] & 0xff 3, tcp[12:2] > 7, icmp type 8, transp[0] 1,
         ip frag ? src port > 5 : dst host 1.2.3.4, ether host vif0, -);
@@ -90,8 +93,12 @@ proptest! {
             router.run(slice * 50_000_000);
         }
         prop_assert!(devices.iter().all(|d| d.borrow().input.is_empty()));
-        let waiting = router.read_handler("arp.length", "", 1).unwrap();
-        prop_assert_eq!(router.packets_in_use().to_string().into_bytes(), waiting);
+        let mut count = |handler| {
+            let text = router.read_handler(handler, "", 1).unwrap();
+            String::from_utf8(text).unwrap().parse::<usize>().unwrap()
+        };
+        let waiting = count("arp.length") + count("wg.waiting");
+        prop_assert_eq!(router.packets_in_use(), waiting);
     }
 
     #[test]

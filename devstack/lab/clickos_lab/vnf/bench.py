@@ -105,7 +105,7 @@ class Bench:
             _ip('-n', host, 'route', 'add', 'default', 'via', interface.ip)
 
     def _start(self):
-        wanted = getattr(self.scenario, 'PROPERTIES', {})
+        wanted = rendering.wanted(self.scenario)
         made = rendering.configuration(self._vdu, self.interfaces, wanted)
         file, listener = self.folder / 'vnf.click', self.folder / 'control'
         file.write_text(made.config)
@@ -116,8 +116,9 @@ class Bench:
         except errors.LabError:
             process.terminate()
             raise errors.LabError(process.communicate()[0])
+        secrets = getattr(self.scenario, 'SECRETS', {})
         for handler, value in made.writes:
-            self.control.write(handler, value)
+            self.control.write(handler, secrets.get(value, value))
 
     def command(self, host, *words):
         return ['ip', 'netns', 'exec', self.namespace(host),

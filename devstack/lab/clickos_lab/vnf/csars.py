@@ -33,7 +33,7 @@ def check(name):
     vdu = rendering.vdu(name)
     interfaces = [rendering.interface(cp, index, False)
                   for index, cp in enumerate(vdu.cps)]
-    wanted = getattr(rendering.scenario(name), 'PROPERTIES', {})
+    wanted = rendering.wanted(rendering.scenario(name))
     made = rendering.configuration(vdu, interfaces, wanted)
     with tempfile.NamedTemporaryFile('w', suffix='.click') as file:
         file.write(made.config)

@@ -53,6 +53,16 @@ def configuration(found, interfaces, wanted):
     return document.render(found.configuration, interfaces, checked)
 
 
+def wanted(found):
+    """Return the values of a scenario's properties.
+
+    :param found: its module; ``PROPERTIES``, or ``properties()`` where a
+        program makes the values
+    """
+    made = getattr(found, 'properties', None)
+    return made() if made else getattr(found, 'PROPERTIES', {})
+
+
 def scenario(name):
     """Return the module ``scenario.py`` of a VNF."""
     path = TEMPLATES / name / 'scenario.py'
