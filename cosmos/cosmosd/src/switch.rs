@@ -414,6 +414,8 @@ pub mod sim {
                 counters: ChainCounters::default(),
                 hop_counters: Vec::new(),
                 live_pairs: Vec::new(),
+                hosts: Vec::new(),
+                is_changing: false,
             };
             Ok(chains.values().map(info).collect())
         }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Arguments and answers of the verbs about chains.
+use std::net::IpAddr;
+
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChainName, MAX_SEGMENT, PortName, SwitchName};
+use crate::path::{HostState, Path};
+use crate::{ChainName, MAX_ALLOWED, MAX_SEGMENT, Mac, PortName, SwitchName};
 
 /// Most chains of a switch.
 pub const MAX_CHAINS: usize = 64;
@@ -42,6 +45,11 @@ pub struct Classifier {
     /// The port that has the packet's destination.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination_port: Option<PortName>,
+    /// The address of the sending station. Like ports, MAC addresses select packets that enter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_mac: Option<Mac>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination_mac: Option<Mac>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub source: Option<IpNet>,
@@ -56,6 +64,17 @@ pub struct Classifier {
     pub source_ports: Option<PortRange>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination_ports: Option<PortRange>,
+    /// The host of `source_port`, where packets enter a chain with a path and leave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<IpAddr>,
+    /// Addresses that `source_port` may use, for the other hosts of a path.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
+    pub senders: Vec<IpNet>,
+    /// Addresses of the destination's port; none permits any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
+    pub receivers: Vec<IpNet>,
 }
 
 /// The treatment of packets for a hop without a live port pair.
@@ -81,6 +100,9 @@ pub struct Pair {
     /// The share of flows, 1 to [`MAX_WEIGHT`].
     #[serde(default = "one")]
     pub weight: u16,
+    /// The host of both ports, for a chain with a path; else this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<IpAddr>,
 }
 
 fn one() -> u16 {
@@ -118,6 +140,9 @@ pub struct ChainSet {
     /// Answers take the hops in the opposite order.
     #[serde(default = "yes")]
     pub symmetric: bool,
+    /// The path between the hosts of the chain; without it all hops are on this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<Path>,
 }
 
 fn yes() -> bool {
@@ -146,6 +171,29 @@ impl ChainSet {
             let wrong = |e| format!("classifiers[{n}]: {e}");
             classifier.check().map_err(wrong)?;
         }
+        self.check_hosts()
+    }
+
+    /// Checks that pairs and classifiers name hosts of the path, and none without a path.
+    fn check_hosts(&self) -> Result<(), String> {
+        let hosts = match &self.path {
+            Some(path) => {
+                path.check()?;
+                &path.hosts[..]
+            }
+            None => &[],
+        };
+        for (n, hop) in self.hops.iter().enumerate() {
+            let mut named = hop.pairs.iter().filter_map(|pair| pair.host);
+            if let Some(host) = named.find(|host| !hosts.contains(host)) {
+                return Err(format!("hops[{n}]: host: {host} is not in path.hosts"));
+            }
+        }
+        for (n, classifier) in self.classifiers.iter().enumerate() {
+            classifier
+                .check_host(hosts)
+                .map_err(|e| format!("classifiers[{n}]: {e}"))?;
+        }
         Ok(())
     }
 }
@@ -162,7 +210,29 @@ impl Hop {
 }
 
 impl Classifier {
+    /// A path needs one host where packets enter and leave, and addresses that all hosts know.
+    fn check_host(&self, hosts: &[IpAddr]) -> Result<(), String> {
+        match self.host {
+            Some(host) if !hosts.contains(&host) => {
+                return Err(format!("host: {host} is not in path.hosts"));
+            }
+            None if !hosts.is_empty() => {
+                return Err("host: is missing; a chain with a path needs it".to_owned());
+            }
+            _ => (),
+        }
+        if !hosts.is_empty() && self.source_port.is_none() {
+            return Err("source_port: is missing; a chain with a path needs it".to_owned());
+        }
+        if !hosts.is_empty() && self.senders.is_empty() {
+            return Err("senders: is missing; a chain with a path needs it".to_owned());
+        }
+        Ok(())
+    }
+
     fn check(&self) -> Result<(), String> {
+        count("senders", self.senders.len(), 0, MAX_ALLOWED)?;
+        count("receivers", self.receivers.len(), 0, MAX_ALLOWED)?;
         let ranges = [
             ("source_ports", self.source_ports),
             ("destination_ports", self.destination_ports),
@@ -235,10 +305,16 @@ pub struct ChainInfo {
     pub set: ChainSet,
     /// Packets that entered the chain, of both directions.
     pub counters: ChainCounters,
-    /// Packets to each hop, of both directions.
+    /// Packets to each hop's ports at this host, of both directions.
     pub hop_counters: Vec<ChainCounters>,
     /// Live port pairs of each hop.
     pub live_pairs: Vec<usize>,
+    /// The other hosts of the path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostState>,
+    /// A newer definition is in force when all its hosts have it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_changing: bool,
 }
 
 #[cfg(test)]
@@ -256,6 +332,83 @@ mod tests {
         }
         let set: ChainSet = serde_json::from_value(args).map_err(|e| e.to_string())?;
         set.check()
+    }
+
+    #[test]
+    fn a_path_needs_hosts_everywhere() {
+        let path = |change: Value| {
+            let mut path = json!({"number": 7, "local": "192.0.2.1",
+                "hosts": ["192.0.2.1", "192.0.2.2"]});
+            for (key, value) in change.as_object().unwrap() {
+                path[key] = value.clone();
+            }
+            path
+        };
+        let classifier = |change: Value| {
+            let mut classifier = json!({"source_port": "a", "host": "192.0.2.1",
+                "senders": ["10.0.0.1/32"]});
+            for (key, value) in change.as_object().unwrap() {
+                classifier[key] = value.clone();
+            }
+            json!([classifier])
+        };
+        let none = || classifier(json!({}));
+        let check =
+            |p: Value, classifiers: Value| with(json!({"path": p, "classifiers": classifiers}));
+        assert_eq!(check(path(json!({})), none()), Ok(()));
+        for (p, classifiers, field) in [
+            (json!({"number": 0}), none(), "path.number: 0"),
+            (json!({"number": 1 << 23}), none(), "path.number: 8388608"),
+            (
+                json!({"local": "192.0.2.3"}),
+                none(),
+                "path.local: 192.0.2.3",
+            ),
+            (json!({"hosts": ["192.0.2.1"]}), none(), "path.hosts: 1"),
+            (
+                json!({"hosts": vec!["192.0.2.1"; 2]}),
+                none(),
+                "path.hosts: 192.0.2.1",
+            ),
+            (
+                json!({"hosts": ["192.0.2.1", "::1"]}),
+                none(),
+                "path.hosts: ::1",
+            ),
+            (
+                json!({"hosts": ["192.0.2.1", "0.0.0.0"]}),
+                none(),
+                "path.hosts: 0.0.0.0",
+            ),
+            (
+                json!({"hosts": vec!["192.0.2.1"; 17]}),
+                none(),
+                "path.hosts: more than 16",
+            ),
+            (
+                json!({}),
+                classifier(json!({"host": "192.0.2.9"})),
+                "host: 192.0.2.9",
+            ),
+            (
+                json!({}),
+                classifier(json!({"host": null})),
+                "host: is missing",
+            ),
+            (
+                json!({}),
+                classifier(json!({"senders": []})),
+                "senders: is missing",
+            ),
+            (
+                json!({}),
+                classifier(json!({"source_port": null})),
+                "source_port: is missing",
+            ),
+        ] {
+            let error = check(path(p.clone()), classifiers).unwrap_err();
+            assert!(error.contains(field), "{p}: {error}");
+        }
     }
 
     #[test]
@@ -299,6 +452,18 @@ mod tests {
                 "IPv6",
             ),
             (json!({"hop": []}), "hop"),
+            (
+                json!({"hops": [{"pairs": [{"ingress": "a", "egress": "b", "host": "192.0.2.1"}]}]}),
+                "hops[0]: host: 192.0.2.1",
+            ),
+            (
+                json!({"classifiers": [{"host": "192.0.2.1"}]}),
+                "classifiers[0]: host: 192.0.2.1",
+            ),
+            (
+                json!({"classifiers": [{"senders": vec!["10.0.0.0/8"; 257]}]}),
+                "senders: 257",
+            ),
         ] {
             let error = with(change.clone()).unwrap_err();
             assert!(error.contains(field), "{change}: {error}");

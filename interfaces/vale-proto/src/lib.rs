@@ -13,6 +13,7 @@ mod limit;
 mod mac;
 mod mirror;
 mod name;
+mod path;
 mod pcap;
 mod port;
 mod trace;
@@ -34,6 +35,7 @@ pub use mirror::{
     Side,
 };
 pub use name::{ChainName, FileName, MirrorName, PipeName, PortName, SwitchName};
+pub use path::{HostState, MAX_HOSTS, MAX_PATH, Path};
 pub use pcap::{MAX_PLAY_RATE, Pcap};
 pub use port::{
     Allowed, Counters, FilterInfo, GuestVif, Kind, PortAdd, PortGuard, PortId, PortInfo, PortList,

@@ -72,6 +72,11 @@ impl PortName {
     pub fn of_uplink(segment: u32) -> Self {
         Self(format!("u{segment}"))
     }
+
+    /// The name of the port that leads to the other hosts of a chain's path.
+    pub fn of_path(number: u32) -> Self {
+        Self(format!("path{number}"))
+    }
 }
 
 checked_name!(

@@ -31,6 +31,8 @@ pub enum Kind {
     Pipe,
     /// Files of packets that valed plays and writes.
     Pcap,
+    /// The other hosts of a chain's path; valed makes it with the chain.
+    Path,
 }
 
 /// A vif of a Xen guest: the device `vale/<devid>` of a domain.
@@ -144,6 +146,31 @@ pub fn check_segment(segment: u32) -> Result<(), String> {
 }
 
 impl PortAdd {
+    /// A port without an address, port security and special features.
+    pub fn open(id: PortId, kind: Kind, segment: u32) -> Self {
+        Self {
+            switch: id.switch,
+            port: id.port,
+            kind,
+            ifname: None,
+            vlan: None,
+            vxlan: None,
+            pipe: None,
+            pcap: None,
+            guest: None,
+            segment,
+            mac: None,
+            allowed: Vec::new(),
+            port_security: false,
+            vlan_tags: false,
+            filtered: false,
+            hold: false,
+            mtu: default_mtu(),
+            slots: default_slots(),
+            link_up: true,
+        }
+    }
+
     /// Checks rules between fields; the error names the field, the value and the limit.
     pub fn check(&self) -> Result<(), String> {
         check_segment(self.segment)?;
@@ -187,6 +214,9 @@ impl PortAdd {
 
     /// Checks the fields that each belong to one kind, which has the field's name.
     fn check_far_end(&self) -> Result<(), String> {
+        if self.kind == Kind::Path {
+            return Err("kind: path is the kind of ports that chain-set makes".to_owned());
+        }
         for (name, kind, is_there) in [
             ("vxlan", Kind::Vxlan, self.vxlan.is_some()),
             ("pipe", Kind::Pipe, self.pipe.is_some()),
@@ -546,6 +576,7 @@ mod tests {
             (json!({"kind": "pipe"}), "pipe: is missing"),
             (json!({"pipe": "x"}), "pipe: only"),
             (json!({"kind": "pipe", "pipe": "X"}), "pipe"),
+            (json!({"kind": "path"}), "kind: path"),
             (json!({"kind": "pcap"}), "pcap: is missing"),
             (json!({"kind": "pcap", "pcap": {}}), "pcap: needs"),
             (json!({"kind": "tap"}), "ifname"),

@@ -66,26 +66,16 @@ impl SegmentUplink {
             Some(_) => Kind::Vxlan,
             None => Kind::Veth,
         };
-        let add = PortAdd {
+        let id = PortId {
             switch: self.switch.clone(),
             port: PortName::of_uplink(self.segment),
-            kind,
+        };
+        let add = PortAdd {
             ifname,
             vlan,
             vxlan,
-            pipe: None,
-            pcap: None,
-            guest: None,
-            segment: self.segment,
-            mac: None,
-            allowed: Vec::new(),
-            port_security: false,
-            vlan_tags: false,
-            filtered: false,
-            hold: false,
             mtu: *MTU_RANGE.end(),
-            slots: 256,
-            link_up: true,
+            ..PortAdd::open(id, kind, self.segment)
         };
         add.check()?;
         Ok(add)

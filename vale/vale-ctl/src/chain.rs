@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands about chains.
+use std::net::IpAddr;
+
 use clap::{Args, Subcommand};
 use vale_proto::{
-    ChainCounters, ChainId, ChainInfo, ChainName, ChainSet, Classifier, Hop, IpNet, OnFailure,
-    Pair, PortRange, SwitchName, ValeClient,
+    ChainCounters, ChainId, ChainInfo, ChainName, ChainSet, Classifier, Hop, HostState, IpNet,
+    OnFailure, Pair, Path, PortRange, SwitchName, ValeClient,
 };
 
 use crate::show::{self, Format};
@@ -28,11 +30,12 @@ pub struct SetArguments {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub segment: u32,
     /// Packets of the chain: from=PORT, to=PORT, source=CIDR, destination=CIDR, protocol=N,
-    /// source-ports=N-M, destination-ports=N-M, with commas between them; can be repeated.
+    /// source-ports=N-M, destination-ports=N-M, source-mac=MAC, destination-mac=MAC, with commas
+    /// between them. A path also takes host=ADDRESS, sender=CIDR, receiver=CIDR. Can be repeated.
     #[arg(long = "match", value_parser = classifier, required = true)]
     pub classifiers: Vec<Classifier>,
-    /// A hop: IN:OUT or IN:OUT*WEIGHT, several with + between them, then `,transparent` and
-    /// `,bypass` if wanted; can be repeated.
+    /// A hop: IN:OUT or IN:OUT*WEIGHT, with @HOST for a path, several with + between them, then
+    /// `,transparent` and `,bypass` if wanted; can be repeated.
     #[arg(long = "hop", value_parser = hop, required = true)]
     pub hops: Vec<Hop>,
     /// Addresses that a hop translates sources to; can be repeated.
@@ -41,6 +44,15 @@ pub struct SetArguments {
     /// Answers go straight.
     #[arg(long)]
     pub one_way: bool,
+    /// The number of the chain's path between hosts, the same on all of them.
+    #[arg(long, requires = "local", requires = "hosts")]
+    pub path: Option<u32>,
+    /// This host's address, one of --hosts.
+    #[arg(long, requires = "path")]
+    pub local: Option<IpAddr>,
+    /// The addresses of all hosts of the path, with commas between them, in one order everywhere.
+    #[arg(long, requires = "path", value_delimiter = ',')]
+    pub hosts: Vec<IpAddr>,
 }
 
 /// Runs a command and returns its output.
@@ -69,7 +81,16 @@ fn chain_set(arguments: &SetArguments) -> ChainSet {
         hops: arguments.hops.clone(),
         nat: arguments.nat.clone(),
         symmetric: !arguments.one_way,
+        path: path(arguments),
     }
+}
+
+fn path(arguments: &SetArguments) -> Option<Path> {
+    Some(Path {
+        number: arguments.path?,
+        local: arguments.local?,
+        hosts: arguments.hosts.clone(),
+    })
 }
 
 fn show(chains: &[ChainInfo], format: Format) -> String {
@@ -101,14 +122,28 @@ fn rows(chain: &ChainInfo) -> Vec<Vec<String>> {
         let live = format!("{live}/{}", hop.pairs.len());
         found.push(row(n.to_string(), ports(hop), live, counters));
     }
+    found.extend(chain.hosts.iter().map(|host| host_row(&name, chain, host)));
     found
 }
 
+/// Another host of the path, without counters: it counts its own packets.
+fn host_row(name: &str, chain: &ChainInfo, of: &HostState) -> Vec<String> {
+    let state = match (of.is_ready, chain.is_changing) {
+        (_, true) => "changing",
+        (true, _) => "ready",
+        (false, _) => "silent",
+    };
+    let mut row = vec![name.to_owned(), "host".to_owned(), of.host.to_string()];
+    row.push(state.to_owned());
+    row.extend(["-", "-", "-"].map(str::to_owned));
+    row
+}
+
 fn ports(hop: &Hop) -> String {
-    let pairs = hop
-        .pairs
-        .iter()
-        .map(|p| format!("{}:{}", p.ingress, p.egress));
+    let pairs = hop.pairs.iter().map(|p| match p.host {
+        Some(host) => format!("{}:{}@{host}", p.ingress, p.egress),
+        None => format!("{}:{}", p.ingress, p.egress),
+    });
     pairs.collect::<Vec<_>>().join("+")
 }
 
@@ -133,12 +168,22 @@ fn classifier(text: &str) -> Result<Classifier, String> {
             "source" => found.source = Some(network()?),
             "destination" => found.destination = Some(network()?),
             "protocol" => found.protocol = Some(protocol(value).map_err(wrong)?),
+            "source-mac" => found.source_mac = Some(value.parse()?),
+            "destination-mac" => found.destination_mac = Some(value.parse()?),
+            "host" => found.host = Some(address(value).map_err(wrong)?),
+            "sender" => found.senders.push(network()?),
+            "receiver" => found.receivers.push(network()?),
             "source-ports" => found.source_ports = Some(range(value).map_err(wrong)?),
             "destination-ports" => found.destination_ports = Some(range(value).map_err(wrong)?),
             _ => return Err(format!("{field:.30?}: no such field")),
         }
     }
     Ok(found)
+}
+
+fn address(text: &str) -> Result<IpAddr, String> {
+    text.parse()
+        .map_err(|_| "expected an IP address".to_owned())
 }
 
 fn protocol(text: &str) -> Result<u8, String> {
@@ -179,6 +224,13 @@ fn hop(text: &str) -> Result<Hop, String> {
 }
 
 fn pair(text: &str) -> Result<Pair, String> {
+    let (text, host) = match text.split_once('@') {
+        Some((text, host)) => (
+            text,
+            Some(address(host).map_err(|e| format!("{host:.50?}: {e}"))?),
+        ),
+        None => (text, None),
+    };
     let (ports, weight) = text.split_once('*').unwrap_or((text, "1"));
     let (ingress, egress) = ports.split_once(':').unwrap_or((ports, ports));
     let weight = weight.parse();
@@ -186,6 +238,7 @@ fn pair(text: &str) -> Result<Pair, String> {
         ingress: ingress.parse()?,
         egress: egress.parse()?,
         weight: weight.map_err(|_| format!("{text:.50?}: expected IN:OUT*WEIGHT"))?,
+        host,
     })
 }
 
@@ -215,6 +268,9 @@ mod tests {
             "source=10",
             "protocol=256",
             "source-ports=a-b",
+            "source-mac=1",
+            "host=a",
+            "sender=10",
         ] {
             assert!(classifier(wrong).is_err(), "{wrong}");
         }
@@ -227,7 +283,10 @@ mod tests {
         assert_eq!(found.pairs[0].weight, 2);
         assert!(found.transparent && found.on_failure == OnFailure::Bypass);
         assert_eq!(ports(&hop("a").unwrap()), "a:a");
-        for wrong in ["", "A:b", "a:b*x", "a:b,fast"] {
+        let far = hop("a:b*2@192.0.2.1+c:d@::1").unwrap();
+        assert_eq!(ports(&far), "a:b@192.0.2.1+c:d@::1");
+        assert_eq!(far.pairs[0].weight, 2);
+        for wrong in ["", "A:b", "a:b*x", "a:b,fast", "a:b@c", "a:b@1.2.3.4*2"] {
             assert!(hop(wrong).is_err(), "{wrong}");
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs of the control socket.
+mod chain;
 mod mirror;
 mod segment;
 
@@ -11,12 +12,10 @@ use log::info;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use vale_proto::{
-    ChainId, ChainList, ChainSet, Chains, Kind, MAX_CHAINS, PipeName, PortAdd, PortFilter,
-    PortGuard, PortId, PortInfo, PortLimit, PortList, PortPeers, PortSet, PortTrace, Ports, Trace,
-    Vxlan,
+    Kind, PipeName, PortAdd, PortFilter, PortGuard, PortId, PortInfo, PortLimit, PortList,
+    PortPeers, PortSet, PortTrace, Ports, Trace, Vxlan,
 };
 
-use crate::chain::TooManyChains;
 use crate::filter::Filter;
 use crate::forwarder::{AddFailure, Handle, MAX_SWITCHES};
 use crate::guard::Guard;
@@ -255,51 +254,6 @@ impl Control {
             .run(move |forwarder| forwarder.list(list.switch.as_ref()))
             .ok_or_else(stopped)?;
         let answer = serde_json::to_value(Ports { ports })
-            .map_err(|e| ApiError::new("internal", e.to_string()))?;
-        Ok(answer.into())
-    }
-}
-
-impl Control {
-    fn chain_set(&self, peer: &Peer, set: ChainSet) -> Result<Reply, ApiError> {
-        set.check()
-            .map_err(|e| ApiError::bad_request(format!("chain-set: {e}")))?;
-        let name = format!("{}:{}", set.switch, set.chain);
-        let (switch, hops) = (set.switch.clone(), set.hops.len());
-        let done = self
-            .forwarder
-            .run(move |forwarder| forwarder.set_chain(set));
-        match done.ok_or_else(stopped)? {
-            Ok(true) => (),
-            Ok(false) => {
-                let text = format!("{switch}: there is no such switch; add a port first");
-                return Err(ApiError::new("no-such-switch", text));
-            }
-            Err(TooManyChains) => {
-                let text = format!("{switch}: there are {MAX_CHAINS} chains already");
-                return Err(ApiError::new("too-many", text));
-            }
-        }
-        info!("{name}: chain of {hops} hops set by uid {}", peer.uid);
-        Ok(json!({}).into())
-    }
-
-    fn chain_remove(&self, peer: &Peer, id: ChainId) -> Result<Reply, ApiError> {
-        let name = format!("{}:{}", id.switch, id.chain);
-        let removed = self
-            .forwarder
-            .run(move |forwarder| forwarder.remove_chain(&id));
-        removed.ok_or_else(stopped)?;
-        info!("{name}: chain removed by uid {}", peer.uid);
-        Ok(json!({}).into())
-    }
-
-    fn chain_list(&self, _: &Peer, list: ChainList) -> Result<Reply, ApiError> {
-        let chains = self
-            .forwarder
-            .run(move |forwarder| forwarder.chains(list.switch.as_ref()))
-            .ok_or_else(stopped)?;
-        let answer = serde_json::to_value(Chains { chains })
             .map_err(|e| ApiError::new("internal", e.to_string()))?;
         Ok(answer.into())
     }

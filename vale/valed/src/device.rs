@@ -8,6 +8,7 @@ use vale_netdev::{MAX_FRAME, RecvBatch};
 use vale_proto::Counters;
 
 use crate::limit::Nanoseconds;
+use crate::nsh::Label;
 use crate::outgoing::Outgoing;
 use crate::taken::Taken;
 
@@ -47,6 +48,10 @@ pub trait Device: Send {
     fn taken_whole<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
         self.taken(burst, n)
     }
+    /// The place in a chain of frame `n`, which another host sent.
+    fn label(&self, _burst: &Burst, _n: usize) -> Option<Label> {
+        None
+    }
     /// True if the far end has room for `count` frames, as far as valed knows.
     fn has_room(&mut self, _count: usize) -> bool {
         true
@@ -61,7 +66,7 @@ pub trait Device: Send {
     fn sleep_prepare(&mut self) -> bool;
     /// Tells the far end that valed needs no notification now.
     fn wake_done(&mut self) {}
-    /// Replaces the other hosts of a VXLAN network.
+    /// Replaces the other hosts of a VXLAN network, or of a chain's path.
     fn set_peers(&mut self, _peers: &[IpAddr]) {}
     /// Invalid descriptors and indices so far.
     fn malformed(&self) -> u64 {

@@ -14,11 +14,12 @@ use vale_proto::{
     Trace,
 };
 
-use crate::chain::TooManyChains;
+use crate::chain::SetError;
 use crate::device::{Absent, Device};
 use crate::filter::Filter;
 use crate::guard::Guard;
 use crate::limit::{Nanoseconds, PortLimits};
+use crate::nsh::Link;
 use crate::port::Port;
 use crate::switch::{AddError, MAX_PORTS, Scratch, Switch};
 
@@ -375,11 +376,24 @@ impl Forwarder {
     }
 
     /// Makes a chain, or replaces it. False if there is no such switch.
-    pub fn set_chain(&mut self, set: ChainSet) -> Result<bool, TooManyChains> {
+    pub fn set_chain(&mut self, set: ChainSet, link: Option<Arc<Link>>) -> Result<bool, SetError> {
         match self.switch_mut(&set.switch.clone()) {
-            Some(switch) => switch.set_chain(set).map(|()| true),
+            Some(switch) => switch.set_chain(set, link).map(|()| true),
             None => Ok(false),
         }
+    }
+
+    /// Exchanges the states of chains with other hosts. Returns ports for the caller to close.
+    pub fn tick_chains(&mut self) -> Vec<Box<Port>> {
+        let mut unused = Vec::new();
+        for switch in self.switches.iter_mut().flatten() {
+            let ports = switch.tick_chains(Instant::now()).into_iter();
+            unused.extend(ports.map(|port| (switch.name.clone(), port)));
+        }
+        let removed = unused
+            .iter()
+            .map(|(switch, port)| self.remove(switch, port));
+        removed.collect::<Vec<_>>().into_iter().flatten().collect()
     }
 
     pub fn remove_chain(&mut self, id: &ChainId) {

@@ -96,6 +96,7 @@ impl HeldFrame {
             seen: &self.seen,
             now,
             from: self.from,
+            label: None,
             payload: self.payload,
             longest: self.longest,
         }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the ports of a host share: pipes, VXLAN sockets, and the directory of files.
+//! What the ports of a host share: pipes, sockets to other hosts, and the directory of files.
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use vale_proto::PortAdd;
 
+use crate::path_port::Paths;
 use crate::pcap::path_of;
 use crate::pipe::Pipes;
 use crate::vxlan::Tunnels;
@@ -12,6 +14,9 @@ use crate::vxlan::Tunnels;
 pub struct Links {
     pub tunnels: Tunnels,
     pub pipes: Pipes,
+    pub paths: Paths,
+    /// Guards the start of the thread that looks at chains.
+    pub chain_ticks: OnceLock<()>,
     /// The directory for files of mirrors and ports, if there is one.
     pub capture_dir: Option<PathBuf>,
 }

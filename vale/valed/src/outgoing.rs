@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A judged frame on its way to one or more ports.
+use std::net::IpAddr;
+
 use ring::BUFFER_SIZE;
 
 use crate::filter::Seen;
 use crate::limit::Nanoseconds;
+use crate::nsh::Label;
 use crate::offload::{Checksum, Offload, Segments, complete};
 use crate::taken::{Rest, Taken};
 
@@ -33,6 +36,8 @@ pub struct Outgoing<'a> {
     pub now: Nanoseconds,
     /// Index of the port that sent the frame.
     pub from: usize,
+    /// The host that goes on with the frame's chain, and the place in the chain.
+    pub label: Option<(IpAddr, Label)>,
     /// Offset of the IP packet.
     pub payload: usize,
     /// Bytes of the frame, or of its longest segment.
@@ -69,6 +74,7 @@ impl<'a> Outgoing<'a> {
             seen: &Seen::Other,
             now: 0,
             from: 0,
+            label: None,
             payload,
             longest,
         })
@@ -115,6 +121,7 @@ impl<'a> Outgoing<'a> {
         Outgoing {
             head: bytes,
             rest: None,
+            label: None,
             ..*self
         }
     }

@@ -245,6 +245,9 @@ impl Device for PcapPort {
 }
 
 #[cfg(test)]
+#[path = "pcap_props.rs"]
+mod props;
+#[cfg(test)]
 mod tests {
     use std::time::Duration;
 

@@ -74,6 +74,11 @@ impl Port {
         }
     }
 
+    /// True for a port that leads to the other hosts of a chain's path.
+    pub fn is_path(&self) -> bool {
+        self.kind == Kind::Path
+    }
+
     /// True if frames can leave by the port.
     pub fn is_live(&self) -> bool {
         self.link_up && self.device.is_present()

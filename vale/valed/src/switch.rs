@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One named switch: takes frames from its ports, judges them, and delivers them.
+mod chains;
 mod hold;
 mod limits;
 mod mirrors;
 mod trace;
 
-use vale_proto::{ChainInfo, ChainName, ChainSet, Mac, PortInfo, PortName, Side, SwitchName};
+use vale_proto::{Mac, PortInfo, PortName, Side, SwitchName};
 
-use crate::chain::{Chains, Next, Step, TooManyChains};
+use crate::chain::{Chains, Step};
 use crate::device::{Buffers, Burst, Device, HEAD};
 use crate::filter::{Filter, Seen};
 use crate::headers::Ethernet;
@@ -15,6 +16,7 @@ use crate::learned::Learned;
 use crate::limit::Nanoseconds;
 use crate::lookup::{Lookup, StaticTable};
 use crate::mirror::Mirrors;
+use crate::nsh::Label;
 use crate::outgoing::Outgoing;
 use crate::packet;
 use crate::port::{Counter, MALFORMED, Port};
@@ -159,19 +161,6 @@ impl Switch {
         found
     }
 
-    /// Makes a chain, or replaces it.
-    pub fn set_chain(&mut self, set: ChainSet) -> Result<(), TooManyChains> {
-        self.chains.set(set, &self.ports)
-    }
-
-    pub fn remove_chain(&mut self, name: &ChainName) {
-        self.chains.remove(name, &self.ports);
-    }
-
-    pub fn chains(&self) -> impl Iterator<Item = ChainInfo> {
-        self.chains.infos()
-    }
-
     /// Finds the ports of all chains and mirrors anew.
     pub fn resolve(&mut self) {
         self.chains.resolve(&self.ports);
@@ -207,6 +196,7 @@ impl Switch {
         }
         self.turns.end_round();
         self.flush();
+        self.chains.settle(&self.ports);
         moved
     }
 
@@ -287,15 +277,16 @@ impl Switch {
         if let Some(port) = &mut self.ports[source] {
             port.counters.rx_packets += 1;
         }
+        let label = device.label(burst, n);
         let by_head = device
             .head(burst, n)
-            .map(|bytes| self.verdict(source, bytes, seen));
+            .map(|bytes| self.verdict(source, label, bytes, seen));
         let by_head = by_head.and_then(Result::ok);
         let (taken, verdict) = match by_head.filter(|v| v.rests_on <= HEAD) {
             Some(verdict) => (device.taken(burst, n).ok_or(MALFORMED)?, Ok(verdict)),
             None => {
                 let taken = device.taken_whole(burst, n).ok_or(MALFORMED)?;
-                let verdict = self.verdict(source, taken.bytes, seen);
+                let verdict = self.verdict(source, label, taken.bytes, seen);
                 (taken, verdict)
             }
         };
@@ -351,13 +342,20 @@ impl Switch {
 
     /// Judges the bytes of a frame. The verdict of the first [`HEAD`] bytes holds for the frame if it
     /// rests on no others.
-    fn verdict(&self, source: usize, bytes: &[u8], seen: &mut Seen) -> Result<Verdict, Counter> {
+    fn verdict(
+        &self,
+        source: usize,
+        label: Option<Label>,
+        bytes: &[u8],
+        seen: &mut Seen,
+    ) -> Result<Verdict, Counter> {
         let port = self.ports[source].as_deref().ok_or(MALFORMED)?;
         let ethernet = Ethernet::parse(bytes).ok_or(MALFORMED)?;
         let (step, classified) = match self.chains.is_empty() {
             true => (None, 0),
             false => {
-                let step = self.chains.step(&self.ports, source, &ethernet, bytes);
+                let chains = &self.chains;
+                let step = chains.step(&self.ports, source, label, &ethernet, bytes);
                 (step, packet::transport_end(&ethernet, bytes))
             }
         };
@@ -376,33 +374,6 @@ impl Switch {
             judged,
             rests_on: judged.max(classified).max(filtered),
         })
-    }
-
-    fn take_step(
-        &mut self,
-        step: Step,
-        source: usize,
-        ethernet: &Ethernet,
-        out: &mut Outgoing<'_>,
-        buffers: &mut Buffers,
-    ) {
-        self.chains.count(step, out.len());
-        match step.next {
-            Next::Hop {
-                port, addressed, ..
-            } => {
-                let mac = self.ports[port].as_ref().and_then(|p| p.mac);
-                if let (true, Some(mac)) = (addressed, mac) {
-                    out.head[..mac.0.len()].copy_from_slice(&mac.0);
-                }
-                self.deliver_or_hold(port, out, buffers);
-            }
-            Next::Exit => {
-                let segment = self.chains.segment(step);
-                self.send(source, segment, ethernet, out, buffers);
-            }
-            Next::Blocked { .. } => (),
-        }
     }
 
     /// Sends a judged frame to its destination.

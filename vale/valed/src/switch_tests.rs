@@ -3,9 +3,10 @@ use std::os::fd::OwnedFd;
 
 use ring::GuestPort;
 use serde_json::{Value, json};
-use vale_proto::{Counters, PortAdd};
+use vale_proto::{ChainSet, Counters, PortAdd};
 
 use super::*;
+use crate::chain::SetError;
 use crate::device::sent::Sent;
 use crate::limit::PortLimits;
 use crate::links::Links;

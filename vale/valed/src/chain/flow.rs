@@ -96,3 +96,26 @@ impl Flow {
 fn contains(network: Option<IpNet>, address: IpAddr) -> bool {
     network.is_none_or(|network| network.contains(&address))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn an_answer_has_the_ends_exchanged_and_the_same_bucket(a: [u8; 4], b: [u8; 4], ports in prop::option::of(any::<(u16, u16)>()), protocol: u8) {
+            let flow = |source: [u8; 4], destination: [u8; 4], ports| Flow {
+                source: source.into(),
+                destination: destination.into(),
+                protocol,
+                ports,
+            };
+            let there = flow(a, b, ports);
+            let back = flow(b, a, ports.map(|(x, y)| (y, x)));
+            prop_assert_eq!(there.reversed(), back);
+            prop_assert!(there.bucket() == back.bucket() && there.bucket() < 256);
+        }
+    }
+}

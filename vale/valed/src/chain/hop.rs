@@ -1,30 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A hop with its live port pairs, and the table that spreads flows over them.
 use std::hash::{Hash, Hasher};
+use std::net::IpAddr;
 
 use rustc_hash::FxHasher;
-use vale_proto::{ChainCounters, Hop, OnFailure, PortName};
+use vale_proto::{ChainCounters, Hop, OnFailure, Pair, PortName};
 
 use super::Ports;
 use super::flow::Flow;
+use super::route::Route;
 
 /// Buckets of flows.
 const BUCKETS: usize = 256;
 
-/// A port pair whose ports exist.
+/// A live port pair: of this host, or of another one.
 #[derive(Clone, Copy)]
-struct Live {
-    ingress: usize,
-    egress: usize,
+enum Live {
+    Ports { ingress: usize, egress: usize },
+    Host(IpAddr),
+}
+
+/// The place at which a flow enters a hop.
+#[derive(Clone, Copy)]
+pub enum Entry {
+    /// A port, and true if the frame needs the port's MAC address.
+    Port(usize, bool),
+    /// Another host.
+    Host(IpAddr),
 }
 
 /// A hop as packets meet it.
 pub struct LiveHop {
-    transparent: bool,
+    pub transparent: bool,
     on_failure: OnFailure,
     /// The live pair of each bucket; empty without live pairs.
     buckets: Vec<Live>,
+    /// The same without the pairs of other hosts.
+    local: Vec<Live>,
     live_pairs: usize,
+    /// Bit n: pair n is live at this host.
+    pub live_bits: u16,
     pub counters: ChainCounters,
 }
 
@@ -34,7 +49,9 @@ impl LiveHop {
             transparent: hop.transparent,
             on_failure: hop.on_failure,
             buckets: Vec::new(),
+            local: Vec::new(),
             live_pairs: 0,
+            live_bits: 0,
             counters: ChainCounters::default(),
         }
     }
@@ -49,41 +66,79 @@ impl LiveHop {
 
     /// Finds the ports and spreads the buckets over live pairs, by weight. A bucket moves only from
     /// a pair that died, or to one that came (rendezvous hashing, Thaler and Ravishankar 1998).
-    pub fn resolve(&mut self, hop: &Hop, ports: &Ports, find: impl Fn(&PortName) -> Option<usize>) {
-        let found = hop.pairs.iter().filter_map(|pair| {
-            let (ingress, egress) = find(&pair.ingress).zip(find(&pair.egress))?;
-            Some((pair, Live { ingress, egress }))
-        });
-        let found: Vec<_> = found.collect();
+    pub fn resolve(
+        &mut self,
+        n: usize,
+        hop: &Hop,
+        route: Option<&Route>,
+        ports: &Ports,
+        find: impl Fn(&PortName) -> Option<usize>,
+    ) {
         let is_live = |port: usize| ports[port].as_ref().is_some_and(|port| port.is_live());
-        let live = found
-            .iter()
-            .filter(|(_, l)| is_live(l.ingress) && is_live(l.egress));
-        let live: Vec<_> = live.collect();
-        let winner = |bucket: usize| {
-            let rank = |(pair, _): &&&(&vale_proto::Pair, Live)| {
-                (0..pair.weight)
-                    .map(|n| rank(&pair.ingress, n, bucket))
-                    .max()
-            };
-            live.iter().max_by_key(rank).map(|(_, live)| *live)
+        let here = |pair: &Pair| {
+            let (ingress, egress) = find(&pair.ingress).zip(find(&pair.egress))?;
+            (is_live(ingress) && is_live(egress)).then_some(Live::Ports { ingress, egress })
         };
-        self.buckets = (0..BUCKETS).filter_map(winner).collect();
+        let place = |(number, pair): (usize, &Pair)| match (route, pair.host) {
+            (Some(route), Some(host)) if host != route.local() => {
+                route.is_live(host, n, number).then_some(Live::Host(host))
+            }
+            _ => here(pair),
+        };
+        let pairs = hop.pairs.iter().enumerate();
+        let live = pairs.filter_map(|each| Some((each.0, each.1, place(each)?)));
+        let live: Vec<_> = live.collect();
+        let is_here = |live: &Live| matches!(live, Live::Ports { .. });
+        let local: Vec<_> = live.iter().copied().filter(|l| is_here(&l.2)).collect();
+        let bit = |bits, each: &(usize, &Pair, Live)| bits | 1 << each.0;
+        self.live_bits = local.iter().fold(0, bit);
+        (self.buckets, self.local) = (spread(&live), spread(&local));
         self.live_pairs = live.len();
     }
 
-    /// The port by which a flow enters the hop, and true if the frame needs the port's MAC address.
-    pub fn port(&self, flow: Flow, forward: bool) -> Option<(usize, bool)> {
-        let pair = self.buckets.get(flow.bucket())?;
-        let port = if forward { pair.ingress } else { pair.egress };
-        Some((port, !self.transparent))
+    /// The place at which a flow enters the hop.
+    pub fn entry(&self, flow: Flow, forward: bool) -> Option<Entry> {
+        self.enter(&self.buckets, flow, forward)
+    }
+
+    /// The same at this host, for a packet that another host sent to the hop. The two hosts may know
+    /// other live pairs for a moment. No packet goes around between them.
+    pub fn arrival(&self, flow: Flow, forward: bool) -> Option<Entry> {
+        let wanted = self.entry(flow, forward);
+        wanted
+            .filter(|entry| matches!(entry, Entry::Port(..)))
+            .or_else(|| self.enter(&self.local, flow, forward))
+    }
+
+    fn enter(&self, buckets: &[Live], flow: Flow, forward: bool) -> Option<Entry> {
+        Some(match *buckets.get(flow.bucket())? {
+            Live::Host(host) => Entry::Host(host),
+            Live::Ports { ingress, egress } => {
+                let port = if forward { ingress } else { egress };
+                Entry::Port(port, !self.transparent)
+            }
+        })
     }
 }
 
+/// The pair of each bucket.
+fn spread(live: &[(usize, &Pair, Live)]) -> Vec<Live> {
+    let winner = |bucket: usize| {
+        let best = |(_, pair, _): &&(usize, &Pair, Live)| {
+            (0..pair.weight).map(|n| rank(pair, n, bucket)).max()
+        };
+        live.iter().max_by_key(best).map(|(_, _, live)| *live)
+    };
+    (0..BUCKETS).filter_map(winner).collect()
+}
+
 /// A port pair's number for a bucket; the largest one wins the bucket.
-fn rank(ingress: &PortName, n: u16, bucket: usize) -> u64 {
+fn rank(pair: &Pair, n: u16, bucket: usize) -> u64 {
     let mut hasher = FxHasher::default();
-    (ingress.as_str(), n, bucket).hash(&mut hasher);
+    (pair.ingress.as_str(), n, bucket).hash(&mut hasher);
+    if let Some(host) = pair.host {
+        host.hash(&mut hasher);
+    }
     let mixed = hasher.finish();
     // SplitMix64's last steps (Steele, Lea, Flood 2014): FxHasher alone mixes neighbors too little.
     let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

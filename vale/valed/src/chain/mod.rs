@@ -1,23 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Chains: packets that a classifier selects pass the ports of hops, in order, before they go to
-//! their destination (docs/adr/0032-chains.md).
+//! their destination (docs/adr/0032-chains.md, 0065-chains-between-hosts.md).
 //!
 //! All names and live ports are resolved when the configuration or a link changes. A packet costs
 //! its classification and one look into a table.
 mod exit;
 mod flow;
 mod hop;
+mod route;
+mod tick;
+mod version;
 
-use vale_proto::{ChainCounters, ChainInfo, ChainName, ChainSet, Classifier, MAX_CHAINS};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use vale_proto::{ChainInfo, ChainName, ChainSet, MAX_CHAINS, PortName};
 
 use crate::headers::Ethernet;
+use crate::nsh::{Label, Link, TTL};
 use crate::port::Port;
-use exit::{Exit, Retired, exits, retire};
+use exit::{Exit, exits, retire};
 use flow::Flow;
-use hop::LiveHop;
+use version::{Chain, Phase, Place};
 
 /// The ports of a switch, by index.
 pub type Ports = [Option<Box<Port>>];
+
+/// Definitions of one chain that ended while other hosts may use them.
+const MAX_ENDED: usize = 4;
 
 /// The direction of a packet: with the classifier, or the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +43,8 @@ pub struct Step {
     chain: usize,
     /// The packet enters the chain here, and no hop sent it.
     pub enters: bool,
+    /// Another host sent the packet.
+    arrives: bool,
     pub next: Next,
 }
 
@@ -43,6 +56,12 @@ pub enum Next {
         hop: usize,
         port: usize,
         addressed: bool,
+    },
+    /// To another host, by the port of the path.
+    Remote {
+        port: usize,
+        host: IpAddr,
+        label: Label,
     },
     /// It passed all hops, and goes to its destination.
     Exit,
@@ -57,130 +76,236 @@ struct Role {
     exit: Exit,
 }
 
-struct Chain {
-    retired: Vec<Retired>,
-    set: ChainSet,
-    /// Indexes of the ports that the classifiers name.
-    ends: Vec<Ends>,
-    hops: Vec<LiveHop>,
-    counters: ChainCounters,
-}
-
-/// The ports that a classifier names; `None` selects any.
-#[derive(Clone, Copy, Default)]
-struct Ends {
-    source: Option<usize>,
-    destination: Option<usize>,
-    /// A named port does not exist: the classifier selects nothing.
-    missing: bool,
-}
-
 /// The chains of a switch.
 #[derive(Default)]
 pub struct Chains {
+    /// The definition in force of each chain, and those that wait or have ended.
     chains: Vec<Chain>,
     /// The roles of each port.
     roles: Vec<Vec<Role>>,
-    /// Ports of transparent hops, which would pass flooded frames around in a circle.
+    /// Ports that get and send packets of chains only.
     isolated: Vec<bool>,
+    /// A packet came by a definition that waits.
+    is_due: bool,
 }
 
-/// The switch has [`MAX_CHAINS`] already.
+/// Why a chain cannot be set.
 #[derive(Debug, PartialEq, Eq)]
-pub struct TooManyChains;
+pub enum SetError {
+    /// The switch has [`MAX_CHAINS`] already.
+    TooMany,
+    /// The chain's path has no port.
+    NoPath,
+}
 
 impl Chains {
     pub fn is_empty(&self) -> bool {
         self.chains.is_empty()
     }
 
-    /// Makes a chain, or replaces it between two packets. Counters of unchanged hops go on.
-    pub fn set(&mut self, set: ChainSet, ports: &Ports) -> Result<(), TooManyChains> {
-        let found = self.chains.iter().position(|c| c.set.chain == set.chain);
-        if found.is_none() && self.chains.len() == MAX_CHAINS {
-            return Err(TooManyChains);
+    fn in_force(&self) -> impl Iterator<Item = (usize, &Chain)> {
+        let all = self.chains.iter().enumerate();
+        all.filter(|(_, chain)| chain.is_in_force())
+    }
+
+    fn find(&self, name: &ChainName) -> Option<usize> {
+        let mut found = self.in_force();
+        found.find_map(|(index, chain)| (chain.set.chain == *name).then_some(index))
+    }
+
+    /// Makes a chain, or replaces it between two packets. Counters of unchanged hops go on. A chain
+    /// with a path changes when all hosts have the new definition.
+    pub fn set(
+        &mut self,
+        set: ChainSet,
+        link: Option<Arc<Link>>,
+        ports: &Ports,
+    ) -> Result<(), SetError> {
+        self.promote(Instant::now());
+        let found = self.find(&set.chain);
+        if found.is_none() && self.in_force().count() == MAX_CHAINS {
+            return Err(SetError::TooMany);
         }
-        let mut new = Chain {
-            hops: set.hops.iter().map(LiveHop::new).collect(),
-            ends: Vec::new(),
-            retired: Vec::new(),
-            counters: ChainCounters::default(),
-            set,
-        };
-        match found {
-            Some(index) => {
-                let old = &self.chains[index];
-                new.retired = retire(&old.set, &old.retired, &new.set);
-                new.keep_counters(old);
-                self.chains[index] = new;
+        let link = link.or_else(|| self.link_of(&set));
+        let mut new = Chain::new(set, link);
+        if new.set.path.is_some() && new.route.is_none() {
+            return Err(SetError::NoPath);
+        }
+        let waits =
+            |c: &Chain| matches!(c.phase, Phase::Waiting(_)) && c.set.chain == new.set.chain;
+        if let Some(waiting) = self.chains.iter().position(waits) {
+            if new.is_same_version(&self.chains[waiting]) {
+                let old = &mut self.chains[waiting];
+                new.phase = old.phase;
+                new.keep_states(old);
+                *old = new;
+                self.resolve(ports);
+                return Ok(());
             }
+            self.end(waiting);
+        }
+        match found {
+            Some(index) if new.route.is_some() && !new.is_same_version(&self.chains[index]) => {
+                new.phase = Phase::Waiting(Instant::now());
+                self.chains.push(new);
+            }
+            Some(index) => self.replace(index, new),
             None => self.chains.push(new),
         }
+        self.limit_ended();
         self.resolve(ports);
         Ok(())
     }
 
-    pub fn remove(&mut self, name: &ChainName, ports: &Ports) {
-        self.chains.retain(|c| c.set.chain != *name);
-        self.resolve(ports);
+    /// Puts a definition in force in place of another.
+    fn replace(&mut self, index: usize, mut new: Chain) {
+        let old = &mut self.chains[index];
+        new.retired = retire(&old.set, &old.retired, &new.set);
+        new.keep_counters(old);
+        new.phase = Phase::InForce;
+        new.keep_states(old);
+        let ends = old.route.is_some() && !new.is_same_version(old);
+        let old = std::mem::replace(old, new);
+        if ends {
+            self.chains.push(old);
+            self.end(self.chains.len() - 1);
+        }
     }
 
-    pub fn infos(&self) -> impl Iterator<Item = ChainInfo> {
-        self.chains.iter().map(|chain| ChainInfo {
-            set: chain.set.clone(),
-            counters: chain.counters,
-            hop_counters: chain.hops.iter().map(|h| h.counters).collect(),
-            live_pairs: chain.hops.iter().map(LiveHop::live_pairs).collect(),
-        })
+    fn end(&mut self, index: usize) {
+        self.chains[index].phase = Phase::Ended(Instant::now());
     }
 
-    /// Finds all ports anew, after a port or its link changed.
-    pub fn resolve(&mut self, ports: &Ports) {
-        self.roles = vec![Vec::new(); ports.len()];
-        self.isolated = vec![false; ports.len()];
-        for (index, chain) in self.chains.iter_mut().enumerate() {
-            chain.resolve(ports);
-            let retired = chain.retired.iter().map(|r| (&r.port, r.exit));
-            for (name, exit) in exits(&chain.set).chain(retired) {
-                let named = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
-                if let Some(port) = ports.iter().position(named) {
-                    self.roles[port].push(Role { chain: index, exit });
-                    self.isolated[port] |= chain.is_transparent(name);
-                }
+    /// Forgets the oldest definitions of chains that changed often.
+    fn limit_ended(&mut self) {
+        let names: Vec<_> = self.chains.iter().map(|c| c.set.chain.clone()).collect();
+        for name in names {
+            let ended = |c: &Chain| matches!(c.phase, Phase::Ended(_)) && c.set.chain == name;
+            while self.chains.iter().filter(|c| ended(c)).count() > MAX_ENDED {
+                let oldest = self.chains.iter().position(ended);
+                oldest.map(|index| self.chains.remove(index));
             }
         }
     }
 
-    /// The step of a frame from the port `source`; `None` for a frame that no chain selects.
+    /// Removes a chain. Other hosts may still send packets by it for a while.
+    pub fn remove(&mut self, name: &ChainName, ports: &Ports) {
+        let of_name = |chain: &Chain| chain.set.chain == *name;
+        self.chains.retain(|c| !of_name(c) || c.route.is_some());
+        for chain in self.chains.iter_mut().filter(|c| of_name(c)) {
+            if !matches!(chain.phase, Phase::Ended(_)) {
+                chain.phase = Phase::Ended(Instant::now());
+            }
+        }
+        self.limit_ended();
+        self.resolve(ports);
+    }
+
+    pub fn infos(&self) -> impl Iterator<Item = ChainInfo> {
+        let waits = |name: &ChainName| {
+            let mut all = self.chains.iter();
+            all.any(|c| matches!(c.phase, Phase::Waiting(_)) && c.set.chain == *name)
+        };
+        self.in_force().map(move |(_, chain)| ChainInfo {
+            is_changing: waits(&chain.set.chain),
+            ..chain.info()
+        })
+    }
+
+    /// Finds all ports anew, after a port, its link or another host changed.
+    pub fn resolve(&mut self, ports: &Ports) {
+        self.roles = vec![Vec::new(); ports.len()];
+        let is_path = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.is_path());
+        self.isolated = ports.iter().map(is_path).collect();
+        let phase = |chain: &Chain| match chain.phase {
+            Phase::InForce => 0,
+            Phase::Waiting(_) => 1,
+            Phase::Ended(_) => 2,
+        };
+        // A port has one role in each chain, in the definition that counts most.
+        self.chains.sort_by_key(phase);
+        for index in 0..self.chains.len() {
+            self.chains[index].resolve(ports);
+            self.give_roles(index, ports);
+        }
+    }
+
+    fn give_roles(&mut self, index: usize, ports: &Ports) {
+        let chain = &self.chains[index];
+        let earlier = &self.chains[..index];
+        let retired = chain.retired.iter().map(|r| (&r.port, r.exit));
+        for (name, exit) in exits(&chain.set).chain(retired) {
+            let named = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
+            let Some(port) = ports.iter().position(named) else {
+                continue;
+            };
+            // A port that left the chain has the role of an ended definition after its own ends.
+            let same = |role: &Role| {
+                let earlier = earlier.get(role.chain);
+                let same = earlier.is_some_and(|other| other.set.chain == chain.set.chain);
+                same && role.exit.until.is_none()
+            };
+            if !self.roles[port].iter().any(same) {
+                self.roles[port].push(Role { chain: index, exit });
+            }
+            self.isolated[port] |= chain.is_transparent(name);
+        }
+    }
+
+    /// The step of a frame from the port `source`; `None` for a frame that no chain selects. A frame
+    /// from another host has a label.
     pub fn step(
         &self,
         ports: &Ports,
         source: usize,
+        label: Option<Label>,
         ethernet: &Ethernet,
         frame: &[u8],
     ) -> Option<Step> {
         let flow = Flow::parse(ethernet, frame)?;
+        if let Some(label) = label {
+            return self.arrive(ports, label, flow);
+        }
         let roles = self.roles.get(source).map_or(&[][..], Vec::as_slice);
         if !roles.is_empty() {
             return roles
                 .iter()
                 .find_map(|role| self.onward(ports, *role, flow));
         }
-        let segment = ports[source].as_ref()?.segment;
-        let chains = self.chains.iter().enumerate();
-        let mut chains = chains.filter(|(_, chain)| chain.set.segment == segment);
+        let port = ports[source].as_ref().filter(|port| !port.is_path())?;
+        let mut chains = self.in_force();
         chains.find_map(|(index, chain)| {
+            (chain.set.segment == port.segment).then_some(())?;
             let direction = chain.entry(ports, source, ethernet, flow)?;
-            let start = match direction {
-                Direction::Forward => 0,
-                Direction::Reverse => chain.hops.len(),
+            let place = Place {
+                at: match direction {
+                    Direction::Forward => 0,
+                    Direction::Reverse => chain.hops.len(),
+                },
+                sender: None,
+                ttl: TTL,
             };
-            let next = chain.next(start, direction, flow);
             Some(Step {
                 chain: index,
                 enters: true,
-                next,
+                arrives: false,
+                next: chain.next(ports, place, direction, flow),
             })
+        })
+    }
+
+    /// The step of a packet from another host, which never classifies it again.
+    fn arrive(&self, ports: &Ports, label: Label, flow: Flow) -> Option<Step> {
+        let is_it = |chain: &Chain| {
+            let route = chain.route.as_ref();
+            route.is_some_and(|r| (r.link.number, r.version) == (label.number, label.version))
+        };
+        let index = self.chains.iter().position(is_it)?;
+        Some(Step {
+            chain: index,
+            enters: false,
+            arrives: true,
+            next: self.chains[index].arrive(ports, label, flow)?,
         })
     }
 
@@ -192,18 +317,29 @@ impl Chains {
         }
         let to = |at: Option<usize>, direction| {
             let at = at.filter(|_| chain.permits(ports, direction, flow))?;
-            Some(chain.next(at, direction, flow))
+            let sender = match direction {
+                Direction::Forward => at.checked_sub(1),
+                Direction::Reverse => Some(at),
+            };
+            let place = Place {
+                at,
+                sender,
+                ttl: TTL,
+            };
+            Some(chain.next(ports, place, direction, flow))
         };
         let forward = to(role.exit.forward, Direction::Forward);
         let next = forward.or_else(|| to(role.exit.reverse, Direction::Reverse))?;
         Some(Step {
             chain: role.chain,
             enters: false,
+            arrives: false,
             next,
         })
     }
 
-    /// True for a port of a transparent hop: it gets and sends packets of chains only.
+    /// True for a port of a transparent hop, which would pass flooded frames around in a circle, and
+    /// for the port of a path. They get and send packets of chains only.
     pub fn isolates(&self, port: usize) -> bool {
         self.isolated.get(port).is_some_and(|isolated| *isolated)
     }
@@ -221,12 +357,17 @@ impl Chains {
     /// Counts a step that was taken.
     pub fn count(&mut self, step: Step, bytes: usize) {
         let chain = &mut self.chains[step.chain];
-        let add = |counters: &mut ChainCounters| {
+        let add = |counters: &mut vale_proto::ChainCounters| {
             counters.packets += 1;
             counters.bytes += bytes as u64;
         };
         if step.enters {
             add(&mut chain.counters);
+        }
+        if let (true, Phase::Waiting(_), Some(route)) =
+            (step.arrives, chain.phase, &mut chain.route)
+        {
+            (self.is_due, route.has_packets) = (true, true);
         }
         match step.next {
             Next::Hop { hop, .. } => add(&mut chain.hops[hop].counters),
@@ -234,135 +375,21 @@ impl Chains {
                 chain.hops[hop].counters.dropped += 1;
                 chain.counters.dropped += 1;
             }
-            Next::Exit => (),
-        }
-    }
-}
-
-impl Chain {
-    fn keep_counters(&mut self, old: &Self) {
-        self.counters = old.counters;
-        for (hop, spec) in self.hops.iter_mut().zip(&self.set.hops) {
-            let same = old.set.hops.iter().position(|other| other == spec);
-            hop.counters = same.map_or(hop.counters, |index| old.hops[index].counters);
+            Next::Exit | Next::Remote { .. } => (),
         }
     }
 
-    fn resolve(&mut self, ports: &Ports) {
-        let find = |name: &vale_proto::PortName| {
-            let named = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
-            ports.iter().position(named)
-        };
-        self.ends = self
-            .set
-            .classifiers
-            .iter()
-            .map(|c| {
-                let source = c.source_port.as_ref().map(find);
-                let destination = c.destination_port.as_ref().map(find);
-                Ends {
-                    source: source.flatten(),
-                    destination: destination.flatten(),
-                    missing: source == Some(None) || destination == Some(None),
-                }
-            })
-            .collect();
-        for (hop, spec) in self.hops.iter_mut().zip(&self.set.hops) {
-            hop.resolve(spec, ports, find);
+    /// Puts definitions in force by which packets came: hops that another order has could else send
+    /// packets in a circle between hosts. To be called between two rounds.
+    pub fn settle(&mut self, ports: &Ports) {
+        if std::mem::take(&mut self.is_due) && self.promote(Instant::now()) {
+            self.resolve(ports);
         }
     }
 
-    fn is_transparent(&self, port: &vale_proto::PortName) -> bool {
-        let mut hops = self.set.hops.iter().filter(|hop| hop.transparent);
-        hops.any(|hop| {
-            let mut pairs = hop.pairs.iter();
-            pairs.any(|pair| pair.ingress == *port || pair.egress == *port)
-        })
-    }
-
-    fn classifiers(&self) -> impl Iterator<Item = (&Classifier, Ends)> {
-        let all = self.set.classifiers.iter().zip(self.ends.iter().copied());
-        all.filter(|(_, ends)| !ends.missing)
-    }
-
-    /// The direction of a packet that enters the chain at the port `source`.
-    fn entry(
-        &self,
-        ports: &Ports,
-        source: usize,
-        ethernet: &Ethernet,
-        flow: Flow,
-    ) -> Option<Direction> {
-        let owns = |port: usize| {
-            let port = ports[port].as_ref();
-            port.is_some_and(|p| p.mac == Some(ethernet.destination))
-        };
-        let forward = |(c, ends): (&Classifier, Ends)| {
-            ends.source.is_none_or(|port| port == source)
-                && ends.destination.is_none_or(owns)
-                && flow.matches(c)
-        };
-        let answer = flow.reversed();
-        let reverse = |(c, ends): (&Classifier, Ends)| {
-            ends.destination.is_none_or(|port| port == source)
-                && match self.translates(answer) {
-                    true => answer.matches_except_source(c),
-                    false => ends.source.is_none_or(owns) && answer.matches(c),
-                }
-        };
-        if self.classifiers().any(forward) {
-            return Some(Direction::Forward);
-        }
-        (self.set.symmetric && self.classifiers().any(reverse)).then_some(Direction::Reverse)
-    }
-
-    /// True if a hop may send the packet in this direction. The packet belongs to a flow of the
-    /// classifiers, and its addresses to their ports.
-    fn permits(&self, ports: &Ports, direction: Direction, flow: Flow) -> bool {
-        let flow = match direction {
-            Direction::Forward => flow,
-            Direction::Reverse if !self.set.symmetric => return false,
-            Direction::Reverse => flow.reversed(),
-        };
-        let owns = |port: Option<usize>, address| {
-            let port = port.and_then(|port| ports[port].as_ref());
-            port.is_none_or(|port| port.guard.has(address))
-        };
-        let translated = self.translates(flow);
-        self.classifiers().any(|(c, ends)| {
-            owns(ends.destination, flow.destination)
-                && match translated {
-                    true => flow.matches_except_source(c),
-                    false => owns(ends.source, flow.source) && flow.matches(c),
-                }
-        })
-    }
-
-    /// True if a hop translated the source of the flow.
-    fn translates(&self, flow: Flow) -> bool {
-        self.set
-            .nat
-            .iter()
-            .any(|network| network.contains(&flow.source))
-    }
-
-    /// The place of a packet that has passed the hops before `at`; in reverse those from `at` on.
-    fn next(&self, mut at: usize, direction: Direction, flow: Flow) -> Next {
-        let forward = direction == Direction::Forward;
-        while forward && at < self.hops.len() || !forward && at > 0 {
-            let hop = if forward { at } else { at - 1 };
-            match self.hops[hop].port(flow, forward) {
-                Some((port, addressed)) => {
-                    return Next::Hop {
-                        hop,
-                        port,
-                        addressed,
-                    };
-                }
-                None if self.hops[hop].bypasses() => at = if forward { at + 1 } else { hop },
-                None => return Next::Blocked { hop },
-            }
-        }
-        Next::Exit
+    /// The port names of all paths.
+    pub fn path_ports(&self) -> impl Iterator<Item = PortName> {
+        let routes = self.chains.iter().filter_map(|c| c.route.as_ref());
+        routes.map(|route| route.port_name())
     }
 }

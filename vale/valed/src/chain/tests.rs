@@ -7,6 +7,9 @@ use vale_proto::{ChainCounters, ChainInfo};
 
 use super::*;
 
+#[path = "path_tests.rs"]
+mod paths;
+
 const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const OTHER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 99);
@@ -76,7 +79,7 @@ impl Net {
         }
         let set: ChainSet = serde_json::from_value(args).unwrap();
         set.check().unwrap();
-        self.bench.switch.set_chain(set).unwrap();
+        self.bench.switch.set_chain(set, None).unwrap();
     }
 
     /// The hop takes all frames on one side and sends them on the other.
@@ -406,10 +409,13 @@ fn a_switch_has_a_limit_of_chains() {
         .unwrap()
     };
     for n in 0..vale_proto::MAX_CHAINS {
-        net.bench.switch.set_chain(set(n)).unwrap();
+        net.bench.switch.set_chain(set(n), None).unwrap();
     }
-    assert_eq!(net.bench.switch.set_chain(set(64)), Err(TooManyChains));
-    assert_eq!(net.bench.switch.set_chain(set(3)), Ok(()));
+    assert_eq!(
+        net.bench.switch.set_chain(set(64), None),
+        Err(SetError::TooMany)
+    );
+    assert_eq!(net.bench.switch.set_chain(set(3), None), Ok(()));
     net.bench.switch.remove_chain(&"c3".parse().unwrap());
-    assert_eq!(net.bench.switch.set_chain(set(64)), Ok(()));
+    assert_eq!(net.bench.switch.set_chain(set(64), None), Ok(()));
 }

@@ -26,7 +26,7 @@ impl Switch {
         let port = self.ports[source].as_deref()?;
         let mut trace = Way::default();
         let mut seen = Seen::default();
-        let (ethernet, step) = match self.verdict(source, bytes, &mut seen) {
+        let (ethernet, step) = match self.verdict(source, None, bytes, &mut seen) {
             Ok(verdict) => (verdict.ethernet, verdict.step),
             Err(dropped) => {
                 trace.add(port, StageKind::Guard, Err(dropped), "");
@@ -67,6 +67,11 @@ impl Switch {
             Next::Exit => {
                 trace.add(port, StageKind::Chain, Ok(()), &format!("{chain}: end"));
                 self.trace_lookup(trace, port, self.chains.segment(step), traced);
+            }
+            Next::Remote { port: to, host, .. } => {
+                let text = format!("{chain}: goes on at host {host}");
+                trace.add(port, StageKind::Chain, Ok(()), &text);
+                self.trace_output(trace, to, traced);
             }
             Next::Blocked { hop } => {
                 let text = format!("{chain}: hop {hop} has no live ports");

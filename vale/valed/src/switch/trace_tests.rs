@@ -25,7 +25,7 @@ fn armed() -> (Bench, Vec<Guest>) {
         "classifiers": [{"source": "10.0.0.3/32", "protocol": 17}],
         "hops": [{"pairs": [{"ingress": "h1", "egress": "h2"}]}]});
     let chain: ChainSet = serde_json::from_value(chain).unwrap();
-    bench.switch.set_chain(chain).unwrap();
+    bench.switch.set_chain(chain, None).unwrap();
     let guests = [a, b, c, d].into_iter().chain(hops).collect();
     (bench, guests)
 }

@@ -20,9 +20,28 @@ const INBOX: usize = 256;
 /// A frame, and the index of the peer that sent it.
 pub type Arrived = (Vec<u8>, usize);
 
+/// Reads a datagram.
+type Parse = fn(&[u8]) -> Option<(u32, &[u8])>;
+
+/// The form of an endpoint's datagrams.
+#[derive(Clone, Copy)]
+pub struct Form {
+    /// The network's number, and what the port of the network gets.
+    pub parse: Parse,
+    /// Most bytes that the port gets.
+    pub longest: usize,
+}
+
+/// Datagrams of VXLAN.
+const FORM: Form = Form {
+    parse,
+    longest: BUFFER_SIZE,
+};
+
 /// The endpoints of this host by their addresses.
 pub struct Tunnels {
     port: u16,
+    form: Form,
     endpoints: Mutex<BTreeMap<IpAddr, Weak<Mutex<Endpoint>>>>,
 }
 
@@ -34,10 +53,20 @@ impl Default for Tunnels {
 
 impl Tunnels {
     pub fn at(port: u16) -> Self {
+        Self::of(port, FORM)
+    }
+
+    /// Endpoints at a UDP port, for datagrams of one form.
+    pub fn of(port: u16, form: Form) -> Self {
         Self {
             port,
+            form,
             endpoints: Mutex::default(),
         }
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// Opens a network. The last one to leave an address closes its socket.
@@ -45,15 +74,20 @@ impl Tunnels {
     /// # Errors
     /// Another port has the network, or the address is not this host's.
     pub fn open(&self, of: &Vxlan) -> io::Result<VxlanPort> {
+        VxlanPort::open(of, self.port, self.endpoint(of.local)?)
+    }
+
+    /// The endpoint at an address of this host, opened if need be.
+    pub fn endpoint(&self, local: IpAddr) -> io::Result<Arc<Mutex<Endpoint>>> {
         let mut endpoints = lock(&self.endpoints);
         endpoints.retain(|_, endpoint| endpoint.strong_count() > 0);
-        let found = endpoints.get(&of.local).and_then(Weak::upgrade);
+        let found = endpoints.get(&local).and_then(Weak::upgrade);
         let endpoint = match found {
             Some(endpoint) => endpoint,
-            None => Arc::new(Mutex::new(Endpoint::bind(of.local, self.port)?)),
+            None => Arc::new(Mutex::new(Endpoint::bind(local, self.port, self.form)?)),
         };
-        endpoints.insert(of.local, Arc::downgrade(&endpoint));
-        VxlanPort::open(of, self.port, endpoint)
+        endpoints.insert(local, Arc::downgrade(&endpoint));
+        Ok(endpoint)
     }
 }
 
@@ -65,6 +99,7 @@ struct Network {
 }
 
 pub struct Endpoint {
+    form: Form,
     socket: Arc<UdpSocket>,
     /// There may be datagrams to read.
     pub ready: bool,
@@ -75,14 +110,15 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    fn bind(local: IpAddr, port: u16) -> io::Result<Self> {
+    fn bind(local: IpAddr, port: u16, form: Form) -> io::Result<Self> {
         let socket = UdpSocket::bind((local, port))?;
         socket.set_nonblocking(true)?;
         Ok(Self {
+            form,
             socket: Arc::new(socket),
             ready: true,
             networks: BTreeMap::new(),
-            buffer: vec![0; HEADER + BUFFER_SIZE + 1].into(),
+            buffer: vec![0; HEADER + form.longest + 1].into(),
             spare: Vec::new(),
         })
     }
@@ -139,14 +175,14 @@ impl Endpoint {
 
     /// Puts the frame of a datagram into the inbox of its network.
     fn sort(&mut self, len: usize, from: IpAddr) {
-        let Some((vni, frame)) = parse(&self.buffer[..len]) else {
+        let Some((vni, frame)) = (self.form.parse)(&self.buffer[..len]) else {
             return;
         };
         let Some(network) = self.networks.get_mut(&vni) else {
             return;
         };
         let peer = network.peers.iter().position(|peer| *peer == Some(from));
-        let fits = (ETHERNET..=BUFFER_SIZE).contains(&frame.len());
+        let fits = (ETHERNET..=self.form.longest).contains(&frame.len());
         match peer.filter(|_| fits && network.inbox.len() < INBOX) {
             Some(peer) => {
                 let mut bytes = self.spare.pop().unwrap_or_default();

@@ -17,8 +17,7 @@ use crate::limit::Nanoseconds;
 use crate::offload::Offload;
 use crate::outgoing::{Outgoing, append};
 use crate::taken::Taken;
-use endpoint::Endpoint;
-pub use endpoint::Tunnels;
+pub use endpoint::{Endpoint, Form, Tunnels};
 
 /// VXLAN header, in bytes (RFC 7348).
 const HEADER: usize = 8;
@@ -166,18 +165,18 @@ fn header(vni: u32) -> [u8; HEADER] {
 }
 
 /// The network number and the frame of a datagram.
-fn parse(datagram: &[u8]) -> Option<(u32, &[u8])> {
+pub fn parse(datagram: &[u8]) -> Option<(u32, &[u8])> {
     let [flags, _, _, _, a, b, c, _] = octets(datagram, 0)?;
     let vni = u32::from_be_bytes([0, a, b, c]);
     (flags & HAS_VNI != 0).then_some((vni, &datagram[HEADER..]))
 }
 
 /// A panic of another thread leaves no invalid endpoint.
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn counter_of<'a>(error: &io::Error, counters: &'a mut Counters) -> &'a mut u64 {
+pub fn counter_of<'a>(error: &io::Error, counters: &'a mut Counters) -> &'a mut u64 {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         _ if error.kind() == ErrorKind::WouldBlock => &mut counters.dropped_full,
         Some(Errno::NOBUFS | Errno::NOMEM) => &mut counters.dropped_full,

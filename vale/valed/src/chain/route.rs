@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The other hosts of one version of a chain, and what they said about it.
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use vale_proto::{ChainSet, HostState, Path, PortName};
+
+use crate::nsh::{Link, State};
+
+/// A host that says nothing for this long is gone.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// A host and the last state that it told.
+#[derive(Clone)]
+struct Host {
+    address: IpAddr,
+    seen: Option<Instant>,
+    in_force: bool,
+    is_informed: bool,
+    live: Vec<u16>,
+}
+
+/// The path of one version of a chain.
+pub struct Route {
+    pub link: Arc<Link>,
+    /// A number of the definition, equal on all hosts.
+    pub version: u64,
+    /// The port that leads to the other hosts, if it is there.
+    pub port: Option<usize>,
+    /// A packet came by this version.
+    pub has_packets: bool,
+    hosts: Vec<Host>,
+}
+
+impl Route {
+    /// None for a chain without a path, or without the link of its path.
+    pub fn new(set: &ChainSet, link: Option<Arc<Link>>) -> Option<Self> {
+        let (path, link) = set.path.as_ref().zip(link)?;
+        let host = |address| Host {
+            address,
+            seen: None,
+            in_force: false,
+            is_informed: false,
+            live: Vec::new(),
+        };
+        Some(Self {
+            link,
+            version: version(set, path),
+            port: None,
+            has_packets: false,
+            hosts: others(path).map(host).collect(),
+        })
+    }
+
+    pub fn local(&self) -> IpAddr {
+        self.link.local
+    }
+
+    pub fn port_name(&self) -> PortName {
+        PortName::of_path(self.link.number)
+    }
+
+    pub fn others(&self) -> impl Iterator<Item = IpAddr> {
+        self.hosts.iter().map(|host| host.address)
+    }
+
+    /// Takes over what the hosts said, from the same version.
+    pub fn keep(&mut self, old: &Self) {
+        if self.version == old.version {
+            self.hosts.clone_from(&old.hosts);
+        }
+    }
+
+    /// Takes the state of a host. True if a pair came or went.
+    pub fn take(&mut self, from: IpAddr, state: &State, now: Instant) -> bool {
+        let mut hosts = self.hosts.iter_mut();
+        let Some(host) = hosts.find(|h| h.address == from && self.version == state.version) else {
+            return false;
+        };
+        (host.seen, host.in_force) = (Some(now), state.in_force);
+        host.is_informed = state.is_informed;
+        let differs = host.live != state.live;
+        host.live.clone_from(&state.live);
+        differs
+    }
+
+    /// Forgets what hosts said that are silent now. True if any was there before.
+    pub fn expire(&mut self, now: Instant) -> bool {
+        let mut expired = false;
+        for host in &mut self.hosts {
+            let silent = host.seen.is_some_and(|seen| now - seen > SILENCE);
+            if silent {
+                (host.seen, host.in_force) = (None, false);
+                host.is_informed = false;
+                host.live.clear();
+                expired = true;
+            }
+        }
+        expired
+    }
+
+    /// True if all hosts have this version.
+    pub fn is_known(&self) -> bool {
+        self.hosts.iter().all(|host| host.seen.is_some())
+    }
+
+    /// True if all hosts have this version, and each knows the live pairs of all others.
+    pub fn is_ready(&self) -> bool {
+        self.is_known() && self.hosts.iter().all(|host| host.is_informed)
+    }
+
+    /// True if packets enter the chain by this version at another host.
+    pub fn is_used(&self) -> bool {
+        self.has_packets || self.hosts.iter().any(|host| host.in_force)
+    }
+
+    /// True if another host has a live pair.
+    pub fn is_live(&self, host: IpAddr, hop: usize, pair: usize) -> bool {
+        let mut hosts = self.hosts.iter();
+        let found = hosts.find(|h| h.address == host);
+        let word = found.and_then(|h| h.live.get(hop));
+        word.is_some_and(|word| word >> pair & 1 == 1)
+    }
+
+    pub fn states(&self) -> Vec<HostState> {
+        let state = |host: &Host| HostState {
+            host: host.address,
+            is_ready: host.seen.is_some(),
+        };
+        self.hosts.iter().map(state).collect()
+    }
+}
+
+/// The hosts of a path but this one.
+fn others(path: &Path) -> impl Iterator<Item = IpAddr> {
+    let hosts = path.hosts.iter().copied();
+    hosts.filter(|host| *host != path.local)
+}
+
+/// A number of all that hosts have to agree about: the path, the hops and the addresses. FNV-1a of
+/// 64 bits (RFC 9923), since valed of another build must find the same.
+fn version(set: &ChainSet, path: &Path) -> u64 {
+    let mut text = format!(
+        "{} {:?} {} {:?}",
+        path.number, path.hosts, set.symmetric, set.nat
+    );
+    for hop in &set.hops {
+        text += &format!(" | {} {:?}", hop.transparent, hop.on_failure);
+        for pair in &hop.pairs {
+            let host = pair.host.unwrap_or(path.local);
+            let (ingress, egress, weight) = (&pair.ingress, &pair.egress, pair.weight);
+            text += &format!(" {ingress} {egress} {weight} {host}");
+        }
+    }
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

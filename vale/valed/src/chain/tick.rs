@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The states that the hosts of a chain exchange, and what follows from them.
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use vale_proto::{ChainName, ChainSet, PortName};
+
+use super::version::Chain;
+use super::{Chains, Phase, Ports};
+use crate::nsh::{Link, State};
+
+/// Packets that are inside of guests when a chain ends may come back for this long.
+const GRACE: Duration = Duration::from_secs(1);
+/// A new definition waits this long for a host that says nothing about it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl Chains {
+    /// Takes and tells states. True if a definition came in force or is forgotten.
+    pub fn tick(&mut self, ports: &Ports, now: Instant) -> bool {
+        let differs = self.take_states(now);
+        let changed = self.promote(now) | self.forget(now);
+        if differs || changed {
+            self.resolve(ports);
+        }
+        for chain in &self.chains {
+            tell(chain);
+        }
+        changed
+    }
+
+    /// True if a pair of another host came or went.
+    fn take_states(&mut self, now: Instant) -> bool {
+        let mut came: Vec<(u32, IpAddr, State)> = Vec::new();
+        for route in self.chains.iter().filter_map(|c| c.route.as_ref()) {
+            let states = route.link.take().into_iter();
+            came.extend(states.map(|(from, state)| (route.link.number, from, state)));
+        }
+        let mut differs = false;
+        for route in self.chains.iter_mut().filter_map(|c| c.route.as_mut()) {
+            for (number, from, state) in &came {
+                let own = *number == route.link.number;
+                differs |= own && route.take(*from, state, now);
+            }
+            differs |= route.expire(now);
+        }
+        differs
+    }
+
+    /// Puts definitions in force that all hosts have. True if there is one.
+    pub(super) fn promote(&mut self, now: Instant) -> bool {
+        let is_due = |chain: &Chain| match (chain.phase, &chain.route) {
+            (Phase::Waiting(since), Some(route)) => {
+                // Another host that uses it has heard that all have it.
+                route.is_ready() || route.is_used() || now - since > PATIENCE
+            }
+            (phase, _) => matches!(phase, Phase::Waiting(_)),
+        };
+        let mut promoted = false;
+        while let Some(index) = self.chains.iter().position(is_due) {
+            let mut new = self.chains.remove(index);
+            new.phase = Phase::InForce;
+            new.route.iter_mut().for_each(|r| r.has_packets = false);
+            match self.find(&new.set.chain) {
+                Some(old) => self.replace(old, new),
+                None => self.chains.push(new),
+            }
+            promoted = true;
+        }
+        promoted
+    }
+
+    /// Forgets definitions by which no host sends any more. True if there is one.
+    fn forget(&mut self, now: Instant) -> bool {
+        let before = self.chains.len();
+        self.chains.retain(|chain| {
+            let used = chain.route.as_ref().is_some_and(|route| route.is_used());
+            match chain.phase {
+                Phase::Ended(since) => used && now - since < PATIENCE || now - since < GRACE,
+                _ => true,
+            }
+        });
+        self.chains.len() < before
+    }
+
+    /// The link of a chain's path, from another definition of the chain.
+    pub(super) fn link_of(&self, set: &ChainSet) -> Option<Arc<Link>> {
+        let path = set.path.as_ref()?;
+        let same = self.chains.iter().filter(|c| c.set.chain == set.chain);
+        let mut links = same.filter_map(|c| Some(&c.route.as_ref()?.link));
+        let found = links.find(|l| (l.number, l.local) == (path.number, path.local));
+        found.map(Arc::clone)
+    }
+
+    /// The numbers and local addresses of a chain's paths.
+    pub fn paths_of(&self, name: &ChainName) -> Vec<(u32, IpAddr)> {
+        let same = self.chains.iter().filter(|c| c.set.chain == *name);
+        let routes = same.filter_map(|c| c.route.as_ref());
+        routes.map(|r| (r.link.number, r.local())).collect()
+    }
+
+    /// The version in force of a path.
+    #[cfg(test)]
+    pub fn version(&self, number: u32) -> u64 {
+        let routes = self.in_force().filter_map(|(_, c)| c.route.as_ref());
+        let mut found = routes.filter(|r| r.link.number == number);
+        found.next().map_or(0, |route| route.version)
+    }
+
+    /// The hosts that may send to the port of a path.
+    pub fn peers(&self, port: &PortName) -> Vec<IpAddr> {
+        let routes = self.chains.iter().filter_map(|c| c.route.as_ref());
+        let routes = routes.filter(|route| route.port_name() == *port);
+        let mut peers: Vec<_> = routes.flat_map(|route| route.others()).collect();
+        peers.sort_unstable();
+        peers.dedup();
+        peers
+    }
+}
+
+/// Tells the other hosts this one's part of a definition.
+fn tell(chain: &Chain) {
+    if let Some((route, state)) = chain.route.as_ref().zip(chain.state()) {
+        route
+            .others()
+            .for_each(|host| route.link.tell(host, &state));
+    }
+}

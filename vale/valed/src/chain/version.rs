@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One definition of a chain, with its ports and counters.
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use vale_proto::{ChainCounters, ChainInfo, ChainSet, Classifier, IpNet, Mac, PortName};
+
+use super::exit::Retired;
+use super::flow::Flow;
+use super::hop::{Entry, LiveHop};
+use super::route::Route;
+use super::{Direction, Next, Ports};
+use crate::headers::Ethernet;
+use crate::nsh::{FIRST_INDEX, Label, Link, State};
+use crate::port::Port;
+
+/// The part that a definition plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Packets enter the chain by it.
+    InForce,
+    /// It replaces the one in force when all hosts have it.
+    Waiting(Instant),
+    /// Other hosts may still send packets by it.
+    Ended(Instant),
+}
+
+pub struct Chain {
+    pub phase: Phase,
+    pub retired: Vec<Retired>,
+    pub set: ChainSet,
+    pub route: Option<Route>,
+    /// The ports that the classifiers name.
+    ends: Vec<Ends>,
+    pub hops: Vec<LiveHop>,
+    pub counters: ChainCounters,
+}
+
+/// The ports that a classifier names; `None` selects any.
+#[derive(Clone, Copy, Default)]
+struct Ends {
+    source: Option<usize>,
+    destination: Option<usize>,
+    /// A named port does not exist: the classifier selects nothing.
+    missing: bool,
+    /// Packets enter and leave at another host.
+    elsewhere: bool,
+}
+
+/// The packet's place among the hops.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// The hops before this one lie behind the packet; for answers, those from this one on.
+    pub at: usize,
+    /// The hop that sent the packet.
+    pub sender: Option<usize>,
+    pub ttl: u8,
+}
+
+impl Chain {
+    pub fn new(set: ChainSet, link: Option<Arc<Link>>) -> Self {
+        Self {
+            phase: Phase::InForce,
+            retired: Vec::new(),
+            route: Route::new(&set, link),
+            ends: Vec::new(),
+            hops: set.hops.iter().map(LiveHop::new).collect(),
+            counters: ChainCounters::default(),
+            set,
+        }
+    }
+
+    pub fn is_in_force(&self) -> bool {
+        self.phase == Phase::InForce
+    }
+
+    /// True if both are one definition for the other hosts.
+    pub fn is_same_version(&self, other: &Self) -> bool {
+        let version = |chain: &Self| chain.route.as_ref().map(|route| route.version);
+        version(self) == version(other)
+    }
+
+    pub fn keep_counters(&mut self, old: &Self) {
+        self.counters = old.counters;
+        for (hop, spec) in self.hops.iter_mut().zip(&self.set.hops) {
+            let same = old.set.hops.iter().position(|other| other == spec);
+            hop.counters = same.map_or(hop.counters, |index| old.hops[index].counters);
+        }
+    }
+
+    /// Takes over what other hosts said about the same version.
+    pub fn keep_states(&mut self, old: &Self) {
+        if let Some((route, before)) = self.route.as_mut().zip(old.route.as_ref()) {
+            route.keep(before);
+        }
+    }
+
+    pub fn info(&self) -> ChainInfo {
+        ChainInfo {
+            set: self.set.clone(),
+            counters: self.counters,
+            hop_counters: self.hops.iter().map(|h| h.counters).collect(),
+            live_pairs: self.hops.iter().map(LiveHop::live_pairs).collect(),
+            hosts: self.route.as_ref().map_or(Vec::new(), Route::states),
+            is_changing: false,
+        }
+    }
+
+    pub fn resolve(&mut self, ports: &Ports) {
+        let find = |name: &PortName| {
+            let named = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
+            ports.iter().position(named)
+        };
+        if let Some(route) = &mut self.route {
+            route.port = find(&route.port_name());
+        }
+        let local = self.route.as_ref().map(Route::local);
+        let ends = |c: &Classifier| {
+            let source = c.source_port.as_ref().map(find);
+            let destination = c.destination_port.as_ref().map(find);
+            Ends {
+                source: source.flatten(),
+                destination: destination.flatten(),
+                missing: source == Some(None) || destination == Some(None),
+                elsewhere: local.is_some() && c.host != local,
+            }
+        };
+        self.ends = self.set.classifiers.iter().map(ends).collect();
+        let hops = self.hops.iter_mut().zip(&self.set.hops);
+        for (n, (hop, spec)) in hops.enumerate() {
+            hop.resolve(n, spec, self.route.as_ref(), ports, find);
+        }
+    }
+
+    /// This host's part, for the other hosts.
+    pub fn state(&self) -> Option<State> {
+        let route = self.route.as_ref()?;
+        Some(State {
+            version: route.version,
+            in_force: self.is_in_force(),
+            is_informed: route.is_known(),
+            live: self.hops.iter().map(|hop| hop.live_bits).collect(),
+        })
+    }
+
+    pub fn is_transparent(&self, port: &PortName) -> bool {
+        let mut hops = self.set.hops.iter().filter(|hop| hop.transparent);
+        hops.any(|hop| {
+            let mut pairs = hop.pairs.iter();
+            pairs.any(|pair| pair.ingress == *port || pair.egress == *port)
+        })
+    }
+
+    fn classifiers(&self) -> impl Iterator<Item = (&Classifier, Ends)> {
+        self.set.classifiers.iter().zip(self.ends.iter().copied())
+    }
+
+    /// The direction of a packet that enters the chain at the port `source`.
+    pub fn entry(
+        &self,
+        ports: &Ports,
+        source: usize,
+        ethernet: &Ethernet,
+        flow: Flow,
+    ) -> Option<Direction> {
+        let owns = |port: usize| {
+            let port = ports[port].as_ref();
+            port.is_some_and(|p| p.mac == Some(ethernet.destination))
+        };
+        let here = |ends: Ends| !ends.missing && !ends.elsewhere;
+        let is = |wanted: Option<Mac>, found| wanted.is_none_or(|mac| mac == found);
+        let forward = |(c, ends): (&Classifier, Ends)| {
+            here(ends)
+                && ends.source.is_none_or(|port| port == source)
+                && ends.destination.is_none_or(owns)
+                && is(c.source_mac, ethernet.source)
+                && is(c.destination_mac, ethernet.destination)
+                && flow.matches(c)
+        };
+        let answer = flow.reversed();
+        let translated = self.translates(answer);
+        let reverse = |(c, ends): (&Classifier, Ends)| match translated {
+            true if self.route.is_some() => answer.matches_except_source(c),
+            true => {
+                here(ends)
+                    && ends.destination.is_none_or(|port| port == source)
+                    && answer.matches_except_source(c)
+            }
+            false => {
+                here(ends)
+                    && ends.destination.is_none_or(|port| port == source)
+                    && is(c.source_mac, ethernet.destination)
+                    && is(c.destination_mac, ethernet.source)
+                    && ends.source.is_none_or(owns)
+                    && answer.matches(c)
+            }
+        };
+        if self.classifiers().any(forward) {
+            return Some(Direction::Forward);
+        }
+        // The host of the hop that translates gets the answers, and only it.
+        let elsewhere = || translated && self.route.is_some() && !self.has_mac(ports, ethernet);
+        let enters = self.set.symmetric && self.classifiers().any(reverse) && !elsewhere();
+        enters.then_some(Direction::Reverse)
+    }
+
+    /// True if a port of this host's segment has the destination of a frame.
+    fn has_mac(&self, ports: &Ports, ethernet: &Ethernet) -> bool {
+        let mut ports = ports.iter().flatten();
+        ports.any(|p| p.segment == self.set.segment && p.mac == Some(ethernet.destination))
+    }
+
+    /// True if a hop may send the packet in this direction. The packet belongs to a flow of the
+    /// classifiers, and its addresses to their ports.
+    pub fn permits(&self, ports: &Ports, direction: Direction, flow: Flow) -> bool {
+        self.permitting(ports, direction, flow).is_some()
+    }
+
+    /// The classifier that permits a hop to send the packet.
+    fn permitting(&self, ports: &Ports, direction: Direction, flow: Flow) -> Option<&Classifier> {
+        let flow = match direction {
+            Direction::Forward => flow,
+            Direction::Reverse if !self.set.symmetric => return None,
+            Direction::Reverse => flow.reversed(),
+        };
+        let owns = |port: Option<usize>, elsewhere: &[IpNet], address: IpAddr| match port
+            .and_then(|port| ports[port].as_ref())
+        {
+            Some(port) => port.guard.has(address),
+            None => elsewhere.is_empty() || elsewhere.iter().any(|n| n.contains(&address)),
+        };
+        let translated = self.translates(flow);
+        let mut found = self.classifiers().filter(|(c, ends)| {
+            (!ends.missing || self.route.is_some())
+                && owns(ends.destination, &c.receivers, flow.destination)
+                && match translated {
+                    true => flow.matches_except_source(c),
+                    false => owns(ends.source, &c.senders, flow.source) && flow.matches(c),
+                }
+        });
+        found.next().map(|(classifier, _)| classifier)
+    }
+
+    /// True if a hop translated the source of the flow.
+    fn translates(&self, flow: Flow) -> bool {
+        self.set
+            .nat
+            .iter()
+            .any(|network| network.contains(&flow.source))
+    }
+
+    /// The next step of a packet at this place.
+    pub fn next(&self, ports: &Ports, mut place: Place, direction: Direction, flow: Flow) -> Next {
+        let forward = direction == Direction::Forward;
+        while forward && place.at < self.hops.len() || !forward && place.at > 0 {
+            let hop = if forward { place.at } else { place.at - 1 };
+            match self.hops[hop].entry(flow, forward) {
+                Some(Entry::Port(port, addressed)) => {
+                    return Next::Hop {
+                        hop,
+                        port,
+                        addressed,
+                    };
+                }
+                Some(Entry::Host(host)) => return self.remote(host, place, forward, hop),
+                None if self.hops[hop].bypasses() => place.at = if forward { hop + 1 } else { hop },
+                None => return Next::Blocked { hop },
+            }
+        }
+        match self.exit_host(ports, place.sender, direction, flow) {
+            Some(host) => self.remote(host, place, forward, self.hops.len() - 1),
+            None => Next::Exit,
+        }
+    }
+
+    /// The step of a packet that another host sent to this one.
+    pub fn arrive(&self, ports: &Ports, label: Label, flow: Flow) -> Option<Next> {
+        let passed = usize::from(FIRST_INDEX - label.index);
+        let (direction, at) = match label.reverse {
+            false => (Direction::Forward, passed),
+            true => (Direction::Reverse, self.hops.len().checked_sub(passed)?),
+        };
+        let permitted = passed <= self.hops.len() && self.permits(ports, direction, flow);
+        permitted.then_some(())?;
+        if passed == self.hops.len() {
+            return Some(Next::Exit);
+        }
+        let forward = direction == Direction::Forward;
+        let hop = if forward { at } else { at - 1 };
+        let place = Place {
+            at: if forward { hop + 1 } else { hop },
+            sender: None,
+            ttl: label.ttl,
+        };
+        Some(match self.hops[hop].arrival(flow, forward) {
+            Some(Entry::Port(port, addressed)) => Next::Hop {
+                hop,
+                port,
+                addressed,
+            },
+            _ if self.hops[hop].bypasses() => self.next(ports, place, direction, flow),
+            _ => Next::Blocked { hop },
+        })
+    }
+
+    /// The step to another host.
+    fn remote(&self, host: IpAddr, place: Place, forward: bool, hop: usize) -> Next {
+        let passed = match forward {
+            true => place.at,
+            false => self.hops.len() - place.at,
+        };
+        let route = self.route.as_ref();
+        let index = u8::try_from(passed).map(|passed| FIRST_INDEX - passed);
+        match route.and_then(|r| r.port.zip(Some(r))).zip(index.ok()) {
+            Some(((port, route), index)) => Next::Remote {
+                port,
+                host,
+                label: Label {
+                    number: route.link.number,
+                    reverse: !forward,
+                    index,
+                    ttl: place.ttl,
+                    version: route.version,
+                },
+            },
+            None => Next::Blocked { hop },
+        }
+    }
+
+    /// The other host at which a packet leaves the chain. Its source address has to be at that
+    /// host, else other switches would learn it at two places. A routed hop put its own address
+    /// there. Answers leave where the chain's packets enter.
+    fn exit_host(
+        &self,
+        ports: &Ports,
+        sender: Option<usize>,
+        direction: Direction,
+        flow: Flow,
+    ) -> Option<IpAddr> {
+        let route = self.route.as_ref()?;
+        let routed = self.hops.iter().rposition(|hop| !hop.transparent);
+        let routed = routed.filter(|_| direction == Direction::Forward);
+        match routed.map(|hop| (hop, self.hops[hop].entry(flow, true))) {
+            Some((hop, _)) if sender == Some(hop) => return None,
+            Some((_, Some(Entry::Host(host)))) => return Some(host),
+            Some((_, Some(Entry::Port(..)))) => return None,
+            _ => (),
+        }
+        let home = self.permitting(ports, direction, flow).and_then(|c| c.host);
+        home.filter(|host| *host != route.local())
+    }
+}

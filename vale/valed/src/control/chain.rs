@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs about chains.
+use std::io::{self, ErrorKind};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use control_socket::{ApiError, Peer, Reply};
+use log::info;
+use serde_json::json;
+use vale_proto::{
+    ChainId, ChainList, ChainSet, Chains, Kind, MAX_CHAINS, MTU_RANGE, Path, PortAdd, PortId,
+    PortName,
+};
+
+use super::{Control, add_error, stopped};
+use crate::chain::SetError;
+use crate::forwarder::Handle;
+use crate::nsh::Link;
+use crate::port::Port;
+
+/// The time between two states of a chain that a host tells.
+const EVERY: Duration = Duration::from_millis(200);
+
+/// The port of a path and its link.
+type NewPath = (Box<Port>, Arc<Link>);
+
+impl Control {
+    pub(super) fn chain_set(&self, peer: &Peer, set: ChainSet) -> Result<Reply, ApiError> {
+        set.check()
+            .map_err(|e| ApiError::bad_request(format!("chain-set: {e}")))?;
+        let name = format!("{}:{}", set.switch, set.chain);
+        let (switch, hops) = (set.switch.clone(), set.hops.len());
+        let new_path = self.new_path(&set)?;
+        let add = path_port(&set);
+        // One command, since a look at the chains in between would remove the port.
+        let done = self.forwarder.run(move |forwarder| {
+            let Some((port, link)) = new_path else {
+                return (Ok(forwarder.set_chain(set, None)), None);
+            };
+            let mut offered = Some(port);
+            let added = forwarder.add(&set.switch, &mut offered);
+            let set = added.map(|()| forwarder.set_chain(set, Some(link)));
+            (set, offered)
+        });
+        let (done, _refused) = done.ok_or_else(stopped)?;
+        match done.map_err(|failure| add_error(&add, failure))? {
+            Ok(true) => (),
+            Ok(false) => {
+                let text = format!("{switch}: there is no such switch; add a port first");
+                return Err(ApiError::new("no-such-switch", text));
+            }
+            Err(SetError::TooMany) => {
+                let text = format!("{switch}: there are {MAX_CHAINS} chains already");
+                return Err(ApiError::new("too-many", text));
+            }
+            Err(SetError::NoPath) => {
+                let text = format!("{name}: the path changes at this moment; try again");
+                return Err(ApiError::new("busy", text));
+            }
+        }
+        info!("{name}: chain of {hops} hops set by uid {}", peer.uid);
+        Ok(json!({}).into())
+    }
+
+    /// The port of a chain's path and its link, unless the chain has them.
+    fn new_path(&self, set: &ChainSet) -> Result<Option<NewPath>, ApiError> {
+        let Some(path) = &set.path else {
+            return Ok(None);
+        };
+        let (switch, chain) = (set.switch.clone(), set.chain.clone());
+        let found = self.forwarder.run(move |forwarder| {
+            let switch = forwarder.switch_mut(&switch)?;
+            Some(switch.paths_of(&chain))
+        });
+        let Some(paths) = found.ok_or_else(stopped)? else {
+            return Ok(None);
+        };
+        if paths.contains(&(path.number, path.local)) {
+            return Ok(None);
+        }
+        let opened = self.links.paths.open(path);
+        let (device, link) = opened.map_err(|e| path_error(path, &e))?;
+        start_ticks(&self.links.chain_ticks, &self.forwarder);
+        let port = Port::new(&path_port(set), Box::new(device));
+        Ok(Some((Box::new(port), link)))
+    }
+
+    pub(super) fn chain_remove(&self, peer: &Peer, id: ChainId) -> Result<Reply, ApiError> {
+        let name = format!("{}:{}", id.switch, id.chain);
+        let removed = self
+            .forwarder
+            .run(move |forwarder| forwarder.remove_chain(&id));
+        removed.ok_or_else(stopped)?;
+        info!("{name}: chain removed by uid {}", peer.uid);
+        Ok(json!({}).into())
+    }
+
+    pub(super) fn chain_list(&self, _: &Peer, list: ChainList) -> Result<Reply, ApiError> {
+        let chains = self
+            .forwarder
+            .run(move |forwarder| forwarder.chains(list.switch.as_ref()))
+            .ok_or_else(stopped)?;
+        let answer = serde_json::to_value(Chains { chains })
+            .map_err(|e| ApiError::new("internal", e.to_string()))?;
+        Ok(answer.into())
+    }
+}
+
+/// The port that leads to the other hosts of a chain's path, if it has one.
+fn path_port(set: &ChainSet) -> PortAdd {
+    let number = set.path.as_ref().map_or(0, |path| path.number);
+    let id = PortId {
+        switch: set.switch.clone(),
+        port: PortName::of_path(number),
+    };
+    PortAdd {
+        mtu: *MTU_RANGE.end(),
+        ..PortAdd::open(id, Kind::Path, set.segment)
+    }
+}
+
+fn path_error(path: &Path, error: &io::Error) -> ApiError {
+    let Path { number, local, .. } = path;
+    let (code, text) = match error.kind() {
+        ErrorKind::AlreadyExists => (
+            "exists",
+            format!("number: another chain at {local} has {number}"),
+        ),
+        ErrorKind::AddrNotAvailable => (
+            "no-such-interface",
+            format!("local: {local} is no address in valed's network namespace"),
+        ),
+        _ => ("internal", format!("local: {local}: {error}")),
+    };
+    ApiError::new(code, format!("chain-set: path.{text}"))
+}
+
+/// Starts the thread that looks at all chains; a second call does nothing.
+fn start_ticks(once: &OnceLock<()>, forwarder: &Handle) {
+    once.get_or_init(|| {
+        let forwarder = forwarder.clone();
+        std::thread::spawn(move || {
+            // The ports that are left over are closed here: closing takes milliseconds.
+            while forwarder.run(|f| f.tick_chains()).map(drop).is_some() {
+                std::thread::sleep(EVERY);
+            }
+        });
+    });
+}

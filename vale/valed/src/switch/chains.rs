@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The switch's side of chains: their definitions, their paths and the steps of packets.
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use vale_proto::{ChainInfo, ChainName, ChainSet, PortName};
+
+use super::Switch;
+use crate::chain::{Next, SetError, Step};
+use crate::device::Buffers;
+use crate::headers::Ethernet;
+use crate::nsh::Link;
+use crate::outgoing::Outgoing;
+
+impl Switch {
+    /// Makes a chain, or replaces it. A new path has a link, whose port the switch has already.
+    pub fn set_chain(&mut self, set: ChainSet, link: Option<Arc<Link>>) -> Result<(), SetError> {
+        let done = self.chains.set(set, link, &self.ports);
+        self.set_path_peers();
+        done
+    }
+
+    /// The numbers and local addresses of a chain's paths.
+    pub fn paths_of(&self, name: &ChainName) -> Vec<(u32, IpAddr)> {
+        self.chains.paths_of(name)
+    }
+
+    /// Exchanges states with the other hosts of chains. Returns the ports that no path has any more.
+    pub fn tick_chains(&mut self, now: Instant) -> Vec<PortName> {
+        if self.chains.tick(&self.ports, now) {
+            self.set_path_peers();
+        }
+        let used: Vec<_> = self.chains.path_ports().collect();
+        let paths = self.ports().filter(|p| p.is_path());
+        let unused = paths.filter(|p| !used.contains(&p.name));
+        unused.map(|p| p.name.clone()).collect()
+    }
+
+    /// Tells the ports of paths which hosts may send.
+    fn set_path_peers(&mut self) {
+        for port in self.ports.iter_mut().flatten() {
+            if port.is_path() {
+                port.device.set_peers(&self.chains.peers(&port.name));
+            }
+        }
+    }
+
+    pub fn remove_chain(&mut self, name: &ChainName) {
+        self.chains.remove(name, &self.ports);
+    }
+
+    pub fn chains(&self) -> impl Iterator<Item = ChainInfo> {
+        self.chains.infos()
+    }
+
+    pub(super) fn take_step(
+        &mut self,
+        step: Step,
+        source: usize,
+        ethernet: &Ethernet,
+        out: &mut Outgoing<'_>,
+        buffers: &mut Buffers,
+    ) {
+        self.chains.count(step, out.len());
+        match step.next {
+            Next::Hop {
+                port, addressed, ..
+            } => {
+                let mac = self.ports[port].as_ref().and_then(|p| p.mac);
+                if let (true, Some(mac)) = (addressed, mac) {
+                    out.head[..mac.0.len()].copy_from_slice(&mac.0);
+                }
+                self.deliver_or_hold(port, out, buffers);
+            }
+            Next::Exit => {
+                let segment = self.chains.segment(step);
+                self.send(source, segment, ethernet, out, buffers);
+            }
+            Next::Remote { port, host, label } => {
+                out.label = Some((host, label));
+                self.deliver_or_hold(port, out, buffers);
+            }
+            Next::Blocked { .. } => (),
+        }
+    }
+}

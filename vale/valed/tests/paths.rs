@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Chains whose hops lie on two hosts: two valeds in namespaces with a cable between them.
+#![cfg(test)]
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::{Guest, Namespace, Valed, Wire, eventually, ok, tcp_echo, tool};
+use serde_json::{Value, json};
+
+const ADDRESSES: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
+/// Hops of the longest chain.
+const MOST: usize = 9;
+
+/// Two hosts that share a segment by VXLAN. The client is on the first one, the server on the
+/// second, or also on the first; hop n is on host n % 2.
+struct Hosts {
+    hosts: [Valed; 2],
+    client: Namespace,
+    server: Namespace,
+    _hops: Vec<Wire>,
+}
+
+impl Hosts {
+    fn new(hops: usize, server: usize) -> Self {
+        let hosts = [Valed::start(), Valed::start()];
+        let peer = &hosts[1].namespace.0;
+        hosts[0].namespace.ip(&format!(
+            "link add name nic mtu 1600 type veth peer name nic mtu 1600 netns {peer}"
+        ));
+        for (n, host) in hosts.iter().enumerate() {
+            let [local, remote] = [ADDRESSES[n], ADDRESSES[1 - n]];
+            host.namespace.ip(&format!("addr add {local}/24 dev nic"));
+            host.namespace.ip("link set dev nic up");
+            let vxlan = json!({"vni": 7, "local": local, "peers": [remote]});
+            let up = json!({"kind": "vxlan", "vxlan": vxlan, "port_security": false});
+            host.add("up", up);
+        }
+        let client = hosts[0].attach("a", 1, 1, &["10.7.0.1/24"], json!({}));
+        let server = hosts[server].attach("b", 2, 1, &["10.7.0.2/24"], json!({}));
+        let hops = (0..hops).map(|n| {
+            let side = |side: &str, last: usize| {
+                let mac = format!("02:00:00:00:00:{last:02x}");
+                let extra = json!({"mac": mac, "port_security": false});
+                Guest::new(&hosts[n % 2], &format!("h{n}-{side}"), extra)
+            };
+            Wire::new([side("in", 16 + 2 * n), side("out", 17 + 2 * n)])
+        });
+        let hops = hops.collect();
+        Self {
+            client,
+            server,
+            _hops: hops,
+            hosts,
+        }
+    }
+
+    /// Sets the chain on one host. Each hop has a name, a weight and a suffix.
+    fn set(&self, host: usize, hops: &[String]) {
+        let (local, all) = (ADDRESSES[host], ADDRESSES.join(","));
+        let from = format!("from=a,protocol=1,host={},sender=10.7.0.1/32", ADDRESSES[0]);
+        let tcp = from.replace("protocol=1", "protocol=6");
+        let mut words = format!(
+            "chain set vale0:web --segment 1 --match {from} --match {tcp} --path 7 --local {local} \
+             --hosts {all}"
+        );
+        hops.iter()
+            .for_each(|hop| words += &format!(" --hop {hop}"));
+        let socket = self.hosts[host].socket.to_str().unwrap();
+        let mut arguments = vec!["--socket", socket];
+        arguments.extend(words.split_whitespace());
+        ok(tool("vale-ctl").to_str().unwrap(), &arguments);
+    }
+
+    /// Sets the chain on both hosts and waits until it is in force.
+    fn chain(&self, hops: &[String]) {
+        self.set(0, hops);
+        self.set(1, hops);
+        eventually("both hosts have the chain", || {
+            [0, 1]
+                .iter()
+                .all(|host| self.is_in_force(*host, hops.len()))
+        });
+    }
+
+    fn is_in_force(&self, host: usize, hops: usize) -> bool {
+        let chain = self.info(host);
+        chain["is_changing"].is_null()
+            && chain["hops"].as_array().unwrap().len() == hops
+            && chain["hosts"][0]["is_ready"] == true
+    }
+
+    fn info(&self, host: usize) -> Value {
+        let chains = self.hosts[host].client().chain_list(None).unwrap();
+        serde_json::to_value(&chains[0]).unwrap()
+    }
+
+    /// The counters of all ports and chains.
+    fn drops(&self) -> String {
+        let of = |host: usize| {
+            let ports = self.hosts[host].client().port_list(None).unwrap();
+            let ports = ports
+                .iter()
+                .map(|p| format!("{}: {:?}\n", p.port, p.counters));
+            format!("{}{}\n", ports.collect::<String>(), self.info(host))
+        };
+        of(0) + &of(1)
+    }
+
+    fn hop_packets(&self, hop: usize) -> u64 {
+        let counters = &self.info(hop % 2)["hop_counters"][hop];
+        counters["packets"].as_u64().unwrap()
+    }
+}
+
+fn wire(n: usize) -> String {
+    wire_at(n, n % 2)
+}
+
+fn wire_at(n: usize, host: usize) -> String {
+    format!("h{n}-in:h{n}-out@{},transparent", ADDRESSES[host])
+}
+
+#[test]
+fn packets_pass_chains_of_two_to_nine_hops_over_two_hosts() {
+    let hosts = Hosts::new(MOST, 1);
+    for count in 2..=MOST {
+        hosts.chain(&(0..count).map(wire).collect::<Vec<_>>());
+        let before: Vec<_> = (0..count).map(|n| hosts.hop_packets(n)).collect();
+        assert_eq!(hosts.client.ping_loss("10.7.0.2", 20), 0, "{count} hops");
+        for (n, before) in before.iter().enumerate() {
+            let passed = hosts.hop_packets(n) - before;
+            assert_eq!(passed, 40, "hop {n} of {count}");
+        }
+    }
+    let seconds = tcp_echo(&hosts.client, &hosts.server, "10.7.0.2", 2 << 20);
+    println!("{MOST} hops: {:.0} Mb/s each way", 16.8 / seconds);
+    let counters = [0, 1].map(|n| hosts.hosts[n].counters("path7"));
+    let dropped = counters.map(|c| (c.dropped_malformed, c.dropped_unknown, c.dropped_too_long));
+    assert_eq!(dropped, [(0, 0, 0); 2]);
+}
+
+#[test]
+fn hops_come_and_go_under_a_ping_without_loss() {
+    let hosts = Hosts::new(4, 1);
+    let orders: [&[usize]; 4] = [&[0, 1], &[0, 3, 1], &[1, 2], &[3, 0, 1, 2]];
+    let chain_of = |order: &[usize]| order.iter().map(|n| wire(*n)).collect::<Vec<_>>();
+    hosts.chain(&chain_of(orders[0]));
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopping = Arc::clone(&stop);
+    let pinging = hosts.client.thread(move || {
+        let mut sent = 0;
+        while !stopping.load(Ordering::Relaxed) {
+            let text = ok(
+                "ping",
+                &["-q", "-i", "0.002", "-c", "250", "-W", "2", "10.7.0.2"],
+            );
+            assert!(text.contains(" 0% packet loss"), "{text}");
+            sent += 250;
+        }
+        sent
+    });
+    for round in 0..8 {
+        hosts.chain(&chain_of(orders[(round + 1) % orders.len()]));
+    }
+    stop.store(true, Ordering::Relaxed);
+    let sent = pinging
+        .join()
+        .unwrap_or_else(|_| panic!("{}", hosts.drops()));
+    let entered = hosts.info(0)["counters"]["packets"].as_u64().unwrap();
+    println!("{sent} pings, {entered} packets of the chain");
+    assert!(entered >= 2 * sent, "{entered}");
+}
+
+#[test]
+fn a_dead_host_blocks_its_hop_or_is_passed_by() {
+    let mut hosts = Hosts::new(2, 0);
+    hosts.chain(&[wire(0), wire(1)]);
+    assert_eq!(hosts.client.ping_loss("10.7.0.2", 10), 0);
+    hosts.hosts[1].stop();
+    eventually("the first host notices", || {
+        hosts.info(0)["live_pairs"] == json!([1, 0])
+    });
+    assert_eq!(hosts.client.ping_loss("10.7.0.2", 5), 5);
+    let hop = &hosts.info(0)["hop_counters"][1];
+    assert!(hop["dropped"].as_u64().unwrap() >= 5, "{hop}");
+    // The other policy; the dead host cannot say that it has it.
+    let name = "web".parse().unwrap();
+    let id = vale_proto::ChainId {
+        switch: "vale0".parse().unwrap(),
+        chain: name,
+    };
+    hosts.hosts[0].client().chain_remove(&id).unwrap();
+    hosts.set(0, &[wire(0), wire(1) + ",bypass"]);
+    assert_eq!(hosts.client.ping_loss("10.7.0.2", 10), 0);
+    assert!(hosts.hop_packets(0) >= 20);
+}
+
+#[test]
+fn strangers_and_taken_numbers_are_refused() {
+    let hosts = Hosts::new(2, 1);
+    hosts.chain(&[wire(0), wire(1)]);
+    let refused = |change: Value, text: &str| {
+        let mut set = hosts.info(0);
+        let fields = ["counters", "hop_counters", "live_pairs", "hosts"];
+        let object = set.as_object_mut().unwrap();
+        fields.iter().for_each(|field| drop(object.remove(*field)));
+        set["chain"] = "other".into();
+        for (key, value) in change.as_object().unwrap() {
+            set[key] = value.clone();
+        }
+        let set = serde_json::from_value(set).unwrap();
+        let error = hosts.hosts[0].client().chain_set(&set).unwrap_err();
+        assert!(error.to_string().contains(text), "{error}");
+    };
+    refused(json!({}), "path.number: another chain at 192.0.2.1 has 7");
+    let elsewhere = json!({"number": 8, "local": "192.0.2.9", "hosts": ["192.0.2.9", "192.0.2.2"]});
+    let mut classifiers = hosts.info(0)["classifiers"].clone();
+    for classifier in classifiers.as_array_mut().unwrap() {
+        classifier["host"] = "192.0.2.2".into();
+    }
+    let hops = json!([{"pairs": [{"ingress": "h0-in", "egress": "h0-out"}]}]);
+    let change = json!({"path": elsewhere, "classifiers": classifiers, "hops": hops});
+    refused(change, "path.local: 192.0.2.9 is no address");
+    // Datagrams of a host that is no peer count as malformed, and change nothing.
+    let before = hosts.hosts[0].counters("path7").dropped_malformed;
+    hosts.hosts[1].namespace.ip("addr add 192.0.2.3/24 dev nic");
+    let send = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); \
+        s.bind(('192.0.2.3', 0)); \
+        h = bytes([12, 0, 0, 4, 0, 0, 7, 0, 15, 198, 1, 3, 0, 0, 14, 254]); \
+        s.sendto(h + bytes(16) + bytes(60), ('192.0.2.1', 4790))";
+    let namespace = &hosts.hosts[1].namespace.0;
+    ok("ip", &["netns", "exec", namespace, "python3", "-c", send]);
+    eventually("valed counts the stranger", || {
+        hosts.hosts[0].counters("path7").dropped_malformed == before + 1
+    });
+    assert_eq!(hosts.client.ping_loss("10.7.0.2", 10), 0);
+}
