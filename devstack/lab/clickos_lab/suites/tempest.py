@@ -60,9 +60,11 @@ def _lab_tests(state):
         stdin=subprocess.DEVNULL).returncode
 
 
-def run(state, arguments):
+def run(state, arguments, configure=None):
     """Run ``tempest run`` with arguments on a lab that is up.
 
+    :param configure: writes tempest.conf into a folder; by default that of
+        our own tests
     :returns: its exit status
     """
     workspace, registry = state.data / 'tempest', state.data / 'tempest.yaml'
@@ -71,7 +73,10 @@ def run(state, arguments):
     shell.run([state.tool('tempest'), 'init', '--workspace-path', registry,
                workspace], state.log / 'tempest-init.log',
               env=shell.environment(state))
-    _configure(state, workspace)
+    if configure:
+        configure(workspace)
+    else:
+        _configure(state, workspace)
     say.say('tempest run')
     env = {**shell.environment(state), 'PYTHONUNBUFFERED': '1'}
     return subprocess.run(
