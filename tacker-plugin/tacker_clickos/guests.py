@@ -20,9 +20,9 @@ LOG = logging.getLogger(__name__)
 class Wish:
     """A guest to be made.
 
-    The name is unique in the VNF ("VDU1-0"). links is {CP name: links.Link}.
-    values are checked property values of this guest. writes replace those
-    of the values.
+    The name is unique in the VNF ("VDU1-0"). The links are
+    {CP name: links.Link}. The values are checked property values of this
+    guest. The writes replace those of the values.
     """
 
     name: str
