@@ -23,8 +23,11 @@ pub fn read(host: &Session<'_>, router: &OfRouter) -> Result<(Carried, Vec<Skipp
     let config = value_of(host, router, "config")?;
     let listed = host.call::<verb::ListHandlers>(router)?.handlers;
     let carried = listed.into_iter().filter(|h| h.read && h.write);
+    let mut names: Vec<String> = carried.map(|handler| handler.name).collect();
+    // Other handlers may forget what was learned.
+    names.sort_by_key(|name| name.ends_with(".state"));
     let (mut values, mut skipped) = (Vec::new(), Vec::new());
-    for name in carried.map(|handler| handler.name) {
+    for name in names {
         match value_of(host, router, &name) {
             Ok(value) => values.push((name, value)),
             Err(e) if e.status == REFUSED => skipped.push((name, e.message)),

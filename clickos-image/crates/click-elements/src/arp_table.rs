@@ -9,6 +9,7 @@ use click_core::memory::Growth;
 use click_core::text::split_words;
 use click_wire::ether;
 
+use crate::carried;
 use crate::prelude::*;
 
 /// Least time between two queries for an address; it grows after ten queries without an answer.
@@ -309,6 +310,45 @@ pub const fn table<T: Part<Shared>>() -> Handler<T> {
     })
 }
 
+/// The first line of a table's state.
+const HEAD: &str = "arp 1";
+
+/// The handler `state`: the addresses that are known.
+pub const fn state<T: Part<Shared>>() -> Handler<T> {
+    read_write(
+        "state",
+        |me, view| Ok(me.part().borrow().state_text(view)),
+        |me, _, value| {
+            let known = carried::parse(HEAD, value, |words| {
+                let [ip, mac, age_ms] = words else {
+                    return None;
+                };
+                let ip: Ipv4Addr = ip.parse().ok()?;
+                Some((ip, carried::mac(mac)?, carried::number(age_ms)?))
+            })?;
+            on_write(me, move |me, ctx| {
+                let mut table = me.part_mut().borrow_mut();
+                for (ip, mac, age_ms) in known {
+                    let at_ns = carried::at_ns(ctx.now_ns(), age_ms);
+                    let ready = table.insert(ip, mac, at_ns);
+                    table.put_back(ip, ready);
+                }
+            })
+        },
+    )
+}
+
+impl Table {
+    fn state_text(&self, view: &View<'_>) -> String {
+        let line = |(live_ns, _, ip): &(u64, i64, Ipv4Addr)| {
+            let mac = EtherAddr(self.by_ip[ip].mac?);
+            let age_ms = carried::age_ms(view.now_ns(), *live_ns);
+            Some(format!("{ip} {mac} {age_ms}"))
+        };
+        carried::render(HEAD, view, self.by_age.iter().rev().filter_map(line))
+    }
+}
+
 /// The handler `count`.
 pub const fn count<T: Part<Shared>>() -> Handler<T> {
     read("count", |me, _| text(me.part().borrow().by_ip.len()))
@@ -346,8 +386,9 @@ part!(ARPTable, table: Shared);
 
 impl ARPTable {
     /// Handlers of elements that only hold a table.
-    pub const HANDLERS: [Handler<Self>; 7] = [
+    pub const HANDLERS: [Handler<Self>; 8] = [
         table(),
+        state(),
         count(),
         length(),
         read("drops", |me, _| text(me.table.borrow().drops())),

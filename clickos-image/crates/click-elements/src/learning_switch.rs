@@ -3,6 +3,7 @@
 use click_core::sort;
 use click_wire::ether;
 
+use crate::carried;
 use crate::outputs::Outputs;
 use crate::prelude::*;
 
@@ -13,6 +14,11 @@ pub const CLASS: Class = Class {
     args: &[keyword("TIMEOUT"), keyword("CAPACITY")],
     handlers: &[
         read("table", |me: &mut LearningSwitch, _| Ok(me.table.text())),
+        read_write(
+            "state",
+            |me, view| Ok(me.state_text(view)),
+            LearningSwitch::write_state,
+        ),
         read_write(
             "timeout",
             |me, _| text(me.timeout_ns / 1_000_000_000),
@@ -103,13 +109,17 @@ impl Table {
         (now_ns < seen.at_ns.saturating_add(timeout_ns)).then_some(seen.port)
     }
 
+    fn known(&self) -> Vec<&Seen> {
+        let all = self.sets.iter().flatten();
+        all.filter(|seen| seen.at_ns != 0).collect()
+    }
+
+    fn forget(&mut self) {
+        self.sets.fill([Seen::default(); WAYS]);
+    }
+
     fn text(&self) -> String {
-        let mut known: Vec<_> = self
-            .sets
-            .iter()
-            .flatten()
-            .filter(|s| s.at_ns != 0)
-            .collect();
+        let mut known = self.known();
         sort::by_key(&mut known, |s| s.mac);
         let line = |s: &Seen| format!("{} {}\n", EtherAddr(s.mac), s.port);
         known.into_iter().map(line).collect()
@@ -140,7 +150,40 @@ struct LearningSwitch {
     ways: Vec<Way>,
 }
 
+/// The first line of a switch's state.
+const HEAD: &str = "switch 1";
+
 impl LearningSwitch {
+    fn state_text(&self, view: &View<'_>) -> String {
+        let now_ns = view.now_ns();
+        let mut known = self.table.known();
+        sort::by_key(&mut known, |seen| core::cmp::Reverse(seen.at_ns));
+        let line = |seen: &&Seen| {
+            let age_ms = carried::age_ms(now_ns, seen.at_ns);
+            format!("{} {} {age_ms}", EtherAddr(seen.mac), seen.port)
+        };
+        carried::render(HEAD, view, known.iter().map(line))
+    }
+
+    fn write_state(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let ports = view.ports().1;
+        let seen = carried::parse(HEAD, value, |words| {
+            let [mac, port, age_ms] = words else {
+                return None;
+            };
+            let port: u16 = carried::number(port)?;
+            let (mac, age_ms) = (carried::mac(mac)?, carried::number(age_ms)?);
+            (usize::from(port) < ports).then_some((mac, port, age_ms))
+        })?;
+        on_write(self, move |me, ctx| {
+            me.table.forget();
+            for (mac, port, age_ms) in seen {
+                me.table
+                    .learn(mac, port, carried::at_ns(ctx.now_ns(), age_ms));
+            }
+        })
+    }
+
     /// Where a frame goes.
     fn output_port(&mut self, frame: &[u8], from: usize, now_ns: u64) -> Way {
         let Ok(frame) = ether::Repr::parse(frame) else {

@@ -12,6 +12,7 @@ extern crate alloc;
 extern crate std;
 
 mod arp_table;
+mod carried;
 mod classify;
 mod dump;
 mod ethernet_place;

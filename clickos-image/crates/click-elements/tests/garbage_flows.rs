@@ -179,4 +179,117 @@ proptest! {
         let back = devices[0].borrow_mut().output.pop().unwrap();
         prop_assert_eq!(back, answer(&sent));
     }
+
+    /// A flow that was opened on one host is answered on another one, after a time.
+    #[test]
+    fn a_flow_goes_on_elsewhere(
+        tcp in any::<bool>(),
+        source in any::<[u8; 4]>(),
+        sport in any::<u16>(),
+        away_s in 0u64..250,
+    ) {
+        prop_assume!(source[0] != 255 && source != [0; 4]);
+        let (mut before, devices) = router(NAT);
+        let sent = whole(if tcp { 6 } else { 17 }, source, sport, b"text");
+        devices[0].borrow_mut().input.push_back(sent.clone());
+        run(&mut before, HOUR_NS);
+        let out = devices[1].borrow_mut().output.pop().unwrap();
+        let state = before.read_handler("rw.state", "", HOUR_NS).unwrap();
+        // As it is read, with the number of flows: writing that changes nothing.
+        let pattern = before.read_handler("rw.pattern0", "", HOUR_NS).unwrap();
+        // The other host's clock is another one.
+        let (mut after, devices) = router(NAT);
+        let writes = [("rw.state", state.as_slice()), ("rw.pattern0", &pattern)];
+        after.write_handlers(&writes, 3 * HOUR_NS).unwrap();
+        let now_ns = 3 * HOUR_NS + away_s * 1_000_000_000;
+        devices[1].borrow_mut().input.push_back(answer(&out));
+        run(&mut after, now_ns);
+        let back = devices[0].borrow_mut().output.pop().unwrap();
+        prop_assert_eq!(back, answer(&sent));
+    }
+
+    /// A second router has what a first one has learned, however it came about.
+    #[test]
+    fn state_is_carried_whole(packets in prop::collection::vec((0usize..2, packet()), 1..60)) {
+        let (mut before, devices) = router(EVERYTHING);
+        for (n, (device, packet)) in packets.into_iter().enumerate() {
+            devices[device].borrow_mut().input.push_back(packet);
+            run(&mut before, HOUR_NS + n as u64 * 1_000_000);
+        }
+        let now_ns = HOUR_NS + 1_000_000_000;
+        let (mut after, _) = router(EVERYTHING);
+        for name in STATES {
+            let state = before.read_handler(name, "", now_ns).unwrap();
+            after.write_handlers(&[(name, &state)], now_ns).unwrap();
+            let same = after.read_handler(name, "", now_ns).unwrap();
+            prop_assert_eq!(
+                String::from_utf8(same).unwrap(), String::from_utf8(state).unwrap(), "{}", name);
+        }
+    }
+
+    /// A stranger's text is refused or taken, and changes nothing else.
+    #[test]
+    fn strangers_texts(lines in prop::collection::vec(line(), 0..8), head in 0usize..4) {
+        let (mut router, devices) = router(EVERYTHING);
+        for (name, kind) in STATES.into_iter().zip(KINDS) {
+            let head = [kind, "ip-rewriter 2", "", "arp 1"][head];
+            let text = format!("{head}\n{}", lines.join("\n"));
+            let taken = router.write_handlers(&[(name, text.as_bytes())], HOUR_NS).is_ok();
+            prop_assert!(!taken || head == kind, "{name}: {text}");
+            let size = number(&mut router, &name.replace("state", "size"));
+            let most = number(&mut router, &name.replace("state", "capacity"));
+            prop_assert!(size <= most, "{name}");
+        }
+        devices[0].borrow_mut().input.push_back(whole(6, [10, 0, 0, 1], 7, b""));
+        run(&mut router, HOUR_NS);
+    }
+}
+
+const HOUR_NS: u64 = 3_600_000_000_000;
+const NAT: &str = "rw :: IPRewriter(pattern 203.0.113.1 1024-65535? - - 0 1, drop);
+    FromDevice(0) -> CheckIPHeader -> [0] rw [0] -> Queue -> ToDevice(1);
+    FromDevice(1) -> CheckIPHeader -> [1] rw [1] -> Queue -> ToDevice(0);";
+const STATES: [&str; 6] = [
+    "ip.state",
+    "tcp.state",
+    "udp.state",
+    "addr.state",
+    "pair.state",
+    "ping.state",
+];
+const KINDS: [&str; 6] = [
+    "ip-rewriter 1",
+    "tcp-rewriter 1",
+    "udp-rewriter 1",
+    "address-rewriter 1",
+    "pair-rewriter 1",
+    "ping-rewriter 1",
+];
+
+/// A line that is nearly a flow.
+fn line() -> impl Strategy<Value = String> {
+    let number = prop_oneof![0u64..4, Just(6), Just(17), Just(65_536), any::<u64>()];
+    let word = prop_oneof![
+        8 => number.prop_map(|n| n.to_string()),
+        4 => (0u8..3).prop_map(|n| format!("10.0.0.{n}")),
+        1 => Just("-1".to_string()),
+        1 => Just("0/1:2".to_string()),
+        1 => "[ -~]{0,8}",
+    ];
+    let address = (0u8..3).prop_map(|n| format!("10.0.0.{n}"));
+    let ids = prop::collection::vec((address, 0u16..4), 4);
+    let proper = (
+        0u8..3,
+        prop_oneof![Just(6u8), Just(17), Just(0), Just(1)],
+        ids,
+    )
+        .prop_map(|(input, protocol, ids)| {
+            let ids: Vec<String> = ids
+                .iter()
+                .map(|(ip, port)| format!("{ip} {port}"))
+                .collect();
+            format!("{input} {protocol} 255 0 0 1 5 {}", ids.join(" "))
+        });
+    let garbage = prop::collection::vec(word, 0..18).prop_map(|words| words.join(" "));
+    prop_oneof![proper, garbage]
 }

@@ -64,6 +64,29 @@ impl Shift {
         self.before != 0 || !self.steps.is_empty()
     }
 
+    /// The shift as a word: that before the first step, and each step.
+    pub fn to_text(&self) -> String {
+        let steps = self.steps.iter();
+        let steps = steps.map(|step| format!("/{}:{}", step.from, step.by));
+        steps.fold(format!("{}", self.before), |text, step| text + &step)
+    }
+
+    /// Reads such a word.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let (before, steps) = text.split_once('/').unwrap_or((text, ""));
+        let step = |text: &str| {
+            let (from, by) = text.split_once(':')?;
+            Some(Step {
+                from: from.parse().ok()?,
+                by: by.parse().ok()?,
+            })
+        };
+        let steps = steps.split_terminator('/').take(MOST + 1).map(step);
+        let steps = steps.collect::<Option<Vec<_>>>()?;
+        let before = before.parse().ok()?;
+        (steps.len() <= MOST).then_some(Self { before, steps })
+    }
+
     /// A packet with this number was seen: changes long before it are over.
     pub fn seen(&mut self, sequence: u32) {
         let last = self.steps.last();
@@ -118,6 +141,21 @@ mod tests {
             (shift.forward(0), shift.backward(0)),
             (0u32.wrapping_sub(24), 24)
         );
+    }
+
+    #[test]
+    fn a_shift_is_a_word() {
+        let mut shift = Shift::default();
+        assert_eq!(shift.to_text(), "0");
+        shift.add(30, -12);
+        shift.add(65, 7);
+        assert_eq!(shift.to_text(), "0/30:-12/65:-5");
+        let same = Shift::from_text(&shift.to_text()).unwrap();
+        assert_eq!((same.forward(65), same.backward(18)), (60, 30));
+        let many = format!("0{}", "/1:1".repeat(MOST + 1));
+        for bad in ["", "x", "0/1", "0/1:x", "99999999999", &many] {
+            assert!(Shift::from_text(bad).is_none(), "{bad}");
+        }
     }
 
     #[test]

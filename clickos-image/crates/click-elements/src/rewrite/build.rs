@@ -57,6 +57,7 @@ macro_rules! rewriter_handlers {
             $crate::rewrite::rewriter::Rewriter::SIZE,
             $crate::rewrite::rewriter::Rewriter::CAPACITY,
             $crate::rewrite::rewriter::Rewriter::CLEAR,
+            $crate::rewrite::rewriter::Rewriter::STATE,
         ]
     };
 }

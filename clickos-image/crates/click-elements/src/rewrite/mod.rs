@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Rewriters of addresses and ports (network address translation) and what they have in common.
 pub mod build;
+mod carried;
 mod clocks;
 pub mod flow_lookup;
 pub mod header;

@@ -155,7 +155,7 @@ impl Rewriter {
     }
 
     /// A flow of packets with addresses and ports `id` that become `new`.
-    fn flow(&self, map: u16, id: FlowId, new: FlowId) -> Flow {
+    pub(super) fn flow(&self, map: u16, id: FlowId, new: FlowId) -> Flow {
         let mut flow = Flow::new(map, [id, new.reverse()]);
         flow.ip = Delta::of_addresses(&id, &new);
         flow.transport = match self.kind {
@@ -306,6 +306,11 @@ impl Rewriter {
 
     fn set_pattern(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
         let input = view.port;
+        let (value, is_as_read) = without_count(value);
+        // A guest that moves writes what it has read, and keeps its flows.
+        if is_as_read && value == self.inputs[input].spec.to_string() {
+            return on_write(self, |_, _| {});
+        }
         let spec = Spec::parse(value, view.ports().1, view.surroundings());
         match spec.map_err(HandlerError::rejected)? {
             Spec::Named(_) => Err(HandlerError::rejected(
@@ -326,6 +331,16 @@ impl Rewriter {
         on_write(self, move |me, ctx| {
             me.flows.borrow_mut().set_capacity(capacity, ctx.now_ns());
         })
+    }
+}
+
+/// A specification without the number of flows that a reader gets, and whether it had one.
+fn without_count(value: &str) -> (&str, bool) {
+    let value = value.trim_end();
+    let found = value.strip_suffix(']').and_then(|v| v.rsplit_once(" ["));
+    match found {
+        Some((spec, count)) if count.bytes().all(|digit| digit.is_ascii_digit()) => (spec, true),
+        _ => (value, false),
     }
 }
 

@@ -19,6 +19,7 @@
 //! * `length` (read): packets that wait. `queries`, `responses`, `drops` (read), `stats` (read): what happened.
 //! * `ipaddr`, `broadcast` (read, write): IP, and the broadcast address.
 //! * `insert` (write): `IP ETH`. `delete` (write): `IP`. `clear` (write): the counts, too.
+//! * `state` (read, write): what was learned, the newest that fits; a guest that moves to another host takes it along.
 //! # Example
 //! `... -> CheckIPHeader -> arp :: ARPQuerier(10.0.0.1/24, vif0) -> ToDevice(0); c[1] -> [1] arp;`
 use alloc::rc::Rc;
@@ -51,6 +52,7 @@ pub static ELEMENT: Class = Class {
     ],
     handlers: &[
         arp_table::table::<ARPQuerier>(),
+        arp_table::state(),
         arp_table::count(),
         arp_table::length(),
         read("queries", |me, _| text(me.queries)),

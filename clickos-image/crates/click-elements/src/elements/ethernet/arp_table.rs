@@ -11,6 +11,7 @@
 //!   waited.
 //! * `insert` (write): `IP ETH`; packets that wait for it wait on until it is heard of. `delete` (write): `IP`.
 //!   `clear` (write).
+//! * `state` (read, write): what was learned, the newest that fits; a guest that moves to another host takes it along.
 //! # Example
 //! `t :: ARPTable; a :: ARPQuerier(10.0.0.1, vif0, TABLE t); b :: ARPQuerier(10.0.0.2, vif0, TABLE t);`
 use alloc::rc::Rc;

@@ -11,6 +11,7 @@
 //! those to a host behind their own port, and those too short for a header, are dropped.
 //! # Handlers
 //! * `table` (read): the known addresses with their ports. `timeout` (read, write): TIMEOUT in seconds.
+//! * `state` (read, write): what was learned, the newest that fits; a guest that moves to another host takes it along.
 //! # Example
 //! `s :: EtherSwitch; FromDevice(0) -> s -> q0 :: Queue -> ToDevice(0); FromDevice(1) -> [1] s [1] -> q1 :: Queue -> ToDevice(1);`
 use crate::learning_switch::{CLASS, build};

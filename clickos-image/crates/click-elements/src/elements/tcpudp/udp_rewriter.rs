@@ -21,6 +21,7 @@
 //!   that share the capacity, and their limit. `mapping_failures` (read): packets for which no flow could be opened.
 //! * `patterns` (read): the INPUTSPECs, with the flows they opened in brackets. `pattern0`, `pattern1` ... (read, write): one of
 //!   them; its flows are forgotten when it is written. `clear` (write): forgets all flows that share the capacity.
+//! * `state` (read, write): what was learned, the newest that fits; a guest that moves to another host takes it along.
 //! # Example
 //! `rw :: UDPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1, drop); in -> [0] rw [0] -> out; back -> [1] rw [1] -> home;`
 use crate::prelude::*;
