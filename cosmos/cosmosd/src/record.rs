@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One state file per guest: what a restarted cosmosd has to know.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::files::{make_private_dir, remove_file};
-use crate::host::Instance;
+use crate::host::{Instance, Rings};
 use crate::spec::{Nic, Uuid, Vif};
 
 /// How far a guest has come; what is found at the start of cosmosd decides
@@ -46,6 +47,9 @@ pub struct Record {
     #[serde(default)]
     pub image_sha256: String,
     pub vifs: Vec<Vif>,
+    /// Descriptors of rings by devid; an earlier cosmosd had them in the order of `vifs`.
+    #[serde(default)]
+    pub rings: BTreeMap<u32, Rings>,
     #[serde(default)]
     pub nics: Vec<Nic>,
     pub phase: Phase,

@@ -22,7 +22,7 @@ use cosmos_proto::answer::{
 };
 use cosmos_proto::{
     Console, ImageAdd, Install, MoveSource, MoveTarget, Named, NoArgs, OfGuest, OfImage, OfRouter,
-    OfSegment, Place, Read, Run, Share, VifLink, Writes, verb,
+    OfSegment, Place, PlugVif, Read, Run, Share, VifLink, Writes, verb,
 };
 use vale_proto::{
     ChainId, ChainSet, HostDevice, PortFilter, PortGuard, PortId, PortLimit, SegmentUplink,
@@ -77,6 +77,8 @@ const VERBS: &[Verb<CosmosService>] = &[
     of::<verb::MoveReceive>(NOVA, &Typed(CosmosService::receive_move)).large(),
     of::<verb::MoveArrive>(NOVA, &Typed(CosmosService::end_move)),
     of::<verb::RemoveVif>(AGENT, &Typed(CosmosService::remove_vif)),
+    of::<verb::Plug>(NOVA, &Typed(CosmosService::plug_vif)).large(),
+    of::<verb::Unplug>(NOVA, &Typed(CosmosService::unplug_vif)),
     of::<verb::SetVif>(AGENT, &Typed(CosmosService::set_vif)),
     of::<verb::FilterPort>(AGENT, &Typed(CosmosService::filter_port)).large(),
     of::<verb::GuardPort>(AGENT, &Typed(CosmosService::guard_port)).large(),
@@ -91,12 +93,12 @@ const VERBS: &[Verb<CosmosService>] = &[
     of::<verb::RemoveChain>(AGENT, &Typed(CosmosService::remove_chain)),
     of::<verb::ListVifs>(BOTH, &Typed(CosmosService::ports)),
     of::<verb::ListChains>(AGENT, &Typed(CosmosService::chains)),
-    of::<verb::InstallRouter>(AGENT, &Typed(CosmosService::install)).large(),
+    of::<verb::InstallRouter>(BOTH, &Typed(CosmosService::install)).large(),
     of::<verb::RunRouter>(AGENT, &Typed(CosmosService::run)),
-    of::<verb::ListRouters>(AGENT, &Typed(CosmosService::routers)),
-    of::<verb::ListHandlers>(AGENT, &Typed(CosmosService::handlers)),
-    of::<verb::ReadHandler>(AGENT, &Typed(CosmosService::read)),
-    of::<verb::WriteHandlers>(AGENT, &Typed(CosmosService::write)).large(),
+    of::<verb::ListRouters>(BOTH, &Typed(CosmosService::routers)),
+    of::<verb::ListHandlers>(BOTH, &Typed(CosmosService::handlers)),
+    of::<verb::ReadHandler>(BOTH, &Typed(CosmosService::read)),
+    of::<verb::WriteHandlers>(BOTH, &Typed(CosmosService::write)).large(),
     Verb::new("events", Access::Any, &Typed(CosmosService::subscribe)),
 ];
 
@@ -250,6 +252,14 @@ impl CosmosService {
 
     fn remove_vif(&self, _: &Peer, place: Place) -> Answer<Done> {
         done(self.0.remove_vif(&place))
+    }
+
+    fn plug_vif(&self, _: &Peer, args: PlugVif) -> Answer<Done> {
+        done(self.0.plug_vif(&args))
+    }
+
+    fn unplug_vif(&self, _: &Peer, place: Place) -> Answer<Done> {
+        done(self.0.unplug_vif(&place))
     }
 
     fn set_vif(&self, _: &Peer, args: VifLink) -> Answer<Done> {

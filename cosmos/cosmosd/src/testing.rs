@@ -85,6 +85,7 @@ pub fn record(domid: u16) -> Record {
         config_name: "wire.click".into(),
         image_sha256: domain.image_sha256,
         vifs: domain.vifs,
+        rings: Default::default(),
         nics: domain.nics,
         phase: Phase::Complete,
         reason: String::new(),

@@ -57,10 +57,14 @@ fn each_role_has_its_verbs() {
         "restore",
         "image-add",
         "image-remove",
+        "vif-plug",
+        "vif-unplug",
     ];
-    let agent = [
+    let agent = ["router-run", "vif-remove", "port-filter"];
+    // Nova moves guests with their routers.
+    let both = [
         "router-install",
-        "router-run",
+        "router-list",
         "handler-list",
         "handler-read",
         "handler-write",
@@ -75,6 +79,12 @@ fn each_role_has_its_verbs() {
         let codes = |verbs| error_codes(&bed, uid, verbs);
         assert!(codes(&nova).iter().all(|code| code == of_nova), "{uid}");
         assert!(codes(&agent).iter().all(|code| code == of_agent), "{uid}");
+        let of_both = if uid == 65_000 {
+            of_agent
+        } else {
+            "bad-request"
+        };
+        assert!(codes(&both).iter().all(|code| code == of_both), "{uid}");
         let any = codes(&["hello", "host", "list", "events"]);
         assert!(any.iter().all(|code| code == of_any), "{uid}: {any:?}");
     }

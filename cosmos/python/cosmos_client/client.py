@@ -125,6 +125,17 @@ class CosmosClient:
         return self._call('cpu', uuid=uuid, cpu={
             'pin': pin, 'weight': weight, 'cap_percent': cap_percent})
 
+    def vif_plug(self, uuid, vif):
+        """Give a running guest one more interface.
+
+        :param vif: dict as of :meth:`create`, of a devid that is free.
+        """
+        return self._call('vif-plug', uuid=uuid, vif=vif)
+
+    def vif_unplug(self, uuid, devid):
+        """Take an interface from a running guest."""
+        return self._call('vif-unplug', uuid=uuid, devid=devid)
+
     def vif_remove(self, uuid, devid, domid=None):
         """Take an interface's port from the switch; the guest runs on.
 
@@ -219,6 +230,10 @@ class CosmosClient:
         """Return all chains of the switch with their counters."""
         return self._call('chain-list')
 
+    def session(self):
+        """:returns: a Session on this daemon, connected"""
+        return Session(self.socket_path, self.timeout_s)
+
     def save(self, uuid):
         """Write a guest's memory to a file of the host; end its domain."""
         return self._call('save', _LONG_MS, uuid=uuid)
@@ -280,6 +295,60 @@ class CosmosClient:
                                    self.timeout_s + timeout_ms / 1000)
         finally:
             connection.close()
+
+
+class Session(CosmosClient):
+    """A client of one connection, for one thread: what moves guests.
+
+    cosmosd undoes a move that is not over when the connection ends.
+    """
+
+    def __init__(self, socket_path, timeout_s=10):
+        """Connect.
+
+        :raises: CosmosError ``unavailable``
+        """
+        super().__init__(socket_path, timeout_s)
+        self._connection = Connection(self.socket_path, timeout_s)
+
+    def close(self):
+        """End the session."""
+        self._connection.close()
+
+    def move_begin(self, uuid, timeout_ms=10000):
+        """Halt the routers of a guest, which moves away.
+
+        :returns: ``routers``, as they were
+        """
+        return self._call('move-begin', timeout_ms, uuid=uuid,
+                          timeout_ms=timeout_ms)
+
+    def move_settle(self, uuid):
+        """Keep the routers halted, whatever becomes of this session."""
+        return self._call('move-settle', uuid=uuid)
+
+    def move_cancel(self, uuid, timeout_ms=10000):
+        """Let the routers run again."""
+        return self._call('move-cancel', timeout_ms, uuid=uuid,
+                          timeout_ms=timeout_ms)
+
+    def move_receive(self, uuid, name, image_sha256, memory_mib, vifs, config,
+                     config_name, timeout_ms=10000):
+        """Create a guest that comes from another host, as :meth:`create`."""
+        return self._call(
+            'move-receive', timeout_ms, uuid=uuid, name=name,
+            image_sha256=image_sha256, memory_mib=memory_mib,
+            vifs=list(vifs), config=config, config_name=config_name,
+            writes=[], timeout_ms=timeout_ms)
+
+    def move_arrive(self, uuid, routers, timeout_ms=10000):
+        """Keep the guest, and let these routers run."""
+        return self._call('move-arrive', timeout_ms, uuid=uuid,
+                          routers=list(routers), timeout_ms=timeout_ms)
+
+    def _call(self, verb, timeout_ms=0, /, **args):
+        return self._connection.call(verb, args,
+                                     self.timeout_s + timeout_ms / 1000)
 
 
 def _pieces(chunks):

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use vale_proto::SwitchName;
 
-use crate::guest::{Cpu, Sha256Text, Uuid, Write, writes};
+use crate::guest::{Cpu, Sha256Text, Uuid, Vif, Write, writes};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -95,6 +95,15 @@ pub struct Place {
     /// Refuses if the guest is another domain by now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domid: Option<u16>,
+}
+
+/// An interface for a running guest.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PlugVif {
+    pub uuid: Uuid,
+    pub vif: Vif,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

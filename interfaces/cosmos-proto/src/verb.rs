@@ -73,6 +73,8 @@ verbs! {
     RemoveImage "image-remove": OfImage => answer::Done;
     RemoveVif "vif-remove": Place => answer::Done;
     ListVifs "vif-list": OfGuest => answer::Ports;
+    Plug "vif-plug": PlugVif => answer::Done;
+    Unplug "vif-unplug": Place => answer::Done;
     SetVif "vif-set": VifLink => answer::Done;
     FilterPort "port-filter": PortFilter => answer::Done;
     GuardPort "port-guard": PortGuard => answer::Done;

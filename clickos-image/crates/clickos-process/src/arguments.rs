@@ -21,6 +21,17 @@ pub(crate) struct Arguments {
     pub store: StoreFds,
     pub vifs: Vec<Vif>,
     pub root: i32,
+    /// Without it the guest keeps the vifs that it started with.
+    #[serde(default)]
+    pub plug: Option<PlugFds>,
+}
+
+/// Descriptors of the socket on which vifs come and go: both of its ends.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PlugFds {
+    pub guest: i32,
+    pub toolstack: i32,
 }
 
 /// Descriptors of the link to the store.
@@ -84,7 +95,9 @@ impl Arguments {
                 self.vifs.len()
             ));
         }
-        self.vifs.iter().try_for_each(|vif| vif.mac().map(drop))?;
+        self.vifs
+            .iter()
+            .try_for_each(|vif| mac(&vif.mac).map(drop))?;
         self.seed().map(drop)
     }
 
@@ -115,27 +128,26 @@ impl Arguments {
             .vifs
             .iter()
             .flat_map(|vif| [vif.memfd, vif.kick, vif.wake]);
-        store.into_iter().chain(vifs).collect()
+        let plug = self.plug.iter().flat_map(|p| [p.guest, p.toolstack]);
+        store.into_iter().chain(vifs).chain(plug).collect()
     }
 }
 
-impl Vif {
-    /// The hardware address.
-    pub(crate) fn mac(&self) -> Result<[u8; 6], String> {
-        let wrong = || format!("vifs: {:?} is not a MAC address", self.mac);
-        let mut mac = [0; 6];
-        let mut parts = self.mac.split(':');
-        for byte in &mut mac {
-            let part = parts.next().filter(|p| p.len() == 2 && !p.starts_with('+'));
-            *byte = part
-                .and_then(|p| u8::from_str_radix(p, 16).ok())
-                .ok_or_else(wrong)?;
-        }
-        if parts.next().is_some() {
-            Err(wrong())
-        } else {
-            Ok(mac)
-        }
+/// A hardware address.
+pub(crate) fn mac(text: &str) -> Result<[u8; 6], String> {
+    let wrong = || format!("vifs: {text:?} is not a MAC address");
+    let mut mac = [0; 6];
+    let mut parts = text.split(':');
+    for byte in &mut mac {
+        let part = parts.next().filter(|p| p.len() == 2 && !p.starts_with('+'));
+        *byte = part
+            .and_then(|p| u8::from_str_radix(p, 16).ok())
+            .ok_or_else(wrong)?;
+    }
+    if parts.next().is_some() {
+        Err(wrong())
+    } else {
+        Ok(mac)
     }
 }
 
@@ -162,10 +174,17 @@ mod tests {
     #[test]
     fn the_line_of_the_contract() {
         let arguments = Arguments::parse(&line(|_| {})).unwrap();
-        assert_eq!(arguments.vifs[0].mac().unwrap(), [2, 0, 0, 0, 0, 10]);
+        assert_eq!(mac(&arguments.vifs[0].mac).unwrap(), [2, 0, 0, 0, 0, 10]);
         assert_eq!(arguments.descriptors(), [4, 5, 6, 10, 7, 8, 9]);
         assert_eq!(arguments.heap_bytes(), 8 << 20);
         assert_eq!(arguments.seed().unwrap(), [1; 32]);
+    }
+
+    #[test]
+    fn the_socket_for_vifs_is_optional() {
+        let plug = serde_json::json!({"guest": 11, "toolstack": 12});
+        let arguments = Arguments::parse(&line(|l| l["plug"] = plug.clone())).unwrap();
+        assert_eq!(arguments.descriptors(), [4, 5, 6, 10, 7, 8, 9, 11, 12]);
     }
 
     #[test]

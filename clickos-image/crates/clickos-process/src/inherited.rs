@@ -16,6 +16,14 @@ pub(crate) struct Resources {
     pub store: Store,
     pub vifs: Vec<VifResources>,
     pub root: OwnedFd,
+    pub plug: Option<PlugEnds>,
+}
+
+/// The socket on which vifs come and go. The guest keeps both ends, so that the toolstack's may
+/// restart: it takes its end out of the guest.
+pub(crate) struct PlugEnds {
+    pub guest: OwnedFd,
+    pub _toolstack: OwnedFd,
 }
 
 /// The link to the store.
@@ -68,6 +76,13 @@ pub(crate) fn take(arguments: &Arguments) -> Result<Resources, String> {
             .map(vif)
             .collect::<Result<_, String>>()?,
         root: take(arguments.root, "root")?,
+        plug: match arguments.plug {
+            None => None,
+            Some(plug) => Some(PlugEnds {
+                guest: take(plug.guest, "plug.guest")?,
+                _toolstack: take(plug.toolstack, "plug.toolstack")?,
+            }),
+        },
     };
     let root = fstat(&resources.root).map_err(|e| format!("root: {e}"))?;
     if FileType::from_raw_mode(root.st_mode) != FileType::Directory {

@@ -10,6 +10,7 @@ mod inherited;
 mod last_words;
 mod link;
 mod looper;
+mod plug;
 mod vif;
 
 use arguments::Arguments;
@@ -35,6 +36,7 @@ fn start() -> Result<std::convert::Infallible, String> {
     // Mapped now, because the descriptors are closed before anything of a tenant is looked at.
     let vifs = vif::map_all(&arguments.vifs, resources.vifs)?;
     let link = link::Link::map(resources.store)?;
+    let plug = resources.plug.map(|ends| plug::Plug::new(ends, vifs.len()));
     let heap_bytes = arguments.heap_bytes();
     confine::enter(Confinement {
         uid: arguments.uid,
@@ -42,5 +44,5 @@ fn start() -> Result<std::convert::Infallible, String> {
         heap_bytes,
     })?;
     last_words::install();
-    looper::run(&arguments, vifs, link)
+    looper::run(&arguments, vifs, link, plug)
 }

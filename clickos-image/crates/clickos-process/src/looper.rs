@@ -3,6 +3,7 @@
 use crate::arguments::Arguments;
 use crate::clock::Clock;
 use crate::link::{self, Client, FromStore, Link};
+use crate::plug::Plug;
 use crate::vif::Vif;
 use crate::{console, last_words};
 use click_core::{Device, Entropy, Environment};
@@ -15,8 +16,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
+/// A busy guest looks so often for vifs that come or go; a sleeping one is woken.
+const PLUG_PERIOD_NS: u64 = 20_000_000;
+
+type Devices = BTreeMap<u32, Rc<RefCell<dyn Device>>>;
+
 /// Runs the guest. It ends by a signal, or by a panic, which aborts.
-pub(crate) fn run(arguments: &Arguments, vifs: Vec<Vif>, link: Link) -> Result<Infallible, String> {
+pub(crate) fn run(
+    arguments: &Arguments,
+    vifs: Vec<Vif>,
+    link: Link,
+    plug: Option<Plug>,
+) -> Result<Infallible, String> {
     let client = Rc::new(RefCell::new(link.client));
     let environment = environment(arguments, &vifs)?;
     let guest = Guest::new(
@@ -29,6 +40,9 @@ pub(crate) fn run(arguments: &Arguments, vifs: Vec<Vif>, link: Link) -> Result<I
         vifs,
         events: link.events,
         clock: Clock::new(),
+        plug,
+        plug_due_ns: 0,
+        now_ns: 0,
     };
     let mut looper = GuestLoop::new(guest, process);
     console::line(&format!(
@@ -39,6 +53,9 @@ pub(crate) fn run(arguments: &Arguments, vifs: Vec<Vif>, link: Link) -> Result<I
     let end = catch_unwind(AssertUnwindSafe(|| -> Infallible {
         loop {
             looper.step();
+            if let Some(devices) = looper.platform().plugged() {
+                looper.guest().set_devices(devices);
+            }
         }
     }));
     let Err(_) = end;
@@ -53,12 +70,8 @@ fn say_to_store(client: &RefCell<Client>) {
 }
 
 fn environment(arguments: &Arguments, vifs: &[Vif]) -> Result<Environment, String> {
-    let devices: BTreeMap<u32, Rc<RefCell<dyn Device>>> = vifs
-        .iter()
-        .map(|vif| (vif.devid, Rc::clone(&vif.device) as Rc<RefCell<dyn Device>>))
-        .collect();
     Ok(Environment {
-        devices,
+        devices: devices(vifs),
         console: Rc::new(console::line),
         limits: limits(arguments.heap_bytes()),
         entropy: Entropy::new(&arguments.seed()?),
@@ -67,15 +80,38 @@ fn environment(arguments: &Arguments, vifs: &[Vif]) -> Result<Environment, Strin
     })
 }
 
+fn devices(vifs: &[Vif]) -> Devices {
+    vifs.iter()
+        .map(|vif| (vif.devid, Rc::clone(&vif.device) as Rc<RefCell<dyn Device>>))
+        .collect()
+}
+
 struct Process {
     vifs: Vec<Vif>,
     events: FromStore,
     clock: Clock,
+    plug: Option<Plug>,
+    /// The time of the next look at `plug`.
+    plug_due_ns: u64,
+    now_ns: u64,
+}
+
+impl Process {
+    /// All devices, if some came or went.
+    fn plugged(&mut self) -> Option<Devices> {
+        let plug = self.plug.as_mut()?;
+        if self.now_ns < self.plug_due_ns {
+            return None;
+        }
+        self.plug_due_ns = self.now_ns + PLUG_PERIOD_NS;
+        plug.serve(&mut self.vifs).then(|| devices(&self.vifs))
+    }
 }
 
 impl Platform for Process {
     fn now_ns(&mut self) -> u64 {
-        self.clock.now_ns()
+        self.now_ns = self.clock.now_ns();
+        self.now_ns
     }
 
     fn publish(&mut self) {
@@ -90,6 +126,7 @@ impl Platform for Process {
         let vifs = self.vifs.iter().map(Vif::descriptor);
         let mut ready: Vec<PollFd<'_>> = vifs
             .chain(self.events.descriptor())
+            .chain(self.plug.as_ref().map(Plug::descriptor))
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
         let timeout = timeout_ns.and_then(|ns| Timespec::try_from(Duration::from_nanos(ns)).ok());
@@ -105,6 +142,9 @@ impl Platform for Process {
         }
         if self.events.descriptor().is_some() && woken.next() == Some(true) {
             self.events.drain();
+        }
+        if woken.next() == Some(true) {
+            self.plug_due_ns = 0;
         }
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A vif: the guest's side of a switch port as the engine's device.
-use crate::arguments;
+use crate::arguments::{self, mac};
 use crate::inherited::VifResources;
 use click_core::{Batch, Device, PacketPool};
 use ring::{BUFFER_SIZE, GuestPort, PushError};
@@ -32,20 +32,26 @@ pub(crate) fn map_all(
 ) -> Result<Vec<Vif>, String> {
     vifs.iter()
         .zip(resources)
-        .map(|(vif, resources)| map(vif, resources))
+        .map(|(vif, resources)| map(vif.devid, mac(&vif.mac)?, vif.mtu, resources))
         .collect()
 }
 
-fn map(vif: &arguments::Vif, resources: VifResources) -> Result<Vif, String> {
-    let port = GuestPort::map(&resources.memfd).map_err(|e| format!("vif {}: {e}", vif.devid))?;
+/// Maps the rings of a vif.
+pub(crate) fn map(
+    devid: u32,
+    mac: [u8; 6],
+    mtu: u16,
+    resources: VifResources,
+) -> Result<Vif, String> {
+    let port = GuestPort::map(&resources.memfd).map_err(|e| format!("vif {devid}: {e}"))?;
     let device = VifDevice {
         port,
         kick: resources.kick,
-        mac: vif.mac()?,
-        mtu: vif.mtu,
+        mac,
+        mtu,
     };
     Ok(Vif {
-        devid: vif.devid,
+        devid,
         device: Rc::new(RefCell::new(device)),
         wake: resources.wake,
         _kept: [resources.memfd, resources.keep],

@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, Stdio};
 
 /// The call that the child tries after confining itself, and the end that it must have.
-const FORBIDDEN: [(&str, fn()); 17] = [
+const FORBIDDEN: [(&str, fn()); 18] = [
     ("open a file", || drop(std::fs::File::open("/"))),
     ("make a file", || drop(std::fs::write("/x", b"x"))),
     ("make a socket", || {
@@ -43,6 +43,9 @@ const FORBIDDEN: [(&str, fn()); 17] = [
         map(libc::PROT_READ | libc::PROT_EXEC, libc::MAP_ANONYMOUS)
     }),
     ("map a file", || map(libc::PROT_READ, 0)),
+    ("map a file that can be executed", || {
+        map(libc::PROT_READ | libc::PROT_EXEC, libc::MAP_SHARED)
+    }),
     ("make memory executable", || {
         call(libc::SYS_mprotect, 0, 4096, libc::PROT_EXEC as i64)
     }),

@@ -132,6 +132,55 @@ fn a_bad_configuration_is_refused_with_its_place_and_changes_nothing() {
     pass(&mut guest, 3);
 }
 
+const PLUG: &str = r#"{"plug":{"devid":1,"mac":"02:00:00:00:00:01","mtu":1500}}"#;
+
+#[test]
+fn a_vif_comes_and_goes_while_the_guest_runs() {
+    let mut host = Host::new();
+    let mut guest = Guest::start(&mut host, 5, 1);
+    let echo = "FromDevice(0) -> c :: Counter -> Queue -> ToDevice(0);";
+    assert_eq!(guest.install(&mut host, 0, echo).0, "Running");
+    assert_ne!(guest.install(&mut host, 0, WIRE).0, "Running");
+    let port = Port::new();
+    let numbers = guest.plug(PLUG, &port.descriptors());
+    assert_eq!(numbers["fds"].as_array().unwrap().len(), 3, "{numbers}");
+    guest.ports.push(port);
+    assert_eq!(guest.install(&mut host, 0, WIRE).0, "Running");
+    (0..100).for_each(|number| pass(&mut guest, number));
+    let gone = guest.plug(r#"{"unplug":{"devid":1}}"#, &[]);
+    assert_eq!(gone, serde_json::json!({"fds": []}));
+    let (state, error) = guest.install(&mut host, 0, WIRE);
+    assert_ne!(state, "Running");
+    assert!(error.contains("1"), "{error}");
+    assert_eq!(guest.install(&mut host, 0, echo).0, "Running");
+    guest.assert_alive();
+}
+
+#[test]
+fn a_bad_message_about_vifs_changes_nothing() {
+    let mut host = Host::new();
+    let mut guest = wire(&mut host, 5);
+    let port = Port::new();
+    let [memfd, kick, reader, writer] = port.descriptors();
+    for (message, fds) in [
+        ("", &[][..]),
+        ("[", &[]),
+        (r#"{"plug":{}}"#, &[]),
+        (PLUG, &[]),
+        (PLUG, &[memfd, kick, reader]),
+        (PLUG, &[kick, memfd, reader, writer]),
+        (PLUG, &[memfd, kick, reader, writer, writer]),
+        (&PLUG.replace("02:", "2:"), &[memfd, kick, reader, writer]),
+        (&"x".repeat(5000), &[]),
+    ] {
+        if !message.is_empty() {
+            let answer = guest.plug(message, fds);
+            assert!(answer["error"].is_string(), "{message}: {answer}");
+        }
+        pass(&mut guest, 7);
+    }
+}
+
 #[test]
 fn a_swap_keeps_queues_and_loses_no_frame() {
     let mut host = Host::new();
@@ -314,18 +363,19 @@ fn the_process_holds_only_what_it_was_given() {
         .map(|path| {
             let last = path.rsplit('/').next().unwrap();
             let inode = last.split(':').next_back().unwrap();
-            if last.starts_with("pipe:") {
-                "pipe"
-            } else {
-                inode
+            match last.split_once(":[") {
+                Some((kind @ ("pipe" | "socket"), _)) => kind,
+                _ => inode,
             }
             .to_string()
         })
         .collect();
     targets.sort();
     let (event, pipe, rings) = ("[eventfd]", "pipe", "vale-ring (deleted)");
-    // Each vif has its rings, both ends of the pipe, and the event.
+    // Each vif has its rings, both ends of the pipe, and the event; vifs come by the socket.
     let mut wanted = [
+        "socket",
+        "socket",
         "null",
         "console5",
         "console5",
@@ -523,7 +573,7 @@ fn a_bad_start_is_refused_with_its_reason() {
         std::fs::remove_file(host.path("console5")).unwrap_or_default();
         let (mut child, mut argument, mut line) = Guest::spawn(&host, 5, &ports, change);
         if wanted == "vif 0: " {
-            line["vifs"][0]["kick"] = 8.into();
+            line["vifs"][0]["kick"] = 10.into();
         }
         argument.write_all(format!("{line}\n").as_bytes()).unwrap();
         let status = end_of(&mut child);

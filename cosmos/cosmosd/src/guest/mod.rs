@@ -7,14 +7,14 @@ mod moves;
 mod shape;
 mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cosmos_proto::answer;
 
 use crate::control::Requests;
 use crate::error::{Code, Error, Result};
-use crate::host::{Domain, Instance};
+use crate::host::{Domain, Instance, Rings, usual_rings};
 use crate::record::{Phase, Record};
 use crate::spec::{Link, Vif};
 use crate::store::Signals;
@@ -75,6 +75,12 @@ pub struct Status {
     pub instance: Option<Instance>,
     /// The links that have changed since the guest was made, by devid.
     pub links: BTreeMap<u32, Link>,
+    /// The interfaces that came after it was made.
+    pub added: Vec<Vif>,
+    /// The devids of those that it was made with and that left it.
+    pub detached: BTreeSet<u32>,
+    /// Descriptors of its vifs' rings, by devid, where guests are processes.
+    pub rings: BTreeMap<u32, Rings>,
 }
 
 /// See the module.
@@ -94,7 +100,11 @@ pub struct Guest {
 }
 
 impl Guest {
-    pub fn new(domain: Domain, created_s: u64, status: Status) -> Self {
+    pub fn new(domain: Domain, created_s: u64, mut status: Status) -> Self {
+        for (index, vif) in domain.vifs.iter().enumerate() {
+            let usual = || usual_rings(index);
+            status.rings.entry(vif.devid).or_insert_with(usual);
+        }
         Self {
             domain,
             created_s,
@@ -122,6 +132,9 @@ impl Guest {
             config_name: record.config_name,
             instance: record.instance,
             links: BTreeMap::new(),
+            added: Vec::new(),
+            detached: BTreeSet::new(),
+            rings: record.rings,
         };
         let domain = Domain {
             domid: record.domid,
@@ -152,6 +165,7 @@ impl Guest {
             created_s: self.created_s,
             image_sha256: self.domain.image_sha256.clone(),
             vifs: self.vifs(),
+            rings: status.rings,
             nics: self.domain.nics.clone(),
             config_name: status.config_name,
             phase: match self.migrate_target.is_under_way() {
@@ -206,11 +220,40 @@ impl Guest {
     /// Its interfaces with their links as they are now.
     pub fn vifs(&self) -> Vec<Vif> {
         let status = self.lock();
-        let mut vifs = self.domain.vifs.clone();
+        let first = self.domain.vifs.iter();
+        let first = first.filter(|vif| !status.detached.contains(&vif.devid));
+        let mut vifs: Vec<Vif> = first.chain(&status.added).cloned().collect();
         for vif in &mut vifs {
             vif.link = *status.links.get(&vif.devid).unwrap_or(&vif.link);
         }
         vifs
+    }
+
+    /// Adds an interface, or replaces the one of this devid.
+    pub fn add_vif(&self, vif: Vif) {
+        self.remove_vif(vif.devid);
+        let mut status = self.lock();
+        status.links.insert(vif.devid, vif.link);
+        status.added.push(vif);
+    }
+
+    /// Forgets an interface.
+    pub fn remove_vif(&self, devid: u32) {
+        let mut status = self.lock();
+        if self.domain.vifs.iter().any(|vif| vif.devid == devid) {
+            status.detached.insert(devid);
+        }
+        status.added.retain(|vif| vif.devid != devid);
+        status.links.remove(&devid);
+    }
+
+    pub fn set_rings(&self, devid: u32, rings: Rings) {
+        self.lock().rings.insert(devid, rings);
+    }
+
+    pub fn rings(&self, devid: u32) -> Rings {
+        let rings = self.lock().rings.get(&devid).copied();
+        rings.unwrap_or_else(|| usual_rings(0))
     }
 
     pub fn set_link(&self, devid: u32, link: Link) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! All guests of this host, and who is let in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -268,6 +268,9 @@ impl Inner {
             config_name: config_name.to_owned(),
             instance,
             links: BTreeMap::new(),
+            added: Vec::new(),
+            detached: BTreeSet::new(),
+            rings: BTreeMap::new(),
         };
         let uuid = domain.uuid.clone();
         let guest = Arc::new(Guest::new(domain, created_s, status));

@@ -75,6 +75,11 @@ impl Cgroups {
         self.share(guest, &bounds.cpu)
     }
 
+    /// Changes the most memory that a guest may use.
+    pub fn limit_memory(&self, guest: &str, bytes: u64) -> Result<()> {
+        self.memory.limit_memory(guest, bytes)
+    }
+
     /// Moves a process into the group of a guest.
     pub fn add(&self, guest: &str, pid: u32) -> Result<()> {
         [&self.cpu, &self.memory]
@@ -125,15 +130,21 @@ impl Controller {
             Version::V1 => ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"),
             Version::V2 => ("memory.max", "memory.swap.max"),
         };
-        self.write(guest, limit, &bytes.to_string())?;
         let swap_bytes = match self.version {
             Version::V1 => bytes, // Memory and swap together.
             Version::V2 => 0,
         };
         // The file is missing on a kernel without accounting of swap.
-        match self.parent.join(guest).join(swap).exists() {
+        let has_swap = self.parent.join(guest).join(swap).exists();
+        let set = || self.write(guest, limit, &bytes.to_string());
+        let set_swap = || match has_swap {
             true => self.write(guest, swap, &swap_bytes.to_string()),
             false => Ok(()),
+        };
+        // Memory is never above the sum: a limit that falls comes first, one that rises last.
+        match set() {
+            Ok(()) => set_swap(),
+            Err(_) => set_swap().and_then(|()| set()),
         }
     }
 

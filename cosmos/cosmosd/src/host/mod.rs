@@ -11,6 +11,7 @@ mod image;
 mod kernels;
 mod link;
 mod pidfd;
+mod plug;
 mod process;
 mod procfs;
 #[cfg(any(feature = "xen", test))]
@@ -77,6 +78,20 @@ pub enum Found {
     #[cfg_attr(not(any(feature = "xen", test)), expect(dead_code))]
     Half,
     Gone,
+}
+
+/// The descriptors of a vif's rings, kick and wake in a process.
+pub type Rings = [i32; VIF_FDS];
+
+/// A vif's descriptors in a process, in this order.
+const VIF_FDS: usize = 3;
+/// The first descriptor of a process guest's first vif.
+const FIRST_VIF_FD: i32 = 7;
+
+/// The descriptors of a vif that a process was made with, by its index.
+pub fn usual_rings(index: usize) -> Rings {
+    let first = FIRST_VIF_FD + (VIF_FDS * index) as i32;
+    [first, first + 1, first + 2]
 }
 
 /// A domain that ended without having been destroyed.
@@ -170,10 +185,19 @@ pub trait Host: Send + Sync {
     /// Finds a domain that an earlier cosmosd started; `stop` ends it from here on.
     fn adopt(&self, domain: &Domain, instance: &Instance) -> Result<Found>;
 
-    /// The rings of a running domain's vif, by its index among `domain.vifs`. None on a host whose
-    /// guests make new ones.
-    fn rings(&self, _domain: &Domain, _index: usize) -> Result<Option<PortFds>> {
+    /// The rings of a running domain's vif. None on a host whose guests make new ones.
+    fn rings(&self, _domain: &Domain, _rings: Rings) -> Result<Option<PortFds>> {
         Ok(None)
+    }
+
+    /// Gives a running domain one more vif, the last of `vifs`, or replaces the one of its devid.
+    fn plug(&self, _domain: &Domain, _vifs: &[Vif], _port: PortFds) -> Result<Rings> {
+        Err(unsupported("interfaces that come while a guest runs"))
+    }
+
+    /// Takes a vif from a running domain, which keeps `vifs`.
+    fn unplug(&self, _domain: &Domain, _vifs: &[Vif], _gone: &Vif) -> Result<()> {
+        Err(unsupported("interfaces that go while a guest runs"))
     }
 
     /// Keeps the console of a domain that was adopted, and reports its end.

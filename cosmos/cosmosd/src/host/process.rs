@@ -24,7 +24,8 @@ use super::console::{Consoles, MAX_LOG};
 use super::image::Engine;
 use super::link::{LinkFds, Links, empty_root};
 use super::pidfd::Watched;
-use super::{Death, Domain, Found, Host, Instance, procfs};
+use super::plug::{self, Ends};
+use super::{Death, Domain, Found, Host, Instance, Rings, procfs};
 use crate::config::ProcessConfig;
 use crate::error::{Code, Error, Result};
 use crate::spec::{Cpu, Vif};
@@ -34,9 +35,8 @@ use crate::text::hex;
 
 /// The guest's descriptor for the argument line.
 const ARGUMENT_FD: i32 = 3;
-/// The first descriptor of the guest's first vif, and the number of those that a vif has.
-const FIRST_VIF_FD: i32 = ARGUMENT_FD + 4;
-const VIF_FDS: i32 = 3;
+/// Both ends of the guest's socket for vifs that come and go: above all others.
+const PLUG_FDS: [i32; 2] = [64, 65];
 /// Memory of a guest beyond its flavor: the program, its stack and the kernel's tables.
 const OVERHEAD_BYTES: u64 = 8 << 20;
 /// A guest uses at least this much, as clickos-process has it.
@@ -93,7 +93,7 @@ impl ProcessHost {
             return Ok(());
         };
         let bounds = Bounds {
-            memory_bytes: memory_bytes(domain),
+            memory_bytes: memory_bytes(domain.memory_mib, &domain.vifs),
             cpu: Cpu::default(),
         };
         cgroups.make(domain.handle.as_str(), &bounds)?;
@@ -141,8 +141,8 @@ impl ProcessHost {
             let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
             let seed = hex(&seed()?);
             let root = self.root.try_clone()?.into();
-            let (inherited, line) =
-                inherit(domain, self.first_uid, &seed, reader, link, ports, root);
+            let fds = Inherited(vec![reader], plug::ends()?);
+            let (inherited, line) = inherit(domain, self.first_uid, &seed, fds, link, ports, root);
             Ok((inherited, File::from(writer), line))
         };
         make().map_err(|e| Error::internal(format!("domain {}", domain.domid), e))
@@ -177,6 +177,29 @@ impl ProcessHost {
         move |reason| drop(deaths.send(Death { domid, reason }))
     }
 
+    fn plug_socket(&self, domain: &Domain) -> Result<OwnedFd> {
+        let early = |e| {
+            let message = format!(
+                "domain {}: it has no socket for interfaces ({e}): an earlier cosmosd started it; \
+                 start it again",
+                domain.domid
+            );
+            Error::new(Code::Unsupported, message)
+        };
+        self.with(domain.domid, |guest| {
+            guest.process.descriptor(PLUG_FDS[1]).map_err(early)
+        })
+    }
+
+    /// Lets a guest have the rings of these vifs.
+    fn make_room(&self, domain: &Domain, vifs: &[Vif]) -> Result<()> {
+        let Some(cgroups) = &self.cgroups else {
+            return Ok(());
+        };
+        let bytes = memory_bytes(domain.memory_mib, vifs);
+        cgroups.limit_memory(domain.handle.as_str(), bytes)
+    }
+
     fn signal(&self, domid: u16, signal: Signal) -> Result<()> {
         self.with(domid, |guest| {
             guest
@@ -198,10 +221,14 @@ fn open_cgroups(name: &Path) -> Result<Option<Cgroups>> {
 }
 
 /// The most that a guest may use: its flavor, its rings and the overhead.
-fn memory_bytes(domain: &Domain) -> u64 {
-    let heap = u64::from(domain.memory_mib.max(HEAP_MIN_MIB)) << 20;
-    let region = |vif: &Vif| u64::from(vif.slots) * SLOT_BYTES + REGION_BYTES;
-    heap + domain.vifs.iter().map(region).sum::<u64>() + OVERHEAD_BYTES
+fn memory_bytes(memory_mib: u32, vifs: &[Vif]) -> u64 {
+    let heap = u64::from(memory_mib.max(HEAP_MIN_MIB)) << 20;
+    heap + vifs.iter().map(region).sum::<u64>() + OVERHEAD_BYTES
+}
+
+/// The bytes of a vif's rings.
+fn region(vif: &Vif) -> u64 {
+    u64::from(vif.slots) * SLOT_BYTES + REGION_BYTES
 }
 
 /// Lets a guest run on one processor only, or on any.
@@ -239,8 +266,8 @@ fn seed() -> io::Result<[u8; 32]> {
     Ok(seed)
 }
 
-/// Descriptors for a guest, the first of them its descriptor 3.
-struct Inherited(Vec<OwnedFd>);
+/// Descriptors for a guest, the first of them its descriptor 3, and those of the socket for vifs.
+struct Inherited(Vec<OwnedFd>, Ends);
 
 impl Inherited {
     /// Adds a descriptor and returns its number in the guest.
@@ -250,7 +277,9 @@ impl Inherited {
     }
 
     fn mappings(self) -> Vec<FdMapping> {
+        let (guest, toolstack) = self.1;
         let numbered = (ARGUMENT_FD..).zip(self.0);
+        let numbered = numbered.chain(PLUG_FDS.into_iter().zip([guest, toolstack]));
         numbered
             .map(|(child_fd, parent_fd)| FdMapping {
                 parent_fd,
@@ -265,12 +294,11 @@ fn inherit(
     domain: &Domain,
     first_uid: u32,
     seed: &str,
-    argument: OwnedFd,
+    mut fds: Inherited,
     link: LinkFds,
     ports: Vec<PortFds>,
     root: OwnedFd,
 ) -> (Inherited, String) {
-    let mut fds = Inherited(vec![argument]);
     let store = json!({
         "ring": fds.add(link.ring),
         "to_store": fds.add(link.to_store),
@@ -286,7 +314,7 @@ fn inherit(
     let line = json!({
         "domid": domain.domid, "uid": first_uid + u32::from(domain.domid),
         "memory_mib": domain.memory_mib, "seed": seed, "store": store, "vifs": vifs,
-        "root": fds.add(root),
+        "root": fds.add(root), "plug": {"guest": PLUG_FDS[0], "toolstack": PLUG_FDS[1]},
     });
     (fds, format!("{line}\n"))
 }
@@ -440,17 +468,33 @@ impl Host for ProcessHost {
     }
 
     /// The guest may have changed what is behind the numbers; valed checks the descriptors.
-    fn rings(&self, domain: &Domain, index: usize) -> Result<Option<PortFds>> {
-        let first = FIRST_VIF_FD + VIF_FDS * index as i32;
+    fn rings(&self, domain: &Domain, rings: Rings) -> Result<Option<PortFds>> {
         self.with(domain.domid, |guest| {
-            let take = |n| guest.process.descriptor(first + n);
-            let rings = || -> io::Result<PortFds> {
-                let (memfd, kick, wake) = (take(0)?, take(1)?, take(2)?);
+            let take = |number| guest.process.descriptor(number);
+            let [memfd, kick, wake] = rings;
+            let taken = || -> io::Result<PortFds> {
+                let (memfd, kick, wake) = (take(memfd)?, take(kick)?, take(wake)?);
                 Ok(PortFds { memfd, kick, wake })
             };
-            let place = || format!("domain {}: descriptors from {first} on", domain.domid);
-            rings().map(Some).map_err(|e| Error::internal(place(), e))
+            let place = || format!("domain {}: descriptors {rings:?}", domain.domid);
+            taken().map(Some).map_err(|e| Error::internal(place(), e))
         })
+    }
+
+    fn plug(&self, domain: &Domain, vifs: &[Vif], port: PortFds) -> Result<Rings> {
+        let vif = vifs.last().expect("the caller adds a vif");
+        let socket = self.plug_socket(domain)?;
+        self.make_room(domain, vifs)?;
+        plug::plug(&socket, vif, port).inspect_err(|_| {
+            let without = &vifs[..vifs.len() - 1];
+            self.make_room(domain, without)
+                .unwrap_or_else(|e| warn!("domain {}: {e}", domain.domid));
+        })
+    }
+
+    fn unplug(&self, domain: &Domain, vifs: &[Vif], gone: &Vif) -> Result<()> {
+        plug::unplug(&self.plug_socket(domain)?, gone.devid)?;
+        self.make_room(domain, vifs)
     }
 
     fn cpu_time_ns(&self, domid: u16) -> Option<u64> {

@@ -8,10 +8,11 @@ use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
-use super::{Death, Domain, Found, Host, Instance};
+use super::{Death, Domain, Found, Host, Instance, Rings};
 use crate::error::{Code, Error, Result};
 use crate::faults::{ENGINE, Faults};
 use crate::images::{Images, Limits};
+use crate::spec::Vif;
 use crate::steps::Steps;
 use crate::store::sim::SimStore;
 use crate::store::{Change, Store};
@@ -189,7 +190,17 @@ impl Host for Arc<SimHost> {
         Ok(())
     }
 
-    fn rings(&self, domain: &Domain, _index: usize) -> Result<Option<PortFds>> {
+    fn plug(&self, domain: &Domain, _vifs: &[Vif], _port: PortFds) -> Result<Rings> {
+        self.faults.call(&format!("host.plug {}", domain.domid))?;
+        Ok([40, 41, 42])
+    }
+
+    fn unplug(&self, domain: &Domain, _vifs: &[Vif], gone: &Vif) -> Result<()> {
+        self.faults
+            .call(&format!("host.unplug {} {}", domain.domid, gone.devid))
+    }
+
+    fn rings(&self, domain: &Domain, _rings: Rings) -> Result<Option<PortFds>> {
         self.faults.call(&format!("host.rings {}", domain.domid))?;
         Ok(None)
     }

@@ -47,6 +47,11 @@ impl Toolstack {
         })
     }
 
+    /// The interface that a request names.
+    pub fn vif_of(&self, guest: &Guest, place: &Place) -> Result<Vif> {
+        find(guest, place)
+    }
+
     fn with_vif(
         &self,
         place: &Place,
@@ -61,7 +66,7 @@ impl Toolstack {
         change(&guest, &find(&guest, place)?)
     }
 
-    fn check_current(&self, guest: &Guest) -> Result<()> {
+    pub fn check_current(&self, guest: &Guest) -> Result<()> {
         let now = self.table.get(&guest.domain.uuid)?;
         match std::ptr::eq(&*now, guest) {
             true => Ok(()),
@@ -69,7 +74,7 @@ impl Toolstack {
         }
     }
 
-    fn note_link(&self, guest: &Guest, vif: &Vif, link: Link) -> Result<()> {
+    pub fn note_link(&self, guest: &Guest, vif: &Vif, link: Link) -> Result<()> {
         guest.set_link(vif.devid, link);
         let phase = match guest.state() {
             State::Running | State::Paused => Phase::Complete,
@@ -121,7 +126,7 @@ impl Toolstack {
         vifs.try_for_each(|vif| self.set_link(&vif, vif.link))
     }
 
-    fn set_link(&self, vif: &Vif, link: Link) -> Result<()> {
+    pub fn set_link(&self, vif: &Vif, link: Link) -> Result<()> {
         match link {
             Link::Up => self.switch.set_link(vif, true),
             Link::Down => self.switch.set_link(vif, false),

@@ -5,6 +5,7 @@ mod create;
 mod destroy;
 mod fill;
 mod links;
+mod plug;
 mod recover;
 mod rejoin;
 mod retry;

@@ -43,11 +43,11 @@ impl Toolstack {
             return Ok(false);
         }
         let (uuid, mut is_back) = (&guest.domain.uuid, false);
-        for (index, vif) in guest.vifs().iter().enumerate() {
+        for vif in &guest.vifs() {
             if !vif.is_plugged() || there.contains(&vif.place()) {
                 continue;
             }
-            let rings = self.host.rings(&guest.domain, index)?;
+            let rings = self.host.rings(&guest.domain, guest.rings(vif.devid))?;
             let domid = guest.domain.domid;
             match self.switch.rejoin(domid, vif, rings.as_ref()) {
                 // The guest was made meanwhile.

@@ -148,6 +148,32 @@ class TestVerbs(ClientCase):
                             halted=True)
         self.assertTrue(args['halted'])
 
+    def test_interfaces_come_and_go(self):
+        self.assertEqual(
+            ('vif-unplug', {'uuid': UUID, 'devid': 1}),
+            self.sent(self.client.vif_unplug, UUID, 1))
+        vif = {'devid': 1, 'mac': '02:00:00:00:00:01', 'switch': 'vale0',
+               'port': 'p1', 'segment': 1, 'allowed': [],
+               'port_security': False, 'mtu': 1500, 'slots': 64}
+        self.assertEqual(('vif-plug', {'uuid': UUID, 'vif': vif}),
+                         self.sent(self.client.vif_plug, UUID, vif))
+
+    def test_a_session_moves_a_guest_over_one_connection(self):
+        session = self.client.session()
+        self.addCleanup(session.close)
+        for call in (session.move_begin, session.move_cancel):
+            verb, args = self.sent(call, UUID)
+            self.assertEqual({'uuid': UUID, 'timeout_ms': 10000}, args)
+        self.assertEqual(('move-settle', {'uuid': UUID}),
+                         self.sent(session.move_settle, UUID))
+        verb, args = self.sent(session.move_receive, UUID, 'g', 'ab' * 32, 8,
+                               [], 'Idle;', 'x.click')
+        self.assertEqual(('move-receive', []), (verb, args['writes']))
+        self.assertEqual(
+            ('move-arrive', {'uuid': UUID, 'routers': [0, 2],
+                             'timeout_ms': 10000}),
+            self.sent(session.move_arrive, UUID, [0, 2]))
+
     def test_ports(self):
         self.assertEqual(('vif-remove', {'uuid': UUID, 'devid': 1}),
                          self.sent(self.client.vif_remove, UUID, 1))

@@ -8,7 +8,7 @@ use seccompiler::{
 use std::collections::BTreeMap;
 
 /// Calls allowed with any arguments. None of them can name a file, a socket or a process.
-const CALLS: [libc::c_long; 21] = [
+const CALLS: [libc::c_long; 23] = [
     // The rings' and the store's events, the console.
     libc::SYS_read,
     libc::SYS_write,
@@ -16,6 +16,9 @@ const CALLS: [libc::c_long; 21] = [
     libc::SYS_close,
     libc::SYS_ppoll,
     libc::SYS_restart_syscall,
+    // The toolstack passes the descriptors of a new vif; the guest checks the size of its rings.
+    libc::SYS_recvmsg,
+    libc::SYS_fstat,
     // Last words wait a moment for the store; time, where the vDSO has none.
     libc::SYS_clock_nanosleep,
     libc::SYS_clock_gettime,
@@ -44,9 +47,9 @@ pub(super) fn install() -> Result<(), String> {
 
 fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = CALLS.map(|call| (call, Vec::new())).into();
-    rules.insert(libc::SYS_mmap, vec![memory_for_data()?]);
+    rules.insert(libc::SYS_mmap, vec![memory_for_data()?, rings()?]);
     rules.insert(libc::SYS_tgkill, vec![own_abort()?]);
-    rules.insert(libc::SYS_fcntl, vec![is_open()?]);
+    rules.insert(libc::SYS_fcntl, vec![is_open()?, seals()?]);
     let architecture = std::env::consts::ARCH.try_into()?;
     let deny = SeccompAction::KillProcess;
     SeccompFilter::new(rules, deny, SeccompAction::Allow, architecture)?.try_into()
@@ -56,6 +59,21 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
 fn memory_for_data() -> Result<SeccompRule, seccompiler::BackendError> {
     let (prot, flags) = (libc::PROT_EXEC as u64, libc::MAP_ANONYMOUS as u64);
     SeccompRule::new(vec![masked(2, prot, 0)?, masked(3, flags, flags)?])
+}
+
+/// mmap: memory that a descriptor of the guest shares, that cannot be executed.
+fn rings() -> Result<SeccompRule, seccompiler::BackendError> {
+    let prot = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+    let flags = (libc::MAP_SHARED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
+    SeccompRule::new(vec![
+        masked(2, u64::MAX, prot)?,
+        masked(3, flags, libc::MAP_SHARED as u64)?,
+    ])
+}
+
+/// fcntl: F_GET_SEALS; rings that could shrink would end the guest.
+fn seals() -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(vec![masked(1, u64::MAX, libc::F_GET_SEALS as u64)?])
 }
 
 /// fcntl: F_GETFD; a debug build of the standard library asks before it closes a descriptor.

@@ -11,6 +11,9 @@ const CONSOLE_BYTES: u64 = 1 << 20;
 /// Blocks from this size on are mapped one by one, as glibc does at first.
 const LARGE_BLOCK_BYTES: i32 = 128 << 10;
 
+/// Descriptors that vifs may bring later: four each, and those of a message that is refused.
+const PLUGGED_DESCRIPTORS: u64 = 4 * 16 + 8;
+
 /// Limits that were measured while /proc was still there.
 pub(super) struct Limits {
     address_space: u64,
@@ -18,10 +21,12 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Allows `heap_bytes` beyond what is mapped now, and the descriptors that are open now.
+    /// Allows `heap_bytes` beyond what is mapped now, the descriptors that are open now, and those
+    /// of vifs to come.
     pub(super) fn measure(heap_bytes: u64) -> Result<Self, String> {
         let mapped = at("/proc/self/statm", mapped_bytes())?;
-        let descriptors = at("/proc/self/fd", highest_descriptor())? + 1;
+        let open = at("/proc/self/fd", highest_descriptor())? + 1;
+        let descriptors = open + PLUGGED_DESCRIPTORS;
         Ok(Self {
             address_space: mapped.saturating_add(heap_bytes),
             descriptors,

@@ -6,10 +6,16 @@ use clickos_protocol::{config_pieces, split};
 use command_fds::{CommandFdExt, FdMapping};
 use ring::SwitchPort;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    sendmsg, socketpair,
+};
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use std::fs::File;
-use std::io::Write;
-use std::os::fd::OwnedFd;
+use std::io::{IoSlice, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -48,6 +54,12 @@ impl Port {
         }
     }
 
+    /// The descriptors for a guest: rings, kick, both ends of the wake pipe.
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; 4] {
+        let (reader, writer) = &self.wake;
+        [&self.memfd, &self.kick, reader, writer].map(AsFd::as_fd)
+    }
+
     pub fn wake(&self) {
         rustix::io::write(&self.wake.1, &1_u64.to_ne_bytes()).unwrap();
     }
@@ -83,6 +95,8 @@ pub struct Guest {
     pub domid: u16,
     pub child: Child,
     pub ports: Vec<Port>,
+    /// The toolstack's end of the socket for vifs.
+    plug: OwnedFd,
     generation: u64,
     seq: u32,
 }
@@ -93,6 +107,7 @@ impl Guest {
         host.make_domain(domid);
         let ports: Vec<Port> = (0..vifs).map(|_| Port::new()).collect();
         let (mut child, mut argument, line) = Self::spawn(host, domid, &ports, |_| {});
+        let plug = toolstack_end(&child);
         argument.write_all(format!("{line}\n").as_bytes()).unwrap();
         drop(argument);
         assert!(child.try_wait().unwrap().is_none());
@@ -100,6 +115,7 @@ impl Guest {
             domid,
             child,
             ports,
+            plug,
             generation: 0,
             seq: 0,
         };
@@ -123,6 +139,14 @@ impl Guest {
         let mut fds: Vec<OwnedFd> = vec![reader];
         fds.extend(host.link(domid).map(OwnedFd::from));
         fds.push(File::open(&root).unwrap().into());
+        let (guest, toolstack) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .unwrap();
+        fds.extend([guest, toolstack]);
         let mut vifs = Vec::new();
         for (devid, port) in ports.iter().enumerate() {
             let at = 3 + fds.len();
@@ -135,7 +159,7 @@ impl Guest {
         let mut line = serde_json::json!({
             "domid": domid, "uid": FIRST_UID + u32::from(domid), "memory_mib": 8,
             "seed": "5a".repeat(32), "store": {"ring": 4, "to_store": 5, "from_store": 6},
-            "vifs": vifs, "root": 7,
+            "vifs": vifs, "root": 7, "plug": {"guest": 8, "toolstack": 9},
         });
         change(&mut line);
         (Self::run(host, domid, fds), writer.into(), line)
@@ -156,6 +180,23 @@ impl Guest {
         command.stdout(log.try_clone().unwrap()).stderr(log);
         command.fd_mappings(mappings.collect()).unwrap();
         command.spawn().unwrap()
+    }
+
+    /// Sends a message about vifs; gives the guest's answer.
+    pub fn plug(&self, message: &str, fds: &[BorrowedFd<'_>]) -> serde_json::Value {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !fds.is_empty() {
+            assert!(ancillary.push(SendAncillaryMessage::ScmRights(fds)));
+        }
+        let parts = [IoSlice::new(message.as_bytes())];
+        sendmsg(&self.plug, &parts, &mut ancillary, SendFlags::empty()).unwrap();
+        let timeout = Timespec::try_from(PATIENCE).unwrap();
+        let mut ready = [PollFd::new(&self.plug, PollFlags::IN)];
+        assert_eq!(poll(&mut ready, Some(&timeout)), Ok(1), "no answer");
+        let mut answer = [0; 1024];
+        let len = rustix::io::read(&self.plug, &mut answer).unwrap();
+        serde_json::from_slice(&answer[..len]).unwrap()
     }
 
     pub fn console(&self, host: &Host) -> String {
@@ -295,6 +336,12 @@ impl Guest {
         let status = self.child.try_wait().unwrap();
         assert!(status.is_none(), "the guest ended: {status:?}");
     }
+}
+
+/// Takes the toolstack's end of the socket for vifs out of a guest, as cosmosd does.
+fn toolstack_end(child: &Child) -> OwnedFd {
+    let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).unwrap();
+    pidfd_getfd(&pidfd, 9, PidfdGetfdFlags::empty()).unwrap()
 }
 
 impl Drop for Guest {

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Vifs that come and go while the guest runs (docs/adr/0069).
+use crate::arguments::mac;
+use crate::inherited::{PlugEnds, VifResources};
+use crate::vif::{self, Vif};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use serde::Deserialize;
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// Bytes of a message at most.
+const MESSAGE_MAX: usize = 1024;
+/// Vifs of a guest at most, and bytes of the usual rings, of 512 slots.
+const VIFS_MAX: usize = 16;
+const BLOCK: usize = 512 * 2 * (8 + 2048) + 4 * 4096;
+/// Descriptors of a vif: rings, kick, both ends of the wake pipe.
+const DESCRIPTORS: usize = 4;
+
+/// A request of the toolstack.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+enum Message {
+    Plug { devid: u32, mac: String, mtu: u16 },
+    Unplug { devid: u32 },
+}
+
+/// Address space for the rings of vifs to come, which the limit of the guest's memory counts. The
+/// blocks are never touched, so they cost no memory.
+struct Room {
+    blocks: Vec<Vec<u8>>,
+}
+
+impl Room {
+    /// Frees what rings need.
+    fn take(&mut self, rings: &OwnedFd) {
+        let bytes = rustix::fs::fstat(rings).map_or(0, |stat| stat.st_size);
+        let bytes = usize::try_from(bytes).unwrap_or(0);
+        let left = self.blocks.len().saturating_sub(bytes.div_ceil(BLOCK));
+        self.blocks.truncate(left);
+    }
+
+    /// Reserves blocks again, as far as there is room.
+    fn give_back(&mut self, count: usize) {
+        while self.blocks.len() < count {
+            let mut block = Vec::new();
+            if block.try_reserve_exact(BLOCK).is_err() {
+                return;
+            }
+            self.blocks.push(block);
+        }
+    }
+}
+
+/// The guest's end of the socket.
+pub(crate) struct Plug {
+    ends: PlugEnds,
+    room: Room,
+}
+
+impl Plug {
+    /// To be called before the guest's memory is bounded: see [`Room`].
+    pub(crate) fn new(ends: PlugEnds, vifs: usize) -> Self {
+        let mut room = Room { blocks: Vec::new() };
+        room.give_back(VIFS_MAX.saturating_sub(vifs));
+        Self { ends, room }
+    }
+
+    /// The descriptor to wait for.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.ends.guest.as_fd()
+    }
+
+    /// Does what the messages that are there ask; true if the vifs changed.
+    pub(crate) fn serve(&mut self, vifs: &mut Vec<Vif>) -> bool {
+        let mut is_changed = false;
+        while let Some((bytes, descriptors)) = self.receive() {
+            let answer = match apply(&bytes, descriptors, vifs, &mut self.room) {
+                Ok(numbers) => {
+                    is_changed = true;
+                    serde_json::json!({ "fds": numbers })
+                }
+                Err(error) => serde_json::json!({ "error": error }),
+            };
+            // A full socket means that the toolstack waits for no answer.
+            let _ = rustix::io::write(&self.ends.guest, answer.to_string().as_bytes());
+        }
+        is_changed
+    }
+
+    fn receive(&self) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
+        let mut bytes = vec![0; MESSAGE_MAX];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let mut parts = [IoSliceMut::new(&mut bytes)];
+        let got = recvmsg(&self.ends.guest, &mut parts, &mut ancillary, flags).ok()?;
+        let rights = |message| match message {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        };
+        let descriptors = ancillary.drain().filter_map(rights).flatten().collect();
+        bytes.truncate(got.bytes);
+        (got.bytes > 0).then_some((bytes, descriptors))
+    }
+}
+
+/// Returns the numbers by which the next switch finds the rings, and both events.
+fn apply(
+    bytes: &[u8],
+    descriptors: Vec<OwnedFd>,
+    vifs: &mut Vec<Vif>,
+    room: &mut Room,
+) -> Result<Vec<i32>, String> {
+    match serde_json::from_slice(bytes).map_err(|e| e.to_string())? {
+        Message::Unplug { devid } => {
+            vifs.retain(|vif| vif.devid != devid);
+            room.give_back(VIFS_MAX.saturating_sub(vifs.len()));
+            Ok(Vec::new())
+        }
+        Message::Plug {
+            devid,
+            mac: address,
+            mtu,
+        } => {
+            let count = descriptors.len();
+            let [memfd, kick, wake, keep] = descriptors
+                .try_into()
+                .map_err(|_| format!("{count} descriptors, expected {DESCRIPTORS}"))?;
+            room.take(&memfd);
+            let numbers = [&memfd, &kick, &wake].map(|fd: &OwnedFd| fd.as_raw_fd());
+            let resources = VifResources {
+                memfd,
+                kick,
+                wake,
+                keep,
+            };
+            let vif = vif::map(devid, mac(&address)?, mtu, resources)?;
+            vifs.retain(|vif| vif.devid != devid);
+            vifs.push(vif);
+            Ok(numbers.into())
+        }
+    }
+}
