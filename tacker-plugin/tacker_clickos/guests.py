@@ -8,6 +8,8 @@ from oslo_log import log as logging
 from tacker_clickos.clickgen import document
 from tacker_clickos import clickos_api
 from tacker_clickos import links
+from tacker_clickos import networks
+from tacker_clickos import placement
 from tacker_clickos import ports
 from tacker_clickos import servers
 from tacker_clickos import state
@@ -118,7 +120,9 @@ class Guests(object):
             wish.vdu.configuration, interfaces, wish.values, wish.writes))
         server = servers.create(
             self._connection, self._vnf_id, self._server_name(wish.name),
-            wish.vdu, by_cp.values(), document.user_data(first))
+            wish.vdu, by_cp.values(), document.user_data(first),
+            placement.hints(self._connection, self._vnf_id,
+                            wish.vdu.placement))
         LOG.info('VNF %s: guest %s is server %s', self._vnf_id, wish.name,
                  server.id)
         return Guest(wish.name, server, by_cp, later)
@@ -127,12 +131,23 @@ class Guests(object):
         """Return {CP: port} in vif order; ports of an earlier guest stay."""
         existing = ports.of_vnf(self._connection, self._vnf_id)
         found = {}
-        for cp, link in wish.links.items():
+        for cp, link in self._connected(wish.links).items():
             name = '%s-%s' % (wish.name, cp)
             found[cp] = existing.get(name) or ports.create(
                 self._connection, self._vnf_id, name, link,
                 wish.vdu.configuration)
         return found
+
+    def _connected(self, links):
+        """Return links with the networks of internal ones, made if need be.
+        """
+        own = {link.internal.name: link.internal for link in links.values()
+               if link.internal and not link.network_id}
+        made = networks.ensure(self._connection, self._vnf_id, own) \
+            if own else {}
+        return {cp: link if link.network_id else dataclasses.replace(
+            link, network_id=made[link.internal.name])
+            for cp, link in links.items()}
 
     def remove(self, server_ids=None):
         """Remove servers, all of the VNF's without a list; ports stay."""
@@ -181,4 +196,6 @@ class Guests(object):
         servers.delete(self._connection, found)
         existing = ports.of_vnf(self._connection, self._vnf_id).values()
         ports.delete(self._connection, existing)
+        networks.remove(self._connection, self._vnf_id)
+        placement.remove(self._connection, self._vnf_id)
         return bool(found or existing)

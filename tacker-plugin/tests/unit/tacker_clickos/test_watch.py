@@ -50,7 +50,8 @@ class StoreTest(base.TestCase):
             {'clickos_state': 'old'}, 'ERROR'))
 
 
-class LookTest(base.TestCase):
+class WatcherCase(base.TestCase):
+    """A watcher, a VIM, and a VNF of two guests."""
 
     def setUp(self):
         super().setUp()
@@ -80,15 +81,18 @@ class LookTest(base.TestCase):
         self.patch(watch.strays.Strays, 'look')
         self.watcher = watch.Watcher()
 
+
+class LookTest(WatcherCase):
+
+    def states(self):
+        return json.loads(self.store.call_args.args[3])
+
     def test_servers_that_a_failed_heal_left_gone(self):
         self.vnf.task_state = 'ERROR'
         self.servers = [server('s1', 'ACTIVE')]
         self.watcher.look()
         self.assertEqual(['DELETED', 'ACTIVE'],
                          [self.states()[each] for each in self.ids])
-
-    def states(self):
-        return json.loads(self.store.call_args.args[3])
 
     def test_a_change_is_stored(self):
         self.servers = [server('s0', 'ACTIVE')]
