@@ -16,7 +16,7 @@ CONF = config.CONF
 
 #: (network, its subnet); the firewall takes the first address of each.
 NETWORKS = {'left': '10.10.1.0/24', 'right': '10.10.2.0/24'}
-FIREWALL = {'left': '10.10.1.1', 'right': '10.10.2.1'}
+FIREWALL = {'left': '10.10.1.1', 'right': '10.10.2.1', 'third': '10.10.3.1'}
 #: The addresses that Neutron gives away in a subnet, by place; FIREWALL has
 #: others.
 _POOL = (100, 199)
@@ -42,7 +42,7 @@ class Tenant:
         self.clickos = clients.clickos.ClickOSClient()
         self.servers = clients.servers_client
         self.vim_id = self._make_vim(cleanup)
-        self.networks = {name: self._make_network(name, cidr, cleanup)
+        self.networks = {name: self.make_network(name, cidr, cleanup)
                          for name, cidr in NETWORKS.items()}
         self._operations = {}
 
@@ -59,7 +59,8 @@ class Tenant:
         cleanup(self.tacker.delete_vim, vim['id'])
         return vim['id']
 
-    def _make_network(self, name, cidr, cleanup):
+    def make_network(self, name, cidr, cleanup):
+        """Make a network with a subnet; return a Network."""
         networks = self.clients.networks_client
         network = networks.create_network(
             name=data_utils.rand_name(name))['network']
@@ -115,14 +116,15 @@ class Tenant:
             'additionalParams': {'clickos_properties': {'rules': rules}}}
         return self.start(
             vnf_id, 'instantiate', flavourId='simple',
-            extVirtualLinks=[self._link(name) for name in self.networks],
+            extVirtualLinks=[self.link(name, name) for name in NETWORKS],
             vimConnectionInfo=[{'id': 'vim', 'vimId': self.vim_id,
                                 'vimType': 'openstack'}], **params)
 
-    def _link(self, name):
+    def link(self, point, name):
+        """Return the link of a connection point with one of the networks."""
         network = self.networks[name]
         return {'id': name, 'resourceId': network.id, 'extCps': [{
-            'cpdId': name, 'cpConfig': [{'cpProtocolData': [{
+            'cpdId': point, 'cpConfig': [{'cpProtocolData': [{
                 'layerProtocol': 'IP_OVER_ETHERNET',
                 'ipOverEthernet': {'ipAddresses': [{
                     'type': 'IPV4', 'subnetId': network.subnet_id,
@@ -171,6 +173,10 @@ class Tenant:
         vnf_id = self.create_vnf(self.onboard(csar, cleanup), cleanup)
         completed(self.instantiate(vnf_id, rules))
         return vnf_id
+
+    def last_operation(self, vnf_id):
+        """Return the id of the last operation that a test began."""
+        return self._operations[vnf_id]
 
     def server_id(self, vnf_id):
         """Return the server of a VNF of one guest."""

@@ -68,6 +68,11 @@ class TackerClient(base.Client):
         """Show an operation occurrence."""
         return self.call('GET', f'{OPERATIONS}/{operation_id}', 200)[1]
 
+    def list_operations(self, vnf_id):
+        """List the operation occurrences of a VNF."""
+        return [each for each in self.call('GET', OPERATIONS, 200)[1]
+                if each['vnfInstanceId'] == vnf_id]
+
     def retry_operation(self, operation_id):
         """Try an operation that is FAILED_TEMP once more."""
         self.call('POST', f'{OPERATIONS}/{operation_id}/retry', 202)
