@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // IPv4 (RFC 1812) and IPv6 router between two networks. vif 0 is left, vif 1
 // is right.
-// Write further routes to routes.add: NETWORK/LENGTH GATEWAY OUTPUT, where
+// Write further routes to routes.extra: NETWORK/LENGTH GATEWAY OUTPUT, where
 // output 1 is left and output 2 is right; routes6.add takes those of IPv6.
 
 left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC);

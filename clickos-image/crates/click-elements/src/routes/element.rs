@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The element that looks up routes; its classes differ in their names, and in what may be changed.
+use alloc::collections::BTreeSet;
+
 use super::live::Routes;
 use super::ranges::Ready;
-use super::route::Hop;
+use super::route::{Hop, Network, Partial};
 use super::table::{Command, Table, parse_lines};
 use crate::outputs::Outputs;
 use crate::prelude::*;
@@ -46,6 +48,21 @@ pub const WITH_FLUSH: [Handler<LookUp>; 7] = [
     write("flush", run!(|me, _| me.routes.clear())),
 ];
 
+/// The same, and a handler that gives all routes beyond those of the configuration.
+pub const WITH_EXTRA: [Handler<LookUp>; 8] = {
+    let [table, lookup, add, set, remove, ctrl, flush] = WITH_FLUSH;
+    [table, lookup, add, set, remove, ctrl, flush, EXTRA]
+};
+
+/// The handler `extra`.
+const EXTRA: Handler<LookUp> = write("extra", |me, view, value| {
+    let (ports, at) = (view.ports().1, view.surroundings());
+    let texts = value.split(',').map(str::trim).filter(|t| !t.is_empty());
+    let routes = texts.map(|text| Command::parse("set", text, ports, at));
+    let routes = routes.collect::<Result<Vec<_>, String>>();
+    me.change(view, routes.and_then(|routes| me.extra(routes)))
+});
+
 /// A handler whose name is the verb of a command.
 const fn command(verb: &'static str) -> Handler<LookUp> {
     write(verb, |me, view, value| {
@@ -65,8 +82,11 @@ fn build(a: &mut Args<'_>) -> Built {
             a.error("ROUTE", format!("argument {}: {message}", index + 1));
         }
     }
+    let routes = Routes::of(table);
+    let configured = routes.in_order().iter().map(|r| r.network).collect();
     Some(Box::new(LookUp {
-        routes: Routes::of(table),
+        routes,
+        configured,
         outputs: Outputs::new(ports),
         complaints: COMPLAINTS,
     }))
@@ -78,6 +98,8 @@ const COMPLAINTS: u32 = 5;
 /// An element of such a class.
 pub struct LookUp {
     routes: Routes,
+    /// The networks of the configuration's routes.
+    configured: BTreeSet<Network>,
     outputs: Outputs,
     /// Left to be made.
     complaints: u32,
@@ -127,6 +149,23 @@ impl LookUp {
     fn table(&self) -> String {
         let lines = self.routes.in_order().into_iter();
         lines.map(|route| route.columns() + "\n").collect()
+    }
+
+    /// The commands after which there are the routes of the configuration, and these.
+    fn extra(&self, mut routes: Vec<Command>) -> Result<Vec<Command>, String> {
+        let is_configured = |network: Network| self.configured.contains(&network);
+        let wanted: BTreeSet<_> = routes.iter().map(Command::network).collect();
+        if let Some(network) = wanted.iter().find(|network| is_configured(**network)) {
+            let first = Ipv4Addr::from(network.first);
+            return Err(format!(
+                "{first}/{} has a route of the configuration",
+                network.length
+            ));
+        }
+        let gone = self.routes.in_order().into_iter().map(|r| r.network);
+        let gone = gone.filter(|network| !is_configured(*network) && !wanted.contains(network));
+        routes.extend(gone.map(|network| Command::Remove(Partial::of(network))));
+        Ok(routes)
     }
 
     fn change(

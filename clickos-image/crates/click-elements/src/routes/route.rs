@@ -81,6 +81,15 @@ pub struct Partial {
 }
 
 impl Partial {
+    /// The route of a network, whatever its hop.
+    pub fn of(network: Network) -> Self {
+        Self {
+            network,
+            gateway: None,
+            port: None,
+        }
+    }
+
     /// Parses `NETWORK/LENGTH [GATEWAY] [PORT]`.
     ///
     /// # Errors

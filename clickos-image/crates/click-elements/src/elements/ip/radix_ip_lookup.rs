@@ -14,13 +14,14 @@
 //! * `remove` (write): `NETWORK/LENGTH [[GATEWAY] OUTPUT]`. `ctrl` (write): `add`, `set` and `remove` with their
 //!   arguments, one a line; all of them or none.
 //! * `flush` (write): removes all routes.
+//! * `extra` (write): all routes beyond those of the configuration, with commas between; others go. All of them or none.
 //! # Example
 //! `rt :: RadixIPLookup(10.0.0.0/24 0, 0.0.0.0/0 10.0.0.254 1); rt[0] -> ...`
 use crate::prelude::*;
-use crate::routes::element::{CLASS, WITH_FLUSH};
+use crate::routes::element::{CLASS, WITH_EXTRA};
 
 pub static ELEMENT: Class = Class {
     name: "RadixIPLookup",
-    handlers: &WITH_FLUSH,
+    handlers: &WITH_EXTRA,
     ..CLASS
 };
