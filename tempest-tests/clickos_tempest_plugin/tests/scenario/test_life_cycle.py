@@ -10,7 +10,6 @@ from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
-from clickos_tempest_plugin.common import csar
 from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests.scenario import case
@@ -32,78 +31,11 @@ AUTOMATIC = '''
           scale_in_below: 1
           cooldown: 1
 '''
-_RULES = 10000
 #: One on an idle machine.
 _HEAL_BEGINS_S = 5
 
 
-def _many():
-    """Return 10,000 rules, the last two of which are case.OPEN's."""
-    return ['deny src host 192.0.%d.%d' % divmod(number, 250)
-            for number in range(_RULES - 3)] + case.OPEN
-
-
-class UpdateTest(case.SharedFirewallCase):
-    """A guest of 64 MiB: a handler's value may fill 1/64 of the memory."""
-
-    vnfd = staticmethod(lambda text: text.replace(
-        'virtual_mem_size: 8 MiB', 'virtual_mem_size: 64 MiB'))
-
-    @classmethod
-    def resource_setup(cls):
-        flavors = cls.os_admin.flavors_client
-        small = CONF.compute.flavor_ref
-        big = flavors.create_flavor(
-            name=data_utils.rand_name('big'), ram=64, vcpus=1,
-            disk=flavors.show_flavor(small)['flavor']['disk'])['flavor']['id']
-        cls.addClassResourceCleanup(flavors.delete_flavor, big)
-        flavors.set_flavor_extra_spec(big, **flavors.list_flavor_extra_specs(
-            small)['extra_specs'])
-        super().resource_setup()
-
-    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e51')
-    def test_ten_thousand_rules_in_one_update(self):
-        rules = _many()
-        self.tenant.tacker.update_vnf(self.vnf_id, metadata={
-            'clickos_properties': {'rules': rules}})
-        waiters.until(lambda: len(self.rules()),
-                      lambda seen: seen == _RULES, f'{_RULES} rules')
-        self.assertTrue(self.left.can_ping(self.right))
-        self.tenant.heal(self.vnf_id)
-        self.server_id = self.tenant.server_id(self.vnf_id)
-        self.assertEqual(rules, self.rules())
-        self.assertEqual('accepted', self.update(case.OPEN)['verdict'])
-
-
 class ReplacementTest(case.SharedFirewallCase):
-
-    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e52')
-    def test_another_package(self):
-        other = self.tenant.onboard(csar.firewall(
-            click=lambda text: text.replace('fw ::', 'wall ::')
-            .replace('-> fw;', '-> wall;').replace('\nfw', '\nwall'),
-            vnfd=lambda text: text.replace('fw.config', 'wall.config')),
-            self.addClassResourceCleanup)
-        addresses = self.tenant.addresses(self.vnf_id)
-        self.clickos.write_handler(self.server_id, 'left_in.reset_counts', '')
-        self.change_package(other)
-        server_id = self.tenant.server_id(self.vnf_id)
-        self.assertNotEqual(self.server_id, server_id)
-        self.assertEqual(', '.join(case.OPEN), self.clickos.read_handler(
-            server_id, 'wall.config'))
-        self.assertEqual(addresses, self.tenant.addresses(self.vnf_id))
-        self.assertTrue(self.left.can_ping(self.right))
-        self.change_package(self.vnfd_id)
-        self.server_id = self.tenant.server_id(self.vnf_id)
-        self.assertEqual(case.OPEN, self.rules())
-
-    def change_package(self, vnfd_id):
-        """Name another package, and replace the guests."""
-        self.tenant.tacker.update_vnf(self.vnf_id, vnfdId=vnfd_id)
-        waiters.until(lambda: self.tenant.tacker.show_vnf(self.vnf_id),
-                      lambda seen: seen['vnfdId'] == vnfd_id,
-                      f'VNF {self.vnf_id} has VNFD {vnfd_id}')
-        self.tenant.heal(self.vnf_id)
 
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e53')
     def test_another_network(self):
