@@ -97,7 +97,7 @@ class Guests(object):
         return made
 
     def _complete(self, made):
-        """Write what user_data had no room for."""
+        """Write what user_data had no room for, or must not hold."""
         api = clickos_api.Client(self._connection)
         for guest in made:
             if guest.later:

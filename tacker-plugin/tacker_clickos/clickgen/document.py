@@ -15,6 +15,7 @@ from tacker_clickos import exception
 INLINE_BYTES = 16000
 #: Bytes of all handler writes of a guest; clickos-api keeps as many.
 MAX_BYTES = limits.VALUES_BYTES
+_SECRET = 'clickos-secret:'  # nosec B105
 
 
 def render(configuration, interfaces, values, newer_writes=()):
@@ -33,9 +34,12 @@ def render(configuration, interfaces, values, newer_writes=()):
 def split(configuration):
     """Return a Configuration that fits user_data, and the writes that do not.
 
-    The longest writes go; they reach the guest when it runs.
+    The longest writes go, and all that name a secret: clickos-api alone
+    gives those out. They reach the guest when it runs.
     """
-    later = set()
+    later = {index for index, (_name, value)
+             in enumerate(configuration.writes)
+             if value.startswith(_SECRET)}
     by_size = sorted(range(len(configuration.writes)),
                      key=lambda index: -len(configuration.writes[index][1]))
     for index in by_size:

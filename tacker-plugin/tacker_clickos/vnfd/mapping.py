@@ -35,9 +35,9 @@ _KEYS_OF = {
     'ipv4_list': ('max_items',), 'filter_rules': ('max_items',),
     'list': ('max_items', 'min_items', 'items', 'separator', 'unique'),
     'record': ('fields', 'format')}
-#: Types whose text has commas.
-_NO_DEFINE = ('filter_rules', 'ipv4_list', 'list')
-_NO_ITEMS = _NO_DEFINE
+#: Types whose text has commas, or is secret.
+_NO_DEFINE = ('filter_rules', 'ipv4_list', 'list', 'secret')
+_NO_ITEMS = ('list', 'filter_rules', 'ipv4_list', 'secret')
 
 
 def properties(place, table, faults):
@@ -271,6 +271,8 @@ def _enum_values(place, entry):
 def _with_default(place, prop, default):
     if default is None:
         return prop
+    if prop.type == 'secret':
+        raise _invalid(place, 'default: a package holds no secret')
     try:
         default = values.check(prop, default)
     except exception.PropertyRefused as refused:

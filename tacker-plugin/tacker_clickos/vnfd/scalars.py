@@ -19,6 +19,8 @@ MAX_INTEGER = 2 ** 32 - 1
 MAX_RATE = 10 ** 15
 #: No quotes, no separators, no variables, no brackets.
 _STRING = re.compile(r'[A-Za-z0-9 _.:/@+=%~*!?&|<>^-]*\Z')
+_SECRET = re.compile(r'clickos-secret:[0-9a-f]{8}(-[0-9a-f]{4}){3}-'
+                     r'[0-9a-f]{12}\Z')
 _RANGE = re.compile(r'(\d{1,5})-(\d{1,5})\Z', re.ASCII)
 _RATE = re.compile(r'(\d{1,12}(?:\.\d{1,6})?) ?'
                    r'(k|K|M|G|T|Ki|Mi|Gi|Ti)?(bps|Bps|pps)\Z', re.ASCII)
@@ -172,6 +174,14 @@ def _string(prop, value):
     return value
 
 
+def _secret(prop, value):
+    """The text of a secret never gets here; no message repeats a value."""
+    if not isinstance(value, str) or not _SECRET.match(value):
+        raise Wrong('expected a reference such as clickos-secret:UUID, as '
+                    '"openstack clickos secret create" prints it')
+    return value
+
+
 TYPES = {
     'ipv4': _ipv4,
     'ipv4_prefix': _ipv4_prefix,
@@ -185,4 +195,5 @@ TYPES = {
     'boolean': _boolean,
     'enum': _enum,
     'string': _string,
+    'secret': _secret,
 }

@@ -46,3 +46,10 @@ class DocumentTest(unittest.TestCase):
             client.Configuration('Idle;', 'x', writes))
         self.assertEqual((('a.x', '1'), ('d.z', 'z' * 9000)), first.writes)
         self.assertEqual([list(writes[1]), list(writes[2])], later)
+
+    def test_a_secret_never_enters_user_data(self):
+        reference = 'clickos-secret:' + '0' * 8 + '-0000' * 3 + '-' + '0' * 12
+        first, later = document.split(client.Configuration(
+            'Idle;', 'x', (('a.key', reference), ('b.y', '2'))))
+        self.assertEqual((('b.y', '2'),), first.writes)
+        self.assertEqual([['a.key', reference]], later)

@@ -198,6 +198,8 @@ class LoaderTest(base.TestCase):
                 ({'type': 'list'}, 'items: expected a map'),
                 ({'type': 'list', 'items': {'type': 'list'}},
                  'type list cannot be a part'),
+                ({'type': 'list', 'items': {'type': 'secret'}},
+                 'type secret cannot be a part'),
                 ({'type': 'list', 'items': ipv4, 'separator': ');'},
                  'separator must be'),
                 ({'type': 'list', 'items': ipv4, 'max_items': 10001},
@@ -222,6 +224,7 @@ class LoaderTest(base.TestCase):
                 ({'type': 'rate'}, 'unit must be one of bps, Bps, pps'),
                 ({'type': 'rate', 'unit': 'bps', 'max': -1}, 'max must be'),
                 ({'type': 'ipv4', 'max': 1}, 'unknown key max; type ipv4'),
+                ({'type': 'secret', 'default': 'x'}, 'holds no secret'),
                 ({'type': 'port_range', 'split': 1}, 'split: expected true')):
             kept = dict(self.rules)
             self.rules.update(change)

@@ -11,6 +11,7 @@ from tacker_clickos.vnfd import model
 from tacker_clickos.vnfd import patterns
 from tacker_clickos.vnfd import values
 
+SECRET = 'clickos-secret:11111111-2222-4333-8444-555555555555'
 FORWARD = model.Property(
     'p', 'record', format='$proto $port $to $weight', fields={
         'port': model.Property('port', 'port'),
@@ -41,6 +42,7 @@ CASES = (
     ('string', {'pattern': r'[a-z]+\.example'},
      'www.example', 'www.example'),
     ('string', {}, 'GET /index.html', 'GET /index.html'),
+    ('secret', {}, SECRET, SECRET),
     ('list', {'items': model.Property('p', 'ipv6')}, ['2001:DB8::1'],
      ['2001:db8::1']),
     ('list', {'items': FORWARD}, [{'port': 80, 'to': '10.0.0.1'}],
@@ -102,6 +104,8 @@ BAD = (
     ('string', {}, 'a, b', 'expected letters, digits'),
     ('string', {}, 'a\nb', 'expected letters, digits'),
     ('string', {}, 7, 'expected text'),
+    ('secret', {}, 'hunter2', 'expected a reference'),
+    ('secret', {}, SECRET + 'x', 'expected a reference'),
     ('list', {'items': model.Property('p', 'ipv4'), 'max_items': 1},
      ['10.0.0.1'] * 2, '2 items, 0 to 1 are possible'),
     ('list', {'items': model.Property('p', 'ipv4'), 'unique': True},
@@ -137,6 +141,15 @@ class ValuesTest(unittest.TestCase):
     def test_every_type_has_a_good_and_a_bad_case(self):
         self.assertEqual(set(values.TYPES), {case[0] for case in CASES})
         self.assertEqual(set(values.TYPES), {case[0] for case in BAD})
+
+
+class SecretTest(unittest.TestCase):
+
+    def test_no_message_repeats_a_secret(self):
+        prop = model.Property('key', 'secret', handler='a.b')
+        with self.assertRaises(exception.PropertyRefused) as refused:
+            values.check(prop, 'hunter2')
+        self.assertNotIn('hunter2', str(refused.exception))
 
 
 class PatternsTest(unittest.TestCase):
