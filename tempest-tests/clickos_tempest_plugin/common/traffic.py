@@ -30,43 +30,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
 http.server.ThreadingHTTPServer(("", %d), Handler).serve_forever()
 '''
 
-ECHO_PORT = 7
-ECHO_SERVER = '''
-import socketserver
-class Handler(socketserver.BaseRequestHandler):
-    def handle(self):
-        while data := self.request.recv(64):
-            self.request.sendall(data)
-class Server(socketserver.ThreadingTCPServer):
-    request_queue_size = 256
-    daemon_threads = True
-Server(("", %d), Handler).serve_forever()
-'''
-#: Opens connections, and sends on each of them until SIGINT.
-ECHO_CLIENT = '''
-import signal, socket, sys, time
-address, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-goes_on = True
-def end(*_):
-    global goes_on
-    goes_on = False
-signal.signal(signal.SIGINT, end)
-made = [socket.create_connection((address, port), 5) for _ in range(count)]
-print("open", flush=True)
-lost = set()
-while goes_on:
-    for number, each in enumerate(made):
-        try:
-            each.settimeout(5)
-            each.sendall(b"x")
-            if each.recv(1) != b"x":
-                lost.add(number)
-        except OSError:
-            lost.add(number)
-    time.sleep(0.05)
-print("lost", len(lost), flush=True)
-'''
-
 
 class Machine:
     """A machine on a network of VLANs.
@@ -142,19 +105,6 @@ class Machine:
                              'http://127.0.0.1/1', check=False).returncode,
             lambda status: status == 0, 'HTTP server')
 
-    def serve_echo(self):
-        """Start a TCP echo server and wait until it listens."""
-        self.start('python3', '-c', ECHO_SERVER % ECHO_PORT)
-        waiters.until(
-            lambda: self.run('ss', '-Hltn', f'sport = :{ECHO_PORT}').stdout,
-            bool, 'echo server')
-
-    def connect(self, other, count):
-        """Open TCP connections to an echo server; return Connections."""
-        return Connections(self.start(
-            'python3', '-c', ECHO_CLIENT, other.ip, str(ECHO_PORT),
-            str(count)))
-
     def download(self, other, size_bytes, timeout_s=30):
         """Return how many bytes of a download came, 0 if it failed."""
         done = self.run(
@@ -180,22 +130,6 @@ class Endpoint(Machine):
         super().__init__(
             admin, tenant.make_port(network, cleanup), cleanup,
             ('16',) if wired else ('24', '--gateway', self.gateway))
-
-
-class Connections:
-    """Open TCP connections that carry data all the time."""
-
-    def __init__(self, process):
-        self._process = process
-        if process.stdout.readline() != 'open\n':
-            raise AssertionError('no connections: '
-                                 + process.communicate(timeout=10)[0][-500:])
-
-    def lost(self):
-        """End them; return how many failed while they were open."""
-        self._process.send_signal(signal.SIGINT)
-        output, _ = self._process.communicate(timeout=30)
-        return int(output.split()[-1])
 
 
 class Ping:
