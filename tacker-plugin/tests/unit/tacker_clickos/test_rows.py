@@ -31,6 +31,8 @@ class RowsTest(base.TestCase):
         vnfm_db.VNF.__table__.create(engine)
         models.VnfPackage.__table__.create(engine)
         models.VnfPackageVnfd.__table__.create(engine)
+        # The filter closes the session of a request's context.
+        self.patch(db_api, 'get_session')
         self.context = tacker_context.get_admin_context()
         self.can = mock.Mock(spec_set=())
         self.insert(vnf_metadata={'a': 'b'}, task_state='HEALING')
