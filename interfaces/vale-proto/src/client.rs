@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::{
     ChainId, ChainInfo, ChainList, ChainSet, Chains, Kind, MirrorId, MirrorInfo, MirrorList,
     MirrorSet, Mirrors, PortAdd, PortFilter, PortGuard, PortId, PortInfo, PortLimit, PortList,
-    PortName, PortPeers, PortSet, PortTrace, Ports, SegmentLimit, SegmentList, Segments,
-    SwitchName, Trace,
+    PortMove, PortName, PortPeers, PortSet, PortTrace, Ports, SegmentLimit, SegmentList, Segments,
+    SwitchName, Trace, WorkerInfo, Workers,
 };
 
 /// The descriptors for the owner of a process port.
@@ -108,6 +108,17 @@ impl ValeClient {
     ) -> Result<Vec<SegmentLimit>, ClientError> {
         let found: Segments = self.answer("segment-list", &SegmentList { switch })?;
         Ok(found.segments)
+    }
+
+    /// Moves a port to another worker.
+    pub fn port_move(&mut self, to: &PortMove) -> Result<(), ClientError> {
+        self.0.call("port-move", json(to)?).map(drop)
+    }
+
+    /// The forwarding threads.
+    pub fn worker_list(&mut self) -> Result<Vec<WorkerInfo>, ClientError> {
+        let found: Workers = self.answer("worker-list", &serde_json::json!({}))?;
+        Ok(found.workers)
     }
 
     /// Replaces all rules of a port.

@@ -19,6 +19,7 @@ mod port;
 mod trace;
 mod uplink;
 mod vxlan;
+mod worker;
 
 pub use chain::{
     ChainCounters, ChainId, ChainInfo, ChainList, ChainSet, Chains, Classifier, Hop, MAX_CHAINS,
@@ -45,6 +46,7 @@ pub use port::{
 pub use trace::{PortTrace, Stage, StageKind, TRACE_RANGE, Trace};
 pub use uplink::{PortPeers, SegmentUplink, Uplink};
 pub use vxlan::{MAX_PEERS, MAX_VNI, Vxlan};
+pub use worker::{PortMove, WorkerInfo, Workers};
 
 pub use control_socket::VALED_SOCKET as DEFAULT_SOCKET;
 

@@ -34,6 +34,8 @@ Examples:
   vale-ctl limit vale0:client --rx-packets 100000 --tx-bits 1000000000 --group 100
   vale-ctl limit-segment vale0 101 --group 1000 --unknown 1000
   vale-ctl filter vale0:client --rule egress --rule ingress,tcp,80-90,10.0.0.0/8
+  vale-ctl workers
+  vale-ctl move vale0:client 1
   vale-ctl trace vale0:client --src-mac 02:00:00:00:00:01 --dst-mac 02:00:00:00:00:02 \
       --src 10.0.1.5 --dst 10.0.1.6 --proto tcp --dport 22
 Exit codes: 0 done, 1 valed refused or cannot be reached, 2 wrong arguments.";
@@ -92,6 +94,15 @@ pub enum Command {
     Mirror {
         #[command(subcommand)]
         command: MirrorCommand,
+    },
+    /// Shows the forwarding threads and their ports.
+    Workers,
+    /// Moves a port to another worker, without a lost frame.
+    Move {
+        #[arg(value_name = "SWITCH:PORT")]
+        port: PortId,
+        /// The number of the worker, from 0 on.
+        worker: usize,
     },
     /// Writes the script that completes commands in a shell.
     Completion { shell: clap_complete::Shell },
@@ -211,7 +222,7 @@ mod tests {
             .lines()
             .filter(|l| l.starts_with("  vale-ctl"))
             .collect();
-        assert_eq!(examples.len(), 17);
+        assert_eq!(examples.len(), 19);
         for example in examples {
             Arguments::try_parse_from(example.split_whitespace())
                 .map(drop)

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
-use vale_proto::{GuestVif, Pcap, PortAdd, PortId, PortInfo, PortSet, ValeClient, Vxlan};
+use vale_proto::{GuestVif, Pcap, PortAdd, PortId, PortInfo, PortMove, PortSet, ValeClient, Vxlan};
 
 use arguments::{Arguments, Attach, Command, KindChoice};
 
@@ -76,6 +76,19 @@ fn ask(arguments: &Arguments, command: &Command) -> Result<String, String> {
         }
         Command::Segments { switch } => {
             return policy::segments(&mut client, switch.clone(), format);
+        }
+        Command::Workers => {
+            let workers = client.worker_list().map_err(|e| e.to_string())?;
+            return Ok(show::workers(&workers, format));
+        }
+        Command::Move { port, worker } => {
+            let PortId { switch, port } = port.clone();
+            let worker = *worker;
+            client.port_move(&PortMove {
+                switch,
+                port,
+                worker,
+            })
         }
         Command::Filter(arguments) => {
             return policy::filter(&mut client, arguments).map(|()| String::new());

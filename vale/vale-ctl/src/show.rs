@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::{Value, json};
-use vale_proto::PortInfo;
+use vale_proto::{PortInfo, WorkerInfo};
 
 /// The form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -53,6 +53,25 @@ pub fn ports(ports: &[PortInfo], format: Format) -> String {
     let head = [
         "PORT", "KIND", "SEGMENT", "MAC", "LINK", "RX", "TX", "DROPS", "POLICIES",
     ];
+    table(&head, rows)
+}
+
+pub fn workers(workers: &[WorkerInfo], format: Format) -> String {
+    if format == Format::Json {
+        return json_text(&workers);
+    }
+    let rows = workers.iter().map(|worker| {
+        let ports = worker.ports.iter();
+        let ports: Vec<_> = ports.map(|p| format!("{}:{}", p.switch, p.port)).collect();
+        vec![
+            worker.worker.to_string(),
+            worker.busy_ms.to_string(),
+            worker.handed_over.to_string(),
+            worker.dropped_full.to_string(),
+            ports.join(" "),
+        ]
+    });
+    let head = ["WORKER", "BUSY_MS", "HANDED_OVER", "DROPPED_FULL", "PORTS"];
     table(&head, rows)
 }
 

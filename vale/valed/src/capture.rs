@@ -22,7 +22,8 @@ const RECORD_HEADER: usize = 16;
 /// The first bytes of a frame, and its length.
 type Copied = (Vec<u8>, usize);
 
-/// The way into a file. The thread ends when this does.
+/// The way into a file. The thread ends with the last copy of this.
+#[derive(Clone)]
 pub struct Capture(SyncSender<Copied>);
 
 impl Capture {

@@ -3,6 +3,7 @@
 mod chain;
 mod mirror;
 mod segment;
+mod worker;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,11 +18,12 @@ use vale_proto::{
 };
 
 use crate::filter::Filter;
-use crate::forwarder::{AddFailure, Handle, MAX_SWITCHES};
+use crate::forwarder::{AddFailure, MAX_SWITCHES};
 use crate::guard::Guard;
 use crate::links::Links;
 use crate::port;
 use crate::switch::{AddError, MAX_PORTS};
+use crate::workers::Handle;
 use crate::xen::Xen;
 
 /// The role of the daemon that makes and removes guests.
@@ -57,6 +59,8 @@ const VERBS: &[Verb<Control>] = &[
     Verb::new("segment-list", Access::Any, &Typed(Control::segment_list)).listing(),
     Verb::new("port-filter", CHANGE, &Typed(Control::port_filter)).large(),
     Verb::new("port-trace", CHANGE, &Typed(Control::port_trace)),
+    Verb::new("port-move", CHANGE, &Typed(Control::port_move)),
+    Verb::new("worker-list", Access::Any, &Typed(Control::worker_list)).listing(),
     Verb::new("chain-set", CHANGE, &Typed(Control::chain_set)),
     Verb::new("chain-remove", CHANGE, &Typed(Control::chain_remove)),
     Verb::new("chain-list", Access::Any, &Typed(Control::chain_list)).listing(),
@@ -87,15 +91,8 @@ impl Control {
             false => port::open(&add, &self.links),
         };
         let (port, fds) = opened.map_err(|e| open_error(&add, &e))?;
-        let (port, switch) = (Box::new(port), add.switch.clone());
-        let added = self
-            .forwarder
-            .run(move |forwarder| {
-                let mut offered = Some(port);
-                (forwarder.add(&switch, &mut offered), offered)
-            })
-            .ok_or_else(stopped)?
-            .0;
+        let added = self.forwarder.add(&add.switch, Box::new(port));
+        let added = added.ok_or_else(stopped)?;
         if let Err(failure) = added {
             self.links.discard_file(&add);
             return Err(add_error(&add, failure));
@@ -124,20 +121,15 @@ impl Control {
             switch: add.switch.clone(),
             port: add.port.clone(),
         };
-        if xen.add(port, guest, add.slots) {
+        if xen.add(port.clone(), guest, add.slots) {
             return Ok(());
         }
-        let (switch, port) = (add.switch.clone(), add.port.clone());
-        self.forwarder
-            .run(move |forwarder| forwarder.remove(&switch, &port));
+        self.forwarder.remove(&port);
         Err(ApiError::new("internal", "the Xen store is lost"))
     }
 
     fn port_remove(&self, peer: &Peer, id: PortId) -> Result<Reply, ApiError> {
-        let PortId { switch, port } = id.clone();
-        self.forwarder
-            .run(move |forwarder| forwarder.remove(&switch, &port))
-            .ok_or_else(stopped)?;
+        self.forwarder.remove(&id).ok_or_else(stopped)?;
         info!("{}:{}: removed by uid {}", id.switch, id.port, peer.uid);
         if let Some(xen) = &self.xen {
             xen.remove(id);
@@ -146,11 +138,13 @@ impl Control {
     }
 
     fn port_set(&self, _: &Peer, set: PortSet) -> Result<Reply, ApiError> {
-        let (switch, port) = (set.switch.clone(), set.port.clone());
-        let found = self
-            .forwarder
-            .run(move |forwarder| forwarder.set_link(&set.switch, &set.port, set.link_up));
-        done_at(&PortId { switch, port }, found)
+        let PortSet {
+            switch,
+            port,
+            link_up,
+        } = set;
+        let id = PortId { switch, port };
+        done_at(&id, self.forwarder.set_link(&id, link_up))
     }
 
     fn port_peers(&self, peer: &Peer, peers: PortPeers) -> Result<Reply, ApiError> {
@@ -164,10 +158,7 @@ impl Control {
         checked.check().map_err(named)?;
         let (count, PortId { switch, port }) = (peers.peers.len(), &id);
         info!("{switch}:{port}: {count} peers set by uid {}", peer.uid);
-        let found = self
-            .forwarder
-            .run(move |forwarder| forwarder.set_peers(&peers));
-        done_at(&id, found)
+        done_at(&id, self.forwarder.set_peers(peers))
     }
 
     fn port_guard(&self, _: &Peer, set: PortGuard) -> Result<Reply, ApiError> {
@@ -178,20 +169,13 @@ impl Control {
         let mac = self.info_of(&id)?.mac;
         let named = |e| ApiError::bad_request(format!("port-guard: {e}"));
         set.check(mac).map_err(named)?;
-        let mut guard = Box::new(Guard::of(set.port_security, mac, &set.allowed));
-        let of = id.clone();
-        let found = self
-            .forwarder
-            .run(move |forwarder| (forwarder.set_guard(&of, &mut guard), guard));
-        done_at(&id, found.map(|(found, _old)| found))
+        let guard = Guard::of(set.port_security, mac, &set.allowed);
+        done_at(&id, self.forwarder.set_guard(&id, &guard))
     }
 
     fn info_of(&self, id: &PortId) -> Result<PortInfo, ApiError> {
-        let switch = id.switch.clone();
-        let ports = self
-            .forwarder
-            .run(move |forwarder| forwarder.list(Some(&switch)))
-            .ok_or_else(stopped)?;
+        let ports = self.forwarder.ports(Some(&id.switch));
+        let ports = ports.ok_or_else(stopped)?;
         let port = ports.into_iter().find(|p| p.port == id.port);
         port.ok_or_else(|| no_such_port(id))
     }
@@ -209,10 +193,8 @@ impl Control {
     fn port_limit(&self, _: &Peer, limit: PortLimit) -> Result<Reply, ApiError> {
         let named = |e| ApiError::bad_request(format!("port-limit: {e}"));
         limit.limits.check().map_err(named)?;
-        let (switch, port) = (limit.switch.clone(), limit.port.clone());
-        let found = self
-            .forwarder
-            .run(move |forwarder| forwarder.set_limits(&limit));
+        let found = self.forwarder.set_limits(&limit);
+        let PortLimit { switch, port, .. } = limit;
         done_at(&PortId { switch, port }, found)
     }
 
@@ -225,12 +207,8 @@ impl Control {
             rules,
         } = filter;
         let id = PortId { switch, port };
-        let mut filter = rules.map(|rules| Box::new(Filter::new(&rules)));
-        let of = id.clone();
-        let found = self
-            .forwarder
-            .run(move |forwarder| (forwarder.set_filter(&of, &mut filter), filter));
-        done_at(&id, found.map(|(found, _old)| found))
+        let filter = rules.map(|rules| Box::new(Filter::new(&rules)));
+        done_at(&id, self.forwarder.set_filter(&id, filter))
     }
 
     fn port_trace(&self, _: &Peer, trace: PortTrace) -> Result<Json<Trace>, ApiError> {
@@ -238,10 +216,7 @@ impl Control {
         let frame = trace.bytes().map_err(named)?;
         let PortTrace { switch, port, .. } = trace;
         let id = PortId { switch, port };
-        let of = id.clone();
-        let found = self
-            .forwarder
-            .run(move |forwarder| forwarder.trace(&of, &frame));
+        let found = self.forwarder.trace(&id, frame);
         found
             .ok_or_else(stopped)?
             .map(Json)
@@ -249,10 +224,8 @@ impl Control {
     }
 
     fn port_list(&self, _: &Peer, list: PortList) -> Result<Reply, ApiError> {
-        let ports = self
-            .forwarder
-            .run(move |forwarder| forwarder.list(list.switch.as_ref()))
-            .ok_or_else(stopped)?;
+        let ports = self.forwarder.ports(list.switch.as_ref());
+        let ports = ports.ok_or_else(stopped)?;
         let answer = serde_json::to_value(Ports { ports })
             .map_err(|e| ApiError::new("internal", e.to_string()))?;
         Ok(answer.into())

@@ -7,6 +7,7 @@ use ring::{BUFFER_SIZE, Slot};
 use vale_netdev::{MAX_FRAME, RecvBatch};
 use vale_proto::Counters;
 
+use crate::handover::Peers;
 use crate::limit::Nanoseconds;
 use crate::nsh::Label;
 use crate::outgoing::Outgoing;
@@ -74,8 +75,12 @@ pub trait Device: Send {
     }
 }
 
-/// A Xen guest that has no rings at the moment.
-pub struct Absent;
+/// No far end: a Xen guest without rings, or a port whose far end another worker has.
+#[derive(Default)]
+pub struct Absent {
+    /// Frames can leave by the port, at its worker.
+    pub is_elsewhere: bool,
+}
 
 impl Device for Absent {
     fn event_fd(&self) -> Option<BorrowedFd<'_>> {
@@ -83,7 +88,7 @@ impl Device for Absent {
     }
 
     fn is_present(&self) -> bool {
-        false
+        self.is_elsewhere
     }
 
     fn take_event(&mut self) {}
@@ -142,6 +147,8 @@ pub struct Buffers {
     pub segment: Vec<u8>,
     /// A copy for a mirror.
     pub copy: Vec<u8>,
+    /// The way to the other workers.
+    pub peers: Peers,
 }
 
 impl Default for Buffers {
@@ -150,6 +157,7 @@ impl Default for Buffers {
             whole: Box::new([0; BUFFER_SIZE]),
             segment: Vec::with_capacity(MAX_FRAME),
             copy: Vec::new(),
+            peers: Peers::default(),
         }
     }
 }

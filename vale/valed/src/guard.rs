@@ -19,7 +19,7 @@ struct Range<T> {
 }
 
 /// The source addresses that a port may use; without port security any.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guard {
     secure: bool,
     /// VLAN tags are allowed.

@@ -27,6 +27,18 @@ pub struct Held {
 }
 
 impl Held {
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Adds the later frames of the same port.
+    pub fn append(&mut self, mut later: Self) {
+        if self.is_empty() {
+            self.since = later.since;
+        }
+        self.frames.append(&mut later.frames);
+    }
+
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }

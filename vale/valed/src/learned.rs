@@ -1,31 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The stations behind uplinks, learned from the frames that enter there.
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustc_hash::FxHasher;
 use vale_proto::Mac;
 
 use crate::limit::Nanoseconds;
 
-/// Stations of a switch: 64 KiB, which the allocator returns without a system call.
+/// Stations of a switch: 48 KiB, which the allocator returns without a system call.
 const STATIONS: usize = 2048;
 /// Places that one station may take.
 const WAYS: usize = 4;
 /// The switch forgets a station after this silence.
 const AGE: Nanoseconds = 300_000_000_000;
 
-#[derive(Clone, Copy)]
+/// A station, or none. A reader that meets a writer finds no station.
+#[derive(Default)]
+struct Place {
+    /// The address, and the port plus 1; 0 without a station.
+    station: AtomicU64,
+    segment: AtomicU64,
+    seen: AtomicU64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Station {
+    /// As in [`Place`].
+    word: u64,
     segment: u32,
-    mac: Mac,
-    port: usize,
     seen: Nanoseconds,
 }
 
+impl Station {
+    fn new(segment: u32, mac: Mac, port: usize, seen: Nanoseconds) -> Self {
+        let word = number(mac) << 16 | (port as u64 + 1);
+        Self {
+            word,
+            segment,
+            seen,
+        }
+    }
+
+    fn is(self, segment: u32, mac: Mac) -> bool {
+        self.segment == segment && self.word >> 16 == number(mac)
+    }
+
+    fn port(self) -> usize {
+        (self.word & 0xffff) as usize - 1
+    }
+}
+
+fn number(mac: Mac) -> u64 {
+    let [a, b, c, d, e, f] = mac.0;
+    u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+}
+
+impl Place {
+    fn load(&self) -> Option<Station> {
+        let word = self.station.load(Ordering::Acquire);
+        if word == 0 {
+            return None;
+        }
+        let segment = self.segment.load(Ordering::Acquire) as u32;
+        let seen = self.seen.load(Ordering::Acquire);
+        let is_whole = self.station.load(Ordering::Acquire) == word;
+        is_whole.then_some(Station {
+            word,
+            segment,
+            seen,
+        })
+    }
+
+    fn store(&self, station: Station) {
+        let old = self.load();
+        let is_known =
+            old.is_some_and(|old| (old.word, old.segment) == (station.word, station.segment));
+        if !is_known {
+            self.station.store(0, Ordering::Release);
+            self.segment
+                .store(station.segment.into(), Ordering::Release);
+        }
+        self.seen.store(station.seen, Ordering::Release);
+        if !is_known {
+            self.station.store(station.word, Ordering::Release);
+        }
+    }
+}
+
 /// A new station takes the place of the one that is silent for longest among four, so strangers who
-/// invent addresses cost no memory.
+/// invent addresses cost no memory. All workers of a switch share the table.
 pub struct Learned {
-    stations: Box<[Option<Station>]>,
+    stations: Box<[Place]>,
     /// Keeps strangers from choosing addresses that share their places.
     seed: u64,
 }
@@ -33,44 +99,42 @@ pub struct Learned {
 impl Default for Learned {
     fn default() -> Self {
         Self {
-            stations: vec![None; STATIONS].into(),
+            stations: (0..STATIONS).map(|_| Place::default()).collect(),
             seed: RandomState::new().hash_one(0u8),
         }
     }
 }
 
 impl Learned {
-    pub fn learn(&mut self, segment: u32, mac: Mac, port: usize, seen: Nanoseconds) {
-        let order = |place: &Option<Station>| match place {
-            Some(s) if s.segment == segment && s.mac == mac => 0,
+    pub fn learn(&self, segment: u32, mac: Mac, port: usize, seen: Nanoseconds) {
+        let order = |place: &Place| match place.load() {
+            Some(s) if s.is(segment, mac) => 0,
             Some(s) => s.seen.saturating_add(2),
             None => 1,
         };
         let start = self.start(segment, mac);
-        let places = self.stations[start..start + WAYS].iter_mut();
+        let places = self.stations[start..start + WAYS].iter();
         if let Some(place) = places.min_by_key(|place| order(place)) {
-            *place = Some(Station {
-                segment,
-                mac,
-                port,
-                seen,
-            });
+            place.store(Station::new(segment, mac, port, seen));
         }
     }
 
-    /// The port behind which the station was seen last.
+    /// The port behind which the station was seen last. Two workers that write one place at once may
+    /// mix two stations: the caller checks the segment of the port.
     pub fn find(&self, segment: u32, mac: Mac, now: Nanoseconds) -> Option<usize> {
         let start = self.start(segment, mac);
-        let mut places = self.stations[start..start + WAYS].iter().flatten();
-        let found = places.find(|s| s.segment == segment && s.mac == mac)?;
-        (now.saturating_sub(found.seen) <= AGE).then_some(found.port)
+        let mut places = self.stations[start..start + WAYS]
+            .iter()
+            .filter_map(Place::load);
+        let found = places.find(|s| s.is(segment, mac))?;
+        (now.saturating_sub(found.seen) <= AGE).then_some(found.port())
     }
 
     /// Forgets the stations behind a port that is gone.
-    pub fn forget(&mut self, port: usize) {
-        for place in &mut self.stations {
-            if place.is_some_and(|s| s.port == port) {
-                *place = None;
+    pub fn forget(&self, port: usize) {
+        for place in &self.stations {
+            if place.load().is_some_and(|s| s.port() == port) {
+                place.station.store(0, Ordering::Release);
             }
         }
     }
@@ -91,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_station_is_found_in_its_segment_until_it_is_silent_or_its_port_is_gone() {
-        let mut table = Learned::default();
+        let table = Learned::default();
         table.learn(1, A, 7, 0);
         assert_eq!(table.find(1, A, AGE), Some(7));
         assert_eq!(table.find(2, A, 0), None);
@@ -104,7 +168,7 @@ mod tests {
 
     #[test]
     fn invented_addresses_take_no_more_memory() {
-        let mut table = Learned::default();
+        let table = Learned::default();
         for n in 0..100_000u32 {
             let [a, b, c, d] = n.to_be_bytes();
             table.learn(1, Mac([2, 1, a, b, c, d]), 1, n.into());

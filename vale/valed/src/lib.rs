@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The dom0 packet switch.
 //!
-//! One thread forwards ([`forwarder`]). Control threads open the device of each port and hand it
-//! over ([`control`]). On a Xen host a third thread follows the guests ([`xen`]). [`switch`] shows
+//! Workers forward ([`forwarder`], [`workers`]). Control threads open the device of each port and
+//! hand it over ([`control`]). On a Xen host a third thread follows the guests ([`xen`]). [`switch`] shows
 //! the path of a frame.
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ mod device;
 mod filter;
 pub mod forwarder;
 mod guard;
+mod handover;
 mod headers;
 mod held;
 mod host;
@@ -40,4 +41,5 @@ mod turns;
 #[cfg(test)]
 mod validator_props;
 pub mod vxlan;
+pub mod workers;
 pub mod xen;

@@ -1,59 +1,89 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Token buckets: the rates of a port and its budgets for flooded frames.
+//! Token buckets: the rates of a port and its budgets for flooded frames. The workers of the switch
+//! share the buckets of segments and mirrors.
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use vale_proto::{Limits, Rates};
 
-/// Nanoseconds since the forwarder started. The thread reads the clock once a round.
+/// Nanoseconds since valed started. Each worker reads the clock once a round.
 pub type Nanoseconds = u64;
 
-const SECOND: u128 = 1_000_000_000;
-/// A bucket holds the tokens of this time.
-const DEPTH: u128 = SECOND / 100;
+const SECOND: u64 = 1_000_000_000;
+/// A bucket holds the tokens of this part of a second.
+const DEPTH: u64 = 100;
 /// The least depth of a bucket: one burst, and the longest frame.
 const LEAST_PACKETS: u64 = 64;
 const LEAST_BITS: u64 = 8 * 65_600;
+/// Ticks in a nanosecond, so that the price of a bit at 100 Gb/s is no rough number. Nine years of
+/// ticks fit into a word.
+const TICKS: u64 = 64;
+/// Binary places of a price.
+const PLACES: u32 = 24;
 
-/// Admits a rate of events. Tokens are counted in billionths, so that short rounds lose none.
+/// Admits a rate of events. The state is one word: the time when the bucket is full again (ITU-T
+/// I.371's generic cell rate algorithm, which is a token bucket).
 #[derive(Debug)]
 struct Bucket {
-    rate_per_s: u128,
-    depth: u128,
-    tokens: u128,
-    filled: Nanoseconds,
+    /// Ticks for one token, with [`PLACES`] binary places.
+    price: u64,
+    /// Ticks to fill an empty bucket.
+    depth: u64,
+    /// The tick when the bucket is full.
+    full: AtomicU64,
 }
 
 impl Bucket {
     fn new(rate_per_s: u64, least: u64) -> Self {
-        let rate_per_s = u128::from(rate_per_s);
-        let depth = (rate_per_s * DEPTH).max(u128::from(least) * SECOND);
-        Self {
-            rate_per_s,
-            depth,
-            tokens: depth,
-            filled: 0,
-        }
+        let price = (((SECOND * TICKS) as u128) << PLACES) / u128::from(rate_per_s.max(1));
+        let mut this = Self {
+            price: price as u64,
+            depth: 0,
+            full: AtomicU64::new(0),
+        };
+        this.depth = this.ticks(least).max(SECOND * TICKS / DEPTH);
+        this
     }
 
-    /// The tokens at a time.
-    fn level(&self, now: Nanoseconds) -> u128 {
-        let elapsed = u128::from(now.saturating_sub(self.filled));
-        self.depth.min(self.tokens + elapsed * self.rate_per_s)
+    /// The ticks of an amount of tokens.
+    fn ticks(&self, amount: u64) -> u64 {
+        ((u128::from(amount) * u128::from(self.price)) >> PLACES) as u64
     }
 
-    fn holds(&mut self, amount: u64, now: Nanoseconds) -> bool {
-        self.tokens = self.level(now);
-        self.filled = self.filled.max(now);
-        self.tokens >= u128::from(amount) * SECOND
+    /// The time of a full bucket after `amount` tokens are gone; None if it holds fewer.
+    fn after(&self, full: u64, amount: u64, now: Nanoseconds) -> Option<u64> {
+        let now = now.saturating_mul(TICKS);
+        let after = full.max(now).saturating_add(self.ticks(amount));
+        (after - now <= self.depth).then_some(after)
     }
 
-    fn take(&mut self, amount: u64) {
-        self.tokens = self.tokens.saturating_sub(u128::from(amount) * SECOND);
+    /// True if the bucket has the tokens.
+    fn would_admit(&self, amount: u64, now: Nanoseconds) -> bool {
+        let full = self.full.load(Ordering::Relaxed);
+        self.after(full, amount, now).is_some()
+    }
+
+    /// Takes tokens, if the bucket has them.
+    fn take(&self, amount: u64, now: Nanoseconds) -> bool {
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        let taken = self
+            .full
+            .fetch_update(set, fetch, |full| self.after(full, amount, now));
+        taken.is_ok()
+    }
+
+    /// Gives tokens of [`Self::take`] back.
+    fn give_back(&self, amount: u64) {
+        self.full.fetch_sub(self.ticks(amount), Ordering::Relaxed);
     }
 }
 
 /// True if a bucket has tokens, or there is none.
 fn would_admit(bucket: &Option<Bucket>, amount: u64, now: Nanoseconds) -> bool {
-    let enough = u128::from(amount) * SECOND;
-    bucket.as_ref().is_none_or(|b| b.level(now) >= enough)
+    bucket.as_ref().is_none_or(|b| b.would_admit(amount, now))
+}
+
+fn take(bucket: &Option<Bucket>, amount: u64, now: Nanoseconds) -> bool {
+    bucket.as_ref().is_none_or(|b| b.take(amount, now))
 }
 
 /// Frames per second.
@@ -65,15 +95,8 @@ impl Budget {
         Self(rate_per_s.map(|rate| Bucket::new(rate, LEAST_PACKETS)))
     }
 
-    pub fn admits(&mut self, now: Nanoseconds) -> bool {
-        let Some(bucket) = &mut self.0 else {
-            return true;
-        };
-        let admitted = bucket.holds(1, now);
-        if admitted {
-            bucket.take(1);
-        }
-        admitted
+    pub fn admits(&self, now: Nanoseconds) -> bool {
+        take(&self.0, 1, now)
     }
 }
 
@@ -99,21 +122,15 @@ impl Meter {
     }
 
     /// True if the rates admit a frame, which then counts. A refused frame costs no tokens.
-    pub fn admits(&mut self, bytes: usize, now: Nanoseconds) -> bool {
-        let bits = bytes as u64 * 8;
-        let mut buckets = [(&mut self.packets, 1), (&mut self.bits, bits)];
-        let held = buckets.iter_mut().all(|(bucket, amount)| match bucket {
-            Some(bucket) => bucket.holds(*amount, now),
-            None => true,
-        });
-        if held {
-            for (bucket, amount) in buckets {
-                if let Some(bucket) = bucket {
-                    bucket.take(amount);
-                }
-            }
+    pub fn admits(&self, bytes: usize, now: Nanoseconds) -> bool {
+        if !take(&self.packets, 1, now) {
+            return false;
         }
-        held
+        let admitted = take(&self.bits, bytes as u64 * 8, now);
+        if let (false, Some(packets)) = (admitted, &self.packets) {
+            packets.give_back(1);
+        }
+        admitted
     }
 }
 
@@ -161,24 +178,24 @@ mod tests {
 
     use super::*;
 
-    fn admitted(meter: &mut Meter, bytes: usize, rounds: u64, step: Nanoseconds) -> u64 {
+    fn admitted(meter: &Meter, bytes: usize, rounds: u64, step: Nanoseconds) -> u64 {
         let round = |n| (0..64).filter(|_| meter.admits(bytes, n * step)).count() as u64;
         (0..rounds).map(round).sum()
     }
 
     #[test]
     fn no_limit_admits_all() {
-        assert_eq!(admitted(&mut Meter::default(), 1500, 100, 1), 6400);
+        assert_eq!(admitted(&Meter::default(), 1500, 100, 1), 6400);
     }
 
     #[test]
     fn the_stricter_rate_decides() {
-        let mut meter = Meter::new(Rates {
+        let meter = Meter::new(Rates {
             packets_per_s: Some(1_000_000),
             bits_per_s: Some(8_000_000),
         });
         // 1 MB in a second, and the bucket's depth.
-        let count = admitted(&mut meter, 1000, 10_000, 100_000);
+        let count = admitted(&meter, 1000, 10_000, 100_000);
         assert!((1000..=1070).contains(&count), "{count}");
     }
 
@@ -187,7 +204,7 @@ mod tests {
         #[test]
         fn the_rate_holds(rate in 1u64..2_000_000, step in 1u64..1_000_000, rounds in 1u64..2000) {
             let rates = Rates { packets_per_s: Some(rate), bits_per_s: None };
-            let count = admitted(&mut Meter::new(rates), 60, rounds, step);
+            let count = admitted(&Meter::new(rates), 60, rounds, step);
             let earned = (rounds - 1) as f64 * step as f64 * rate as f64 / 1e9;
             let depth = (rate as f64 / 100.0).max(64.0);
             prop_assert!(count as f64 <= earned + depth + 1.0);
@@ -198,7 +215,7 @@ mod tests {
 
         #[test]
         fn time_that_runs_back_adds_nothing(times in prop::collection::vec(0u64..1000, 1..200)) {
-            let mut budget = Budget::new(Some(1));
+            let budget = Budget::new(Some(1));
             let count = times.iter().filter(|t| budget.admits(**t)).count();
             prop_assert!(count <= 64);
         }

@@ -9,11 +9,13 @@ use clap::Parser;
 use control_socket::daemon::{Termination, load_config, log_to_stderr, raise_descriptor_limit};
 use control_socket::{Roles, Server};
 use log::{LevelFilter, error, info};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Deserialize;
 use valed::control::{Control, TOOLSTACK};
 use valed::forwarder::Forwarder;
 use valed::links::Links;
 use valed::metrics::{self, Loopback};
+use valed::workers::{self, Handle, MAX_WORKERS};
 use valed::xen::Xen;
 
 /// The dom0 packet switch.
@@ -41,8 +43,43 @@ struct Config {
     capture_dir: Option<PathBuf>,
     /// The loopback address for Prometheus; without it there is no endpoint.
     metrics: Option<Loopback>,
+    /// Forwarding threads.
+    #[serde(default)]
+    workers: Workers,
+    /// Busy ports move between workers by themselves.
+    #[serde(default = "yes")]
+    balance: bool,
+    /// The processor of each worker; none for any processors.
+    #[serde(default)]
+    cpus: Vec<usize>,
     #[serde(default)]
     roles: Roles,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A number of forwarding threads.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "usize")]
+struct Workers(usize);
+
+impl Default for Workers {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+impl TryFrom<usize> for Workers {
+    type Error = String;
+
+    fn try_from(count: usize) -> Result<Self, String> {
+        match count {
+            1..=MAX_WORKERS => Ok(Self(count)),
+            _ => Err(format!("workers: {count} is outside 1..={MAX_WORKERS}")),
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -64,7 +101,8 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let text = |e: std::io::Error| e.to_string();
     let termination = Termination::catch().map_err(text)?;
     raise_descriptor_limit();
-    let (mut forwarder, handle) = Forwarder::new().map_err(text)?;
+    let cpus = cpus(&config).map_err(named)?;
+    let (workers, handle) = workers::make(config.workers.0).map_err(text)?;
     let server = Server::bind(&config.socket, config.roles).map_err(text)?;
     let stopper = server.stopper();
     let store = config.xenstore.as_deref();
@@ -80,7 +118,10 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     if let Some(address) = config.metrics {
         metrics::serve(address, handle.clone()).map_err(|e| format!("metrics: {e}"))?;
     }
-    let stopping = handle.clone();
+    if config.balance && config.workers.0 > 1 {
+        workers::balance::start(handle.clone()).map_err(text)?;
+    }
+    let (stopping, stop) = (handle.clone(), handle.clone());
     info!("listening on {}", config.socket.display());
     let serving = std::thread::spawn(move || {
         if let Err(e) = server.serve(control) {
@@ -92,11 +133,62 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         termination.wait();
         stopping.stop();
     });
-    let result = forwarder.run().map_err(text);
-    // Control threads may wait for an answer that no longer comes.
-    drop(forwarder);
+    let result = forward(workers, &cpus, &stop);
     stopper.stop();
     let _ = serving.join();
     info!("stopped");
     result
+}
+
+/// The processors of the workers, if the configuration names some.
+fn cpus(config: &Config) -> Result<Vec<CpuSet>, String> {
+    let (Workers(workers), cpus) = (config.workers, &config.cpus);
+    if !cpus.is_empty() && cpus.len() != workers {
+        let given = cpus.len();
+        return Err(format!("cpus: {given} given for {workers} workers"));
+    }
+    let set = |cpu: &usize| {
+        if *cpu >= CpuSet::MAX_CPU {
+            return Err(format!("cpus: {cpu} is above {}", CpuSet::MAX_CPU - 1));
+        }
+        let mut set = CpuSet::new();
+        set.set(*cpu);
+        Ok(set)
+    };
+    cpus.iter().map(set).collect()
+}
+
+/// Ends all workers with the first one, also with one that panics.
+struct StopAll(Handle);
+
+impl Drop for StopAll {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// Runs all workers until valed stops or one of them fails, which ends the others.
+fn forward(workers: Vec<Forwarder>, cpus: &[CpuSet], stop: &Handle) -> Result<(), String> {
+    let start = |(n, mut worker): (usize, Forwarder)| {
+        let (cpu, stop) = (cpus.get(n).copied(), stop.clone());
+        let run = move || {
+            let _all_end = StopAll(stop);
+            let pinned = cpu.map_or(Ok(()), |cpu| sched_setaffinity(None, &cpu));
+            let failed = |e| format!("worker {n}: cpus: {e}");
+            let result = pinned
+                .map_err(failed)
+                .and_then(|()| worker.run().map_err(|e| format!("worker {n}: {e}")));
+            // Control threads may wait for an answer that no longer comes.
+            drop(worker);
+            result
+        };
+        let thread = std::thread::Builder::new().name(format!("worker-{n}"));
+        thread.spawn(run).map_err(|e| e.to_string())
+    };
+    let threads: Result<Vec<_>, _> = workers.into_iter().enumerate().map(start).collect();
+    let ended = threads?.into_iter().map(|thread| {
+        let result = thread.join();
+        result.unwrap_or_else(|_| Err("a worker has panicked".to_owned()))
+    });
+    ended.fold(Ok(()), Result::and)
 }

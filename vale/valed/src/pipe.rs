@@ -5,9 +5,10 @@
 //! refused, so no frame comes back through pipes.
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::event::{EventfdFlags, eventfd};
 use vale_proto::{Counters, PipeName, SwitchName};
 
 use crate::device::{BURST, Buffers, Burst, Device};
@@ -34,6 +35,8 @@ struct Pipe {
 #[derive(Default)]
 struct Queues {
     open: [bool; 2],
+    /// The eventfd of an end whose worker sleeps.
+    asleep: [Option<Arc<OwnedFd>>; 2],
     /// The frames for each end. The second value, which VXLAN needs, is 0.
     inboxes: [VecDeque<(Vec<u8>, usize)>; 2],
     /// Memory of frames that the switch has forwarded.
@@ -46,6 +49,7 @@ impl Pipes {
     /// # Errors
     /// `AlreadyExists`: the pipe has two ends. `InvalidInput`: it would close a loop.
     pub fn open(&self, name: &PipeName, place: Place) -> io::Result<PipePort> {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let mut pipes = lock(&self.0);
         let places = pipes.get(name).map(|p| p.places.clone());
         let places = places.unwrap_or_default();
@@ -63,6 +67,7 @@ impl Pipes {
             name: name.clone(),
             end,
             pipes: Arc::clone(&self.0),
+            wake: Arc::new(wake),
             queues: Arc::clone(&pipe.queues),
             outbox: Vec::new(),
             spare: Vec::new(),
@@ -95,6 +100,8 @@ pub struct PipePort {
     name: PipeName,
     end: usize,
     pipes: Arc<Mutex<BTreeMap<PipeName, Pipe>>>,
+    /// Wakes the worker of this end.
+    wake: Arc<OwnedFd>,
     queues: Arc<Mutex<Queues>>,
     /// Frames for the other end until the flush.
     outbox: Vec<Vec<u8>>,
@@ -112,6 +119,7 @@ impl Drop for PipePort {
         }
         let mut queues = lock(&self.queues);
         queues.open[self.end] = false;
+        queues.asleep[self.end] = None;
         let lost = std::mem::take(&mut queues.inboxes[self.end]);
         // The forwarding thread does not wait until the frames are freed.
         drop(queues);
@@ -121,10 +129,12 @@ impl Drop for PipePort {
 
 impl Device for PipePort {
     fn event_fd(&self) -> Option<BorrowedFd<'_>> {
-        None
+        Some(self.wake.as_fd())
     }
 
-    fn take_event(&mut self) {}
+    fn take_event(&mut self) {
+        let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
+    }
 
     fn fetch(&mut self, burst: &mut Burst) -> usize {
         let mut queues = lock(&self.queues);
@@ -187,6 +197,9 @@ impl Device for PipePort {
             }
             self.spare.push(bytes);
         }
+        if let Some(wake) = queues.asleep[other].take() {
+            let _ = rustix::io::write(&*wake, &1u64.to_ne_bytes());
+        }
         let wanted = queues.spare.len().min(room.min(BURST));
         let left = queues.spare.len() - wanted;
         self.spare.extend(queues.spare.drain(left..));
@@ -194,7 +207,13 @@ impl Device for PipePort {
     }
 
     fn sleep_prepare(&mut self) -> bool {
-        !lock(&self.queues).inboxes[self.end].is_empty()
+        let mut queues = lock(&self.queues);
+        queues.asleep[self.end] = Some(Arc::clone(&self.wake));
+        !queues.inboxes[self.end].is_empty()
+    }
+
+    fn wake_done(&mut self) {
+        lock(&self.queues).asleep[self.end] = None;
     }
 }
 

@@ -3,14 +3,17 @@
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use vale_proto::{
     Counters, Direction, GuestVif, Kind, Mac, PortAdd, PortInfo, PortName, SwitchName, Uplink,
 };
 
-use crate::device::{Absent, Buffers, Device};
+use crate::device::{Absent, BURST, Buffers, Device};
 use crate::filter::{Filter, Seen};
 use crate::guard::Guard;
+use crate::handover::At;
 use crate::headers::Ethernet;
 use crate::held::Held;
 use crate::host::HostPort;
@@ -23,6 +26,14 @@ use crate::ring_port::RingPort;
 
 pub struct Port {
     pub name: PortName,
+    /// Tells the port from later ones of its name or place.
+    pub id: u64,
+    /// The worker that has the far end, the filter and the rates; None for this worker.
+    pub elsewhere: Option<usize>,
+    /// The far end is on its way to another worker: frames to the port wait at their source.
+    pub is_moving: bool,
+    /// The name of its interface, and the VLAN of a port that has only one of them.
+    pub interface: Option<(String, Option<u16>)>,
     kind: Kind,
     guest: Option<GuestVif>,
     uplink: Option<Uplink>,
@@ -38,12 +49,18 @@ pub struct Port {
     pub counters: Counters,
     pub device: Box<dyn Device>,
     pub filter: Option<Box<Filter>>,
+    /// The worker of the port has a filter for it.
+    pub is_filtered: bool,
     pub limits: Option<Box<PortLimits>>,
     /// The port has moved frames since the last flush.
     pub dirty: bool,
     /// Frames from the port wait for a full receiver.
     holds: bool,
     pub held: Held,
+    /// Frames of a port that holds, at other workers.
+    pub abroad: Arc<AtomicUsize>,
+    /// The port missed its last turn, since too many of its frames are at other workers.
+    pub waits_abroad: bool,
     /// The time of its next turn, in bytes.
     pub turn: u64,
 }
@@ -52,6 +69,12 @@ impl Port {
     pub fn new(add: &PortAdd, device: Box<dyn Device>) -> Self {
         Self {
             name: add.port.clone(),
+            id: 0,
+            elsewhere: None,
+            is_moving: false,
+            interface: device
+                .interface()
+                .map(|(name, vlan)| (name.to_owned(), vlan)),
             kind: add.kind,
             guest: add.guest,
             uplink: Uplink::of(add),
@@ -66,10 +89,13 @@ impl Port {
             counters: Counters::default(),
             device,
             filter: add.filtered.then(|| Box::new(Filter::new(&[]))),
+            is_filtered: add.filtered,
             limits: None,
             dirty: false,
             holds: add.hold,
             held: Held::default(),
+            abroad: Arc::default(),
+            waits_abroad: false,
             turn: 0,
         }
     }
@@ -77,6 +103,55 @@ impl Port {
     /// True for a port that leads to the other hosts of a chain's path.
     pub fn is_path(&self) -> bool {
         self.kind == Kind::Path
+    }
+
+    /// The port as the other workers see it: its addresses, without far end, filter and rates.
+    pub fn proxy(&self, worker: usize) -> Self {
+        Self {
+            name: self.name.clone(),
+            id: self.id,
+            elsewhere: Some(worker),
+            is_moving: self.is_moving,
+            interface: self.interface.clone(),
+            kind: self.kind,
+            guest: self.guest,
+            uplink: None,
+            segment: self.segment,
+            mac: self.mac,
+            learns: self.learns,
+            is_open: self.is_open,
+            mtu: self.mtu,
+            link_up: self.link_up,
+            guard: self.guard.clone(),
+            counters: Counters::default(),
+            device: Box::new(Absent {
+                is_elsewhere: self.device.is_present(),
+            }),
+            filter: None,
+            is_filtered: self.is_filtered,
+            limits: None,
+            dirty: false,
+            holds: self.holds,
+            held: Held::default(),
+            abroad: Arc::clone(&self.abroad),
+            waits_abroad: false,
+            turn: 0,
+        }
+    }
+
+    pub fn at(&self, index: usize) -> At {
+        At { index, id: self.id }
+    }
+
+    /// True if frames to the port cannot go straight to its far end.
+    pub fn has_detour(&self) -> bool {
+        self.is_moving || self.elsewhere.is_some()
+    }
+
+    /// True if the port has to wait for its frames at other workers.
+    pub fn waits_abroad(&mut self) -> bool {
+        self.waits_abroad = self.holds && self.abroad.load(Ordering::Relaxed) >= BURST;
+        self.waits_abroad
     }
 
     /// True if frames can leave by the port.
@@ -198,7 +273,7 @@ impl Port {
 
     /// Takes the device out while the switch forwards its frames.
     pub fn take_device(&mut self) -> Box<dyn Device> {
-        std::mem::replace(&mut self.device, Box::new(Absent))
+        std::mem::replace(&mut self.device, Box::new(Absent::default()))
     }
 
     /// Gives the port other rings, or none, and keeps the counts of the old ones.
@@ -292,7 +367,7 @@ fn device(add: &PortAdd, links: &Links) -> io::Result<Box<dyn Device>> {
         return Ok(Box::new(PcapPort::open(pcap, directory)?));
     }
     if add.kind == Kind::Xen {
-        return Ok(Box::new(Absent));
+        return Ok(Box::new(Absent::default()));
     }
     let ifname = add.ifname.as_deref().unwrap_or_default();
     Ok(Box::new(HostPort::open(add.kind, ifname, add.vlan)?))

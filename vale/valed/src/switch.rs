@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One named switch: takes frames from its ports, judges them, and delivers them.
 mod chains;
+mod detour;
 mod hold;
 mod limits;
 mod mirrors;
-mod trace;
+pub mod trace;
 
-use vale_proto::{Mac, PortInfo, PortName, Side, SwitchName};
+use std::sync::Arc;
+
+use vale_proto::{Counters, Mac, PortInfo, PortName, Side, SwitchName};
 
 use crate::chain::{Chains, Step};
 use crate::device::{Buffers, Burst, Device, HEAD};
 use crate::filter::{Filter, Seen};
+use crate::handover::At;
 use crate::headers::Ethernet;
 use crate::learned::Learned;
 use crate::limit::Nanoseconds;
@@ -30,7 +34,7 @@ pub const MAX_PORTS: usize = 256;
 #[derive(Default)]
 pub struct Scratch {
     burst: Burst,
-    buffers: Buffers,
+    pub buffers: Buffers,
     /// The frame as filters see it.
     seen: Seen,
     /// The time of the round.
@@ -55,11 +59,29 @@ struct Verdict {
     rests_on: usize,
 }
 
+/// The part of a switch that all workers share, apart from limits of segments.
+#[derive(Clone, Default)]
+pub struct Shared {
+    /// Its number, different from those of all other switches and ports.
+    pub id: u64,
+    learned: Arc<Learned>,
+}
+
+impl Shared {
+    pub fn new(id: u64) -> Self {
+        let learned = Arc::default();
+        Self { id, learned }
+    }
+}
+
+/// A switch as one worker sees it. Each worker has all its ports, most of them without far end.
 pub struct Switch {
     pub name: SwitchName,
+    /// The place of the switch at all workers.
+    at: At,
     ports: Vec<Option<Box<Port>>>,
     lookup: Box<dyn Lookup>,
-    learned: Learned,
+    learned: Arc<Learned>,
     chains: Chains,
     mirrors: Mirrors,
     segment_limits: SegmentLimits,
@@ -73,12 +95,14 @@ pub struct Switch {
 }
 
 impl Switch {
-    pub fn new(name: SwitchName) -> Self {
+    pub fn new(name: SwitchName, index: usize, shared: Shared) -> Self {
+        let Shared { id, learned } = shared;
         Self {
             name,
+            at: At { index, id },
             ports: Vec::new(),
             lookup: Box::new(StaticTable::default()),
-            learned: Learned::default(),
+            learned,
             chains: Chains::default(),
             mirrors: Mirrors::default(),
             segment_limits: SegmentLimits::default(),
@@ -112,7 +136,7 @@ impl Switch {
         }
         self.ports
             .resize_with(self.ports.len().max(index + 1), || None);
-        self.filters |= port.filter.is_some();
+        self.filters |= port.is_filtered;
         self.ports[index] = offered.take();
         self.resolve();
         Ok(index)
@@ -123,7 +147,7 @@ impl Switch {
         let index = self.ports.iter().position(is_it)?;
         let port = self.ports[index].take()?;
         let others = self.ports.iter_mut().flatten();
-        others.for_each(|p| p.held.forget(index));
+        others.for_each(|p| p.forget(index));
         self.learned.forget(index);
         if let Some(mac) = port.mac {
             self.lookup.remove(port.segment, mac);
@@ -157,8 +181,18 @@ impl Switch {
             _ => std::mem::swap(&mut port.filter, filter),
         });
         let found = found.is_some();
-        self.filters = self.ports.iter().flatten().any(|p| p.filter.is_some());
+        let has_filter = self.port_mut(name).is_some_and(|p| p.filter.is_some());
+        self.note_filter(name, has_filter);
         found
+    }
+
+    /// Notes whether the worker of a port has a filter for it.
+    pub fn note_filter(&mut self, name: &PortName, is_filtered: bool) {
+        if let Some(port) = self.port_mut(name) {
+            port.is_filtered = is_filtered;
+        }
+        let filters = self.ports().any(|p| p.is_filtered);
+        self.filters = filters;
     }
 
     /// Finds the ports of all chains and mirrors anew.
@@ -167,11 +201,27 @@ impl Switch {
         self.mirrors.resolve(&self.ports);
     }
 
-    pub fn infos(&self) -> impl Iterator<Item = PortInfo> {
-        self.ports().map(|port| PortInfo {
-            mirrors: self.mirrors.of(&port.name),
-            ..port.info(&self.name)
+    /// The ports of this worker, by their places.
+    pub fn places(&self) -> impl Iterator<Item = (usize, PortInfo)> {
+        let ports = self.ports.iter().enumerate();
+        let ports = ports.filter_map(|(index, port)| Some((index, port.as_ref()?)));
+        let here = ports.filter(|(_, port)| port.elsewhere.is_none());
+        here.map(|(index, port)| {
+            let mirrors = self.mirrors.of(&port.name);
+            let info = port.info(&self.name);
+            (index, PortInfo { mirrors, ..info })
         })
+    }
+
+    /// The counts of this worker about ports of others.
+    pub fn counts_elsewhere(&self) -> impl Iterator<Item = (&PortName, Counters)> {
+        let ports = self.ports().filter(|port| port.elsewhere.is_some());
+        ports.map(|port| (&port.name, port.counters))
+    }
+
+    #[cfg(test)]
+    pub fn infos(&self) -> impl Iterator<Item = PortInfo> {
+        self.places().map(|(_, info)| info)
     }
 
     /// Takes an event of the port at `index`.
@@ -181,9 +231,9 @@ impl Switch {
         }
     }
 
-    /// Takes a burst from each port that has its turn, then notifies each that got frames. True if
-    /// any frame moved. The busy ports begin the rounds by turns: the first finds the most room.
-    pub fn round(&mut self, scratch: &mut Scratch) -> bool {
+    /// Takes a burst from each port that has its turn. True if any frame moved. The busy ports begin
+    /// the rounds by turns: the first finds the most room. [`Self::flush`] ends the round.
+    pub fn serve_ports(&mut self, scratch: &mut Scratch) -> bool {
         let mut moved = false;
         scratch.burst.now = scratch.now;
         let first = self.first.min(self.ports.len());
@@ -195,27 +245,41 @@ impl Switch {
             moved |= served;
         }
         self.turns.end_round();
-        self.flush();
-        self.chains.settle(&self.ports);
         moved
     }
 
-    /// Ends a round. All senders' slots are returned before any receiver sees a frame: if valed is
+    #[cfg(test)]
+    pub fn round(&mut self, scratch: &mut Scratch) -> bool {
+        let moved = self.serve_ports(scratch);
+        self.release_taken();
+        self.flush();
+        moved
+    }
+
+    /// Returns the slots of all senders, before any receiver or worker sees a frame: if valed is
     /// killed in between, its successor forwards no frame twice (adr/0050).
-    fn flush(&mut self) {
-        for act in [Port::release, Port::flush] {
-            for n in 0..self.dirty.len() {
-                if let Some(port) = &mut self.ports[self.dirty[n]] {
-                    act(port);
-                }
+    pub fn release_taken(&mut self) {
+        for n in 0..self.dirty.len() {
+            if let Some(port) = &mut self.ports[self.dirty[n]] {
+                port.release();
+            }
+        }
+    }
+
+    /// Ends a round: shows the receivers their frames.
+    pub fn flush(&mut self) {
+        for n in 0..self.dirty.len() {
+            if let Some(port) = &mut self.ports[self.dirty[n]] {
+                port.flush();
             }
         }
         self.dirty.clear();
+        self.chains.settle(&self.ports);
     }
 
     /// Takes a burst from a port that has its turn, and charges its bytes.
     fn serve(&mut self, source: usize, scratch: &mut Scratch) -> bool {
-        let Some(port) = &self.ports[source] else {
+        let Some(port) = &mut self.ports[source] else {
             return false;
         };
         if !self.turns.allows(port.turn) {
@@ -223,6 +287,9 @@ impl Switch {
         }
         if !port.held.is_empty() {
             return self.release(source, scratch);
+        }
+        if port.elsewhere.is_some() || port.waits_abroad() {
+            return false;
         }
         let before = port.counters.rx_bytes;
         let count = self.take_burst(source, scratch);
@@ -332,12 +399,19 @@ impl Switch {
         let from = self.ports[source].as_deref();
         from.is_some_and(|port| {
             let owner = || self.lookup.find(port.segment, ethernet.source);
-            let behind = || self.learned.find(port.segment, ethernet.source, now);
+            let behind = || self.station(port.segment, ethernet.source, now);
             let is_open_guest = port.is_open && port.mac.is_some();
             (is_open_guest || ethernet.destination.is_multicast())
                 && !port.learns
                 && owner().or_else(behind).is_some_and(|owner| owner != source)
         })
+    }
+
+    /// The port behind which a station of the segment was seen last.
+    fn station(&self, segment: u32, mac: Mac, now: Nanoseconds) -> Option<usize> {
+        let index = self.learned.find(segment, mac, now)?;
+        let port = self.ports.get(index)?.as_ref()?;
+        (port.segment == segment).then_some(index)
     }
 
     /// Judges the bytes of a frame. The verdict of the first [`HEAD`] bytes holds for the frame if it
@@ -387,7 +461,7 @@ impl Switch {
     ) {
         let group = ethernet.destination.is_multicast();
         let owner = self.lookup.find(segment, ethernet.destination);
-        let learned = || self.learned.find(segment, ethernet.destination, out.now);
+        let learned = || self.station(segment, ethernet.destination, out.now);
         match owner.or_else(learned) {
             Some(index) if !group && index != source => self.deliver_or_hold(index, out, buffers),
             found => {
@@ -413,12 +487,23 @@ impl Switch {
         out: &mut Outgoing<'_>,
         buffers: &mut Buffers,
     ) -> bool {
-        let mut sent = false;
+        let (mut sent, mut workers) = (false, 0u64);
         for index in 0..self.ports.len() {
-            if self.floods(index, source, segment, group) {
-                self.deliver(index, out, buffers);
-                sent = true;
+            if !self.floods(index, source, segment, group) {
+                continue;
             }
+            sent = true;
+            match self.ports[index].as_deref() {
+                Some(port) if port.is_moving => self.deliver_or_hold(index, out, buffers),
+                Some(Port {
+                    elsewhere: Some(worker),
+                    ..
+                }) => workers |= 1 << worker,
+                _ => self.deliver(index, out, buffers),
+            }
+        }
+        if workers != 0 {
+            self.flood_elsewhere(workers, segment, group, out, buffers);
         }
         sent
     }
@@ -431,6 +516,12 @@ impl Switch {
     }
 
     fn deliver(&mut self, index: usize, out: &mut Outgoing<'_>, buffers: &mut Buffers) {
+        let Some(port) = &mut self.ports[index] else {
+            return;
+        };
+        if port.has_detour() && self.detour(index, out, buffers) {
+            return;
+        }
         let Some(port) = &mut self.ports[index] else {
             return;
         };

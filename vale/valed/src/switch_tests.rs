@@ -83,7 +83,7 @@ fn frame(destination: Mac, source: Mac, len: usize) -> Vec<u8> {
 impl Bench {
     fn new() -> Self {
         Self {
-            switch: Switch::new("vale0".parse().unwrap()),
+            switch: Switch::new("vale0".parse().unwrap(), 0, Shared::default()),
             links: Links::default(),
             scratch: Scratch::default(),
         }

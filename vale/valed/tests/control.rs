@@ -9,9 +9,10 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use common::{NOBODY, TOOLSTACK, Valed, eventually, tool};
+use common::{Guest, NOBODY, TOOLSTACK, Valed, eventually, tool};
 use control_socket::Client;
 use serde_json::{Value, json};
+use vale_proto::ValeClient;
 
 fn code(valed: &Valed, verb: &str, args: Value) -> (String, String) {
     let error = Client::connect(&valed.socket)
@@ -494,4 +495,79 @@ fn limits_and_filters_are_set_by_the_toolstack_alone() {
     };
     assert!(call(1024).is_ok());
     assert!(call(1025).unwrap_err().to_string().contains("1024"));
+}
+
+/// Two workers, as all tests of this package start: ports move, and wrong numbers and names do not.
+#[test]
+fn ports_move_between_the_workers_that_are_there() {
+    let valed = Valed::start();
+    let mut client = valed.client();
+    let _one = Guest::new(&valed, "one", json!({"mac": "02:00:00:00:00:01"}));
+    let _two = Guest::new(&valed, "two", json!({"mac": "02:00:00:00:00:02"}));
+    let place = |client: &mut ValeClient, port: &str| {
+        let workers = client.worker_list().unwrap();
+        let has = |w: &vale_proto::WorkerInfo| w.ports.iter().any(|p| p.port.as_str() == port);
+        workers.iter().position(has).unwrap()
+    };
+    assert_ne!(place(&mut client, "one"), place(&mut client, "two"));
+    for worker in [1, 0, 0, 1] {
+        let to = json!({"switch": "vale0", "port": "one", "worker": worker});
+        client
+            .port_move(&serde_json::from_value(to).unwrap())
+            .unwrap();
+        assert_eq!(place(&mut client, "one"), worker);
+    }
+    for (port, worker, error) in [
+        (
+            "one",
+            2,
+            "port-move: worker: 2 is outside 0..=1 (bad-request)",
+        ),
+        (
+            "none",
+            1,
+            "vale0:none: there is no such port (no-such-port)",
+        ),
+    ] {
+        let to = json!({"switch": "vale0", "port": port, "worker": worker});
+        let refused = client.port_move(&serde_json::from_value(to).unwrap());
+        assert_eq!(refused.unwrap_err().to_string(), error);
+    }
+}
+
+/// The hosts of a path talk to one worker.
+#[test]
+fn a_path_of_a_chain_is_refused_beside_several_workers() {
+    let valed = Valed::start_with(2, &[]);
+    let _one = Guest::new(&valed, "one", json!({"mac": "02:00:00:00:00:01"}));
+    let chain = json!({"switch": "vale0", "chain": "c", "segment": 1,
+        "classifiers": [{"protocol": 17}],
+        "path": {"number": 1, "local": "127.0.0.1", "hosts": ["127.0.0.1", "127.0.0.2"]},
+        "hops": [{"pairs": [{"ingress": "one", "egress": "one"}]}]});
+    let (code, text) = code(&valed, "chain-set", chain);
+    assert_eq!(code, "bad-request");
+    let reason = "path: valed has 2 workers, the limit is 1";
+    assert!(text.contains(reason), "{text}");
+}
+
+#[test]
+fn a_configuration_with_wrong_workers_is_refused() {
+    for (lines, error) in [
+        ("workers = 0", "workers: 0 is outside 1..=16"),
+        ("workers = 17", "workers: 17 is outside 1..=16"),
+        ("workers = 2\ncpus = [0]", "cpus: 1 given for 2 workers"),
+        ("workers = 1\ncpus = [5000]", "cpus: 5000 is above 1023"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let config = dir.path().join("valed.toml");
+        let socket = dir.path().join("socket");
+        std::fs::write(&config, format!("socket = {socket:?}\n{lines}\n")).unwrap();
+        let output = common::run(
+            env!("CARGO_BIN_EXE_valed"),
+            &["--config", config.to_str().unwrap()],
+        );
+        assert!(!output.status.success(), "{lines}");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(text.contains(error), "{text}");
+    }
 }

@@ -24,7 +24,7 @@ struct Hosts {
 
 impl Hosts {
     fn new(hops: usize, server: usize) -> Self {
-        let hosts = [Valed::start(), Valed::start()];
+        let hosts = [Valed::start_with(1, &[]), Valed::start_with(1, &[])];
         let peer = &hosts[1].namespace.0;
         hosts[0].namespace.ip(&format!(
             "link add name nic mtu 1600 type veth peer name nic mtu 1600 netns {peer}"

@@ -14,9 +14,9 @@ use vale_proto::{
 
 use super::{Control, add_error, stopped};
 use crate::chain::SetError;
-use crate::forwarder::Handle;
 use crate::nsh::Link;
 use crate::port::Port;
+use crate::workers::Handle;
 
 /// The time between two states of a chain that a host tells.
 const EVERY: Duration = Duration::from_millis(200);
@@ -32,17 +32,11 @@ impl Control {
         let (switch, hops) = (set.switch.clone(), set.hops.len());
         let new_path = self.new_path(&set)?;
         let add = path_port(&set);
-        // One command, since a look at the chains in between would remove the port.
-        let done = self.forwarder.run(move |forwarder| {
-            let Some((port, link)) = new_path else {
-                return (Ok(forwarder.set_chain(set, None)), None);
-            };
-            let mut offered = Some(port);
-            let added = forwarder.add(&set.switch, &mut offered);
-            let set = added.map(|()| forwarder.set_chain(set, Some(link)));
-            (set, offered)
-        });
-        let (done, _refused) = done.ok_or_else(stopped)?;
+        let done = match new_path {
+            Some(path) => self.forwarder.set_path(&set, path),
+            None => self.forwarder.set_chain(&set).map(Ok),
+        };
+        let done = done.ok_or_else(stopped)?;
         match done.map_err(|failure| add_error(&add, failure))? {
             Ok(true) => (),
             Ok(false) => {
@@ -67,12 +61,12 @@ impl Control {
         let Some(path) = &set.path else {
             return Ok(None);
         };
-        let (switch, chain) = (set.switch.clone(), set.chain.clone());
-        let found = self.forwarder.run(move |forwarder| {
-            let switch = forwarder.switch_mut(&switch)?;
-            Some(switch.paths_of(&chain))
-        });
-        let Some(paths) = found.ok_or_else(stopped)? else {
+        if self.forwarder.workers() > 1 {
+            let count = self.forwarder.workers();
+            let text = format!("chain-set: path: valed has {count} workers, the limit is 1");
+            return Err(ApiError::bad_request(text));
+        }
+        let Some(paths) = self.forwarder.paths_of(set).ok_or_else(stopped)? else {
             return Ok(None);
         };
         if paths.contains(&(path.number, path.local)) {
@@ -87,19 +81,15 @@ impl Control {
 
     pub(super) fn chain_remove(&self, peer: &Peer, id: ChainId) -> Result<Reply, ApiError> {
         let name = format!("{}:{}", id.switch, id.chain);
-        let removed = self
-            .forwarder
-            .run(move |forwarder| forwarder.remove_chain(&id));
+        let removed = self.forwarder.remove_chain(&id);
         removed.ok_or_else(stopped)?;
         info!("{name}: chain removed by uid {}", peer.uid);
         Ok(json!({}).into())
     }
 
     pub(super) fn chain_list(&self, _: &Peer, list: ChainList) -> Result<Reply, ApiError> {
-        let chains = self
-            .forwarder
-            .run(move |forwarder| forwarder.chains(list.switch.as_ref()))
-            .ok_or_else(stopped)?;
+        let chains = self.forwarder.chains(list.switch.as_ref());
+        let chains = chains.ok_or_else(stopped)?;
         let answer = serde_json::to_value(Chains { chains })
             .map_err(|e| ApiError::new("internal", e.to_string()))?;
         Ok(answer.into())
@@ -141,7 +131,7 @@ fn start_ticks(once: &OnceLock<()>, forwarder: &Handle) {
         let forwarder = forwarder.clone();
         std::thread::spawn(move || {
             // The ports that are left over are closed here: closing takes milliseconds.
-            while forwarder.run(|f| f.tick_chains()).map(drop).is_some() {
+            while forwarder.tick_chains().is_some() {
                 std::thread::sleep(EVERY);
             }
         });

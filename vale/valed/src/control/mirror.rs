@@ -21,10 +21,7 @@ impl Control {
         let capture = path.as_deref().map(Capture::create).transpose();
         let capture = capture.map_err(|e| capture_error(&set, &e))?;
         let (name, switch) = (format!("{}:{}", set.switch, set.mirror), set.switch.clone());
-        let done = self.forwarder.run(move |forwarder| {
-            let switch = forwarder.switch_mut(&set.switch)?;
-            Some(switch.set_mirror(set, capture))
-        });
+        let done = self.forwarder.set_mirror(&set, capture.as_ref());
         let refused = match done.ok_or_else(stopped)? {
             Some(Ok(())) => {
                 info!("{name}: mirror set by uid {}", peer.uid);
@@ -60,11 +57,7 @@ impl Control {
 
     pub(super) fn mirror_remove(&self, peer: &Peer, id: MirrorId) -> Result<Reply, ApiError> {
         let name = format!("{}:{}", id.switch, id.mirror);
-        let removed = self.forwarder.run(move |forwarder| {
-            if let Some(switch) = forwarder.switch_mut(&id.switch) {
-                switch.remove_mirror(&id.mirror);
-            }
-        });
+        let removed = self.forwarder.remove_mirror(&id);
         removed.ok_or_else(stopped)?;
         info!("{name}: mirror removed by uid {}", peer.uid);
         Ok(json!({}).into())
@@ -75,13 +68,8 @@ impl Control {
         _: &Peer,
         list: MirrorList,
     ) -> Result<Json<Mirrors>, ApiError> {
-        let mirrors = self
-            .forwarder
-            .run(move |forwarder| {
-                let switches = forwarder.switches(list.switch.as_ref());
-                switches.flat_map(|s| s.mirrors()).collect()
-            })
-            .ok_or_else(stopped)?;
+        let mirrors = self.forwarder.mirrors(list.switch.as_ref());
+        let mirrors = mirrors.ok_or_else(stopped)?;
         Ok(Json(Mirrors { mirrors }))
     }
 }

@@ -6,20 +6,15 @@ use serde_json::json;
 use vale_proto::{SegmentLimit, SegmentList, Segments};
 
 use super::{Control, stopped};
-use crate::limit::PortLimits;
 
 impl Control {
     pub(super) fn segment_limit(&self, peer: &Peer, set: SegmentLimit) -> Result<Reply, ApiError> {
         set.check()
             .map_err(|e| ApiError::bad_request(format!("segment-limit: {e}")))?;
-        let limits = PortLimits::new(&set.limits);
-        let (switch, segment) = (set.switch.clone(), set.segment);
-        let found = self.forwarder.run(move |forwarder| {
-            let switch = forwarder.switch_mut(&set.switch);
-            switch
-                .map(|switch| switch.set_segment_limits(segment, limits))
-                .is_some()
-        });
+        let found = self.forwarder.set_segment_limits(&set);
+        let SegmentLimit {
+            switch, segment, ..
+        } = set;
         if !found.ok_or_else(stopped)? {
             let text = format!("{switch}: there is no such switch; add a port first");
             return Err(ApiError::new("no-such-switch", text));
@@ -36,13 +31,8 @@ impl Control {
         _: &Peer,
         list: SegmentList,
     ) -> Result<Json<Segments>, ApiError> {
-        let segments = self
-            .forwarder
-            .run(move |forwarder| {
-                let switches = forwarder.switches(list.switch.as_ref());
-                switches.flat_map(|s| s.segment_limits()).collect()
-            })
-            .ok_or_else(stopped)?;
+        let segments = self.forwarder.segments(list.switch.as_ref());
+        let segments = segments.ok_or_else(stopped)?;
         Ok(Json(Segments { segments }))
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::forwarder::Handle;
+use crate::workers::Handle;
 use text::Snapshot;
 
 /// Time for one request and its answer.
@@ -74,11 +74,11 @@ impl Page {
     fn text(&mut self, forwarder: &Handle) -> Option<&str> {
         let is_fresh = self.0.as_ref().is_some_and(|(at, _)| at.elapsed() < FRESH);
         if !is_fresh {
-            let snapshot = forwarder.run(|forwarder| Snapshot {
-                ports: forwarder.list(None),
-                chains: forwarder.chains(None),
-                mirrors: forwarder.switches(None).flat_map(|s| s.mirrors()).collect(),
-            })?;
+            let snapshot = Snapshot {
+                ports: forwarder.ports(None)?,
+                chains: forwarder.chains(None)?,
+                mirrors: forwarder.mirrors(None)?,
+            };
             self.0 = Some((Instant::now(), snapshot.text()));
         }
         self.0.as_ref().map(|(_, text)| text.as_str())

@@ -2,6 +2,8 @@
 //! Mirrors: copies of the frames of a port or a segment, for another port or for a file.
 //!
 //! A mirror has a rate of its own and never changes the frame that it copies.
+use std::sync::Arc;
+
 use vale_proto::{
     MAX_MIRRORS, MIRROR_RATE, MirrorCounters, MirrorInfo, MirrorName, MirrorSet, PortName, Side,
 };
@@ -35,13 +37,18 @@ struct Mirror {
     source: Option<usize>,
     target: Option<usize>,
     capture: Option<Capture>,
-    budget: Budget,
+    budget: Arc<Budget>,
     counters: MirrorCounters,
 }
 
 /// The mirrors of a switch.
 #[derive(Default)]
 pub struct Mirrors(Vec<Mirror>);
+
+/// The rate of a mirror, which all workers share.
+pub fn budget(set: &MirrorSet) -> Arc<Budget> {
+    Arc::new(Budget::new(set.packets_per_s.or(Some(MIRROR_RATE))))
+}
 
 /// The switch has [`MAX_MIRRORS`] already.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,6 +68,7 @@ impl Mirrors {
         &mut self,
         set: MirrorSet,
         capture: Option<Capture>,
+        budget: Arc<Budget>,
         ports: &Ports,
     ) -> Result<(), TooManyMirrors> {
         let found = self.0.iter().position(|m| m.set.mirror == set.mirror);
@@ -71,7 +79,7 @@ impl Mirrors {
             source: None,
             target: None,
             capture,
-            budget: Budget::new(set.packets_per_s.or(Some(MIRROR_RATE))),
+            budget,
             counters: MirrorCounters::default(),
             set,
         };

@@ -13,7 +13,8 @@ fn mirror(bench: &mut Bench, extra: Value) {
     }
     let set: MirrorSet = serde_json::from_value(args).unwrap();
     set.check().unwrap();
-    bench.switch.set_mirror(set, None).unwrap();
+    let budget = crate::mirror::budget(&set);
+    bench.switch.set_mirror(set, None, budget).unwrap();
 }
 
 fn counters(bench: &Bench) -> MirrorCounters {
@@ -145,7 +146,8 @@ fn a_file_gets_the_frames_and_is_never_overwritten() {
     assert!(Capture::create(&path).is_err());
     let set = json!({"switch": "vale0", "mirror": "m", "segment": 1, "to_file": "x"});
     let set = serde_json::from_value(set).unwrap();
-    bench.switch.set_mirror(set, Some(capture)).unwrap();
+    let budget = crate::mirror::budget(&set);
+    bench.switch.set_mirror(set, Some(capture), budget).unwrap();
     let sent: Vec<_> = (0..20).map(|n| frame(mac(2), mac(1), 100 + n)).collect();
     sent.iter().for_each(|frame| a.send(frame));
     bench.round();
@@ -169,7 +171,8 @@ fn a_switch_has_a_bounded_number_of_mirrors() {
         let name = format!("m{n}");
         let set = json!({"switch": "vale0", "mirror": name, "segment": 1, "to_port": "p"});
         let set = serde_json::from_value(set).unwrap();
-        bench.switch.set_mirror(set, None)
+        let budget = crate::mirror::budget(&set);
+        bench.switch.set_mirror(set, None, budget)
     };
     assert!((0..vale_proto::MAX_MIRRORS).all(|n| set(n).is_ok()));
     assert!(set(0).is_ok(), "it is replaced");

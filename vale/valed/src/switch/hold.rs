@@ -12,7 +12,7 @@ impl Switch {
         out: &mut Outgoing<'_>,
         buffers: &mut Buffers,
     ) {
-        match self.has_to_wait(to, out) {
+        match self.has_to_wait(to, out, buffers) {
             true => {
                 if let Some(port) = &mut self.ports[out.from] {
                     port.held.add(to, out);
@@ -22,17 +22,45 @@ impl Switch {
         }
     }
 
-    fn has_to_wait(&mut self, to: usize, out: &Outgoing<'_>) -> bool {
-        let source = self.ports[out.from].as_ref();
-        let Some(source) = source.filter(|port| port.holds()) else {
+    /// Frames of a port that holds wait for a full receiver, and those of any port for a receiver that
+    /// moves to another worker.
+    fn has_to_wait(&mut self, to: usize, out: &Outgoing<'_>, buffers: &mut Buffers) -> bool {
+        let Some(source) = self.ports[out.from].as_ref() else {
             return false;
         };
-        source.held.waits_for(to) || self.is_full(to, out)
+        let moves = self.ports[to].as_ref().is_some_and(|port| port.is_moving);
+        if !source.holds() && !moves && source.held.is_empty() {
+            return false;
+        }
+        let holds = source.holds();
+        source.held.waits_for(to)
+            || (moves && source.elsewhere.is_none())
+            || (holds && self.is_full(to, out, buffers))
     }
 
-    fn is_full(&mut self, to: usize, out: &Outgoing<'_>) -> bool {
-        let port = self.ports[to].as_mut();
-        port.is_some_and(|port| port.is_full_for(out))
+    fn is_full(&mut self, to: usize, out: &Outgoing<'_>, buffers: &mut Buffers) -> bool {
+        let Some(port) = &mut self.ports[to] else {
+            return false;
+        };
+        match port.elsewhere {
+            Some(worker) => port.is_moving || !buffers.peers.has_room(worker),
+            None => port.is_full_for(out),
+        }
+    }
+
+    /// True if a held frame of the port `source` has to wait longer.
+    fn waits_on(
+        &mut self,
+        source: usize,
+        to: usize,
+        out: &Outgoing<'_>,
+        buffers: &mut Buffers,
+    ) -> bool {
+        let is_mine = self.ports[source]
+            .as_ref()
+            .is_some_and(|p| p.elsewhere.is_none());
+        let moves = self.ports[to].as_ref().is_some_and(|port| port.is_moving);
+        (moves && is_mine) || self.is_full(to, out, buffers)
     }
 
     /// Delivers the held frames of a port that find room now. True if there are any.
@@ -41,21 +69,31 @@ impl Switch {
             return false;
         };
         let mut held = std::mem::take(&mut port.held);
+        let before = held.len();
         let moved = held.release(scratch.now, |to, out, may_wait| {
-            let takes = !may_wait || !self.is_full(to, out);
+            let buffers = &mut scratch.buffers;
+            let takes = !may_wait || !self.waits_on(source, to, out, buffers);
             if takes {
                 self.deliver(to, out, &mut scratch.buffers);
             }
             takes
         });
         if let Some(port) = &mut self.ports[source] {
+            port.came_home(before - held.len());
             port.held = held;
         }
         moved
     }
 
-    /// True if a frame waits for a full receiver.
+    /// True if frames of other workers wait here for the port.
+    pub fn holds_for(&self, to: usize) -> bool {
+        let mut others = self.ports().filter(|port| port.elsewhere.is_some());
+        others.any(|port| port.held.waits_for(to))
+    }
+
+    /// True if a frame waits for a full receiver, here or at another worker.
     pub fn holds_frames(&self) -> bool {
-        self.ports().any(|port| !port.held.is_empty())
+        self.ports()
+            .any(|port| !port.held.is_empty() || port.waits_abroad)
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The limits of ports and segments.
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use vale_proto::{PortName, SegmentLimit};
 
@@ -9,13 +10,13 @@ use crate::limit::{Nanoseconds, PortLimits};
 use crate::outgoing::Outgoing;
 use crate::port::Counter;
 
-/// The limits of the segments that have some.
+/// The limits of the segments that have some. All workers share their tokens.
 #[derive(Default)]
-pub struct SegmentLimits(BTreeMap<u32, PortLimits>);
+pub struct SegmentLimits(BTreeMap<u32, Arc<PortLimits>>);
 
 impl SegmentLimits {
     /// Replaces the limits of a segment by others; the same ones keep their tokens.
-    fn set(&mut self, segment: u32, limits: PortLimits) {
+    fn set(&mut self, segment: u32, limits: Arc<PortLimits>) {
         match self.0.get(&segment) {
             Some(old) if old.has_rates_of(&limits) => (),
             _ if limits.limits_any() => drop(self.0.insert(segment, limits)),
@@ -24,25 +25,21 @@ impl SegmentLimits {
     }
 
     pub fn of(&self, segment: u32) -> Option<&PortLimits> {
-        self.0.get(&segment)
-    }
-
-    fn of_mut(&mut self, segment: u32) -> Option<&mut PortLimits> {
         match self.0.is_empty() {
             true => None,
-            false => self.0.get_mut(&segment),
+            false => self.0.get(&segment).map(|limits| &**limits),
         }
     }
 
     /// The rate of all frames from the segment's ports.
-    pub fn enters(&mut self, segment: u32, out: &Outgoing<'_>) -> Result<(), Counter> {
-        let limits = self.of_mut(segment);
+    pub fn enters(&self, segment: u32, out: &Outgoing<'_>) -> Result<(), Counter> {
+        let limits = self.of(segment);
         admitted(limits.is_none_or(|limits| limits.rx.admits(out.len(), out.now)))
     }
 
     /// The rate of all frames to the segment's ports.
-    pub fn leaves(&mut self, segment: u32, out: &Outgoing<'_>) -> Result<(), Counter> {
-        let limits = self.of_mut(segment);
+    pub fn leaves(&self, segment: u32, out: &Outgoing<'_>) -> Result<(), Counter> {
+        let limits = self.of(segment);
         admitted(limits.is_none_or(|limits| limits.tx.admits(out.len(), out.now)))
     }
 }
@@ -67,7 +64,8 @@ impl Switch {
         found.is_some()
     }
 
-    pub fn set_segment_limits(&mut self, segment: u32, limits: PortLimits) {
+    pub fn set_segment_limits(&mut self, segment: u32, limits: impl Into<Arc<PortLimits>>) {
+        let limits = limits.into();
         self.segment_limits.set(segment, limits);
     }
 
@@ -84,15 +82,15 @@ impl Switch {
     /// True within the budgets of the source and of the segment for group frames, or for frames to
     /// unknown addresses.
     pub(super) fn may_flood(
-        &mut self,
+        &self,
         source: usize,
         segment: u32,
         group: bool,
         now: Nanoseconds,
     ) -> bool {
-        let port = self.ports[source].as_mut();
-        let of_port = port.and_then(|port| port.limits.as_deref_mut());
-        let of_segment = self.segment_limits.of_mut(segment);
+        let port = self.ports[source].as_ref();
+        let of_port = port.and_then(|port| port.limits.as_deref());
+        let of_segment = self.segment_limits.of(segment);
         let mut both = of_port.into_iter().chain(of_segment);
         both.all(|limits| match group {
             true => limits.group.admits(now),

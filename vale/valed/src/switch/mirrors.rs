@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The mirrors of a switch.
+use std::sync::Arc;
+
 use vale_proto::{MirrorInfo, MirrorName, MirrorSet, Side};
 
 use super::Switch;
 use crate::capture::Capture;
 use crate::device::Buffers;
+use crate::handover::To;
+use crate::limit::Budget;
 use crate::mirror::{Sighting, Target, TooManyMirrors};
 use crate::outgoing::Outgoing;
 
@@ -14,8 +18,9 @@ impl Switch {
         &mut self,
         set: MirrorSet,
         capture: Option<Capture>,
+        budget: Arc<Budget>,
     ) -> Result<(), TooManyMirrors> {
-        self.mirrors.set(set, capture, &self.ports)
+        self.mirrors.set(set, capture, budget, &self.ports)
     }
 
     pub fn remove_mirror(&mut self, name: &MirrorName) {
@@ -53,14 +58,24 @@ impl Switch {
             let mut copy = out.copied(&mut bytes);
             let taken = match target {
                 Target::File => self.mirrors.write(n, copy.head),
-                Target::Port(index) => {
-                    self.mark(index);
-                    let port = self.ports[index].as_mut();
-                    port.is_some_and(|port| port.deliver_copy(&mut copy, buffers))
-                }
+                Target::Port(index) => self.copy_to(index, &mut copy, buffers),
             };
             self.mirrors.count(n, out.len(), taken);
         }
         buffers.copy = bytes;
+    }
+
+    /// Queues a copy at a port, or hands it to the port's worker.
+    fn copy_to(&mut self, to: usize, copy: &mut Outgoing<'_>, buffers: &mut Buffers) -> bool {
+        let Some(port) = &mut self.ports[to] else {
+            return false;
+        };
+        if let Some(worker) = port.elsewhere {
+            let at = port.at(to);
+            return self.hand_over(worker, To::Copy(at), copy, buffers);
+        }
+        let taken = port.deliver_copy(copy, buffers);
+        self.mark(to);
+        taken
     }
 }

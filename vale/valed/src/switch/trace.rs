@@ -10,7 +10,8 @@ use crate::limit::{Nanoseconds, PortLimits};
 use crate::port::{Counter, Port};
 
 /// A frame on its imagined way.
-struct Traced {
+#[derive(Clone, Copy)]
+pub struct Traced {
     source: usize,
     ethernet: Ethernet,
     seen: Seen,
@@ -18,9 +19,34 @@ struct Traced {
     now: Nanoseconds,
 }
 
+/// An output at the port of another worker.
+pub struct Remote {
+    pub worker: usize,
+    pub port: usize,
+    /// The number of stages before those of the output.
+    at: usize,
+    pub traced: Traced,
+}
+
+/// The stages that one worker knows.
+#[derive(Default)]
+pub struct Part {
+    pub trace: Trace,
+    pub remote: Vec<Remote>,
+}
+
+impl Part {
+    /// Puts the stages of a remote output in, the last output first.
+    pub fn insert(&mut self, remote: &Remote, output: Self) {
+        let at = remote.at..remote.at;
+        self.trace.stages.splice(at, output.trace.stages);
+        self.trace.outputs.extend(output.trace.outputs);
+    }
+}
+
 impl Switch {
-    /// The stages of a frame that would come from the port. None if there is no such port.
-    pub fn trace(&self, name: &PortName, bytes: &[u8], now: Nanoseconds) -> Option<Trace> {
+    /// The stages of a frame that would come from the port. None if there is no such port here.
+    pub fn trace(&self, name: &PortName, bytes: &[u8], now: Nanoseconds) -> Option<Part> {
         let is_it = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
         let source = self.ports.iter().position(is_it)?;
         let port = self.ports[source].as_deref()?;
@@ -30,7 +56,7 @@ impl Switch {
             Ok(verdict) => (verdict.ethernet, verdict.step),
             Err(dropped) => {
                 trace.add(port, StageKind::Guard, Err(dropped), "");
-                return Some(trace.0);
+                return Some(trace.into());
             }
         };
         let traced = Traced {
@@ -46,7 +72,14 @@ impl Switch {
         if entered {
             self.trace_step(&mut trace, port, step, &traced);
         }
-        Some(trace.0)
+        Some(trace.into())
+    }
+
+    /// The stages of a frame at the port at `index`.
+    pub fn trace_at(&self, index: usize, traced: &Traced) -> Part {
+        let mut trace = Way::default();
+        self.trace_output(&mut trace, index, traced);
+        trace.into()
     }
 
     fn trace_step(&self, trace: &mut Way, port: &Port, step: Option<Step>, traced: &Traced) {
@@ -75,9 +108,9 @@ impl Switch {
             }
             Next::Blocked { hop } => {
                 let text = format!("{chain}: hop {hop} has no live ports");
-                let at = trace.0.stages.len();
+                let at = trace.0.trace.stages.len();
                 trace.add(port, StageKind::Chain, Ok(()), &text);
-                trace.0.stages[at].passes = false;
+                trace.0.trace.stages[at].passes = false;
             }
         }
     }
@@ -100,7 +133,7 @@ impl Switch {
         let (to, source) = (traced.ethernet.destination, traced.source);
         let group = to.is_multicast();
         let owner = self.lookup.find(segment, to);
-        let found = owner.or_else(|| self.learned.find(segment, to, traced.now));
+        let found = owner.or_else(|| self.station(segment, to, traced.now));
         if let Some(index) = found.filter(|index| !group && *index != source) {
             trace.add(port, StageKind::Lookup, Ok(()), "the address has a port");
             return self.trace_output(trace, index, traced);
@@ -139,21 +172,35 @@ impl Switch {
     }
 
     fn trace_output(&self, trace: &mut Way, to: usize, traced: &Traced) {
-        let Some(port) = self.ports[to].as_deref() else {
+        let Some(port) = self.ports.get(to).and_then(Option::as_deref) else {
             return;
         };
+        if let Some(worker) = port.elsewhere {
+            return trace.0.remote.push(Remote {
+                worker,
+                port: to,
+                at: trace.0.trace.stages.len(),
+                traced: *traced,
+            });
+        }
         let leaves = trace.output(port, traced.len - traced.ethernet.payload)
             && trace.filter(port, traced, Direction::Ingress)
             && self.trace_limits(trace, port, traced, Direction::Ingress);
         if leaves {
-            trace.0.outputs.push(port.name.clone());
+            trace.0.trace.outputs.push(port.name.clone());
         }
     }
 }
 
 /// The stages so far.
 #[derive(Default)]
-struct Way(Trace);
+struct Way(Part);
+
+impl From<Way> for Part {
+    fn from(way: Way) -> Self {
+        way.0
+    }
+}
 
 impl Way {
     /// Adds a stage. True if the frame passes it.
@@ -164,7 +211,7 @@ impl Way {
         verdict: Result<(), Counter>,
         detail: &str,
     ) -> bool {
-        self.0.stages.push(Stage {
+        self.0.trace.stages.push(Stage {
             stage,
             port: port.name.clone(),
             passes: verdict.is_ok(),
@@ -190,7 +237,7 @@ impl Way {
             Why::NotIp => (Err(dropped), "is neither IP nor ARP", None),
         };
         let passes = self.add(port, StageKind::Filter, verdict, detail);
-        if let Some(stage) = self.0.stages.last_mut() {
+        if let Some(stage) = self.0.trace.stages.last_mut() {
             stage.rule = rule;
         }
         passes

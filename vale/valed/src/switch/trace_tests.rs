@@ -53,7 +53,7 @@ fn a_trace_says_what_the_switch_does_to_the_frame() {
         for sender in 0..guests.len() {
             let name = guests[sender].name.clone();
             let before: Vec<_> = guests.iter().map(|g| bench.counters(g)).collect();
-            let trace = bench.switch.trace(&name, &bytes, 0).unwrap();
+            let trace = bench.switch.trace(&name, &bytes, 0).unwrap().trace;
             let after: Vec<_> = guests.iter().map(|g| bench.counters(g)).collect();
             assert_eq!(before, after, "a trace counts nothing");
             guests[sender].send(&bytes);
@@ -81,7 +81,11 @@ fn a_trace_says_what_the_switch_does_to_the_frame() {
 fn a_trace_names_the_rule_the_chain_and_the_reason() {
     let (mut bench, guests) = armed();
     let of = |bench: &Bench, guest: usize, bytes: &[u8]| {
-        let trace = bench.switch.trace(&guests[guest].name, bytes, 0).unwrap();
+        let trace = bench
+            .switch
+            .trace(&guests[guest].name, bytes, 0)
+            .unwrap()
+            .trace;
         let text = |s: &vale_proto::Stage| format!("{:?} {} {}", s.stage, s.port, s.passes);
         let all: Vec<_> = trace.stages.iter().map(text).collect();
         let rules: Vec<_> = trace
@@ -103,7 +107,10 @@ fn a_trace_names_the_rule_the_chain_and_the_reason() {
         .switch
         .trace(&guests[0].name, &udp(2, 3, [0; 4], 60), 0)
         .unwrap();
-    assert_eq!(spoofed.stages[0].counter.as_deref(), Some("dropped_spoof"));
+    assert_eq!(
+        spoofed.trace.stages[0].counter.as_deref(),
+        Some("dropped_spoof")
+    );
     let limits = json!({"rx": {"packets_per_s": 1}});
     let limits = PortLimits::new(&serde_json::from_value(limits).unwrap());
     assert!(bench.switch.set_limits(&guests[2].name, limits));

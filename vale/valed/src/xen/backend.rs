@@ -14,9 +14,9 @@ use xenstore::{Client, Error, Request, Tx};
 use super::phase::{Frontend, Phase, Step};
 use super::rings::{self, FrontendRings};
 use crate::device::{Absent, Device};
-use crate::forwarder::Handle;
 use crate::rate_limit::RateLimit;
 use crate::ring_port::RingPort;
+use crate::workers::Handle;
 
 /// The event of the end of a domain.
 const RELEASE: &str = "@releaseDomain";
@@ -333,15 +333,12 @@ impl Backend {
     /// milliseconds.
     fn plug(&self, index: usize, rings: Option<RingPort>) -> bool {
         let PortId { switch, port } = self.vifs[index].port.clone();
-        let mut device: Box<dyn Device> = match rings {
+        let device: Box<dyn Device> = match rings {
             Some(rings) => Box::new(rings),
-            None => Box::new(Absent),
+            None => Box::new(Absent::default()),
         };
-        let plugged = self.forwarder.run(move |forwarder| {
-            let plugged = forwarder.plug(&switch, &port, &mut device);
-            (plugged, device)
-        });
-        plugged.is_some_and(|(plugged, _unused)| plugged)
+        let plugged = self.forwarder.plug(&PortId { switch, port }, device);
+        plugged.unwrap_or(false)
     }
 }
 

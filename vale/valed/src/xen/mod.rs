@@ -14,7 +14,7 @@ use std::sync::mpsc::{Sender, channel};
 use rustix::event::{EventfdFlags, eventfd};
 use vale_proto::{GuestVif, PortId};
 
-use crate::forwarder::Handle;
+use crate::workers::Handle;
 use backend::{Backend, Command};
 
 /// Sends work to the thread.

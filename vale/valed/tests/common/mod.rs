@@ -144,6 +144,11 @@ impl Valed {
 
     /// Starts valed under another program, such as strace.
     pub fn start_under(wrapper: &[&str]) -> Self {
+        Self::start_with(workers(), wrapper)
+    }
+
+    /// Starts valed with a number of workers.
+    pub fn start_with(workers: usize, wrapper: &[&str]) -> Self {
         assert_eq!(
             rustix::process::geteuid().as_raw(),
             0,
@@ -159,7 +164,8 @@ impl Valed {
         std::fs::write(
             &config,
             format!(
-                "socket = {socket:?}\ncapture_dir = {:?}\nmetrics = \"127.0.0.1:9477\"\n[roles]\ntoolstack = [{TOOLSTACK}]\n",
+                "socket = {socket:?}\nworkers = {}\ncapture_dir = {:?}\nmetrics = \"127.0.0.1:9477\"\n[roles]\ntoolstack = [{TOOLSTACK}]\n",
+                workers,
                 dir.path()
             ),
         )
@@ -268,6 +274,12 @@ impl Valed {
         self.add(port, args);
         namespace
     }
+}
+
+/// The number of valed's workers in all tests; `VALE_WORKERS` gives another one.
+fn workers() -> usize {
+    let set = std::env::var("VALE_WORKERS");
+    set.map_or(2, |count| count.parse().unwrap())
 }
 
 fn spawn(namespace: &Namespace, wrapper: &[&str], config: &Path, log: File) -> Child {

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Workers: the forwarding threads of valed, and the ports that each of them has.
+use serde::{Deserialize, Serialize};
+
+use crate::{PortId, PortName, SwitchName};
+
+/// Arguments of `port-move`: another worker gets the port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortMove {
+    pub switch: SwitchName,
+    pub port: PortName,
+    pub worker: usize,
+}
+
+impl PortMove {
+    pub fn id(&self) -> PortId {
+        PortId {
+            switch: self.switch.clone(),
+            port: self.port.clone(),
+        }
+    }
+}
+
+/// A worker and its work since valed started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerInfo {
+    pub worker: usize,
+    /// Milliseconds of rounds that moved frames.
+    pub busy_ms: u64,
+    /// Frames that went to other workers.
+    pub handed_over: u64,
+    /// Frames that found the ring to another worker full.
+    pub dropped_full: u64,
+    pub ports: Vec<PortId>,
+}
+
+/// Answer of `worker-list`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workers {
+    pub workers: Vec<WorkerInfo>,
+}

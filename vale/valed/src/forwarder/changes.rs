@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Changes and lists of one worker's switches. [`crate::workers::Handle`] runs them at all workers.
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use vale_proto::{
+    ChainId, ChainInfo, ChainSet, Counters, MirrorId, MirrorInfo, MirrorSet, PortId, PortInfo,
+    PortName, PortPeers, SegmentLimit, SwitchName,
+};
+
+use crate::capture::Capture;
+use crate::chain::SetError;
+use crate::device::{Absent, Device};
+use crate::filter::Filter;
+use crate::guard::Guard;
+use crate::limit::{Budget, PortLimits};
+use crate::mirror::TooManyMirrors;
+use crate::nsh::Link;
+use crate::port::Port;
+use crate::switch::trace::{Part, Remote};
+use crate::switch::{AddError, MAX_PORTS, Shared, Switch};
+
+use super::{Forwarder, Load, MAX_SWITCHES};
+
+impl Forwarder {
+    pub fn switch_mut(&mut self, name: &SwitchName) -> Option<&mut Switch> {
+        self.switches.iter_mut().flatten().find(|s| s.name == *name)
+    }
+
+    fn port_mut(&mut self, id: &PortId) -> Option<&mut Port> {
+        self.switch_mut(&id.switch)?.port_mut(&id.port)
+    }
+
+    /// Adds a port, and its switch with the first one. A refused port stays with the caller, which
+    /// closes it on a thread of its own: closing takes milliseconds.
+    pub fn add(
+        &mut self,
+        name: &SwitchName,
+        offered: &mut Option<Box<Port>>,
+        shared: Shared,
+    ) -> Result<(), AddFailure> {
+        let Some(port) = offered.as_deref() else {
+            return Err(AddFailure::Switch(AddError::Full));
+        };
+        if let Some((ifname, vlan)) = &port.interface {
+            let of = |p: &Port| match &p.interface {
+                Some((name, other)) => {
+                    name == ifname && (vlan.is_none() || other.is_none() || vlan == other)
+                }
+                None => false,
+            };
+            if self.switches(None).flat_map(Switch::ports).any(of) {
+                return Err(AddFailure::InterfaceTaken(ifname.clone()));
+            }
+        }
+        let found = self
+            .switches
+            .iter()
+            .position(|s| s.as_ref().is_some_and(|s| s.name == *name));
+        let index = found
+            .or_else(|| self.switches.iter().position(Option::is_none))
+            .unwrap_or(self.switches.len());
+        if index == MAX_SWITCHES {
+            return Err(AddFailure::TooManySwitches);
+        }
+        self.switches
+            .resize_with(self.switches.len().max(index + 1), || None);
+        let switch =
+            self.switches[index].get_or_insert_with(|| Switch::new(name.clone(), index, shared));
+        let port_name = port.name.clone();
+        let added = switch.add(offered).map(drop).map_err(AddFailure::Switch);
+        let result = added.and_then(|()| self.watch(name, &port_name).map_err(AddFailure::Watch));
+        if let Err(AddFailure::Watch(_)) = result {
+            *offered = self.remove(name, &port_name);
+        }
+        self.drop_if_empty(name);
+        result
+    }
+
+    /// Adds a port to the epoll set.
+    fn watch(&mut self, name: &SwitchName, port: &PortName) -> Result<(), Errno> {
+        let mut switches = self.switches.iter_mut().enumerate();
+        let found = switches.find_map(|(index, switch)| {
+            let switch = switch.as_mut().filter(|s| s.name == *name)?;
+            switch.find(port).map(|found| (index, found))
+        });
+        let Some((switch, (index, port))) = found else {
+            return Ok(());
+        };
+        let Some(fd) = port.device.event_fd() else {
+            return Ok(());
+        };
+        let token = EventData::new_u64((switch * MAX_PORTS + index) as u64);
+        epoll::add(&self.epoll, fd, token, EventFlags::IN | EventFlags::ET)
+    }
+
+    /// Gives a port of a Xen guest its rings, or none. False if there is no such port, or epoll
+    /// refuses the rings. The caller closes the unused device, which `rings` then holds, on a thread
+    /// of its own.
+    pub fn plug(&mut self, id: &PortId, rings: &mut Box<dyn Device>) -> bool {
+        let Some(port) = self.port_mut(id) else {
+            return false;
+        };
+        // The caller closes the old descriptor with the old rings, which takes it out of epoll.
+        *rings = port.replace(std::mem::replace(rings, Box::new(Absent::default())));
+        self.resolve(&id.switch);
+        self.watch(&id.switch, &id.port).is_ok()
+    }
+
+    /// Notes at a worker without the far end of a port whether it has one.
+    pub fn note_far_end(&mut self, id: &PortId, is_elsewhere: bool) {
+        if let Some(port) = self.port_mut(id) {
+            port.device = Box::new(Absent { is_elsewhere });
+        }
+        self.resolve(&id.switch);
+    }
+
+    /// Lets the frames to a port wait at their sources, or ends that.
+    pub fn set_moving(&mut self, id: &PortId, is_moving: bool) {
+        if let Some(port) = self.port_mut(id) {
+            port.is_moving = is_moving;
+        }
+    }
+
+    /// True if frames of other workers wait here for the port, since it is full.
+    pub fn holds_for(&mut self, id: &PortId) -> bool {
+        let Some(switch) = self.switch_mut(&id.switch) else {
+            return false;
+        };
+        let index = switch.find(&id.port).map(|(index, _)| index);
+        index.is_some_and(|index| switch.holds_for(index))
+    }
+
+    /// Takes the far end of a port out, for another worker.
+    pub fn give(&mut self, id: &PortId, worker: usize) -> Option<Box<Port>> {
+        let switch = self.switches.iter_mut().flatten();
+        let switch = switch.into_iter().find(|s| s.name == id.switch)?;
+        let (index, _) = switch.find(&id.port)?;
+        let port = switch.give(index, worker)?;
+        if let Some(fd) = port.device.event_fd() {
+            let _ = epoll::delete(&self.epoll, fd);
+        }
+        Some(port)
+    }
+
+    /// Takes the far end of a port. Returns the proxy, which the caller drops.
+    pub fn take(&mut self, id: &PortId, port: Box<Port>) -> Option<Box<Port>> {
+        let switch = self.switch_mut(&id.switch)?;
+        let (index, _) = switch.find(&id.port)?;
+        let proxy = switch.take(index, port);
+        if let Err(e) = self.watch(&id.switch, &id.port) {
+            // The worker finds its frames only while it is awake.
+            log::error!("{}:{}: epoll: {e}", id.switch, id.port);
+        }
+        proxy
+    }
+
+    /// Notes the worker of a port.
+    pub fn note_worker(&mut self, id: &PortId, worker: usize) {
+        if let Some(port) = self.port_mut(id) {
+            port.elsewhere = Some(worker);
+        }
+    }
+
+    /// Removes a port, and its switch with the last one. The caller closes the port on a thread of
+    /// its own.
+    #[must_use = "a port closed on the forwarding thread stops all traffic for milliseconds"]
+    pub fn remove(&mut self, name: &SwitchName, port: &PortName) -> Option<Box<Port>> {
+        let port = self.switch_mut(name)?.remove(port)?;
+        if let Some(fd) = port.device.event_fd() {
+            // The guest may hold a copy of its eventfd, so closing ours would not end the watch.
+            let _ = epoll::delete(&self.epoll, fd);
+        }
+        self.drop_if_empty(name);
+        Some(port)
+    }
+
+    fn drop_if_empty(&mut self, name: &SwitchName) {
+        for slot in &mut self.switches {
+            if slot
+                .as_ref()
+                .is_some_and(|s| s.name == *name && s.ports().next().is_none())
+            {
+                *slot = None;
+            }
+        }
+    }
+
+    /// False if there is no such port.
+    pub fn set_link(&mut self, id: &PortId, up: bool) -> bool {
+        let found = self.port_mut(id).map(|p| p.link_up = up).is_some();
+        self.resolve(&id.switch);
+        found
+    }
+
+    /// Exchanges the guard of a port for another, which the caller drops. False if there is no such
+    /// port.
+    pub fn set_guard(&mut self, port: &PortId, guard: &mut Guard) -> bool {
+        self.port_mut(port)
+            .map(|port| port.set_guard(guard))
+            .is_some()
+    }
+
+    /// False if there is no such port of kind `vxlan`.
+    pub fn set_peers(&mut self, peers: &PortPeers) -> bool {
+        let port = self.port_mut(&peers.id());
+        port.is_some_and(|port| port.set_peers(&peers.peers))
+    }
+
+    /// False if there is no such port.
+    pub fn set_limits(&mut self, id: &PortId, limits: PortLimits) -> bool {
+        let switch = self.switch_mut(&id.switch);
+        switch.is_some_and(|s| s.set_limits(&id.port, limits))
+    }
+
+    /// False if there is no such switch.
+    pub fn set_segment_limits(&mut self, of: &SegmentLimit, limits: Arc<PortLimits>) -> bool {
+        let switch = self.switch_mut(&of.switch);
+        let set = switch.map(|switch| switch.set_segment_limits(of.segment, limits));
+        set.is_some()
+    }
+
+    /// The limits of the segments of one switch, or of all.
+    pub fn segment_limits(&self, name: Option<&SwitchName>) -> Vec<SegmentLimit> {
+        self.switches(name)
+            .flat_map(Switch::segment_limits)
+            .collect()
+    }
+
+    /// Makes a mirror, or replaces it. None if there is no such switch.
+    pub fn set_mirror(
+        &mut self,
+        set: MirrorSet,
+        capture: Option<Capture>,
+        budget: Arc<Budget>,
+    ) -> Option<Result<(), TooManyMirrors>> {
+        let switch = self.switch_mut(&set.switch)?;
+        Some(switch.set_mirror(set, capture, budget))
+    }
+
+    pub fn remove_mirror(&mut self, id: &MirrorId) {
+        if let Some(switch) = self.switch_mut(&id.switch) {
+            switch.remove_mirror(&id.mirror);
+        }
+    }
+
+    /// The mirrors of one switch, or of all, with the counts of this worker.
+    pub fn mirrors(&self, name: Option<&SwitchName>) -> Vec<MirrorInfo> {
+        self.switches(name).flat_map(Switch::mirrors).collect()
+    }
+
+    /// Gives a port the filter, and leaves its old one in `filter`, which the caller drops. False if
+    /// there is no such port.
+    pub fn set_filter(&mut self, port: &PortId, filter: &mut Option<Box<Filter>>) -> bool {
+        let switch = self.switch_mut(&port.switch);
+        switch.is_some_and(|s| s.set_filter(&port.port, filter))
+    }
+
+    /// Notes whether the worker of a port has a filter for it.
+    pub fn note_filter(&mut self, port: &PortId, is_filtered: bool) {
+        if let Some(switch) = self.switch_mut(&port.switch) {
+            switch.note_filter(&port.port, is_filtered);
+        }
+    }
+
+    /// The way of a frame that would come from a port. None if there is no such port.
+    pub fn trace(&self, port: &PortId, frame: &[u8]) -> Option<Part> {
+        let switch = self.switches(Some(&port.switch)).next();
+        switch.and_then(|s| s.trace(&port.port, frame, self.now))
+    }
+
+    /// The stages of a traced frame at a port of this worker.
+    pub fn trace_at(&self, switch: &SwitchName, remote: &Remote) -> Part {
+        let switch = self.switches(Some(switch)).next();
+        switch.map_or_else(Part::default, |s| s.trace_at(remote.port, &remote.traced))
+    }
+
+    fn resolve(&mut self, name: &SwitchName) {
+        if let Some(switch) = self.switch_mut(name) {
+            switch.resolve();
+        }
+    }
+
+    /// Makes a chain, or replaces it. False if there is no such switch.
+    pub fn set_chain(&mut self, set: ChainSet, link: Option<Arc<Link>>) -> Result<bool, SetError> {
+        match self.switch_mut(&set.switch.clone()) {
+            Some(switch) => switch.set_chain(set, link).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Exchanges the states of chains with other hosts. Returns ports for the caller to close.
+    pub fn tick_chains(&mut self) -> Vec<(PortId, Box<Port>)> {
+        let mut unused = Vec::new();
+        for switch in self.switches.iter_mut().flatten() {
+            let ports = switch.tick_chains(Instant::now()).into_iter();
+            let name = &switch.name;
+            unused.extend(ports.map(|port| PortId {
+                switch: name.clone(),
+                port,
+            }));
+        }
+        let mut removed = Vec::new();
+        for id in unused {
+            if let Some(port) = self.remove(&id.switch, &id.port) {
+                removed.push((id, port));
+            }
+        }
+        removed
+    }
+
+    pub fn remove_chain(&mut self, id: &ChainId) {
+        if let Some(switch) = self.switch_mut(&id.switch) {
+            switch.remove_chain(&id.chain);
+        }
+    }
+
+    /// The chains of one switch, or of all.
+    pub fn chains(&self, name: Option<&SwitchName>) -> Vec<ChainInfo> {
+        self.switches(name).flat_map(Switch::chains).collect()
+    }
+
+    /// The ports of this worker, each with its place.
+    pub fn list(&self, name: Option<&SwitchName>) -> Vec<((usize, usize), PortInfo)> {
+        let switches = self.switches.iter().enumerate();
+        let switches = switches.filter_map(|(n, switch)| Some((n, switch.as_ref()?)));
+        let wanted = switches.filter(|(_, s)| name.is_none_or(|name| s.name == *name));
+        wanted
+            .flat_map(|(n, s)| s.places().map(move |(index, port)| ((n, index), port)))
+            .collect()
+    }
+
+    /// The counts of this worker about ports of others.
+    pub fn counts_elsewhere(&self) -> Vec<(PortId, Counters)> {
+        let counts = |s: &Switch| {
+            let switch = s.name.clone();
+            s.counts_elsewhere()
+                .map(|(port, counters)| {
+                    let (switch, port) = (switch.clone(), port.clone());
+                    (PortId { switch, port }, counters)
+                })
+                .collect::<Vec<_>>()
+        };
+        self.switches(None).flat_map(counts).collect()
+    }
+
+    /// One switch, or all.
+    pub fn switches(&self, name: Option<&SwitchName>) -> impl Iterator<Item = &Switch> {
+        let switches = self.switches.iter().flatten();
+        switches.filter(move |s| name.is_none_or(|n| s.name == *n))
+    }
+
+    /// The work so far.
+    pub fn load(&self) -> Load {
+        let peers = &self.scratch.buffers.peers;
+        Load {
+            worker: self.worker,
+            busy: self.busy,
+            handed: peers.handed,
+            lost: peers.lost,
+        }
+    }
+}
+
+/// Why a port cannot be added.
+#[derive(Debug)]
+pub enum AddFailure {
+    InterfaceTaken(String),
+    TooManySwitches,
+    Switch(AddError),
+    Watch(Errno),
+}

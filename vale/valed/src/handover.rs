@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Frames on their way to the port of another worker (docs/adr/0060-workers.md).
+//!
+//! A worker copies such a frame into the ring to that worker. The two memories differ, so the sender's
+//! slots are free before the receiver of the frame sees it.
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use ring::BUFFER_SIZE;
+use vale_handover::{Bell, Receiver, Sender};
+
+use crate::filter::Seen;
+use crate::limit::Nanoseconds;
+use crate::offload::Offload;
+use crate::outgoing::{Outgoing, append};
+
+/// Frames that wait between two workers.
+pub const SLOTS: usize = 1024;
+
+/// A port of a switch. The number tells it from later ports at the same place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct At {
+    pub index: usize,
+    pub id: u64,
+}
+
+/// The destination of a frame at the other worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    Port(At),
+    /// A copy of a mirror.
+    Copy(At),
+    /// All ports there that get a flooded frame, except for one.
+    Segment {
+        segment: u32,
+        group: bool,
+        except: Option<usize>,
+    },
+}
+
+/// The place of a frame in the switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    pub switch: At,
+    pub from: At,
+    pub to: To,
+}
+
+/// A judged frame in private memory.
+pub struct Frame {
+    envelope: Envelope,
+    bytes: Vec<u8>,
+    offload: Offload,
+    seen: Seen,
+    payload: usize,
+    longest: usize,
+}
+
+impl Default for Frame {
+    fn default() -> Self {
+        let (switch, from) = (At::default(), At::default());
+        let to = To::Port(At::default());
+        Self {
+            envelope: Envelope { switch, from, to },
+            bytes: Vec::with_capacity(BUFFER_SIZE),
+            offload: Offload::default(),
+            seen: Seen::default(),
+            payload: 0,
+            longest: 0,
+        }
+    }
+}
+
+impl Frame {
+    fn fill(&mut self, envelope: Envelope, out: &Outgoing<'_>) {
+        self.envelope = envelope;
+        // A slot keeps no memory of a long frame.
+        if self.bytes.capacity() > BUFFER_SIZE && out.len() <= BUFFER_SIZE {
+            self.bytes = Vec::with_capacity(BUFFER_SIZE);
+        }
+        self.bytes.clear();
+        append(&mut self.bytes, out.head, out.rest);
+        (self.offload, self.seen) = (out.offload, *out.seen);
+        (self.payload, self.longest) = (out.payload, out.longest);
+    }
+
+    pub fn envelope(&self) -> Envelope {
+        self.envelope
+    }
+
+    pub fn outgoing(&mut self, now: Nanoseconds) -> Outgoing<'_> {
+        Outgoing {
+            head: &mut self.bytes,
+            rest: None,
+            offload: self.offload,
+            seen: &self.seen,
+            now,
+            from: self.envelope.from.index,
+            label: None,
+            payload: self.payload,
+            longest: self.longest,
+        }
+    }
+}
+
+/// The sleep of a worker, as the others see it.
+#[derive(Clone)]
+pub struct Sleeper {
+    pub bell: Arc<Bell>,
+    pub wake: Arc<OwnedFd>,
+}
+
+impl Sleeper {
+    pub fn wake(&self) {
+        let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+    }
+}
+
+/// The way to another worker.
+pub struct Link {
+    pub frames: Sender<Frame>,
+    pub sleeper: Sleeper,
+}
+
+/// The ways to the other workers, by their numbers.
+#[derive(Default)]
+pub struct Peers {
+    links: Vec<Option<Link>>,
+    /// Frames handed over, and frames that found a ring full.
+    pub handed: u64,
+    pub lost: u64,
+}
+
+impl Peers {
+    pub fn new(links: Vec<Option<Link>>) -> Self {
+        Self {
+            links,
+            ..Self::default()
+        }
+    }
+
+    pub fn has_room(&mut self, worker: usize) -> bool {
+        let link = self.links.get_mut(worker).and_then(Option::as_mut);
+        link.is_some_and(|link| link.frames.has_room())
+    }
+
+    /// Copies a frame into the ring to a worker. False if it is full.
+    pub fn hand_over(&mut self, worker: usize, envelope: Envelope, out: &Outgoing<'_>) -> bool {
+        let link = self.links.get_mut(worker).and_then(Option::as_mut);
+        let pushed = link.is_some_and(|link| link.frames.push(|frame| frame.fill(envelope, out)));
+        self.handed += u64::from(pushed);
+        self.lost += u64::from(!pushed);
+        pushed
+    }
+
+    /// Shows the other workers their frames, and wakes those that sleep.
+    pub fn publish(&mut self) {
+        for link in self.links.iter_mut().flatten() {
+            if link.frames.publish() && link.sleeper.bell.is_due() {
+                link.sleeper.wake();
+            }
+        }
+    }
+}
+
+/// The rings between all workers: the ways out and the ways in of each.
+pub fn mesh(sleepers: &[Sleeper]) -> Vec<(Peers, Vec<Receiver<Frame>>)> {
+    let count = sleepers.len();
+    let mut links: Vec<Vec<Option<Link>>> = (0..count).map(|_| Vec::new()).collect();
+    let mut incoming: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
+    for (from, row) in links.iter_mut().enumerate() {
+        for (to, sleeper) in sleepers.iter().enumerate() {
+            row.push((from != to).then(|| {
+                let (frames, receiver) = vale_handover::ring(SLOTS);
+                incoming[to].push(receiver);
+                let sleeper = sleeper.clone();
+                Link { frames, sleeper }
+            }));
+        }
+    }
+    let peers = links.into_iter().map(Peers::new);
+    peers.zip(incoming).collect()
+}

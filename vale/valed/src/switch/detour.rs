@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Frames to and from the ports of other workers (docs/adr/0060-workers.md).
+use std::sync::atomic::Ordering;
+
+use super::Switch;
+use crate::device::Buffers;
+use crate::handover::{At, Envelope, Frame, To};
+use crate::limit::Nanoseconds;
+use crate::outgoing::Outgoing;
+use crate::port::Port;
+
+impl Port {
+    /// Forgets the held frames for a port that is gone.
+    pub(super) fn forget(&mut self, to: usize) {
+        let before = self.held.len();
+        self.held.forget(to);
+        self.came_home(before - self.held.len());
+    }
+
+    /// Ends the wait of the port's own worker for some frames.
+    pub(super) fn came_home(&mut self, frames: usize) {
+        if self.elsewhere.is_some() && self.holds() {
+            self.abroad.fetch_sub(frames, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Switch {
+    /// Hands a frame to the worker of its receiver. False if the receiver is here: it gets frames that
+    /// other workers handed over before it moves.
+    #[cold]
+    pub(super) fn detour(
+        &mut self,
+        to: usize,
+        out: &mut Outgoing<'_>,
+        buffers: &mut Buffers,
+    ) -> bool {
+        let is_mine = self.has(out.from);
+        let Some(port) = &mut self.ports[to] else {
+            return true;
+        };
+        match port.elsewhere {
+            // The frame has waited for too long.
+            _ if port.is_moving && is_mine => port.counters.dropped_full += 1,
+            None => return false,
+            Some(worker) => {
+                let at = port.at(to);
+                if !self.hand_over(worker, To::Port(at), out, buffers) {
+                    self.lose(to);
+                }
+            }
+        }
+        true
+    }
+
+    /// Counts a frame that found the ring to the port's worker full.
+    fn lose(&mut self, to: usize) {
+        if let Some(port) = &mut self.ports[to] {
+            port.counters.dropped_full += 1;
+        }
+    }
+
+    /// True if the port is one of this worker.
+    fn has(&self, index: usize) -> bool {
+        let port = self.ports.get(index).and_then(Option::as_ref);
+        port.is_some_and(|port| port.elsewhere.is_none())
+    }
+
+    pub(super) fn hand_over(
+        &mut self,
+        worker: usize,
+        to: To,
+        out: &Outgoing<'_>,
+        buffers: &mut Buffers,
+    ) -> bool {
+        let Some(source) = self.ports.get(out.from).and_then(Option::as_ref) else {
+            return false;
+        };
+        let envelope = Envelope {
+            switch: self.at,
+            from: source.at(out.from),
+            to,
+        };
+        let handed = buffers.peers.hand_over(worker, envelope, out);
+        if handed && source.holds() && matches!(to, To::Port(_)) {
+            source.abroad.fetch_add(1, Ordering::Relaxed);
+        }
+        handed
+    }
+
+    /// Hands a flooded frame to each of some workers, once.
+    pub(super) fn flood_elsewhere(
+        &mut self,
+        workers: u64,
+        segment: u32,
+        group: bool,
+        out: &Outgoing<'_>,
+        buffers: &mut Buffers,
+    ) {
+        let is_moving = |port: &Option<Box<Port>>| port.as_ref().is_some_and(|p| p.is_moving);
+        let to = To::Segment {
+            segment,
+            group,
+            except: self.ports.iter().position(is_moving),
+        };
+        for worker in (0..u64::BITS as usize).filter(|n| workers >> n & 1 == 1) {
+            if !self.hand_over(worker, to, out, buffers) {
+                self.lose_flooded(worker, segment, group, out.from);
+            }
+        }
+    }
+
+    fn lose_flooded(&mut self, worker: usize, segment: u32, group: bool, source: usize) {
+        for index in 0..self.ports.len() {
+            let port = self.ports[index].as_ref();
+            let is_there = port.is_some_and(|p| p.elsewhere == Some(worker) && !p.is_moving);
+            if is_there && self.floods(index, source, segment, group) {
+                self.lose(index);
+            }
+        }
+    }
+
+    /// True if the switch is the one of a handed-over frame.
+    pub fn is_at(&self, at: At) -> bool {
+        self.at == at
+    }
+
+    /// Delivers a frame that another worker hands over. A frame from or to a port that is gone is lost.
+    pub fn take_over(&mut self, frame: &mut Frame, now: Nanoseconds, buffers: &mut Buffers) {
+        let Envelope { from, to, .. } = frame.envelope();
+        if !self.is_port(from) {
+            return;
+        }
+        let out = &mut frame.outgoing(now);
+        match to {
+            To::Port(to) => self.take_over_for(from.index, to, out, buffers),
+            To::Copy(to) if self.is_port(to) && self.has(to.index) => {
+                if let Some(port) = &mut self.ports[to.index] {
+                    port.deliver_copy(out, buffers);
+                }
+                self.mark(to.index);
+            }
+            To::Copy(_) => (),
+            To::Segment {
+                segment,
+                group,
+                except,
+            } => {
+                for index in (0..self.ports.len()).filter(|index| except != Some(*index)) {
+                    if self.has(index) && self.floods(index, from.index, segment, group) {
+                        self.deliver(index, out, buffers);
+                    }
+                }
+            }
+        }
+    }
+
+    fn take_over_for(
+        &mut self,
+        from: usize,
+        to: At,
+        out: &mut Outgoing<'_>,
+        buffers: &mut Buffers,
+    ) {
+        let held = |this: &Self| this.ports[from].as_ref().map_or(0, |port| port.held.len());
+        let before = held(self);
+        if self.is_port(to) {
+            self.deliver_or_hold(to.index, out, buffers);
+        }
+        let waits = held(self) - before;
+        if let Some(port) = &mut self.ports[from] {
+            port.came_home(1 - waits);
+        }
+    }
+
+    fn is_port(&self, at: At) -> bool {
+        let port = self.ports.get(at.index).and_then(Option::as_ref);
+        port.is_some_and(|port| port.id == at.id)
+    }
+
+    /// Takes the far end of a port out, for another worker. None if it is not here.
+    pub fn give(&mut self, index: usize, worker: usize) -> Option<Box<Port>> {
+        let place = self.ports.get_mut(index)?;
+        let port = place.as_ref().filter(|port| port.elsewhere.is_none())?;
+        let proxy = Box::new(port.proxy(worker));
+        place.replace(proxy)
+    }
+
+    /// Takes a port in the place of its proxy, which it returns. Frames of the port that wait here for
+    /// receivers are older than those that come with it.
+    pub fn take(&mut self, index: usize, mut port: Box<Port>) -> Option<Box<Port>> {
+        let mut proxy = self.ports.get_mut(index)?.take()?;
+        let mut held = std::mem::take(&mut proxy.held);
+        proxy.came_home(held.len());
+        held.append(std::mem::take(&mut port.held));
+        (port.held, port.turn, port.dirty) = (held, 0, false);
+        port.waits_abroad = false;
+        self.ports[index] = Some(port);
+        Some(proxy)
+    }
+}

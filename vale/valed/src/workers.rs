@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The workers and their changes (docs/adr/0060-workers.md).
+//!
+//! Each worker knows all ports of all switches, and has the far ends of some. A change runs at each
+//! worker between two of its rounds. Changes come one after the other, so all workers agree.
+pub mod balance;
+mod changes;
+mod lists;
+mod moves;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use rustix::event::{EventfdFlags, eventfd};
+use vale_proto::{PortId, PortName, SwitchName};
+
+use crate::forwarder::{Command, Forwarder, Post};
+use crate::handover::{Sleeper, mesh};
+pub use moves::MoveFailure;
+
+/// Most workers.
+pub const MAX_WORKERS: usize = 16;
+const COMMANDS: usize = 64;
+
+/// The way of commands to one worker.
+struct Channel {
+    commands: SyncSender<Command>,
+    wake: Arc<OwnedFd>,
+}
+
+impl Channel {
+    fn run<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Forwarder) -> R + Send + 'static,
+    ) -> Option<R> {
+        let (reply, result) = sync_channel(1);
+        let command: Command = Box::new(move |forwarder| {
+            let _ = reply.send(work(forwarder));
+        });
+        self.commands.send(command).ok()?;
+        let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+        result.recv().ok()
+    }
+}
+
+/// The ports of a host and their workers.
+#[derive(Default)]
+struct Places {
+    workers: BTreeMap<(SwitchName, PortName), usize>,
+    /// The number of the last port or switch.
+    last_id: u64,
+}
+
+impl Places {
+    fn of(&self, id: &PortId) -> Option<usize> {
+        let key = (id.switch.clone(), id.port.clone());
+        self.workers.get(&key).copied()
+    }
+
+    fn set(&mut self, id: &PortId, worker: Option<usize>) {
+        let key = (id.switch.clone(), id.port.clone());
+        match worker {
+            Some(worker) => self.workers.insert(key, worker),
+            None => self.workers.remove(&key),
+        };
+    }
+
+    fn next_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// The worker with the fewest ports.
+    fn idlest(&self, workers: usize) -> usize {
+        let ports = |worker: &usize| self.workers.values().filter(|w| *w == worker).count();
+        (0..workers).min_by_key(ports).unwrap_or(0)
+    }
+}
+
+/// Sends work to the workers.
+#[derive(Clone)]
+pub struct Handle {
+    channels: Arc<[Channel]>,
+    /// Held during a change, so that all workers see changes in one order.
+    places: Arc<Mutex<Places>>,
+}
+
+/// Makes workers, which the caller runs on threads of their own.
+///
+/// # Errors
+/// There are no further descriptors.
+pub fn make(count: usize) -> io::Result<(Vec<Forwarder>, Handle)> {
+    let sleepers = (0..count).map(|_| {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let (bell, wake) = (Arc::default(), Arc::new(wake));
+        Ok(Sleeper { bell, wake })
+    });
+    let sleepers: Vec<Sleeper> = sleepers.collect::<io::Result<_>>()?;
+    let start = Instant::now();
+    let (mut workers, mut channels) = (Vec::new(), Vec::new());
+    let ways = mesh(&sleepers).into_iter().zip(sleepers);
+    for (worker, ((peers, incoming), sleeper)) in ways.enumerate() {
+        let (sender, commands) = sync_channel(COMMANDS);
+        let wake = Arc::clone(&sleeper.wake);
+        let commands_to = Channel {
+            commands: sender,
+            wake,
+        };
+        channels.push(commands_to);
+        workers.push(Forwarder::new(Post {
+            worker,
+            start,
+            sleeper,
+            commands,
+            peers,
+            incoming,
+        })?);
+    }
+    let handle = Handle {
+        channels: channels.into(),
+        places: Arc::default(),
+    };
+    Ok((workers, handle))
+}
+
+impl Handle {
+    /// The number of workers.
+    pub fn workers(&self) -> usize {
+        self.channels.len()
+    }
+
+    /// Ends [`Forwarder::run`] of all workers.
+    pub fn stop(&self) {
+        for channel in self.channels.iter() {
+            channel.run(|forwarder| forwarder.running = false);
+        }
+    }
+
+    /// A panic of another thread leaves the places as the workers have them.
+    fn lock(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs `work` at one worker, between two rounds, and waits for its result. None if the worker has
+    /// ended.
+    fn at<R: Send + 'static>(
+        &self,
+        worker: usize,
+        work: impl FnOnce(&mut Forwarder) -> R + Send + 'static,
+    ) -> Option<R> {
+        self.channels.get(worker)?.run(work)
+    }
+
+    /// Runs `work` at each worker in turn, which gets the worker's number too.
+    fn each<R: Send + 'static>(
+        &self,
+        work: impl Fn(usize, &mut Forwarder) -> R + Send + Sync + 'static,
+    ) -> Option<Vec<R>> {
+        let work = Arc::new(work);
+        let run = |(n, channel): (usize, &Channel)| {
+            let work = Arc::clone(&work);
+            channel.run(move |forwarder| work(n, forwarder))
+        };
+        self.channels.iter().enumerate().map(run).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "workers/tests.rs"]
+mod tests;

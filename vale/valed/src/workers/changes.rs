@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Changes of ports, chains, mirrors and limits at all workers. None as a result: valed stops.
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use vale_proto::{
+    ChainId, ChainSet, MirrorId, MirrorSet, PortId, PortLimit, PortPeers, SegmentLimit, SwitchName,
+    Trace,
+};
+
+use super::{Handle, Places};
+use crate::capture::Capture;
+use crate::chain::SetError;
+use crate::device::Device;
+use crate::filter::Filter;
+use crate::forwarder::AddFailure;
+use crate::guard::Guard;
+use crate::limit::PortLimits;
+use crate::mirror::{TooManyMirrors, budget};
+use crate::nsh::Link;
+use crate::port::Port;
+use crate::switch::Shared;
+
+impl Handle {
+    /// Adds a port at the worker with the fewest ports. The others know it first, so they know the
+    /// sender of its first frame.
+    pub fn add(&self, switch: &SwitchName, mut port: Box<Port>) -> Option<Result<(), AddFailure>> {
+        let mut places = self.lock();
+        port.id = places.next_id();
+        let shared = Shared::new(places.next_id());
+        let worker = places.idlest(self.workers());
+        let id = PortId {
+            switch: switch.clone(),
+            port: port.name.clone(),
+        };
+        let others = (0..self.workers()).filter(|n| *n != worker);
+        for n in others.clone() {
+            let proxy = Box::new(port.proxy(worker));
+            if let Err(failure) = self.add_at(n, switch, proxy, &shared)? {
+                return Some(Err(failure));
+            }
+        }
+        let added = self.add_at(worker, switch, port, &shared)?;
+        match added {
+            Ok(()) => places.set(&id, Some(worker)),
+            Err(_) => others.for_each(|n| drop(self.remove_at(n, &id))),
+        }
+        Some(added)
+    }
+
+    fn add_at(
+        &self,
+        worker: usize,
+        switch: &SwitchName,
+        port: Box<Port>,
+        shared: &Shared,
+    ) -> Option<Result<(), AddFailure>> {
+        let (switch, shared) = (switch.clone(), shared.clone());
+        let (added, _refused) = self.at(worker, move |forwarder| {
+            let mut offered = Some(port);
+            (forwarder.add(&switch, &mut offered, shared), offered)
+        })?;
+        Some(added)
+    }
+
+    fn remove_at(&self, worker: usize, id: &PortId) -> Option<Option<Box<Port>>> {
+        let id = id.clone();
+        self.at(worker, move |f| f.remove(&id.switch, &id.port))
+    }
+
+    /// Removes a port, if there is one, and closes it on this thread.
+    pub fn remove(&self, id: &PortId) -> Option<()> {
+        let mut places = self.lock();
+        let Some(worker) = places.of(id) else {
+            return Some(());
+        };
+        places.set(id, None);
+        let first = [worker];
+        let others = (0..self.workers()).filter(|n| *n != worker);
+        for n in first.into_iter().chain(others) {
+            self.remove_at(n, id)?;
+        }
+        Some(())
+    }
+
+    /// Runs a change at the worker of a port. False if there is no such port.
+    fn at_port<R: Send + 'static>(
+        &self,
+        places: &Places,
+        id: &PortId,
+        change: impl FnOnce(&mut crate::forwarder::Forwarder, &PortId) -> R + Send + 'static,
+    ) -> Option<Option<R>> {
+        let Some(worker) = places.of(id) else {
+            return Some(None);
+        };
+        let id = id.clone();
+        Some(Some(self.at(worker, move |f| change(f, &id))?))
+    }
+
+    /// Gives a port of a Xen guest its rings, or none. False if there is no such port, or epoll refuses
+    /// the rings.
+    pub fn plug(&self, id: &PortId, mut device: Box<dyn Device>) -> Option<bool> {
+        let places = self.lock();
+        let is_elsewhere = device.is_present();
+        let plugged = self.at_port(&places, id, move |f, id| {
+            let plugged = f.plug(id, &mut device);
+            (plugged, device)
+        })?;
+        let Some((true, _unused)) = plugged else {
+            return Some(false);
+        };
+        let (worker, of) = (places.of(id), id.clone());
+        self.each(move |n, f| {
+            if worker != Some(n) {
+                f.note_far_end(&of, is_elsewhere);
+            }
+        })?;
+        Some(true)
+    }
+
+    /// False if there is no such port.
+    pub fn set_link(&self, id: &PortId, up: bool) -> Option<bool> {
+        let _places = self.lock();
+        let id = id.clone();
+        let found = self.each(move |_, f| f.set_link(&id, up))?;
+        Some(found.into_iter().all(|found| found))
+    }
+
+    /// False if there is no such port.
+    pub fn set_guard(&self, id: &PortId, guard: &Guard) -> Option<bool> {
+        let _places = self.lock();
+        let mut all = true;
+        for n in 0..self.workers() {
+            let (of, mut guard) = (id.clone(), Box::new(guard.clone()));
+            let (found, _old) = self.at(n, move |f| (f.set_guard(&of, &mut guard), guard))?;
+            all &= found;
+        }
+        Some(all)
+    }
+
+    /// False if there is no such port of kind `vxlan`.
+    pub fn set_peers(&self, peers: PortPeers) -> Option<bool> {
+        let places = self.lock();
+        let id = peers.id();
+        let found = self.at_port(&places, &id, move |f, _| f.set_peers(&peers))?;
+        Some(found.unwrap_or(false))
+    }
+
+    /// False if there is no such port.
+    pub fn set_limits(&self, limit: &PortLimit) -> Option<bool> {
+        let places = self.lock();
+        let id = PortId {
+            switch: limit.switch.clone(),
+            port: limit.port.clone(),
+        };
+        let limits = PortLimits::new(&limit.limits);
+        let found = self.at_port(&places, &id, move |f, id| f.set_limits(id, limits))?;
+        Some(found.unwrap_or(false))
+    }
+
+    /// False if there is no such switch.
+    pub fn set_segment_limits(&self, set: &SegmentLimit) -> Option<bool> {
+        let _places = self.lock();
+        let limits = Arc::new(PortLimits::new(&set.limits));
+        let set = set.clone();
+        let found = self.each(move |_, f| f.set_segment_limits(&set, Arc::clone(&limits)))?;
+        Some(found.into_iter().all(|found| found))
+    }
+
+    /// Replaces the filter of a port. The others look into the packets of their ports before the port
+    /// has the filter, and longer than it has it. False if there is no such port.
+    pub fn set_filter(&self, id: &PortId, filter: Option<Box<Filter>>) -> Option<bool> {
+        let places = self.lock();
+        let is_filtered = filter.is_some();
+        let note = |is_filtered| {
+            let (worker, of) = (places.of(id), id.clone());
+            self.each(move |n, f| {
+                if worker != Some(n) {
+                    f.note_filter(&of, is_filtered);
+                }
+            })
+        };
+        if is_filtered {
+            note(true)?;
+        }
+        let set = self.at_port(&places, id, move |f, id| {
+            let mut filter = filter;
+            (f.set_filter(id, &mut filter), filter)
+        })?;
+        if !is_filtered {
+            note(false)?;
+        }
+        Some(set.is_some_and(|(found, _old)| found))
+    }
+
+    /// Makes a chain, or replaces it. False if there is no such switch.
+    pub fn set_chain(&self, set: &ChainSet) -> Option<Result<bool, SetError>> {
+        let _places = self.lock();
+        let set = set.clone();
+        let results = self.each(move |_, f| f.set_chain(set.clone(), None))?;
+        results.into_iter().next()
+    }
+
+    /// Makes or replaces a chain whose path has a new port, at the only worker. One command does both:
+    /// a look at the chains in between would remove the port.
+    pub fn set_path(
+        &self,
+        set: &ChainSet,
+        (mut port, link): (Box<Port>, Arc<Link>),
+    ) -> Option<Result<Result<bool, SetError>, AddFailure>> {
+        let mut places = self.lock();
+        port.id = places.next_id();
+        let shared = Shared::new(places.next_id());
+        let id = PortId {
+            switch: set.switch.clone(),
+            port: port.name.clone(),
+        };
+        let set = set.clone();
+        let (done, _refused) = self.at(0, move |f| {
+            let mut offered = Some(port);
+            let added = f.add(&set.switch.clone(), &mut offered, shared);
+            (added.map(|()| f.set_chain(set, Some(link))), offered)
+        })?;
+        if done.is_ok() {
+            places.set(&id, Some(0));
+        }
+        Some(done)
+    }
+
+    /// The numbers and local addresses of a chain's paths; the inner None: there is no such switch.
+    pub fn paths_of(&self, set: &ChainSet) -> Option<Option<Vec<(u32, IpAddr)>>> {
+        let _places = self.lock();
+        let (switch, chain) = (set.switch.clone(), set.chain.clone());
+        self.at(0, move |f| {
+            let switch = f.switch_mut(&switch)?;
+            Some(switch.paths_of(&chain))
+        })
+    }
+
+    /// Exchanges the states of chains with other hosts, and closes the ports that are left over.
+    pub fn tick_chains(&self) -> Option<()> {
+        let mut places = self.lock();
+        for (id, _port) in self.at(0, |f| f.tick_chains())? {
+            places.set(&id, None);
+        }
+        Some(())
+    }
+
+    pub fn remove_chain(&self, id: &ChainId) -> Option<()> {
+        let _places = self.lock();
+        let id = id.clone();
+        self.each(move |_, f| f.remove_chain(&id)).map(drop)
+    }
+
+    /// Makes a mirror, or replaces it. The inner None: there is no such switch.
+    pub fn set_mirror(
+        &self,
+        set: &MirrorSet,
+        capture: Option<&Capture>,
+    ) -> Option<Option<Result<(), TooManyMirrors>>> {
+        let _places = self.lock();
+        let budget = budget(set);
+        let mut results = Vec::new();
+        for n in 0..self.workers() {
+            let (set, capture, budget) = (set.clone(), capture.cloned(), Arc::clone(&budget));
+            results.push(self.at(n, move |f| f.set_mirror(set, capture, budget))?);
+        }
+        results.into_iter().next()
+    }
+
+    pub fn remove_mirror(&self, id: &MirrorId) -> Option<()> {
+        let _places = self.lock();
+        let id = id.clone();
+        self.each(move |_, f| f.remove_mirror(&id)).map(drop)
+    }
+
+    /// The way of a frame that would come from a port. The inner None: there is no such port.
+    pub fn trace(&self, id: &PortId, frame: Vec<u8>) -> Option<Option<Trace>> {
+        let places = self.lock();
+        let part = self.at_port(&places, id, move |f, id| f.trace(id, &frame))?;
+        let Some(mut part) = part.flatten() else {
+            return Some(None);
+        };
+        for remote in std::mem::take(&mut part.remote).into_iter().rev() {
+            let switch = id.switch.clone();
+            let (remote, output) = self.at(remote.worker, move |f| {
+                let output = f.trace_at(&switch, &remote);
+                (remote, output)
+            })?;
+            part.insert(&remote, output);
+        }
+        Some(Some(part.trace))
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Ports that move between workers lose no frame and keep the order of each flow.
+use super::*;
+
+/// Numbers the frames of a flow, with lengths of all kinds.
+fn numbered(from: u8, to: u8, number: u32) -> Vec<u8> {
+    let mut frame = udp(from, to, (7, 7), 64 + (number as usize * 37) % 1400);
+    frame[42..46].copy_from_slice(&number.to_be_bytes());
+    frame
+}
+
+fn number_of(frame: &[u8]) -> u32 {
+    u32::from_be_bytes([frame[42], frame[43], frame[44], frame[45]])
+}
+
+/// A flow from one guest to another. Never more frames are on their way than a ring holds, so the
+/// switch has no reason to lose one.
+fn flow(mut from: Guest, mut to: Guest, [a, b]: [u8; 2], stop: &AtomicBool) -> (Guest, Guest, u32) {
+    let (mut sent, mut received) = (0, 0);
+    let mut quiet = Instant::now();
+    while received < sent || !stop.load(Ordering::Relaxed) {
+        let busy = sent - received >= 128 || stop.load(Ordering::Relaxed);
+        if !busy && from.ring.push(&numbered(a, b, sent)).is_ok() {
+            sent += 1;
+        }
+        from.publish();
+        while let Some(frame) = to.try_receive() {
+            assert_eq!(number_of(&frame), received, "lost or in another order");
+            assert_eq!(frame, numbered(a, b, received));
+            received += 1;
+            quiet = Instant::now();
+        }
+        assert!(quiet.elapsed() < PATIENCE, "{received} of {sent}");
+        if busy {
+            std::thread::yield_now();
+        }
+    }
+    (from, to, received)
+}
+
+/// Moves ports around while flows run. Returns the frames of each flow.
+fn move_under_load(workers: usize, moves: usize, slots: u32) -> Vec<u32> {
+    let bench = Bench::new(workers);
+    let stop = Arc::new(AtomicBool::new(false));
+    let flows = [[1, 2], [3, 4]].map(|ends| {
+        let [from, to] = ends.map(|last| {
+            let mut args = secure(last);
+            args["slots"] = json!(slots);
+            bench.add(&format!("g{last}"), args)
+        });
+        let stop = Arc::clone(&stop);
+        std::thread::spawn(move || flow(from, to, ends, &stop).2)
+    });
+    for n in 0..moves {
+        let port = id(&format!("g{}", n % 4 + 1));
+        let to = (n / 4 + n) % workers;
+        assert_eq!(bench.handle.move_port(&port, to), Some(Ok(())));
+        let placed = bench.handle.placed();
+        assert!(placed.contains(&(port, to)));
+        std::thread::sleep(Duration::from_micros(300));
+    }
+    stop.store(true, Ordering::Relaxed);
+    let counts = flows.map(|flow| flow.join().unwrap());
+    let lost: u64 = bench.handle.loads().unwrap().iter().map(|l| l.lost).sum();
+    assert_eq!(lost, 0);
+    for info in bench.handle.ports(None).unwrap() {
+        assert_eq!(info.counters.dropped_full, 0, "{info:?}");
+    }
+    counts.into()
+}
+
+#[test]
+fn ports_move_under_load_without_loss_or_another_order() {
+    for workers in 2..=4 {
+        let counts = move_under_load(workers, 100, 256);
+        assert!(counts.iter().all(|count| *count > 1000), "{counts:?}");
+    }
+}
+
+#[test]
+fn a_port_that_is_not_there_or_a_worker_that_is_not_there_moves_nothing() {
+    let bench = Bench::new(2);
+    let a = bench.guest(1);
+    use crate::workers::moves::MoveFailure::{NoSuchPort, NoSuchWorker};
+    assert_eq!(bench.handle.move_port(&a.id, 2), Some(Err(NoSuchWorker)));
+    assert_eq!(bench.handle.move_port(&id("x"), 1), Some(Err(NoSuchPort)));
+    assert_eq!(bench.handle.move_port(&a.id, 0), Some(Ok(())));
+}
+
+/// Filters and rates go with the port, and floods reach a moving port once.
+#[test]
+fn a_moved_port_keeps_its_filter_its_counters_and_its_group_frames() {
+    let bench = Bench::new(3);
+    let (mut a, mut b) = (bench.guest(1), bench.guest(2));
+    let rules = ["ingress,udp,7".parse().unwrap()];
+    let filter = Some(Box::new(Filter::new(&rules)));
+    assert_eq!(bench.handle.set_filter(&b.id, filter), Some(true));
+    for n in 0..30 {
+        assert_eq!(bench.handle.move_port(&b.id, n % 3), Some(Ok(())));
+        a.send(&udp(1, 2, (7, 8), 60));
+        a.send(&udp(1, 2, (7, 7), 60));
+        a.send(&group(1));
+        assert_eq!(bench.handle.move_port(&a.id, (n / 3) % 3), Some(Ok(())));
+        assert_eq!(b.receive(), udp(1, 2, (7, 7), 60));
+        assert_eq!(b.receive(), group(1));
+    }
+    assert!(b.rest().is_empty());
+    let counters = bench.counters(&b);
+    assert_eq!((counters.tx_packets, counters.dropped_filter), (60, 30));
+    assert_eq!(bench.counters(&a).rx_packets, 90);
+}
+
+/// A sender that holds waits for a receiver at another worker, also while both move.
+#[test]
+fn a_sender_that_holds_loses_nothing_to_another_worker() {
+    for moves in [false, true] {
+        let bench = Bench::new(2);
+        let mut args = secure(1);
+        args["hold"] = json!(true);
+        let mut a = bench.add("g1", args);
+        let mut args = secure(2);
+        args["slots"] = json!(64);
+        let mut b = bench.add("g2", args);
+        let (mut sent, mut received, mut movers) = (0, 0, Vec::new());
+        while received < 3000 {
+            while sent < 3000 && a.ring.push(&numbered(1, 2, sent)).is_ok() {
+                sent += 1;
+            }
+            a.publish();
+            if moves && received % 40 == 0 {
+                let end = [&a, &b][received as usize / 40 % 2].id.clone();
+                let to = received as usize / 80 % 2;
+                let handle = bench.handle.clone();
+                movers.push(std::thread::spawn(move || handle.move_port(&end, to)));
+            }
+            assert_eq!(number_of(&b.receive()), received);
+            received += 1;
+        }
+        assert_eq!(bench.counters(&b).dropped_full, 0);
+        for mover in movers {
+            assert_eq!(mover.join().unwrap(), Some(Ok(())));
+        }
+    }
+}

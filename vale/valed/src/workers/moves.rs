@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The move of a port to another worker, without a lost frame or another order.
+use std::time::{Duration, Instant};
+
+use vale_proto::PortId;
+
+use super::Handle;
+
+/// Why a port cannot move.
+#[derive(Debug, PartialEq, Eq)]
+pub enum MoveFailure {
+    NoSuchPort,
+    NoSuchWorker,
+    /// Held frames of other workers waited for the port all the time.
+    Full,
+}
+
+/// The longest wait until a full port has taken held frames. They wait 100 ms at most.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+impl Handle {
+    /// Moves a port. Meanwhile the frames to it wait at their sources; all others go on.
+    ///
+    /// 1. All workers let new frames to the port wait.
+    /// 2. All workers take the frames of each other, and the old worker delivers those that it holds:
+    ///    after that, none to the port is on its way.
+    /// 3. The old worker gives the port up, which ends the frames from it.
+    /// 4. All workers take the frames of each other: after that, none from the port is on its way.
+    /// 5. The new worker takes the port.
+    /// 6. The waiting frames go to the new worker.
+    pub fn move_port(&self, id: &PortId, to: usize) -> Option<Result<(), MoveFailure>> {
+        let mut places = self.lock();
+        if to >= self.workers() {
+            return Some(Err(MoveFailure::NoSuchWorker));
+        }
+        let Some(from) = places.of(id) else {
+            return Some(Err(MoveFailure::NoSuchPort));
+        };
+        if from == to {
+            return Some(Ok(()));
+        }
+        let of = id.clone();
+        self.each(move |_, f| f.set_moving(&of, true))?;
+        self.each(|_, f| f.drain())?;
+        if !self.await_held(id, from)? {
+            let of = id.clone();
+            self.each(move |_, f| f.set_moving(&of, false))?;
+            return Some(Err(MoveFailure::Full));
+        }
+        let of = id.clone();
+        let Some(port) = self.at(from, move |f| f.give(&of, to))? else {
+            return Some(Err(MoveFailure::NoSuchPort));
+        };
+        self.each(|_, f| f.drain())?;
+        let of = id.clone();
+        let _proxy = self.at(to, move |f| f.take(&of, port))?;
+        places.set(id, Some(to));
+        let of = id.clone();
+        self.each(move |n, f| {
+            if n != to {
+                f.note_worker(&of, to);
+            }
+            f.set_moving(&of, false);
+        })?;
+        Some(Ok(()))
+    }
+
+    /// Waits until the worker holds no frames of others for the port. False after [`PATIENCE`].
+    fn await_held(&self, id: &PortId, worker: usize) -> Option<bool> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let of = id.clone();
+            if !self.at(worker, move |f| f.holds_for(&of))? {
+                return Some(true);
+            }
+            if Instant::now() > end {
+                return Some(false);
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+}

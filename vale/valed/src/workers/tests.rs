@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Several workers on threads of their own behave as one.
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ring::GuestPort;
+use serde_json::{Value, json};
+use vale_proto::{ChainSet, Counters, MirrorSet, PortAdd, PortInfo, PortLimit, SegmentLimit};
+
+use super::*;
+use crate::filter::Filter;
+use crate::links::Links;
+use crate::port;
+
+#[path = "load_tests.rs"]
+mod load;
+#[path = "move_tests.rs"]
+mod moving;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Running workers.
+struct Bench {
+    handle: Handle,
+    links: Links,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+}
+
+struct Guest {
+    id: PortId,
+    ring: GuestPort,
+    fds: Vec<OwnedFd>,
+}
+
+impl Bench {
+    fn new(workers: usize) -> Self {
+        let (workers, handle) = make(workers).unwrap();
+        let threads = workers
+            .into_iter()
+            .map(|mut worker| std::thread::spawn(move || worker.run()));
+        Self {
+            handle,
+            links: Links::default(),
+            threads: threads.collect(),
+        }
+    }
+
+    /// Adds a port. The next one goes to the next worker.
+    fn try_add(&self, name: &str, extra: Value) -> Result<Guest, crate::forwarder::AddFailure> {
+        let mut args = json!({
+            "switch": "vale0", "port": name, "kind": "process", "segment": 1, "slots": 256,
+            "port_security": false,
+        });
+        for (key, value) in extra.as_object().unwrap() {
+            args[key] = value.clone();
+        }
+        let add: PortAdd = serde_json::from_value(args).unwrap();
+        add.check().unwrap();
+        let (port, fds) = port::open(&add, &self.links).unwrap();
+        self.handle.add(&add.switch, Box::new(port)).unwrap()?;
+        Ok(Guest {
+            id: id(name),
+            ring: GuestPort::map(&fds[0]).unwrap(),
+            fds,
+        })
+    }
+
+    fn add(&self, name: &str, extra: Value) -> Guest {
+        self.try_add(name, extra).unwrap()
+    }
+
+    /// A guest with port security and the MAC address `last`.
+    fn guest(&self, last: u8) -> Guest {
+        self.add(&format!("g{last}"), secure(last))
+    }
+
+    fn port(&self, guest: &Guest) -> PortInfo {
+        let ports = self.handle.ports(None).unwrap();
+        ports.into_iter().find(|p| p.port == guest.id.port).unwrap()
+    }
+
+    /// Waits until the workers have taken and delivered this number of frames.
+    fn settle(&self, taken: u64) {
+        eventually("all frames are taken", || {
+            let ports = self.handle.ports(None).unwrap();
+            let sum: u64 = ports.iter().map(|p| p.counters.rx_packets).sum();
+            (sum == taken).then_some(())
+        });
+        self.handle.each(|_, f| f.drain()).unwrap();
+    }
+
+    fn counters(&self, guest: &Guest) -> Counters {
+        self.port(guest).counters
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.handle.stop();
+        for thread in self.threads.drain(..) {
+            thread.join().unwrap().unwrap();
+        }
+    }
+}
+
+impl Guest {
+    fn publish(&mut self) {
+        if self.ring.publish() {
+            rustix::io::write(&self.fds[1], &1u64.to_ne_bytes()).unwrap();
+        }
+    }
+
+    fn send(&mut self, frame: &[u8]) {
+        self.ring.push(frame).unwrap();
+        self.publish();
+    }
+
+    fn try_receive(&mut self) -> Option<Vec<u8>> {
+        let mut buffer = [0; ring::BUFFER_SIZE];
+        let len = self.ring.pop(&mut buffer)?;
+        self.publish();
+        Some(buffer[..len].to_vec())
+    }
+
+    fn receive(&mut self) -> Vec<u8> {
+        eventually("a frame", || self.try_receive())
+    }
+
+    /// The frames until none comes for 30 ms.
+    fn rest(&mut self) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        let mut end = Instant::now() + Duration::from_millis(30);
+        while Instant::now() < end {
+            match self.try_receive() {
+                Some(frame) => {
+                    all.push(frame);
+                    end = Instant::now() + Duration::from_millis(30);
+                }
+                None => std::thread::yield_now(),
+            }
+        }
+        all
+    }
+}
+
+fn eventually<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(Instant::now() < end, "{what}: not within {PATIENCE:?}");
+        std::thread::yield_now();
+    }
+}
+
+fn id(port: &str) -> PortId {
+    PortId {
+        switch: "vale0".parse().unwrap(),
+        port: port.parse().unwrap(),
+    }
+}
+
+fn mac(last: u8) -> [u8; 6] {
+    [2, 0, 0, 0, 0, last]
+}
+
+fn mac_text(last: u8) -> String {
+    format!("02:00:00:00:00:{last:02x}")
+}
+
+fn secure(last: u8) -> Value {
+    json!({"mac": mac_text(last), "port_security": true,
+        "allowed": [{"ip": format!("10.0.0.{last}/32")}]})
+}
+
+const BROADCAST: [u8; 6] = [0xff; 6];
+
+/// A packet of UDP.
+fn udp(from: u8, to: u8, ports: (u16, u16), len: usize) -> Vec<u8> {
+    let mut frame = [mac(to), mac(from)].concat();
+    let [high, low] = (len as u16 - 14).to_be_bytes();
+    frame.extend([8, 0, 0x45, 0, high, low, 0, 0, 0, 0, 64, 17, 0, 0]);
+    frame.extend([10, 0, 0, from, 10, 0, 0, to]);
+    frame.extend([ports.0.to_be_bytes(), ports.1.to_be_bytes()].concat());
+    frame.resize(len, 0x5a);
+    frame
+}
+
+/// A frame for all stations.
+fn group(from: u8) -> Vec<u8> {
+    let mut frame = udp(from, 255, (7, 7), 60);
+    frame[..6].copy_from_slice(&BROADCAST);
+    frame
+}
+
+fn from_json<T: serde::de::DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
+}
+
+#[test]
+fn frames_of_all_lengths_pass_between_all_workers() {
+    for workers in 1..=4 {
+        let bench = Bench::new(workers);
+        let mut guests: Vec<_> = (1..=5).map(|n| bench.guest(n)).collect();
+        for (from, to) in (1..=5).flat_map(|a| (1..=5).map(move |b| (a, b))) {
+            if from == to {
+                continue;
+            }
+            for len in [60, 128, 129, 1514] {
+                let sent = udp(from, to, (7, 7), len);
+                guests[usize::from(from) - 1].send(&sent);
+                assert_eq!(guests[usize::from(to) - 1].receive(), sent, "{workers}");
+            }
+        }
+        for guest in &mut guests {
+            assert_eq!(guest.rest().len(), 0);
+            let counters = bench.counters(guest);
+            assert_eq!((counters.rx_packets, counters.tx_packets), (16, 16));
+        }
+    }
+}
+
+#[test]
+fn a_group_frame_reaches_each_port_of_its_segment_once() {
+    let bench = Bench::new(3);
+    let mut guests: Vec<_> = (1..=9).map(|n| bench.guest(n)).collect();
+    let mut other = bench.add("other", json!({"segment": 2}));
+    guests[0].send(&group(1));
+    for guest in &mut guests[1..] {
+        assert_eq!(guest.rest(), [group(1)], "{:?}", guest.id);
+    }
+    assert!(guests[0].rest().is_empty() && other.rest().is_empty());
+}
+
+#[test]
+fn unknown_unicast_and_learned_stations_cross_workers() {
+    let bench = Bench::new(2);
+    let (mut a, mut up) = (bench.guest(1), bench.add("up", json!({})));
+    let (mut monitor, pipe) = (
+        bench.add("monitor", json!({})),
+        json!({"kind": "pipe", "pipe": "p"}),
+    );
+    a.send(&udp(1, 9, (7, 7), 60));
+    assert_eq!((up.rest().len(), monitor.rest().len()), (1, 1));
+    // The pipe's ends are at different workers, and both learn.
+    let mut add: PortAdd = from_json(json!({"switch": "vale0", "port": "one", "segment": 1,
+        "port_security": false, "kind": "pipe", "pipe": "p"}));
+    assert_eq!(json!(add.kind), pipe["kind"]);
+    for (name, segment) in [("one", 1), ("two", 2)] {
+        (add.port, add.segment) = (name.parse().unwrap(), segment);
+        let (port, _) = port::open(&add, &bench.links).unwrap();
+        bench
+            .handle
+            .add(&add.switch, Box::new(port))
+            .unwrap()
+            .unwrap();
+    }
+    let mut far = bench.add("far", json!({"segment": 2, "mac": mac_text(9)}));
+    far.send(&udp(9, 1, (7, 7), 60));
+    assert_eq!(a.receive(), udp(9, 1, (7, 7), 60));
+    monitor.rest();
+    for _ in 0..100 {
+        a.send(&udp(1, 9, (7, 7), 60));
+        assert_eq!(far.receive(), udp(1, 9, (7, 7), 60));
+    }
+    assert_eq!(monitor.rest().len(), 0, "the station is known");
+}
+
+#[test]
+fn filters_of_both_ends_judge() {
+    let bench = Bench::new(2);
+    let (mut a, mut b) = (bench.guest(1), bench.guest(2));
+    let filter = |rules: &[&str]| {
+        let rules: Vec<_> = rules.iter().map(|r| r.parse().unwrap()).collect();
+        Some(Box::new(Filter::new(&rules)))
+    };
+    let set = |guest: &Guest, rules: &[&str]| {
+        assert_eq!(
+            bench.handle.set_filter(&guest.id, filter(rules)),
+            Some(true)
+        );
+    };
+    set(&a, &["egress,udp,53"]);
+    set(&b, &["ingress,udp,53"]);
+    b.send(&udp(2, 1, (53, 9), 60));
+    assert!(a.rest().is_empty(), "not asked for");
+    a.send(&udp(1, 2, (9, 54), 60));
+    a.send(&udp(1, 2, (9, 53), 60));
+    assert_eq!(b.receive(), udp(1, 2, (9, 53), 60));
+    b.send(&udp(2, 1, (53, 9), 60));
+    assert_eq!(a.receive(), udp(2, 1, (53, 9), 60));
+    // The filter of a receiver at another worker needs the packet's addresses too.
+    assert_eq!(bench.handle.set_filter(&a.id, None), Some(true));
+    a.send(&udp(1, 2, (9, 54), 60));
+    assert!(b.rest().is_empty());
+    assert_eq!(bench.counters(&b).dropped_filter, 2);
+    assert_eq!(bench.port(&b).filter.unwrap().connections, 1);
+    assert_eq!(bench.handle.set_filter(&b.id, None), Some(true));
+    a.send(&udp(1, 2, (9, 54), 60));
+    assert_eq!(b.rest().len(), 1);
+}
+
+#[test]
+fn all_workers_share_the_rates_of_a_segment() {
+    let bench = Bench::new(4);
+    let mut guests: Vec<_> = (1..=8).map(|n| bench.guest(n)).collect();
+    let budget = |limits: Value| {
+        let set: SegmentLimit =
+            from_json(json!({"switch": "vale0", "segment": 1, "limits": limits}));
+        assert_eq!(bench.handle.set_segment_limits(&set), Some(true));
+    };
+    let dropped = |of: fn(&Counters) -> u64| {
+        let ports = bench.handle.ports(None).unwrap();
+        ports.iter().map(|p| of(&p.counters)).sum::<u64>()
+    };
+    budget(json!({"rx": {"packets_per_s": 1}}));
+    for (guest, n) in guests.iter_mut().zip(1..) {
+        (0..50).for_each(|_| guest.send(&udp(n, n % 8 + 1, (7, 7), 60)));
+    }
+    bench.settle(400);
+    let received: usize = guests.iter_mut().map(|guest| guest.rest().len()).sum();
+    // A bucket holds 64 tokens, and gets one in a second.
+    assert!((64..=66).contains(&received), "{received}");
+    assert_eq!(dropped(|c| c.dropped_rate), 400 - received as u64);
+    budget(json!({"group_per_s": 1}));
+    for (guest, n) in guests.iter_mut().zip(1..) {
+        (0..10).for_each(|_| guest.send(&group(n)));
+    }
+    bench.settle(480);
+    let received: usize = guests.iter_mut().map(|guest| guest.rest().len()).sum();
+    assert!((64 * 7..=66 * 7).contains(&received), "{received}");
+    let shown = bench.handle.segments(None).unwrap();
+    assert_eq!(shown.len(), 1);
+}
+
+#[test]
+fn the_rates_of_a_port_hold_for_frames_from_other_workers() {
+    let bench = Bench::new(2);
+    let (mut a, mut b) = (bench.guest(1), bench.guest(2));
+    let limit: PortLimit = from_json(json!({"switch": "vale0", "port": "g2",
+        "limits": {"tx": {"packets_per_s": 1}}}));
+    assert_eq!(bench.handle.set_limits(&limit), Some(true));
+    (0..100).for_each(|_| a.send(&udp(1, 2, (7, 7), 60)));
+    bench.settle(100);
+    let received = b.rest().len() as u64;
+    assert!((64..=65).contains(&received), "{received}");
+    assert_eq!(bench.counters(&b).dropped_rate, 100 - received);
+}
+
+#[test]
+fn a_chain_leads_through_hops_of_all_workers() {
+    for workers in 2..=4 {
+        let bench = Bench::new(workers);
+        let (mut a, mut b) = (bench.guest(1), bench.guest(2));
+        let mut hops: Vec<_> = (0..3)
+            .map(|n| {
+                bench.add(
+                    &format!("h{n}"),
+                    json!({"segment": 9, "mac": mac_text(20 + n)}),
+                )
+            })
+            .collect();
+        let pairs = (0..3)
+            .map(|n| json!({"pairs": [{"ingress": format!("h{n}"), "egress": format!("h{n}")}]}));
+        let chain: ChainSet = from_json(json!({"switch": "vale0", "chain": "c", "segment": 1,
+            "classifiers": [{"source": "10.0.0.1/32", "protocol": 17}],
+            "hops": pairs.collect::<Vec<_>>()}));
+        chain.check().unwrap();
+        assert_eq!(bench.handle.set_chain(&chain), Some(Ok(true)));
+        for _ in 0..10 {
+            let mut sent = udp(1, 2, (7, 7), 200);
+            a.send(&sent);
+            for (hop, n) in hops.iter_mut().zip(20..) {
+                sent[..6].copy_from_slice(&mac(n));
+                assert_eq!(hop.receive(), sent);
+                sent[..6].copy_from_slice(&mac(2));
+                hop.send(&sent);
+            }
+            assert_eq!(b.receive(), sent);
+        }
+        let shown = &bench.handle.chains(None).unwrap()[0];
+        assert_eq!(shown.counters.packets, 10);
+        assert!(shown.hop_counters.iter().all(|hop| hop.packets == 10));
+        assert_eq!(shown.live_pairs, [1, 1, 1]);
+        assert_eq!(bench.handle.set_link(&hops[1].id, false), Some(true));
+        a.send(&udp(1, 2, (7, 7), 200));
+        assert!(hops[0].rest().is_empty() || b.rest().is_empty());
+        assert_eq!(bench.handle.chains(None).unwrap()[0].live_pairs, [1, 0, 1]);
+    }
+}
+
+#[test]
+fn mirrors_copy_to_ports_of_other_workers_within_one_rate() {
+    let bench = Bench::new(3);
+    let (mut a, mut b) = (bench.guest(1), bench.guest(2));
+    let mut monitor = bench.add("monitor", json!({"segment": 5, "slots": 512}));
+    let mirror = |extra: Value| {
+        let mut args = json!({"switch": "vale0", "mirror": "m", "to_port": "monitor"});
+        for (key, value) in extra.as_object().unwrap() {
+            args[key] = value.clone();
+        }
+        let set: MirrorSet = from_json(args);
+        assert_eq!(bench.handle.set_mirror(&set, None), Some(Some(Ok(()))));
+    };
+    for (source, copies) in [
+        (json!({"port": "g1", "side": "rx"}), 1),
+        (json!({"port": "g1", "side": "both"}), 2),
+        (json!({"segment": 1}), 2),
+    ] {
+        mirror(source.clone());
+        a.send(&udp(1, 2, (7, 7), 60));
+        assert_eq!(b.receive(), udp(1, 2, (7, 7), 60));
+        b.send(&udp(2, 1, (7, 7), 1500));
+        assert_eq!(a.receive(), udp(2, 1, (7, 7), 1500));
+        assert_eq!(monitor.rest().len(), copies, "{source}");
+        let counters = bench.handle.mirrors(None).unwrap()[0].counters;
+        assert_eq!(counters.packets, copies as u64, "{source}");
+    }
+    mirror(json!({"segment": 1, "packets_per_s": 1}));
+    for _ in 0..50 {
+        a.send(&udp(1, 2, (7, 7), 60));
+        b.send(&udp(2, 1, (7, 7), 60));
+        (a.receive(), b.receive());
+    }
+    let copies = monitor.rest().len();
+    assert!((64..=66).contains(&copies), "{copies}");
+    let counters = bench.handle.mirrors(None).unwrap()[0].counters;
+    assert_eq!(counters.packets + counters.over_rate, 100);
+    assert_eq!(bench.port(&monitor).mirrors.len(), 1);
+}
+
+#[test]
+fn a_trace_tells_the_stages_of_all_workers() {
+    let bench = Bench::new(3);
+    let guests: Vec<_> = (1..=4).map(|n| bench.guest(n)).collect();
+    let rules = ["ingress,udp,7".parse().unwrap()];
+    let filter = Some(Box::new(Filter::new(&rules)));
+    assert_eq!(bench.handle.set_filter(&guests[1].id, filter), Some(true));
+    let trace = |frame: &[u8]| {
+        let trace = bench.handle.trace(&guests[0].id, frame.to_vec());
+        trace.unwrap().unwrap()
+    };
+    let outputs = |trace: &vale_proto::Trace| {
+        let mut names: Vec<_> = trace.outputs.iter().map(|p| p.to_string()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(outputs(&trace(&udp(1, 2, (7, 7), 60))), ["g2"]);
+    let dropped = trace(&udp(1, 2, (7, 8), 60));
+    assert!(dropped.outputs.is_empty());
+    let last = dropped.stages.last().unwrap();
+    assert_eq!(last.counter.as_deref(), Some("dropped_filter"));
+    let flooded = trace(&group(1));
+    assert_eq!(outputs(&flooded), ["g2", "g3", "g4"]);
+    let places: Vec<_> = flooded.stages.iter().map(|s| s.port.to_string()).collect();
+    assert_eq!(
+        places[2..],
+        ["g2", "g2", "g3", "g4"],
+        "{:?}",
+        flooded.stages
+    );
+}
+
+#[test]
+fn names_and_addresses_are_taken_once_at_all_workers() {
+    let bench = Bench::new(3);
+    let a = bench.guest(1);
+    for _ in 0..4 {
+        assert!(bench.try_add("g1", json!({})).is_err());
+        assert!(bench.try_add("x", json!({"mac": mac_text(1)})).is_err());
+    }
+    assert_eq!(bench.handle.remove(&a.id), Some(()));
+    assert_eq!(bench.handle.ports(None).unwrap().len(), 0);
+    let again = bench.guest(1);
+    assert_eq!(bench.counters(&again), Counters::default());
+    assert_eq!(bench.handle.set_link(&id("none"), true), Some(false));
+}
+
+#[test]
+fn sleeping_workers_wake_each_other() {
+    let bench = Bench::new(2);
+    let (mut a, mut b) = (bench.guest(1), bench.guest(2));
+    for n in 0..50u32 {
+        std::thread::sleep(Duration::from_millis(u64::from(n % 3)));
+        a.send(&udp(1, 2, (7, 7), 60));
+        b.receive();
+    }
+    let handed: u64 = bench.handle.loads().unwrap().iter().map(|l| l.handed).sum();
+    assert_eq!(handed, 50);
+}
