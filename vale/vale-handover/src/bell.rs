@@ -2,7 +2,7 @@
 //! The bell of a thread that sleeps when its rings are empty.
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
-/// The word of a bell; the tests' model of it runs under loom.
+/// The word of a bell. The tests have a model that runs under loom.
 pub trait Flag {
     fn is_set(&self) -> bool;
     fn set(&self, value: bool);

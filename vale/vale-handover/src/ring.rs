@@ -67,8 +67,8 @@ impl<T, M: Memory<T>> Sender<T, M> {
             return false;
         }
         let at = self.next & (self.memory.slots() - 1);
-        // SAFETY: the receiver accesses slots before `published` only, and it has given this one
-        // back: `taken` is its index, loaded with acquire ordering, and only this sender fills.
+        // SAFETY: the receiver accesses slots before `published` only, and has given this one back.
+        // `taken` is its index, loaded with acquire ordering. Only this sender fills.
         unsafe { self.memory.slot(at, fill) };
         self.next = self.next.wrapping_add(1);
         true

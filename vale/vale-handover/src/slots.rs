@@ -12,7 +12,7 @@ pub enum Index {
     Taken,
 }
 
-/// Memory of a ring; the tests' model of it runs under loom.
+/// Memory of a ring. The tests have a model that runs under loom.
 pub trait Memory<T> {
     /// The number of slots, a power of two.
     fn slots(&self) -> usize;

@@ -93,7 +93,7 @@ impl Forwarder {
         })
     }
 
-    /// Forwards until [`crate::workers::Handle::stop`].
+    /// Forwards until a command ends it.
     pub fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(64);
         let mut last_frame = Instant::now();

@@ -256,7 +256,7 @@ impl Switch {
         moved
     }
 
-    /// Returns the slots of all senders, before any receiver or worker sees a frame: if valed is
+    /// Returns the slots of all senders, before any receiver or worker sees a frame. If valed is
     /// killed in between, its successor forwards no frame twice (adr/0050).
     pub fn release_taken(&mut self) {
         for n in 0..self.dirty.len() {

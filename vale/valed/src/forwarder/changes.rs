@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Changes and lists of one worker's switches. [`crate::workers::Handle`] runs them at all workers.
+//! Changes and lists of one worker's switches. The handle of all workers runs them.
 use std::sync::Arc;
 use std::time::Instant;
 

@@ -22,8 +22,8 @@ impl Handle {
     /// Moves a port. Meanwhile the frames to it wait at their sources; all others go on.
     ///
     /// 1. All workers let new frames to the port wait.
-    /// 2. All workers take the frames of each other, and the old worker delivers those that it holds:
-    ///    after that, none to the port is on its way.
+    /// 2. All workers take the frames of each other, and the old worker delivers those that it holds.
+    ///    After that, none to the port is on its way.
     /// 3. The old worker gives the port up, which ends the frames from it.
     /// 4. All workers take the frames of each other: after that, none from the port is on its way.
     /// 5. The new worker takes the port.
