@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn the_port_that_evens_the_load_moves() {
         let two_busy = [(0, 900_000), (0, 800_000), (0, 20_000), (1, 10_000)];
-        assert_eq!(planned(&two_busy, 2), Some(("p1".to_owned(), 1)));
+        assert_eq!(planned(&two_busy, 2), Some(("p0".to_owned(), 1)));
         assert_eq!(planned(&[(0, 900_000), (1, 10)], 2), None, "one port alone");
         assert_eq!(planned(&[(0, 5000), (0, 5000)], 2), None, "an idle switch");
         assert_eq!(planned(&[(0, 500_000), (1, 500_000), (0, 20_000)], 2), None);
