@@ -541,7 +541,8 @@ fn a_path_of_a_chain_is_refused_beside_several_workers() {
     let valed = Valed::start_with(2, &[]);
     let _one = Guest::new(&valed, "one", json!({"mac": "02:00:00:00:00:01"}));
     let chain = json!({"switch": "vale0", "chain": "c", "segment": 1,
-        "classifiers": [{"protocol": 17}],
+        "classifiers": [{"protocol": 17, "host": "127.0.0.1", "source_port": "one",
+            "senders": ["10.0.0.1/32"], "receivers": ["10.0.0.2/32"]}],
         "path": {"number": 1, "local": "127.0.0.1", "hosts": ["127.0.0.1", "127.0.0.2"]},
         "hops": [{"pairs": [{"ingress": "one", "egress": "one"}]}]});
     let (code, text) = code(&valed, "chain-set", chain);
