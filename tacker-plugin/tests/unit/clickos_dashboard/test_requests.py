@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of a project with 100 VNFs: requests and processor time."""
-
-import time
+"""Pages of a project with 100 VNFs ask no service for each VNF."""
 
 from django.urls import reverse
 
@@ -10,13 +8,11 @@ from tests.unit.clickos_dashboard import cloud
 from tests.unit.clickos_dashboard import test_chains
 
 _VNFS = 100
-#: Seconds of the processor that a page may take.
-_LIMIT_S = 0.5
-#: Requests to services; a page asks none for each VNF.
+#: Requests of a page to services.
 _MOST = 4
 
 
-class SpeedTest(base.PageTest):
+class RequestsTest(base.PageTest):
 
     def setUp(self):
         super().setUp()
@@ -45,11 +41,7 @@ class SpeedTest(base.PageTest):
                 ('vnfs:launch', cloud.PACKAGE),
                 ('packages:detail', cloud.PACKAGE)):
             path = reverse(f'horizon:clickos:{name}', args=args)
-            self.page(path)     # loads templates and modules
             self.asked = 0
-            began_s = time.process_time()
             self.page(path)
-            took_s = time.process_time() - began_s
             with self.subTest(name):
                 self.assertLessEqual(self.asked, _MOST)
-                self.assertLess(took_s, _LIMIT_S)
