@@ -136,7 +136,9 @@ def build(program, args, target_dir=None):
     env = dict(os.environ, RUSTFLAGS=rust_flags())
     if target_dir:
         env['CARGO_TARGET_DIR'] = target_dir
-    env['CLICKOS_ELEMENTS'] = ','.join(args.elements)
+    env['CLICKOS_ELEMENTS'] = ','.join(
+        selection.of_groups(selection.corpus_groups()) if program in TESTS
+        else args.elements)
     run('cargo', 'build', '--quiet', '--locked', '-p', 'clickos-guest',
         '--features', features(program, args.elements),
         '--bin', program, '--profile', 'guest', '--target', TARGET,

@@ -21,7 +21,7 @@ PROFILES = {
     'wan': (*_BASE, 'ip6', 'compress'),
 }
 #: Groups that the image without a choice has no room for.
-_PROFILES_ONLY = ('compress', REGEX, 'wireguard')
+_PROFILES_ONLY = ('compress', REGEX, 'test', 'wireguard')
 #: Every configuration gets an element of this class.
 _IMPLICIT = ('ClickOSControl',)
 _NAME = re.compile(r'(?m)^    name: "(\w+)"')
@@ -42,6 +42,11 @@ def groups():
 def default_groups():
     """Return the names of the groups of an image without a choice."""
     return [name for name in groups() if name not in _PROFILES_ONLY]
+
+
+def corpus_groups():
+    """Return the names of the groups whose cases run in a guest."""
+    return [name for name in groups() if name != REGEX]
 
 
 def of_groups(names):
