@@ -20,18 +20,17 @@ def _public(private):
 
 
 OURS, THEIRS = (base64.b64encode(os.urandom(32)).decode() for _ in '12')
-_SECRET = 'clickos-secret:4b0d1c2e-5a64-4f0b-9a41-6b1f3f1f7a01'
-SECRETS = {_SECRET: OURS}
 
 
 def properties():
     """The other end's public key is known when wg is installed."""
-    return {'private_key': _SECRET, 'peers': [
+    return {'peers': [
         {'key': _public(THEIRS), 'address': '10.9.2.9', 'port': 51999,
          'network': '10.8.0.0/24'}]}
 
 
 def check(case, vnf):
+    vnf.control.write('wg.private_key', OURS)
     case.assertEqual(_public(OURS), vnf.control.read('wg.public_key'))
     device = f'wg{os.getpid()}'
     _start_peer(vnf, device)

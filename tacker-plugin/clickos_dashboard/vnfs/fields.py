@@ -192,8 +192,7 @@ def _secret(_prop):
         r'^clickos-secret:[0-9a-f-]{36}\Z', widget=forms.PasswordInput(
             render_value=True, attrs={'autocomplete': 'off'}),
         error_messages={'invalid': _(
-            'A reference such as clickos-secret:UUID is expected. The'
-            ' command "openstack clickos secret create" prints it.')})
+            'A reference such as clickos-secret:UUID is expected.')})
 
 
 def _list(prop):

@@ -116,9 +116,8 @@ class Bench:
         except errors.LabError:
             process.terminate()
             raise errors.LabError(process.communicate()[0])
-        secrets = getattr(self.scenario, 'SECRETS', {})
         for handler, value in made.writes:
-            self.control.write(handler, secrets.get(value, value))
+            self.control.write(handler, value)
 
     def command(self, host, *words):
         return ['ip', 'netns', 'exec', self.namespace(host),
