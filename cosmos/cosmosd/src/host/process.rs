@@ -15,6 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use command_fds::{CommandFdExt, FdMapping};
 use log::warn;
+use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::json;
@@ -477,7 +478,11 @@ impl Host for ProcessHost {
                 Ok(PortFds { memfd, kick, wake })
             };
             let place = || format!("domain {}: descriptors {rings:?}", domain.domid);
-            taken().map(Some).map_err(|e| Error::internal(place(), e))
+            let is_gone = |e: &io::Error| Errno::from_io_error(e) == Some(Errno::SRCH);
+            taken().map(Some).map_err(|e| match is_gone(&e) {
+                true => Error::new(Code::DeadGuest, format!("{}: {e}", place())),
+                false => Error::internal(place(), e),
+            })
         })
     }
 

@@ -25,6 +25,8 @@ impl Toolstack {
                 Ok(is_back) => is_any_back |= is_back,
                 // The switch is gone again: its next start brings the next attempt.
                 Err(e) if e.code == Code::Switch => warn!("guest {}: {e}", guest.domain.uuid),
+                // Its watcher tells of its death.
+                Err(e) if e.code == Code::DeadGuest => info!("guest {}: {e}", guest.domain.uuid),
                 Err(e) => {
                     error!("guest {} is cut off: {e}; destroy it", guest.domain.uuid);
                     guest.set_state(State::Error, e.message);
