@@ -102,9 +102,9 @@ class BadPackageTest(base.ClickOSTest):
 
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b08')
     def test_property_outside_its_constraint(self):
-        detail = self.instantiate(rules=['deny all'] * 65)
+        detail = self.instantiate(rules=[])
         self.assertIn('rules', detail)
-        self.assertIn('65 rules, 1 to 64', detail)
+        self.assertIn('0 rules, 1 to 10000', detail)
 
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b09')
     def test_property_that_tries_to_inject(self):
@@ -189,11 +189,11 @@ class BadUploadTest(base.ClickOSTest):
         self.assertRegex(reason, r'firewall\.yaml:\d+: .*handler 7 is not')
 
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b11')
-    def test_fault_that_only_tosca_parser_finds(self):
+    def test_property_that_is_not_followed(self):
         self.assertRegex(
             self.refusal(csar.firewall(vnfd=lambda text: text.replace(
                 'flavour_description:', 'flavour_desc:'))),
-            r'firewall\.yaml:\d+: .*unknown field')
+            r'firewall\.yaml:\d+: .*flavour_desc is not supported')
 
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0e')
     def test_not_a_package(self):
