@@ -124,7 +124,7 @@ class HandlersTest(base.ClickOSTest):
                            'fw.config', {'a': 1})
         self.assertRefused(exceptions.BadRequest, 'the limit is',
                            self.clickos.write_handler, self.server_id,
-                           'fw.config', 'a' * 100000)
+                           'fw.config', 'a' * 600000)
 
     @decorators.attr(type='negative')
     @decorators.idempotent_id('c7a5a9d0-0e3f-46f6-8f2b-5ea7b0a4c3e9')
