@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compute driver: Nova's methods, each a few calls of its parts."""
 
+import functools
+
 from cosmos_client import CosmosClient
 from nova.compute import task_states
 from nova import context as nova_context
@@ -29,6 +31,8 @@ LOG = logging.getLogger(__name__)
 _SHA256_KEY = 'clickos_image_sha256'
 #: tacker_clickos looks for it.
 _START_EVENT = 'clickos_start'
+#: Starts of a guest whose desired state changes each time.
+_STARTS = 5
 _NO_VOLUME = 'a ClickOS guest has no disk: no volume is possible'
 
 
@@ -175,20 +179,43 @@ class ClickOSDriver(driver.ComputeDriver):
                         first=instance.launched_at is None)
 
     def _start(self, context, instance, network_info, first=False):
-        """Gather all a guest needs, and only then touch what runs."""
-        try:
-            self._guests.start(instance, *self._needs(context, instance,
-                                                      network_info, first))
-        except exception.HostCannotStart as e:
-            _tell(context, instance, e)
-            raise
+        """Gather all a guest needs, and only then touch what runs.
+
+        The guest forwards after clickos-api has confirmed that no newer
+        change exists; else it starts again with that change.
+        """
+        for _attempt in range(_STARTS):
+            needs = self._needs(context, instance, network_info, first)
+            try:
+                if self._guests.start(instance, *needs):
+                    return
+            except exception.HostCannotStart as e:
+                _tell(context, instance, e)
+                raise
+        raise exception.GuestNotStarted(
+            reason='the desired state changed in each of %d starts; try '
+                   'again' % _STARTS)
+
+    def _wanted(self, instance, first):
+        """Return configuration, its newest change, and how to confirm it."""
+        state_id = userdata.state_of(instance)
+        if state_id:
+            desired = self._desired_state.fetch_state(state_id,
+                                                      instance.project_id)
+            configuration = desired.configuration.updated(desired.writes)
+        else:
+            configuration = userdata.of_instance(instance)
+            if first:
+                return configuration, 0, None
+            desired = self._desired_state.fetch(instance.uuid)
+            configuration = desired.onto(configuration, instance.user_data)
+        return configuration, desired.number, functools.partial(
+            self._desired_state.confirm, state_id or instance.uuid, instance,
+            desired)
 
     def _needs(self, context, instance, network_info, first=False):
         """Return what Guests.start() needs besides the instance."""
-        configuration = userdata.of_instance(instance)
-        if not first:
-            configuration = self._desired_state.fetch(
-                instance.uuid).onto(configuration, instance.user_data)
+        wanted = self._wanted(instance, first)
         vifs = vif.from_network_info(network_info)
         sha256 = instance.system_metadata.get(_SHA256_KEY)
         if sha256 is None:
@@ -197,7 +224,7 @@ class ClickOSDriver(driver.ComputeDriver):
                        'it from the ClickOS image')
         self._images.provide(context, instance.image_ref, sha256,
                              self._host.info())
-        return sha256, vifs, configuration
+        return sha256, vifs, *wanted
 
     def destroy(self, context, instance, network_info, block_device_info=None,
                 destroy_disks=True, destroy_secrets=True):
