@@ -4,8 +4,10 @@
 #![cfg(test)]
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
-use clickos_ring::{BUFFER_SIZE, GuestPort, Memory, SwitchPort};
+use clickos_ring::layout::Layout;
+use clickos_ring::{BUFFER_SIZE, GuestPort, InPlacePort, Memory, Regions, Slot, SwitchPort};
 use proptest::prelude::*;
 
 const SLOTS: u32 = 64;
@@ -73,6 +75,75 @@ proptest! {
                 popped += 1;
                 prop_assert!(popped < SLOTS, "more frames than the ring holds");
             }
+            let _ = (guest.publish(), guest.sleep_prepare());
+            guest.wake_done();
+        }
+    }
+
+    /// A guest of two ports of version 2: frames lie in regions of its own, whole, or nowhere.
+    #[test]
+    fn the_switch_survives_any_guest_in_place(rounds in prop::collection::vec(writes(), 1..8)) {
+        let regions = Arc::new(Regions::default());
+        let layout = Layout::of(2, SLOTS).unwrap();
+        let mut ports = [1, 2].map(|region| {
+            let (mut switch, fd) = SwitchPort::create_as(layout, region).unwrap();
+            switch.join(&regions, region);
+            (switch, fd)
+        });
+        let (mut buffer, mut slots) = ([0; BUFFER_SIZE], [Slot::EMPTY; 16]);
+        for writes in &rounds {
+            for (switch, fd) in &mut ports {
+                scribble(fd, writes);
+                for _ in 0..2 * SLOTS {
+                    let _ = switch.push(&[7; 60]);
+                }
+                let mut count = 0;
+                loop {
+                    let fetched = switch.fetch(&mut slots);
+                    if fetched == 0 {
+                        break;
+                    }
+                    for slot in &slots[..fetched] {
+                        prop_assert!((1..=BUFFER_SIZE).contains(&slot.len()));
+                        switch.read(*slot, &mut buffer);
+                        if let Some(rest) = switch.rest(*slot, 64) {
+                            rest.read(&mut buffer);
+                        }
+                    }
+                    count += fetched;
+                    prop_assert!(count < SLOTS as usize, "more frames than the ring holds");
+                }
+                let _ = (switch.publish(), switch.sleep_prepare());
+                switch.wake_done();
+            }
+        }
+    }
+
+    /// The guest takes no frame from where it offered no room, and gets no slot back twice.
+    #[test]
+    fn the_guest_survives_any_switch_in_place(rounds in prop::collection::vec(writes(), 1..8)) {
+        let layout = Layout::of(2, SLOTS).unwrap();
+        let (_switch, fd) = SwitchPort::create_as(layout, 1).unwrap();
+        let (mut guest, _blocks) = InPlacePort::map(&fd).unwrap();
+        let (mut is_sent, mut spare) = ([false; SLOTS as usize], 0);
+        for writes in &rounds {
+            scribble(&fd, writes);
+            for _ in 0..2 * SLOTS {
+                if let Ok(slot) = guest.send(0, layout.frame(100) as u32, 60) {
+                    is_sent[slot as usize] = true;
+                }
+            }
+            let mut count = 0;
+            while let Some((slot, len)) = guest.receive() {
+                prop_assert!(slot < SLOTS && (1..=BUFFER_SIZE).contains(&len));
+                spare = (spare + 1) % SLOTS as usize;
+                guest.offer(slot, layout.frame(SLOTS as usize + spare) as u32);
+                count += 1;
+                prop_assert!(count < SLOTS, "more frames than the ring holds");
+            }
+            let mut doubles = 0;
+            guest.reclaim(|slot| doubles += usize::from(!std::mem::take(&mut is_sent[slot as usize])));
+            prop_assert_eq!(doubles, 0);
             let _ = (guest.publish(), guest.sleep_prepare());
             guest.wake_done();
         }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use control_socket::at_most;
 use serde::{Deserialize, Deserializer, Serialize};
-use vale_proto::{Allowed, GuestVif, Kind, Mac, PortAdd, PortName, SwitchName};
+use vale_proto::{Allowed, GuestVif, InPlace, Kind, Mac, PortAdd, PortName, SwitchName};
 
 /// Most interfaces of one guest.
 pub const MAX_VIFS: usize = 16;
@@ -184,6 +184,10 @@ impl Vif {
             mtu: self.mtu,
             slots: self.slots,
             link_up: false,
+            in_place: (kind == Kind::Process).then_some(InPlace {
+                domain: domid,
+                region: InPlace::region_of(devid),
+            }),
         }
     }
 

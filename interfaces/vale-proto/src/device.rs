@@ -52,6 +52,7 @@ impl HostDevice {
             mtu: *MTU_RANGE.end(),
             slots: 256,
             link_up: true,
+            in_place: None,
         };
         add.check()?;
         Ok(add)

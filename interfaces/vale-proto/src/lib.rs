@@ -38,8 +38,8 @@ pub use name::{ChainName, FileName, MirrorName, PipeName, PortName, SwitchName};
 pub use path::{HostState, MAX_HOSTS, MAX_PATH, Path};
 pub use pcap::{MAX_PLAY_RATE, Pcap};
 pub use port::{
-    Allowed, Counters, FilterInfo, GuestVif, Kind, PortAdd, PortGuard, PortId, PortInfo, PortList,
-    PortSet, Ports, allowed,
+    Allowed, Counters, FilterInfo, GuestVif, InPlace, Kind, PortAdd, PortGuard, PortId, PortInfo,
+    PortList, PortSet, Ports, allowed,
 };
 
 pub use trace::{PortTrace, Stage, StageKind, TRACE_RANGE, Trace};

@@ -14,7 +14,7 @@ use crate::{
 const DOMID_RESERVED: u16 = 0x7ff0;
 
 /// The kind of a port's far end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Rings in a memfd, for a guest that is a process.
@@ -118,6 +118,30 @@ pub struct PortAdd {
     pub slots: u32,
     #[serde(default = "yes")]
     pub link_up: bool,
+    /// Rings of version 2, for a guest whose packets are the buffers of its rings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_place: Option<InPlace>,
+}
+
+/// The guest of a port of kind `process`, and the number of the port's region among those of the
+/// guest: its ports send frames that lie in each other's regions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InPlace {
+    pub domain: u16,
+    /// From 1 on; 0 if only the port itself sends from its region.
+    pub region: u16,
+}
+
+impl InPlace {
+    /// The highest number of a region.
+    pub const MOST: u16 = 64;
+
+    /// The number of the region of a guest's vif.
+    pub fn region_of(devid: u32) -> u16 {
+        let number = devid.checked_add(1).and_then(|n| u16::try_from(n).ok());
+        number.filter(|n| *n <= Self::MOST).unwrap_or(0)
+    }
 }
 
 /// Reads a port's list of allowed addresses, of [`MAX_ALLOWED`] at most.
@@ -168,6 +192,7 @@ impl PortAdd {
             mtu: default_mtu(),
             slots: default_slots(),
             link_up: true,
+            in_place: None,
         }
     }
 
@@ -197,7 +222,21 @@ impl PortAdd {
         self.check_far_end()?;
         check_security(self.port_security, self.mac, &self.allowed)?;
         self.check_guest()?;
+        self.check_in_place()?;
         self.check_ifname()
+    }
+
+    fn check_in_place(&self) -> Result<(), String> {
+        match self.in_place {
+            Some(_) if self.kind != Kind::Process => {
+                Err("in_place: only a port of kind process has it".to_owned())
+            }
+            Some(InPlace { region, .. }) if region > InPlace::MOST => {
+                let most = InPlace::MOST;
+                Err(format!("in_place.region: {region} is outside 0..={most}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_vlan(&self) -> Result<(), String> {

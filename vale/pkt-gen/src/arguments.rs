@@ -137,6 +137,7 @@ impl Arguments {
             mtu: *vale_proto::MTU_RANGE.end(),
             slots: self.slots,
             link_up: true,
+            in_place: None,
         }
     }
 }

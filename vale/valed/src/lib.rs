@@ -13,6 +13,7 @@ mod device;
 mod filter;
 pub mod forwarder;
 mod guard;
+pub mod guests;
 mod headers;
 mod held;
 mod host;

@@ -12,6 +12,7 @@ use log::{LevelFilter, error, info};
 use serde::Deserialize;
 use valed::control::{Control, TOOLSTACK};
 use valed::forwarder::Forwarder;
+use valed::guests::Guests;
 use valed::links::Links;
 use valed::metrics::{self, Loopback};
 use valed::xen::Xen;
@@ -37,6 +38,9 @@ struct Config {
     socket: PathBuf,
     /// xenstored's socket, for ports of Xen guests.
     xenstore: Option<PathBuf>,
+    /// No guest uses its rings' buffers as its packets, and so none trusts valed for their bytes.
+    #[serde(default)]
+    copying_rings: bool,
     /// The directory for files of mirrors; without it there are none.
     capture_dir: Option<PathBuf>,
     /// The loopback address for Prometheus; without it there is no endpoint.
@@ -68,12 +72,14 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let server = Server::bind(&config.socket, config.roles).map_err(text)?;
     let stopper = server.stopper();
     let store = config.xenstore.as_deref();
-    let xen = store.map(|socket| Xen::start(socket, handle.clone()));
+    let guests = Arc::new(Guests::new(config.copying_rings));
+    let xen = store.map(|socket| Xen::start(socket, handle.clone(), Arc::clone(&guests)));
     let control = Arc::new(Control {
         forwarder: handle.clone(),
         xen: xen.transpose().map_err(text)?,
         links: Links {
             capture_dir: config.capture_dir,
+            guests,
             ..Links::default()
         },
     });

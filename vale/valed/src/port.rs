@@ -4,8 +4,10 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
+use ring::layout::Layout;
 use vale_proto::{
-    Counters, Direction, GuestVif, Kind, Mac, PortAdd, PortInfo, PortName, SwitchName, Uplink,
+    Counters, Direction, GuestVif, InPlace, Kind, Mac, PortAdd, PortInfo, PortName, SwitchName,
+    Uplink,
 };
 
 use crate::device::{Absent, Buffers, Device};
@@ -263,19 +265,33 @@ fn counter_of(refusal: Refusal) -> Counter {
 /// Opens the device that `add` names. Returns the descriptors for the caller, if there are any.
 pub fn open(add: &PortAdd, links: &Links) -> io::Result<(Port, Vec<OwnedFd>)> {
     if add.kind == Kind::Process {
-        let (rings, fds) = RingPort::create(add.slots).map_err(io::Error::other)?;
+        let in_place = add.in_place.filter(|_| !links.guests.copying);
+        let version = if in_place.is_some() { 2 } else { 1 };
+        let layout = Layout::of(version, add.slots).map_err(io::Error::other)?;
+        let region = in_place.map_or(0, |in_place| in_place.region);
+        let (mut rings, fds) = RingPort::create(layout, region).map_err(io::Error::other)?;
+        join(&mut rings, add, links);
         return Ok((Port::new(add, Box::new(rings)), fds.into()));
     }
     Ok((Port::new(add, device(add, links)?), Vec::new()))
 }
 
 /// Makes a process port that goes on with the rings of an earlier one.
-pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>) -> io::Result<Port> {
+pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>, links: &Links) -> io::Result<Port> {
     let expected = |fds: Vec<_>| format!("expected 3 descriptors, not {}", fds.len());
     let fds = fds
         .try_into()
         .map_err(|fds| io::Error::other(expected(fds)))?;
-    Ok(Port::new(add, Box::new(RingPort::resume(add.slots, fds)?)))
+    let mut rings = RingPort::resume(add.slots, fds)?;
+    join(&mut rings, add, links);
+    Ok(Port::new(add, Box::new(rings)))
+}
+
+/// Lets the ports of a guest send what lies in each other's regions.
+fn join(rings: &mut RingPort, add: &PortAdd, links: &Links) {
+    if let Some(InPlace { domain, region }) = add.in_place {
+        rings.join(&links.guests.regions(add.kind, domain), region);
+    }
 }
 
 fn device(add: &PortAdd, links: &Links) -> io::Result<Box<dyn Device>> {

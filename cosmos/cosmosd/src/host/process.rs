@@ -42,8 +42,8 @@ const OVERHEAD_BYTES: u64 = 8 << 20;
 /// A guest uses at least this much, as clickos-process has it.
 const HEAP_MIN_MIB: u32 = 4;
 /// A ring region (docs/rings.md): by slot two descriptors and two buffers, and its header.
-const SLOT_BYTES: u64 = 2 * (8 + 2048);
-const REGION_BYTES: u64 = 3 * 4096;
+const SLOT_BYTES: u64 = 2 * (8 + 2736);
+const REGION_BYTES: u64 = (3 + 8) * 4096;
 
 /// See the module.
 pub struct ProcessHost {

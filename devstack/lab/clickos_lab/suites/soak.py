@@ -31,6 +31,8 @@ PARTS = {
     'patched': 'tests.soak.test_patched',
     'linux': 'tests.soak.test_linux'}
 
+#: of the guests that write garbage into their rings
+_HOSTILE_SECONDS = 300
 #: of the guard's long test
 _FRAMES = 300000
 #: An attacker's line for the record begins with it.
@@ -68,8 +70,22 @@ def _attackers(state, env):
     return attack.returncode
 
 
+def _rings(_names):
+    """Let guests write garbage into their rings for minutes."""
+    state = paths.State()
+    progress.note(f'{_HOSTILE_SECONDS} s of garbage')
+    return subprocess.run(
+        [prereq.rust_tool('cargo') or 'cargo', 'test', '--release',
+         '--package', 'valed', '--test', 'hostile_rings', '--',
+         '--nocapture'],
+        cwd=paths.REPO,
+        env={**os.environ, **rust.environment(state),
+             'HOSTILE_SECONDS': str(_HOSTILE_SECONDS)}).returncode
+
+
 #: Parts that are not tests on a Xen host.
-_OTHERS = {'attack': _attack, 'packages': lambda _names: packages.main()}
+_OTHERS = {'attack': _attack, 'packages': lambda _names: packages.main(),
+           'rings': _rings}
 
 
 def main(names):

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use log::{error, info, warn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use vale_proto::{GuestVif, PortId};
+use vale_proto::{GuestVif, InPlace, Kind, PortId};
 use xenstore::{Client, Error, Request, Tx};
 
 use super::phase::{Frontend, Phase, Step};
 use super::rings::{self, FrontendRings};
 use crate::device::{Absent, Device};
 use crate::forwarder::Handle;
+use crate::guests::Guests;
 use crate::rate_limit::RateLimit;
 use crate::ring_port::RingPort;
 
@@ -41,6 +42,7 @@ pub(super) struct Backend {
     path: PathBuf,
     store: Client,
     forwarder: Handle,
+    guests: Arc<Guests>,
     commands: Receiver<Command>,
     wake: Arc<OwnedFd>,
     vifs: Vec<Vif>,
@@ -79,6 +81,7 @@ impl Backend {
     pub fn connect(
         store: &Path,
         forwarder: Handle,
+        guests: Arc<Guests>,
         commands: Receiver<Command>,
         wake: Arc<OwnedFd>,
     ) -> Result<Self, Error> {
@@ -87,6 +90,7 @@ impl Backend {
             store: connect(&path)?,
             path,
             forwarder,
+            guests,
             commands,
             wake,
             vifs: Vec::new(),
@@ -284,10 +288,15 @@ impl Backend {
             None => Err("ring-ref, event-channel: are no numbers".to_owned()),
         };
         match opened {
-            Ok(rings) => match self.plug(index, Some(rings)) {
-                true => self.enter_quietly(index, Phase::Connected),
-                false => Ok(()), // the port was removed meanwhile
-            },
+            Ok(mut rings) => {
+                let GuestVif { domid, devid } = self.vifs[index].guest;
+                let regions = self.guests.regions(Kind::Xen, domid);
+                rings.join(&regions, InPlace::region_of(devid));
+                match self.plug(index, Some(rings)) {
+                    true => self.enter_quietly(index, Phase::Connected),
+                    false => Ok(()), // the port was removed meanwhile
+                }
+            }
             Err(why) => {
                 warn!("{}: {why}", self.vifs[index].name());
                 self.enter(index, Phase::Refused)

@@ -4,7 +4,8 @@ use super::{Host, PATIENCE};
 use clickos_protocol::{Answer, Command as Handler, Joined, Joiner, TOOLSTACK_PIECE};
 use clickos_protocol::{config_pieces, split};
 use command_fds::{CommandFdExt, FdMapping};
-use ring::SwitchPort;
+use ring::layout::Layout;
+use ring::{Regions, Slot, SwitchPort};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::fs::File;
@@ -12,6 +13,7 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use xenstore::{Access, Perm, Tx};
 
@@ -29,7 +31,13 @@ pub struct Port {
 
 impl Port {
     pub fn new() -> Self {
-        let (switch, memfd) = SwitchPort::create(256).unwrap();
+        Self::of(2, 0)
+    }
+
+    /// A port with rings of a version, the number `region` of its guest's regions.
+    pub fn of(version: u32, region: u16) -> Self {
+        let layout = Layout::of(version, 256).unwrap();
+        let (switch, memfd) = SwitchPort::create_as(layout, region).unwrap();
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let pipe_flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
         Self {
@@ -57,7 +65,10 @@ impl Port {
         let end = Instant::now() + patience;
         let mut buffer = [0; ring::BUFFER_SIZE];
         loop {
-            if let Some(len) = self.switch.pop(&mut buffer) {
+            let mut slot = [Slot::EMPTY];
+            if self.switch.fetch(&mut slot) > 0 {
+                let len = slot[0].len();
+                self.switch.read(slot[0], &mut buffer);
                 if self.switch.publish() {
                     self.wake();
                 }
@@ -90,8 +101,18 @@ pub struct Guest {
 impl Guest {
     /// Makes a domain and starts a guest with this many vifs in it.
     pub fn start(host: &mut Host, domid: u16, vifs: usize) -> Self {
+        let regions = Arc::new(Regions::default());
+        let ports = (1..).take(vifs).map(|region| {
+            let mut port = Port::of(2, region);
+            port.switch.join(&regions, region);
+            port
+        });
+        Self::start_with(host, domid, ports.collect())
+    }
+
+    /// As [`Self::start`], with these ports.
+    pub fn start_with(host: &mut Host, domid: u16, ports: Vec<Port>) -> Self {
         host.make_domain(domid);
-        let ports: Vec<Port> = (0..vifs).map(|_| Port::new()).collect();
         let (mut child, mut argument, line) = Self::spawn(host, domid, &ports, |_| {});
         argument.write_all(format!("{line}\n").as_bytes()).unwrap();
         drop(argument);
