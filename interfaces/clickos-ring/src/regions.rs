@@ -9,10 +9,12 @@ use crate::memory::Memory;
 
 /// A region with its layout.
 pub(crate) type Region<M> = (Arc<M>, Layout);
+/// The same, which keeps nothing mapped.
+type Known<M> = (Weak<M>, Layout);
 
 /// The regions of one guest by their numbers. It keeps none of them mapped.
 pub struct Regions<M: Memory = Mapping> {
-    list: Mutex<Vec<Option<(Weak<M>, Layout)>>>,
+    list: Mutex<Vec<Option<Known<M>>>>,
 }
 
 impl<M: Memory> Default for Regions<M> {
