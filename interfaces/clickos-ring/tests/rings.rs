@@ -177,7 +177,7 @@ fn a_region_that_is_no_port_is_refused() {
 fn a_frame_leaves_by_another_port_of_its_guest() {
     let regions = Arc::new(Regions::default());
     let layout = Layout::of(2, 64).unwrap();
-    let mut port = |region| {
+    let port = |region| {
         let (mut switch, memfd) = SwitchPort::create_as(layout, region).unwrap();
         switch.join(&regions, region);
         let (guest, _blocks) = InPlacePort::map(memfd).unwrap();
