@@ -22,7 +22,7 @@ the agent answers, if the agent applied it. The time must be longer than the
 agent's own limit, or the agent's answers get lost.
 Other writes to the same server wait as long for their turn.
 """),
-    cfg.IntOpt('max_value_bytes', default=20480, min=1,
+    cfg.IntOpt('max_value_bytes', default=limits.VALUES_BYTES, min=1,
                max=limits.VALUES_BYTES, help="""
 The longest value of one handler, in bytes of UTF-8.
 """),
@@ -30,11 +30,10 @@ The longest value of one handler, in bytes of UTF-8.
 Most handlers that one request may write, and most handlers of one server that
 desired state may name.
 """),
-    cfg.IntOpt('max_state_bytes', default=20480, min=1,
+    cfg.IntOpt('max_state_bytes', default=limits.VALUES_BYTES, min=1,
                max=limits.VALUES_BYTES, help="""
 The size of a server's desired state: the sum over its handlers of name and
-value, in bytes of UTF-8. Desired state travels in Nova's user_data when a VNF
-is healed, together with the configuration, in 48 KB.
+value, in bytes of UTF-8.
 """),
 ]
 

@@ -5,7 +5,8 @@ It passes on only the routes of routes.py. It refuses URLs the operator does
 not list and parameters that name code (request_body.py), and packages that
 reach beyond themselves (package/). Tacker 16 stores only text as metadata
 and leaves a row locked after anything else, so metadata.py makes it text.
-Tacker answers 500 to a second VNF of one name; the filter makes it a 409.
+Tacker answers 500 to a second VNF of one name; the filter makes it a 409. It
+changes the package of a VNF itself (package_change.py).
 """
 
 import contextlib
@@ -21,6 +22,7 @@ from tacker_clickos import metadata
 from tacker_clickos import package
 from tacker_clickos.package import archive
 from tacker_clickos.package import bounded_review
+from tacker_clickos import package_change
 from tacker_clickos import request_body
 from tacker_clickos import routes
 from tacker_clickos import rows
@@ -50,6 +52,7 @@ class ApiFilter(object):
             routes.require(self._routes, request.environ)
             if request.is_body_readable:
                 _judge(self._api, request)
+                _take_package(self._api, request)
         except routes.NotServed as refused:
             return _problem(refused.status, str(refused), refused.headers)
         except exception.ClickOSError as refused:
@@ -57,6 +60,17 @@ class ApiFilter(object):
         if _creates_vnf(self._api, request):
             return _created(self._application, request)
         return self._application
+
+
+def _take_package(api, request):
+    """Change the package of a VNF, if a request asks for it."""
+    if (api, request.method) != ('lifecycle', 'PATCH') or not request.body:
+        return
+    body = json.loads(request.body)
+    if {'vnfdId', 'vnfPkgId'} & set(body):
+        vnf_id = request.path_info.rstrip('/').rpartition('/')[2]
+        package_change.take(request.environ['tacker.context'], vnf_id, body)
+        request.body = json.dumps(body).encode()
 
 
 def _judge(api, request):

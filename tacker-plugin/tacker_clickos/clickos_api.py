@@ -36,6 +36,14 @@ class Client(object):
         with _translated():
             return self._client.write_many(server_id, writes)
 
+    def read(self, server_id, handler):
+        """Return the value of a handler.
+
+        :raises: HandlerRefused, ApiUnavailable
+        """
+        with _translated():
+            return self._client.read(server_id, handler)
+
     def desired_writes(self, server_id):
         """Return [[handler, value]] written since the guest was configured.
 

@@ -22,6 +22,11 @@ Seconds between two looks at the servers of all ClickOS VNFs, one Nova request
 for each VIM. A change is stored in the VNF's metadata as ``clickos_state``.
 0 switches the watcher off.
 """),
+    cfg.FloatOpt('heal_interval', default=0.5, min=0.1, max=60, help="""
+Seconds between two questions to Nova, which servers changed, for VNFs whose
+descriptors have a policy ``clickos.policies.AutoHeal``. The watcher asks only
+VIMs that have such VNFs. ``watch_interval`` = 0 switches it off, too.
+"""),
     cfg.IntOpt('orphan_timeout', default=60, min=5, max=86400, help="""
 Seconds after which an operation counts as dead if no conductor holds the lock
 of its VNF. The watcher removes the guests that a dead operation left, and

@@ -8,6 +8,8 @@ from oslo_log import log as logging
 from tacker_clickos.clickgen import document
 from tacker_clickos import clickos_api
 from tacker_clickos import links
+from tacker_clickos import networks
+from tacker_clickos import placement
 from tacker_clickos import ports
 from tacker_clickos import servers
 from tacker_clickos import state
@@ -20,9 +22,9 @@ LOG = logging.getLogger(__name__)
 class Wish:
     """A guest to be made.
 
-    The name is unique in the VNF ("VDU1-0"). links is {CP name: links.Link},
-    values are checked property values of this guest. writes replace those
-    of the values.
+    The name is unique in the VNF ("VDU1-0"). links is {CP name: links.Link}.
+    The values are checked property values of this guest, and the writes
+    replace those of the values.
     """
 
     name: str
@@ -118,7 +120,9 @@ class Guests(object):
             wish.vdu.configuration, interfaces, wish.values, wish.writes))
         server = servers.create(
             self._connection, self._vnf_id, self._server_name(wish.name),
-            wish.vdu, by_cp.values(), document.user_data(first))
+            wish.vdu, by_cp.values(), document.user_data(first),
+            placement.hints(self._connection, self._vnf_id,
+                            wish.vdu.placement))
         LOG.info('VNF %s: guest %s is server %s', self._vnf_id, wish.name,
                  server.id)
         return Guest(wish.name, server, by_cp, later)
@@ -127,12 +131,23 @@ class Guests(object):
         """Return {CP: port} in vif order; ports of an earlier guest stay."""
         existing = ports.of_vnf(self._connection, self._vnf_id)
         found = {}
-        for cp, link in wish.links.items():
+        for cp, link in self._connected(wish.links).items():
             name = '%s-%s' % (wish.name, cp)
             found[cp] = existing.get(name) or ports.create(
                 self._connection, self._vnf_id, name, link,
                 wish.vdu.configuration)
         return found
+
+    def _connected(self, links):
+        """Return links with the networks of internal ones, made if need be.
+        """
+        own = {link.internal.name: link.internal for link in links.values()
+               if link.internal and not link.network_id}
+        made = networks.ensure(self._connection, self._vnf_id, own) \
+            if own else {}
+        return {cp: link if link.network_id else dataclasses.replace(
+            link, network_id=made[link.internal.name])
+            for cp, link in links.items()}
 
     def remove(self, server_ids=None):
         """Remove servers, all of the VNF's without a list; ports stay."""
@@ -177,3 +192,5 @@ class Guests(object):
         self.remove()
         ports.delete(self._connection,
                      ports.of_vnf(self._connection, self._vnf_id).values())
+        networks.remove(self._connection, self._vnf_id)
+        placement.remove(self._connection, self._vnf_id)

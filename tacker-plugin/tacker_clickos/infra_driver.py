@@ -7,17 +7,17 @@ subclass, since that driver runs scripts of packages.
 """
 
 from oslo_config import cfg
-from oslo_log import log as logging
 from oslo_utils import excutils
 from tacker import objects
 from tacker.objects import fields
-from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.infra_drivers import abstract_driver
 
 from tacker_clickos import clickos_api
 from tacker_clickos import conf
+from tacker_clickos import connectivity
 from tacker_clickos import exception
 from tacker_clickos import guests
+from tacker_clickos import replacement
 from tacker_clickos import resources
 from tacker_clickos import scaling
 from tacker_clickos import state
@@ -27,12 +27,11 @@ from tacker_clickos.vnfd import loader
 from tacker_clickos.vnfd import model
 from tacker_clickos.vnfd import values as vnfd_values
 
-LOG = logging.getLogger(__name__)
-
 INSTANCE_PREFIX = 'clickos-'
 
 
-class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
+class ClickOSInfraDriver(connectivity.Connectivity,
+                         abstract_driver.VnfAbstractDriver,
                          scaling.Scaling):
     """Life cycle of VNFs made of ClickOS guests."""
 
@@ -75,21 +74,21 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
         flavour = loader.load(vnf_package_path,
                               instantiate_vnf_req.flavour_id)
         vdus = flavour.vdus
-        values = self._wanted_values(vdus, instantiate_vnf_req)
         healing = self._is_healing(vnf_instance)
-        if not healing:
-            state.set_param(info, state.SAVED_WRITES, None)
+        values = self._wanted_values(vdus, instantiate_vnf_req, healing)
+        writes = (state.writes_for(info, flavour, vnf_instance.vnfd_id)
+                  if healing else {})
+        state.set_param(info, state.SAVED_WRITES, writes or None)
         resources.name_vnfcs(info)
         wishes = guests.wishes(vdus, info.vnfc_resource_info,
-                               instantiate_vnf_req, values,
-                               state.saved_writes(info))
+                               instantiate_vnf_req, values, writes)
         fleet = guests.Guests(vim.connect(vim_connection_info.access_info),
                               vnf_instance.id)
         made = self._boot_all(fleet, wishes, keep_ports=healing)
         for vnfc, guest in zip(info.vnfc_resource_info, made):
             resources.record(info, vnfc, guest, vim_connection_info.id)
         state.set_param(info, state.PROPERTIES, values)
-        state.set_outputs(info, vdus)
+        state.set_flavour(info, flavour, vnf_instance.vnfd_id)
         info.instance_id = INSTANCE_PREFIX + vnf_instance.id
         vnfd_dict['instance_id'] = info.instance_id
         scaling.announce(vnfd_dict, flavour.scaling,
@@ -97,9 +96,12 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
         return info.instance_id
 
     @staticmethod
-    def _wanted_values(vdus, request):
+    def _wanted_values(vdus, request, healing):
+        """Return the values; the package of a heal may lack old ones."""
         wanted = (request.additional_params or {}).get(state.PROPERTIES) or {}
-        values = vnfd_values.merge(model.properties(vdus), {}, wanted)
+        values = vnfd_values.merge(
+            model.properties(vdus), *((wanted, {}) if healing
+                                      else ({}, wanted)))
         update.check_size(vdus, values)
         return values
 
@@ -139,7 +141,7 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
         """
         connection = vim.connect(auth_attr)
         if terminate_vnf_req is None and self._is_healing(vnf_instance):
-            self._save_writes(connection, vnf_instance, [
+            replacement.save_writes(connection, vnf_instance, [
                 vnfc.id for vnfc in
                 vnf_instance.instantiated_vnf_info.vnfc_resource_info])
         api = clickos_api.Client(connection)
@@ -171,33 +173,11 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
 
         :raises: ClickOSError; another heal starts where this one stopped
         """
-        connection = vim.connect(vim_connection_info.access_info)
-        self._save_writes(connection, vnf_instance,
-                          heal_vnf_request.vnfc_instance_id)
-        info = vnf_instance.instantiated_vnf_info
-        sick = [vnfc for vnfc in info.vnfc_resource_info
-                if vnfc.id in heal_vnf_request.vnfc_instance_id]
-        wishes = self._heal_wishes(context, vnf_instance, sick)
-        api = clickos_api.Client(connection)
-        for vnfc in sick:
-            api.forget(state.server_id(vnfc))
-        fleet = guests.Guests(connection, vnf_instance.id)
-        fleet.remove([state.server_id(vnfc) for vnfc in sick])
-        for vnfc, guest in zip(sick, fleet.boot(wishes)):
-            resources.record(info, vnfc, guest, vim_connection_info.id)
-        state.show(vnf_instance)
-
-    def _heal_wishes(self, context, vnf_instance, sick):
-        info = vnf_instance.instantiated_vnf_info
-        package_dir = vnflcm_utils.get_vnf_package_path(
-            context, vnf_instance.vnfd_id)
-        vdus = loader.load(package_dir, info.flavour_id).vdus
-        values = vnfd_values.merge(model.properties(vdus),
-                                   state.in_force(vnf_instance), {})
-        request = objects.InstantiateVnfRequest.from_vnf_instance(
-            vnf_instance)
-        return guests.wishes(vdus, sick, request, values,
-                             state.saved_writes(info))
+        replacement.Replacement(
+            context, vnf_instance, vim_connection_info,
+            heal_vnf_request.vnfc_instance_id).carry_out(
+                objects.InstantiateVnfRequest.from_vnf_instance(
+                    vnf_instance))
 
     def heal_vnf_wait(self, context, vnf_instance, vim_connection_info,
                       heal_vnf_request):
@@ -207,46 +187,10 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
                       heal_vnf_request):
         pass
 
-    @staticmethod
-    def _save_writes(connection, vnf_instance, vnfc_ids):
-        """Keep the live handler writes in the VNF before its guests go.
-
-        Once a server is gone, clickos-api no longer shows its writes, and a
-        heal that fails half-way must not lose them. For the next server,
-        clickos-api knows only later writes. Saving gives vnf_instance a new
-        instantiated_vnf_info: fetch it again.
-
-        :raises: ApiUnavailable: no guest may come up with older rules
-        """
-        info = vnf_instance.instantiated_vnf_info
-        api = clickos_api.Client(connection)
-        saved = state.saved_writes(info)
-        for vnfc in info.vnfc_resource_info:
-            if vnfc.id not in vnfc_ids:
-                continue
-            try:
-                saved[state.name(vnfc)] = state.live_writes(api, info, vnfc)
-            except exception.HandlerRefused as refused:
-                if refused.status not in (403, 404):
-                    raise
-                LOG.warning('VNF %s: %s: desired state is unknown (%s); the '
-                            'last values known here are used',
-                            vnf_instance.id, state.name(vnfc), refused)
-        state.set_param(info, state.SAVED_WRITES, saved)
-        vnf_instance.save()
-
     # Operations that the OpenStack driver leaves to Heat.
 
     def get_cinder_list(self, vnf_info):
         return []       # for the grant request of a heal
-
-    def _no_new_networks(self, *args, **kwargs):
-        raise exception.NotSupported(
-            operation='change their networks',
-            cure='terminate and instantiate instead')
-
-    change_ext_conn_vnf = change_ext_conn_vnf_wait = _no_new_networks
-    post_change_ext_conn_vnf = _no_new_networks
 
     # The interface before SOL003, which Tacker 16 does not call.
 

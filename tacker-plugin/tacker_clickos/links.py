@@ -13,6 +13,8 @@ class Link:
     network_id: str
     mac: str = None
     fixed_ips: tuple = ()
+    #: model.InternalLink, if the network is the VNF's own
+    internal: object = None
 
 
 def resolve(vdu, request, number=0):
@@ -32,11 +34,24 @@ def resolve(vdu, request, number=0):
             networks[ext_cp.cpd_id] = virtual_link.resource_id
             configs.setdefault(ext_cp.cpd_id, []).extend(
                 ext_cp.cp_config or [])
-    missing = [cp for cp in vdu.cps if cp not in networks]
+    own = _internal(vdu, request, networks)
+    missing = [cp for cp in vdu.cps if cp not in networks and cp not in own]
     if missing:
         raise _unusable(missing[0], 'extVirtualLinks name no network for it')
-    return {cp: _link(cp, networks[cp], configs[cp], number)
+    return {cp: own.get(cp) or _link(cp, networks[cp], configs[cp], number)
             for cp in vdu.cps}
+
+
+def _internal(vdu, request, networks):
+    """Return {CP: Link} of the internal links; the request may manage one."""
+    managed = {link.vnf_virtual_link_desc_id: link.resource_id for link in
+               getattr(request, 'ext_managed_virtual_links', None) or []}
+    for cp, link in vdu.internal.items():
+        if cp in networks:
+            raise _unusable(cp, 'it is on the internal link %s; no request '
+                            'connects it' % link.name)
+    return {cp: Link(managed.get(link.name), internal=link)
+            for cp, link in vdu.internal.items()}
 
 
 def _unusable(cp, reason):

@@ -19,15 +19,19 @@ def of_vnf(connection, vnf_id):
             if (server.metadata or {}).get(VNF_KEY) == vnf_id]
 
 
-def create(connection, vnf_id, name, vdu, ports, user_data):
-    """Ask for a server with the ports in vif order; return it, not ready."""
+def create(connection, vnf_id, name, vdu, ports, user_data, hints=None):
+    """Ask for a server with the ports in vif order; return it, not ready.
+
+    :param hints: Nova's scheduler hints
+    """
+    more = {'scheduler_hints': hints} if hints else {}
     try:
         return connection.compute.create_server(
             name=name, image_id=_image(connection, vdu.image),
             flavor_id=_flavor(connection, vdu),
             networks=[{'port': port.id} for port in ports],
             user_data=user_data, config_drive=False,
-            metadata={VNF_KEY: vnf_id})
+            metadata={VNF_KEY: vnf_id}, **more)
     except sdk_exceptions.HttpException as error:
         raise _unusable('server', name, error.details or str(error))
 
@@ -98,16 +102,27 @@ def _image(connection, name):
 
 def _flavor(connection, vdu):
     """Return the flavor's id: the named one, or the smallest that fits."""
-    flavors = list(connection.compute.flavors())
+    flavors = list(connection.compute.flavors(get_extra_specs=True)
+                   if vdu.specs else connection.compute.flavors())
     if vdu.flavor:
         fits = [flavor for flavor in flavors if flavor.name == vdu.flavor]
     else:
         fits = [flavor for flavor in flavors
                 if flavor.ram >= vdu.memory_mib and flavor.vcpus >= vdu.vcpus]
+    fits = [flavor for flavor in fits if _has_specs(flavor, vdu.specs)]
     if not fits:
-        raise _unusable('flavor',
-                        vdu.flavor or '%d MiB, %d vCPU' % (vdu.memory_mib,
-                                                           vdu.vcpus),
-                        'is not in Nova')
+        raise _unusable('flavor', ', '.join([
+            vdu.flavor or '%d MiB, %d vCPU' % (vdu.memory_mib, vdu.vcpus),
+            *('%s=%s' % spec for spec in sorted(vdu.specs.items()))]),
+            'is not in Nova')
     return min(fits, key=lambda flavor: (flavor.ram, flavor.vcpus,
                                          flavor.id)).id
+
+
+def _has_specs(flavor, specs):
+    """Tell whether a flavor has the extra specs, with these values."""
+    if not specs:
+        return True
+    found = getattr(flavor, 'extra_specs', None) or {}
+    return all(str(found.get(name)) == value
+               for name, value in specs.items())

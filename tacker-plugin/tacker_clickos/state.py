@@ -5,6 +5,7 @@ additional_params of the instantiated VNF is the truth, since a tenant's
 update cannot touch it; the metadata, all JSON text, is what a tenant sees.
 """
 
+import dataclasses
 import json
 
 from clickos_client import document
@@ -15,6 +16,8 @@ STATE = 'clickos_state'
 REQUEST = 'clickos_request'
 SAVED_WRITES = 'clickos_writes'
 OUTPUTS = 'clickos_outputs'
+AUTOMATIC = 'clickos_automatic'
+VNFD = 'clickos_vnfd'
 
 
 def text(value):
@@ -79,8 +82,34 @@ def show(vnf_instance):
     })
 
 
-def set_outputs(info, vdus):
-    """Note which handlers of the guests a tenant wants to see."""
+def writes_for(info, flavour, vnfd_id):
+    """Return the saved writes that guests of a package begin with.
+
+    If the VNF had another package before, only writes of the new one's
+    properties stay: its configuration may lack the other handlers.
+
+    :param flavour: model.Flavour of the package
+    """
+    saved = saved_writes(info)
+    if params(info).get(VNFD) in (None, vnfd_id):
+        return saved
+    handlers = {
+        name: {prop.handler for prop in vdu.configuration.properties.values()}
+        for name, vdu in flavour.vdus.items()}
+    return {guest: [write for write in writes if write[0] in
+                    handlers.get(guest.rpartition('-')[0], ())]
+            for guest, writes in saved.items()}
+
+
+def set_flavour(info, flavour, vnfd_id):
+    """Note what a flavour says beyond its guests, for show and the watcher.
+
+    :param flavour: model.Flavour
+    """
+    set_param(info, VNFD, vnfd_id)
+    vdus = flavour.vdus
+    own = dataclasses.asdict(flavour.automatic)
+    set_param(info, AUTOMATIC, own if any(own.values()) else None)
     set_param(info, OUTPUTS, {
         name: {output.name: output.handler
                for output in vdu.configuration.outputs.values()}

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watches the servers of all ClickOS VNFs and shows their states.
 
-See docs/adr/0003-guest-state-in-tacker.md.
+See docs/adr/0003-guest-state-in-tacker.md. Between two looks it only asks
+Nova which servers of VNFs that heal themselves changed.
 """
 
+import datetime
 import os
 import threading
+import time
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -14,6 +17,7 @@ from tacker.db import api as db_api
 from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 
+from tacker_clickos import automatic
 from tacker_clickos import orphans
 from tacker_clickos import rows
 from tacker_clickos import servers
@@ -23,6 +27,8 @@ from tacker_clickos import vim
 LOG = logging.getLogger(__name__)
 
 _MAX_STATE = 300
+#: Seconds that a glance covers, since the clocks of hosts differ.
+_CHANGES_S = 10
 _started = threading.Event()
 
 
@@ -47,8 +53,13 @@ def _leave_connections():
 def _run():
     watcher = Watcher()
     pause = threading.Event()
-    while not pause.wait(cfg.CONF.clickos.watch_interval):
-        watcher.look()
+    next_look = time.monotonic() + cfg.CONF.clickos.watch_interval
+    while not pause.wait(min(cfg.CONF.clickos.watch_interval,
+                             cfg.CONF.clickos.heal_interval)):
+        watcher.glance()
+        if time.monotonic() >= next_look:
+            watcher.look()
+            next_look = time.monotonic() + cfg.CONF.clickos.watch_interval
 
 
 class Watcher(object):
@@ -57,6 +68,10 @@ class Watcher(object):
     def __init__(self):
         self._failing = set()
         self._orphans = orphans.Orphans()
+        self._healer = automatic.Healer()
+        self._scaler = automatic.Scaler()
+        #: {VIM: (connection, {server: (VNF, VNFC)})} that heal themselves
+        self._healed = {}
 
     def look(self):
         """Look once at every VIM. Never raises; one bad VIM hides no other.
@@ -65,6 +80,7 @@ class Watcher(object):
         try:
             by_vim = _by_vim(context)
             self._failing.discard('database')
+            self._healed = {}
             for vim_id, vnf_instances in by_vim.items():
                 self._look_at(context, vim_id, vnf_instances)
             self._look_at_operations(context)
@@ -80,12 +96,58 @@ class Watcher(object):
         except Exception as error:
             self._failed('operations', error)
 
+    def glance(self):
+        """Heal guests that died since the last look. Never raises."""
+        for vim_id, (connection, servers_of) in self._healed.items():
+            try:
+                self._glance_at(connection, servers_of)
+            except Exception as error:
+                self._failed(vim_id, error)
+
+    def _glance_at(self, connection, servers_of):
+        since = (datetime.datetime.now(datetime.timezone.utc)
+                 - datetime.timedelta(seconds=_CHANGES_S))
+        sick = {}
+        for server in connection.compute.servers(
+                changes_since=since.strftime('%Y-%m-%dT%H:%M:%SZ')):
+            what = describe(server)
+            # A deleted one may be the trace of a heal: look() judges it.
+            if server.id in servers_of and what != 'DELETED' \
+                    and what.startswith(automatic.SICK):
+                vnf_id, vnfc_id = servers_of[server.id]
+                sick.setdefault(vnf_id, {})[vnfc_id] = what, server.id
+        for vnf_id, found in sick.items():
+            if self._healer.heal(connection, vnf_id, {
+                    vnfc: what for vnfc, (what, _server) in found.items()}):
+                for _what, server_id in found.values():
+                    del servers_of[server_id]
+
     def _look_at(self, context, vim_id, vnf_instances):
         try:
-            _compare(context, vnf_instances)
+            connection, states = _compare(context, vnf_instances)
             self._failing.discard(vim_id)
+            for vnf_instance in vnf_instances:
+                self._act(connection, vim_id, vnf_instance,
+                          states[vnf_instance.id])
         except Exception as error:
             self._failed(vim_id, error)
+
+    def _act(self, connection, vim_id, vnf_instance, states):
+        """Do what a VNF's descriptor asks for without a request."""
+        if not automatic.of(vnf_instance):
+            return
+        sick = automatic.sick_guests(vnf_instance, states)
+        if sick:
+            self._healer.heal(connection, vnf_instance.id, sick)
+            return
+        healed = automatic.of(vnf_instance).get('healed') or ()
+        _connection, servers_of = self._healed.setdefault(
+            vim_id, (connection, {}))
+        servers_of.update({
+            state.server_id(vnfc): (vnf_instance.id, vnfc.id) for vnfc in
+            vnf_instance.instantiated_vnf_info.vnfc_resource_info
+            if vnfc.vdu_id in healed})
+        self._scaler.look(connection, vnf_instance)
 
     def _failed(self, what, error):
         """Log a trouble once, until it is over."""
@@ -110,17 +172,20 @@ def _by_vim(context):
 
 
 def _compare(context, vnf_instances):
+    """Store the states that changed; return connection and all states."""
     access_info = vnflcm_utils.get_vim(
         context, vnf_instances[0].vim_connection_info)['access_info']
     connection = vim.connect(access_info)
     known = {server.id: server for server in connection.compute.servers()}
+    found = {}
     for vnf_instance in vnf_instances:
-        states = {vnfc.id: describe(known.get(state.server_id(vnfc)))
-                  for vnfc in
-                  vnf_instance.instantiated_vnf_info.vnfc_resource_info}
+        states = found[vnf_instance.id] = {
+            vnfc.id: describe(known.get(state.server_id(vnfc))) for vnfc in
+            vnf_instance.instantiated_vnf_info.vnfc_resource_info}
         shown = (vnf_instance.vnf_metadata or {}).get(state.STATE)
         if state.text(states) != shown:
             _store(context, vnf_instance.id, shown, state.text(states))
+    return connection, found
 
 
 def describe(server):

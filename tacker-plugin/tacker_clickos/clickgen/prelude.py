@@ -3,7 +3,8 @@
 
 A template refers to the connection point `left` by variables such as
 $LEFT_VIF and $LEFT_IP, which _interface lists. Its define properties have
-the names that the descriptor gives. Nothing is ever substituted into the template's text.
+the names that the descriptor gives. Nothing is ever substituted into the
+template's text.
 """
 
 import dataclasses

@@ -5,16 +5,21 @@ import contextlib
 import dataclasses
 import os
 import re
+import typing
 
 import yaml
 
 from tacker_clickos.clickgen import prelude
 from tacker_clickos import exception
+from tacker_clickos.vnfd import automatic
+from tacker_clickos.vnfd import followed
+from tacker_clickos.vnfd import groups
 from tacker_clickos.vnfd import interfaces
 from tacker_clickos.vnfd import mapping
 from tacker_clickos.vnfd import model
 from tacker_clickos.vnfd import scaling
 from tacker_clickos.vnfd import topology
+from tacker_clickos.vnfd import virtual_links
 
 ARTIFACT = 'clickos.artifacts.Configuration'
 MAX_CONFIGURATION = 24000
@@ -26,6 +31,19 @@ _SIZE = re.compile(r'([0-9]{1,9}) *(MiB|MB|GiB|GB)\Z')
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9_-]{0,31}\Z')
 _FILE_NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z')
 _FOLDERS = ('Definitions', '.')
+#: Parts of a topology that the driver would not follow.
+_SECTIONS = ('outputs', 'relationship_templates', 'workflows')
+
+
+class _Policies(typing.NamedTuple):
+    """Policies beside the configurations, by name.
+
+    scaling holds policies, the others hold (kind, policy).
+    """
+
+    scaling: dict
+    automatic: dict
+    placement: dict
 
 
 def load(package_dir, flavour_id):
@@ -97,13 +115,18 @@ def _read_flavour(path, documents, package_dir):
 
 def _whole(place, documents, path, package_dir):
     types = topology.Types(documents.values())
-    nodes, policies, steps, faults = _topology(
-        place, documents[path]['topology_template'], types)
+    template = documents[path]['topology_template']
+    nodes, policies, other, faults = _topology(place, template, types)
     vdus = {name: node for name, node in nodes.items()
             if types.is_a(node['type'], topology.VDU)}
     if not vdus and not faults:
         raise _invalid(place, 'no node of type %s' % topology.VDU)
-    found = {}
+    found, points, rules = {}, {}, ()
+    with _noted(place, faults):
+        links, connected = virtual_links.read(place, nodes, types)
+        points = {cp: links[name] for cp, name in connected.items()}
+    with _noted(place, faults):
+        rules = groups.read(place, other.placement, template, vdus)
     for name, node in nodes.items():
         if types.is_a(node['type'], topology.VNF):
             interfaces.check('%s: %s' % (place, name), node, package_dir)
@@ -111,7 +134,8 @@ def _whole(place, documents, path, package_dir):
         node_place = '%s: %s' % (place, name)
         with _noted(node_place, faults):
             found[name] = _vdu(
-                node_place, name, node, _cps(node_place, name, nodes, types))
+                node_place, name, node, _cps(node_place, name, nodes, types),
+                points)
         with _noted(node_place, faults):
             configuration = _configuration(
                 node_place, node, policies.get(name), package_dir, path,
@@ -119,20 +143,26 @@ def _whole(place, documents, path, package_dir):
             _check_variables(node_place, configuration, found[name].cps)
             found[name] = dataclasses.replace(
                 found[name], configuration=configuration)
-    scales = None
+    scales, own = None, None
     if not faults:
         _check_shared(place, found)
-        scales = scaling.read(place, steps, vdus)
-        found = {name: dataclasses.replace(vdu, most=scales.most(name))
-                 for name, vdu in found.items()}
-    return model.Flavour(vdus=found, scaling=scales), faults
+        scales = scaling.read(place, other.scaling, vdus)
+        placed = {vdu: rule for rule in rules for vdu in rule.vdus}
+        found = {name: dataclasses.replace(
+            vdu, most=scales.most(name), placement=placed.get(name))
+            for name, vdu in found.items()}
+        own = automatic.read(place, other.automatic, vdus, scales.aspects)
+    return model.Flavour(vdus=found, scaling=scales, automatic=own), faults
 
 
 def _topology(place, template, types):
     """Return what a topology has, with all references resolved.
 
-    :returns: nodes, configurations by VDU, policies of scaling, faults
+    :returns: nodes, configurations by VDU, _Policies, faults
     """
+    for name in _SECTIONS:
+        if template.get(name):
+            raise _invalid(place, '%s is not supported; remove it' % name)
     inputs = topology.dig(template, 'inputs')
     nodes, faults = {}, []
     for name, node in topology.dig(template, 'node_templates').items():
@@ -141,18 +171,31 @@ def _topology(place, template, types):
             _check_node(node_place, node, types)
             nodes[name] = topology.resolved(
                 node_place, types.complete(node), inputs)
-    policies, steps = {}, {}
+            followed.check(node_place, nodes[name], types)
+    policies, other = {}, _Policies({}, {}, {})
     for entry in template.get('policies') or []:
         for name, policy in entry.items():
             policy_place = '%s: %s' % (place, name)
             with _noted(policy_place, faults):
                 if scaling.is_known(policy.get('type')):
-                    steps[name] = topology.resolved(policy_place, policy,
-                                                    inputs)
+                    other.scaling[name] = topology.resolved(
+                        policy_place, policy, inputs)
+                elif kind := _kind(policy, types, automatic.KINDS):
+                    other.automatic[name] = kind, topology.resolved(
+                        policy_place, policy, inputs)
+                elif kind := _kind(policy, types, groups.POLICIES):
+                    other.placement[name] = kind, topology.resolved(
+                        policy_place, policy, inputs)
                 else:
                     _add_policy(policies, policy_place, name, policy, types,
                                 inputs)
-    return nodes, policies, steps, faults
+    return nodes, policies, other, faults
+
+
+def _kind(policy, types, kinds):
+    """Return which of the kinds a policy's type is or derives from."""
+    return next((kind for kind in kinds
+                 if types.is_a(policy.get('type'), kind)), None)
 
 
 @contextlib.contextmanager
@@ -232,8 +275,11 @@ def _check_policy(place, kind, types):
                        'policy' % str(kind)[:128])
 
 
-def _vdu(place, name, node, cps):
-    """Return a VDU whose configuration is not read yet."""
+def _vdu(place, name, node, cps, points):
+    """Return a VDU whose configuration is not read yet.
+
+    :param points: {CP: model.InternalLink}
+    """
     if not _NAME.match(name):
         raise _invalid(place, 'a VDU name has A-Z a-z 0-9 _ - and at most '
                               '32 characters')
@@ -243,7 +289,8 @@ def _vdu(place, name, node, cps):
         name=name, image=_image(place, node), flavor=_flavor(compute),
         memory_mib=_memory(place, compute),
         vcpus=topology.dig(compute, 'virtual_cpu').get('num_virtual_cpu', 1),
-        cps=cps, configuration=None)
+        cps=cps, configuration=None, specs=_specs(place, compute),
+        internal={cp: points[cp] for cp in cps if cp in points})
 
 
 def _image(place, node):
@@ -257,6 +304,26 @@ def _flavor(compute):
     wanted = topology.dig(compute, 'requested_additional_capabilities',
                           'properties')
     return wanted.get('requested_additional_capability_name')
+
+
+def _specs(place, compute):
+    """Return the flavor's extra specs that capabilities ask for."""
+    found = {}
+    for name, entry in topology.dig(
+            compute, 'requested_additional_capabilities').items():
+        asked = topology.dig({'': entry}, '', 'target_performance_parameters')
+        if name == 'properties' or topology.dig(
+                {'': entry}, '').get('support_mandatory') is False:
+            continue
+        if not asked:
+            raise _invalid(place, 'requested_additional_capabilities: %s '
+                           'has no target_performance_parameters'
+                           % str(name)[:64])
+        found.update(asked)
+    for entry in topology.dig(compute, 'logical_node').values():
+        found.update(topology.dig({'': entry}, '',
+                                  'logical_node_requirements'))
+    return {str(key): str(value) for key, value in found.items()}
 
 
 def _memory(place, compute):
@@ -289,10 +356,7 @@ def _cps(place, vdu, nodes, types):
 
 
 def _configuration(place, node, policy, package_dir, path, faults):
-    if policy is None:
-        raise _invalid(place, 'no policy of type %s has it as a target'
-                       % topology.CONFIGURATION)
-    name, settings = policy
+    name, settings = policy or _only_artifact(place, node)
     place = '%s: %s' % (place, name)
     artifact = settings.get('artifact')
     entry = topology.dig(node, 'artifacts', artifact)
@@ -306,6 +370,17 @@ def _configuration(place, node, policy, package_dir, path, faults):
             place, settings.get('properties', {}), faults),
         outputs=mapping.outputs(place, settings.get('outputs', {}), faults),
         **_reach(place, settings))
+
+
+def _only_artifact(place, node):
+    """Return a policy for a VDU that has none, but one configuration."""
+    found = [name for name, entry in topology.dig(node, 'artifacts').items()
+             if topology.dig({'': entry}, '').get('type') == ARTIFACT]
+    if len(found) != 1:
+        raise _invalid(place, 'no policy of type %s has it as a target, and '
+                       'it has %d artifacts of type %s'
+                       % (topology.CONFIGURATION, len(found), ARTIFACT))
+    return found[0], {'artifact': found[0]}
 
 
 def _reach(place, settings):

@@ -69,6 +69,26 @@ class Configuration:
 
 
 @dataclasses.dataclass(frozen=True)
+class InternalLink:
+    """A network of a VNF's own."""
+
+    name: str
+    cidr: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Placement:
+    """A rule that guests of the VDUs share a host, or share none.
+
+    policy is Nova's word: affinity or anti-affinity.
+    """
+
+    name: str
+    policy: str
+    vdus: tuple
+
+
+@dataclasses.dataclass(frozen=True)
 class Vdu:
     """A guest type: its image, its size and its connection points in order.
 
@@ -84,6 +104,11 @@ class Vdu:
     cps: tuple
     configuration: Configuration
     most: int = 1
+    #: {CP: InternalLink} of those that no request connects
+    internal: dict = dataclasses.field(default_factory=dict)
+    placement: typing.Optional[Placement] = None
+    #: {extra spec: value} that the flavor needs
+    specs: dict = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,11 +165,40 @@ class Scaling:
 
 
 @dataclasses.dataclass(frozen=True)
+class AutoScale:
+    """When a VDU's aspect scales by itself.
+
+    The average over the guests of what the handler reads decides. measure is
+    rate, its growth a second, or value.
+    """
+
+    vdu: str
+    aspect: str
+    handler: str
+    measure: str
+    above: int
+    below: int
+    cooldown_s: int
+    max_level: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Automatic:
+    """VDUs that heal, and AutoScales: operations without a request."""
+
+    healed: tuple = ()
+    scales: tuple = ()
+
+
+@dataclasses.dataclass(frozen=True)
 class Flavour:
-    """A deployment flavour: {name: Vdu}, and how their numbers grow."""
+    """A deployment flavour: {name: Vdu}, how their numbers grow, and what
+    happens without a request.
+    """
 
     vdus: dict
     scaling: Scaling
+    automatic: Automatic = Automatic()
 
 
 def properties(vdus):

@@ -49,6 +49,10 @@ class Types:
         """Tell whether a type is another or derives from it."""
         return base in self._line(name)
 
+    def definition(self, name):
+        """Return a type's own definition, or an empty one."""
+        return dig(self._types, name)
+
     def complete(self, node):
         """Return a node template with the values its types give it."""
         whole = {}

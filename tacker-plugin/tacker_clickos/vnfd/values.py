@@ -174,9 +174,11 @@ def _check_names(properties, wanted, place):
 
 def _guests(properties, in_force, wanted):
     """Return {guest: {property: value}} after a request; None clears."""
-    found = {name: dict(values) for name, values in in_force.items()}
+    found = {name: {key: value for key, value in values.items()
+                    if key in properties}
+             for name, values in in_force.items()}
     if wanted is None:
-        return found
+        return {name: values for name, values in found.items() if values}
     if not isinstance(wanted, dict) or len(wanted) > _MAX_GUESTS:
         raise exception.PropertyRefused(
             name=GUESTS, reason='expected an object of at most %d guests'

@@ -96,6 +96,7 @@ class Cloud:
     def __init__(self):
         self.servers, self.ports, self.desired = {}, {}, {}
         self.groups = []
+        self.networks, self.server_groups = {}, {}
         self.calls = []
         self.fault = None          # every new server ends in ERROR with it
         self.refuse = {}           # server id -> (status, code, message)
@@ -118,7 +119,12 @@ class Cloud:
         proxy.delete_server.side_effect = self._delete_server
         proxy.servers.side_effect = lambda name=None: iter(
             [s for s in self.servers.values() if not name or name in s.name])
-        proxy.flavors.side_effect = lambda: iter([
+        proxy.server_groups.side_effect = (
+            lambda: iter(list(self.server_groups.values())))
+        proxy.create_server_group.side_effect = self._create_server_group
+        proxy.delete_server_group.side_effect = (
+            lambda group, ignore_missing: self.server_groups.pop(group, None))
+        proxy.flavors.side_effect = lambda get_extra_specs=False: iter([
             _resource(id='big', name='big', ram=512, vcpus=1),
             _resource(id='small', name='small', ram=16, vcpus=1),
             _resource(id='tiny', name='tiny', ram=4, vcpus=1)])
@@ -137,7 +143,17 @@ class Cloud:
         proxy.get_subnet.side_effect = lambda subnet: _resource(
             cidr='10.0.%s.0/24' % subnet, gateway_ip='10.0.%s.254' % subnet)
         proxy.subnets.side_effect = lambda network_id: iter(
-            [_resource(ip_version=4)])
+            self.networks[network_id].subnets
+            if network_id in self.networks else [_resource(ip_version=4)])
+        proxy.networks.side_effect = lambda description: iter(
+            [n for n in self.networks.values()
+             if n.description == description])
+        proxy.create_network.side_effect = self._create_network
+        proxy.create_subnet.side_effect = (
+            lambda network_id, **wanted:
+            self.networks[network_id].subnets.append(_resource(**wanted)))
+        proxy.delete_network.side_effect = (
+            lambda network, ignore_missing: self.networks.pop(network, None))
         proxy.get_network.side_effect = lambda network: _resource(mtu=1500)
         return proxy
 
@@ -159,6 +175,17 @@ class Cloud:
     def _delete_server(self, server_id, ignore_missing):
         self.calls.append(('delete', server_id))
         self.servers.pop(server_id, None)
+
+    def _create_network(self, **wanted):
+        network = _resource(id=uuidutils.generate_uuid(), subnets=[],
+                            **wanted)
+        self.networks[network.id] = network
+        return network
+
+    def _create_server_group(self, **wanted):
+        group = _resource(id=uuidutils.generate_uuid(), **wanted)
+        self.server_groups[group.id] = group
+        return group
 
     def _create_group(self, name, description):
         self.groups.append(_resource(id='group-%d' % len(self.groups),

@@ -13,6 +13,7 @@ from tacker.vnfm.infra_drivers import abstract_driver
 from tacker.vnfm.infra_drivers.openstack import openstack
 from tacker.vnfm.infra_drivers import scale_driver
 
+from tacker_clickos import connectivity
 from tacker_clickos import exception
 from tacker_clickos import infra_driver
 from tacker_clickos import links
@@ -448,6 +449,38 @@ class HealTest(DriverTestCase):
         self.heal_guest()
         self.assertEqual(2, len(self.cloud.ports))
 
+    def change_package(self):
+        """Let the VNF have another package, which renames the element."""
+        self.vnf.vnfd_id = 'another'
+        for path in ('Definitions/firewall.yaml', 'Files/firewall.click'):
+            file = self.package / path
+            text = file.read_text()
+            for old, new in (('fw.config', 'wall.config'),
+                             ('rules:', 'filter:'), ('fw ::', 'wall ::')):
+                text = text.replace(old, new)
+            file.write_text(text)
+
+    def test_another_package_gets_no_writes_it_does_not_know(self):
+        self.live(['fw.config', 'deny all'], ['left_in.reset', ''])
+        self.change_package()
+        self.heal_guest()
+        self.assertHealed([['wall.config', 'deny all']])
+        self.assertEqual(
+            {'filter': ['deny all']},
+            json.loads(self.vnf.vnf_metadata['clickos_properties']))
+
+    def test_nor_if_the_whole_vnf_is_healed(self):
+        self.live(['left_in.reset', ''])
+        self.change_package()
+        self.heal_whole()
+        self.assertHealed([['wall.config', 'deny all']])
+
+    def test_another_package_keeps_writes_of_its_properties(self):
+        self.live(['fw.config', 'allow tcp'], ['left_in.reset', ''])
+        self.vnf.vnfd_id = 'another'
+        self.heal_guest()
+        self.assertHealed([['fw.config', 'allow tcp']])
+
     def test_a_heal_that_fails_loses_no_live_rule(self):
         self.live(['fw.config', 'deny all'])
         self.cloud.fault = 'no memory'
@@ -494,9 +527,7 @@ class NotSupportedTest(DriverTestCase):
 
     def test_clear_errors_instead_of_heat(self):
         for method in (
-                'get_grant_resource',
-                'change_ext_conn_vnf', 'change_ext_conn_vnf_wait',
-                'post_change_ext_conn_vnf', 'create', 'update',
+                'get_grant_resource', 'create', 'update',
                 'update_wait', 'get_resource_info'):
             with self.assertRaisesRegex(exception.NotSupported,
                                         'ClickOS VNFs cannot'):
@@ -509,7 +540,7 @@ class NotSupportedTest(DriverTestCase):
         """Another's would call Heat or run what a package brings."""
         self.assertNotIsInstance(self.driver, openstack.OpenStack)
         ours = {*vars(infra_driver.ClickOSInfraDriver),
-                *vars(scaling.Scaling)}
+                *vars(scaling.Scaling), *vars(connectivity.Connectivity)}
         public = {name for name in dir(infra_driver.ClickOSInfraDriver)
                   if not name.startswith('_')}
         self.assertEqual(set(), public - ours)

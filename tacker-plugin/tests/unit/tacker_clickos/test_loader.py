@@ -109,7 +109,14 @@ class LoaderTest(base.TestCase):
 
     def test_no_policy(self):
         self.vnfd['topology_template']['policies'] = []
-        self.assertRefused('VDU1: no policy of type clickos.policies')
+        found = self.load()['VDU1']
+        self.assertEqual(('firewall.click', {}),
+                         (found.configuration.file_name,
+                          found.configuration.properties))
+        artifacts = self.nodes['VDU1']['artifacts']
+        artifacts['other'] = dict(artifacts['click'])
+        self.assertRefused('VDU1: no policy of type clickos.policies',
+                           'it has 2 artifacts')
 
     def test_two_policies(self):
         policies = self.vnfd['topology_template']['policies']

@@ -80,8 +80,8 @@ class FaultsTest(ReviewTestCase):
                    'virtual_mem_size: {concat: [8, MiB]}')],
                  'function concat is not supported'),
                 ([('  policies:\n', '  policies:\n    - scale:\n        type:'
-                   ' tosca.policies.nfv.AffinityRule\n')],
-                 'policy type tosca.policies.nfv.AffinityRule is not'),
+                   ' tosca.policies.nfv.VnfLcmOperations\n')],
+                 'policy type tosca.policies.nfv.VnfLcmOperations is not'),
                 ([('    left:\n', '    disk:\n      type: tosca.nodes.nfv.Vdu.'
                    'VirtualBlockStorage\n\n    left:\n')],
                  'VirtualBlockStorage is not supported')):
@@ -91,8 +91,8 @@ class FaultsTest(ReviewTestCase):
 
     def test_what_only_tosca_parser_finds(self):
         (found,) = self.faults(
-            ('flavour_description: one guest', 'flavour_desc: one guest'))
-        self.assertFault(found, '        flavour_desc', 'unknown field')
+            ('    VDU1:\n', '    VDU1:\n      atributes: {}\n'))
+        self.assertFault(found, '      atributes', 'unknown field')
 
     def test_many_faults_are_cut(self):
         rules = self.faults(('            rules:\n', ''.join(

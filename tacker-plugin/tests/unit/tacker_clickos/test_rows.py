@@ -2,6 +2,7 @@
 """The metadata in a database: SQLite here, with Tacker's own model."""
 
 import datetime
+from unittest import mock
 
 from oslo_db.sqlalchemy import enginefacade
 from tacker import context as tacker_context
@@ -28,7 +29,10 @@ class RowsTest(base.TestCase):
         models.VnfInstance.__table__.create(engine)
         models.VnfInstantiatedInfo.__table__.create(engine)
         vnfm_db.VNF.__table__.create(engine)
+        models.VnfPackage.__table__.create(engine)
+        models.VnfPackageVnfd.__table__.create(engine)
         self.context = tacker_context.get_admin_context()
+        self.can = mock.Mock(spec_set=())
         self.insert(vnf_metadata={'a': 'b'}, task_state='HEALING')
 
     @db_api.context_manager.writer
@@ -88,6 +92,73 @@ class RowsTest(base.TestCase):
         self.assertEqual(
             "vnfInstanceName: VNF %s of this project has the name 'edge';"
             ' choose another name' % base.VNF_ID, refused.json['detail'])
+
+    @db_api.context_manager.writer
+    def _insert_package(context, number, project):
+        package_id = '00000000-0000-4000-8000-00000000000%d' % number
+        context.session.add(models.VnfPackage(
+            id=package_id, onboarding_state='ONBOARDED', tenant_id=project,
+            operational_state='ENABLED', usage_state='NOT_IN_USE',
+            algorithm='x', hash='x', location_glance_store='x', size=1))
+        context.session.add(models.VnfPackageVnfd(
+            id=package_id, package_uuid=package_id, vnfd_id='d%d' % number,
+            vnf_provider='p', vnf_product_name='n%d' % number,
+            vnf_software_version='1', vnfd_version='1'))
+
+    @db_api.context_manager.reader
+    def _packages(context):
+        row = context.session.query(models.VnfInstance).one()
+        packages = context.session.query(models.VnfPackage).order_by(
+            models.VnfPackage.id)
+        return (row.vnfd_id, row.vnf_product_name, row.vnf_pkg_id[-1],
+                context.session.query(vnfm_db.VNF).one().vnfd_id,
+                [package.usage_state for package in packages])
+
+    def change(self, body, project='t'):
+        """Return the filter's answer to a PATCH, which is Tacker's body."""
+        request = webob.Request.blank('/vnf_instances/' + base.VNF_ID,
+                                      method='PATCH')
+        request.json_body = body
+        context = tacker_context.Context(tenant_id=project, is_admin=False)
+        context.can = self.can
+        request.environ['tacker.context'] = context
+        return request.get_response(api_filter.factory({}, api='lifecycle')(
+            webob.dec.wsgify(lambda got: webob.Response(body=got.body))))
+
+    def test_another_package(self):
+        RowsTest._insert_name(self.context, id=base.VNF_ID, name='edge',
+                              tenant_id='t', deleted_at=datetime.datetime.min)
+        for number in (1, 2):
+            RowsTest._insert_package(self.context, number, 't')
+        rows.end_task(self.context, base.VNF_ID)
+        answer = self.change({'vnfdId': 'd1', 'vnfInstanceName': 'x'})
+        self.assertEqual({'vnfInstanceName': 'x'}, answer.json)
+        self.assertTrue(self.can.called)
+        self.assertEqual(('d1', 'n1', '1', 'd1', ['IN_USE', 'NOT_IN_USE']),
+                         RowsTest._packages(self.context))
+        self.change({'vnfdId': 'd2'})
+        self.assertEqual(('d2', 'n2', '2', 'd2', ['NOT_IN_USE', 'IN_USE']),
+                         RowsTest._packages(self.context))
+
+    def test_a_vnf_gets_packages_of_its_project_only(self):
+        RowsTest._insert_name(self.context, id=base.VNF_ID, name='edge',
+                              tenant_id='t', deleted_at=datetime.datetime.min)
+        RowsTest._insert_package(self.context, 1, 'other')
+        RowsTest._insert_package(self.context, 2, 't')
+        before = RowsTest._packages(self.context)
+        for body, project, reason in (
+                ({'vnfdId': 'd1'}, 't', 'no package of this'),
+                ({'vnfdId': 'no-such'}, 't', 'has the VNFD no-such'),
+                ({'vnfdId': ['d2']}, 't', 'no package of this'),
+                ({'vnfdId': 'd2'}, 't', 'is HEALING; wait'),
+                ({'vnfPkgId': base.VIM_ID}, 't', 'by its vnfdId')):
+            refused = self.change(body, project)
+            self.assertEqual(400, refused.status_int)
+            self.assertIn(reason, refused.json['detail'])
+        # The VNF of another project is for Tacker to refuse.
+        self.assertEqual(200, self.change({'vnfdId': 'd1'},
+                                          'other').status_int)
+        self.assertEqual(before, RowsTest._packages(self.context))
 
     def test_other_answers_stay(self):
         RowsTest._insert_name(self.context, id=base.VNF_ID, name='edge',

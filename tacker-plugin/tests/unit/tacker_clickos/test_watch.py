@@ -46,7 +46,8 @@ class StoreTest(base.TestCase):
         self.assertIsNone(self.store({'clickos_state': 'old'}, 'HEALING'))
 
 
-class LookTest(base.TestCase):
+class WatcherCase(base.TestCase):
+    """A watcher, a VIM, and a VNF of two guests."""
 
     def setUp(self):
         super().setUp()
@@ -74,6 +75,9 @@ class LookTest(base.TestCase):
                                 return_value=[self.vnf])
         self.patch(watch.orphans.Orphans, 'look')
         self.watcher = watch.Watcher()
+
+
+class LookTest(WatcherCase):
 
     def states(self):
         return json.loads(self.store.call_args.args[3])

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Heals and scales VNFs whose descriptors ask for it (docs/adr/0077).
+
+The watcher calls Tacker's own API as the user of the VNF's VIM. So a heal is
+an operation like any other: listed, notified, within the project's rights.
+"""
+
+import collections
+import time
+
+from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ka_exceptions
+from oslo_log import log as logging
+
+from tacker_clickos import clickos_api
+from tacker_clickos import exception
+from tacker_clickos import state
+
+LOG = logging.getLogger(__name__)
+
+#: States of guests that a heal replaces.
+SICK = ('SHUTOFF', 'ERROR', 'DELETED')
+#: Most heals of a VNF in a time, so that a broken one does not heal for ever.
+_MOST_HEALS = 5
+_WINDOW_S = 600
+_SERVICE_TYPE = 'nfv-orchestration'
+
+
+class Tacker:
+    """Operations on a VNF, by Tacker's API.
+
+    :param connection: openstacksdk connection of the VIM
+    """
+
+    def __init__(self, connection):
+        self._adapter = adapter.Adapter(
+            connection.session, service_type=_SERVICE_TYPE,
+            region_name=connection.config.get_region_name() or None,
+            user_agent='tacker-clickos')
+
+    def heal(self, vnf_id, vnfc_ids, cause):
+        """Heal guests; tell whether Tacker took the request."""
+        return self._post(vnf_id, 'heal', {
+            'vnfcInstanceId': list(vnfc_ids), 'cause': cause})
+
+    def scale(self, vnf_id, aspect, direction):
+        """Scale by a step; tell whether Tacker took the request."""
+        return self._post(vnf_id, 'scale', {
+            'type': direction, 'aspectId': aspect, 'numberOfSteps': 1,
+            'additionalParams': {'is_auto': 'True'}})
+
+    def _post(self, vnf_id, what, body):
+        """An operation that another one excludes (409) is tried later."""
+        try:
+            answer = self._adapter.post(
+                '/vnflcm/v1/vnf_instances/%s/%s' % (vnf_id, what), json=body,
+                raise_exc=False)
+        except ka_exceptions.ClientException as error:
+            LOG.warning('VNF %s: %s by itself failed: %s', vnf_id, what,
+                        error)
+            return False
+        if answer.status_code != 202:
+            LOG.info('VNF %s: Tacker refused to %s it by itself: %s %.300s',
+                     vnf_id, what, answer.status_code, answer.text)
+        return answer.status_code == 202
+
+
+class Healer:
+    """Asks for heals, at most _MOST_HEALS of a VNF in _WINDOW_S."""
+
+    def __init__(self):
+        self._times = {}
+
+    def heal(self, connection, vnf_id, sick):
+        """Heal guests of a VNF.
+
+        :param sick: {VNFC id: state}
+        :returns: True if a heal began
+        """
+        if not self._may(vnf_id):
+            return False
+        cause = ', '.join('%s is %.60s' % each for each in sick.items())
+        if not Tacker(connection).heal(vnf_id, sick, cause[:255]):
+            return False
+        self._times[vnf_id].append(time.monotonic())
+        LOG.warning('VNF %s heals itself: %s', vnf_id, cause)
+        return True
+
+    def _may(self, vnf_id):
+        times = self._times.setdefault(vnf_id, collections.deque())
+        while times and times[0] < time.monotonic() - _WINDOW_S:
+            times.popleft()
+        return len(times) < _MOST_HEALS
+
+
+class Scaler:
+    """Compares what handlers read with the limits of AutoScales."""
+
+    def __init__(self):
+        self._samples, self._last = {}, {}
+
+    def look(self, connection, vnf_instance):
+        """Read the guests of a VNF, and scale it by a step if need be."""
+        rules = of(vnf_instance).get('scales') or []
+        for number, rule in enumerate(rules):
+            key = vnf_instance.id, number
+            average = self._average(connection, vnf_instance, key, rule)
+            if average is None or not self._is_cool(vnf_instance.id, rule):
+                continue
+            direction = _direction(vnf_instance, rule, average)
+            if direction and Tacker(connection).scale(
+                    vnf_instance.id, rule['aspect'], direction):
+                LOG.info('VNF %s: %s of %s: %s is %.0f on average',
+                         vnf_instance.id, direction, rule['aspect'],
+                         rule['handler'], average)
+                self._last[vnf_instance.id] = time.monotonic()
+                self._samples.pop(key, None)
+
+    def _is_cool(self, vnf_id, rule):
+        last = self._last.get(vnf_id)
+        return last is None or (time.monotonic() - last
+                                >= rule['cooldown_s'])
+
+    def _average(self, connection, vnf_instance, key, rule):
+        """Return the average over all guests, or None if one has no answer.
+        """
+        new = _read(connection, vnf_instance, rule)
+        old = self._samples.get(key)
+        self._samples[key] = time.monotonic(), new
+        if not new:
+            return None
+        if rule['measure'] == 'value':
+            return sum(new.values()) / len(new)
+        if old is None or set(old[1]) != set(new):
+            return None
+        seconds = self._samples[key][0] - old[0]
+        growth = [new[each] - old[1][each] for each in new]
+        if seconds <= 0 or min(growth) < 0:    # a guest began again
+            return None
+        return sum(growth) / len(growth) / seconds
+
+
+def of(vnf_instance):
+    """Return what a VNF does by itself: 'healed' VDUs and 'scales'."""
+    return state.params(vnf_instance.instantiated_vnf_info).get(
+        state.AUTOMATIC) or {}
+
+
+def sick_guests(vnf_instance, states):
+    """Return {VNFC id: state} of the guests that are to be healed.
+
+    :param states: {VNFC id: state}
+    """
+    healed = of(vnf_instance).get('healed') or ()
+    return {vnfc.id: states[vnfc.id] for vnfc in
+            vnf_instance.instantiated_vnf_info.vnfc_resource_info
+            if vnfc.vdu_id in healed
+            and states.get(vnfc.id, '').startswith(SICK)}
+
+
+def _read(connection, vnf_instance, rule):
+    """Return {server: number} of a VDU's guests; {} if one fails."""
+    api = clickos_api.Client(connection)
+    found = {}
+    for vnfc in vnf_instance.instantiated_vnf_info.vnfc_resource_info:
+        if vnfc.vdu_id != rule['vdu']:
+            continue
+        server_id = state.server_id(vnfc)
+        try:
+            found[server_id] = float(api.read(server_id, rule['handler']))
+        except (exception.ClickOSError, ValueError) as error:
+            LOG.debug('VNF %s: %s: %s', vnf_instance.id, rule['handler'],
+                      error)
+            return {}
+    return found
+
+
+def _direction(vnf_instance, rule, average):
+    """Return Tacker's word for a step, or None.
+
+    A step in is taken only if the others then stay below the upper limit.
+    """
+    info = vnf_instance.instantiated_vnf_info
+    level = next((each.scale_level for each in info.scale_status or ()
+                  if each.aspect_id == rule['aspect']), 0)
+    count = sum(vnfc.vdu_id == rule['vdu']
+                for vnfc in info.vnfc_resource_info)
+    if average > rule['above'] and level < rule['max_level']:
+        return 'SCALE_OUT'
+    if (average < rule['below'] and level > 0 and count > 1
+            and average * count / (count - 1) < rule['above']):
+        return 'SCALE_IN'
+    return None

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Heals and scaling without a request."""
+
+from unittest import mock
+
+from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ka_exceptions
+from tacker import objects
+import yaml
+
+from tacker_clickos import automatic
+from tacker_clickos import clickos_api
+from tacker_clickos import exception
+from tacker_clickos.vnfd import loader
+from tests.unit.tacker_clickos import base
+from tests.unit.tacker_clickos import test_watch
+
+RULE = {'vdu': 'VDU1', 'aspect': 'capacity', 'handler': 'received.count',
+        'measure': 'rate', 'above': 100, 'below': 20, 'cooldown_s': 60,
+        'max_level': 3}
+
+
+class TackerCase(test_watch.WatcherCase):
+    """A VNF of two guests that heals itself, and Tacker's API."""
+
+    AUTOMATIC = {'healed': ['VDU1'], 'scales': []}
+
+    def setUp(self):
+        super().setUp()
+        self.info = self.vnf.instantiated_vnf_info
+        self.info.additional_params['clickos_automatic'] = self.AUTOMATIC
+        self.info.scale_status = [
+            objects.ScaleInfo(aspect_id='capacity', scale_level=1)]
+        self.cloud.mock_add_spec(('compute', 'session', 'config'))
+        self.cloud.config.get_region_name.return_value = None
+        self.cloud.compute.servers.side_effect = (
+            lambda changes_since=None: iter(self.servers))
+        self.answer = mock.Mock(spec_set=('status_code', 'text'),
+                                status_code=202, text='')
+        self.post = self.patch(adapter.Adapter, 'post',
+                               return_value=self.answer)
+        self.now = 1000.0
+        self.patch(automatic.time, 'monotonic', side_effect=lambda: self.now)
+
+    def posted(self):
+        """Return [(last part of the path, body)] of the requests."""
+        return [(call.args[1].rpartition('/')[2], call.kwargs['json'])
+                for call in self.post.call_args_list]
+
+
+class HealTest(TackerCase):
+
+    def alive(self):
+        self.servers = [test_watch.server('s0', 'ACTIVE'),
+                        test_watch.server('s1', 'ACTIVE')]
+
+    def test_a_dead_guest_is_healed(self):
+        self.alive()
+        self.servers[1].status = 'SHUTOFF'
+        self.watcher.look()
+        ((what, body),) = self.posted()
+        self.assertEqual(('heal', [self.ids[1]]),
+                         (what, body['vnfcInstanceId']))
+        self.assertIn('is SHUTOFF', body['cause'])
+
+    def test_between_two_looks_changed_servers_are_asked_for(self):
+        self.alive()
+        self.watcher.look()
+        self.watcher.glance()
+        self.post.assert_not_called()
+        self.servers[0].status = 'ERROR'
+        self.watcher.glance()
+        self.watcher.glance()
+        ((_what, body),) = self.posted()
+        self.assertEqual([self.ids[0]], body['vnfcInstanceId'])
+        self.assertRegex(
+            self.cloud.compute.servers.call_args.kwargs['changes_since'],
+            r'^20\d\d-\d\d-\d\dT')
+
+    def test_only_a_look_judges_a_server_that_is_gone(self):
+        self.alive()
+        self.watcher.look()
+        self.servers[0].status = 'DELETED'
+        self.watcher.glance()
+        self.post.assert_not_called()
+
+    def test_servers_of_others_are_left_alone(self):
+        self.alive()
+        self.watcher.look()
+        self.servers = [test_watch.server('other', 'ERROR')]
+        self.watcher.glance()
+        self.post.assert_not_called()
+
+    def test_a_vnf_without_the_policy_asks_nothing(self):
+        self.info.additional_params.pop('clickos_automatic')
+        self.servers = []
+        self.watcher.look()
+        self.cloud.compute.servers.reset_mock()
+        self.watcher.glance()
+        self.cloud.compute.servers.assert_not_called()
+        self.post.assert_not_called()
+
+    def test_heals_without_end_end(self):
+        self.servers = []
+        for _time in range(20):
+            self.watcher.look()
+        self.assertEqual(5, self.post.call_count)
+        self.now += 601
+        self.watcher.look()
+        self.assertEqual(6, self.post.call_count)
+
+    def test_a_refusal_is_tried_again(self):
+        self.servers = []
+        self.answer.status_code = 409
+        for _time in range(20):
+            self.watcher.look()
+        self.assertEqual(20, self.post.call_count)
+
+    def test_tacker_that_does_not_answer(self):
+        self.post.side_effect = ka_exceptions.ConnectFailure('no')
+        self.servers = []
+        with self.assertLogs('tacker_clickos.automatic', 'WARNING'):
+            self.watcher.look()
+
+
+class ScaleTest(TackerCase):
+
+    AUTOMATIC = {'healed': [], 'scales': [RULE]}
+
+    def setUp(self):
+        super().setUp()
+        self.servers = [test_watch.server('s0', 'ACTIVE'),
+                        test_watch.server('s1', 'ACTIVE')]
+        self.counts = {'s0': 0, 's1': 0}
+        self.read = self.patch(clickos_api.Client, 'read',
+                               side_effect=self.handler)
+
+    def handler(self, _client, server_id, name):
+        self.assertEqual('received.count', name)
+        return '%d\n' % self.counts[server_id]
+
+    def grow(self, first, second, seconds=10):
+        self.now += seconds
+        self.counts['s0'] += first
+        self.counts['s1'] += second
+        self.watcher.look()
+
+    def directions(self):
+        return [body['type'] for _what, body in self.posted()]
+
+    def test_much_scales_out(self):
+        self.grow(0, 0)
+        self.grow(1500, 600)
+        self.assertEqual([('scale', {
+            'type': 'SCALE_OUT', 'aspectId': 'capacity', 'numberOfSteps': 1,
+            'additionalParams': {'is_auto': 'True'}})], self.posted())
+
+    def test_little_scales_in(self):
+        self.grow(0, 0)
+        self.grow(100, 100)
+        self.assertEqual(['SCALE_IN'], self.directions())
+
+    def test_between_the_limits_nothing_happens(self):
+        self.grow(0, 0)
+        self.grow(500, 500)
+        self.assertEqual([], self.directions())
+
+    def test_levels_bound_it(self):
+        self.info.scale_status[0].scale_level = 3
+        self.grow(0, 0)
+        self.grow(9000, 9000)
+        self.info.scale_status[0].scale_level = 0
+        self.grow(0, 0)
+        self.assertEqual([], self.directions())
+
+    def test_it_waits_after_a_step(self):
+        self.grow(0, 0)
+        for _time in range(6):
+            self.grow(9000, 9000)
+        self.assertEqual(1, len(self.posted()))
+        for _time in range(3):
+            self.grow(9000, 9000)
+        self.assertEqual(2, len(self.posted()))
+
+    def test_a_guest_that_began_again_or_fails_decides_nothing(self):
+        self.grow(0, 0)
+        self.counts['s0'] = -9000
+        self.grow(0, 9000)
+        self.read.side_effect = exception.ApiUnavailable(reason='down')
+        self.grow(90000, 90000)
+        self.read.side_effect = lambda *_arguments: 'text'
+        self.grow(90000, 90000)
+        self.assertEqual([], self.directions())
+
+    def test_a_value_needs_one_look(self):
+        self.AUTOMATIC['scales'] = [dict(RULE, measure='value')]
+        self.addCleanup(self.AUTOMATIC.update, scales=[RULE])
+        self.grow(400, 0)
+        self.assertEqual(['SCALE_OUT'], self.directions())
+
+
+class PolicyTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.path = self.package / 'Definitions' / 'firewall.yaml'
+        self.vnfd = yaml.safe_load(self.path.read_text())
+        self.policies = self.vnfd['topology_template']['policies']
+
+    def load(self, **policies):
+        self.policies += [{name: policy} for name, policy in policies.items()]
+        self.path.write_text(yaml.dump(self.vnfd))
+        return loader.load(str(self.package), 'simple').automatic
+
+    def scale(self, **change):
+        return {'type': 'clickos.policies.AutoScale', 'targets': ['VDU1'],
+                'properties': {'aspect': 'capacity', 'scale_out_above': 9,
+                               'handler': 'received.count', **change}}
+
+    def test_both(self):
+        found = self.load(load=self.scale(), healing={
+            'type': 'clickos.policies.AutoHeal', 'targets': ['VDU1']})
+        self.assertEqual(('VDU1',), found.healed)
+        (rule,) = found.scales
+        self.assertEqual(('capacity', 'rate', 9, 0, 60, 3), (
+            rule.aspect, rule.measure, rule.above, rule.below,
+            rule.cooldown_s, rule.max_level))
+
+    def test_faults(self):
+        for policy, reason in (
+                (self.scale(aspect='x'), "aspect 'x' does not scale VDU1"),
+                (self.scale(handler='a b'), "handler 'a b' is not a name"),
+                (self.scale(measure='x'), 'measure must be one of'),
+                (self.scale(scale_in_below=9), 'scale_in_below 9 is not'),
+                (self.scale(scale_out_above='x'), 'scale_out_above: expected'),
+                (self.scale(cooldown=-1), 'cooldown: expected a whole'),
+                (self.scale(speed=1), 'unknown key speed'),
+                (dict(self.scale(), targets=['X']), 'target X is no VDU'),
+                (dict(self.scale(), targets=[]), 'targets: expected a list')):
+            kept = list(self.policies)
+            with self.assertRaisesRegex(exception.VnfdInvalid,
+                                        'firewall.yaml: load: ' + reason):
+                self.load(load=policy)
+            self.policies[:] = kept
