@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains of networking-sfc steer packets through guests."""
 
+import time
+
 from tempest.lib.common.utils import data_utils
 from tempest.lib.common.utils import test_utils
 from tempest.lib import decorators
@@ -36,6 +38,11 @@ class ChainsTest(base.OnHostTest):
 
     def make_hop(self):
         """Boot a wire; return its server and port pair group."""
+        server_id, pair = self.make_pair()
+        return server_id, self.make('port_pair_group', port_pairs=[pair])
+
+    def make_pair(self):
+        """Boot a wire; return its server and port pair."""
         ports = [self.tenant.make_port('left', self.addCleanup,
                                        port_security_enabled=False)
                  for _ in range(2)]
@@ -48,7 +55,7 @@ class ChainsTest(base.OnHostTest):
             exceptions.Conflict, self.os_admin.ports_client.delete_port,
             ports[1]['id'])
         self.assertIn(f'is in port pair {pair}', str(refused))
-        return server_id, self.make('port_pair_group', port_pairs=[pair])
+        return server_id, pair
 
     def make_chain(self, groups):
         """Make a chain from the client to the server and back."""
@@ -104,6 +111,31 @@ class ChainsTest(base.OnHostTest):
         before = self.passed(server_id)
         self.assertTrue(self.client.can_ping(self.server))
         return before == self.passed(server_id)
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e33')
+    def test_connections_stay_with_their_instance_while_others_come(self):
+        (first, one), (second, two) = self.make_pair(), self.make_pair()
+        group = self.make('port_pair_group', port_pairs=[one])
+        self.assertHops(self.make_chain([group]), 1)
+        self.server.serve_echo()
+        old = self.client.connect(self.server, 50)
+        self.sfc.update('port_pair_group', group, port_pairs=[one, two])
+        # Only connections that begin show that the second one is there.
+        waiters.until(lambda: self._connects(second), bool,
+                      'new connections at the second instance')
+        before = self.passed(first), self.passed(second)
+        time.sleep(2)
+        after = self.passed(first), self.passed(second)
+        self.assertGreater(after[0], before[0] + 50)
+        self.assertEqual(before[1], after[1])
+        self.sfc.update('port_pair_group', group, port_pairs=[one])
+        self.assertEqual(0, old.lost())
+
+    def _connects(self, server_id):
+        """Open connections, and tell if a wire counted frames of them."""
+        before = self.passed(server_id)
+        self.assertEqual(0, self.client.connect(self.server, 10).lost())
+        return self.passed(server_id) > before
 
     @decorators.attr(type='negative')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e32')

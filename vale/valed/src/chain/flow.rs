@@ -11,6 +11,9 @@ use crate::packet::{self, Part};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+/// Flags of TCP (RFC 9293, 3.1).
+const SYN: u8 = 0x02;
+const ACK: u8 = 0x10;
 
 /// A packet's flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +23,8 @@ pub struct Flow {
     pub protocol: u8,
     /// Ports of TCP or UDP; `None` in fragments, which have them only once.
     pub ports: Option<(u16, u16)>,
+    /// The packet begins a TCP connection: SYN without ACK.
+    pub begins: bool,
 }
 
 impl Flow {
@@ -42,7 +47,9 @@ impl Flow {
         };
         let has_ports = packet.part == Part::Whole && matches!(packet.protocol, TCP | UDP);
         let ports = be16(packet.body, 0).zip(be16(packet.body, 2));
+        let flags = packet.body.get(13).copied().unwrap_or(0);
         Some(Self {
+            begins: has_ports && packet.protocol == TCP && flags & (SYN | ACK) == SYN,
             source,
             destination,
             protocol: packet.protocol,
@@ -55,21 +62,26 @@ impl Flow {
         Self {
             source: self.destination,
             destination: self.source,
-            protocol: self.protocol,
             ports: self
                 .ports
                 .map(|(source, destination)| (destination, source)),
+            ..self
         }
     }
 
     /// A number from 0 to 255, the same for both directions.
     pub fn bucket(self) -> usize {
+        (self.key() >> 56) as usize
+    }
+
+    /// A number of the flow, the same for both directions.
+    pub fn key(self) -> u64 {
         let ends = (self.source, self.ports.map(|p| p.0));
         let others = (self.destination, self.ports.map(|p| p.1));
         let mut hasher = FxHasher::default();
         (ends.min(others), ends.max(others), self.protocol).hash(&mut hasher);
         // FxHasher mixes best into the upper bits.
-        (hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
+        hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
     /// True if a classifier selects the packet by its addresses, protocol and ports. A fragment has

@@ -7,23 +7,28 @@ use vale_proto::{ChainCounters, Hop, OnFailure, PortName};
 
 use super::Ports;
 use super::flow::Flow;
-
-/// Buckets of flows.
-const BUCKETS: usize = 256;
+use super::spread::Spread;
 
 /// A port pair whose ports exist.
 #[derive(Clone, Copy)]
 struct Live {
+    /// A hash of the ports' names; a port's index may belong to another one later.
+    id: u64,
     ingress: usize,
     egress: usize,
+}
+
+impl Live {
+    fn same(self, other: Self) -> bool {
+        self.id == other.id
+    }
 }
 
 /// A hop as packets meet it.
 pub struct LiveHop {
     transparent: bool,
     on_failure: OnFailure,
-    /// The live pair of each bucket; empty without live pairs.
-    buckets: Vec<Live>,
+    spread: Spread<Live>,
     live_pairs: usize,
     pub counters: ChainCounters,
 }
@@ -33,7 +38,7 @@ impl LiveHop {
         Self {
             transparent: hop.transparent,
             on_failure: hop.on_failure,
-            buckets: Vec::new(),
+            spread: Spread::default(),
             live_pairs: 0,
             counters: ChainCounters::default(),
         }
@@ -47,12 +52,27 @@ impl LiveHop {
         self.on_failure == OnFailure::Bypass
     }
 
+    /// Takes over the flows of the hop that this one replaces.
+    pub fn keep_flows(&mut self, old: &mut Self) {
+        self.spread = std::mem::take(&mut old.spread);
+    }
+
     /// Finds the ports and spreads the buckets over live pairs, by weight. A bucket moves only from
     /// a pair that died, or to one that came (rendezvous hashing, Thaler and Ravishankar 1998).
     pub fn resolve(&mut self, hop: &Hop, ports: &Ports, find: impl Fn(&PortName) -> Option<usize>) {
         let found = hop.pairs.iter().filter_map(|pair| {
             let (ingress, egress) = find(&pair.ingress).zip(find(&pair.egress))?;
-            Some((pair, Live { ingress, egress }))
+            let mut hasher = FxHasher::default();
+            (pair.ingress.as_str(), pair.egress.as_str()).hash(&mut hasher);
+            let id = hasher.finish();
+            Some((
+                pair,
+                Live {
+                    id,
+                    ingress,
+                    egress,
+                },
+            ))
         });
         let found: Vec<_> = found.collect();
         let is_live = |port: usize| ports[port].as_ref().is_some_and(|port| port.is_live());
@@ -68,13 +88,17 @@ impl LiveHop {
             };
             live.iter().max_by_key(rank).map(|(_, live)| *live)
         };
-        self.buckets = (0..BUCKETS).filter_map(winner).collect();
+        let renewed = |before: Live| {
+            let found = live.iter().find(|(_, live)| live.same(before));
+            found.map(|(_, live)| *live)
+        };
+        self.spread.renew(winner, renewed, Live::same);
         self.live_pairs = live.len();
     }
 
     /// The port by which a flow enters the hop, and true if the frame needs the port's MAC address.
     pub fn port(&self, flow: Flow, forward: bool) -> Option<(usize, bool)> {
-        let pair = self.buckets.get(flow.bucket())?;
+        let pair = self.spread.pair(flow, Live::same)?;
         let port = if forward { pair.ingress } else { pair.egress };
         Some((port, !self.transparent))
     }

@@ -7,12 +7,13 @@
 mod exit;
 mod flow;
 mod hop;
+mod spread;
 
 use vale_proto::{ChainCounters, ChainInfo, ChainName, ChainSet, Classifier, MAX_CHAINS};
 
 use crate::headers::Ethernet;
 use crate::port::Port;
-use exit::{Exit, Retired, exits, retire};
+use exit::{Exit, Retired, exits, retire, shares_pair};
 use flow::Flow;
 use hop::LiveHop;
 
@@ -109,9 +110,10 @@ impl Chains {
         };
         match found {
             Some(index) => {
-                let old = &self.chains[index];
+                let old = &mut self.chains[index];
                 new.retired = retire(&old.set, &old.retired, &new.set);
                 new.keep_counters(old);
+                new.keep_flows(old);
                 self.chains[index] = new;
             }
             None => self.chains.push(new),
@@ -245,6 +247,16 @@ impl Chain {
         for (hop, spec) in self.hops.iter_mut().zip(&self.set.hops) {
             let same = old.set.hops.iter().position(|other| other == spec);
             hop.counters = same.map_or(hop.counters, |index| old.hops[index].counters);
+        }
+    }
+
+    /// Keeps the flows of hops whose pairs changed in part.
+    fn keep_flows(&mut self, old: &mut Self) {
+        for (hop, spec) in self.hops.iter_mut().zip(&self.set.hops) {
+            let hops = &old.set.hops;
+            if let Some(index) = hops.iter().position(|other| shares_pair(spec, other)) {
+                hop.keep_flows(&mut old.hops[index]);
+            }
         }
     }
 
