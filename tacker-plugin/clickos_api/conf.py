@@ -22,6 +22,15 @@ the agent answers, if the agent applied it. The time must be longer than the
 agent's own limit, or the agent's answers get lost.
 Other writes to the same server wait as long for their turn.
 """),
+    cfg.StrOpt('agent_transport_url', secret=True, help="""
+Where the agent of a compute host listens, as ``transport_url``. ``{host}``
+stands for the host's name in Nova, for example
+``rabbit://clickos:PASSWORD@queue:5671/clickos-{host}``.
+
+With a virtual host of the message queue for each compute host, no host can
+call or read the agent of another one. Unset, all agents listen on ``[DEFAULT]
+transport_url``, and each compute host is trusted with all of them.
+"""),
     cfg.IntOpt('max_value_bytes', default=20480, min=1,
                max=limits.VALUES_BYTES, help="""
 The longest value of one handler, in bytes of UTF-8.

@@ -2,6 +2,7 @@
 """The client of clickos-agent."""
 
 import threading
+import urllib.parse
 
 from clickos_client import rpc
 from oslo_log import log as logging
@@ -38,7 +39,7 @@ class Agent:
 
     def __init__(self, conf):
         self._conf = conf
-        self._client = None
+        self._clients = {}
         self._making = threading.Lock()
 
     def handler_list(self, host, server_id):
@@ -88,23 +89,23 @@ class Agent:
                 _field(host, counters, key, int)
         return answer
 
-    def _connected(self):
-        """Return the client, made at the first call.
+    def _connected(self, host):
+        """Return the client of a host's agent, made at the first call.
 
         A connection made before the WSGI server forks would be shared.
         """
         with self._making:
-            if self._client is None:
-                transport = messaging.get_rpc_transport(self._conf)
-                self._client = messaging.get_rpc_client(
-                    transport, messaging.Target(topic=rpc.TOPIC,
-                                                version=rpc.OLDEST),
+            url = transport_url(self._conf, host)
+            if url not in self._clients:
+                self._clients[url] = messaging.get_rpc_client(
+                    messaging.get_rpc_transport(self._conf, url=url),
+                    messaging.Target(topic=rpc.TOPIC, version=rpc.OLDEST),
                     timeout=self._conf.clickos_api.rpc_timeout, retry=1)
-            return self._client
+            return self._clients[url]
 
     def _call(self, host, method, **arguments):
         try:
-            answer = self._connected().prepare(
+            answer = self._connected(host).prepare(
                 server=host, version=rpc.SINCE.get(method, rpc.OLDEST)).call(
                 {}, method, **arguments)
         except (messaging.MessagingTimeout,
@@ -118,6 +119,16 @@ class Agent:
             raise errors.BadGateway(
                 f'the clickos-agent of host {host} cannot be asked now')
         return _checked(host, answer)
+
+
+def transport_url(conf, host):
+    """Return the URL of the virtual host that a host's agent listens on.
+
+    :returns: None for the service's own, which all agents then share
+    """
+    template = conf.clickos_api.agent_transport_url
+    return template and template.replace(
+        '{host}', urllib.parse.quote(host, safe=''))
 
 
 def _checked(host, answer):

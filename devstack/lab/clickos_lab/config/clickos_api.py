@@ -3,6 +3,7 @@
 
 from clickos_lab.config import hosts
 from clickos_lab.config import options
+from clickos_lab.config import rabbit
 from clickos_lab.config import site as _site
 from clickos_lab.host import underlay
 
@@ -21,7 +22,8 @@ def _tunnel(site, host):
 def write(site):
     """Write the configurations of the API service and of the agents."""
     site.write_ini('clickos/clickos-api.conf', options.merged({
-        'DEFAULT': {'transport_url': site.rabbit_url('clickos')},
+        'clickos_api': {'agent_transport_url': site.rabbit_url(
+            'clickos', 'clickos-{host}')},
         'database': site.database('clickos'),
         'keystone_authtoken': site.authtoken('clickos'),
         'nova': site.auth('clickos'),
@@ -32,8 +34,11 @@ def write(site):
         name = f'clickos-agent{host.suffix}'
         socket = str(site.state.run / host.agent_socket)
         site.write_ini(f'clickos/{name}.conf', options.merged({
-            'DEFAULT': {'transport_url': site.rabbit_url(name),
+            'DEFAULT': {'transport_url': site.rabbit_url(
+                            name, rabbit.vhost(host)),
                         'host': host.name},
+            'clickos_agent': {'neutron_transport_url': site.rabbit_url(
+                name, 'neutron')},
             'oslo_messaging_rabbit': _site.RABBIT},
             _tunnel(site, host),
             options.of('agent', CLICKOS_COSMOSD_SOCKET=socket)), name)

@@ -44,7 +44,7 @@ def _write(site, program):
         f'{_path(site.state, program)}'
     site.write_ini(f'neutron/{program}.conf', {
         'DEFAULT': {
-            'transport_url': site.rabbit_url('neutron'),
+            'transport_url': site.rabbit_url('neutron', 'neutron'),
             'host': hosts.PROCESS.name, 'state_path': _STATE,
             'interface_driver': 'vale', 'enable_metadata_proxy': False,
             'graceful_shutdown_timeout': 2},

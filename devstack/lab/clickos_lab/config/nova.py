@@ -23,7 +23,9 @@ def write(site):
         'scheduler': {'workers': 1},
         'keystone_authtoken': site.authtoken('nova'),
         **_zones(site),
-        'filter_scheduler': {'track_instance_changes': False}}, 'nova')
+        'filter_scheduler': {
+            'enabled_filters': options.DEFAULTS['CLICKOS_FILTERS'],
+            'track_instance_changes': False}}, 'nova')
     for host in site.compute_hosts:
         _write_compute(site, common, host)
     paste = site.state.venv / 'etc/nova/api-paste.ini'
@@ -45,7 +47,7 @@ def _write_compute(site, common, host):
         site.state.run / host.nova_socket)) for group in host.groups]
     site.write_ini(f'nova/{name}.conf', options.merged(common, *shared, {
         'DEFAULT': {'host': host.name,
-                    'transport_url': site.rabbit_url(name),
+                    'transport_url': site.rabbit_url(name, 'nova'),
                     # seconds; the lab waits for the first report
                     'report_interval': 2,
                     'instances_path': site.folder(name, 'instances'),

@@ -4,30 +4,42 @@
 import base64
 import hashlib
 import json
+import re
 
+from clickos_lab.config import hosts
 from clickos_lab import settings as _settings
 
 #: Exchanges and queues that a user declares and reads, as regular
-#: expressions. Each user also reads the answers to its own calls.
+#: expressions, by bus. Each user also reads the answers to its own calls.
 _OWN = {
-    'nova': 'nova$|conductor|scheduler',
-    'nova-compute': 'nova$|compute',
-    'neutron': 'neutron$|neutron-vale$|neutron-vale-plugin|'
-               'neutron-vo-|q-|dhcp_agent|l3_agent',
-    'tacker': 'tacker$|TACKER_',
-    'clickos': 'openstack$',
-    'clickos-agent': 'openstack$|clickos-agent|neutron-vale$|'
-                     'neutron-vale-agent'}
+    'nova': {'nova': 'nova$|conductor|scheduler'},
+    'nova-compute': {'nova': 'nova$|compute'},
+    'neutron': {'neutron': 'neutron$|neutron-vale$|neutron-vale-plugin|'
+                           'neutron-vo-|q-|dhcp_agent|l3_agent'},
+    'tacker': {'tacker': 'tacker$|TACKER_'},
+    'clickos': {'host': 'openstack$'},
+    'clickos-agent': {'host': 'openstack$|clickos-agent',
+                      'neutron': r'neutron-vale$|neutron-vale-agent'
+                                 r'(_fanout.*|\.%(host)s)?$'}}
 #: Those that a user declares and sends to, but does not read.
 _OTHERS = {
-    'nova': 'compute',
-    'nova-compute': 'conductor|scheduler_fanout$',
-    'neutron': 'neutron-vale-agent',
-    'tacker': None,
-    'clickos': 'clickos-agent',
-    'clickos-agent': 'neutron-vale-plugin'}
-#: Answers go through the default exchange, which reaches each queue.
+    ('nova', 'nova'): 'compute',
+    ('nova-compute', 'nova'): 'conductor|scheduler_fanout$',
+    ('neutron', 'neutron'): 'neutron-vale-agent',
+    ('clickos', 'host'): 'clickos-agent',
+    ('clickos-agent', 'neutron'): 'neutron-vale-plugin'}
+#: Answers go through the default exchange, which reaches each queue of a bus.
 _ANSWERS, _DEFAULT_EXCHANGE = 'reply_', 'amq[.]default$'
+#: Agents answer no call on Neutron's bus.
+_SILENT = {('clickos-agent', 'neutron')}
+#: Routing keys that an agent sends and receives on Neutron's bus.
+_TOPICS = {'exchange': 'neutron-vale', 'write': '^neutron-vale-plugin',
+           'read': r'^neutron-vale-agent(\.%s)?$'}
+
+
+def vhost(host):
+    """Return the virtual host of a compute host's clickos-agent."""
+    return f'clickos-{host.name}'
 
 
 def write(site):
@@ -58,21 +70,43 @@ def _move_old(state):
 def _users(site):
     names = _settings.RABBIT_USERS
     return {
-        'vhosts': [{'name': '/'}],
+        'vhosts': [{'name': name} for name in (
+            '/', 'neutron', 'tacker', *map(vhost, hosts.ALL))],
         'users': [{'name': name, 'tags': [],
                    'hashing_algorithm': 'rabbit_password_hashing_sha256',
                    'password_hash': _hashed(
                        site.settings.passwords[f'rabbit_{name}'])}
                   for name in names],
-        'permissions': [_permissions(name) for name in names]}
+        'permissions': [found for name in names
+                        for found in _permissions(name)],
+        'topic_permissions': [_topics(host) for host in hosts.ALL]}
 
 
 def _permissions(name):
-    kind = name.removesuffix('-xen').removesuffix('-2')
-    own = f'{_OWN[kind]}|{_ANSWERS}'
-    made = '|'.join(filter(None, (own, _OTHERS[kind])))
-    return {'user': name, 'vhost': '/', 'configure': f'^({made})',
-            'write': f'^({made}|{_DEFAULT_EXCHANGE})', 'read': f'^({own})'}
+    """Return a user's rights, one for each virtual host it may enter."""
+    host = next((h for h in hosts.ALL[1:] if name.endswith(h.suffix)),
+                hosts.PROCESS)
+    kind = name.removesuffix(host.suffix)
+    # clickos-api calls the agents of all hosts.
+    its = hosts.ALL if kind == 'clickos' else (host,)
+    return [found for bus, own in _OWN[kind].items()
+            for found in _rights(name, kind, bus, own, its)]
+
+
+def _rights(name, kind, bus, own, its):
+    for host in its if bus == 'host' else its[:1]:
+        reads = f'{own % {"host": re.escape(host.name)}}|{_ANSWERS}'
+        made = '|'.join(filter(None, (reads, _OTHERS.get((kind, bus)))))
+        default = '' if (kind, bus) in _SILENT else f'|{_DEFAULT_EXCHANGE}'
+        yield {'user': name, 'configure': f'^({made})',
+               'vhost': {'host': vhost(host), 'nova': '/'}.get(bus, bus),
+               'write': f'^({made}{default})', 'read': f'^({reads})'}
+
+
+def _topics(host):
+    read = _TOPICS['read'] % re.escape(host.name)
+    return {**_TOPICS, 'user': f'clickos-agent{host.suffix}',
+            'vhost': 'neutron', 'read': read}
 
 
 def _hashed(password):

@@ -73,16 +73,18 @@ class Site:
 
     def base(self, account):
         """Options of [DEFAULT] that most services take."""
-        return {'transport_url': self.rabbit_url(account),
+        return {'transport_url': self.rabbit_url(account, account),
                 'host': hosts.PROCESS.name,
                 'state_path': self.folder(account),
                 'graceful_shutdown_timeout': 2}
 
-    def rabbit_url(self, account):
-        """The message queue, with the account's own password."""
+    def rabbit_url(self, account, vhost):
+        """A bus of the message queue, with the account's own password."""
         password = self.settings.passwords[f'rabbit_{account}']
+        # Nova keeps the URL of its cell in its database, for ever.
+        vhost = '' if vhost == 'nova' else vhost
         return (f'rabbit://{account}:{password}'
-                f'@127.0.0.1:{self.settings.ports["rabbit"]}/')
+                f'@127.0.0.1:{self.settings.ports["rabbit"]}/{vhost}')
 
     def database(self, name, user=None):
         """Options of [database] for a schema and the user that owns it."""

@@ -26,8 +26,8 @@ from tests.unit import base
 
 _PLUGIN = paths.REPO / 'devstack'
 _STACK = pathlib.Path(__file__).parents[1] / 'devstack/stack.sh'
-_CONTROLLER = ('n-api', 'g-api', 'q-svc', 'neutron-api', 'tacker', 'tempest',
-               'horizon')
+_CONTROLLER = ('rabbit', 'n-api', 'g-api', 'q-svc', 'neutron-api', 'tacker',
+               'tempest', 'horizon')
 _HOST = ('n-cpu',)
 #: Service of the lab: that of the plugin.
 _SERVICES = {'xenstored': 'clickos-store', 'valed': 'clickos-valed',
@@ -227,6 +227,24 @@ class StackedTest(unittest.TestCase):
                 self.assertEqual(wanted, {
                     key: written[section].get(key) for key in wanted},
                     f'{group}: {section}')
+
+    def test_each_host_has_a_bus_of_its_own(self):
+        name = os.uname().nodename
+        api = self.case.ini('etc/clickos/clickos-api.conf')
+        agent = self.case.ini('etc/clickos/clickos-agent.conf')
+        self.assertEqual(
+            'rabbit://stackrabbit:secret@192.0.2.1:5672/clickos-{host}',
+            api['clickos_api']['agent_transport_url'])
+        self.assertEqual(
+            f'rabbit://clickos-agent-{name}:secret@192.0.2.1:5672/'
+            f'clickos-{name}', agent['DEFAULT']['transport_url'])
+        self.assertEqual(
+            f'rabbit://clickos-agent-{name}:secret@192.0.2.1:5672/',
+            agent['clickos_agent']['neutron_transport_url'])
+        calls = (self.case.root / 'calls').read_text()
+        self.assertIn(f'rabbit_setup clickos-{name} stackrabbit', calls)
+        self.assertIn(f'set_permissions -p clickos-{name} '
+                      f'clickos-agent-{name} ', calls)
 
     def _values(self):
         root, data = self.case.root, f'{self.case.root}/opt/stack/data/clickos'

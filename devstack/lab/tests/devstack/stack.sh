@@ -14,6 +14,8 @@ SYSTEMD_DIR=$ROOT/etc/systemd/system
 SERVICE_PROTOCOL=http
 SERVICE_HOST=192.0.2.1
 REGION_NAME=RegionOne
+RABBIT_USERID=stackrabbit
+RABBIT_PASSWORD=secret
 KEYSTONE_SERVICE_URI=$SERVICE_PROTOCOL://$SERVICE_HOST/identity
 NOVA_DIR=$ROOT/opt/stack/nova
 HORIZON_DIR=$ROOT/opt/stack/horizon
@@ -30,7 +32,7 @@ CLICKOS_CARGO=$ROOT/bin/cargo
 export STACK_USER DATA_DIR SYSTEMD_DIR KEYSTONE_SERVICE_URI NOVA_DIR NOVA_CONF_DIR NOVA_CONF HORIZON_DIR
 export GLANCE_API_CONF TACKER_CONF
 export NEUTRON_CONF TEMPEST_CONFIG CLICKOS_CONF_DIR CLICKOS_RUN_DIR CLICKOS_TMPFILES CLICKOS_CARGO
-export SERVICE_PROTOCOL REGION_NAME
+export SERVICE_PROTOCOL REGION_NAME RABBIT_USERID RABBIT_PASSWORD
 
 function note {
     echo "$*" >>"$ROOT/calls"
@@ -140,6 +142,19 @@ function database_connection_url {
 
 function iniset_rpc_backend {
     iniset "$2" DEFAULT transport_url "rabbit://stackrabbit:secret@$SERVICE_HOST:5672/"
+}
+
+function get_transport_url {
+    echo "rabbit://stackrabbit:secret@$SERVICE_HOST:5672/${1:-}"
+}
+
+function rabbit_setup {
+    note rabbit_setup "$@"
+}
+
+# shellcheck disable=SC2032  # sudo is a function here
+function rabbitmqctl {
+    note rabbitmqctl "$@"
 }
 
 function configure_keystoneauth {
