@@ -27,6 +27,8 @@ LOG = logging.getLogger(__name__)
 
 #: The image a server was created from, kept for its next start.
 _SHA256_KEY = 'clickos_image_sha256'
+#: tacker_clickos looks for it.
+_START_EVENT = 'clickos_start'
 _NO_VOLUME = 'a ClickOS guest has no disk: no volume is possible'
 
 
@@ -157,8 +159,12 @@ class ClickOSDriver(driver.ComputeDriver):
 
     def _start(self, context, instance, network_info, first=False):
         """Gather all a guest needs, and only then touch what runs."""
-        self._guests.start(instance, *self._needs(context, instance,
-                                                  network_info, first))
+        try:
+            self._guests.start(instance, *self._needs(context, instance,
+                                                      network_info, first))
+        except exception.HostCannotStart as e:
+            _tell(context, instance, e)
+            raise
 
     def _needs(self, context, instance, network_info, first=False):
         """Return what Guests.start() needs besides the instance."""
@@ -375,6 +381,22 @@ class ClickOSDriver(driver.ComputeDriver):
     def get_host_uptime(self):
         """:returns: how long the host has been up, as text"""
         return 'up %d s' % self._host.info()['uptime_s']
+
+
+def _tell(context, instance, error):
+    """Note why a host cannot start a guest, as an event of the action.
+
+    Nova tries other hosts, and at the end tells only that none is left.
+    """
+    event = objects.InstanceActionEvent
+    try:
+        event.event_start(context, instance.uuid, _START_EVENT,
+                          want_result=False, host=CONF.host)
+        event.event_finish_with_failure(
+            context, instance.uuid, _START_EVENT, exc_val=error,
+            exc_tb=error.__traceback__, want_result=False)
+    except nova_exception.InstanceActionNotFound:
+        LOG.warning('The guest does not start: %s', error, instance=instance)
 
 
 def _refuse_files(instance, injected_files):

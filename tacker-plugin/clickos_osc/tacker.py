@@ -9,6 +9,8 @@ from clickos_osc import shown
 
 _INSTANCES = '/vnflcm/v1/vnf_instances'
 _OPERATIONS = '/vnflcm/v1/vnf_lcm_op_occs'
+#: Tacker gives the first 100 of a list otherwise.
+_ALL = '?all_records=yes'
 
 
 class Tacker:
@@ -24,7 +26,7 @@ class Tacker:
 
     def ids(self, name):
         """Return the ids of the VNF instances with a name, or with this id."""
-        vnfs = self._get(_INSTANCES)
+        vnfs = self._get(_INSTANCES + _ALL)
         if any(each['id'] == name for each in vnfs):
             return [name]
         return [each['id'] for each in vnfs
@@ -40,7 +42,8 @@ class Tacker:
 
     def operations(self, vnf_id):
         """List the operations of a VNF, the newest first."""
-        bodies = self._get(_OPERATIONS + '?fields=error')
+        bodies = self._get(_OPERATIONS + _ALL + '&fields=error'
+                           f'&filter=(eq,vnfInstanceId,{vnf_id})')
         found = [vnf.Operation.of(body) for body in bodies
                  if body['vnfInstanceId'] == vnf_id]
         return sorted(found, key=lambda o: o.began, reverse=True)

@@ -6,6 +6,8 @@ not list and parameters that name code (request_body.py), and packages that
 reach beyond themselves (package/). Tacker 16 stores only text as metadata
 and leaves a row locked after anything else, so metadata.py makes it text.
 Tacker answers 500 to a second VNF of one name; the filter makes it a 409.
+Tacker's readers leave a session open that holds a connection to the database
+until the garbage collector comes; the filter closes it.
 """
 
 import contextlib
@@ -54,9 +56,18 @@ class ApiFilter(object):
             return _problem(refused.status, str(refused), refused.headers)
         except exception.ClickOSError as refused:
             return _problem(400, str(refused))
-        if _creates_vnf(self._api, request):
-            return _created(self._application, request)
-        return self._application
+        try:
+            if _creates_vnf(self._api, request):
+                return _created(self._application, request)
+            return request.get_response(self._application)
+        finally:
+            _close_session(request)
+
+
+def _close_session(request):
+    context = request.environ.get('tacker.context')
+    if context is not None:
+        context.session.close()
 
 
 def _judge(api, request):

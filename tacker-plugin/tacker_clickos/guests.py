@@ -173,7 +173,12 @@ class Guests(object):
         return '%s-%s' % (name, self._vnf_id)
 
     def sweep(self):
-        """Remove every server and port of the VNF; may be called again."""
-        self.remove()
-        ports.delete(self._connection,
-                     ports.of_vnf(self._connection, self._vnf_id).values())
+        """Remove every server and port of the VNF; may be called again.
+
+        :returns: whether there was one
+        """
+        found = servers.of_vnf(self._connection, self._vnf_id)
+        servers.delete(self._connection, found)
+        existing = ports.of_vnf(self._connection, self._vnf_id).values()
+        ports.delete(self._connection, existing)
+        return bool(found or existing)

@@ -6,6 +6,8 @@ kubernetes by name, so this driver stands in for the OpenStack one. It is no
 subclass, since that driver runs scripts of packages.
 """
 
+import contextlib
+
 from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_utils import excutils
@@ -85,16 +87,33 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
                                state.saved_writes(info))
         fleet = guests.Guests(vim.connect(vim_connection_info.access_info),
                               vnf_instance.id)
-        made = self._boot_all(fleet, wishes, keep_ports=healing)
+        with self._known_to_tacker(vnf_instance):
+            made = self._boot_all(fleet, wishes, keep_ports=healing)
+        info = vnf_instance.instantiated_vnf_info    # save() replaced it
         for vnfc, guest in zip(info.vnfc_resource_info, made):
             resources.record(info, vnfc, guest, vim_connection_info.id)
         state.set_param(info, state.PROPERTIES, values)
         state.set_outputs(info, vdus)
-        info.instance_id = INSTANCE_PREFIX + vnf_instance.id
         vnfd_dict['instance_id'] = info.instance_id
         scaling.announce(vnfd_dict, flavour.scaling,
                          instantiate_vnf_req.instantiation_level_id)
         return info.instance_id
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _known_to_tacker(vnf_instance):
+        """Save instance_id before anything is made, and take it back.
+
+        Tacker calls delete for a VNF with an instance_id only. If its
+        conductor dies meanwhile, another one finds what this one made.
+        """
+        before = vnf_instance.instantiated_vnf_info.instance_id
+        _set_instance_id(vnf_instance, INSTANCE_PREFIX + vnf_instance.id)
+        try:
+            yield
+        except Exception:
+            with excutils.save_and_reraise_exception():
+                _set_instance_id(vnf_instance, before)
 
     @staticmethod
     def _wanted_values(vdus, request):
@@ -142,6 +161,8 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
             self._save_writes(connection, vnf_instance, [
                 vnfc.id for vnfc in
                 vnf_instance.instantiated_vnf_info.vnfc_resource_info])
+        else:
+            state.set_metadata(vnf_instance, **{state.STATE: None})
         api = clickos_api.Client(connection)
         for vnfc in vnf_instance.instantiated_vnf_info.vnfc_resource_info:
             if state.server_id(vnfc):
@@ -256,3 +277,11 @@ class ClickOSInfraDriver(abstract_driver.VnfAbstractDriver,
             cure='use /vnflcm/v1')
 
     create = update = update_wait = get_resource_info = _no_legacy
+
+
+def _set_instance_id(vnf_instance, instance_id):
+    """Save it, unless Tacker knows it already."""
+    info = vnf_instance.instantiated_vnf_info
+    if info.instance_id != instance_id:
+        info.instance_id = instance_id
+        vnf_instance.save()

@@ -6,10 +6,16 @@ import time
 from clickos_client import vnf
 from openstack import exceptions as sdk_exceptions
 from oslo_config import cfg
+from oslo_log import log as logging
 
 from tacker_clickos import exception
 
+LOG = logging.getLogger(__name__)
+
 VNF_KEY = vnf.SERVER_KEY
+#: The driver of a host notes under this name why a guest did not start.
+START_EVENT = 'clickos_start'
+_MAX_REASONS = 3
 _POLL_S = 0.1
 
 
@@ -40,16 +46,44 @@ def wait_active(connection, servers):
     limit_s = cfg.CONF.clickos.boot_timeout
     end = time.monotonic() + limit_s
     for server in servers:
-        while not _is_active(connection.compute.get_server(server.id)):
+        while not _is_active(connection,
+                             connection.compute.get_server(server.id)):
             if time.monotonic() > end:
                 raise _failed(server, 'not ACTIVE after %d s' % limit_s)
             time.sleep(_POLL_S)
 
 
-def _is_active(server):
+def _is_active(connection, server):
     if server.status == 'ERROR':
-        raise _failed(server, fault(server))
+        raise _failed(server, reason(connection, server))
     return server.status == 'ACTIVE'
+
+
+def reason(connection, server):
+    """Return why a server is in the state ERROR.
+
+    When no host is left to try, Nova's fault says only that. Each host's own
+    reason is in the events of the server's actions.
+    """
+    told = fault(server)
+    try:
+        hosts = list(_told_by_hosts(connection, server))
+    except sdk_exceptions.SDKException as error:
+        LOG.warning('server %s: its actions are not known: %s', server.id,
+                    error)
+        hosts = []
+    hosts = [each for each in dict.fromkeys(hosts) if each not in told]
+    return '; '.join([told, *hosts[:_MAX_REASONS]])
+
+
+def _told_by_hosts(connection, server):
+    for action in connection.compute.server_actions(server):
+        found = connection.compute.get_server_action(action.request_id,
+                                                     server)
+        for event in found.events or []:
+            event = event if isinstance(event, dict) else event.to_dict()
+            if event.get('event') == START_EVENT and event.get('details'):
+                yield event['details']
 
 
 def fault(server):
@@ -72,10 +106,17 @@ def delete(connection, servers):
 
 
 def _is_known(connection, server):
+    """Tell whether a server that is being deleted is there yet.
+
+    :raises: GuestFailed if Nova has given up: no task runs any more
+    """
     try:
-        return connection.compute.get_server(server.id).status != 'DELETED'
+        seen = connection.compute.get_server(server.id)
     except sdk_exceptions.NotFoundException:
         return False
+    if seen.status == 'ERROR' and not seen.task_state:
+        raise _failed(server, 'not deleted: %s' % reason(connection, seen))
+    return seen.status != 'DELETED'
 
 
 def _failed(server, reason):

@@ -12,17 +12,21 @@ from oslo_log import log as logging
 from tacker import context as tacker_context
 from tacker.db import api as db_api
 from tacker import objects
+from tacker.objects import fields
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import orphans
 from tacker_clickos import rows
 from tacker_clickos import servers
 from tacker_clickos import state
+from tacker_clickos import strays
 from tacker_clickos import vim
 
 LOG = logging.getLogger(__name__)
 
 _MAX_STATE = 300
+#: No operation works on a VNF. After one that failed, a server may be gone.
+_IDLE = (None, fields.VnfInstanceTaskState.ERROR)
 _started = threading.Event()
 
 
@@ -57,6 +61,7 @@ class Watcher(object):
     def __init__(self):
         self._failing = set()
         self._orphans = orphans.Orphans()
+        self._strays = strays.Strays()
 
     def look(self):
         """Look once at every VIM. Never raises; one bad VIM hides no other.
@@ -76,6 +81,7 @@ class Watcher(object):
     def _look_at_operations(self, context):
         try:
             self._orphans.look(context)
+            self._strays.look(context)
             self._failing.discard('operations')
         except Exception as error:
             self._failed('operations', error)
@@ -102,7 +108,7 @@ def _by_vim(context):
                       'value': 'INSTANTIATED', 'op': '=='}):
         info = vnf_instance.instantiated_vnf_info
         if (info and state.PROPERTIES in state.params(info)
-                and not vnf_instance.task_state
+                and vnf_instance.task_state in _IDLE
                 and vnf_instance.vim_connection_info):
             vim_id = vnf_instance.vim_connection_info[0].vim_id
             found.setdefault(vim_id, []).append(vnf_instance)
@@ -135,7 +141,7 @@ def describe(server):
 def _store(context, vnf_id, shown, states):
     """Change this one entry, unless an operation has begun meanwhile."""
     def change(metadata, task_state):
-        if task_state or metadata.get(state.STATE) != shown:
+        if task_state not in _IDLE or metadata.get(state.STATE) != shown:
             return None
         return dict(metadata, **{state.STATE: states})
     rows.change_metadata(context, vnf_id, change)

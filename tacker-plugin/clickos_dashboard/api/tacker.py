@@ -10,6 +10,8 @@ _VIMS = '/v1.0/vims'
 _PACKAGES = '/vnfpkgm/v1/vnf_packages'
 _INSTANCES = '/vnflcm/v1/vnf_instances'
 _OPERATIONS = '/vnflcm/v1/vnf_lcm_op_occs'
+#: Tacker gives the first 100 of a list otherwise.
+_ALL = '?all_records=yes'
 
 
 def vims(request):
@@ -61,7 +63,7 @@ def vnfs(request):
     for operation in operations(request):
         last.setdefault(operation.vnf_id, operation)
     return [_vnf.Vnf.of(body, last.get(body['id']))
-            for body in _call(request, 'GET', _INSTANCES).json()]
+            for body in _call(request, 'GET', _INSTANCES + _ALL).json()]
 
 
 def vnf(request, vnf_id):
@@ -72,7 +74,9 @@ def vnf(request, vnf_id):
 
 def operations(request, vnf_id=None):
     """List operations, the newest first; of one VNF or of all."""
-    path = _OPERATIONS + '?fields=error,operationParams'
+    path = _OPERATIONS + _ALL + '&fields=error,operationParams'
+    if vnf_id is not None:
+        path += f'&filter=(eq,vnfInstanceId,{vnf_id})'
     bodies = _call(request, 'GET', path).json()
     found = [_vnf.Operation.of(body) for body in bodies
              if vnf_id in (None, body['vnfInstanceId'])]

@@ -16,6 +16,8 @@ _ENDPOINT = {'service_type': 'nfv-orchestration', 'interface': 'public'}
 _PACKAGES = '/vnfpkgm/v1/vnf_packages'
 _INSTANCES = '/vnflcm/v1/vnf_instances'
 _OPERATIONS = '/vnflcm/v1/vnf_lcm_op_occs'
+#: Tacker gives the first 100 of a list otherwise.
+_ALL = '?all_records=yes'
 _UNDER_WAY = ('STARTING', 'PROCESSING')
 
 
@@ -56,8 +58,8 @@ class Tacker:
                 f'{(done.get("error") or {}).get("detail")}')
 
     def _operations(self, vnf_id):
-        return [o for o in self._get(f'{_OPERATIONS}?fields=error')
-                if o['vnfInstanceId'] == vnf_id]
+        return self._get(f'{_OPERATIONS}{_ALL}&fields=error'
+                         f'&filter=(eq,vnfInstanceId,{vnf_id})')
 
     def show(self, vnf_id):
         """Return a VNF instance."""
@@ -79,7 +81,7 @@ class Tacker:
 
     def sweep(self):
         """Remove every VNF and package of the demonstration."""
-        for vnf in self._get(_INSTANCES):
+        for vnf in self._get(_INSTANCES + _ALL):
             if vnf.get('vnfInstanceName', '').startswith(MARK):
                 self._try(self._remove_vnf, vnf['id'])
                 self._try(self._remove_remains, vnf['id'])

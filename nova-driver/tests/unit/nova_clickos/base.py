@@ -90,6 +90,8 @@ class DriverTestCase(TestCase):
             'nova.image.glance.API', autospec=True)).mock.return_value
         self.glance.get.return_value = {
             'os_hash_algo': 'sha256', 'os_hash_value': cosmosd.SHA256}
+        self.action_events = self.useFixture(fixtures.MockPatch(
+            'nova.objects.InstanceActionEvent', autospec=True)).mock
         self.virtapi = mock.create_autospec(virtapi.VirtAPI, instance=True)
         self.driver = driver.ClickOSDriver(self.virtapi)
 

@@ -125,6 +125,27 @@ class SpawnTest(base.DriverTestCase):
             self.assertIsInstance(error,
                                   nova_exception.ComputeResourcesUnavailable)
 
+    def test_a_tenant_can_read_why_a_host_was_left(self):
+        self.cosmosd.faults['create'] = ('switch', 'valed is away')
+        self.refused(exception.HostCannotStart)
+        finish = self.action_events.event_finish_with_failure
+        (_context, uuid, name), noted = finish.call_args
+        self.assertEqual((base.UUID, 'clickos_start'), (uuid, name))
+        self.assertIn('valed is away', str(noted['exc_val']))
+        self.assertIsNotNone(noted['exc_tb'])
+
+    def test_a_start_at_boot_has_no_action_to_note(self):
+        self.cosmosd.faults['create'] = ('switch', 'valed is away')
+        self.action_events.event_start.side_effect = (
+            nova_exception.InstanceActionNotFound(
+                request_id='r', instance_uuid=base.UUID))
+        self.refused(exception.HostCannotStart, 'valed is away')
+
+    def test_a_guests_own_fault_needs_no_note(self):
+        self.cosmosd.faults['create'] = ('bad-config', MESSAGE)
+        self.refused(exception.GuestNotStarted)
+        self.action_events.event_start.assert_not_called()
+
     def test_a_guest_is_active_when_its_ports_have_rules(self):
         nic = base.vif()
         nic['details']['vale_filtered'] = True

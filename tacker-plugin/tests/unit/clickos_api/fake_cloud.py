@@ -6,9 +6,12 @@
 from http.server import BaseHTTPRequestHandler
 from http.server import ThreadingHTTPServer
 import json
+import re
 import threading
+import urllib.parse
 
 SERVICE_TOKEN = 'the-service-token'
+_FILTER = re.compile(r'\(eq,(\w+),([^,)]+)\)')
 
 
 class FakeCloud:
@@ -92,6 +95,7 @@ class FakeCloud:
         project_id = self.projects.get(token)
         if not admin and project_id is None:
             return 401, {}
+        path, _, query = path.partition('?')
         kind, _, thing_id = path.strip('/').rpartition('/')
         if kind == 'nova/servers' and thing_id in self.servers:
             server = dict(self.servers[thing_id])
@@ -102,17 +106,30 @@ class FakeCloud:
                 return 200, {'server': server}
         if kind.startswith('neutron/'):
             return self._neutron(kind, thing_id, project_id, admin)
-        if thing_id.startswith('vnf_lcm_op_occs'):
-            return 200, [each for each in self.operations
-                         if self.vnfs[each['vnfInstanceId']][0] == project_id]
+        if thing_id == 'vnf_lcm_op_occs':
+            return 200, _listed([
+                each for each in self.operations
+                if self.vnfs[each['vnfInstanceId']][0] == project_id], query)
         if thing_id == 'vnf_instances':
-            return 200, [vnf for owner, vnf in self.vnfs.values()
-                         if owner == project_id]
+            return 200, _listed([vnf for owner, vnf in self.vnfs.values()
+                                 if owner == project_id], query)
         if kind.endswith('vnf_instances') and thing_id in self.vnfs:
             owner, vnf = self.vnfs[thing_id]
             if owner == project_id:
                 return 200, vnf
         return 404, {}
+
+
+def _listed(bodies, query):
+    """List as Tacker does: filtered, and one page unless all are wanted.
+
+    A page holds a single one here.
+    """
+    wanted = dict(urllib.parse.parse_qsl(query))
+    found = _FILTER.fullmatch(wanted.get('filter', ''))
+    if found:
+        bodies = [each for each in bodies if each[found[1]] == found[2]]
+    return bodies if wanted.get('all_records') == 'yes' else bodies[:1]
 
 
 class _Handler(BaseHTTPRequestHandler):

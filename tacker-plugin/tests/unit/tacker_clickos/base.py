@@ -99,6 +99,8 @@ class Cloud:
         self.calls = []
         self.fault = None          # every new server ends in ERROR with it
         self.refuse = {}           # server id -> (status, code, message)
+        self.actions = []          # of every server, as Nova lists them
+        self.stuck = None          # no server can be deleted, for this reason
         self.port_error = None
         self.session = mock.sentinel.session
         self.config = mock.Mock(
@@ -116,6 +118,10 @@ class Cloud:
         proxy.create_server.side_effect = self._create_server
         proxy.get_server.side_effect = self._get_server
         proxy.delete_server.side_effect = self._delete_server
+        proxy.server_actions.side_effect = lambda server: iter(self.actions)
+        proxy.get_server_action.side_effect = (
+            lambda action, server: next(
+                each for each in self.actions if each.request_id == action))
         proxy.servers.side_effect = lambda name=None: iter(
             [s for s in self.servers.values() if not name or name in s.name])
         proxy.flavors.side_effect = lambda: iter([
@@ -146,7 +152,7 @@ class Cloud:
         server = _resource(
             id=server_id, name=wanted['name'], metadata=wanted['metadata'],
             status='ERROR' if self.fault else 'ACTIVE',
-            fault={'message': self.fault}, wanted=wanted)
+            fault={'message': self.fault}, wanted=wanted, task_state=None)
         self.servers[server_id] = server
         self.calls.append(('create', wanted['name']))
         return server
@@ -158,6 +164,10 @@ class Cloud:
 
     def _delete_server(self, server_id, ignore_missing):
         self.calls.append(('delete', server_id))
+        if self.stuck:
+            self.servers[server_id].status = 'ERROR'
+            self.servers[server_id].fault = {'message': self.stuck}
+            return
         self.servers.pop(server_id, None)
 
     def _create_group(self, name, description):

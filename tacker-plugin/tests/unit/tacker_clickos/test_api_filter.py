@@ -3,6 +3,8 @@
 
 import io
 import json
+import types
+from unittest import mock
 
 import webob
 import webob.dec
@@ -80,6 +82,32 @@ class MetadataTest(FilterTestCase):
 
     def test_the_metadata_of_other_requests_is_tackers(self):
         self.assertPasses({'metadata': {'x': {}}}, '/vnf_instances', 'POST')
+
+
+class SessionTest(FilterTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.session = mock.Mock(spec_set=('close',))
+        self.environ = {'tacker.context': types.SimpleNamespace(
+            session=self.session, project_id='p')}
+
+    def test_tackers_session_ends_with_the_request(self):
+        for route in ((ID, 'GET'), ('/vnf_instances', 'POST')):
+            self.session.reset_mock()
+            self.send(b'{}', *route, environ=self.environ)
+            self.session.close.assert_called_once_with()
+
+    def test_it_ends_when_tacker_fails_too(self):
+        @webob.dec.wsgify
+        def failing(_request):
+            raise ValueError
+
+        request = webob.Request.blank(ID, environ=self.environ)
+        with self.assertRaises(ValueError):
+            request.get_response(
+                api_filter.factory({}, api='lifecycle')(failing))
+        self.session.close.assert_called_once_with()
 
 
 class BodyTest(FilterTestCase):

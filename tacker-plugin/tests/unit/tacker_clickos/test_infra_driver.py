@@ -5,8 +5,10 @@ import base64
 import copy
 import json
 import os
+import types
 from unittest import mock
 
+from openstack import exceptions as sdk_exceptions
 from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.infra_drivers import abstract_driver
@@ -166,6 +168,35 @@ class InstantiateTest(DriverTestCase):
         self.cloud.fault = ('firewall.click:12:5: unknown element class '
                             '"ToDump"')
         self.assertNothingLeft('VDU1-0-' + base.VNF_ID, self.cloud.fault)
+
+    def test_tacker_knows_the_vnf_before_anything_is_made(self):
+        saved = []
+
+        def save(vnf):
+            self.reload(vnf)
+            saved.append((vnf.instantiated_vnf_info.instance_id,
+                          len(self.cloud.ports)))
+        self.save.side_effect = save
+        self.instantiate()
+        self.assertEqual([('clickos-' + base.VNF_ID, 0)], saved)
+        self.assertEqual(
+            self.only_server().id,
+            self.info.vnfc_resource_info[0].compute_resource.resource_id)
+
+    def test_a_host_s_own_reason_is_told_when_none_is_left(self):
+        self.cloud.fault = 'Exhausted all hosts available for retrying'
+        why = 'ClickOS host: the switch does not answer'
+        event = {'event': 'clickos_start', 'details': why}
+        other = {'event': 'compute__do_build', 'details': 'a trace'}
+        self.cloud.actions = [types.SimpleNamespace(
+            request_id='req-1', events=[other, event, dict(event)])]
+        self.assertNothingLeft(self.cloud.fault + '; ' + why)
+
+    def test_actions_that_nova_does_not_show_hide_no_fault(self):
+        self.cloud.fault = 'boom'
+        self.cloud.compute.server_actions.side_effect = (
+            sdk_exceptions.ForbiddenException())
+        self.assertNothingLeft('boom')
 
     def test_an_error_without_a_fault(self):
         self.cloud.fault = ''
@@ -341,6 +372,12 @@ class TerminateTest(DriverTestCase):
         self.assertEqual(({}, {}, {}), (self.cloud.servers, self.cloud.ports,
                                         self.cloud.desired))
 
+    def test_no_state_of_a_guest_is_shown_afterwards(self):
+        self.instantiate()
+        self.assertIn('clickos_state', self.vnf.vnf_metadata)
+        self.terminate()
+        self.assertNotIn('clickos_state', self.vnf.vnf_metadata)
+
     def test_it_may_be_called_again_and_when_guests_are_gone(self):
         self.instantiate()
         self.cloud.servers.clear()
@@ -355,6 +392,19 @@ class TerminateTest(DriverTestCase):
         self.cloud.servers['o'] = other
         self.terminate()
         self.assertEqual({'o': other}, self.cloud.servers)
+
+    def test_a_server_that_nova_cannot_delete_is_told_at_once(self):
+        self.instantiate()
+        self.cloud.stuck = 'cosmosd does not answer'
+        sleep = self.patch(infra_driver.guests.servers.time, 'sleep')
+        with self.assertRaisesRegex(
+                exception.GuestFailed,
+                'not deleted: cosmosd does not answer'):
+            self.terminate()
+        sleep.assert_not_called()
+        self.cloud.stuck = None
+        self.terminate()
+        self.assertEqual({}, self.cloud.servers)
 
     def test_clickos_api_that_does_not_answer_stops_nothing(self):
         self.instantiate()

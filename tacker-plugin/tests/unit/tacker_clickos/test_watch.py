@@ -45,6 +45,10 @@ class StoreTest(base.TestCase):
     def test_not_during_an_operation(self):
         self.assertIsNone(self.store({'clickos_state': 'old'}, 'HEALING'))
 
+    def test_after_an_operation_that_failed(self):
+        self.assertEqual({'clickos_state': 'new'}, self.store(
+            {'clickos_state': 'old'}, 'ERROR'))
+
 
 class LookTest(base.TestCase):
 
@@ -73,7 +77,15 @@ class LookTest(base.TestCase):
         self.found = self.patch(objects.VnfInstanceList, 'get_by_filters',
                                 return_value=[self.vnf])
         self.patch(watch.orphans.Orphans, 'look')
+        self.patch(watch.strays.Strays, 'look')
         self.watcher = watch.Watcher()
+
+    def test_servers_that_a_failed_heal_left_gone(self):
+        self.vnf.task_state = 'ERROR'
+        self.servers = [server('s1', 'ACTIVE')]
+        self.watcher.look()
+        self.assertEqual(['DELETED', 'ACTIVE'],
+                         [self.states()[each] for each in self.ids])
 
     def states(self):
         return json.loads(self.store.call_args.args[3])
