@@ -24,7 +24,8 @@ def resolve(vdu, request, number=0):
     :param vdu: model.Vdu
     :param request: Tacker's InstantiateVnfRequest
     :param number: the guest's number in its VDU, from 0
-    :raises: ResourceNotUsable when a connection point has no network
+    :raises: ResourceNotUsable when a connection point has no network, or two
+        guests shall have one address
     """
     networks, configs = {}, {}
     for virtual_link in request.ext_virtual_links or []:
@@ -35,8 +36,31 @@ def resolve(vdu, request, number=0):
     missing = [cp for cp in vdu.cps if cp not in networks]
     if missing:
         raise _unusable(missing[0], 'extVirtualLinks name no network for it')
+    for cp in vdu.cps:
+        _refuse_shared(cp, configs[cp])
     return {cp: _link(cp, networks[cp], configs[cp], number)
             for cp in vdu.cps}
+
+
+def _refuse_shared(cp, configs):
+    """Refuse one address for two guests before anything is made."""
+    seen = set()
+    for address in _wanted(configs):
+        if address in seen:
+            raise _unusable(cp, 'two entries of cpConfig name %s; each guest '
+                            'needs its own' % address)
+        seen.add(address)
+
+
+def _wanted(configs):
+    """List each MAC and IP address that entries of cpConfig name."""
+    for config in configs:
+        for data in config.cp_protocol_data or []:
+            if data.ip_over_ethernet is not None:
+                if data.ip_over_ethernet.mac_address:
+                    yield data.ip_over_ethernet.mac_address
+                for wanted in data.ip_over_ethernet.ip_addresses or []:
+                    yield from wanted.fixed_addresses or []
 
 
 def _unusable(cp, reason):

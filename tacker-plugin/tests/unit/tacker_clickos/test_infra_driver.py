@@ -314,6 +314,18 @@ class InstantiateTest(DriverTestCase):
             'connection point left: linkPortId cannot be used',
             request=base.instantiate_request(link_port_id='x'))
 
+    def test_one_address_for_two_guests(self):
+        request = base.instantiate_request()
+        cp = request.ext_virtual_links[0].ext_cps[0]
+        cp.cp_config[0].cp_protocol_data[0].ip_over_ethernet = (
+            objects.IpOverEthernetAddressData(ip_addresses=[
+                objects.instantiate_vnf_req.IpAddressReq(
+                    type='IPV4', fixed_addresses=['10.0.1.77'])]))
+        cp.cp_config = [*cp.cp_config, copy.deepcopy(cp.cp_config[0])]
+        self.assertNothingLeft(
+            'connection point left: two entries of cpConfig name 10.0.1.77',
+            request=request)
+
     def test_an_image_that_is_not_there(self):
         self.cloud.image.images.side_effect = lambda **query: iter([])
         self.assertNothingLeft('image clickos: is not in Glance')
