@@ -96,5 +96,12 @@ def ensure_zones(admin, hosts):
 def ensure_flavor(admin):
     """Make the public flavor of a ClickOS guest."""
     if not admin.compute.find_flavor(FLAVOR['name']):
-        flavor = admin.compute.create_flavor(**FLAVOR, is_public=True)
-        admin.compute.create_flavor_extra_specs(flavor, _EXTRA_SPECS)
+        make_flavor(admin)
+
+
+def make_flavor(admin, **changes):
+    """Make a public flavor like that of a ClickOS guest; return it."""
+    flavor = admin.compute.create_flavor(**{**FLAVOR, **changes},
+                                         is_public=True)
+    admin.compute.create_flavor_extra_specs(flavor, _EXTRA_SPECS)
+    return flavor

@@ -26,9 +26,7 @@ def ensure(state, admin, host):
 
 
 def _ensure(admin, name, path, kind):
-    wanted = {_CHECKSUM: hashlib.sha256(path.read_bytes()).hexdigest(),
-              # Nova then takes a host of this kind only.
-              f'{_TRAIT}{kind}': 'required'}
+    wanted = _properties(path, kind)
     current = False
     for image in admin.image.images(name=name):
         if wanted.items() <= image.properties.items() and \
@@ -37,6 +35,21 @@ def _ensure(admin, name, path, kind):
         else:
             admin.image.delete_image(image)
     if not current:
-        admin.image.create_image(
-            name, filename=str(path), disk_format='raw',
-            container_format='bare', visibility='public', wait=True, **wanted)
+        upload(admin, name, path, kind)
+
+
+def _properties(path, kind):
+    return {_CHECKSUM: hashlib.sha256(path.read_bytes()).hexdigest(),
+            # Nova then takes a host of this kind only.
+            f'{_TRAIT}{kind}': 'required'}
+
+
+def upload(admin, name, path, kind, **properties):
+    """Make a public image of a host kind from a file; return it.
+
+    :param properties: of the image, besides
+    """
+    return admin.image.create_image(
+        name, filename=str(path), disk_format='raw',
+        container_format='bare', visibility='public', wait=True,
+        **_properties(path, kind), **properties)

@@ -13,7 +13,7 @@ from clickos_lab import paths
 FOLDER = paths.REPO / 'devstack'
 _DEFAULT = re.compile(r'([A-Z_]+)=\$\{\1:-(.*)\}')
 _GROUP = re.compile(r'\[\[([a-z-]+)\|(\S+)\]\]')
-_SECTION = re.compile(r'\[([a-z0-9_]+|DEFAULT)\]')
+_SECTION = re.compile(r'\[([a-z0-9_-]+|DEFAULT)\]')
 
 
 def _read_defaults():

@@ -21,31 +21,59 @@ def write(site, folder, csar, references):
         str(site.state.tool('python')), '-m', 'clickos_lab', 'host']
     shared = options.of('tempest', CLICKOS_CSAR=str(csar),
                         CLICKOS_HOST_COMMAND=shlex.join(host_command))
-    site.write_ini(folder / 'etc/tempest.conf', options.merged(shared, {
-        'DEFAULT': {'log_file': site.state.log / 'tempest.log'},
-        'oslo_concurrency': {'lock_path': folder / 'lock'},
-        'auth': {
-            'use_dynamic_credentials': True,
-            'create_isolated_networks': False,
-            'tempest_roles': 'member', 'admin_username': 'admin',
-            'admin_password': site.settings.passwords['admin'],
-            'admin_project_name': 'admin', 'admin_domain_name': 'Default'},
-        'identity': {'auth_version': 'v3', 'region': _site.REGION,
-                     'uri_v3': site.settings.url('keystone', '/v3')},
+    _write(site, folder, shared, {
+        'auth': {'create_isolated_networks': False},
         'compute': {
             'image_ref': references['image'],
             'image_ref_alt': references['image'],
             'flavor_ref': references['flavor'],
-            'flavor_ref_alt': references['flavor'],
-            'build_interval': 1, 'min_compute_nodes': 1},
-        'compute-feature-enabled': {'vnc_console': False},
-        'validation': {'run_validation': False},
-        'service_available': {
-            'cinder': False, 'swift': False, 'horizon': False,
-            'neutron': True, 'glance': True, 'nova': True},
+            'flavor_ref_alt': references['flavor']},
         'clickos': {
             'second_zone': hosts.SECOND.zone,
             'second_host_command': shlex.join(
                 [*host_command, '--on', 'second']),
             'xen_host_command': shlex.join(
-                [*host_command, '--on', 'xen'])}}))
+                [*host_command, '--on', 'xen'])}})
+
+
+def write_own(site, folder, references):
+    """Write tempest.conf for Tempest's own tests of Nova and Neutron.
+
+    :param references: ids: ``image``, ``image_alt``, ``flavor``,
+        ``flavor_alt``, ``public`` (a network); names: ``public_name``,
+        ``shared``, ``extensions``; number of hosts: ``hosts``
+    """
+    _write(site, folder, options.of('tempest-compute'), {
+        'auth': {'create_isolated_networks': False},
+        'compute': {
+            'image_ref': references['image'],
+            'image_ref_alt': references['image_alt'],
+            'flavor_ref': references['flavor'],
+            'flavor_ref_alt': references['flavor_alt'],
+            'min_compute_nodes': references['hosts'],
+            'fixed_network_name': references['shared'],
+            'max_microversion': 'latest'},
+        'network': {'public_network_id': references['public'],
+                    'floating_network_name': references['public_name']},
+        'network-feature-enabled': {
+            'api_extensions': references['extensions'],
+            'floating_ips': True}})
+
+
+def _write(site, folder, *more):
+    site.write_ini(folder / 'etc/tempest.conf', options.merged({
+        'DEFAULT': {'log_file': site.state.log / 'tempest.log'},
+        'oslo_concurrency': {'lock_path': folder / 'lock'},
+        'auth': {
+            'use_dynamic_credentials': True,
+            'tempest_roles': 'member', 'admin_username': 'admin',
+            'admin_password': site.settings.passwords['admin'],
+            'admin_project_name': 'admin', 'admin_domain_name': 'Default'},
+        'identity': {'auth_version': 'v3', 'region': _site.REGION,
+                     'uri_v3': site.settings.url('keystone', '/v3')},
+        'compute': {'build_interval': 1, 'min_compute_nodes': 1},
+        'compute-feature-enabled': {'vnc_console': False},
+        'validation': {'run_validation': False},
+        'service_available': {
+            'cinder': False, 'swift': False, 'horizon': False,
+            'neutron': True, 'glance': True, 'nova': True}}, *more))

@@ -68,8 +68,23 @@ def _attackers(state, env):
     return attack.returncode
 
 
+def _in_lab(module, *arguments):
+    """Return a part that starts the lab and runs Tempest there."""
+    def run(_names):
+        state = paths.State()
+        prepare.everything(state)
+        return subprocess.run(
+            [state.tool('python'), '-m', f'clickos_lab.suites.{module}',
+             *arguments], cwd=paths.REPO,
+            env={**os.environ, **rust.environment(state)}).returncode
+    return run
+
+
 #: Parts that are not tests on a Xen host.
-_OTHERS = {'attack': _attack, 'packages': lambda _names: packages.main()}
+_OTHERS = {
+    'attack': _attack, 'packages': lambda _names: packages.main(),
+    'compute': _in_lab('compute'),
+    'faults': _in_lab('compute', '--ours', r'\.(Faults|Kills|Outages)\w*\.')}
 
 
 def main(names):

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tempest's own tests of Nova and Neutron, on process hosts.
+
+``python -m clickos_lab.suites.compute [ARGUMENT ...]`` starts the services
+and runs all; arguments replace the selection of tests. With ``--ours REGEX``
+it runs tests of our plugin there.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+
+from clickos_lab.cloud import compute
+from clickos_lab.cloud import image
+from clickos_lab.cloud import sessions
+from clickos_lab.config import hosts
+from clickos_lab.config import site as _site
+from clickos_lab.config import tempest as tempest_conf
+from clickos_lab import errors
+from clickos_lab import lab as _lab
+from clickos_lab import paths
+from clickos_lab import settings as _settings
+from clickos_lab.suites import tempest
+
+FOLDER = paths.REPO / 'tempest-tests/lists'
+#: Tests that cannot pass, each with its reason.
+EXCLUDED = FOLDER / 'compute-excluded.txt'
+#: What `make test` runs of the others.
+QUICK = FOLDER / 'compute-quick.txt'
+_ALL = r'^tempest\.api\.(compute|network)\.'
+_WORKERS = '2'
+_NAME = 'tempest-compute'
+#: Servers of these tests have no user_data: the image has a configuration.
+_CONFIG = 'Idle -> Discard;'
+_CIDRS = {'public': '172.24.5.0/24', 'shared': '10.101.0.0/16'}
+
+
+def main():
+    """Start the services, run the tests, stop the services."""
+    state = paths.State()
+    lab = _lab.Lab(state, (hosts.SECOND,))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        lab.down()
+        lab.up()
+        if sys.argv[1:2] == ['--ours']:
+            return tempest.run(state, ['--regex', *sys.argv[2:]])
+        return run(state, sys.argv[1:] or ['--regex', _ALL])
+    except errors.LabError as e:
+        print(f'error: {e}')
+        return 1
+    except KeyboardInterrupt:
+        print('interrupted')
+        return 130
+    finally:
+        lab.down()
+
+
+def quick():
+    """Return the arguments that choose what `make test` runs."""
+    return ['--include-list', str(QUICK)]
+
+
+def run(state, arguments):
+    """Run tests on a lab that is up, with a second host or not.
+
+    :returns: the exit status of ``tempest run``
+    """
+    settings = _settings.Settings.load(state)
+    admin = sessions.admin(settings)
+    with _one_zone(admin) as number, _resources(state, admin) as found:
+        return tempest.run(
+            state, ['--concurrency', _WORKERS, '--exclude-list',
+                    str(EXCLUDED), *arguments],
+            lambda workspace: tempest_conf.write_own(
+                _site.Site(state, settings), workspace,
+                {**found, 'hosts': number}))
+
+
+@contextlib.contextmanager
+def _one_zone(admin):
+    """Put all process hosts in one zone, so that servers move among them."""
+    zones = {zone.name: zone for zone in admin.compute.aggregates()}
+    first, second = (zones.get(host.zone) for host in hosts.PROCESSES)
+    name = hosts.SECOND.name
+    if second is None or name not in (second.hosts or ()):
+        yield 1
+        return
+    admin.compute.remove_host_from_aggregate(second, name)
+    admin.compute.add_host_to_aggregate(first, name)
+    try:
+        yield len(hosts.PROCESSES)
+    finally:
+        admin.compute.remove_host_from_aggregate(first, name)
+        admin.compute.add_host_to_aggregate(second, name)
+
+
+@contextlib.contextmanager
+def _resources(state, admin):
+    """Make images, a second flavor and a public network for the tests."""
+    made = contextlib.ExitStack()
+    with made:
+        yield {**_images(state, admin, made), **_flavors(admin, made),
+               **_networks(admin.network, made),
+               'extensions': ','.join(
+                   each.alias for each in admin.network.extensions())}
+
+
+def _images(state, admin, made):
+    found = {}
+    for key in ('image', 'image_alt'):
+        each = image.upload(
+            admin, f'{_NAME}-{key}', state.binary('clickos-process'),
+            'PROCESS', clickos_config=_CONFIG)
+        made.callback(admin.image.delete_image, each)
+        found[key] = each.id
+    return found
+
+
+def _flavors(admin, made):
+    flavor = compute.make_flavor(
+        admin, name=_NAME, ram=2 * compute.FLAVOR['ram'])
+    made.callback(admin.compute.delete_flavor, flavor)
+    return {'flavor': admin.compute.find_flavor(compute.FLAVOR['name']).id,
+            'flavor_alt': flavor.id}
+
+
+def _networks(network, made):
+    """Make a public network, one that all projects share, a router between.
+
+    A network and a router for each class of tests take longer than its tests.
+    """
+    public = _network(network, made, 'public', is_router_external=True)
+    shared = _network(network, made, 'shared', is_shared=True)
+    router = network.create_router(
+        name=_NAME, external_gateway_info={'network_id': public.id})
+    made.callback(network.delete_router, router)
+    subnet = shared.subnet_ids[0]
+    network.add_interface_to_router(router, subnet_id=subnet)
+    made.callback(network.remove_interface_from_router, router,
+                  subnet_id=subnet)
+    return {'public': public.id, 'public_name': public.name,
+            'shared': shared.name}
+
+
+def _network(network, made, kind, **wanted):
+    found = network.create_network(name=f'{_NAME}-{kind}', **wanted)
+    made.callback(network.delete_network, found)
+    network.create_subnet(network_id=found.id, ip_version=4,
+                          cidr=_CIDRS[kind], is_dhcp_enabled=False)
+    return network.get_network(found.id)
+
+
+if __name__ == '__main__':
+    os.umask(0o077)
+    sys.exit(main())
