@@ -64,6 +64,23 @@ class ClickOSDriver(driver.ComputeDriver):
         :raises: CosmosdUnavailable, InvalidConfiguration: nova-compute ends.
         """
         self._host.check()
+        self._end_unfinished(host)
+
+    def _end_unfinished(self, host):
+        """End guests whose first start nova-compute did not survive.
+
+        Nova puts their servers into ERROR and asks no driver to end them.
+        """
+        unfinished = {
+            instance.uuid: instance for instance in
+            objects.InstanceList.get_by_host(
+                nova_context.get_admin_context(), host)
+            if instance.launched_at is None}
+        for uuid in unfinished.keys() & {
+                found['uuid'] for found in self._guests.list()}:
+            LOG.warning('The guest started while nova-compute ended; it ends',
+                        instance_uuid=uuid)
+            self._guests.destroy(unfinished[uuid])
 
     def cleanup_host(self, host):
         """Stop following events."""

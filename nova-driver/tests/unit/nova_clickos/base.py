@@ -92,6 +92,9 @@ class DriverTestCase(TestCase):
             'os_hash_algo': 'sha256', 'os_hash_value': cosmosd.SHA256}
         self.action_events = self.useFixture(fixtures.MockPatch(
             'nova.objects.InstanceActionEvent', autospec=True)).mock
+        self.on_host = self.useFixture(fixtures.MockPatch(
+            'nova.objects.InstanceList.get_by_host', autospec=True)).mock
+        self.on_host.return_value = []
         self.virtapi = mock.create_autospec(virtapi.VirtAPI, instance=True)
         self.driver = driver.ClickOSDriver(self.virtapi)
 

@@ -4,6 +4,7 @@
 from nova.compute import provider_tree
 from nova import exception as nova_exception
 from nova import objects
+from oslo_utils import timeutils
 
 from nova_clickos import exception
 from tests.unit.nova_clickos import base
@@ -17,6 +18,14 @@ class HostTest(base.DriverTestCase):
         error = self.assertRaises(nova_exception.InvalidConfiguration,
                                   self.driver.init_host, 'compute1')
         self.assertIn('allow_process_host', error.format_message())
+
+    def test_a_guest_whose_spawn_nobody_finished_ends(self):
+        for uuid, launched_at in ((base.UUID, None), (base.IMAGE, 'then')):
+            self.spawn(base.instance(uuid=uuid))
+            self.on_host.return_value.append(base.instance(
+                uuid=uuid, launched_at=launched_at and timeutils.utcnow()))
+        self.driver.init_host('compute1')
+        self.assertEqual([base.IMAGE], self.driver.list_instance_uuids())
 
     def test_xen_host_needs_none(self):
         self.conf.config(group='clickos', allow_process_host=False)
