@@ -128,7 +128,7 @@ def environment(state, settings):
         'RABBITMQ_CONFIG_FILE': str(state.etc / 'rabbit/rabbitmq.conf'),
         'RABBITMQ_ENABLED_PLUGINS_FILE':
             str(state.etc / 'rabbit/enabled_plugins'),
-        'RABBITMQ_MNESIA_BASE': str(state.data / 'rabbitmq/mnesia'),
+        'RABBITMQ_MNESIA_BASE': str(state.data / 'rabbitmq/buses'),
         'RABBITMQ_LOG_BASE': str(state.data / 'rabbitmq/log'),
         'RABBITMQ_PID_FILE': str(state.data / 'rabbitmq/pid'),
         'RABBITMQ_DIST_PORT': str(settings.ports['rabbit_dist']),
