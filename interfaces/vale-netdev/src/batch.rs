@@ -4,7 +4,9 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
+use crate::partial;
 use crate::sys::{self, BATCH, Message};
+use crate::xdp::XdpSocket;
 use crate::{MAX_FRAME, VNET_HEADER};
 
 /// Bytes of a VLAN tag; each message has as many free bytes before it.
@@ -71,6 +73,20 @@ impl RecvBatch {
             }
         }
         Ok(BATCH)
+    }
+
+    /// Puts a frame of an AF_XDP socket, which has no virtio header, at place `n`.
+    pub(crate) fn put(&mut self, n: usize, frame: &[u8]) {
+        let start = n * STRIDE + TAG;
+        let header = partial::header(frame);
+        self.buffer[start..start + VNET_HEADER].copy_from_slice(&header);
+        let start = start + VNET_HEADER;
+        self.buffer[start..start + frame.len()].copy_from_slice(frame);
+        self.messages[n] = Message {
+            len: VNET_HEADER + frame.len(),
+            truncated: false,
+            vlan: None,
+        };
     }
 
     /// Frame `n` of the last batch.
@@ -195,6 +211,22 @@ impl SendBatch {
                     .for_each(|f| report((Ok(()), f.len() - VNET_HEADER))),
             }
             rest = &rest[done..];
+        }
+        self.clear();
+    }
+
+    /// Sends everything by an AF_XDP socket and reports on each frame. No frame has an offload.
+    pub fn send_xdp(&mut self, socket: &mut XdpSocket, mut report: impl FnMut(Sent)) {
+        for frame in &self.frames {
+            let bytes = &self.buffer[frame.start + VNET_HEADER..frame.end];
+            let taken = match socket.push(bytes) {
+                true => Ok(()),
+                false => Err(ErrorKind::WouldBlock.into()),
+            };
+            report((taken, bytes.len()));
+        }
+        if let Err(error) = socket.flush() {
+            report((Err(error), 0));
         }
         self.clear();
     }

@@ -21,7 +21,7 @@ const CONTROL: usize = 64;
 #[derive(Clone, Copy)]
 struct Control([u8; CONTROL]);
 
-fn check(result: c_int) -> io::Result<c_int> {
+pub(crate) fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 {
         Err(io::Error::last_os_error())
     } else {
@@ -29,7 +29,7 @@ fn check(result: c_int) -> io::Result<c_int> {
     }
 }
 
-fn set<T>(fd: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
+pub(crate) fn set<T>(fd: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
     let (at, len) = (
         std::ptr::from_ref(value).cast::<c_void>(),
         size_of_val(value),
@@ -39,7 +39,7 @@ fn set<T>(fd: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()
         .map(drop)
 }
 
-fn interface_index(name: &str) -> io::Result<c_int> {
+pub(crate) fn interface_index(name: &str) -> io::Result<c_int> {
     let name = CString::new(name)?;
     // SAFETY: `name` is a terminated string that lives through the call.
     match unsafe { libc::if_nametoindex(name.as_ptr()) } {
