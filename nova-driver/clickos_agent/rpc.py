@@ -118,8 +118,7 @@ class Endpoint:
             if chain['chain'] == name:
                 return {**chain['counters'], 'hops': _hops(chain)}
         return _error('not-active', f'port chain {name}: the switch does'
-                      ' not have it; start the servers of all its hops, on'
-                      ' one host')
+                      ' not have it; start the servers of all its hops')
 
 
 def _hops(chain):

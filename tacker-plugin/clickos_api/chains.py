@@ -8,7 +8,7 @@ HOST = 'binding:host_id'
 
 
 class Chains:
-    """Reads the counters of a chain from the switch of its host.
+    """Reads the counters of a chain from the switches of its hosts.
 
     :param cloud: ownership.Cloud
     :param agent: rpc.Agent
@@ -24,18 +24,23 @@ class Chains:
         """Return the chain's counters and those of its hops, in order."""
         chain = self._get('port_chains', chain_id, context.auth_token)
         self._policy.require(context, policy.CHAIN_SHOW, chain['project_id'])
-        return self._agent.chain_counters(self._host(chain), chain['id'])
+        return _total([self._agent.chain_counters(host, chain['id'])
+                       for host in self._hosts(chain)])
 
-    def _host(self, chain):
-        """Return the host of the first hop that has a port pair."""
-        for group in chain['port_pair_groups']:
-            for pair in self._get('port_pair_groups', group)['port_pairs']:
-                port = self._get('port_pairs', pair)['ingress']
-                host = self._port_host(port)
-                if host:
-                    return host
-        raise errors.Dead(f'port chain {chain["id"]}: no port of its hops is'
-                          ' on a host', code='not-active')
+    def _hosts(self, chain):
+        """Return the hosts of the chain's port pairs and classifiers."""
+        pairs = [pair for group in chain['port_pair_groups']
+                 for pair in self._get('port_pair_groups',
+                                       group)['port_pairs']]
+        hosts = {self._port_host(self._get('port_pairs', pair)['ingress'])
+                 for pair in pairs} - {None, ''}
+        if not hosts:
+            raise errors.Dead(f'port chain {chain["id"]}: no port of its hops'
+                              ' is on a host', code='not-active')
+        ports = [self._get('flow_classifiers', flow)['logical_source_port']
+                 for flow in chain['flow_classifiers']]
+        hosts |= {self._port_host(port) for port in ports if port}
+        return sorted(hosts - {None, ''})
 
     def _port_host(self, port_id):
         return self._ask(f'/v2.0/ports/{port_id}', 'port').get(HOST)
@@ -47,3 +52,18 @@ class Chains:
         not_found = errors.NotFound(f'{path}: could not be found',
                                     code='no-such-chain')
         return self._cloud.neutron(path, token, not_found)[wanted]
+
+
+def _total(answers):
+    """Add what the switches of a chain's hosts counted, each its own part."""
+    total, *others = answers
+    for answer in others:
+        _add(total, answer)
+        for hop, other in zip(total['hops'], answer['hops']):
+            _add(hop, other)
+    return total
+
+
+def _add(counters, others):
+    for key in ('packets', 'bytes', 'dropped'):
+        counters[key] += others[key]

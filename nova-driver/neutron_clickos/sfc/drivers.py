@@ -22,12 +22,10 @@ class Refused(exceptions.BadRequest):
     message = '%(reason)s'
 
 
-class SeveralHosts(exceptions.Conflict):
-    """A chain over several hosts."""
+class NoPath(exceptions.Conflict):
+    """A chain over several hosts that cannot have a path."""
 
-    message = ('port %(other)s: is on another host than port %(first)s; a'
-               ' chain has one host. Put the servers into a server group of'
-               ' policy affinity')
+    message = '%(reason)s'
 
 
 class NotOwned(exceptions.Conflict):
@@ -51,7 +49,7 @@ def _check_ports(part):
 
 
 def _check_parts(plugin, request, chain):
-    """Refuse hops of several hosts, and parts of other projects."""
+    """Refuse hosts without a path, and parts of other projects."""
     groups = [plugin.get_port_pair_group(request, key)
               for key in chain['port_pair_groups']]
     pairs = [plugin.get_port_pair(request, key)
@@ -62,16 +60,26 @@ def _check_parts(plugin, request, chain):
     ports = rows.ports({key for part in (*pairs, *classifiers)
                         for key in render.named_ports(part)})
     _check(render.check_scope, chain, pairs, classifiers, ports)
-    check_one_host(ports)
+    check_path(pairs, classifiers, ports, rows.tunnels())
 
 
-def check_one_host(ports):
-    """Refuse ports on several hosts; Nova hides their names from users."""
-    bound = [(key, port.place.host) for key, port in ports.items()
-             if port.place]
-    for key, host in bound[1:]:
-        if host != bound[0][1]:
-            raise SeveralHosts(first=bound[0][0], other=key)
+def check_path(pairs, classifiers, ports, tunnels):
+    """Refuse a chain over hosts that cannot have a path.
+
+    The reason names no host: Nova hides their names from users.
+
+    :param ports: render.Port by id
+    :param tunnels: address by host
+    """
+    places = {key: port.place for key, port in ports.items() if port.place}
+    steered = [places[key] for pair in pairs
+               for key in render.named_ports(pair) if key in places]
+    hosts = render.hosts_of(steered, classifiers, places)
+    try:
+        if len(hosts) > 1:
+            render.path(hosts, classifiers, tunnels)
+    except render.NotReady as e:
+        raise NoPath(reason=str(e))
 
 
 class _Notifier:

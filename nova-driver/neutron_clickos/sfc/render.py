@@ -20,9 +20,15 @@ _PORTS = ('tcp', 'udp', '6', '17')
 #: The address translation that a group of port pairs declares.
 _MAPPING = 'ppg_n_tuple_mapping'
 
+#: Most hosts of a chain, valed's limit.
+MAX_HOSTS = 16
+#: The addresses of a port without port security.
+_ALL = list(_ANY.values())
+
 #: The place of a port at a switch: host, switch, segment, name at the switch,
-#: and whether port security is on.
-Place = collections.namedtuple('Place', 'host switch segment name secure')
+#: whether port security is on, the MAC address and the allowed networks.
+Place = collections.namedtuple(
+    'Place', 'host switch segment name secure mac allowed')
 #: A port's project, its network's project, and its Place; None for a port
 #: that is not bound.
 Port = collections.namedtuple('Port', 'project network_project place')
@@ -37,7 +43,7 @@ class Foreign(ValueError):
 
 
 class NotReady(ValueError):
-    """A chain of unbound ports, or of ports on several hosts."""
+    """A chain of unbound ports, or without a path between its hosts."""
 
 
 def check_classifier(classifier):
@@ -128,15 +134,16 @@ def named_ports(part):
     return [key for key in named if key]
 
 
-def chain_set(chain, groups, pairs, classifiers, ports):
-    """Return the host of a port chain, and the arguments of chain-set.
+def chain_sets(chain, groups, pairs, classifiers, ports, tunnels):
+    """Return the arguments of chain-set for each host of a port chain.
 
     :param chain: a port chain
     :param groups: port pair groups by id
     :param pairs: port pairs by id
     :param classifiers: flow classifiers by id
     :param ports: Port by id
-    :raises NotReady: a hop has no bound pair, or ports are on several hosts
+    :param tunnels: address of each host for VXLAN networks and chains
+    :raises NotReady: a hop has no bound pair, or hosts have no path
     :raises Foreign: a part of the chain is not its project's
     """
     wanted = [groups[key] for key in chain['port_pair_groups']]
@@ -147,31 +154,83 @@ def chain_set(chain, groups, pairs, classifiers, ports):
         raise NotReady('no hop or no classifier')
     places = {key: port.place for key, port in ports.items() if port.place}
     hops = [_hop(group, pairs, places) for group in wanted]
-    matches = [_classifier(flow, places) for flow in flows]
-    host, switch, segment = _where(
-        [places[key] for group in wanted
-         for pair in _live(group, pairs, places)
-         for key in named_ports(pair)],
-        [places[key] for flow in flows for key in named_ports(flow)])
+    steered = [places[key] for group in wanted
+               for pair in _live(group, pairs, places)
+               for key in named_ports(pair)]
+    sources = [_end(flow, 'source', places) for flow in flows]
+    switch, segment = _where(steered)
+    hosts = hosts_of(steered, flows, places)
+    addresses = path(hosts, flows, tunnels)
+    matches = [_classifier(flow, source, _end(flow, 'destination', places),
+                           addresses)
+               for flow, source in zip(flows, sources)]
     symmetric = (chain.get('chain_parameters') or {}).get('symmetric')
-    return host, {
+    common = {
         'switch': switch, 'chain': chain['id'], 'segment': segment,
-        'classifiers': matches, 'hops': hops,
+        'classifiers': matches,
+        'hops': [_shown(hop, addresses) for hop in hops],
         'nat': [network for group in wanted
                 for network in _translated(group)],
         'symmetric': str(symmetric).lower() == 'true'}
+    return {host: {**common, **_path_of(chain, host, addresses)}
+            for host in hosts}
 
 
-def _where(hops, ends):
-    """Return host, switch and segment of a chain, from Places of its ports.
+def hosts_of(steered, flows, places):
+    """Return the hosts at which packets enter a chain or pass its hops.
 
-    :param hops: of its hops
-    :param ends: of its classifiers, which are on the same host
+    :param steered: the Places of its hops' ports
+    :param flows: its flow classifiers
+    :param places: Place by port id
     """
-    where = {(place.host, place.switch, place.segment) for place in hops}
-    if len(where) > 1 or any(end.host != hops[0].host for end in ends):
-        raise NotReady('ports on several hosts, switches or networks')
+    entries = [flow.get('logical_source_port')
+               or flow.get('logical_destination_port') for flow in flows]
+    found = [*steered, *(places[key] for key in entries if key in places)]
+    return sorted({place.host for place in found})
+
+
+def _where(places):
+    """Return the switch and segment of a chain's hops."""
+    where = {(place.switch, place.segment) for place in places}
+    if len(where) > 1:
+        raise NotReady('ports on several switches or networks')
     return where.pop()
+
+
+def path(hosts, flows, tunnels):
+    """Return the address of each host of a path; none for a single host.
+
+    :raises NotReady: the hosts cannot have a path
+    """
+    if len(hosts) == 1:
+        return {}
+    if len(hosts) > MAX_HOSTS:
+        raise NotReady(f'{len(hosts)} hosts are more than {MAX_HOSTS}')
+    for flow in flows:
+        if not flow.get('logical_source_port'):
+            raise NotReady(f'flow classifier {flow["id"]}: needs'
+                           ' logical_source_port, because the ports are on'
+                           ' several hosts')
+    for host in hosts:
+        if not tunnels.get(host):
+            raise NotReady('a host of its ports has no tunnel_ip')
+    return {host: tunnels[host] for host in hosts}
+
+
+def _path_of(chain, host, addresses):
+    """Return the path as one of its hosts gets it."""
+    if not addresses:
+        return {}
+    return {'path': {'number': chain['chain_id'], 'local': addresses[host],
+                     'hosts': list(addresses.values())}}
+
+
+def _shown(hop, addresses):
+    """Name the hosts of a hop's pairs by their addresses, or not at all."""
+    pairs = [{key: value for key, value in pair.items() if key != 'host'}
+             | ({'host': addresses[pair['host']]} if addresses else {})
+             for pair in hop['pairs']]
+    return {**hop, 'pairs': pairs}
 
 
 def _live(group, pairs, places):
@@ -189,9 +248,14 @@ def _hop(group, pairs, places):
     live = _live(group, pairs, places)
     if not live:
         raise NotReady(f'port pair group {group["id"]}: no bound pair')
+    for pair in live:
+        if len({places[key].host for key in named_ports(pair)}) > 1:
+            raise NotReady(f'port pair {pair["id"]}: ports on two hosts')
     return {'pairs': [{'ingress': places[pair['ingress']].name,
                        'egress': places[pair['egress']].name,
-                       'weight': _weight(pair)} for pair in live],
+                       'weight': _weight(pair),
+                       'host': places[pair['ingress']].host}
+                      for pair in live],
             'transparent': not all(places[pair['ingress']].secure
                                    for pair in live)}
 
@@ -204,14 +268,43 @@ def _translated(group):
     return [source] if source else []
 
 
-def _classifier(classifier, places):
+def _end(classifier, side, places):
+    """Return the Place of a classifier's port, None if it names none."""
+    port = classifier.get(f'logical_{side}_port')
+    if port and port not in places:
+        raise NotReady(f'logical_{side}_port {port}')
+    return places[port] if port else None
+
+
+def _allowed(place):
+    return place.allowed if place.secure else _ALL
+
+
+def _ends(source, destination, addresses):
+    """Return the part of a classifier that its ports make.
+
+    The packets of a chain with a path enter at the host of ``source``. A
+    destination at another host is known by its addresses only.
+    """
     found = {}
+    if source:
+        found['source_port'] = source.name
+    if destination and (source is None or source.host == destination.host):
+        found['destination_port'] = destination.name
+    elif destination:
+        found['destination_mac'] = destination.mac
+        found['receivers'] = _allowed(destination)
+    if addresses:
+        found['host'] = addresses[source.host]
+        found['senders'] = _allowed(source)
+        if destination:
+            found['receivers'] = _allowed(destination)
+    return found
+
+
+def _classifier(classifier, source, destination, addresses):
+    found = _ends(source, destination, addresses)
     for side in ('source', 'destination'):
-        port = classifier.get(f'logical_{side}_port')
-        if port:
-            if port not in places:
-                raise NotReady(f'logical_{side}_port {port}')
-            found[f'{side}_port'] = places[port].name
         prefix = classifier.get(f'{side}_ip_prefix')
         if prefix:
             found[side] = prefix

@@ -2,6 +2,8 @@
 """Port chains from networking-sfc's plugins, with the bindings of ports."""
 
 from neutron.db import models_v2
+from neutron.objects import agent as agent_objects
+from neutron.plugins.ml2.drivers.l2pop import db as l2pop_db
 from neutron.plugins.ml2 import models
 from neutron_lib import constants
 from neutron_lib import context as neutron_context
@@ -11,6 +13,7 @@ from oslo_log import log as logging
 from oslo_serialization import jsonutils
 
 from neutron_clickos.sfc import render
+from neutron_clickos import topics
 
 LOG = logging.getLogger(__name__)
 
@@ -29,27 +32,38 @@ def chains_of(host):
     classifiers = _by_id(flows.get_flow_classifiers(context))
     groups = _by_id(sfc.get_port_pair_groups(context))
     known = ports(_named((*pairs.values(), *classifiers.values())))
-    found, kept = [], []
+    paths, found, kept = tunnels(), [], []
     for chain in sfc.get_port_chains(context):
         try:
-            where, arguments = render.chain_set(
-                chain, groups, pairs, classifiers, known)
+            arguments = render.chain_sets(
+                chain, groups, pairs, classifiers, known, paths)
         except render.NotReady as e:
             kept.append(chain['id'])
             LOG.debug('Port chain %s: %s', chain['id'], e)
         except (render.Foreign, KeyError) as e:
             LOG.warning('Port chain %s: %s', chain['id'], e)
         else:
-            found += [arguments] if where == host else []
+            found += [arguments[host]] if host in arguments else []
     return {'chains': found, 'kept': kept}
 
 
 def hosts():
-    """List the hosts that have ports of port pairs."""
+    """List the hosts that have ports of port pairs or classifiers."""
     context = neutron_context.get_admin_context()
     pairs = directory.get_plugin('sfc').get_port_pairs(context)
-    found = ports(_named(pairs)).values()
+    flows = directory.get_plugin('flow_classifier').get_flow_classifiers(
+        context)
+    found = ports(_named((*pairs, *flows))).values()
     return sorted({port.place.host for port in found if port.place})
+
+
+def tunnels():
+    """Return the address that each host's agent reported, by host."""
+    context = neutron_context.get_admin_context()
+    found = {agent.host: l2pop_db.get_agent_ip(agent)
+             for agent in agent_objects.Agent.get_objects(
+                 context, agent_type=topics.AGENT_TYPE)}
+    return {host: address for host, address in found.items() if address}
 
 
 def ports(port_ids):
@@ -70,7 +84,9 @@ def _places(session, port_ids):
     """Return the render.Place of each port that a switch has."""
     binding = models.PortBinding
     rows = session.query(
-        binding.port_id, binding.host, binding.vif_details).filter(
+        binding.port_id, binding.host, binding.vif_details,
+        models_v2.Port.mac_address).join(
+            models_v2.Port, models_v2.Port.id == binding.port_id).filter(
             binding.port_id.in_(sorted(port_ids)),
             binding.vif_type == 'vale',
             binding.status == constants.ACTIVE).all()
@@ -81,7 +97,8 @@ def _place(row):
     details = jsonutils.loads(row.vif_details)
     return render.Place(row.host, details['vale_switch'],
                         details['vale_segment'], details['vale_port'],
-                        details['vale_port_security'])
+                        details['vale_port_security'], str(row.mac_address),
+                        [each['ip'] for each in details['vale_allowed']])
 
 
 def _named(parts):

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service plugin on Neutron's and networking-sfc's tables in memory."""
 
+import datetime
 import itertools
 import types
 from unittest import mock
+import uuid
 
+import fixtures
 from networking_sfc.db import flowclassifier_db
 from networking_sfc.db import sfc_db
+from neutron.db.models import agent as agent_model
 from neutron.db import models_v2
 from neutron.plugins.ml2 import models
 from neutron_lib import context as neutron_context
@@ -21,16 +25,19 @@ from neutron_clickos.sfc import drivers
 from neutron_clickos.sfc import plugin
 from neutron_clickos.sfc import render
 from neutron_clickos.sfc import rows
+from neutron_clickos import topics
 
 _TABLES = [model.__table__ for model in (
     standard_attr.StandardAttribute, models_v2.Network, models_v2.Port,
-    models.PortBinding, sfc_db.PortPairGroup, sfc_db.PortPair,
+    models.PortBinding, agent_model.Agent, sfc_db.PortPairGroup,
+    sfc_db.PortPair,
     sfc_db.PortChain, sfc_db.ChainGroupAssoc, sfc_db.ChainClassifierAssoc,
     sfc_db.ChainParameter, sfc_db.ServiceFunctionParam,
     sfc_db.PortPairGroupParam, flowclassifier_db.FlowClassifier)]
 _DETAILS = jsonutils.dumps({
     'vale_switch': 'vale0', 'vale_segment': 101, 'vale_port': 'p1',
-    'vale_port_security': False})
+    'vale_port_security': False,
+    'vale_allowed': [{'mac': 'its mac', 'ip': '10.0.0.5/32'}]})
 
 
 class PluginTest(testtools.TestCase):
@@ -84,9 +91,61 @@ class PluginTest(testtools.TestCase):
                         vif_type='vale', vif_details=_DETAILS, status=status)
         self.assertEqual(
             {'one': render.Port('us', 'owner', render.Place(
-                'host1', 'vale0', 101, 'p1', False)),
+                'host1', 'vale0', 101, 'p1', False, 'fa:16:3e:00:00:00',
+                ['10.0.0.5/32'])),
              'two': render.Port('us', 'owner', None)},
             rows.ports({'one', 'two', 'absent'}))
+
+    def test_hosts_have_the_address_that_their_agent_reported(self):
+        for n, (kind, links) in enumerate((
+                (topics.AGENT_TYPE, {'tunneling_ip': '192.0.2.1'}),
+                (topics.AGENT_TYPE, {'tunneling_ip': '192.0.2.2'}),
+                (topics.AGENT_TYPE, {}),
+                ('Open vSwitch agent', {'tunneling_ip': '192.0.2.4'}))):
+            self.insert('agents', id=str(uuid.uuid4()), agent_type=kind,
+                        binary='b', topic='t', host=f'host{n}',
+                        admin_state_up=True,
+                        configurations=jsonutils.dumps(links),
+                        load=0, **{f'{when}_at': datetime.datetime.now()
+                                   for when in ('created', 'started')},
+                        heartbeat_timestamp=datetime.datetime.now())
+        self.assertEqual({'host0': '192.0.2.1', 'host1': '192.0.2.2'},
+                         rows.tunnels())
+
+    def test_each_host_of_a_chain_gets_it_with_its_path(self):
+        agents = {'host1': '192.0.2.1', 'host2': '192.0.2.2'}
+        self.useFixture(fixtures.MockPatch(
+            'neutron_clickos.sfc.rows.tunnels', return_value=agents))
+        for port, host in (('one', 'host1'), ('two', 'host2'),
+                           ('three', 'host2')):
+            self.insert('ml2_port_bindings', port_id=port, host=host,
+                        vif_type='vale', vif_details=_DETAILS,
+                        status='ACTIVE')
+        pair = {'id': 'pair', 'project_id': 'us', 'ingress': 'two',
+                'egress': 'three', 'service_function_parameters': {}}
+        flow = {'id': 'flow', 'project_id': 'us', 'protocol': 'tcp',
+                'logical_source_port': 'one'}
+        chain = {'id': 'chain', 'chain_id': 5, 'project_id': 'us',
+                 'port_pair_groups': ['group'], 'flow_classifiers': ['flow']}
+        sfc, flows = mock.Mock(), mock.Mock()
+        sfc.get_port_pairs.return_value = [pair]
+        sfc.get_port_pair_groups.return_value = [
+            {'id': 'group', 'port_pairs': ['pair']}]
+        sfc.get_port_chains.return_value = [chain]
+        flows.get_flow_classifiers.return_value = [flow]
+        self.useFixture(fixtures.MockPatch(
+            'neutron_clickos.sfc.rows.directory.get_plugin',
+            side_effect={'sfc': sfc, 'flow_classifier': flows}.get))
+        for host, address in agents.items():
+            found, = rows.chains_of(host)['chains']
+            self.assertEqual({'number': 5, 'local': address,
+                              'hosts': ['192.0.2.1', '192.0.2.2']},
+                             found['path'])
+        self.assertEqual({'chains': [], 'kept': []}, rows.chains_of('host3'))
+        self.assertEqual(['host1', 'host2'], rows.hosts())
+        agents.clear()
+        self.assertEqual({'chains': [], 'kept': ['chain']},
+                         rows.chains_of('host1'))
 
     def test_an_update_keeps_the_order_of_its_groups(self):
         for n, group in enumerate('abcd'):

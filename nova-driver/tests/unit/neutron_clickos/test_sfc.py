@@ -8,7 +8,7 @@ import testtools
 from neutron_clickos.sfc import drivers
 from neutron_clickos.sfc import render
 
-CHAIN = {'id': 'c1', 'project_id': 'us',
+CHAIN = {'id': 'c1', 'project_id': 'us', 'chain_id': 7,
          'port_pair_groups': ['g1', 'g2'],
          'flow_classifiers': ['f1'],
          'chain_parameters': {'symmetric': True, 'correlation': 'mpls'}}
@@ -33,22 +33,31 @@ FLOWS = {'f1': {'id': 'f1', 'project_id': 'us',
                 'destination_port_range_min': 80,
                 'destination_port_range_max': 81, 'l7_parameters': {}}}
 PORTS = {key: render.Port('us', 'us', render.Place(
-    'host1', 'vale0', 101, 'n' + key, secure))
+    'host1', 'vale0', 101, 'n' + key, secure, 'mac ' + key,
+    ['10.0.0.5/32']))
     for key, secure in (('p1i', True), ('p1e', True), ('p2i', False),
                         ('p2e', False), ('client', True))}
 PORTS.update({key: render.Port('us', 'us', None) for key in ('p3i', 'p3e')})
+TUNNELS = {'host1': '192.0.2.1', 'host2': '192.0.2.2'}
+
+
+def at_host2(*keys):
+    """:returns: PORTS, of which these are on the other host"""
+    return {key: port._replace(place=port.place._replace(host='host2'))
+            if key in keys else port for key, port in PORTS.items()}
 
 
 class RenderTest(testtools.TestCase):
 
     def render(self, **changes):
         parts = {'chain': CHAIN, 'groups': GROUPS, 'pairs': PAIRS,
-                 'classifiers': FLOWS, 'ports': PORTS}
+                 'classifiers': FLOWS, 'ports': PORTS,
+                 'tunnels': TUNNELS}
         parts.update(changes)
-        return render.chain_set(**copy.deepcopy(parts))
+        return render.chain_sets(**copy.deepcopy(parts))
 
     def test_whole_chain(self):
-        self.assertEqual(('host1', {
+        self.assertEqual({'host1': {
             'switch': 'vale0', 'chain': 'c1', 'segment': 101,
             'classifiers': [{
                 'source_port': 'nclient', 'destination': '10.0.0.0/24',
@@ -59,18 +68,18 @@ class RenderTest(testtools.TestCase):
                             'weight': 1}], 'transparent': False},
                 {'pairs': [{'ingress': 'np2i', 'egress': 'np2e',
                             'weight': 3}], 'transparent': True}],
-            'nat': ['192.0.2.0/24'], 'symmetric': True}), self.render())
+            'nat': ['192.0.2.0/24'], 'symmetric': True}}, self.render())
 
     def test_ethertype_without_a_prefix(self):
         flow = dict(FLOWS['f1'], ethertype='IPv6', destination_ip_prefix=None,
                     protocol=None, destination_port_range_min=None)
-        found = self.render(classifiers={'f1': flow})[1]['classifiers']
+        found = self.render(classifiers={'f1': flow})['host1']['classifiers']
         self.assertEqual([{'source_port': 'nclient', 'source': '::/0'}],
                          found)
 
     def test_symmetric_is_off_by_default(self):
         chain = dict(CHAIN, chain_parameters={'correlation': 'mpls'})
-        self.assertFalse(self.render(chain=chain)[1]['symmetric'])
+        self.assertFalse(self.render(chain=chain)['host1']['symmetric'])
 
     def test_ports_that_are_not_bound(self):
         for key in ('p1i', 'p2e', 'client'):
@@ -83,14 +92,67 @@ class RenderTest(testtools.TestCase):
         self.assertEqual(self.render(), self.render(pairs=pairs))
 
     def test_ports_at_several_places(self):
-        for change in ({'segment': 102}, {'host': 'host2'},
-                       {'switch': 'vale1'}):
-            for key in ('p2i', 'p2e', 'client'):
+        for change in ({'segment': 102}, {'switch': 'vale1'}):
+            for key in ('p2i', 'p2e'):
                 place = PORTS[key].place._replace(**change)
                 apart = dict(PORTS, **{key: PORTS[key]._replace(place=place)})
-                if key != 'client' or 'host' in change:
-                    self.assertRaisesRegex(render.NotReady, 'several',
-                                           self.render, ports=apart)
+                self.assertRaisesRegex(render.NotReady, 'several',
+                                       self.render, ports=apart)
+        self.assertRaisesRegex(render.NotReady, 'port pair p2: ports on two',
+                               self.render, ports=at_host2('p2i'))
+
+    def test_each_host_of_a_path_gets_the_chain(self):
+        found = self.render(ports=at_host2('p2i', 'p2e'))
+        self.assertEqual(['host1', 'host2'], sorted(found))
+        for host, address in TUNNELS.items():
+            self.assertEqual({'number': 7, 'local': address,
+                              'hosts': ['192.0.2.1', '192.0.2.2']},
+                             found[host].pop('path'))
+        self.assertEqual(found['host1'], found['host2'])
+        self.assertEqual(['192.0.2.1', '192.0.2.2'], [
+            hop['pairs'][0]['host'] for hop in found['host1']['hops']])
+        self.assertEqual([{
+            'source_port': 'nclient', 'destination': '10.0.0.0/24',
+            'protocol': 6, 'destination_ports': {'first': 80, 'last': 81},
+            'host': '192.0.2.1', 'senders': ['10.0.0.5/32']}],
+            found['host1']['classifiers'])
+
+    def test_a_client_at_another_host_than_all_hops(self):
+        found = self.render(ports=at_host2('client'))
+        self.assertEqual(['host1', 'host2'], sorted(found))
+        self.assertEqual('192.0.2.2',
+                         found['host1']['classifiers'][0]['host'])
+
+    def test_a_destination_at_another_host(self):
+        flow = dict(FLOWS['f1'], logical_destination_port='server')
+        there = PORTS['client'].place._replace(
+            host='host3', mac='mac server', allowed=['10.0.0.9/32'])
+        ports = dict(PORTS, server=render.Port('us', 'us', there))
+        found = self.render(ports=ports, classifiers={'f1': flow})
+        self.assertEqual(['host1'], list(found))
+        self.assertNotIn('path', found['host1'])
+        classifier = found['host1']['classifiers'][0]
+        self.assertEqual(('mac server', ['10.0.0.9/32']), (
+            classifier['destination_mac'], classifier['receivers']))
+        self.assertNotIn('destination_port', classifier)
+        open_port = dict(ports, server=ports['server']._replace(
+            place=there._replace(secure=False)))
+        found = self.render(ports=open_port, classifiers={'f1': flow})
+        self.assertEqual(['0.0.0.0/0', '::/0'],
+                         found['host1']['classifiers'][0]['receivers'])
+
+    def test_hosts_without_a_path(self):
+        apart = at_host2('p2i', 'p2e')
+        self.assertRaisesRegex(render.NotReady, 'no tunnel_ip', self.render,
+                               ports=apart, tunnels={'host1': '192.0.2.1'})
+        flow = dict(FLOWS['f1'], logical_source_port=None)
+        self.assertRaisesRegex(render.NotReady, 'f1: needs logical_source',
+                               self.render, ports=apart,
+                               classifiers={'f1': flow})
+        flow['logical_destination_port'] = 'client'
+        self.assertRaisesRegex(render.NotReady, 'f1: needs logical_source',
+                               self.render, ports=at_host2('client'),
+                               classifiers={'f1': flow})
 
     def test_a_group_without_a_weight(self):
         idle = dict(PAIRS, p1=PAIRS['p3'])
@@ -158,15 +220,18 @@ class ChecksTest(testtools.TestCase):
                      dict(CHAIN, port_pair_groups=['g'] * 21),
                      'port_pair_groups: 21')
 
-    def test_ports_on_several_hosts(self):
-        drivers.check_one_host(PORTS)
-        place = PORTS['p2e'].place._replace(host='host2')
-        apart = dict(PORTS, p2e=PORTS['p2e']._replace(place=place))
-        caught = self.assertRaises(drivers.SeveralHosts,
-                                   drivers.check_one_host, apart)
-        self.assertIn('port p2e: is on another host than port p1i',
-                      str(caught))
+    def test_hosts_without_a_path_are_refused(self):
+        pairs, flows = list(PAIRS.values()), list(FLOWS.values())
+        drivers.check_path(pairs, flows, PORTS, {})
+        apart = at_host2('p2i', 'p2e')
+        drivers.check_path(pairs, flows, apart, TUNNELS)
+        caught = self.assertRaises(drivers.NoPath, drivers.check_path, pairs,
+                                   flows, apart, {'host1': '192.0.2.1'})
         self.assertNotIn('host2', str(caught))
+        unnamed = [dict(FLOWS['f1'], logical_source_port=None)]
+        caught = self.assertRaises(drivers.NoPath, drivers.check_path, pairs,
+                                   unnamed, apart, TUNNELS)
+        self.assertIn('needs logical_source_port', str(caught))
 
     def test_drivers_have_all_methods(self):
         drivers.ValeSfcDriver()

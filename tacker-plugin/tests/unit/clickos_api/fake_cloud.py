@@ -61,7 +61,11 @@ class FakeCloud:
         """Make a port chain of an empty group and one with a pair."""
         for kind, key, values in (
                 ('port_chains', chain_id,
-                 {'port_pair_groups': ['none', 'some']}),
+                 {'port_pair_groups': ['none', 'some'],
+                  'flow_classifiers': ['any', 'named']}),
+                ('flow_classifiers', 'any', {'logical_source_port': None}),
+                ('flow_classifiers', 'named',
+                 {'logical_source_port': 'port'}),
                 ('port_pair_groups', 'none', {'port_pairs': []}),
                 ('port_pair_groups', 'some', {'port_pairs': ['pair']}),
                 ('port_pairs', 'pair', {'ingress': 'port'}),

@@ -3,6 +3,8 @@
 
 import uuid
 
+from clickos_api import chains
+
 from tests.unit.clickos_api import base
 
 
@@ -26,6 +28,21 @@ class ChainsTest(base.TestCase):
         self.assertEqual([(3, 2, 1)], [
             (hop['packets'], hop['pairs'], hop['live_pairs'])
             for hop in body['chain']['hops']])
+
+    def test_hosts_count_their_own_parts(self):
+        def answer(*packets):
+            counters = [{'packets': n, 'bytes': 60 * n, 'dropped': 1}
+                        for n in packets]
+            hops = [{**each, 'pairs': 1, 'live_pairs': 1}
+                    for each in counters[1:]]
+            return {**counters[0], 'hops': hops}
+        self.assertEqual(
+            {'packets': 5, 'bytes': 300, 'dropped': 2, 'hops': [
+                {'packets': 4, 'bytes': 240, 'dropped': 2, 'pairs': 1,
+                 'live_pairs': 1},
+                {'packets': 5, 'bytes': 300, 'dropped': 2, 'pairs': 1,
+                 'live_pairs': 1}]},
+            chains._total([answer(5, 4, 0), answer(0, 0, 5)]))
 
     def test_every_role(self):
         elsewhere = uuid.uuid4().hex
