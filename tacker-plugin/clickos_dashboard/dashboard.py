@@ -10,7 +10,7 @@ class NetworkFunctions(horizon.Dashboard):
 
     name = _('Network functions')
     slug = 'clickos'
-    panels = ('overview', 'packages', 'vnfs', 'chains')
+    panels = ('overview', 'packages', 'vnfs', 'guests', 'chains')
     default_panel = 'overview'
     permissions = ('openstack.services.nfv-orchestration',)
 

@@ -4,6 +4,7 @@
 import shutil
 
 from clickos_lab import apt
+from clickos_lab import axe
 from clickos_lab.config import horizon
 from clickos_lab.config import site
 from clickos_lab import paths
@@ -11,6 +12,7 @@ from clickos_lab import say
 from clickos_lab import settings
 from clickos_lab import shell
 from clickos_lab import stamps
+from clickos_lab.vnf import programs
 
 #: Folders of the plugin; Horizon reads those of the same names below
 #: openstack_dashboard/local.
@@ -35,12 +37,25 @@ def ensure(state):
     shutil.copytree(plugin / 'static', state.static, dirs_exist_ok=True)
 
 
+def provide_tools(state):
+    """Provide what the tests of the dashboard need.
+
+    Horizon finds click-check beside its own programs.
+    """
+    apt.ensure(state, apt.BROWSER_PACKAGES)
+    axe.ensure(state)
+    # A running Horizon may use the old one.
+    new = state.tool('click-check.new')
+    shutil.copy(programs.path('click-check'), new)
+    new.replace(state.tool('click-check'))
+
+
 def show(state):
     """Do the main job in a browser, and save pictures.
 
     :raises LabError: if the job fails
     """
-    apt.ensure(state, apt.BROWSER_PACKAGES)
+    provide_tools(state)
     folder, pictures = paths.REPO / 'devstack/lab', state.root / 'pictures'
     with say.step('the main job in a browser'):
         shell.run([state.tool('python'), '-m', 'unittest',

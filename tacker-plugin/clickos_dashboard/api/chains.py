@@ -128,6 +128,20 @@ def move(request, chain_id, group_id, step):
 
 
 @_refusals()
+def reorder(request, chain_id, groups):
+    """Give the hops of a live chain another order, by one request.
+
+    :param groups: the ids of all hops in the new order
+    """
+    network = _network(request)
+    found = chains.find(network, str(chain_id))
+    if sorted(groups) != sorted(found.port_pair_groups):
+        raise chains.ChainError('the chain has other hops by now; load the'
+                                ' page again')
+    chains.replace(network, found, groups)
+
+
+@_refusals()
 def delete(request, chain_id):
     """Delete a chain and what was made for it."""
     network = _network(request)

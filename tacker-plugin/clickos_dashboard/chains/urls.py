@@ -11,4 +11,5 @@ urlpatterns = [
     path('<uuid:chain_id>/', views.DetailView.as_view(), name='detail'),
     path('<uuid:chain_id>/insert', views.InsertView.as_view(),
          name='insert'),
+    path('<uuid:chain_id>/order', views.order, name='order'),
     path('<uuid:chain_id>/counters', views.counters, name='counters')]

@@ -132,6 +132,17 @@ class InsertView(_ChainMixin, _FormView):
                        args=(self.chain.id,))
 
 
+@http.require_POST
+@decorators.require_auth
+def order(request, chain_id):
+    """Give the hops the order of the list "hop"; answer {} or the reason."""
+    try:
+        chains.reorder(request, chain_id, request.POST.getlist('hop'))
+    except our_exceptions.RECOVERABLE as exc:
+        return JsonResponse({'error': str(exc)}, status=409)
+    return JsonResponse({})
+
+
 @http.require_GET
 @decorators.require_auth
 def counters(request, chain_id):

@@ -6,6 +6,7 @@ The fields check what is typed; the driver checks the values again.
 
 import ipaddress
 import json
+import re
 
 from django import forms
 from django.utils import html
@@ -26,8 +27,9 @@ def of(prop, value=None):
     # Horizon shows help texts as markup.
     field.help_text = html.escape(prop.description)
     field.required = prop.default is None and prop.type != 'boolean'
-    field.initial = _shown(prop.type, prop.default if value is None
-                           else value)
+    field.initial = _shown(prop, prop.default if value is None else value)
+    # fields.js checks the value as it is typed.
+    field.widget.attrs['data-clickos-type'] = _kind(prop)
     return field
 
 
@@ -44,7 +46,8 @@ def values(properties, data):
     return found
 
 
-class _Prefix(forms.CharField):
+class Prefix(forms.CharField):
+    """An IPv4 network."""
 
     network = ipaddress.IPv4Network
     message = _('A network such as 10.0.0.0/24 is expected.')
@@ -59,7 +62,7 @@ class _Prefix(forms.CharField):
             raise forms.ValidationError(self.message)
 
 
-class _Prefix6(_Prefix):
+class _Prefix6(Prefix):
 
     network = ipaddress.IPv6Network
     message = _('A network such as 2001:db8::/64 is expected.')
@@ -70,18 +73,28 @@ class _Lines(forms.CharField):
 
     widget = forms.Textarea(attrs={'rows': 6, 'class': 'clickos-rules'})
 
-    def __init__(self, most, **options):
+    def __init__(self, most, whole=False, **options):
         super().__init__(**options)
         self._most = most
+        self._whole = whole
 
     def clean(self, value):
         text = super().clean(value)
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if len(lines) > self._most:
             raise forms.ValidationError(
-                _('%(count)d rules, the limit is %(limit)d'),
+                _('%(count)d lines, the limit is %(limit)d'),
                 params={'count': len(lines), 'limit': self._most})
-        return lines or None
+        return [self._item(line) for line in lines] or None
+
+    def _item(self, line):
+        """Return the item of a line: a text, or a whole number."""
+        if not self._whole:
+            return line
+        if not line.isascii() or not line.isdigit() or len(line) > 10:
+            raise forms.ValidationError(_('%(line)s is no number'),
+                                        params={'line': line[:64]})
+        return int(line)
 
 
 class _Json(forms.CharField):
@@ -102,7 +115,7 @@ def _ipv4(_prop):
 
 
 def _prefix(_prop):
-    return _Prefix()
+    return Prefix()
 
 
 def _ipv6(_prop):
@@ -152,16 +165,77 @@ def _json(_prop):
     return _Json()
 
 
+def _string(prop):
+    field = forms.CharField(max_length=_number(prop, 'max_length', 255),
+                            strip=False)
+    if isinstance(prop.limits.get('pattern'), str):
+        field.widget.attrs['data-clickos-pattern'] = prop.limits['pattern']
+    return field
+
+
+def _port_range(_prop):
+    return forms.RegexField(
+        re.compile(r'^\d{1,5}-\d{1,5}\Z', re.ASCII), error_messages={
+            'invalid': _('Ports such as 1024-65535 are expected.')})
+
+
+def _rate(_prop):
+    return forms.RegexField(
+        re.compile(r'^\d{1,15}(\.\d{1,6})? ?'
+                   r'((k|K|M|G|T|Ki|Mi|Gi|Ti)?(bps|Bps|pps))?\Z',
+                   re.ASCII),
+        error_messages={'invalid': _('A rate such as 10 Mbps is expected.')})
+
+
+def _secret(_prop):
+    return forms.RegexField(
+        r'^clickos-secret:[0-9a-f-]{36}\Z', widget=forms.PasswordInput(
+            render_value=True, attrs={'autocomplete': 'off'}),
+        error_messages={'invalid': _(
+            'A reference such as clickos-secret:UUID is expected. The'
+            ' command "openstack clickos secret create" prints it.')})
+
+
+def _list(prop):
+    """Return a field with an item a line, or with JSON for records."""
+    if _item_type(prop) not in _LINES:
+        return _Json()
+    return _Lines(_number(prop, 'max_items', 10000),
+                  whole=_item_type(prop) in ('integer', 'port'))
+
+
+def _item_type(prop):
+    items = prop.limits.get('items')
+    return items.get('type') if isinstance(items, dict) else None
+
+
+def _kind(prop):
+    """Return the type for the check of the page: that of each line."""
+    if prop.type == 'ipv4_list':
+        return 'lines ipv4'
+    if prop.type == 'filter_rules':
+        return 'lines filter_rules'
+    if prop.type == 'list' and _item_type(prop) in _LINES:
+        return f'lines {_item_type(prop)}'
+    return prop.type if prop.type in _MAKERS else 'json'
+
+
+#: Types of items that stand on a line each.
+_LINES = ('ipv4', 'ipv4_prefix', 'ipv6', 'ipv6_prefix', 'mac', 'port',
+          'port_range', 'integer', 'rate', 'enum', 'string', 'secret')
 _MAKERS = {'ipv4': _ipv4, 'ipv4_prefix': _prefix, 'mac': _mac,
            'ipv6': _ipv6, 'ipv6_prefix': _prefix6,
            'integer': _integer, 'port': _port, 'boolean': _boolean,
-           'enum': _enum, 'filter_rules': _rules, 'ipv4_list': _rules}
+           'enum': _enum, 'string': _string, 'port_range': _port_range,
+           'rate': _rate, 'secret': _secret, 'list': _list,
+           'filter_rules': _rules, 'ipv4_list': _rules}
 
 
-def _shown(kind, value):
+def _shown(prop, value):
     """Return a value as its field shows it."""
-    if kind in ('filter_rules', 'ipv4_list') and isinstance(value, list):
+    kind = _kind(prop)
+    if kind.startswith('lines') and isinstance(value, list):
         return '\n'.join(str(line) for line in value)
-    if kind not in _MAKERS and value is not None:
+    if (kind == 'json' or prop.type == 'list') and value is not None:
         return json.dumps(value)
     return value

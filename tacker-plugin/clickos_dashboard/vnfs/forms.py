@@ -11,6 +11,7 @@ from keystoneauth1 import exceptions as ks_exc
 
 from clickos_dashboard.api import sessions
 from clickos_dashboard.api import tacker
+from clickos_dashboard import code
 from clickos_dashboard.vnfs import fields
 
 
@@ -80,8 +81,7 @@ class HandlerForm(forms.SelfHandlingForm):
 
     value = django_forms.CharField(
         label=_('Value'), required=False, strip=False,
-        widget=django_forms.Textarea(attrs={'rows': 14,
-                                            'class': 'clickos-value'}))
+        widget=code.CodeArea(attrs={'rows': 14, 'class': 'clickos-value'}))
 
     def __init__(self, request, *args, **kwargs):
         super().__init__(request, *args, **kwargs)

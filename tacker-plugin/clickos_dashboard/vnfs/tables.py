@@ -230,14 +230,21 @@ class Operations(tables.DataTable):
         verbose_name = _('Operations')
 
 
+def _handler_page(handler):
+    """Return the address of a handler's page."""
+    panel, owner = 'guests', ()
+    if handler['vnf_id']:
+        panel, owner = 'vnfs', (handler['vnf_id'],)
+    return reverse(f'horizon:clickos:{panel}:handler', args=(
+        *owner, handler['server_id'], handler['name']))
+
+
 class Handlers(tables.DataTable):
     """One handler a row."""
 
     name = tables.Column(
         'name', verbose_name=_('Handler'), link_classes=('ajax-modal',),
-        link=lambda handler: reverse(
-            'horizon:clickos:vnfs:handler', args=(
-                handler['vnf_id'], handler['server_id'], handler['name'])))
+        link=_handler_page)
     read = tables.Column('read', verbose_name=_('Read'),
                          filters=(lambda yes: _('yes') if yes else '',))
     write = tables.Column('write', verbose_name=_('Write'),

@@ -3,7 +3,6 @@
 
 from django.urls import path
 
-from clickos_dashboard.vnfs import graph
 from clickos_dashboard.vnfs import views
 
 urlpatterns = [
@@ -15,6 +14,4 @@ urlpatterns = [
     path('<str:vnf_id>/update', views.UpdateView.as_view(), name='update'),
     path('<str:vnf_id>/scale', views.ScaleView.as_view(), name='scale'),
     path('<str:vnf_id>/guests/<str:server_id>/handlers/<path:name>',
-         views.HandlerView.as_view(), name='handler'),
-    path('<str:vnf_id>/guests/<str:server_id>/graph', graph.picture,
-         name='graph')]
+         views.HandlerView.as_view(), name='handler')]

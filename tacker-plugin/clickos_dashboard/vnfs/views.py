@@ -110,8 +110,8 @@ class DetailView(_VnfMixin, tabs.TabbedTableView):
 
     def get_tabs(self, request, *args, **kwargs):
         """Give the VNF to the tabs."""
-        return super().get_tabs(request, *args, **{**kwargs,
-                                                   'vnf': self.vnf})
+        return super().get_tabs(request, *args, **{
+            **kwargs, 'vnf': self.vnf, 'guests': self.vnf.guests})
 
 
 class _VnfFormView(_VnfMixin, forms.ModalFormView):
@@ -120,9 +120,14 @@ class _VnfFormView(_VnfMixin, forms.ModalFormView):
     template_name = 'clickos/form.html'
     name = None
 
+    @property
+    def home(self):
+        """The VNF's page."""
+        return reverse(_DETAIL, args=(self.vnf.id,))
+
     def get_success_url(self):
         """Go back to the VNF."""
-        return reverse(_DETAIL, args=(self.vnf.id,))
+        return self.home
 
     def get_initial(self):
         """Give the VNF to the form."""
@@ -176,17 +181,18 @@ class HandlerView(_VnfFormView):
     template_name = 'clickos/handler.html'
     page_title = '{{ handler.name }}'
     submit_label = _('Write')
+    tab = 'vnf__handlers'
 
     def get_success_url(self):
         """Go back to the handlers of the guest."""
-        return (f'{super().get_success_url()}?tab=vnf__handlers'
+        return (f'{self.home}?tab={self.tab}'
                 f'&guest={self.kwargs["server_id"]}')
 
     @functools.cached_property
     def handler(self):
         """Name, read and write of the handler, and its value."""
         client = sessions.clickos(self.request)
-        server_id, name = self.kwargs['server_id'], self.kwargs['name']
+        server_id, name = str(self.kwargs['server_id']), self.kwargs['name']
         try:
             found = next((h for h in client.list_handlers(server_id)
                           if h['name'] == name), None)
@@ -203,8 +209,8 @@ class HandlerView(_VnfFormView):
         writable = self.handler['write'] and policy.check(_WRITE,
                                                           self.request)
         return {**super().get_initial(), 'name': self.handler['name'],
-                'server_id': self.kwargs['server_id'], 'writable': writable,
-                'value': self.handler.get('value', '')}
+                'server_id': str(self.kwargs['server_id']),
+                'writable': writable, 'value': self.handler.get('value', '')}
 
     def get_context_data(self, **kwargs):
         """Add the handler."""

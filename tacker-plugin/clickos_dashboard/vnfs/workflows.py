@@ -7,10 +7,13 @@ from horizon import exceptions
 from horizon import workflows
 from openstack_dashboard import api
 
+from clickos_dashboard.api import networks
 from clickos_dashboard.api import tacker
 from clickos_dashboard.vnfs import fields
 
-_NETWORK, _ADDRESS = 'network_', 'address_'
+_NETWORK, _ADDRESS, _PREFIX = 'network_', 'address_', 'prefix_'
+#: The choice that makes a network.
+_NEW = 'new'
 
 
 class DetailsAction(workflows.Action):
@@ -54,11 +57,12 @@ class NetworksAction(workflows.Action):
         name = _('Networks')
         slug = 'networks'
         help_text = _('Each connection point gets a port in a network.'
-                      ' Without an address Neutron chooses one.')
+                      ' Without an address Neutron chooses one. A new'
+                      ' network gets the name of its connection point.')
 
     def __init__(self, request, context, *args, **kwargs):
         super().__init__(request, context, *args, **kwargs)
-        choices = _networks(request)
+        choices = [*_networks(request), (_NEW, _('A new network'))]
         for point in context['descriptor'].connection_points:
             self.fields[_NETWORK + point.name] = django_forms.ChoiceField(
                 label=_('Network of %s') % point.name, choices=choices)
@@ -66,6 +70,21 @@ class NetworksAction(workflows.Action):
                 django_forms.GenericIPAddressField(
                     label=_('Address of %s') % point.name, protocol='IPv4',
                     required=False)
+            self.fields[_PREFIX + point.name] = fields.Prefix(
+                label=_('Addresses of a new network of %s') % point.name,
+                required=False, help_text=_('Such as 10.20.0.0/24; only for'
+                                            ' a new network.'))
+
+    def clean(self):
+        """A new network needs its addresses."""
+        data = super().clean()
+        for name in [each for each in self.fields
+                     if each.startswith(_NETWORK)]:
+            prefix = _PREFIX + name.removeprefix(_NETWORK)
+            if data.get(name) == _NEW and not data.get(prefix) \
+                    and prefix not in self.errors:
+                self.add_error(prefix, _('A new network needs addresses.'))
+        return data
 
 
 class Networks(workflows.Step):
@@ -73,7 +92,7 @@ class Networks(workflows.Step):
 
     action_class = NetworksAction
     depends_on = ('descriptor',)
-    contributes = ('links',)
+    contributes = ('links', 'prefixes')
 
     def contribute(self, data, context):
         """Turn the fields into SOL003's extVirtualLinks."""
@@ -82,6 +101,10 @@ class Networks(workflows.Step):
                 _link(point.name, data[_NETWORK + point.name],
                       data.get(_ADDRESS + point.name))
                 for point in context['descriptor'].connection_points]
+            context['prefixes'] = {
+                point.name: data.get(_PREFIX + point.name)
+                for point in context['descriptor'].connection_points
+                if data[_NETWORK + point.name] == _NEW}
         return context
 
 
@@ -133,8 +156,9 @@ class Launch(workflows.Workflow):
 
     def handle(self, request, context):
         """Ask Tacker; it goes on after the answer."""
-        vnf_id = None
+        vnf_id, made = None, []
         try:
+            self._make_networks(request, context, made)
             vnf_id = tacker.create_vnf(
                 request, context['package']['vnfdId'], context['name'],
                 context['description'])
@@ -144,8 +168,20 @@ class Launch(workflows.Workflow):
             self.add_error_to_step(str(exc), 'details')
             if vnf_id:
                 tacker.delete_vnf(request, vnf_id)
+            networks.remove(request, made)
             # Horizon then shows the form again, with the error.
             raise django_forms.ValidationError(str(exc))
+
+    def _make_networks(self, request, context, made):
+        """Make the new networks, and name them in the links.
+
+        :param made: is filled with the ids
+        """
+        for link in context['links']:
+            if link['resourceId'] == _NEW:
+                link['resourceId'] = networks.make(
+                    request, f'{context["name"]}-{link["id"]}',
+                    context['prefixes'][link['id']], made)
 
 
 def body(context):

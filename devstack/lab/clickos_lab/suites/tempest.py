@@ -13,6 +13,7 @@ from clickos_lab.cloud import sessions
 from clickos_lab.config import hosts
 from clickos_lab.config import site as _site
 from clickos_lab.config import tempest as tempest_conf
+from clickos_lab import dashboard
 from clickos_lab import errors
 from clickos_lab import lab as _lab
 from clickos_lab import paths
@@ -36,7 +37,8 @@ def main():
     try:
         lab.down()
         prepare.xen(state)
-        apt.ensure(state, apt.BROWSER_PACKAGES + apt.NETWORK_PACKAGES)
+        apt.ensure(state, apt.NETWORK_PACKAGES)
+        dashboard.provide_tools(state)
         lab.up()
         failed = 0 if sys.argv[1:] else _lab_tests(state)
         return run(state, sys.argv[1:] or ['--regex', _REGEX]) or failed

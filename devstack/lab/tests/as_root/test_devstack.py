@@ -190,6 +190,16 @@ class PhasesTest(Root):
         self.assertIn('trait:CUSTOM_CLICKOS_XEN=required', upload)
         self.assertIn('create clickos-xen ', upload)
 
+    def test_debian_gets_tackers_mysql_client(self):
+        installed = self.root / 'etc/installed'
+        self.stack(KNOWN_PACKAGES='mysql-client')
+        self.assertFalse(installed.exists())
+        self.stack()
+        self.assertIn('Depends: default-mysql-client',
+                      installed.read_text())
+        self.run_mode('clean')
+        self.assertFalse(installed.exists())
+
     def test_a_wrong_host_kind_ends_stack_before_an_installation(self):
         done = self.run_mode('stack', CLICKOS_HOST_KIND='kvm', status=1)
         self.assertIn('CLICKOS_HOST_KIND: expected process or xen, got kvm',

@@ -186,6 +186,28 @@ function userdel {
     sed -i "/^$1:/d" "$ROOT/etc/passwd"
 }
 
+# apt knows the packages in KNOWN_PACKAGES; dpkg installs the one of the folder that dpkg-deb got.
+function apt-cache {
+    [[ " ${KNOWN_PACKAGES:-} " != *" $2 "* ]] || echo "$2 | 1.0 | Debian"
+}
+
+function dpkg-deb {
+    cp "$3/DEBIAN/control" "$4"
+}
+
+# shellcheck disable=SC2032  # sudo is a function here
+function dpkg {
+    note dpkg "$@"
+    case "$1" in
+        --install) cp "$2" "$ROOT/etc/installed" ;;
+        --purge) rm "$ROOT/etc/installed" ;;
+    esac
+}
+
+function dpkg-query {
+    sed -n 's/^Version: //p' "$ROOT/etc/installed"
+}
+
 # Glance and Nova know what was made before, by the names in ROOT/cloud.
 function openstack {
     note openstack "$@"

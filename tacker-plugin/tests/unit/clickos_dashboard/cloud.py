@@ -115,6 +115,11 @@ class Cloud(adapters.BaseAdapter):
 
 
 _GUEST = {
+    'ports': {'ports': [{
+        'id': 'port', 'mac_address': 'fa:16:3e:00:00:01', 'link_up': True,
+        'counters': {'rx_packets': 10, 'rx_bytes': 600, 'tx_packets': 20,
+                     'tx_bytes': 1200, 'dropped_guard': 3,
+                     'dropped_full': 0}}]},
     'handlers': {'handlers': [
         {'name': 'fw.config', 'read': True, 'write': True},
         {'name': 'fw.hits', 'read': True, 'write': False}]},

@@ -61,6 +61,26 @@ class ChainsTest(base.PageTest):
                          (method, path))
         return body['port_chain']['port_pair_groups']
 
+    def test_a_dragged_order_is_one_request(self):
+        path = reverse('horizon:clickos:chains:order', args=(CHAIN,))
+        wanted = [group('nat'), group('fw')]
+        answer = self.client.post(path, {'hop': wanted})
+        self.assertEqual(200, answer.status_code, answer.content)
+        self.assertEqual(wanted, self.new_groups())
+        self.cloud.changes.clear()
+        for hops in ([group('fw')], [group('fw'), group('fw')], []):
+            answer = self.client.post(path, {'hop': hops})
+            self.assertEqual(409, answer.status_code)
+            self.assertIn('other hops by now', answer.json()['error'])
+        self.assertEqual([], self.cloud.changes)
+        self.assertEqual(405, self.client.get(path).status_code)
+
+    def test_a_dragged_order_needs_a_csrf_token(self):
+        self.client.handler.enforce_csrf_checks = True
+        self.client.post(reverse('horizon:clickos:chains:order',
+                                 args=(CHAIN,)), {'hop': [group('nat')]})
+        self.assertEqual([], self.cloud.changes)
+
     def test_the_list(self):
         self.shows(self.page(INDEX), 'web', 'fw → nat')
 

@@ -17,6 +17,12 @@ GOOD = (
     ('ipv4_list', '', None),
     ('ipv6', '2001:DB8::1', '2001:db8::1'),
     ('ipv6_prefix', '2001:db8::/64', '2001:db8::/64'),
+    ('string', '80 and a space ', '80 and a space '),
+    ('port_range', '1024-65535', '1024-65535'),
+    ('rate', '10 Mbps', '10 Mbps'), ('rate', '125000', '125000'),
+    ('secret', f'clickos-secret:{cloud.VNF}', f'clickos-secret:{cloud.VNF}'),
+    ('list', '80\n443', [80, 443]),
+    ('record', '{"a": 1}', {'a': 1}),
 )
 
 BAD = (
@@ -26,12 +32,15 @@ BAD = (
     ('ipv6', '10.0.0.1'),
     ('ipv6_prefix', '2001:db8::1/64'),
     ('ipv6_prefix', '2001:db8::'),
+    ('string', 9 * 'long '), ('port_range', '80'), ('rate', 'fast'),
+    ('secret', 'my-password'), ('list', '80\nhttp'), ('list', '1\n2\n3'),
 )
 
 
 def _field(kind, default=''):
     return fields.of(descriptor.Property('p', kind, '', default, True,
-                                         {'max_items': 2}))
+                                         {'max_items': 2, 'max_length': 40,
+                                          'items': {'type': 'port'}}))
 
 
 class FieldsTest(unittest.TestCase):
@@ -44,6 +53,12 @@ class FieldsTest(unittest.TestCase):
         for kind, typed in BAD:
             with self.assertRaises(forms.ValidationError, msg=typed):
                 _field(kind).clean(typed)
+
+    def test_each_type_of_the_driver_has_a_check_while_one_types(self):
+        from tacker_clickos.vnfd import values
+        for kind in values.TYPES:
+            shown = _field(kind).widget.attrs['data-clickos-type']
+            self.assertEqual(kind == 'record', shown == 'json', kind)
 
     def test_a_list_is_shown_line_by_line(self):
         self.assertEqual('10.0.0.1\n10.0.0.2', _field(

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages of VNFs."""
 
+from unittest import mock
+
 from django.urls import reverse
+from openstack_dashboard import api
 
 from clickos_dashboard.api import descriptor
 from tests.unit.clickos_dashboard import base
@@ -207,36 +210,41 @@ class LaunchTest(base.PageTest):
         self.assertEqual([], self.cloud.changes)
         self.shows(answer.content.decode(), 'valid IPv4 address')
 
+    def test_a_new_network_is_made_for_a_point(self):
+        self.data.update(network_right='new', prefix_right='')
+        self.shows(self.client.post(LAUNCH, self.data).content.decode(),
+                   'A new network needs addresses')
+        self.assertEqual([], self.cloud.changes)
+        self.data['prefix_right'] = '10.20.0.0/24'
+        with mock.patch.object(
+                api.neutron, 'network_create', autospec=True,
+                return_value=self.networks.first()) as make, \
+                mock.patch.object(api.neutron, 'subnet_create',
+                                  autospec=True) as subnet:
+            self.client.post(LAUNCH, self.data)
+        self.assertEqual('edge-right', make.call_args.kwargs['name'])
+        self.assertEqual('10.20.0.0/24', subnet.call_args.kwargs['cidr'])
+        links = self.cloud.changes[-1][2]['extVirtualLinks']
+        self.assertEqual(self.networks.first().id, links[1]['resourceId'])
+
+    def test_a_failed_launch_removes_its_new_network(self):
+        self.cloud.answers['POST /vnflcm/v1/vnf_instances'] = (
+            400, {'detail': 'no'})
+        self.data.update(network_right='new', prefix_right='10.20.0.0/24')
+        with mock.patch.object(
+                api.neutron, 'network_create', autospec=True,
+                return_value=self.networks.first()), \
+                mock.patch.object(api.neutron, 'subnet_create',
+                                  autospec=True), \
+                mock.patch.object(api.neutron, 'network_delete',
+                                  autospec=True) as delete:
+            self.client.post(LAUNCH, self.data)
+        self.assertEqual(self.networks.first().id,
+                         delete.call_args.args[1])
+
     def test_a_refused_launch_leaves_no_vnf(self):
         self.cloud.answers[f'POST {_VNF}/instantiate'] = (
             400, {'detail': 'no such flavour'})
         answer = self.client.post(LAUNCH, self.data)
         self.assertEqual(('DELETE', _VNF, None), self.cloud.changes[-1])
         self.shows(answer.content.decode(), 'no such flavour')
-
-
-class GraphTest(base.PageTest):
-
-    PATH = reverse('horizon:clickos:vnfs:graph',
-                   args=(cloud.VNF, cloud.SERVER))
-    ANSWER = f'GET /v1/servers/{cloud.SERVER}/handlers/graph'
-
-    def answer(self, watched_s, packets):
-        self.cloud.answers[self.ANSWER] = {'name': 'graph', 'value': (
-            f'watched_ns {watched_s}000000000\nelement a Idle 0\n'
-            f'element b Discard 0\nconnection a 0 b 0 push {packets} 0\n')}
-
-    def test_the_second_picture_has_rates(self):
-        self.answer(1, 10)
-        self.hides(self.page(self.PATH), 'class="rate"')
-        self.answer(3, 1010)
-        self.shows(self.page(self.PATH), '<svg', 'class="rate">500<')
-
-    def test_a_guests_nonsense_is_an_error(self):
-        self.cloud.answers[self.ANSWER] = {'name': 'graph', 'value': 'what'}
-        self.shows(self.page(self.PATH, status=502), 'graph:1')
-
-    def test_a_refusal_of_clickos_api_is_an_error(self):
-        self.cloud.answers[self.ANSWER] = (409, {'error': {
-            'code': 'dead-guest', 'message': 'the guest is dead'}})
-        self.shows(self.page(self.PATH, status=502), 'the guest is dead')

@@ -22,10 +22,10 @@ KEPT_S = 30
 
 @http.require_GET
 @decorators.require_auth
-def picture(request, vnf_id, server_id):
+def picture(request, server_id):
     """Return the picture as SVG, or the reason as JSON."""
     try:
-        svg = _picture(request, server_id)
+        svg = _picture(request, str(server_id))
     except exceptions.RECOVERABLE as exc:
         return JsonResponse({'error': str(exc)}, status=502)
     except ValueError as exc:

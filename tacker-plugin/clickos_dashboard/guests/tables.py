@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of guests."""
+
+from django.utils.translation import gettext_lazy as _
+from horizon import tables
+
+
+class Guests(tables.DataTable):
+    """One guest a row."""
+
+    name = tables.WrappingColumn('name', verbose_name=_('Name'),
+                                 link='horizon:clickos:guests:detail')
+    status = tables.Column('status', verbose_name=_('Status'))
+
+    class Meta(object):
+        """Settings for Horizon."""
+
+        name = 'guests'
+        verbose_name = _('Guests')
+
+    def get_object_display(self, datum):
+        """Return a guest's name."""
+        return datum.name
+
+    def get_empty_message(self):
+        """Say what to do next."""
+        return _('There is no guest without a VNF. Launch an instance from a'
+                 ' ClickOS image, with the Click configuration as user data.')
+
+
+class Events(tables.DataTable):
+    """One event a row."""
+
+    name = tables.Column('action', verbose_name=_('Event'))
+    began = tables.Column('start_time', verbose_name=_('Began'))
+    message = tables.Column('message', verbose_name=_('Message'),
+                            empty_value='')
+    asked = tables.Column('request_id', verbose_name=_('Request'),
+                          classes=('clickos-wide',))
+
+    class Meta(object):
+        """Settings for Horizon."""
+
+        name = 'events'
+        verbose_name = _('Events')
+
+    def get_object_id(self, datum):
+        """Return what tells one from the others."""
+        return datum.request_id
+
+    def get_object_display(self, datum):
+        """Return an event's name."""
+        return datum.action

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may do what: each route of clickos-api for each role.
+
+The users are made here, since Tempest gives its own users the role member.
+"""
+
+import json
+
+from tempest import clients
+from tempest.common import credentials_factory
+from tempest import config
+from tempest.lib.common.utils import data_utils
+from tempest.lib import decorators
+
+from clickos_tempest_plugin.common import csar
+from clickos_tempest_plugin.tests import base
+
+CONF = config.CONF
+
+#: name: (method, path below the guest, body, status if permitted)
+READS = {
+    'list handlers': ('GET', '/handlers', None, (200,)),
+    'read a handler': ('GET', '/handlers/fw.config', None, (200,)),
+    'list ports': ('GET', '/ports', None, (200,)),
+    'show the state': ('GET', '/desired-state', None, (200,))}
+WRITES = {
+    'write a handler': ('PUT', '/handlers/fw.config', {'value': 'deny all'},
+                        (200, 202)),
+    'write handlers': ('POST', '/handlers',
+                       {'writes': [['fw.config', 'deny all']]}, (200, 202)),
+    # The descriptor of a VNF owns the configuration.
+    'replace the configuration': ('PUT', '/configuration',
+                                  {'config': 'Idle -> Discard;'}, (409,)),
+    'delete the state': ('DELETE', '/desired-state', None, (204,))}
+ALL = {**READS, **WRITES}
+STATE = ('show the state', 'delete the state')
+
+#: (role, in the guest's project): the calls that are permitted
+MATRIX = {
+    ('reader', True): tuple(READS), ('member', True): tuple(ALL),
+    ('manager', True): tuple(ALL), ('admin', True): tuple(ALL),
+    ('service', True): ('show the state',),
+    ('reader', False): (), ('member', False): (), ('manager', False): (),
+    # Nova starts any guest with its state, and an operator may forget it.
+    ('admin', False): STATE, ('service', False): ('show the state',)}
+REFUSED = (403, 404)
+
+
+class RbacTest(base.ClickOSTest):
+    """One firewall; users of each role in its project and in another one."""
+
+    credentials = ['primary', 'admin', 'alt']
+
+    @classmethod
+    def resource_setup(cls):
+        super().resource_setup()
+        cls.vnf_id = cls.tenant.firewall(csar.firewall(), ['deny all'],
+                                         cls.addClassResourceCleanup)
+        cls.server_id = cls.tenant.server_id(cls.vnf_id)
+        cls.roles = {role['name']: role['id'] for role in
+                     cls.os_admin.roles_v3_client.list_roles()['roles']}
+        cls.managers = {key: cls.user(*key) for key in MATRIX}
+
+    @classmethod
+    def user(cls, role, is_owner):
+        """Return the clients of a new user with one role in a project."""
+        owner = cls.os_primary if is_owner else cls.os_alt
+        project_id = owner.credentials.project_id
+        password = data_utils.rand_password()
+        users = cls.os_admin.users_v3_client
+        user = users.create_user(name=data_utils.rand_name(role),
+                                 password=password)['user']
+        cls.addClassResourceCleanup(users.delete_user, user['id'])
+        cls.os_admin.roles_v3_client.create_user_role_on_project(
+            project_id, user['id'], cls.roles[role])
+        return clients.Manager(credentials_factory.get_credentials(
+            user_id=user['id'], username=user['name'], password=password,
+            project_id=project_id, project_name=owner.credentials.project_name,
+            user_domain_id=user['domain_id'],
+            project_domain_id=owner.credentials.project_domain_id,
+            identity_version='v3'))
+
+    def status(self, client, method, url, body=None):
+        """Send a request; return the status."""
+        resp, _ = client.raw_request(
+            f'{client.base_url}/{url}', method,
+            headers={**client.get_headers(), 'X-Auth-Token': client.token},
+            body=None if body is None else json.dumps(body))
+        return resp.status
+
+    def ask(self, key, url_of):
+        """Return {call: status} of all calls of a user."""
+        client = self.managers[key].clickos.ClickOSClient()
+        return {name: self.status(client, method, url_of + path, body)
+                for name, (method, path, body, _) in ALL.items()}
+
+    def judge(self, url_of):
+        """Return what differs from the matrix."""
+        return {
+            (*key, name): status for key, permitted in MATRIX.items()
+            for name, status in self.ask(key, url_of).items()
+            if status not in (ALL[name][3] if name in permitted
+                              else REFUSED)}
+
+    @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a01')
+    def test_each_route_of_a_server(self):
+        self.assertEqual({}, self.judge(f'v1/servers/{self.server_id}'))
+
+    @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a02')
+    def test_each_route_of_a_vnf_in_its_project(self):
+        found = self.judge(f'v1/vnfs/{self.vnf_id}')
+        # Tacker shows a VNF to its project only, so that no one else's role
+        # leads to its server.
+        self.assertEqual({}, {key: status for key, status in found.items()
+                              if key[1] or status not in REFUSED})
+
+    @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a03')
+    def test_life_cycle_of_a_vnf(self):
+        instances = 'vnflcm/v1/vnf_instances'
+        calls = {'show': ('GET', '', None),
+                 'update': ('PATCH', '', {'vnfInstanceName': 'x'}),
+                 'heal': ('POST', '/heal', {'cause': 'x'}),
+                 'scale': ('POST', '/scale', {'type': 'SCALE_OUT',
+                                              'aspectId': 'x'}),
+                 'terminate': ('POST', '/terminate', {
+                     'terminationType': 'FORCEFUL'}),
+                 'delete': ('DELETE', '', None)}
+        for key, manager in self.managers.items():
+            role, is_owner = key
+            if is_owner and role not in ('reader', 'service'):
+                continue
+            client = manager.tacker.TackerClient()
+            for name, (method, path, body) in calls.items():
+                status = self.status(
+                    client, method, f'{instances}/{self.vnf_id}{path}', body)
+                permitted = name == 'show' and key in (
+                    ('reader', True), ('admin', False))
+                self.assertIn(status, (200,) if permitted else (403, 404),
+                              f'{key} {name}')
+        self.assertEqual('INSTANTIATED', self.tenant.tacker.show_vnf(
+            self.vnf_id)['instantiationState'])
+
+    @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a04')
+    def test_without_a_token(self):
+        client = self.tenant.clickos
+        for name, (method, path, body, _) in ALL.items():
+            for token in ('', 'a' * 32):
+                resp, _ = client.raw_request(
+                    f'{client.base_url}/v1/servers/{self.server_id}{path}',
+                    method, headers={'X-Auth-Token': token},
+                    body=None if body is None else json.dumps(body))
+                self.assertEqual(401, resp.status, name)
+
+    @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a05')
+    def test_requests_that_are_none(self):
+        guest = f'v1/servers/{self.server_id}'
+        for expected, method, url, body in (
+                (404, 'GET', 'v1/nothing', None),
+                (404, 'GET', f'{guest}/nothing', None),
+                (405, 'PATCH', f'{guest}/handlers', {}),
+                (405, 'DELETE', f'{guest}/handlers/fw.config', None),
+                (400, 'GET', 'v1/servers/none/handlers', None),
+                (400, 'GET', 'v1/chains/none', None),
+                (400, 'PUT', f'{guest}/handlers/fw.config', []),
+                (400, 'PUT', f'{guest}/handlers/fw.config', {'value': 1}),
+                (400, 'PUT', f'{guest}/handlers/fw.config', {}),
+                (400, 'POST', f'{guest}/handlers', {'writes': []}),
+                (400, 'POST', f'{guest}/handlers', {'writes': [['a']]}),
+                (400, 'PUT', f'{guest}/configuration', {'config': None})):
+            self.assertEqual(expected, self.status(
+                self.tenant.clickos, method, url, body), (method, url, body))
