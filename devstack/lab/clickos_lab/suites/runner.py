@@ -19,6 +19,11 @@ _SIGN_OF_LIFE_S = 20
 #: clock, a worker's number and a test's modules
 _LEAD = re.compile(r'^\[ *[\d.]+ s\] |^\{\d+\} (\w+\.)*(?=\w+\.\w+ )')
 _CLEAN_UP_S = 60
+#: lines that name a failed test: of cargo, unittest and stestr
+_FAILED_TEST = re.compile(
+    r'^test .* \.\.\. FAILED$|\.\.\. (FAIL|ERROR)$|^(FAIL|ERROR): |'
+    r' \[[\d.]+s\] \.\.\. FAILED$')
+_FAILED_TESTS_SHOWN = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +51,8 @@ class Outcome:
     passed: bool
     seconds: float
     note: str
+    #: the first lines of the log that name failed tests
+    failed_tests: tuple = ()
 
 
 def run_all(suites, log_folder, env):
@@ -73,7 +80,7 @@ def _run(suite, log, env):
     except errors.LabError as e:
         note = str(e)
     return Outcome(suite.name, note is None, time.monotonic() - began_s,
-                   note or '')
+                   note or '', _failed_tests(log) if note else ())
 
 
 def _execute(suite, log, env):
@@ -154,6 +161,12 @@ def _last(log, lines=25):
     return '\n'.join('    ' + line[:200] for line in text)
 
 
+def _failed_tests(log):
+    lines = log.read_text(errors='replace').splitlines()
+    named = [n.strip()[:200] for n in lines if _FAILED_TEST.search(n)]
+    return tuple(dict.fromkeys(named))[:_FAILED_TESTS_SHOWN]
+
+
 def _report(outcomes):
     width = max(len(o.name) for o in outcomes)
     print(f'\n{"suite":<{width}}  result  seconds')
@@ -166,6 +179,8 @@ def _report(outcomes):
           f'{total_s:7.1f}\n')
     for o in failed:
         print(f'{o.name}: {o.note.splitlines()[0]}')
+        for line in o.failed_tests:
+            print(f'    {line}')
     print(f'{len(outcomes) - len(failed)} passed, {len(failed)} failed',
           flush=True)
     return 1 if failed else 0

@@ -46,6 +46,16 @@ class RunnerTest(base.TestCase):
             self.assertIn(reason, text)
             self.assertEqual('0 passed, 1 failed', text.splitlines()[-1])
 
+    def test_the_end_names_the_failed_tests(self):
+        named = ('test tests::a_frame ... FAILED',
+                 'test_ping (tests.xen.test_net.ValeTest.test_ping) ... FAIL',
+                 '{0} tests.test_a.ATest.test_b [0.012345s] ... FAILED')
+        _, text = self.run_suites(self.suite(
+            'echo "test tests::other ... ok"; ' +
+            ''.join(f'echo "{n}"; ' for n in named) + 'exit 1'))
+        end = text[text.index('one: exit status'):]
+        self.assertEqual([f'    {n}' for n in named], end.splitlines()[1:-1])
+
     def test_a_failure_does_not_stop_the_rest(self):
         status, text = self.run_suites(self.suite('exit 1'),
                                        self.suite('exit 0'))
