@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::{
     ChainId, ChainInfo, ChainList, ChainSet, Chains, Kind, MirrorId, MirrorInfo, MirrorList,
-    MirrorSet, Mirrors, PortAdd, PortFilter, PortGuard, PortId, PortInfo, PortLimit, PortList,
+    MirrorSet, Mirrors, OffloadChange, OffloadEnable, OffloadId, OffloadInfo, OffloadList,
+    OffloadSet, Offloads, PortAdd, PortFilter, PortGuard, PortId, PortInfo, PortLimit, PortList,
     PortMove, PortName, PortPeers, PortSet, PortTrace, Ports, SegmentLimit, SegmentList, Segments,
     SwitchName, Trace, WorkerInfo, Workers,
 };
@@ -167,6 +168,30 @@ impl ValeClient {
     ) -> Result<Vec<MirrorInfo>, ClientError> {
         let found: Mirrors = self.answer("mirror-list", &MirrorList { switch })?;
         Ok(found.mirrors)
+    }
+
+    /// Replaces the table of an owner at a port.
+    pub fn offload_set(&mut self, set: &OffloadSet) -> Result<OffloadChange, ClientError> {
+        self.answer("offload-set", set)
+    }
+
+    /// Removes the table of an owner at a port; one that does not exist is fine.
+    pub fn offload_remove(&mut self, id: &OffloadId) -> Result<OffloadChange, ClientError> {
+        self.answer("offload-remove", id)
+    }
+
+    /// Lets a table decide, or ends that.
+    pub fn offload_enable(&mut self, enable: &OffloadEnable) -> Result<(), ClientError> {
+        self.0.call("offload-enable", json(enable)?).map(drop)
+    }
+
+    /// The tables of one switch, or of all.
+    pub fn offload_list(
+        &mut self,
+        switch: Option<SwitchName>,
+    ) -> Result<Vec<OffloadInfo>, ClientError> {
+        let found: Offloads = self.answer("offload-list", &OffloadList { switch })?;
+        Ok(found.offloads)
     }
 
     /// The ports of one switch, or of all.

@@ -13,6 +13,7 @@ mod limit;
 mod mac;
 mod mirror;
 mod name;
+mod offload;
 mod path;
 mod pcap;
 mod port;
@@ -36,6 +37,10 @@ pub use mirror::{
     Side,
 };
 pub use name::{ChainName, FileName, MirrorName, PipeName, PortName, SwitchName};
+pub use offload::{
+    OffloadChange, OffloadEnable, OffloadId, OffloadInfo, OffloadList, OffloadRule, OffloadSet,
+    Offloads, Owner, RuleHits,
+};
 pub use path::{HostState, MAX_HOSTS, MAX_PATH, Path};
 pub use pcap::{MAX_PLAY_RATE, Pcap};
 pub use port::{

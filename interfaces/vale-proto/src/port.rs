@@ -428,6 +428,8 @@ pub struct Counters {
     pub dropped_flood: u64,
     /// Frames from or to this port that its filter does not permit.
     pub dropped_filter: u64,
+    /// Packets to this port that a rule dropped in the place of the guest.
+    pub dropped_offload: u64,
     /// Notifications sent to this port.
     pub kicks: u64,
 }
@@ -452,6 +454,7 @@ impl std::ops::AddAssign for Counters {
         self.dropped_rate += other.dropped_rate;
         self.dropped_flood += other.dropped_flood;
         self.dropped_filter += other.dropped_filter;
+        self.dropped_offload += other.dropped_offload;
         self.kicks += other.kicks;
     }
 }
@@ -473,6 +476,7 @@ impl Counters {
             ("rate", self.dropped_rate),
             ("flood", self.dropped_flood),
             ("filter", self.dropped_filter),
+            ("offload", self.dropped_offload),
         ]
         .into_iter()
     }

@@ -84,6 +84,8 @@ pub enum StageKind {
     Lookup,
     /// The link and the MTU of a port that the frame leaves by.
     Output,
+    /// A rule that decides in the place of the guest.
+    Offload,
 }
 
 #[cfg(test)]

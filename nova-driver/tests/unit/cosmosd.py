@@ -22,7 +22,7 @@ COUNTERS = {name: 1 << n for n, name in enumerate((
     'dropped_spoof', 'dropped_type', 'dropped_role', 'dropped_hidden',
     'dropped_link_control', 'dropped_malformed', 'dropped_too_long',
     'dropped_link_down', 'dropped_unknown', 'dropped_rate', 'dropped_flood',
-    'dropped_filter', 'kicks'))}
+    'dropped_filter', 'dropped_offload', 'kicks'))}
 
 
 class Refusal(Exception):

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::chain::ChainCommand;
 use crate::mirror::MirrorCommand;
+use crate::offload::OffloadCommand;
 use crate::policy::{FilterArguments, LimitArguments, SegmentArguments};
 use crate::show::Format;
 use crate::trace::TraceArguments;
@@ -34,6 +35,9 @@ Examples:
   vale-ctl limit vale0:client --rx-packets 100000 --tx-bits 1000000000 --group 100
   vale-ctl limit-segment vale0 101 --group 1000 --unknown 1000
   vale-ctl filter vale0:client --rule egress --rule ingress,tcp,80-90,10.0.0.0/8
+  vale-ctl offload register vale0:fw --rule \"drop src 10.0.0.0/8 proto 17 dport 53\"
+  vale-ctl offload register vale0:lb --rule \"redirect 02:00:00:00:00:05 src 10.0.1.9\"
+  vale-ctl offload show vale0
   vale-ctl workers
   vale-ctl move vale0:client 1
   vale-ctl trace vale0:client --src-mac 02:00:00:00:00:01 --dst-mac 02:00:00:00:00:02 \
@@ -83,6 +87,11 @@ pub enum Command {
     Segments { switch: Option<SwitchName> },
     /// Replaces the rules of a port, which also permit the answers.
     Filter(FilterArguments),
+    /// Decides packets in the place of a port's guest.
+    Offload {
+        #[command(subcommand)]
+        command: OffloadCommand,
+    },
     /// Steers packets through the ports of hops.
     Chain {
         #[command(subcommand)]
@@ -213,6 +222,16 @@ impl Link {
 mod tests {
     use super::*;
 
+    /// The words of a shell's line; quotes enclose a word with blanks.
+    fn words(line: &str) -> Vec<String> {
+        let parts = line.split('"').enumerate();
+        let words = parts.flat_map(|(n, part)| match n % 2 {
+            0 => part.split_whitespace().collect(),
+            _ => vec![part],
+        });
+        words.map(str::to_owned).collect()
+    }
+
     #[test]
     fn the_arguments_are_consistent_and_the_examples_parse() {
         use clap::CommandFactory;
@@ -222,11 +241,9 @@ mod tests {
             .lines()
             .filter(|l| l.starts_with("  vale-ctl"))
             .collect();
-        assert_eq!(examples.len(), 19);
+        assert_eq!(examples.len(), 22);
         for example in examples {
-            Arguments::try_parse_from(example.split_whitespace())
-                .map(drop)
-                .unwrap();
+            Arguments::try_parse_from(words(example)).map(drop).unwrap();
         }
     }
 }

@@ -5,6 +5,7 @@
 mod arguments;
 mod chain;
 mod mirror;
+mod offload;
 mod policy;
 mod show;
 mod trace;
@@ -96,6 +97,7 @@ fn ask(arguments: &Arguments, command: &Command) -> Result<String, String> {
         Command::Chain { command } => return chain::run(&mut client, command, format),
         Command::Trace(arguments) => return trace::run(&mut client, arguments, format),
         Command::Completion { .. } | Command::Man => return Ok(String::new()),
+        Command::Offload { command } => return offload::run(&mut client, command, format),
         Command::Mirror { command } => return mirror::run(&mut client, command, format),
         Command::Set { port, link } => {
             let PortId { switch, port } = port.clone();

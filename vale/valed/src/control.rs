@@ -2,6 +2,7 @@
 //! The verbs of the control socket.
 mod chain;
 mod mirror;
+mod offload;
 mod segment;
 mod worker;
 
@@ -58,6 +59,10 @@ const VERBS: &[Verb<Control>] = &[
     Verb::new("segment-limit", CHANGE, &Typed(Control::segment_limit)),
     Verb::new("segment-list", Access::Any, &Typed(Control::segment_list)).listing(),
     Verb::new("port-filter", CHANGE, &Typed(Control::port_filter)).large(),
+    Verb::new("offload-set", CHANGE, &Typed(Control::offload_set)),
+    Verb::new("offload-remove", CHANGE, &Typed(Control::offload_remove)),
+    Verb::new("offload-enable", CHANGE, &Typed(Control::offload_enable)),
+    Verb::new("offload-list", Access::Any, &Typed(Control::offload_list)).listing(),
     Verb::new("port-trace", CHANGE, &Typed(Control::port_trace)),
     Verb::new("port-move", CHANGE, &Typed(Control::port_move)),
     Verb::new("worker-list", Access::Any, &Typed(Control::worker_list)).listing(),

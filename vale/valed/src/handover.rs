@@ -52,6 +52,7 @@ pub struct Frame {
     bytes: Vec<u8>,
     offload: Offload,
     seen: Seen,
+    redirected: bool,
     payload: usize,
     longest: usize,
 }
@@ -65,6 +66,7 @@ impl Default for Frame {
             bytes: Vec::with_capacity(BUFFER_SIZE),
             offload: Offload::default(),
             seen: Seen::default(),
+            redirected: false,
             payload: 0,
             longest: 0,
         }
@@ -82,6 +84,7 @@ impl Frame {
         append(&mut self.bytes, out.head, out.rest);
         (self.offload, self.seen) = (out.offload, *out.seen);
         (self.payload, self.longest) = (out.payload, out.longest);
+        self.redirected = out.redirected;
     }
 
     pub fn envelope(&self) -> Envelope {
@@ -96,6 +99,7 @@ impl Frame {
             seen: &self.seen,
             now,
             from: self.envelope.from.index,
+            redirected: self.redirected,
             label: None,
             payload: self.payload,
             longest: self.longest,

@@ -15,6 +15,7 @@ struct HeldFrame {
     bytes: Vec<u8>,
     offload: Offload,
     seen: Seen,
+    redirected: bool,
     payload: usize,
     longest: usize,
 }
@@ -65,6 +66,7 @@ impl Held {
             bytes,
             offload,
             seen: *out.seen,
+            redirected: out.redirected,
             payload,
             longest,
         });
@@ -108,6 +110,7 @@ impl HeldFrame {
             seen: &self.seen,
             now,
             from: self.from,
+            redirected: self.redirected,
             label: None,
             payload: self.payload,
             longest: self.longest,

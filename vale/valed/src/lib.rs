@@ -9,6 +9,7 @@
 mod capture;
 mod chain;
 pub mod control;
+mod decided;
 mod device;
 mod filter;
 pub mod forwarder;

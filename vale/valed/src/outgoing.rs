@@ -36,6 +36,8 @@ pub struct Outgoing<'a> {
     pub now: Nanoseconds,
     /// Index of the port that sent the frame.
     pub from: usize,
+    /// A rule of a port redirected the frame, so no other rule does.
+    pub redirected: bool,
     /// The host that goes on with the frame's chain, and the place in the chain.
     pub label: Option<(IpAddr, Label)>,
     /// Offset of the IP packet.
@@ -74,6 +76,7 @@ impl<'a> Outgoing<'a> {
             seen: &Seen::Other,
             now: 0,
             from: 0,
+            redirected: false,
             label: None,
             payload,
             longest,

@@ -10,6 +10,7 @@ use vale_proto::{
     Counters, Direction, GuestVif, Kind, Mac, PortAdd, PortInfo, PortName, SwitchName, Uplink,
 };
 
+use crate::decided::{Decided, Decision, Redirection};
 use crate::device::{Absent, BURST, Buffers, Device};
 use crate::filter::{Filter, Seen};
 use crate::guard::Guard;
@@ -49,6 +50,8 @@ pub struct Port {
     pub counters: Counters,
     pub device: Box<dyn Device>,
     pub filter: Option<Box<Filter>>,
+    /// Rules that decide packets for the guest.
+    pub decided: Option<Box<Decided>>,
     /// The worker of the port has a filter for it.
     pub is_filtered: bool,
     pub limits: Option<Box<PortLimits>>,
@@ -89,6 +92,7 @@ impl Port {
             counters: Counters::default(),
             device,
             filter: add.filtered.then(|| Box::new(Filter::new(&[]))),
+            decided: None,
             is_filtered: add.filtered,
             limits: None,
             dirty: false,
@@ -128,6 +132,7 @@ impl Port {
                 is_elsewhere: self.device.is_present(),
             }),
             filter: None,
+            decided: None,
             is_filtered: self.is_filtered,
             limits: None,
             dirty: false,
@@ -200,18 +205,34 @@ impl Port {
         filter.is_none_or(|filter| filter.admits(*seen, direction, now))
     }
 
-    /// Queues a frame for the far end, or counts the drop. [`Self::flush`] publishes the queue. True
-    /// for a frame that the far end's queue got.
-    pub fn deliver(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers) -> bool {
+    /// Queues a frame for the far end, or counts the drop. [`Self::flush`] publishes the queue.
+    pub fn deliver(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers) -> Delivery {
         let admitted = self
             .takes(out.longest - out.payload)
             .and_then(|()| self.leaves(out));
+        if let (Ok(()), Some(decided)) = (admitted, &mut self.decided) {
+            match decided.decide(out) {
+                Decision::Redirect(found) if !out.redirected => return Delivery::Redirect(found),
+                Decision::Drop => {
+                    self.counters.dropped_offload += out.count() as u64;
+                    return Delivery::Ended;
+                }
+                Decision::Guest | Decision::Redirect(_) => (),
+            }
+        }
         self.push(admitted, out, buffers)
     }
 
+    /// Queues a frame that all stages of [`Self::deliver`] admitted.
+    pub fn deliver_admitted(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers) -> Delivery {
+        self.push(Ok(()), out, buffers)
+    }
+
     /// Queues a copy of a mirror. The port's filter and rates concern its own traffic only.
+    /// True for a copy that the far end's queue got.
     pub fn deliver_copy(&mut self, copy: &mut Outgoing<'_>, buffers: &mut Buffers) -> bool {
-        self.push(self.takes(copy.longest - copy.payload), copy, buffers)
+        let delivery = self.push(self.takes(copy.longest - copy.payload), copy, buffers);
+        matches!(delivery, Delivery::Queued)
     }
 
     /// True if a frame to the port has to wait until its queue has room.
@@ -229,12 +250,17 @@ impl Port {
         admitted: Result<(), Counter>,
         out: &mut Outgoing<'_>,
         buffers: &mut Buffers,
-    ) -> bool {
+    ) -> Delivery {
         match admitted {
-            Ok(()) => self.device.push(out, buffers, &mut self.counters),
-            Err(dropped) => *dropped(&mut self.counters) += 1,
+            Ok(()) => {
+                self.device.push(out, buffers, &mut self.counters);
+                Delivery::Queued
+            }
+            Err(dropped) => {
+                *dropped(&mut self.counters) += 1;
+                Delivery::Ended
+            }
         }
-        admitted.is_ok()
     }
 
     /// The link and the MTU. The length of the IP packet is in bytes.
@@ -319,6 +345,16 @@ impl Port {
             counters,
         }
     }
+}
+
+/// The result of a delivery.
+pub enum Delivery {
+    /// The far end's queue got the frame.
+    Queued,
+    /// The port dropped it.
+    Ended,
+    /// A rule sends it to another station.
+    Redirect(Redirection),
 }
 
 /// The counter of a drop.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One named switch: takes frames from its ports, judges them, and delivers them.
 mod chains;
+mod decided;
 mod detour;
 mod hold;
 mod limits;
@@ -23,7 +24,7 @@ use crate::mirror::Mirrors;
 use crate::nsh::Label;
 use crate::outgoing::Outgoing;
 use crate::packet;
-use crate::port::{Counter, MALFORMED, Port};
+use crate::port::{Counter, Delivery, MALFORMED, Port};
 use crate::turns::Turns;
 use limits::SegmentLimits;
 
@@ -369,24 +370,37 @@ impl Switch {
         let seen = &*seen;
         let mut out = Outgoing::new(taken, ethernet.payload, judged).ok_or(MALFORMED)?;
         (out.seen, out.now, out.from) = (seen, *now, source);
+        self.enter(source, &ethernet, step, &mut out, buffers)
+    }
+
+    /// Admits a judged frame from a port, and sends it on.
+    fn enter(
+        &mut self,
+        source: usize,
+        ethernet: &Ethernet,
+        step: Option<Step>,
+        out: &mut Outgoing<'_>,
+        buffers: &mut Buffers,
+    ) -> Result<(), Counter> {
+        let now = out.now;
         if let Some(port) = &mut self.ports[source] {
-            port.enters(seen, out.len(), *now)?;
-            self.segment_limits.enters(port.segment, &out)?;
+            port.enters(out.seen, out.len(), now)?;
+            self.segment_limits.enters(port.segment, out)?;
             if port.learns && self.lookup.find(port.segment, ethernet.source).is_none() {
                 let segment = port.segment;
-                self.learned.learn(segment, ethernet.source, source, *now);
+                self.learned.learn(segment, ethernet.source, source, now);
             }
         }
         if !self.mirrors.is_empty() {
-            self.mirror(Side::Rx, source, &out, buffers);
+            self.mirror(Side::Rx, source, out, buffers);
         }
         match step {
-            Some(step) => self.take_step(step, source, &ethernet, &mut out, buffers),
+            Some(step) => self.take_step(step, source, ethernet, out, buffers),
             None if self.chains.isolates(source) => return Err(|c| &mut c.dropped_unknown),
-            None if self.returned(source, &ethernet, *now) => return Err(|c| &mut c.dropped_spoof),
+            None if self.returned(source, ethernet, now) => return Err(|c| &mut c.dropped_spoof),
             None => {
                 let segment = self.ports[source].as_ref().map_or(0, |p| p.segment);
-                self.send(source, segment, &ethernet, &mut out, buffers);
+                self.send(source, segment, ethernet, out, buffers);
             }
         }
         Ok(())
@@ -528,9 +542,12 @@ impl Switch {
         if let Err(dropped) = self.segment_limits.leaves(port.segment, out) {
             return *dropped(&mut port.counters) += 1;
         }
-        let delivered = port.deliver(out, buffers);
+        let delivery = match port.deliver(out, buffers) {
+            Delivery::Redirect(found) => self.redirect(index, &found, out, buffers),
+            other => other,
+        };
         self.mark(index);
-        if delivered && !self.mirrors.is_empty() {
+        if matches!(delivery, Delivery::Queued) && !self.mirrors.is_empty() {
             self.mirror(Side::Tx, index, out, buffers);
         }
     }

@@ -15,6 +15,8 @@ use crate::port;
 
 #[path = "chain/tests.rs"]
 mod chains;
+#[path = "switch/decided_tests.rs"]
+mod decided;
 #[path = "switch/fair_tests.rs"]
 mod fair;
 #[path = "switch/far_end_tests.rs"]

@@ -572,3 +572,56 @@ fn a_configuration_with_wrong_workers_is_refused() {
         assert!(text.contains(error), "{text}");
     }
 }
+
+#[test]
+fn rules_that_decide_for_a_guest_are_set_shown_and_removed() {
+    let valed = Valed::start();
+    valed.add("p", json!({"mac": "02:00:00:00:00:01"}));
+    let table = |port: &str, rules: Value| json!({"switch": "vale0", "port": port, "owner": "guest", "version": 7, "rules": rules});
+    for (args, expected, text) in [
+        (table("q", json!([])), "no-such-port", "vale0:q"),
+        (
+            table("p", json!(["drop dport 80"])),
+            "bad-request",
+            "need proto",
+        ),
+        (
+            table("p", json!(["x".repeat(9_000)])),
+            "bad-request",
+            "pass, drop or redirect",
+        ),
+        (table("p", json!(vec!["drop"; 65])), "bad-request", "rules"),
+        (table("p", json!("drop")), "bad-request", "offload-set"),
+    ] {
+        let (code, message) = code(&valed, "offload-set", args);
+        assert_eq!(code, expected, "{message}");
+        assert!(message.contains(text) && message.len() < 300, "{message}");
+    }
+    let enable = json!({"switch": "vale0", "port": "p", "owner": "guest", "enabled": false});
+    assert_eq!(
+        code(&valed, "offload-enable", enable.clone()).0,
+        "no-such-offload"
+    );
+    let mut client = valed.client();
+    let set = serde_json::from_value(table("p", json!(["drop proto 6", "pass"]))).unwrap();
+    let first = client.offload_set(&set).unwrap();
+    assert!(first.before.is_none());
+    let second = client.offload_set(&set).unwrap();
+    let (before, now) = (second.before.unwrap(), second.now.unwrap());
+    assert_eq!(Some(&before), first.now.as_ref());
+    assert!(now.epoch > before.epoch && now.enabled);
+    client
+        .offload_enable(&serde_json::from_value(enable).unwrap())
+        .unwrap();
+    let shown = client.offload_list(None).unwrap();
+    assert_eq!(shown.len(), 1);
+    assert_eq!(
+        (shown[0].version, shown[0].enabled, shown[0].rules.len()),
+        (7, false, 2)
+    );
+    let id = json!({"switch": "vale0", "port": "p", "owner": "guest"});
+    let id = serde_json::from_value(id).unwrap();
+    assert!(client.offload_remove(&id).unwrap().before.is_some());
+    assert!(client.offload_remove(&id).unwrap().before.is_none());
+    assert!(client.offload_list(None).unwrap().is_empty());
+}

@@ -6,12 +6,13 @@ use std::time::Instant;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use vale_proto::{
-    ChainId, ChainInfo, ChainSet, Counters, MirrorId, MirrorInfo, MirrorSet, PortId, PortInfo,
-    PortName, PortPeers, SegmentLimit, SwitchName,
+    ChainId, ChainInfo, ChainSet, Counters, MirrorId, MirrorInfo, MirrorSet, OffloadInfo, Owner,
+    PortId, PortInfo, PortName, PortPeers, SegmentLimit, SwitchName,
 };
 
 use crate::capture::Capture;
 use crate::chain::SetError;
+use crate::decided::Table;
 use crate::device::{Absent, Device};
 use crate::filter::Filter;
 use crate::guard::Guard;
@@ -263,6 +264,24 @@ impl Forwarder {
         if let Some(switch) = self.switch_mut(&port.switch) {
             switch.note_filter(&port.port, is_filtered);
         }
+    }
+
+    /// Exchanges the table of an owner at a port for `new`, which gets the old one. False if there is no
+    /// such port.
+    pub fn exchange_table(&mut self, id: &PortId, owner: Owner, new: &mut Option<Table>) -> bool {
+        let switch = self.switch_mut(&id.switch);
+        switch.is_some_and(|s| s.exchange_table(&id.port, owner, new))
+    }
+
+    /// Lets a table decide, or ends that. False if there is none.
+    pub fn enable_table(&mut self, id: &PortId, owner: Owner, enabled: bool) -> bool {
+        let switch = self.switch_mut(&id.switch);
+        switch.is_some_and(|s| s.enable_table(&id.port, owner, enabled))
+    }
+
+    /// The tables of one switch, or of all, at the ports of this worker.
+    pub fn tables(&self, name: Option<&SwitchName>) -> Vec<OffloadInfo> {
+        self.switches(name).flat_map(Switch::tables).collect()
     }
 
     /// The way of a frame that would come from a port. None if there is no such port.

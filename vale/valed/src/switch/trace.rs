@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The way of one frame through the stages, without a change of any port, connection or token.
+use clickos_offload::{Action, View};
 use vale_proto::{Counters, Direction, PortName, Stage, StageKind, Trace};
 
 use super::Switch;
@@ -16,6 +17,8 @@ pub struct Traced {
     ethernet: Ethernet,
     seen: Seen,
     len: usize,
+    /// The frame as rules see it.
+    view: Option<View>,
     now: Nanoseconds,
 }
 
@@ -64,6 +67,7 @@ impl Switch {
             ethernet,
             seen,
             len: bytes.len(),
+            view: View::of(bytes, bytes.len()),
             now,
         };
         let entered = trace.add(port, StageKind::Guard, Ok(()), "")
@@ -88,14 +92,23 @@ impl Switch {
         };
         let chain = self.chains.name(step);
         match step.next {
-            Next::Hop { hop, port: to, .. } => {
+            Next::Hop {
+                hop,
+                port: to,
+                addressed,
+            } => {
                 trace.add(
                     port,
                     StageKind::Chain,
                     Ok(()),
                     &format!("{chain}: hop {hop}"),
                 );
-                self.trace_output(trace, to, traced);
+                let mac = self.ports[to].as_deref().and_then(|port| port.mac);
+                let mut traced = *traced;
+                if let (true, Some(mac), Some(view)) = (addressed, mac, &mut traced.view) {
+                    view.ether_destination = mac.0;
+                }
+                self.trace_output(trace, to, &traced);
             }
             Next::Exit => {
                 trace.add(port, StageKind::Chain, Ok(()), &format!("{chain}: end"));
@@ -185,7 +198,8 @@ impl Switch {
         }
         let leaves = trace.output(port, traced.len - traced.ethernet.payload)
             && trace.filter(port, traced, Direction::Ingress)
-            && self.trace_limits(trace, port, traced, Direction::Ingress);
+            && self.trace_limits(trace, port, traced, Direction::Ingress)
+            && trace.decided(port, traced);
         if leaves {
             trace.0.trace.outputs.push(port.name.clone());
         }
@@ -264,6 +278,24 @@ impl Way {
             false => (Err(dropped), "above the rates"),
         };
         self.add(port, StageKind::Limits, verdict, detail)
+    }
+
+    /// Adds the rule that decides for the guest, if there is one.
+    fn decided(&mut self, port: &Port, traced: &Traced) -> bool {
+        let decided = port.decided.as_ref().zip(traced.view);
+        let Some(rule) = decided.and_then(|(decided, view)| decided.explain(&view)) else {
+            return true;
+        };
+        let dropped: Counter = |c| &mut c.dropped_offload;
+        let verdict = match rule.action {
+            Action::Drop => Err(dropped),
+            Action::Pass | Action::Redirect(_) => Ok(()),
+        };
+        self.add(port, StageKind::Offload, verdict, &rule.to_string());
+        if let (Action::Redirect(_), Some(stage)) = (rule.action, self.0.trace.stages.last_mut()) {
+            stage.passes = false;
+        }
+        rule.action == Action::Pass
     }
 
     /// Adds the link and the MTU of a port.

@@ -4,13 +4,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use vale_proto::{
-    ChainId, ChainSet, MirrorId, MirrorSet, PortId, PortLimit, PortPeers, SegmentLimit, SwitchName,
-    Trace,
+    ChainId, ChainSet, MirrorId, MirrorSet, OffloadChange, Owner, PortId, PortLimit, PortPeers,
+    SegmentLimit, SwitchName, Trace,
 };
 
 use super::{Handle, Places};
 use crate::capture::Capture;
 use crate::chain::SetError;
+use crate::decided::Table;
 use crate::device::Device;
 use crate::filter::Filter;
 use crate::forwarder::AddFailure;
@@ -191,6 +192,37 @@ impl Handle {
             note(false)?;
         }
         Some(set.is_some_and(|(found, _old)| found))
+    }
+
+    /// Exchanges the table of an owner at a port, or removes it. The inner None: there is no such port.
+    pub fn set_table(
+        &self,
+        id: &PortId,
+        owner: Owner,
+        table: Option<Table>,
+    ) -> Option<Option<OffloadChange>> {
+        let places = self.lock();
+        let info = {
+            let id = id.clone();
+            move |table: &Table| table.info(&id.switch, &id.port, owner)
+        };
+        let now = table.as_ref().map(&info);
+        let done = self.at_port(&places, id, move |f, id| {
+            let mut table = table;
+            (f.exchange_table(id, owner, &mut table), table)
+        })?;
+        let done = done.filter(|(found, _)| *found);
+        Some(done.map(|(_, old)| OffloadChange {
+            before: old.as_ref().map(&info),
+            now,
+        }))
+    }
+
+    /// Lets a table decide, or ends that. False if there is none.
+    pub fn enable_table(&self, id: &PortId, owner: Owner, enabled: bool) -> Option<bool> {
+        let places = self.lock();
+        let found = self.at_port(&places, id, move |f, id| f.enable_table(id, owner, enabled))?;
+        Some(found.unwrap_or(false))
     }
 
     /// Makes a chain, or replaces it. False if there is no such switch.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use vale_proto::{
-    ChainCounters, ChainInfo, Counters, MirrorInfo, PortId, PortInfo, SegmentLimit, SwitchName,
+    ChainCounters, ChainInfo, Counters, MirrorInfo, OffloadInfo, PortId, PortInfo, SegmentLimit,
+    SwitchName,
 };
 
 use super::Handle;
@@ -72,6 +73,16 @@ impl Handle {
             sum.over_rate += part.over_rate;
             sum.dropped += part.dropped;
         }))
+    }
+
+    /// The tables that decide for guests, of one switch, or of all.
+    pub fn tables(&self, switch: Option<&SwitchName>) -> Option<Vec<OffloadInfo>> {
+        let _places = self.lock();
+        let name = switch.cloned();
+        let parts = self.each(move |_, f| f.tables(name.as_ref()))?;
+        let mut tables = parts.concat();
+        tables.sort_by(|a, b| (&a.switch, &a.port, a.owner).cmp(&(&b.switch, &b.port, b.owner)));
+        Some(tables)
     }
 
     /// The limits of the segments of one switch, or of all.

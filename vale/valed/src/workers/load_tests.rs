@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Many ports, and ports that come and go under load.
+use vale_proto::Owner;
+
 use super::*;
+use crate::decided::Table;
 
 const PORTS: usize = 256;
 
@@ -110,4 +113,53 @@ fn a_frame_for_a_port_that_is_gone_reaches_no_later_one() {
             (a.ring.space() >= 60).then_some(())
         });
     }
+}
+
+/// Packets meet a table that comes and goes while they arrive from another worker. The guest or the
+/// switch gets each one.
+#[test]
+fn tables_come_and_go_under_load_without_a_lost_packet() {
+    const PACKETS: u64 = 20_000;
+    const BURST: u64 = 100;
+    let bench = Bench::new(2);
+    let (mut a, mut b) = (bench.guest(1), bench.guest(2));
+    let port = || {
+        let ports = bench.handle.ports(None).unwrap();
+        ports.into_iter().find(|p| p.port == id("g2").port).unwrap()
+    };
+    let done = AtomicBool::new(false);
+    let (mut received, mut changes) = (0, 0);
+    let decided = std::thread::scope(|scope| {
+        let changer = scope.spawn(|| {
+            let mut hits = 0;
+            let mut ended = |now: Option<Table>| {
+                let change = bench.handle.set_table(&id("g2"), Owner::Guest, now);
+                let before = change.unwrap().unwrap().before;
+                hits += before.map_or(0, |table| table.rules[0].hits);
+            };
+            while !done.load(Ordering::Relaxed) {
+                ended(Some(Table::new(1, &["drop".parse().unwrap()])));
+                ended(None);
+                changes += 1;
+            }
+            hits
+        });
+        let judged = || {
+            let now = port().counters;
+            assert_eq!(now.dropped_full, 0);
+            now.tx_packets + now.dropped_offload
+        };
+        for burst in 1..=PACKETS / BURST {
+            (0..BURST).for_each(|_| a.send(&udp(1, 2, (1, 2), 60)));
+            eventually("a judge of each packet", || {
+                (judged() == burst * BURST).then_some(())
+            });
+            received += std::iter::from_fn(|| b.try_receive()).count() as u64;
+        }
+        done.store(true, Ordering::Relaxed);
+        changer.join().unwrap()
+    });
+    assert!(changes > 10, "{changes}");
+    assert!(decided > 0 && received > 0, "{decided} {received}");
+    assert_eq!(received + decided, PACKETS);
 }

@@ -8,7 +8,6 @@ use super::route::{Hop, Network, Partial};
 use super::table::{Command, Table, parse_lines};
 use crate::outputs::Outputs;
 use crate::prelude::*;
-use click_core::sort;
 
 /// A class that looks up routes, but for its name.
 pub const CLASS: Class = Class {
@@ -84,7 +83,7 @@ fn build(a: &mut Args<'_>) -> Built {
         }
     }
     let routes = Routes::of(table);
-    let configured = sort::tree(routes.in_order().iter().map(|r| r.network));
+    let configured = routes.in_order().iter().map(|r| r.network).collect();
     Some(Box::new(LookUp {
         routes,
         configured,
@@ -155,7 +154,7 @@ impl LookUp {
     /// The commands after which there are the routes of the configuration, and these.
     fn extra(&self, mut routes: Vec<Command>) -> Result<Vec<Command>, String> {
         let is_configured = |network: Network| self.configured.contains(&network);
-        let wanted: BTreeSet<_> = sort::tree(routes.iter().map(Command::network));
+        let wanted: BTreeSet<_> = routes.iter().map(Command::network).collect();
         if let Some(network) = wanted.iter().find(|network| is_configured(**network)) {
             let first = Ipv4Addr::from(network.first);
             return Err(format!(

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The text of a rule: `ACTION [FIELD VALUE]...`.
+use alloc::format;
+use alloc::string::String;
+use core::fmt::{self, Display, Write as _};
+use core::net::Ipv4Addr;
+use core::str::{FromStr, SplitWhitespace};
+
+use crate::redirect::Target;
+use crate::rule::{Action, IpPattern, Range, Rule};
+
+/// Bytes of a value in an error.
+const SHOWN: usize = 40;
+
+impl FromStr for Rule {
+    type Err = String;
+
+    /// Reads a rule; the error names the field, the value and the expected form.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = text.split_whitespace();
+        let mut rule = Self::new(match words.next() {
+            Some("pass") => Action::Pass,
+            Some("drop") => Action::Drop,
+            Some("redirect") => Action::Redirect(Target {
+                mac: station(value("redirect", &mut words)?)?,
+                address: None,
+            }),
+            other => {
+                return Err(unexpected(
+                    "rule",
+                    other.unwrap_or(""),
+                    "pass, drop or redirect",
+                ));
+            }
+        });
+        if matches!(rule.action, Action::Redirect(_)) {
+            rule.ip = Some(IpPattern::ANY);
+        }
+        while let Some(field) = words.next() {
+            rule.add(field, &mut words)?;
+        }
+        rule.check().map(|()| rule)
+    }
+}
+
+impl Rule {
+    fn add(&mut self, field: &str, words: &mut SplitWhitespace<'_>) -> Result<(), String> {
+        if field == "ip" {
+            self.ip.get_or_insert(IpPattern::ANY);
+            return Ok(());
+        }
+        let text = value(field, words)?;
+        match (field, &mut self.action) {
+            ("to", Action::Redirect(target)) => target.address = Some(address(field, text)?),
+            ("ether-src", _) => self.ether_source = Some(mac(field, text)?),
+            ("ether-dst", _) => self.ether_destination = Some(mac(field, text)?),
+            ("ether-type", _) => self.ether_type = Some(ether_type(text)?),
+            _ => return self.ip.get_or_insert(IpPattern::ANY).add(field, text),
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let ports = self
+            .ip
+            .filter(|ip| ip.source_port.or(ip.destination_port).is_some());
+        match ports {
+            Some(ip) if ip.protocol == IpPattern::ANY.protocol => {
+                Err("sport, dport: need proto".into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl IpPattern {
+    fn add(&mut self, field: &str, text: &str) -> Result<(), String> {
+        match field {
+            "src" => self.source = net(field, text)?,
+            "dst" => self.destination = net(field, text)?,
+            "proto" => self.protocol = range(field, text)?,
+            "tos" => self.tos = range(field, text)?,
+            "sport" => self.source_port = Some(range(field, text)?),
+            "dport" => self.destination_port = Some(range(field, text)?),
+            _ => {
+                let fields =
+                    "ip, src, dst, proto, tos, sport, dport, ether-src, ether-dst or ether-type";
+                return Err(unexpected("field", field, fields));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn value<'a>(field: &str, words: &mut SplitWhitespace<'a>) -> Result<&'a str, String> {
+    words
+        .next()
+        .ok_or_else(|| format!("{field}: the value is missing"))
+}
+
+fn unexpected(field: &str, text: &str, expected: &str) -> String {
+    let shown: String = text.chars().take(SHOWN).collect();
+    format!("{field}: expected {expected}, got {shown:?}")
+}
+
+fn mac(field: &str, text: &str) -> Result<[u8; 6], String> {
+    let mut parts = text.split(':');
+    let mut octet = || u8::from_str_radix(parts.next().filter(|p| p.len() == 2)?, 16).ok();
+    let octets = [(); 6].map(|()| octet());
+    let mac = octets.map(|octet| octet.unwrap_or(0));
+    match octets.iter().all(Option::is_some) && parts.next().is_none() {
+        true => Ok(mac),
+        false => Err(unexpected(field, text, "a MAC address")),
+    }
+}
+
+fn station(text: &str) -> Result<[u8; 6], String> {
+    let mac = mac("redirect", text)?;
+    match mac[0] & 1 == 0 && mac != [0; 6] {
+        true => Ok(mac),
+        false => Err(unexpected(
+            "redirect",
+            text,
+            "the MAC address of one station",
+        )),
+    }
+}
+
+fn ether_type(text: &str) -> Result<u16, String> {
+    let read = u16::from_str_radix(text, 16)
+        .ok()
+        .filter(|_| text.len() == 4);
+    read.ok_or_else(|| unexpected("ether-type", text, "4 hexadecimal digits"))
+}
+
+fn address(field: &str, text: &str) -> Result<u32, String> {
+    let address: Option<Ipv4Addr> = text.parse().ok();
+    let address = address.ok_or_else(|| unexpected(field, text, "an IPv4 address"))?;
+    Ok(address.into())
+}
+
+/// `ADDRESS`, `ADDRESS/BITS` or `ADDRESS-ADDRESS`.
+fn net(field: &str, text: &str) -> Result<Range<u32>, String> {
+    if let Some((first, last)) = text.split_once('-') {
+        return ordered(field, text, address(field, first)?, address(field, last)?);
+    }
+    let (start, bits) = text.split_once('/').unwrap_or((text, "32"));
+    let start = address(field, start)?;
+    let bits: Option<u32> = bits.parse().ok().filter(|bits| *bits <= 32);
+    let bits = bits.ok_or_else(|| unexpected(field, text, "a prefix of 0 to 32 bits"))?;
+    let host = u32::MAX.checked_shr(bits).unwrap_or(0);
+    match start & host {
+        0 => Ok(Range {
+            first: start,
+            last: start | host,
+        }),
+        _ => Err(unexpected(field, text, "no bits behind the prefix")),
+    }
+}
+
+/// `N` or `N-M`.
+fn range<T: FromStr + PartialOrd + Copy>(field: &str, text: &str) -> Result<Range<T>, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let number = |part: &str| {
+        part.parse()
+            .ok()
+            .filter(|_| part.bytes().all(|b| b.is_ascii_digit()))
+    };
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) => ordered(field, text, first, last),
+        _ => {
+            let bits = 8 * size_of::<T>();
+            Err(unexpected(field, text, &format!("N or N-M of {bits} bits")))
+        }
+    }
+}
+
+fn ordered<T: PartialOrd>(field: &str, text: &str, first: T, last: T) -> Result<Range<T>, String> {
+    match first <= last {
+        true => Ok(Range { first, last }),
+        false => Err(unexpected(field, text, "the smaller value first")),
+    }
+}
+
+impl Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.action {
+            Action::Pass => f.write_str("pass")?,
+            Action::Drop => f.write_str("drop")?,
+            Action::Redirect(Target { mac, address }) => {
+                show_mac(f, "redirect", Some(mac))?;
+                if let Some(address) = address {
+                    write!(f, " to {}", Ipv4Addr::from(address))?;
+                }
+            }
+        }
+        show_mac(f, " ether-src", self.ether_source)?;
+        show_mac(f, " ether-dst", self.ether_destination)?;
+        if let Some(ether_type) = self.ether_type {
+            write!(f, " ether-type {ether_type:04x}")?;
+        }
+        let implied = matches!(self.action, Action::Redirect(_));
+        match self.ip {
+            Some(IpPattern::ANY) if !implied => f.write_str(" ip"),
+            Some(ip) => ip.show(f),
+            None => Ok(()),
+        }
+    }
+}
+
+impl IpPattern {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show_net(f, "src", self.source)?;
+        show_net(f, "dst", self.destination)?;
+        let wide = |r: Range<u8>| Range {
+            first: r.first.into(),
+            last: r.last.into(),
+        };
+        let some = |r: Range<u8>| (r != Self::ANY.tos).then(|| wide(r));
+        show_range(f, "proto", some(self.protocol))?;
+        show_range(f, "tos", some(self.tos))?;
+        show_range(f, "sport", self.source_port)?;
+        show_range(f, "dport", self.destination_port)
+    }
+}
+
+fn show_mac(f: &mut fmt::Formatter<'_>, field: &str, mac: Option<[u8; 6]>) -> fmt::Result {
+    let Some(mac) = mac else { return Ok(()) };
+    f.write_str(field)?;
+    let mut separator = ' ';
+    for octet in mac {
+        write!(f, "{separator}{octet:02x}")?;
+        separator = ':';
+    }
+    Ok(())
+}
+
+fn show_net(f: &mut fmt::Formatter<'_>, field: &str, net: Range<u32>) -> fmt::Result {
+    let Range { first, last } = net;
+    if net == IpPattern::ANY.source {
+        return Ok(());
+    }
+    write!(f, " {field} {}", Ipv4Addr::from(first))?;
+    let host = last - first;
+    match first == last {
+        true => Ok(()),
+        false if host & host.wrapping_add(1) == 0 && first & host == 0 => {
+            write!(f, "/{}", host.leading_zeros())
+        }
+        false => write!(f, "-{}", Ipv4Addr::from(last)),
+    }
+}
+
+fn show_range(f: &mut fmt::Formatter<'_>, field: &str, range: Option<Range<u16>>) -> fmt::Result {
+    let Some(Range { first, last }) = range else {
+        return Ok(());
+    };
+    write!(f, " {field} {first}")?;
+    match first == last {
+        true => Ok(()),
+        false => {
+            f.write_char('-')?;
+            write!(f, "{last}")
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs about rules that decide packets for guests.
+use control_socket::{ApiError, Json, Peer, Reply};
+use log::info;
+use serde_json::json;
+use vale_proto::{
+    OffloadChange, OffloadEnable, OffloadId, OffloadList, OffloadSet, Offloads, Owner, PortId,
+};
+
+use super::{Control, no_such_port, stopped};
+use crate::decided::Table;
+
+impl Control {
+    pub(super) fn offload_set(
+        &self,
+        peer: &Peer,
+        set: OffloadSet,
+    ) -> Result<Json<OffloadChange>, ApiError> {
+        let table = Table::new(set.version, &set.rules);
+        let (OffloadSet { switch, port, .. }, rules) = (&set, set.rules.len());
+        // A guest may change its table ten times a second.
+        if set.owner == Owner::Operator {
+            info!(
+                "{switch}:{port}: {rules} rules decide, set by uid {}",
+                peer.uid
+            );
+        }
+        let (switch, port) = (set.switch, set.port);
+        self.change(PortId { switch, port }, set.owner, Some(table))
+    }
+
+    pub(super) fn offload_remove(
+        &self,
+        _: &Peer,
+        id: OffloadId,
+    ) -> Result<Json<OffloadChange>, ApiError> {
+        let (switch, port) = (id.switch, id.port);
+        match self.change(PortId { switch, port }, id.owner, None) {
+            Err(e) if e.code == "no-such-port" => Ok(Json(OffloadChange::default())),
+            done => done,
+        }
+    }
+
+    fn change(
+        &self,
+        id: PortId,
+        owner: Owner,
+        table: Option<Table>,
+    ) -> Result<Json<OffloadChange>, ApiError> {
+        let changed = self.forwarder.set_table(&id, owner, table);
+        let changed = changed.ok_or_else(stopped)?;
+        changed.map(Json).ok_or_else(|| no_such_port(&id))
+    }
+
+    pub(super) fn offload_enable(
+        &self,
+        peer: &Peer,
+        enable: OffloadEnable,
+    ) -> Result<Reply, ApiError> {
+        let OffloadEnable {
+            switch,
+            port,
+            owner,
+            enabled,
+        } = enable;
+        let id = PortId { switch, port };
+        let found = self.forwarder.enable_table(&id, owner, enabled);
+        let PortId { switch, port } = &id;
+        if !found.ok_or_else(stopped)? {
+            let text = format!("{switch}:{port}: there are no such rules; set them first");
+            return Err(ApiError::new("no-such-offload", text));
+        }
+        info!(
+            "{switch}:{port}: rules enabled: {enabled}, by uid {}",
+            peer.uid
+        );
+        Ok(json!({}).into())
+    }
+
+    pub(super) fn offload_list(
+        &self,
+        _: &Peer,
+        list: OffloadList,
+    ) -> Result<Json<Offloads>, ApiError> {
+        let offloads = self.forwarder.tables(list.switch.as_ref());
+        let offloads = offloads.ok_or_else(stopped)?;
+        Ok(Json(Offloads { offloads }))
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The tables of rules that decide for guests, and the packets that they redirect.
+use clickos_offload::redirect;
+use vale_proto::{Mac, OffloadInfo, Owner, PortName};
+
+use super::{Switch, Verdict};
+use crate::decided::{Decided, Redirection, Table};
+use crate::device::Buffers;
+use crate::filter::Seen;
+use crate::outgoing::Outgoing;
+use crate::port::{Delivery, Port};
+
+impl Switch {
+    /// Exchanges the table of an owner at a port for `new`, which gets the old one. False if there is no
+    /// such port.
+    pub fn exchange_table(
+        &mut self,
+        name: &PortName,
+        owner: Owner,
+        new: &mut Option<Table>,
+    ) -> bool {
+        let Some(port) = self.port_mut(name) else {
+            return false;
+        };
+        let mut decided = port.decided.take().unwrap_or_default();
+        decided.exchange(owner, new);
+        port.decided = Some(decided).filter(|decided| !decided.is_empty());
+        true
+    }
+
+    /// Lets a table decide, or ends that. False if there is none.
+    pub fn enable_table(&mut self, name: &PortName, owner: Owner, enabled: bool) -> bool {
+        let port = self.port_mut(name);
+        let decided = port.and_then(|port| port.decided.as_deref_mut());
+        decided.is_some_and(|decided| decided.enable(owner, enabled))
+    }
+
+    /// The tables of this worker's ports.
+    pub fn tables(&self) -> impl Iterator<Item = OffloadInfo> {
+        let of = |port: &Port, decided: &Decided| decided.infos(&self.name, &port.name);
+        let ports = self.ports();
+        let ports = ports.filter_map(|port| Some((port, port.decided.as_deref()?)));
+        ports.flat_map(move |(port, decided)| of(port, decided))
+    }
+
+    /// Sends a packet to the port at `index` on to another station, as if the guest sent it. The guest
+    /// gets it if the switch cannot do that.
+    #[cold]
+    pub(super) fn redirect(
+        &mut self,
+        index: usize,
+        found: &Redirection,
+        out: &mut Outgoing<'_>,
+        buffers: &mut Buffers,
+    ) -> Delivery {
+        if self.rewrite(index, found, out).is_none() {
+            let port = self.ports[index].as_mut();
+            return port.map_or(Delivery::Ended, |port| port.deliver_admitted(out, buffers));
+        }
+        let mut seen = Seen::default();
+        let verdict = self.verdict(index, None, out.head, &mut seen);
+        let sent = verdict.and_then(|Verdict { ethernet, step, .. }| {
+            let mut out = Outgoing {
+                head: out.head,
+                seen: &seen,
+                from: index,
+                redirected: true,
+                label: None,
+                payload: ethernet.payload,
+                ..*out
+            };
+            self.enter(index, &ethernet, step, &mut out, buffers)
+        });
+        if let Err(dropped) = sent {
+            self.drop_frame(index, dropped);
+        }
+        Delivery::Ended
+    }
+
+    /// Changes the headers of a packet that the switch can send on, and counts it.
+    fn rewrite(&mut self, index: usize, found: &Redirection, out: &mut Outgoing<'_>) -> Option<()> {
+        let port = self.ports[index].as_deref()?;
+        let mac = port
+            .mac
+            .filter(|mac| mac.0 == found.view.ether_destination)?;
+        // The checksums that a network card would complete do not follow a changed address.
+        let completes = out.offload.gso.is_some() || out.offload.checksum.is_some();
+        (!completes).then_some(())?;
+        let station = Mac(found.target.mac);
+        let owner = self.lookup.find(port.segment, station);
+        let to = owner.or_else(|| self.station(port.segment, station, out.now))?;
+        let is_live = self.ports[to].as_deref().is_some_and(Port::is_live);
+        (to != index && is_live).then_some(())?;
+        redirect(out.head, &found.view.ip?, &found.target, mac.0).then_some(())?;
+        let decided = self.ports[index].as_mut()?.decided.as_deref_mut()?;
+        decided.count_redirected(found, out);
+        Some(())
+    }
+}
