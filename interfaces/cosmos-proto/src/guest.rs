@@ -181,6 +181,7 @@ impl Vif {
             vlan_tags: false,
             filtered: self.filtered && is_plugged,
             hold: false,
+            xdp: false,
             mtu: self.mtu,
             slots: self.slots,
             link_up: false,

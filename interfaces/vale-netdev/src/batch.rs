@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
+use crate::partial;
 use crate::sys::{self, BATCH, Message};
 use crate::{MAX_FRAME, VNET_HEADER};
 
@@ -71,6 +72,35 @@ impl RecvBatch {
             }
         }
         Ok(BATCH)
+    }
+
+    /// Puts a frame of an AF_XDP socket, which has no virtio header, at place `n`. The caller writes
+    /// its `len` bytes. With `takes_tag` the VLAN tag leaves the frame, as the kernel takes it out for
+    /// a packet socket.
+    pub(crate) fn put(
+        &mut self,
+        n: usize,
+        len: usize,
+        takes_tag: bool,
+        write: impl FnOnce(&mut [u8]),
+    ) {
+        let header = n * STRIDE + TAG;
+        let start = header + VNET_HEADER;
+        write(&mut self.buffer[start..start + len]);
+        let (mut end, mut vlan) = (start + len, None);
+        if takes_tag && len >= 18 {
+            let word = |at: usize| u16::from_be_bytes([self.buffer[at], self.buffer[at + 1]]);
+            vlan = Some((word(start + 12), word(start + 14)));
+            self.buffer.copy_within(start + 16..end, start + 12);
+            end -= TAG;
+        }
+        let of = partial::header(&self.buffer[start..end]);
+        self.buffer[header..start].copy_from_slice(&of);
+        self.messages[n] = Message {
+            len: end - header,
+            truncated: false,
+            vlan,
+        };
     }
 
     /// Frame `n` of the last batch.
@@ -277,6 +307,26 @@ mod tests {
                 Received::Malformed => assert!(!good, "{vlan:?}"),
             }
         }
+    }
+
+    #[test]
+    fn a_frame_of_an_xdp_socket_loses_the_tag_of_its_vlan() {
+        let frame: Vec<u8> = (0..60).collect();
+        let tagged = [&frame[..12], &[0x81, 0, 0x20, 101], &frame[12..]].concat();
+        let mut batch = RecvBatch::default();
+        for (vlan, good) in [(101, true), (102, false)] {
+            batch.put(3, tagged.len(), true, |to| to.copy_from_slice(&tagged));
+            match batch.frame_of_vlan(3, vlan) {
+                Received::Frame(header, found) => {
+                    assert!(good && found == frame && header == [0; VNET_HEADER]);
+                }
+                Received::Malformed => assert!(!good, "{vlan}"),
+            }
+        }
+        batch.put(0, tagged.len(), false, |to| to.copy_from_slice(&tagged));
+        assert!(matches!(batch.frame(0), Received::Frame(_, found) if found == tagged));
+        batch.put(0, 13, true, |_| ());
+        assert!(matches!(batch.frame(0), Received::Malformed));
     }
 
     #[test]

@@ -21,7 +21,7 @@ const CONTROL: usize = 64;
 #[derive(Clone, Copy)]
 struct Control([u8; CONTROL]);
 
-fn check(result: c_int) -> io::Result<c_int> {
+pub(crate) fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 {
         Err(io::Error::last_os_error())
     } else {
@@ -29,7 +29,7 @@ fn check(result: c_int) -> io::Result<c_int> {
     }
 }
 
-fn set<T>(fd: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
+pub(crate) fn set<T>(fd: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
     let (at, len) = (
         std::ptr::from_ref(value).cast::<c_void>(),
         size_of_val(value),
@@ -39,7 +39,7 @@ fn set<T>(fd: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()
         .map(drop)
 }
 
-fn interface_index(name: &str) -> io::Result<c_int> {
+pub(crate) fn interface_index(name: &str) -> io::Result<c_int> {
     let name = CString::new(name)?;
     // SAFETY: `name` is a terminated string that lives through the call.
     match unsafe { libc::if_nametoindex(name.as_ptr()) } {
@@ -76,20 +76,36 @@ fn open_socket(interface: &str, vlan: Option<u16>) -> io::Result<OwnedFd> {
         set(&fd, libc::SOL_PACKET, option, &on)?;
     }
     set(&fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER)?;
-    // SAFETY: plain old data, for which zeros are valid.
-    let mut promiscuous: libc::packet_mreq = unsafe { zeroed() };
-    promiscuous.mr_ifindex = index;
-    promiscuous.mr_type = libc::PACKET_MR_PROMISC as u16;
-    set(
-        &fd,
-        libc::SOL_PACKET,
-        libc::PACKET_ADD_MEMBERSHIP,
-        &promiscuous,
-    )?;
+    set_promiscuous(&fd, index)?;
     if let Some(vlan) = vlan {
         accept_vlan(&fd, vlan)?;
     }
     bind(&fd, index)?;
+    Ok(fd)
+}
+
+/// Makes the interface take frames to all addresses while the packet socket is open.
+fn set_promiscuous(fd: &OwnedFd, index: c_int) -> io::Result<()> {
+    // SAFETY: plain old data, for which zeros are valid.
+    let mut membership: libc::packet_mreq = unsafe { zeroed() };
+    membership.mr_ifindex = index;
+    membership.mr_type = libc::PACKET_MR_PROMISC as u16;
+    set(
+        fd,
+        libc::SOL_PACKET,
+        libc::PACKET_ADD_MEMBERSHIP,
+        &membership,
+    )
+}
+
+/// A socket that receives nothing, and makes the interface take frames to all addresses.
+pub(crate) fn promiscuous(interface: &str) -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+    // SAFETY: takes no pointers. Protocol 0 receives nothing.
+    let raw = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
+    // SAFETY: the call has just made the descriptor, and no other code owns it.
+    let fd = unsafe { OwnedFd::from_raw_fd(raw) };
+    set_promiscuous(&fd, interface_index(interface)?)?;
     Ok(fd)
 }
 

@@ -49,6 +49,7 @@ impl HostDevice {
             vlan_tags: false,
             filtered: false,
             hold: false,
+            xdp: false,
             mtu: *MTU_RANGE.end(),
             slots: 256,
             link_up: true,

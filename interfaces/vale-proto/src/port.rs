@@ -111,6 +111,10 @@ pub struct PortAdd {
     /// Frames from the port wait for a full receiver, for 100 ms at most. Else they are lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
+    /// An AF_XDP socket takes the interface's frames, or a packet socket if the kernel refuses that;
+    /// only for kind `veth`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub xdp: bool,
     #[serde(default = "default_mtu")]
     pub mtu: u16,
     /// Slots of each ring of a guest's port, a power of two.
@@ -165,6 +169,7 @@ impl PortAdd {
             vlan_tags: false,
             filtered: false,
             hold: false,
+            xdp: false,
             mtu: default_mtu(),
             slots: default_slots(),
             link_up: true,
@@ -201,6 +206,9 @@ impl PortAdd {
     }
 
     fn check_vlan(&self) -> Result<(), String> {
+        if self.xdp && self.kind != Kind::Veth {
+            return Err("xdp: only a port of kind veth has it".to_owned());
+        }
         match self.vlan {
             Some(_) if self.kind != Kind::Veth => {
                 Err("vlan: only a port of kind veth has one".to_owned())
@@ -381,6 +389,9 @@ pub struct PortInfo {
     /// Frames from the port wait for a full receiver.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
+    /// How the switch reaches the interface of a port with `xdp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
     pub counters: Counters,
 }
 

@@ -75,6 +75,7 @@ fn port(address: PortId, slots: u32) -> PortAdd {
         vlan_tags: false,
         filtered: false,
         hold: false,
+        xdp: false,
         mtu: *MTU_RANGE.end(),
         slots,
         link_up: true,

@@ -134,6 +134,7 @@ impl Arguments {
             vlan_tags: false,
             filtered: false,
             hold: false,
+            xdp: false,
             mtu: *vale_proto::MTU_RANGE.end(),
             slots: self.slots,
             link_up: true,

@@ -156,6 +156,9 @@ pub struct Attach {
     /// VLAN of the interface that the segment gets, without its tags, for veth.
     #[arg(long)]
     pub vlan: Option<u16>,
+    /// Takes frames by an AF_XDP socket, or by a packet socket if the kernel refuses that, for veth.
+    #[arg(long)]
+    pub xdp: bool,
     /// VXLAN network of the segment, for vxlan.
     #[arg(long, requires = "local", conflicts_with_all = ["ifname", "domid"])]
     pub vni: Option<u32>,

@@ -206,6 +206,7 @@ fn port_add(attach: &Attach) -> PortAdd {
         vlan_tags: attach.vlan_tags,
         filtered: false,
         hold: attach.hold,
+        xdp: attach.xdp,
         mtu: attach.mtu,
         slots: attach.slots,
         link_up: true,

@@ -81,7 +81,7 @@ fn drops(port: &PortInfo) -> String {
     or_none(some.map(|(reason, count)| format!("{reason}={count}")))
 }
 
-/// The limits, the filter, the choice to hold and the mirrors of a port.
+/// The limits, the filter, the choice to hold, the mode and the mirrors of a port.
 fn policies(port: &PortInfo) -> String {
     let limits = port
         .limits
@@ -92,7 +92,15 @@ fn policies(port: &PortInfo) -> String {
     });
     let mirrors = port.mirrors.iter().map(|name| format!("mirror={name}"));
     let hold = port.hold.then(|| "hold".to_owned());
-    or_none(limits.into_iter().chain(filter).chain(hold).chain(mirrors))
+    let mode = port.mode.as_ref().map(|mode| format!("mode={mode:?}"));
+    or_none(
+        limits
+            .into_iter()
+            .chain(filter)
+            .chain(hold)
+            .chain(mode)
+            .chain(mirrors),
+    )
 }
 
 fn or_none(parts: impl Iterator<Item = String>) -> String {

@@ -30,6 +30,10 @@ pub trait Device: Send {
     fn interface(&self) -> Option<(&str, Option<u16>)> {
         None
     }
+    /// How the switch reaches an interface, if there is a choice.
+    fn mode(&self) -> Option<&str> {
+        None
+    }
     /// True if the switch has to ask epoll for events also while it is busy.
     fn is_of_kernel(&self) -> bool {
         self.interface().is_some()

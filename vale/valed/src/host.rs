@@ -29,10 +29,38 @@ pub struct HostPort {
     sending: SendBatch,
     /// There may be frames to read.
     ready: bool,
+    failures: Failures,
+    mode: Option<String>,
+}
+
+/// The failures of an interface in the log: one line until the next success.
+pub struct Failures {
     /// Bounds the log: the far end can make the interface fail and recover without end.
     lines: RateLimit,
     /// The log has the last error.
     failing: bool,
+}
+
+impl Default for Failures {
+    fn default() -> Self {
+        Self {
+            lines: RateLimit::new(LINES),
+            failing: false,
+        }
+    }
+}
+
+impl Failures {
+    pub fn end_if(&mut self, succeeded: bool) {
+        self.failing &= !succeeded;
+    }
+
+    pub fn report(&mut self, ifname: &str, error: &io::Error) {
+        let first = !std::mem::replace(&mut self.failing, true);
+        if first && self.lines.allows(Instant::now()) {
+            log::warn!("{ifname}: {error}");
+        }
+    }
 }
 
 impl HostPort {
@@ -51,9 +79,15 @@ impl HostPort {
             is_tap,
             sending: SendBatch::default(),
             ready: true,
-            lines: RateLimit::new(LINES),
-            failing: false,
+            failures: Failures::default(),
+            mode: None,
         })
+    }
+
+    /// Gives the port a mode to show.
+    pub fn with_mode(self, mode: String) -> Self {
+        let mode = Some(mode);
+        Self { mode, ..self }
     }
 
     /// Reads frames into `batch` and returns their number. Logs a failure once until the next
@@ -67,12 +101,12 @@ impl HostPort {
         match result {
             Ok(count) => {
                 self.ready = count == RecvBatch::MAX;
-                self.failing &= count == 0;
+                self.failures.end_if(count > 0);
                 count
             }
             Err(error) => {
                 self.ready = false;
-                self.report(&error);
+                self.failures.report(&self.ifname, &error);
                 0
             }
         }
@@ -102,14 +136,7 @@ impl HostPort {
             self.sending.send(self.fd.as_fd(), &mut count);
         }
         if let Some(error) = last_error {
-            self.report(&error);
-        }
-    }
-
-    fn report(&mut self, error: &io::Error) {
-        let first = !std::mem::replace(&mut self.failing, true);
-        if first && self.lines.allows(Instant::now()) {
-            log::warn!("{}: {error}", self.ifname);
+            self.failures.report(&self.ifname, &error);
         }
     }
 }
@@ -121,6 +148,10 @@ impl Device for HostPort {
 
     fn interface(&self) -> Option<(&str, Option<u16>)> {
         Some((&self.ifname, self.vlan))
+    }
+
+    fn mode(&self) -> Option<&str> {
+        self.mode.as_deref()
     }
 
     fn take_event(&mut self) {
@@ -169,7 +200,7 @@ impl Device for HostPort {
 }
 
 /// The counter of a failed send. `kept` gets an error that the log should have.
-fn counter_of<'a>(
+pub fn counter_of<'a>(
     error: &io::Error,
     counters: &'a mut Counters,
     kept: &mut Option<io::Error>,

@@ -43,4 +43,5 @@ mod turns;
 mod validator_props;
 pub mod vxlan;
 pub mod workers;
+mod xdp_port;
 pub mod xen;

@@ -24,6 +24,7 @@ use crate::outgoing::Outgoing;
 use crate::pcap::PcapPort;
 use crate::refusal::Refusal;
 use crate::ring_port::RingPort;
+use crate::xdp_port::XdpPort;
 
 pub struct Port {
     pub name: PortName,
@@ -342,6 +343,7 @@ impl Port {
             filter: self.filter.as_ref().map(|filter| filter.info()),
             mirrors: Vec::new(),
             hold: self.holds,
+            mode: self.device.mode().map(str::to_owned),
             counters,
         }
     }
@@ -406,7 +408,24 @@ fn device(add: &PortAdd, links: &Links) -> io::Result<Box<dyn Device>> {
         return Ok(Box::new(Absent::default()));
     }
     let ifname = add.ifname.as_deref().unwrap_or_default();
+    if add.xdp {
+        return by_xdp(add, ifname);
+    }
     Ok(Box::new(HostPort::open(add.kind, ifname, add.vlan)?))
+}
+
+/// Opens an AF_XDP socket, or a packet socket if the kernel refuses that.
+fn by_xdp(add: &PortAdd, ifname: &str) -> io::Result<Box<dyn Device>> {
+    match XdpPort::open(ifname, add.vlan) {
+        Ok(port) => Ok(Box::new(port)),
+        Err(error) => {
+            let port = HostPort::open(add.kind, ifname, add.vlan)?;
+            log::warn!("{ifname}: xdp: {error}; a packet socket takes the frames");
+            Ok(Box::new(
+                port.with_mode(format!("packet socket, xdp: {error}")),
+            ))
+        }
+    }
 }
 
 /// The failure of a port or a mirror that names a file.

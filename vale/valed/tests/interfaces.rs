@@ -81,6 +81,147 @@ fn networks_between_hosts_keep_apart_by_their_vlan() {
     assert!(add(Some(103)).is_ok());
 }
 
+/// A cable between two hosts, whose ends are both `nic`.
+fn cable(valed: &Valed, other: &Valed) {
+    let peer = &other.namespace.0;
+    valed.namespace.ip(&format!(
+        "link add name nic type veth peer name nic netns {peer}"
+    ));
+    for host in [valed, other] {
+        host.namespace.ip("link set dev nic up");
+    }
+}
+
+const BY_XDP: &str = "xdp, driver mode, copy";
+
+/// The addresses leave with partial checksums, which the AF_XDP sockets complete.
+#[test]
+fn an_af_xdp_socket_carries_frames_between_hosts() {
+    const SOME: usize = 2 << 20;
+    let (valed, other) = (Valed::start(), Valed::start());
+    cable(&valed, &other);
+    for host in [&valed, &other] {
+        let up = json!({"kind": "veth", "ifname": "nic", "xdp": true, "port_security": false});
+        host.add("up", up);
+        assert_eq!(host.info("up").mode.as_deref(), Some(BY_XDP));
+    }
+    let a = valed.attach("a", 1, 1, &["10.7.0.1/24", "2001:db8::1/64"], json!({}));
+    let b = other.attach("b", 2, 1, &["10.7.0.2/24", "2001:db8::2/64"], json!({}));
+    for address in ["10.7.0.2", "2001:db8::2"] {
+        assert_eq!(a.ping_loss(address, 20), 0);
+        tcp_echo(&a, &b, address, SOME);
+    }
+    let up = valed.counters("up");
+    assert!(up.rx_bytes > SOME as u64 && up.tx_bytes > SOME as u64);
+    assert_eq!(
+        (up.dropped_malformed, up.dropped_link_down),
+        (0, 0),
+        "{up:?}"
+    );
+}
+
+/// Measures frames per second from a guest of one host to a guest of the other. Packet sockets and
+/// AF_XDP sockets take turns.
+#[test]
+#[ignore = "a measurement, which needs a quiet machine and --release"]
+fn rate_of_uplinks() {
+    for (len, xdp) in [60, 1500].into_iter().flat_map(|len| {
+        [false, true]
+            .repeat(3)
+            .into_iter()
+            .map(move |xdp| (len, xdp))
+    }) {
+        let (valed, other) = (Valed::start(), Valed::start());
+        cable(&valed, &other);
+        for host in [&valed, &other] {
+            let up = json!({"kind": "veth", "ifname": "nic", "xdp": xdp, "port_security": false});
+            host.add("up", up);
+        }
+        let pkt_gen = |host: &Valed, arguments: &str| {
+            let mut command = std::process::Command::new(common::tool("pkt-gen"));
+            command.env("VALED_SOCKET", &host.socket);
+            command
+                .stdout(std::process::Stdio::null())
+                .stderr(std::process::Stdio::null());
+            command.args(arguments.split(' ')).spawn().unwrap()
+        };
+        let mut sink = pkt_gen(
+            &other,
+            "-f rx -i vale0:sink --mac 02:00:00:00:00:02 --idle 20",
+        );
+        eventually("sink", || {
+            let ports = other.client().port_list(None).unwrap();
+            ports.iter().any(|p| p.port.as_str() == "sink")
+        });
+        let source = format!("-f tx -i vale0:gen -D 02:00:00:00:00:02 -l {len} -n 1000000000");
+        let mut source = pkt_gen(&valed, &source);
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        let (before, begin) = (other.counters("sink").tx_packets, std::time::Instant::now());
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        let frames = other.counters("sink").tx_packets - before;
+        let rate = frames as f64 / begin.elapsed().as_secs_f64();
+        let mode = other.info("up").mode;
+        println!(
+            "{len} bytes, {}: {rate:.0} frames/s",
+            mode.as_deref().unwrap_or("packet socket")
+        );
+        for child in [&mut source, &mut sink] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+/// The program leaves frames of other VLANs to the kernel, so a packet socket takes the second VLAN:
+/// an interface has one program.
+#[test]
+fn an_af_xdp_socket_takes_one_vlan_and_leaves_the_others() {
+    let (valed, other) = (Valed::start(), Valed::start());
+    cable(&valed, &other);
+    for host in [&valed, &other] {
+        for (vlan, segment) in [(101, 1), (102, 2)] {
+            let up = json!({"kind": "veth", "ifname": "nic", "vlan": vlan, "segment": segment,
+                "xdp": true, "port_security": false});
+            host.add(&format!("up{vlan}"), up);
+        }
+        assert_eq!(host.info("up101").mode.as_deref(), Some(BY_XDP));
+        let second = host.info("up102").mode.unwrap();
+        assert!(second.starts_with("packet socket, xdp: "), "{second}");
+    }
+    let a = valed.attach("a", 1, 1, &["10.7.0.1/24"], json!({}));
+    let b = other.attach("b", 2, 1, &["10.7.0.2/24"], json!({}));
+    let c = valed.attach("c", 3, 2, &["10.7.0.1/24"], json!({}));
+    let d = other.attach("d", 4, 2, &["10.7.0.2/24"], json!({}));
+    for (from, to) in [(&a, &b), (&c, &d)] {
+        assert_eq!(from.ping_loss("10.7.0.2", 20), 0);
+        tcp_echo(from, to, "10.7.0.2", 2 << 20);
+    }
+    for port in ["up101", "up102"] {
+        let counters = valed.counters(port);
+        assert!(counters.rx_packets > 100, "{port}: {counters:?}");
+        assert_eq!(counters.dropped_malformed, 0, "{port}");
+    }
+}
+
+/// The switch shows why the kernel refused, and goes on with a packet socket.
+#[test]
+fn a_packet_socket_takes_over_where_af_xdp_is_refused() {
+    let valed = Valed::start();
+    valed.namespace.ip("link add name many numrxqueues 2 numtxqueues 2 type veth peer name far numrxqueues 2 numtxqueues 2");
+    valed.add(
+        "up",
+        json!({"kind": "veth", "ifname": "many", "xdp": true, "port_security": false}),
+    );
+    let mode = valed.info("up").mode.unwrap();
+    assert_eq!(mode, "packet socket, xdp: 2 receive queues, not 1");
+    let wrong = json!({"kind": "tap", "ifname": "tap7", "xdp": true, "port_security": false});
+    let error = valed
+        .client()
+        .port_add(&port_add("tap", wrong))
+        .unwrap_err();
+    assert!(error.to_string().contains("xdp: only a port"), "{error}");
+}
+
 /// Two hosts with a cable that carries VLAN 101 and VXLAN 101, which are two networks.
 #[test]
 fn a_vlan_and_a_vxlan_of_one_number_exchange_nothing() {
@@ -241,9 +382,18 @@ fn a_tagged_frame_keeps_its_tag() {
 
 #[test]
 fn an_interface_that_disappears_costs_only_its_port() {
+    disappears(json!({}));
+}
+
+#[test]
+fn an_interface_of_an_af_xdp_socket_that_disappears_costs_only_its_port() {
+    disappears(json!({"xdp": true}));
+}
+
+fn disappears(extra: serde_json::Value) {
     let valed = Valed::start();
     let a = valed.attach("a", 1, 1, &["10.7.0.1/24"], json!({}));
-    let _b = valed.attach("b", 2, 1, &["10.7.0.2/24"], json!({}));
+    let _b = valed.attach("b", 2, 1, &["10.7.0.2/24"], extra);
     let _c = valed.attach("c", 3, 1, &["10.7.0.3/24"], json!({}));
     assert_eq!(a.ping_loss("10.7.0.2", 3), 0);
     valed.namespace.ip("link del dev b");

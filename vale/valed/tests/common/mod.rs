@@ -15,7 +15,7 @@ use ring::{BUFFER_SIZE, GuestPort};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::{Value, json};
-use vale_proto::{Counters, PortAdd, RingFds, ValeClient};
+use vale_proto::{Counters, PortAdd, PortInfo, RingFds, ValeClient};
 
 /// A uid without a role, and one that has `toolstack`.
 pub const NOBODY: u32 = 65_534;
@@ -208,12 +208,15 @@ impl Valed {
     }
 
     pub fn counters(&self, port: &str) -> Counters {
+        self.info(port).counters
+    }
+
+    pub fn info(&self, port: &str) -> PortInfo {
         let ports = self.client().port_list(None).unwrap();
         ports
-            .iter()
+            .into_iter()
             .find(|p| p.port.as_str() == port)
             .unwrap_or_else(|| panic!("no port {port}"))
-            .counters
     }
 
     pub fn add(&self, port: &str, extra: Value) -> Option<RingFds> {
