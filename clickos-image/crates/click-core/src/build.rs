@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use click_lang::{
     ConfigError, Errors, Flat, FlatElement, Memory, Phase, Place, Scope, Sources, Subject, flatten,
-    text,
+    sort, text,
 };
 
 use crate::config::args::{Args, Noted, Surroundings};
@@ -115,14 +115,14 @@ fn add_implicit(flat: &mut Flat, environment: &Environment) {
         if flat.elements.iter().any(|e| *e.class == **class) {
             continue;
         }
-        let number = |e: &FlatElement| {
+        let number = |e: &FlatElement| -> Option<usize> {
             e.name
                 .strip_prefix(&**class)?
                 .strip_prefix('@')?
                 .parse()
                 .ok()
         };
-        let taken: BTreeSet<usize> = flat.elements.iter().filter_map(number).collect();
+        let taken: BTreeSet<usize> = sort::tree(flat.elements.iter().filter_map(number));
         let free = (flat.elements.len() + 1..).find(|n| !taken.contains(n));
         let name_of = format!("{class}@{}", free.unwrap_or(0));
         let place = Place::default();

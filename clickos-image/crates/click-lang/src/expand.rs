@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::error::Memory;
-use crate::text;
+use crate::{sort, text};
 
 /// Expansions nested deeper than this stay as they are.
 const MAX_NESTING: usize = 10;
@@ -67,7 +67,7 @@ impl Scope {
         let inner = Level {
             depth: 0,
             // The first of two values of a name counts.
-            variables: variables.iter().rev().map(defined).collect(),
+            variables: sort::tree(variables.iter().rev().map(defined)),
             parent: None,
         };
         Self {
@@ -79,7 +79,7 @@ impl Scope {
     pub fn top(&self, defines: &BTreeMap<String, String>) -> Self {
         let given = |name: &String| self.inner.variables.contains_key(name);
         let own = defines.iter().filter(|(name, _)| !given(name));
-        let own = own.map(|(n, v)| (n.clone(), v.clone())).collect();
+        let own = sort::tree(own.map(|(n, v)| (n.clone(), v.clone())));
         self.enter(0, Vec::new(), &own)
     }
 
@@ -97,7 +97,7 @@ impl Scope {
         let own = defines
             .iter()
             .map(|(n, v)| defined(&(n.clone(), v.clone())));
-        let mut variables: BTreeMap<_, _> = own.collect();
+        let mut variables: BTreeMap<_, _> = sort::tree(own);
         for (name, value) in arguments {
             let is_argument = true;
             variables.insert(name, Variable { value, is_argument });

@@ -19,6 +19,15 @@ pub fn by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     by(items, |a, b| key(a).cmp(&key(b)));
 }
 
+/// A map or set of some items; the last of two with one key counts.
+///
+/// `collect` would sort the items first, and `extend` adds one after the other.
+pub fn tree<T, C: Default + Extend<T>>(items: impl IntoIterator<Item = T>) -> C {
+    let mut tree = C::default();
+    tree.extend(items);
+    tree
+}
+
 /// The numbers below `len`, sorted.
 #[inline(never)]
 fn order(len: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
@@ -45,6 +54,7 @@ fn arrange<T>(items: &mut [T], mut order: Vec<usize>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::BTreeMap;
     use proptest::prelude::*;
 
     proptest! {
@@ -55,5 +65,13 @@ mod tests {
             by_key(&mut items, |item| item.0);
             prop_assert_eq!(items, expected);
         }
+    }
+
+    #[test]
+    fn the_last_of_two_values_of_a_key_is_in_the_tree() {
+        let items = [(2, 'a'), (1, 'b'), (2, 'c')];
+        let map: BTreeMap<_, _> = tree(items);
+        assert_eq!(map, items.into_iter().collect());
+        assert_eq!(map.into_iter().collect::<Vec<_>>(), [(1, 'b'), (2, 'c')]);
     }
 }

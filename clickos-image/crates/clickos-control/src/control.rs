@@ -9,6 +9,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
+use click_lang::sort;
 use clickos_protocol::{ROOT, ROUTERS};
 use core::cell::{Cell, RefCell};
 use core::convert::Infallible;
@@ -168,7 +169,7 @@ impl<S: Store> Control<S> {
         }
         let numbers = names.iter().filter_map(|name| node::number(name));
         let numbers = numbers.filter_map(|n| u8::try_from(n).ok());
-        let mut rids: BTreeSet<u8> = numbers.filter(|rid| *rid < ROUTERS).collect();
+        let mut rids: BTreeSet<u8> = sort::tree(numbers.filter(|rid| *rid < ROUTERS));
         rids.extend(self.routers.borrow().states().iter().map(|(rid, _)| rid));
         for rid in rids {
             self.look_at_router(rid).await?;

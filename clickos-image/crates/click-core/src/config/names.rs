@@ -10,6 +10,7 @@ use core::net::Ipv4Addr;
 use crate::config::args::Surroundings;
 use crate::config::environment::Environment;
 use crate::config::value::{EtherAddr, FromArg, Prefix};
+use click_lang::sort;
 
 /// The meanings of a name.
 #[derive(Clone, Debug, Default)]
@@ -98,7 +99,7 @@ impl Names {
     pub fn new(environment: &Environment) -> Self {
         let interfaces = environment.host.iter().flat_map(|host| host.interfaces());
         let mut names = Self {
-            table: interfaces.collect(),
+            table: sort::tree(interfaces),
         };
         for (devid, device) in &environment.devices {
             let ether = device.try_borrow().ok().map(|d| d.mac());

@@ -262,14 +262,12 @@ impl<'a> Maker<'a> {
             .iter()
             .map(|index| values(self.boxes[*index as usize].region, axis))
             .collect();
-        let mut active: BTreeSet<usize> = (0..list.len())
-            .filter(|at| values[*at].is_none_or(|v| v.missing))
-            .collect();
+        let lacks = |at: &usize| values[*at].is_none_or(|v| v.missing);
+        let mut active: BTreeSet<usize> = sort::tree((0..list.len()).filter(lacks));
         let missing = self.next(list, &active, tested)?;
         let from_zero = |v: &Values| v.ranges.first().is_some_and(|(first, _)| *first == 0);
-        active = (0..list.len())
-            .filter(|at| values[*at].is_none_or(from_zero))
-            .collect();
+        let starts = |at: &usize| values[*at].is_none_or(from_zero);
+        active = sort::tree((0..list.len()).filter(starts));
         let below = self.next(list, &active, tested)?;
         let (mut steps, mut before) = (Vec::new(), below);
         for (start, change) in changes(&values) {

@@ -8,6 +8,7 @@ use super::route::{Hop, Network, Partial};
 use super::table::{Command, Table, parse_lines};
 use crate::outputs::Outputs;
 use crate::prelude::*;
+use click_core::sort;
 
 /// A class that looks up routes, but for its name.
 pub const CLASS: Class = Class {
@@ -83,7 +84,7 @@ fn build(a: &mut Args<'_>) -> Built {
         }
     }
     let routes = Routes::of(table);
-    let configured = routes.in_order().iter().map(|r| r.network).collect();
+    let configured = sort::tree(routes.in_order().iter().map(|r| r.network));
     Some(Box::new(LookUp {
         routes,
         configured,
@@ -154,7 +155,7 @@ impl LookUp {
     /// The commands after which there are the routes of the configuration, and these.
     fn extra(&self, mut routes: Vec<Command>) -> Result<Vec<Command>, String> {
         let is_configured = |network: Network| self.configured.contains(&network);
-        let wanted: BTreeSet<_> = routes.iter().map(Command::network).collect();
+        let wanted: BTreeSet<_> = sort::tree(routes.iter().map(Command::network));
         if let Some(network) = wanted.iter().find(|network| is_configured(**network)) {
             let first = Ipv4Addr::from(network.first);
             return Err(format!(

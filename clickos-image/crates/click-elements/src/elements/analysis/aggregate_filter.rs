@@ -14,6 +14,7 @@
 use alloc::collections::BTreeMap;
 
 use click_core::anno::AGGREGATE;
+use click_core::sort;
 use click_core::text::split_words;
 use click_core::value::number;
 
@@ -26,7 +27,7 @@ pub static ELEMENT: Class = Class {
     args: &[rest("RULE")],
     build: |a| {
         let rules = a.rest().to_vec();
-        let mut outputs = BTreeMap::from([(0, DROPPED)]);
+        let mut outputs: Outputs = sort::tree([(0, DROPPED)]);
         // a later rule has nothing to say about what an earlier one lists
         for (index, rule) in rules.iter().enumerate().rev() {
             if let Err(message) = rule_into(&mut outputs, rule, a.outputs()) {
