@@ -15,13 +15,13 @@ _LEAST = ('control', 'device', 'ethernet', 'ip', 'standard')
 _BASE = (*_LEAST, 'icmp', 'tcpudp')
 #: The groups of each profile; every image is below 2 MiB.
 PROFILES = {
-    'core': (*_BASE, 'aqm', 'ip6'),
+    'core': (*_BASE, 'aqm', 'ip6', 'offload'),
     'ids': (*_LEAST, 'ids', 'regex'),
     'vpn': (*_BASE, 'ip6', 'ipsec', 'wireguard'),
     'wan': (*_BASE, 'ip6', 'compress'),
 }
 #: Groups that the image without a choice has no room for.
-_PROFILES_ONLY = ('compress', REGEX, 'test', 'wireguard')
+_PROFILES_ONLY = ('compress', 'offload', REGEX, 'test', 'wireguard')
 #: Every configuration gets an element of this class.
 _IMPLICIT = ('ClickOSControl',)
 _NAME = re.compile(r'(?m)^    name: "(\w+)"')

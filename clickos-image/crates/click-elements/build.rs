@@ -46,6 +46,14 @@ fn main() {
     if asked.is_some() {
         println!("cargo::rustc-cfg=partial");
     }
+    // IPFilter offloads its rules where the image has room for the group.
+    println!("cargo::rustc-check-cfg=cfg(offload)");
+    if asked
+        .as_ref()
+        .is_none_or(|asked| asked.contains("offload/"))
+    {
+        println!("cargo::rustc-cfg=offload");
+    }
     let with_docs = env::var_os("CARGO_FEATURE_DOCS").is_some();
     let (mut modules, mut entries) = (String::new(), String::new());
     for group_dir in sorted(&root).into_iter().filter(|p| p.is_dir()) {

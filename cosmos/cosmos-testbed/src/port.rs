@@ -39,9 +39,19 @@ impl TestPort {
 
     /// Sends a broadcast frame of an experimental type (IEEE 802 local, 0x88b5).
     pub fn send(&mut self, payload: &[u8]) {
-        let frame = [&[0xff; 6][..], &self.mac, &[0x88, 0xb5], payload].concat();
-        self.rings.push(&frame).expect("the ring has room");
+        self.send_frame(&[&[0xff; 6][..], &self.mac, &[0x88, 0xb5], payload].concat());
+    }
+
+    /// Sends any frame.
+    pub fn send_frame(&mut self, frame: &[u8]) {
+        assert!(self.try_send_frame(frame), "the ring has room");
+    }
+
+    /// False if the ring is full.
+    pub fn try_send_frame(&mut self, frame: &[u8]) -> bool {
+        let sent = self.rings.push(frame).is_ok();
         self.publish();
+        sent
     }
 
     fn publish(&mut self) {

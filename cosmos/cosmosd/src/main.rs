@@ -18,6 +18,7 @@ mod host;
 mod images;
 mod lifecycle;
 mod migration;
+mod offload;
 mod pool;
 mod record;
 mod saved;
@@ -203,6 +204,8 @@ fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &C
     }
     let moving = Arc::clone(toolstack);
     spawn("moves", move || moving.forget_client(guest::FORMER));
+    let offloading = Arc::clone(toolstack);
+    spawn("offloads", move || offloading.keep_offloads());
     let retrying = Arc::clone(toolstack);
     spawn("retry", move || retrying.keep_retrying());
     let toolstack = Arc::clone(toolstack);

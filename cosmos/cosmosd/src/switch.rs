@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use control_socket::ClientError;
 use vale_proto::{
-    ChainId, ChainInfo, ChainSet, Kind, PortAdd, PortFilter, PortGuard, PortId, PortInfo,
-    PortLimit, PortPeers, PortSet, ValeClient,
+    ChainId, ChainInfo, ChainSet, Kind, OffloadChange, OffloadId, OffloadInfo, OffloadSet, PortAdd,
+    PortFilter, PortGuard, PortId, PortInfo, PortLimit, PortPeers, PortSet, ValeClient,
 };
 
 use crate::error::{Code, Error, Result};
@@ -74,6 +74,15 @@ pub trait Switch: Send + Sync {
 
     /// All chains.
     fn chains(&self) -> Result<Vec<ChainInfo>>;
+
+    /// All tables of rules that decide packets for guests.
+    fn offloads(&self) -> Result<Vec<OffloadInfo>>;
+
+    /// Sets such a table, or replaces it.
+    fn set_offload(&self, set: &OffloadSet) -> Result<OffloadChange>;
+
+    /// Removes a table; one that is not there is no error.
+    fn remove_offload(&self, id: &OffloadId) -> Result<OffloadChange>;
 }
 
 /// valed. Every call has its own connection, so none waits for another.
@@ -241,6 +250,21 @@ impl Switch for Valed {
     fn chains(&self) -> Result<Vec<ChainInfo>> {
         self.connect()?.chain_list(None).map_err(failed("chains"))
     }
+
+    fn offloads(&self) -> Result<Vec<OffloadInfo>> {
+        let offloads = self.connect()?.offload_list(None);
+        offloads.map_err(failed("offload-list"))
+    }
+
+    fn set_offload(&self, set: &OffloadSet) -> Result<OffloadChange> {
+        let name = format!("{}:{}", set.switch, set.port);
+        self.connect()?.offload_set(set).map_err(failed(&name))
+    }
+
+    fn remove_offload(&self, id: &OffloadId) -> Result<OffloadChange> {
+        let name = format!("{}:{}", id.switch, id.port);
+        self.connect()?.offload_remove(id).map_err(failed(&name))
+    }
 }
 
 #[cfg(test)]
@@ -250,7 +274,7 @@ pub mod sim {
     use std::fs::File;
     use std::sync::{Arc, Mutex};
 
-    use vale_proto::ChainCounters;
+    use vale_proto::{ChainCounters, Owner, RuleHits};
 
     use super::*;
     use crate::faults::Faults;
@@ -260,6 +284,8 @@ pub mod sim {
         ports: Mutex<BTreeMap<String, bool>>,
         uplinks: Mutex<BTreeMap<String, PortAdd>>,
         chains: Mutex<BTreeMap<String, ChainSet>>,
+        offloads: Mutex<BTreeMap<String, OffloadInfo>>,
+        last_epoch: Mutex<u64>,
     }
 
     impl SimSwitch {
@@ -269,6 +295,8 @@ pub mod sim {
                 ports: Mutex::default(),
                 uplinks: Mutex::default(),
                 chains: Mutex::default(),
+                offloads: Mutex::default(),
+                last_epoch: Mutex::default(),
             }
         }
 
@@ -282,6 +310,33 @@ pub mod sim {
 
         pub fn put(&self, port: &str) {
             self.ports.lock().unwrap().insert(port.into(), true);
+        }
+
+        /// Packets that each rule at a port decides.
+        pub fn hit(&self, place: &str, packets: u64) {
+            let mut offloads = self.offloads.lock().unwrap();
+            let rules = &mut offloads.get_mut(place).unwrap().rules;
+            rules.iter_mut().for_each(|rule| rule.hits += packets);
+        }
+
+        /// A new valed has no tables.
+        pub fn clear_offloads(&self) {
+            self.offloads.lock().unwrap().clear();
+        }
+
+        /// A table that no guest wants.
+        pub fn put_offload(&self, place: &str) {
+            let (switch, port) = place.split_once(':').unwrap();
+            let info = OffloadInfo {
+                switch: switch.parse().unwrap(),
+                port: port.parse().unwrap(),
+                owner: Owner::Guest,
+                version: 1,
+                epoch: 0,
+                enabled: true,
+                rules: Vec::new(),
+            };
+            self.offloads.lock().unwrap().insert(place.into(), info);
         }
 
         pub fn clear(&self) {
@@ -418,6 +473,46 @@ pub mod sim {
                 is_changing: false,
             };
             Ok(chains.values().map(info).collect())
+        }
+
+        fn offloads(&self) -> Result<Vec<OffloadInfo>> {
+            self.faults.call("switch.offloads")?;
+            Ok(self.offloads.lock().unwrap().values().cloned().collect())
+        }
+
+        fn set_offload(&self, set: &OffloadSet) -> Result<OffloadChange> {
+            let place = format!("{}:{}", set.switch, set.port);
+            self.faults.call(&format!("switch.set_offload {place}"))?;
+            let mut last = self.last_epoch.lock().unwrap();
+            *last += 1;
+            let rules = set.rules.iter().map(|rule| RuleHits {
+                rule: *rule,
+                hits: 0,
+            });
+            let now = OffloadInfo {
+                switch: set.switch.clone(),
+                port: set.port.clone(),
+                owner: set.owner,
+                version: set.version,
+                epoch: *last,
+                enabled: true,
+                rules: rules.collect(),
+            };
+            let mut offloads = self.offloads.lock().unwrap();
+            Ok(OffloadChange {
+                before: offloads.insert(place, now.clone()),
+                now: Some(now),
+            })
+        }
+
+        fn remove_offload(&self, id: &OffloadId) -> Result<OffloadChange> {
+            let place = format!("{}:{}", id.switch, id.port);
+            self.faults
+                .call(&format!("switch.remove_offload {place}"))?;
+            Ok(OffloadChange {
+                before: self.offloads.lock().unwrap().remove(&place),
+                now: None,
+            })
         }
     }
 }

@@ -145,6 +145,7 @@ fn environment(
             ..limits
         },
         entropy: Entropy::new(&key(options.random_seed)?),
+        offload: Rc::default(),
         implicit: if options.guest {
             vec!["ClickOSControl".to_string()]
         } else {

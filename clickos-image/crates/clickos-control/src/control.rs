@@ -2,6 +2,7 @@
 //! The control thread: takes the store's events one by one.
 use crate::element_nodes::ElementNodes;
 use crate::node::{self, Node};
+use crate::offload::Next;
 use crate::requests::Requests;
 use crate::router_spec::Handled;
 use crate::routers::Routers;
@@ -81,14 +82,19 @@ impl<S: Store> Control<S> {
     async fn serve(&mut self) -> Result<Infallible, Error> {
         self.begin().await?;
         loop {
-            let event = self.link.event().await?;
+            let next = self.next().await?;
             if self.resumed.take() {
                 let told = self.tell_all().await;
                 self.tolerate(told)?;
             }
-            let node = match event {
-                Some(event) => Node::of(&event.path),
-                None => {
+            let node = match next {
+                Next::Wishes(wishes) => {
+                    let told = self.tell_wishes(wishes).await;
+                    self.tolerate(told)?;
+                    None
+                }
+                Next::Event(Some(event)) => Node::of(&event.path),
+                Next::Event(None) => {
                     self.expect_no_echoes();
                     Some(Node::Everything)
                 }
@@ -132,6 +138,7 @@ impl<S: Store> Control<S> {
         self.requests = Requests::default();
         self.told.clear();
         self.expect_no_echoes();
+        self.ask_again();
         let states = self.routers.borrow().states();
         for (rid, word) in states {
             let handled = self.handled.get(&rid);
@@ -151,6 +158,7 @@ impl<S: Store> Control<S> {
             Node::Piece(rid, seq) => self.request_arrived(rid, seq).await,
             Node::Request(rid, seq) => self.request_changed(rid, seq).await,
             Node::Response(rid, seq) => self.response_gone(rid, seq).await,
+            Node::Offloaded(device) => self.offloaded(device).await,
             Node::Element(rid, handler) => self.element_written(rid, &handler).await,
             Node::ReadRequest(rid, handler) => self.read_requested(rid, &handler).await,
         }
@@ -166,7 +174,9 @@ impl<S: Store> Control<S> {
             self.link
                 .write(&node::version(), version.as_bytes())
                 .await?;
+            self.ask_again();
         }
+        self.look_at_answers().await?;
         let numbers = names.iter().filter_map(|name| node::number(name));
         let numbers = numbers.filter_map(|n| u8::try_from(n).ok());
         let mut rids: BTreeSet<u8> = sort::tree(numbers.filter(|rid| *rid < ROUTERS));

@@ -18,6 +18,7 @@ mod guest;
 mod guest_loop;
 mod limits;
 mod node;
+mod offload;
 mod report;
 mod requests;
 mod router_spec;

@@ -36,6 +36,8 @@ pub(crate) enum Node {
     /// An answer as a whole: removed by the requester.
     Response(u8, u32),
     Element(u8, Handler),
+    /// The toolstack's answer to the wish for a device.
+    Offloaded(u32),
     ReadRequest(u8, Handler),
 }
 
@@ -46,7 +48,11 @@ impl Node {
         if rest.is_empty() {
             return Some(Node::Everything);
         }
-        let mut parts = rest.strip_prefix('/')?.split('/');
+        let rest = rest.strip_prefix('/')?;
+        if let Some(device) = rest.strip_prefix("offloaded/") {
+            return number(device).map(Node::Offloaded);
+        }
+        let mut parts = rest.split('/');
         let rid = number(parts.next()?).filter(|rid| *rid < u32::from(ROUTERS))?;
         let rid = u8::try_from(rid).ok()?;
         let rest: [Option<&str>; 4] = [parts.next(), parts.next(), parts.next(), parts.next()];
@@ -97,6 +103,16 @@ pub(crate) fn memory() -> String {
 
 pub(crate) fn version() -> String {
     format!("{ROOT}/version")
+}
+
+/// The wish for a device.
+pub(crate) fn offload(device: u32) -> String {
+    format!("{ROOT}/offload/{device}")
+}
+
+/// The toolstack's answer to it.
+pub(crate) fn offloaded(device: u32) -> String {
+    format!("{ROOT}/offloaded/{device}")
 }
 
 pub(crate) fn of_router(rid: u8, what: &str) -> String {
@@ -153,6 +169,7 @@ mod tests {
             of("/0/control/read/a-b/count"),
             Some(Node::ReadRequest(0, h.clone()))
         );
+        assert_eq!(of("/offloaded/3"), Some(Node::Offloaded(3)));
         assert_eq!(h.full_name(), "a/b.count");
     }
 
@@ -179,6 +196,10 @@ mod tests {
             "/0/control/read/a/b/c",
             "/0/control/write/a/b",
             "/version",
+            "/offload/3",
+            "/offloaded",
+            "/offloaded/x",
+            "/offloaded/3/0",
         ] {
             assert_eq!(of(path), None, "{path}");
         }

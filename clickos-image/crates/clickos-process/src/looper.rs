@@ -75,6 +75,7 @@ fn environment(arguments: &Arguments, vifs: &[Vif]) -> Result<Environment, Strin
         console: Rc::new(console::line),
         limits: limits(arguments.heap_bytes()),
         entropy: Entropy::new(&arguments.seed()?),
+        offload: Rc::default(),
         implicit: vec!["ClickOSControl".into()],
         host: None, // A guest reaches no file.
     })

@@ -117,6 +117,20 @@ pub fn give_seed(store: &dyn Store, domid: u16) -> Result<()> {
     store.apply(&[seed(domid)?])
 }
 
+/// The node of a guest's wish that the switch decides packets of a device.
+pub fn wish_path(domid: u16, devid: u32) -> String {
+    format!("{}/offload/{devid}", root(domid))
+}
+
+/// Answers it.
+///
+/// # Errors
+/// `store`.
+pub fn answer_wish(store: &dyn Store, domid: u16, devid: u32, answer: &str) -> Result<()> {
+    let path = format!("{}/offloaded/{devid}", root(domid));
+    store.apply(&[node(domid, path, answer)])
+}
+
 fn root(domid: u16) -> String {
     format!("/local/domain/{domid}/{}", clickos_protocol::ROOT)
 }

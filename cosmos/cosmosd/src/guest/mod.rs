@@ -8,7 +8,7 @@ mod shape;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use cosmos_proto::answer;
 
@@ -183,6 +183,15 @@ impl Guest {
         self.lifecycle
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`Self::own`]; none while another thread owns it.
+    pub fn try_own(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.lifecycle.try_lock() {
+            Ok(owner) => Some(owner),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     pub fn status(&self) -> Status {

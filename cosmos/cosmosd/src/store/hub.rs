@@ -4,7 +4,7 @@
 //! A waiter that found nothing several times looks at most once per `PAUSE`, for any number of
 //! events. Subscribers get at most one event per router and `ANNOUNCE`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -124,11 +124,38 @@ impl Signals {
     }
 }
 
+/// Domains for one thread to look at.
+#[derive(Default)]
+pub struct Wishes {
+    domids: Mutex<BTreeSet<u16>>,
+    changed: Condvar,
+}
+
+impl Wishes {
+    /// Adds domains at once: a look at some of them would take the others' tables away.
+    pub fn add(&self, added: impl IntoIterator<Item = u16>) {
+        let mut domids = self.domids.lock().unwrap_or_else(PoisonError::into_inner);
+        domids.extend(added);
+        self.changed.notify_all();
+    }
+
+    /// Takes the domains so far; waits for one, for so long.
+    pub fn take(&self, wait: Duration) -> BTreeSet<u16> {
+        let domids = self.domids.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .changed
+            .wait_timeout_while(domids, wait, |all| all.is_empty());
+        std::mem::take(&mut waited.unwrap_or_else(PoisonError::into_inner).0)
+    }
+}
+
 /// Called with a domain and the routers (one bit each) whose state may have changed.
 type Announce = Box<dyn Fn(u16, u64) + Send + Sync>;
 
 /// All guests that somebody may wait for.
 pub struct Watchers {
+    /// The domains whose wishes for the switch may have changed.
+    pub wishes: Wishes,
     guests: Mutex<HashMap<u16, Watcher>>,
     announce: Announce,
 }
@@ -142,6 +169,7 @@ struct Watcher {
 impl Watchers {
     pub fn new(announce: Announce) -> Self {
         Self {
+            wishes: Wishes::default(),
             guests: Mutex::default(),
             announce,
         }
@@ -169,6 +197,9 @@ impl Watchers {
         let Some(watcher) = guests.get_mut(&domid) else {
             return;
         };
+        if key == "offload" || key.starts_with("offload/") {
+            self.wishes.add([domid]);
+        }
         if let Some(rid) = state_of(key) {
             watcher.changed_routers |= 1 << rid;
         }
@@ -179,9 +210,9 @@ impl Watchers {
 
     /// Events may have been lost: everybody looks again.
     pub fn wake_all(&self) {
-        self.lock()
-            .values()
-            .for_each(|watcher| watcher.signals.wake());
+        let guests = self.lock();
+        guests.values().for_each(|watcher| watcher.signals.wake());
+        self.wishes.add(guests.keys().copied());
     }
 
     /// Announces what is due and returns when the next announcement is.

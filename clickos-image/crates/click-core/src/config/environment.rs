@@ -18,6 +18,7 @@ use crate::config::names::Named;
 use crate::device::Device;
 use crate::files::{ReadFile, WriteFile};
 use crate::listed::Listed;
+use crate::offload::Board;
 
 /// A socket that an element has the program listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -239,6 +240,8 @@ pub struct Environment {
     pub limits: Limits,
     /// The source of the router's random numbers.
     pub entropy: Entropy,
+    /// Wishes that the switch decides packets.
+    pub offload: Rc<RefCell<Board>>,
     /// Classes that get an element in every configuration, such as `ClickOSControl`.
     pub implicit: Vec<String>,
 }
@@ -252,6 +255,7 @@ impl Environment {
             console: Rc::new(|_| {}),
             limits: Limits::default(),
             entropy: Entropy::new(&[0; random::KEY]),
+            offload: Rc::default(),
             implicit: Vec::new(),
         }
     }

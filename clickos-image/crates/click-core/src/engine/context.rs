@@ -354,6 +354,28 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// The number of the element.
+    pub fn index(&self) -> usize {
+        self.me
+    }
+
+    /// Class and configuration of an element by its number.
+    pub fn look_at(&self, index: usize) -> Option<(&'static str, &str)> {
+        let class = self.engine.plan.classes.get(index)?;
+        Some((class.name, &self.engine.slots.get(index)?.config))
+    }
+
+    /// The name of an element by its number.
+    pub fn name_of(&self, index: usize) -> &str {
+        &self.engine.slots[index].name
+    }
+
+    /// The element and the input that get what an element pushes.
+    pub fn behind(&self, index: usize, output: usize) -> Option<(usize, usize)> {
+        let edge = (*self.engine.slots.get(index)?.outputs.get(output)?)?;
+        Some((edge.element, edge.port))
+    }
+
     /// A device by its number.
     pub fn device(&self, id: u32) -> Option<Rc<RefCell<dyn Device>>> {
         self.engine.environment.devices.get(&id).cloned()

@@ -5,7 +5,7 @@
 //! tests, `expr` evaluates them, `region` says as boxes of `values` which packets
 //! an expression matches, `short` finds the first rule of a few for a batch in `lanes` at a time, with `pairs` for
 //! fields of two bytes, and `graph` that of many, in difficult cases by the `sets` of a `table`. `show` and `listing`
-//! print what was understood. `element` is the element.
+//! print what was understood. `offload` is the part that the switch can decide. `element` is the element.
 pub mod element;
 pub mod expr;
 pub mod fields;
@@ -13,6 +13,7 @@ mod graph;
 pub mod lanes;
 pub mod listing;
 pub mod names;
+mod offload;
 mod pairs;
 mod parse;
 mod primitive;

@@ -7,6 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
+use click_core::offload::{Hits, Rules};
 use click_core::{Batch, Packet, Surroundings, did_you_mean, memory, text};
 
 use super::expr::Expr;
@@ -14,6 +15,7 @@ use super::fields::Headers;
 use super::graph::Graph;
 use super::lanes::{LANES, Lanes};
 use super::listing::{self, Next};
+use super::offload::Offloaded;
 use super::parse::parse;
 use super::region::{Cover, cover};
 use super::short::Short;
@@ -36,6 +38,8 @@ pub struct Program {
     finder: Finder,
     /// For the packets of a batch.
     lanes: Lanes,
+    /// Packets that the switch decided by a rule.
+    switch: Vec<(usize, Hits)>,
 }
 
 /// The condition on a packet that a rule matches.
@@ -133,6 +137,7 @@ impl Program {
             rules: compiled,
             finder: Finder::new(&covers, reserve),
             lanes: Lanes::default(),
+            switch: Vec::new(),
         })
     }
 
@@ -164,15 +169,45 @@ impl Program {
 
     /// How often each rule matched, one a line with the rule.
     pub fn hits(&self) -> String {
-        let lines = self.tallies.iter().zip(&self.rules);
+        let lines = self.tallies.iter().zip(&self.rules).enumerate();
         lines
-            .map(|(t, r)| format!("{}\t{}\n", t.hits, r.text))
+            .map(|(n, (t, r))| format!("{}\t{}\n", t.hits + self.hits_of_switch(n), r.text))
             .collect()
+    }
+
+    fn hits_of_switch(&self, rule: usize) -> u64 {
+        let mut counters = self.switch.iter();
+        counters
+            .find(|(n, _)| *n == rule)
+            .map_or(0, |(_, hits)| hits.get())
+    }
+
+    /// The rules for the switch, with the counters of those that drop.
+    pub fn offload(&mut self) -> Rules {
+        let covers = self
+            .rules
+            .iter()
+            .map(|r| (cover(&r.expr), r.output.is_none()));
+        let rules = Offloaded::of(covers).rules.into_iter().map(|(rule, of)| {
+            let hits = of.map_or_else(Hits::default, |n| self.counter(n));
+            (rule.to_string(), hits)
+        });
+        Rules(rules.collect())
+    }
+
+    fn counter(&mut self, rule: usize) -> Hits {
+        if let Some((_, hits)) = self.switch.iter().find(|(n, _)| *n == rule) {
+            return Hits::clone(hits);
+        }
+        let hits = Hits::default();
+        self.switch.push((rule, Hits::clone(&hits)));
+        hits
     }
 
     /// Sets the hit counts to 0.
     pub fn reset_hits(&mut self) {
         self.tallies.iter_mut().for_each(|tally| tally.hits = 0);
+        self.switch.iter().for_each(|(_, hits)| hits.set(0));
     }
 
     /// Takes over the hit counts of rules that were there before.
@@ -182,6 +217,11 @@ impl Program {
         before.extend(texts.zip(old.tallies.iter().map(|t| t.hits)));
         for (tally, rule) in self.tallies.iter_mut().zip(&self.rules) {
             tally.hits = before.get(rule.text.as_str()).copied().unwrap_or(0);
+        }
+        for (rule, hits) in &old.switch {
+            let same = |r: &Rule| r.text == old.rules[*rule].text;
+            let now = self.rules.iter().position(same);
+            self.switch.extend(now.map(|n| (n, Hits::clone(hits))));
         }
     }
 

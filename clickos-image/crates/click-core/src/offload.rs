@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Wishes of elements that the switch decides packets of a device (docs/adr/0084-guest-offload.md).
+//!
+//! Elements claim devices on the [`Board`]; the control thread brings the claims to the toolstack, and the
+//! switch's hits back.
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use core::fmt::Write as _;
+
+/// Packets that the switch decided by one rule.
+pub type Hits = Rc<Cell<u64>>;
+
+/// The rules of an element: a line and a counter for each.
+#[derive(Clone, Default)]
+pub struct Rules(pub Vec<(String, Hits)>);
+
+/// What the toolstack did with the wish for a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has not answered yet.
+    #[default]
+    Asked,
+    /// The switch decides by the rules.
+    Active,
+    /// The reason of a refusal.
+    Refused(String),
+}
+
+/// A table that the toolstack was asked for, and its hits so far.
+#[derive(Default)]
+struct Version {
+    number: u64,
+    hits: Vec<Hits>,
+    /// The table of the switch that counted, and its last counts.
+    epoch: u64,
+    counted: Vec<u64>,
+}
+
+#[derive(Default)]
+struct Slot {
+    /// The last claim counts.
+    claims: Vec<(u64, Rules)>,
+    /// The last versions: the one in force, and the one that the toolstack was asked for.
+    versions: Vec<Version>,
+    /// A claim changed after the last question.
+    changed: bool,
+    outcome: Outcome,
+}
+
+impl Slot {
+    fn version(&self) -> u64 {
+        self.versions.last().map_or(0, |version| version.number)
+    }
+}
+
+/// Versions of a device whose hits may still come.
+const VERSIONS: usize = 3;
+
+/// The claims of all routers of a guest.
+#[derive(Default)]
+pub struct Board {
+    slots: Vec<(u32, Slot)>,
+    /// A device may ask.
+    is_due: bool,
+    last_claim: u64,
+    last_version: u64,
+}
+
+/// A device's wish for the toolstack.
+pub struct Wish {
+    /// The device.
+    pub device: u32,
+    /// The version, and the rules, a line each.
+    pub text: String,
+}
+
+/// An element's claim, which ends with it.
+pub struct Claim {
+    board: Rc<RefCell<Board>>,
+    device: u32,
+    number: u64,
+}
+
+impl Claim {
+    /// Asks for rules at a device. The last element that claims a device counts.
+    pub fn new(board: &Rc<RefCell<Board>>, device: u32, rules: Rules) -> Self {
+        let mut all = board.borrow_mut();
+        all.last_claim += 1;
+        let number = all.last_claim;
+        if all.slot(device).is_none() {
+            all.slots.push((device, Slot::default()));
+        }
+        if let Some(slot) = all.slot(device) {
+            slot.claims.push((number, rules));
+            slot.changed = true;
+        }
+        all.is_due = true;
+        drop(all);
+        let board = Rc::clone(board);
+        Self {
+            board,
+            device,
+            number,
+        }
+    }
+
+    /// The outcome; none if another element claims the device, too.
+    pub fn outcome(&self) -> Option<Outcome> {
+        let board = self.board.borrow();
+        let (_, slot) = board
+            .slots
+            .iter()
+            .find(|(device, _)| *device == self.device)?;
+        let (last, _) = slot.claims.last()?;
+        match slot.changed {
+            _ if *last != self.number => None,
+            true => Some(Outcome::Asked),
+            false => Some(slot.outcome.clone()),
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut board = self.board.borrow_mut();
+        if let Some(slot) = board.slot(self.device) {
+            slot.claims.retain(|(number, _)| *number != self.number);
+            slot.changed = true;
+        }
+        board.is_due = true;
+    }
+}
+
+impl Board {
+    fn slot(&mut self, device: u32) -> Option<&mut Slot> {
+        let mut slots = self.slots.iter_mut();
+        slots.find_map(|(number, slot)| (*number == device).then_some(slot))
+    }
+
+    /// True if [`Board::wishes`] may have some.
+    pub fn has_wishes(&self) -> bool {
+        self.is_due
+    }
+
+    /// The wishes that the toolstack does not know yet. A device whose last wish has no answer waits:
+    /// each answer has the last hits of the version before.
+    pub fn wishes(&mut self) -> Vec<Wish> {
+        self.is_due = false;
+        let (slots, last) = (&mut self.slots, &mut self.last_version);
+        let wishes = slots.iter_mut().filter_map(|(device, slot)| {
+            let device = *device;
+            let text = slot.ask(last)?;
+            Some(Wish { device, text })
+        });
+        wishes.collect()
+    }
+
+    /// The devices with wishes.
+    pub fn devices(&self) -> Vec<u32> {
+        self.slots.iter().map(|(device, _)| *device).collect()
+    }
+
+    /// Lets each device ask again: the store is that of a new domain.
+    pub fn ask_again(&mut self) {
+        for (_, slot) in &mut self.slots {
+            slot.outcome = Outcome::Refused(String::new());
+            slot.changed = true;
+        }
+        self.is_due = true;
+    }
+
+    /// Takes the toolstack's answer: a line `VERSION ok` or `VERSION REASON`, then for each table a line
+    /// `VERSION EPOCH HITS...`, the table in force last.
+    pub fn answer(&mut self, device: u32, text: &str) {
+        let Some(slot) = self.slot(device) else {
+            return;
+        };
+        let mut lines = text.lines();
+        let (number, outcome) = lines
+            .next()
+            .and_then(|l| l.split_once(' '))
+            .unwrap_or(("", ""));
+        lines.for_each(|line| slot.count(line));
+        if number.parse() == Ok(slot.version()) && slot.version() != 0 {
+            slot.outcome = match outcome {
+                "ok" => Outcome::Active,
+                reason => Outcome::Refused(reason.into()),
+            };
+            self.is_due = true;
+        }
+    }
+}
+
+impl Slot {
+    /// The next version, if there is one to ask for.
+    fn ask(&mut self, last: &mut u64) -> Option<String> {
+        let waits = self.outcome == Outcome::Asked && !self.versions.is_empty();
+        if waits || !self.changed {
+            return None;
+        }
+        (self.changed, self.outcome) = (false, Outcome::Asked);
+        *last += 1;
+        let mut text = String::new();
+        let _ = writeln!(text, "{last}");
+        let mut hits = Vec::new();
+        for (rule, counter) in self.claims.last().iter().flat_map(|(_, rules)| &rules.0) {
+            let _ = writeln!(text, "{rule}");
+            hits.push(Rc::clone(counter));
+        }
+        let number = *last;
+        let version = Version {
+            number,
+            hits,
+            ..Version::default()
+        };
+        self.versions.push(version);
+        let old = self.versions.len().saturating_sub(VERSIONS);
+        self.versions.drain(..old);
+        Some(text)
+    }
+
+    fn count(&mut self, line: &str) {
+        let mut numbers = line.split(' ').map_while(|n| n.parse::<u64>().ok());
+        let (Some(number), Some(epoch)) = (numbers.next(), numbers.next()) else {
+            return;
+        };
+        let mut versions = self.versions.iter_mut();
+        let Some(version) = versions.find(|version| version.number == number) else {
+            return;
+        };
+        if version.epoch != epoch {
+            version.epoch = epoch;
+            version.counted = alloc::vec![0; version.hits.len()];
+        }
+        let counts = version.hits.iter().zip(&mut version.counted);
+        for ((hits, counted), now) in counts.zip(numbers) {
+            hits.set(hits.get() + now.saturating_sub(*counted));
+            *counted = now.max(*counted);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+    use alloc::string::ToString;
+
+    fn rules(texts: &[&str]) -> Rules {
+        Rules(
+            texts
+                .iter()
+                .map(|t| (t.to_string(), Hits::default()))
+                .collect(),
+        )
+    }
+
+    fn wish(board: &Rc<RefCell<Board>>) -> String {
+        let wishes = board.borrow_mut().wishes();
+        wishes.into_iter().map(|wish| wish.text).collect()
+    }
+
+    #[test]
+    fn hits_of_two_versions_and_of_two_switches_add_up() {
+        let board = Rc::default();
+        let one = rules(&["drop", "pass"]);
+        let claim = Claim::new(&board, 0, one.clone());
+        assert_eq!(wish(&board), "1\ndrop\npass\n");
+        assert_eq!(claim.outcome(), Some(Outcome::Asked));
+        let answer = |text: &str| board.borrow_mut().answer(0, text);
+        answer("1 ok\n1 100 5 0");
+        answer("1 ok\n1 100 7 1");
+        answer("1 ok\n1 100 6 1"); // A count goes never back.
+        answer("1 ok\n1 200 2 0"); // Another valed.
+        assert_eq!(claim.outcome(), Some(Outcome::Active));
+        let get = || one.0.iter().map(|(_, hits)| hits.get()).collect::<Vec<_>>();
+        assert_eq!(get(), [9, 1]);
+        // The next version counts on by the same counter.
+        let next = Rules(one.0[..1].to_vec());
+        let second = Claim::new(&board, 0, next);
+        drop(claim);
+        assert_eq!(wish(&board), "2\ndrop\n");
+        answer("2 ok\n1 200 4 3\n2 300 10");
+        assert_eq!(get(), [21, 4]);
+        drop(second);
+        assert_eq!(wish(&board), "3\n");
+        answer("3 ok\n2 300 11");
+        assert_eq!(get(), [22, 4]);
+    }
+
+    #[test]
+    fn a_wish_waits_for_the_answer_of_the_one_before() {
+        let board = Rc::default();
+        let first = Claim::new(&board, 0, rules(&["drop"]));
+        assert_eq!(wish(&board), "1\ndrop\n");
+        let second = Claim::new(&board, 0, rules(&["pass"]));
+        assert_eq!((wish(&board).as_str(), first.outcome()), ("", None));
+        board
+            .borrow_mut()
+            .answer(0, "1 vale0:p: there is no such port");
+        assert_eq!(wish(&board), "2\npass\n");
+        board.borrow_mut().answer(0, "2 full");
+        assert_eq!(second.outcome(), Some(Outcome::Refused("full".into())));
+        board.borrow_mut().ask_again();
+        assert_eq!(wish(&board), "3\npass\n");
+    }
+
+    #[test]
+    fn a_hostile_answer_changes_no_counter_of_others() {
+        let board = Rc::default();
+        let one = rules(&["drop"]);
+        let _claim = Claim::new(&board, 0, one.clone());
+        wish(&board);
+        let long = format!("1 ok\n1 1 {}", "9 ".repeat(5000));
+        for text in [
+            "",
+            " ",
+            "1",
+            "x ok",
+            "1 ok\n1 1 -4",
+            "1 ok\n7 1 5",
+            "1 ok\n1 x 5",
+            "1 ok\n1",
+        ] {
+            board.borrow_mut().answer(0, text);
+            board.borrow_mut().answer(9, text);
+            assert_eq!(one.0[0].1.get(), 0, "{text:?}");
+        }
+        board.borrow_mut().answer(0, &long);
+        assert_eq!(one.0[0].1.get(), 9);
+    }
+}
