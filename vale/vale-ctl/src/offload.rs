@@ -26,9 +26,9 @@ pub enum OffloadCommand {
 pub struct RegisterArguments {
     #[arg(value_name = "SWITCH:PORT")]
     pub port: PortId,
-    /// `ACTION [FIELD VALUE]...`: `drop`, `pass` (to the guest) or `redirect MAC [to ADDRESS]`, with the
-    /// fields src, dst, proto, tos, sport, dport, ether-src, ether-dst, ether-type, and `ip`; can be
-    /// repeated, the first rule that matches decides.
+    /// `ACTION [FIELD VALUE]...`: `drop`, `pass` (to the guest) or `redirect MAC [to ADDRESS]`. Fields:
+    /// src, dst, proto, tos, sport, dport, ether-src, ether-dst, ether-type, and `ip`. Can be repeated;
+    /// the first rule that matches decides.
     #[arg(long = "rule")]
     pub rules: Vec<OffloadRule>,
     /// The decision on all other packets.

@@ -178,7 +178,7 @@ fn without_its_target_the_guest_gets_the_packet_unchanged() {
     let cases = [
         "redirect 02:00:00:00:00:04 to 10.0.0.4", // Another segment.
         "redirect 02:00:00:00:00:02 to 10.0.0.2", // Itself.
-        "redirect 02:00:00:00:00:09 to 10.0.0.9", // Nobody.
+        "redirect 02:00:00:00:00:09 to 10.0.0.9", // No station.
     ];
     for rule in cases {
         bench.decide(&b, &[rule]);
