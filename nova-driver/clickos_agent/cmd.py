@@ -22,6 +22,7 @@ from clickos_agent import policies
 from clickos_agent import ports
 from clickos_agent import rpc
 from clickos_agent import uplinks
+from clickos_agent import wiring
 
 LOG = logging.getLogger(__name__)
 CONF = cfg.CONF
@@ -75,17 +76,18 @@ def make_ports(conf):
                                   options.port_look_interval)
     kept = looks.Looks('chains', chains.Chains(_client(conf), neutron).look,
                        options.port_look_interval)
-    judged = looks.Looks(
-        'policies', policies.Policies(_client(conf), neutron).look,
-        options.port_look_interval)
     interfaces = options.interface_mappings
     led = looks.Looks(
         'uplinks', uplinks.Uplinks(_client(conf), neutron, interfaces,
                                    options.tunnel_ip).look,
         options.port_look_interval)
-
+    attached = devices.Devices(_client(conf), neutron)
+    wired = wiring.Wiring(_client(conf), neutron, attached.ports)
+    judged = looks.Looks(
+        'policies', _in_turn(policies.Policies(_client(conf), neutron).look,
+                             wired.look), options.port_look_interval)
     plugged = looks.Looks(
-        'devices', devices.Devices(_client(conf), neutron).look,
+        'devices', _followed(attached, judged.look_soon),
         options.port_look_interval)
 
     def started():
@@ -102,6 +104,25 @@ def make_ports(conf):
     return [hints, reconciler, kept, judged, led, plugged,
             looks.Starts(_client(conf), started),
             heartbeat.Heartbeat(neutron, options.report_interval, links)]
+
+
+def _in_turn(first, second):
+    """:returns: a look that is both; a port without rules drops all frames"""
+    def look():
+        first()
+        return second()
+    return look
+
+
+def _followed(attached, hint):
+    """:returns: a look at devices that gives a hint when it changed them"""
+    def look():
+        before = attached.ports()
+        pause_s = attached.look()
+        if attached.ports() != before:
+            hint()
+        return pause_s
+    return look
 
 
 def make_server(conf):

@@ -35,8 +35,13 @@ class Devices:
         self._interfaces = pathlib.Path(interfaces)
         #: what was attached, with the interface's number, by port
         self._attached = {}
+        self._ports = frozenset()
         self._suspects = set()
         self._early = 0
+
+    def ports(self):
+        """:returns: the ids of the ports whose devices are attached"""
+        return set(self._ports)
 
     def look(self):
         """Attach new devices; detach those that two looks found gone.
@@ -49,6 +54,9 @@ class Devices:
         devices = self._neutron.devices()
         missing = [device for device in devices
                    if not self._attach(device, present)]
+        self._ports = frozenset(
+            device['port'] for device in devices
+            if _place(device) in self._attached and device not in missing)
         gone = present - {_place(device) for device in devices}
         for place in gone & self._suspects:
             self._try(place[1], self._client.device_remove, *place)

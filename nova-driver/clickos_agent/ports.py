@@ -110,6 +110,33 @@ class Neutron:
         except (KeyError, TypeError, AttributeError):
             raise NeutronUnavailable('bad answer to get_devices')
 
+    def active_ports(self):
+        """Ask which ports of this host Neutron calls active.
+
+        :returns: set of ids
+        :raises: NeutronUnavailable
+        """
+        try:
+            answer = self._client.call({}, 'get_active_ports',
+                                       host=self._host)
+            return set(answer['ports'])
+        except (oslo_messaging.MessagingException,
+                oslo_messaging.RemoteError) as e:
+            raise NeutronUnavailable(str(e))
+        except (KeyError, TypeError):
+            raise NeutronUnavailable('bad answer to get_active_ports')
+
+    def report_ports(self, up, down):
+        """Tell which ports forward from now on, and which no more.
+
+        :param up: list of ids
+        :param down: list of ids
+        :raises: NeutronUnavailable
+        """
+        for first in range(0, max(len(up), len(down)), topics.MAX_PORTS):
+            chunk = slice(first, first + topics.MAX_PORTS)
+            self._report('report_ports', up=up[chunk], down=down[chunk])
+
     def policies(self, ports):
         """Ask for the rules, limits and allowed addresses of ports.
 
@@ -146,9 +173,12 @@ class Neutron:
         :param links: dict tunnel_ip, interfaces: how the host reaches others
         :raises: NeutronUnavailable
         """
+        self._report('report_state', start=is_start, links=links)
+
+    def _report(self, method, **arguments):
         try:
-            answer = self._client.call({}, 'report_state', host=self._host,
-                                       start=is_start, links=links)
+            answer = self._client.call({}, method, host=self._host,
+                                       **arguments)
         except (oslo_messaging.MessagingException,
                 oslo_messaging.RemoteError) as e:
             raise NeutronUnavailable(str(e))

@@ -110,9 +110,6 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
         """:returns: layer 2: ports without an address are bound, too"""
         return portbindings.CONNECTIVITY_L2
 
-    def create_port_precommit(self, context):
-        """Wait for no report of the agent: a bound port is active."""
-
     def try_to_bind_segment_for_agent(self, context, segment, agent):
         """Bind to a segment that a switch of the agent's host carries."""
         switch = self._switch(segment, agent)
@@ -150,8 +147,7 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
                         {'port': context.current['id'], 'size': size,
                          'max': MAX_DETAILS})
             return False
-        context.set_binding(segment[api.ID], VIF_TYPE, details,
-                            status=constants.PORT_STATUS_ACTIVE)
+        context.set_binding(segment[api.ID], VIF_TYPE, details)
         return True
 
     def start_rpc_listeners(self):
@@ -230,6 +226,7 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
 
         :raises: MacFixed, TooManyAddresses, each an HTTP 409
         """
+        super().update_port_precommit(context)  # active when it forwards
         before, after = context.original, context.current
         if after[portbindings.VIF_TYPE] != VIF_TYPE:
             return

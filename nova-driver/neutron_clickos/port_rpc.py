@@ -3,7 +3,6 @@
 
 from neutron.db import models_v2
 from neutron.plugins.ml2 import models
-from neutron_lib import constants
 from neutron_lib import context as neutron_context
 from neutron_lib.db import api as db_api
 from neutron_lib.plugins import directory
@@ -20,6 +19,7 @@ from neutron_clickos import qos
 from neutron_clickos.sfc import rows
 from neutron_clickos import topics
 from neutron_clickos import uplinks
+from neutron_clickos import wiring
 
 LOG = logging.getLogger(__name__)
 
@@ -35,7 +35,8 @@ class BadRequest(Exception):
 class PortStates:
     """Answers agents that ask for the states of ports.
 
-    It answers from the database and changes nothing.
+    It answers from the database. Agents change nothing but the status of
+    their ports.
     """
 
     target = oslo_messaging.Target(version=topics.VERSION)
@@ -74,7 +75,7 @@ class PortStates:
         bound = [port for port, _server in _bound(host, wanted)]
         return {'rules': filters.of_ports(bound),
                 'limits': qos.of_ports(bound),
-                'guards': guards.of_ports(bound)}
+                'guards': guards.of_ports(host, bound)}
 
     def get_networks(self, context, host=None):
         """List the networks that have ports on a host.
@@ -101,6 +102,35 @@ class PortStates:
             LOG.warning('get_devices: %s', e)
             return {'error': str(e)}
         return {'devices': uplinks.devices_of(host)}
+
+    def get_active_ports(self, context, host=None):
+        """List the active ports that are bound to a host.
+
+        :param host: the agent's host.
+        :returns: ``ports``, or ``error`` with the reason
+        """
+        try:
+            _check_host(host)
+        except BadRequest as e:
+            LOG.warning('get_active_ports: %s', e)
+            return {'error': str(e)}
+        return {'ports': wiring.active(host)}
+
+    def report_ports(self, context, host=None, up=None, down=None):
+        """Note which ports the switch of a host forwards for.
+
+        :param host: the agent's host.
+        :param up: ids of ports that it forwards for from now on.
+        :param down: ids of ports that it does not forward for any more.
+        :returns: an empty dict, or ``error`` with the reason
+        """
+        try:
+            _check_host(host)
+            wiring.report(host, _ids('up', up), _ids('down', down))
+        except BadRequest as e:
+            LOG.warning('report_ports: %s', e)
+            return {'error': str(e)}
+        return {}
 
     def report_state(self, context, host=None, start=False, links=None):
         """Note that a host's agent is alive.
@@ -170,6 +200,14 @@ def _configurations(host, links):
             'l2pop_network_types': ['vxlan']}
 
 
+def _ids(place, ports):
+    if not isinstance(ports, list) or len(ports) > topics.MAX_PORTS \
+            or not all(map(uuidutils.is_uuid_like, ports)):
+        raise BadRequest('%s: expected at most %d UUIDs'
+                         % (place, topics.MAX_PORTS))
+    return ports
+
+
 def _pairs(host, ports):
     _check_host(host)
     if not isinstance(ports, list) or len(ports) > topics.MAX_PORTS:
@@ -184,7 +222,11 @@ def _pairs(host, ports):
 
 
 def _bound(host, wanted):
-    """:returns: state by (port id, server id) of those bound to the host"""
+    """Return the state by (port id, server id) of those bound to the host.
+
+    A port of a guest that moves is bound to two hosts: its binding to the
+    target is inactive until the guest has arrived.
+    """
     context = neutron_context.get_admin_context()
     port, binding = models_v2.Port, models.PortBinding
     with db_api.CONTEXT_READER.using(context) as session:
@@ -193,8 +235,7 @@ def _bound(host, wanted):
                 binding, binding.port_id == port.id).filter(
                     port.id.in_([one for one, _ in wanted]),
                     binding.host == host,
-                    binding.vif_type == 'vale',
-                    binding.status == constants.ACTIVE).all()
+                    binding.vif_type == 'vale').all()
     return {(row.id, row.device_id):
             topics.UP if row.admin_state_up else topics.DOWN
             for row in rows}

@@ -100,15 +100,19 @@ def is_alone(network_id):
 
 
 def _segments(context, host):
-    """:returns: a network's segment by the switch and the number there"""
+    """Return a network's segment by the switch and the number there.
+
+    A guest that moves here finds its networks led here: its bindings are
+    inactive until it has arrived.
+    """
     with db_api.CONTEXT_READER.using(context) as session:
         rows = session.query(_SEGMENT, _BINDING.vif_details).join(
             _LEVEL, _LEVEL.segment_id == _SEGMENT.id).join(
                 _BINDING, sqlalchemy.and_(
                     _BINDING.port_id == _LEVEL.port_id,
                     _BINDING.host == _LEVEL.host)).filter(
-                        _BINDING.host == host, _BINDING.vif_type == 'vale',
-                        _BINDING.status == constants.ACTIVE).all()
+                        _BINDING.host == host,
+                        _BINDING.vif_type == 'vale').all()
         found = {}
         for segment, details in rows:
             details = jsonutils.loads(details)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compute driver: Nova's methods, each a few calls of its parts."""
 
+import contextlib
+
 from cosmos_client import CosmosClient
 from nova.compute import task_states
 from nova import context as nova_context
@@ -18,10 +20,12 @@ from nova_clickos import diagnostics
 from nova_clickos import events
 from nova_clickos import exception
 from nova_clickos import guest
-from nova_clickos import host
+from nova_clickos import host as hosts
 from nova_clickos import image
+from nova_clickos.migration import operations
 from nova_clickos import userdata
-from nova_clickos import vif
+from nova_clickos import vif as vifs
+from nova_clickos import wiring
 
 LOG = logging.getLogger(__name__)
 
@@ -41,6 +45,7 @@ class ClickOSDriver(driver.ComputeDriver):
     """
 
     capabilities = dict(driver.ComputeDriver.capabilities,
+                        supports_attach_interface=True,
                         supports_evacuate=True,
                         supports_image_type_raw=True)
 
@@ -48,10 +53,12 @@ class ClickOSDriver(driver.ComputeDriver):
         super().__init__(virtapi)
         client = CosmosClient(CONF.clickos.cosmosd_socket,
                               CONF.clickos.cosmosd_timeout)
-        self._host = host.Host(client)
+        self._host = hosts.Host(client)
         self._guests = guest.Guests(client)
         self._images = image.Images(client)
+        self._migration = operations.LiveMigration(client, self._guests)
         self._desired_state = desired_state.DesiredState()
+        self._wiring = wiring.Wiring(virtapi)
         self._availability = availability.Availability(virtapi)
         self._events = events.EventFollower(
             client, on_died=self._died, on_connected=self._connected,
@@ -63,7 +70,11 @@ class ClickOSDriver(driver.ComputeDriver):
 
         :raises: CosmosdUnavailable, InvalidConfiguration: nova-compute ends.
         """
-        self._host.check()
+        kind = self._host.check()
+        # A Xen guest has the devices that it was made with.
+        self.capabilities = dict(
+            self.capabilities,
+            supports_attach_interface=kind == hosts.PROCESS)
         self._end_unfinished(host)
 
     def _end_unfinished(self, host):
@@ -171,17 +182,28 @@ class ClickOSDriver(driver.ComputeDriver):
                                       self._host.info())
         instance.system_metadata[_SHA256_KEY] = sha256
         if power_on:
-            self._start(context, instance, network_info,
-                        first=instance.launched_at is None)
+            start = (self._start if _keeps_ports(instance)
+                     else self._start_and_wait)
+            start(context, instance, network_info,
+                  first=instance.launched_at is None)
 
     def _start(self, context, instance, network_info, first=False):
         """Gather all a guest needs, and only then touch what runs."""
-        try:
+        with _told(context, instance):
             self._guests.start(instance, *self._needs(context, instance,
                                                       network_info, first))
-        except exception.HostCannotStart as e:
-            _tell(context, instance, e)
-            raise
+
+    def _start_and_wait(self, context, instance, network_info, first=False):
+        """Start a guest whose ports are new here; Neutron calls them active.
+
+        :raises: VirtualInterfaceCreateException, as ``[DEFAULT]
+            vif_plugging_is_fatal`` says; the guest is gone then
+        """
+        with _told(context, instance):
+            needs = self._needs(context, instance, network_info, first)
+            with self._wiring.awaited(instance, network_info,
+                                      undo=self._guests.destroy):
+                self._guests.start(instance, *needs)
 
     def _needs(self, context, instance, network_info, first=False):
         """Return what Guests.start() needs besides the instance."""
@@ -189,7 +211,7 @@ class ClickOSDriver(driver.ComputeDriver):
         if not first:
             configuration = self._desired_state.fetch(
                 instance.uuid).onto(configuration, instance.user_data)
-        vifs = vif.from_network_info(network_info)
+        devices = vifs.from_network_info(network_info)
         sha256 = instance.system_metadata.get(_SHA256_KEY)
         if sha256 is None:
             raise exception.GuestNotStarted(
@@ -197,7 +219,7 @@ class ClickOSDriver(driver.ComputeDriver):
                        'it from the ClickOS image')
         self._images.provide(context, instance.image_ref, sha256,
                              self._host.info())
-        return sha256, vifs, configuration
+        return sha256, devices, configuration
 
     def destroy(self, context, instance, network_info, block_device_info=None,
                 destroy_disks=True, destroy_secrets=True):
@@ -295,7 +317,7 @@ class ClickOSDriver(driver.ComputeDriver):
             a hard reboot starts it as soon as the host can
         """
         if power_on:
-            self._start(context, instance, network_info)
+            self._start_and_wait(context, instance, network_info)
 
     def confirm_migration(self, context, migration, instance, network_info):
         """Remove what may be left on the old host; may be called twice."""
@@ -339,12 +361,69 @@ class ClickOSDriver(driver.ComputeDriver):
     def check_can_live_migrate_destination(
             self, context, instance, src_compute_info, dst_compute_info,
             block_migration=False, disk_over_commit=False):
-        """Refuse, so that Nova leaves the server as it is.
+        """Check that this host can take a guest that runs.
 
-        :raises: MigrationPreCheckError
+        :raises: MigrationPreCheckError; the server is left as it is
         """
-        raise nova_exception.MigrationPreCheckError(
-            reason='the guest cannot be live-migrated; use a cold migration')
+        return self._migration.check_target(
+            instance.system_metadata.get(_SHA256_KEY), self._host.info())
+
+    def cleanup_live_migration_destination_check(self, context,
+                                                 dest_check_data):
+        """Nothing to do: the check makes nothing."""
+
+    def check_can_live_migrate_source(self, context, instance,
+                                      dest_check_data,
+                                      block_device_info=None):
+        """Check that the guest runs.
+
+        :raises: MigrationPreCheckError, InstanceNotFound
+        """
+        with exception.translated('read the guest', instance):
+            return self._migration.check_source(instance, dest_check_data)
+
+    def pre_live_migration(self, context, instance, block_device_info,
+                           network_info, disk_info, migrate_data):
+        """Make the guest here, with the ports that Neutron has bound here.
+
+        :raises: MigrationError; nothing is left then
+        """
+        return self._migration.prepare(
+            instance, instance.system_metadata.get(_SHA256_KEY),
+            migrate_data)
+
+    def live_migration(self, context, instance, dest, post_method,
+                       recover_method, block_migration=False,
+                       migrate_data=None):
+        """Move the guest with its configuration, values and tables.
+
+        :raises: MigrationError if it may run on either host
+        """
+        if self._migration.move(instance, migrate_data):
+            post_method(context, instance, dest, block_migration,
+                        migrate_data)
+        else:
+            recover_method(context, instance, dest, migrate_data)
+
+    def post_live_migration(self, context, instance, block_device_info,
+                            migrate_data=None):
+        """Nothing to do: the guest is gone from its old host."""
+
+    def post_live_migration_at_source(self, context, instance, network_info):
+        """Nothing to do: its ports are gone, too."""
+
+    def post_live_migration_at_destination(self, context, instance,
+                                           network_info,
+                                           block_migration=False,
+                                           block_device_info=None):
+        """Forget what the arrival needed."""
+        self._migration.arrived(instance)
+
+    def rollback_live_migration_at_destination(
+            self, context, instance, network_info, block_device_info,
+            destroy_disks=True, migrate_data=None):
+        """Remove a guest that stays on its host."""
+        self._migration.undo(instance)
 
     def cache_image(self, context, image_id):
         """Give a Xen host an image before a server needs it.
@@ -364,15 +443,19 @@ class ClickOSDriver(driver.ComputeDriver):
         """Nothing to do: cosmosd unplugs when it destroys a guest."""
 
     def attach_interface(self, context, instance, image_meta, vif):
-        """Refuse: the interfaces of a guest are fixed at its start."""
-        raise nova_exception.AttachInterfaceNotSupported(
-            instance_uuid=instance.uuid)
+        """Give a running guest an interface: its next device.
+
+        :raises: CosmosdRefused, CosmosdUnavailable, GuestNotStarted; the
+            guest is as it was
+        """
+        self._guests.attach(instance, vifs.of_new_port(vif))
 
     def detach_interface(self, context, instance, vif):
-        """Refuse: the interfaces of a guest are fixed at its start."""
-        raise exception.CosmosdRefused(
-            action='detach port %s' % vif['id'],
-            reason='the interfaces of a ClickOS guest are fixed at its start')
+        """Take an interface from a guest.
+
+        :raises: CosmosdRefused, CosmosdUnavailable
+        """
+        self._guests.detach(instance, vif['id'])
 
     def trigger_crash_dump(self, instance):
         """Refuse: a guest has no kernel that could dump itself."""
@@ -398,6 +481,26 @@ class ClickOSDriver(driver.ComputeDriver):
     def get_host_uptime(self):
         """:returns: how long the host has been up, as text"""
         return 'up %d s' % self._host.info()['uptime_s']
+
+
+def _keeps_ports(instance):
+    """Tell whether a rebuild starts a guest on the host where it ran.
+
+    Its ports send no event if they stay active, and Nova gives a copy of
+    their status that may be old.
+    """
+    return (instance.task_state == task_states.REBUILD_SPAWNING
+            and instance.host == CONF.host)
+
+
+@contextlib.contextmanager
+def _told(context, instance):
+    """Note it if the host cannot start the guest."""
+    try:
+        yield
+    except exception.HostCannotStart as e:
+        _tell(context, instance, e)
+        raise
 
 
 def _tell(context, instance, error):

@@ -59,7 +59,7 @@ class Guests:
         except CosmosError as e:
             raise exception.from_start(e)
         if any(vif.get('filtered') for vif in vifs):
-            self._await_rules(instance)
+            self.await_rules(instance)
         LOG.info('Guest started as domain %s', domid, instance=instance)
 
     def _create(self, instance, image_sha256, vifs, configuration):
@@ -75,7 +75,7 @@ class Guests:
             with excutils.save_and_reraise_exception():
                 self._undo(instance)
 
-    def _await_rules(self, instance):
+    def await_rules(self, instance):
         """Wait until clickos-agent has opened the guest's ports.
 
         Without the agent or Neutron the guest runs with closed ports: its
@@ -180,9 +180,46 @@ class Guests:
         if state == SAVED:
             self._client.restore(instance.uuid)
             # Its ports are new: clickos-agent has to open them again.
-            self._await_rules(instance)
+            self.await_rules(instance)
         else:
             self._client.unpause(instance.uuid)
+
+    def attach(self, instance, vif):
+        """Give a guest an interface; one without a guest has it at its start.
+
+        :param vif: from vif.of_new_port(); its devid is chosen here.
+        """
+        with exception.translated('attach port %s' % vif['port_id'],
+                                  instance):
+            vifs = self._vifs(instance)
+            if vifs is None or vif['port_id'] in vifs.values():
+                return
+            devid = max(vifs, default=-1) + 1
+            self._client.vif_plug(instance.uuid, dict(vif, devid=devid))
+        LOG.info('Port %(port)s is device %(devid)d of the guest',
+                 {'port': vif['port_id'], 'devid': devid}, instance=instance)
+        if vif.get('filtered'):
+            self.await_rules(instance)
+
+    def detach(self, instance, port_id):
+        """Take an interface from a guest; may be called twice."""
+        with exception.translated('detach port %s' % port_id, instance):
+            vifs = self._vifs(instance) or {}
+            for devid in (devid for devid, port in vifs.items()
+                          if port == port_id):
+                self._client.vif_unplug(instance.uuid, devid)
+
+    def _vifs(self, instance):
+        """:returns: port id by devid; None without a guest that runs"""
+        try:
+            found = self._client.info(instance.uuid)
+        except CosmosError as e:
+            if e.code != 'no-such-guest':
+                raise
+            return None
+        if found['state'] in DOWN:
+            return None
+        return {vif['devid']: vif.get('port_id') for vif in found['vifs']}
 
     def counted(self, instance):
         """:returns: what cosmosd knows of a guest, and its ports' counters"""

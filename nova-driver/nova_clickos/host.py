@@ -29,6 +29,7 @@ class Host:
     def check(self):
         """Refuse to serve a host of a kind the operator did not agree to.
 
+        :returns: the kind
         :raises: InvalidConfiguration for a process host without
             ``[clickos] allow_process_host``; CosmosdUnavailable
         """
@@ -42,6 +43,7 @@ class Host:
             raise nova_exception.InvalidConfiguration(
                 'cosmosd runs guests as processes, which isolates less than '
                 'Xen; set [clickos] allow_process_host = true to accept that')
+        return hello['host_kind']
 
     def info(self):
         """:returns: cosmosd's own account of the host"""

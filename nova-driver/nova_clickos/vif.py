@@ -20,6 +20,16 @@ def from_network_info(network_info):
     return [_vif(devid, vif) for devid, vif in enumerate(network_info or ())]
 
 
+def of_new_port(vif):
+    """Translate an interface for a guest that runs.
+
+    :param vif: VIF of Nova
+    :returns: dict for cosmosd's ``vif-plug``, of devid 0
+    :raises: GuestNotStarted naming the port that cannot be used
+    """
+    return _vif(0, vif)
+
+
 def _vif(devid, vif):
     if vif['type'] != VIF_TYPE:
         raise _bad(vif, 'bound as "%s", not as "%s": is its network a VLAN '

@@ -46,6 +46,21 @@ Slots of each ring between a guest's interface and the switch.
 More slots take longer bursts without loss; a slot costs 2 KiB in each of the
 two directions, for each interface.
 """),
+    cfg.StrOpt('migration_address', help="""
+Address of this host at which guests arrive from other hosts.
+
+Unset, it is ``[DEFAULT] my_ip``. A live migration listens here for one
+connection, which is encrypted and shows a secret that Nova carried.
+
+Related options: ``[clickos] migration_ports``
+"""),
+    cfg.StrOpt('migration_ports', default='49152-49215',
+               regex='^[0-9]{1,5}-[0-9]{1,5}$', help="""
+TCP ports, the first and the last, at which guests arrive.
+
+Each live migration to this host takes one. A firewall has to let the other
+hosts reach them.
+"""),
     cfg.IntOpt('max_image_mib', default=64, min=1, max=4096, help="""
 Largest image in MiB that the driver downloads from Glance to compute its
 SHA-256.

@@ -54,6 +54,8 @@ class FakeCosmosd(fixtures.Fixture):
         self.uplinks = {}
         self.devices = {}
         self.faults = {}
+        self.handlers = ['c.count']
+        self._caller = None
         self.engine_sha256 = SHA256
         self._listener = None
         self._open = []
@@ -120,10 +122,26 @@ class FakeCosmosd(fixtures.Fixture):
                 thread.start()
 
     def _talk(self, connection):
+        try:
+            self._serve(connection)
+        finally:
+            self._forget(connection)
+
+    def _forget(self, connection):
+        """Undo the moves of a client that has gone."""
+        for uuid, guest in list(self.guests.items()):
+            if guest.get('arriving_by') is connection:
+                self.guests.pop(uuid)
+            if guest.get('moved_by') is connection and \
+                    not guest.get('settled'):
+                guest.update(moved_by=None, halted=False)
+
+    def _serve(self, connection):
         with contextlib.suppress(OSError), connection, \
                 connection.makefile('rb') as lines:
             for line in lines:
                 request = json.loads(line)
+                self._caller = connection
                 answer = self._answer(request['verb'], request['args'])
                 if answer is None:
                     return
@@ -194,6 +212,35 @@ class FakeCosmosd(fixtures.Fixture):
         self.guests.pop(uuid, None)
         return {}
 
+    def _do_router_list(self, uuid):
+        self._guest(uuid)
+        return {'routers': [{'rid': 0, 'state': 'Running',
+                             'config_name': 'x.click'}]}
+
+    def _do_move_begin(self, uuid, timeout_ms):
+        self._guest(uuid).update(moved_by=self._caller, halted=True)
+        return {'routers': [{'rid': 0, 'state': 'Running',
+                             'config_name': 'x.click'}]}
+
+    def _do_move_settle(self, uuid):
+        self._guest(uuid)['settled'] = True
+        return {}
+
+    def _do_move_cancel(self, uuid, timeout_ms):
+        self._guest(uuid).update(moved_by=None, halted=False, settled=False)
+        return {}
+
+    def _do_move_receive(self, **args):
+        answer = self._do_create(**args)
+        self.guests[args['uuid']].update(
+            state='arriving', arriving_by=self._caller, halted=True)
+        return answer
+
+    def _do_move_arrive(self, uuid, routers, timeout_ms):
+        self._guest(uuid).update(state='running', arriving_by=None,
+                                 halted=routers != [0])
+        return {}
+
     def _do_list(self):
         return {'guests': list(self.guests.values())}
 
@@ -231,6 +278,17 @@ class FakeCosmosd(fixtures.Fixture):
 
     def _do_vif_remove(self, uuid, devid, domid):
         self._vif(uuid, devid)['link'] = 'removed'
+        return {}
+
+    def _do_vif_plug(self, uuid, vif):
+        if vif['devid'] in [each['devid'] for each in self._guest(uuid)[
+                'vifs']]:
+            raise Refusal('exists', 'vif: devid %d' % vif['devid'])
+        self._guest(uuid)['vifs'].append(vif)
+        return {}
+
+    def _do_vif_unplug(self, uuid, devid):
+        self._guest(uuid)['vifs'].remove(self._vif(uuid, devid))
         return {}
 
     def _do_port_filter(self, switch, port, rules):
@@ -283,19 +341,21 @@ class FakeCosmosd(fixtures.Fixture):
 
     def _do_handler_list(self, uuid, rid):
         self._guest(uuid)
-        return {'handlers': [{'name': 'c.count', 'read': True,
-                              'write': False}]}
+        return {'handlers': [
+            {'name': name, 'read': True, 'write': name != 'c.count'}
+            for name in self.handlers]}
 
     def _do_handler_read(self, uuid, rid, name):
-        self._guest(uuid)
-        return {'value': name + '=1'}
+        values = self._guest(uuid).get('values', {})
+        return {'value': values.get(name, name + '=1')}
 
     def _do_handler_write(self, uuid, rid, writes, timeout_ms):
-        self._guest(uuid)
+        self._guest(uuid).setdefault('values', {}).update(writes)
         return {}
 
-    def _do_router_install(self, uuid, rid, config, config_name, timeout_ms):
-        self._guest(uuid)
+    def _do_router_install(self, uuid, rid, config, config_name, timeout_ms,
+                           halted=False):
+        self._guest(uuid)['config'] = config
         return {'generation': 2}
 
     def _do_events(self):

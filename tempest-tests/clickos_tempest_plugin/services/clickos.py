@@ -37,6 +37,11 @@ class ClickOSClient(base.Client):
         return self.call('POST', f'v1/{kind}/{guest_id}/handlers', 200,
                          {'writes': writes})[1]['revision']
 
+    def replace_config(self, guest_id, text):
+        """Replace the configuration of a running guest."""
+        self.call('PUT', f'v1/servers/{guest_id}/configuration', 200,
+                  {'config': text})
+
     def show_desired_state(self, guest_id, kind='servers'):
         """Return {'revision': ..., 'writes': ...}."""
         return self.call('GET', f'v1/{kind}/{guest_id}/desired-state',

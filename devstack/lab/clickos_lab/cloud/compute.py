@@ -41,6 +41,8 @@ def ensure_host(state, admin, host, timeout_s=60):
     _wait(lambda: any(found.name == host.name
                       for found in admin.compute.hypervisors()),
           timeout_s, f'Nova lists the hypervisor {host.name}')
+    _wait(lambda: _has_inventory(admin, host), timeout_s,
+          f'Placement has the inventory of {host.name}')
     stamp.touch()
     ensure_agent(state, admin, host, timeout_s)
 
@@ -61,6 +63,13 @@ def ensure_agent(state, admin, host, timeout_s):
                        host=host.name, agent_type=_AGENT_TYPE))
 
     _wait(alive, timeout_s, f'Neutron has a report of {name}')
+
+
+def _has_inventory(admin, host):
+    """The scheduler finds no host before Placement knows what it has."""
+    return any(any(admin.placement.resource_provider_inventories(provider))
+               for provider in admin.placement.resource_providers(
+                   name=host.name))
 
 
 def _service_up(admin, host, started):

@@ -50,6 +50,8 @@ def _write_compute(site, common, host):
                     'transport_url': site.rabbit_url(name, 'nova'),
                     # seconds; the lab waits for the first report
                     'report_interval': 2,
+                    # Placement can miss the first update when all start.
+                    'update_resources_interval': 10,
                     'instances_path': site.folder(name, 'instances'),
                     'state_path': site.folder(name, 'state')},
         'oslo_concurrency': {'lock_path': site.folder(name, 'lock')},

@@ -2,6 +2,7 @@
 """Ports follow Neutron: over oslo.messaging, to a cosmosd double."""
 
 import threading
+import time
 
 import cosmos_client
 import fixtures
@@ -216,6 +217,21 @@ class HintsTest(TestCase):
         self.plugin.states[PORT] = topics.ABSENT
         self.hint([PORT])
         self.assertTrue(removed.wait(9))
+
+    def test_a_lost_hint_costs_less_than_30_s(self):
+        """With the interval that the agent has by default."""
+        removed = threading.Event()
+        self.useFixture(fixtures.MonkeyPatch(
+            'tests.unit.cosmosd.FakeCosmosd._do_vif_remove',
+            lambda *args, **kwargs: removed.set() or {}))
+        self.assertEqual(10, self.conf.clickos_agent.port_look_interval)
+        self.reconciler.start()
+        self.addCleanup(self.reconciler.wait)
+        self.addCleanup(self.reconciler.stop)
+        while not self.plugin.asked:  # the change comes after a look
+            time.sleep(0.05)
+        self.plugin.states[PORT] = topics.ABSENT
+        self.assertTrue(removed.wait(30))
 
     def test_a_bad_hint_is_dropped(self):
         hints = ports.Hints(self.reconciler, *[None] * 4)

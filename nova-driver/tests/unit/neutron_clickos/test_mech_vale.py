@@ -4,6 +4,7 @@
 from unittest import mock
 
 import fixtures
+from neutron.plugins.ml2.drivers import mech_agent
 from neutron_lib.callbacks import events
 from neutron_lib.callbacks import exceptions
 from neutron_lib.callbacks import registry
@@ -119,7 +120,7 @@ class BindPortTest(TestCase):
              'vale_filtered': True,
              'vale_link_up': True,
              'vale_allowed': [{'mac': MAC, 'ip': '10.0.1.5/32'}],
-             'port_filter': True, 'connectivity': 'l2'}, status='ACTIVE')
+             'port_filter': True, 'connectivity': 'l2'})
 
     def test_only_live_agents_of_our_type(self):
         for agents in ([], [dict(AGENT, alive=False)]):
@@ -128,6 +129,19 @@ class BindPortTest(TestCase):
             self.driver.bind_port(context)
             self.assertEqual([], context.set_binding.mock_calls)
             context.host_agents.assert_called_once_with('ClickOS agent')
+
+    def test_a_port_waits_for_its_agent(self):
+        add = self.useFixture(fixtures.MockPatchObject(
+            mech_agent.provisioning_blocks, 'add_provisioning_component',
+            autospec=True)).mock
+        context = port_context(bound(status='DOWN'))
+        self.driver.create_port_precommit(context)
+        context.original = port(status='DOWN')
+        context.original_host = ''
+        self.driver.update_port_precommit(context)
+        self.assertEqual(
+            [mock.call(context.plugin_context, PORT, 'port', 'L2')] * 2,
+            add.mock_calls)
 
     def test_port_name_fits_the_switch(self):
         details = self.bind(port(), segment()).mock_calls[0].args[2]

@@ -15,6 +15,7 @@ import testtools
 
 from neutron_clickos import port_rpc
 from neutron_clickos import topics
+from neutron_clickos import wiring
 
 NETWORK = '00000000-0000-4000-8000-000000000000'
 SERVER = '11111111-2222-4333-8444-555555555555'
@@ -45,6 +46,7 @@ class PortStatesTest(testtools.TestCase):
             connection.execute(_TABLES[1].insert(), {
                 'id': NETWORK, 'standard_attr_id': 99})
         self.states = port_rpc.PortStates()
+        self.useFixture(fixtures.FakeLogger())
 
     def test_an_agent_reports(self):
         plugin = mock.create_autospec(agents_db.AgentDbMixin, instance=True)
@@ -88,7 +90,7 @@ class PortStatesTest(testtools.TestCase):
         self.add(3, host='compute2')
         self.add(4, vif_type='unbound')
         self.add(5, status='INACTIVE')
-        wanted = {1: 'up', 2: 'down', 3: 'absent', 4: 'absent', 5: 'absent',
+        wanted = {1: 'up', 2: 'down', 3: 'absent', 4: 'absent', 5: 'up',
                   6: 'absent'}
         self.assertEqual(
             {'states': {port_id(n): state for n, state in wanted.items()}},
@@ -98,6 +100,37 @@ class PortStatesTest(testtools.TestCase):
         self.add(1)
         self.assertEqual({'states': {port_id(1): 'absent'}},
                          self.ask((port_id(1), OTHER)))
+
+    def test_an_agent_reports_its_own_ports(self):
+        self.add(1)
+        self.add(2, host='compute2')
+        self.add(3, status='INACTIVE')
+        calls = self.useFixture(fixtures.MockPatchObject(
+            wiring.rpc, 'RpcCallbacks', autospec=True)).mock.return_value
+        self.useFixture(fixtures.MockPatchObject(
+            wiring.directory, 'get_plugin'))
+        self.assertEqual({'ports': [port_id(1)]},
+                         self.states.get_active_ports({}, host='compute1'))
+        every = [port_id(n) for n in range(1, 5)]
+        self.assertEqual({}, self.states.report_ports(
+            {}, host='compute1', up=every, down=[]))
+        # of a guest that runs here, and of one that moves here
+        self.assertCountEqual(
+            [mock.call(mock.ANY, device=port_id(n), host='compute1')
+             for n in (1, 3)], calls.update_device_up.mock_calls)
+        calls.update_device_down.side_effect = OSError
+        self.assertEqual({}, self.states.report_ports(
+            {}, host='compute1', up=[], down=every))
+        calls.update_device_down.assert_called_once_with(
+            mock.ANY, device=port_id(1), host='compute1')
+
+    def test_bad_reports_are_named(self):
+        for args, part in (({'host': 7}, 'host'), ({'up': 'x'}, 'up: '),
+                           ({'up': [7]}, 'up: '),
+                           ({'down': [port_id(1)] * 501}, 'at most 500')):
+            self.assertIn(part, self.states.report_ports({}, **{
+                'host': 'compute1', 'up': [], 'down': [], **args})['error'])
+        self.assertIn('host', self.states.get_active_ports({})['error'])
 
     def test_bad_arguments_are_named(self):
         self.useFixture(fixtures.FakeLogger())

@@ -132,11 +132,12 @@ class UplinksTest(testtools.TestCase):
     def test_the_addresses_of_bound_ports(self):
         self.network(NETWORK, 'vlan', 101, 'physnet1')
         bound = self.port(NETWORK, 'one', 101)
+        coming = self.port(NETWORK, 'one', 101, status='INACTIVE')
         others = [self.port(NETWORK, 'one', 101, 'ovs'),
-                  self.port(NETWORK, 'one', 101, status='INACTIVE')]
-        self.assertEqual(
-            {bound: {'allowed': [], 'port_security': True}},
-            guards.of_ports([bound, *others]))
+                  self.port(NETWORK, 'two', 101)]
+        guard = {'allowed': [], 'port_security': True}
+        self.assertEqual({bound: guard, coming: guard}, guards.of_ports(
+            'one', [bound, coming, *others]))
 
     def test_a_tunnel_has_one_host(self):
         self.agent('one', '192.0.2.1')

@@ -60,7 +60,7 @@ class SignatureTest(base.DriverTestCase):
     def test_images_are_raw(self):
         traits = self.driver.capabilities_as_traits()
         self.assertTrue(traits['COMPUTE_IMAGE_TYPE_RAW'])
-        self.assertFalse(traits['COMPUTE_NET_ATTACH_INTERFACE'])
+        self.assertTrue(traits['COMPUTE_NET_ATTACH_INTERFACE'])
 
 
 def _public_methods(cls):
@@ -389,18 +389,6 @@ class SnapshotTest(base.DriverTestCase):
         self.assertRaises(nova_exception.ImageNotFound, self.snapshot)
 
 
-class LiveMigrationTest(base.DriverTestCase):
-
-    def test_the_refusal_keeps_the_server_active(self):
-        """Nova sets a server to ERROR after any other exception."""
-        error = self.assertRaises(
-            nova_exception.MigrationPreCheckError,
-            self.driver.check_can_live_migrate_destination, None,
-            base.instance(), None, None)
-        self.assertIn('cold migration', error.format_message())
-        self.assertEqual([], self.cosmosd.requests)
-
-
 class CacheImageTest(base.DriverTestCase):
 
     def cache(self):
@@ -506,17 +494,6 @@ class GuestTest(base.DriverTestCase):
         self.cosmosd.guests = {}
         self.assertRaises(nova_exception.ConsoleNotAvailable,
                           self.driver.get_console_output, None, self.server)
-
-    def test_interfaces_are_fixed(self):
-        nic = base.vif()
-        self.assertRaises(nova_exception.AttachInterfaceNotSupported,
-                          self.driver.attach_interface, None, self.server,
-                          None, nic)
-        error = self.assertRaises(nova_exception.NovaException,
-                                  self.driver.detach_interface, None,
-                                  self.server, nic)
-        self.assertIn(base.PORT, error.format_message())
-        self.assertIn('fixed', error.format_message())
 
     def test_there_is_no_crash_dump(self):
         self.assertRaises(nova_exception.TriggerCrashDumpNotSupported,

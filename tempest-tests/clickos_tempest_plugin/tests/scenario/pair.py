@@ -34,13 +34,17 @@ class PairCase(base.ClickOSTest):
             cls.addClassResourceCleanup)
 
     @classmethod
-    def boot_talker(cls, cleanup, **wanted):
-        """Start a guest that talks to the listener; return its id."""
+    def boot_talker(cls, cleanup, peer=None, **wanted):
+        """Start a guest that talks to the listener; return its id.
+
+        :param peer: a port that it talks to instead
+        """
+        peer = peer or cls.port
         port = cls.tenant.make_port('left', cleanup)
         text = TALKER.format(
             ip=port['fixed_ips'][0]['ip_address'], mac=port['mac_address'],
-            peer_ip=cls.port['fixed_ips'][0]['ip_address'],
-            peer_mac=cls.port['mac_address'])
+            peer_ip=peer['fixed_ips'][0]['ip_address'],
+            peer_mac=peer['mac_address'])
         return cls.tenant.boot(data_utils.rand_name('talker'), [port], text,
                                cleanup, **wanted)
 

@@ -138,8 +138,10 @@ class MovesTest(pair.PairCase):
     def test_a_refused_live_migration_leaves_the_guest_alone(self):
         server_id = self.boot()
         self.use('2.30')
-        caught = self.assertRaises(
-            exceptions.BadRequest, self.admin.live_migrate_server, server_id,
+        self.servers.suspend_server(server_id)
+        waiters.server(self.servers, server_id, 'SUSPENDED')
+        self.assertRaises(
+            exceptions.Conflict, self.admin.live_migrate_server, server_id,
             host=self.second_name, block_migration='auto', force=True)
-        self.assertIn('use a cold migration', str(caught))
+        self.servers.resume_server(server_id)
         self.assertRuns(server_id, self.first_name)

@@ -113,6 +113,44 @@ class PortsTest(base.OnHostTest):
         for server_id in self.servers:
             self.assertHears(server_id)
 
+    def silent_after_s(self, server_id, change):
+        """Return how long after a change the last packet arrived."""
+        change()
+        changed_s = last_s = time.monotonic()
+        seen, heard = self.heard(server_id), None
+        while time.monotonic() < last_s + SILENCE_S:
+            asked_s, heard = time.monotonic(), self.heard(server_id)
+            if heard != seen:
+                seen, last_s = heard, asked_s
+        return last_s - changed_s
+
+    def assertStatus(self, status, timeout_s=30):
+        """Check that Neutron soon gives the first port a status."""
+        waiters.until(
+            lambda: self.ports_client.show_port(
+                self.ports[0]['id'])['port']['status'],
+            lambda seen: seen == status, f'the port is {status}', timeout_s)
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e2b')
+    def test_a_port_is_active_while_the_switch_forwards(self):
+        for port in self.ports:
+            shown = self.ports_client.show_port(port['id'])['port']
+            self.assertEqual('ACTIVE', shown['status'])
+        took_s = self.silent_after_s(
+            self.servers[1], lambda: self.update(
+                self.ports_client, admin_state_up=False))
+        self.assertLess(took_s, 1)
+        self.assertStatus('DOWN')
+        self.update(self.ports_client, admin_state_up=True)
+        self.assertStatus('ACTIVE')
+        servers = self.tenant.servers
+        servers.stop_server(self.servers[0])
+        waiters.server(servers, self.servers[0], 'SHUTOFF')
+        self.assertStatus('DOWN')
+        servers.start_server(self.servers[0])
+        waiters.server(servers, self.servers[0])
+        self.assertStatus('ACTIVE')
+
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e2a')
     def test_the_addresses_of_a_running_guest_change(self):
         address, = self.ports[0]['fixed_ips']

@@ -21,6 +21,10 @@ REBUILT = '''
 FromDevice(0) -> heard :: Counter -> limit :: CheckLength(1400)
   -> seen :: Counter -> Discard;
 '''
+#: Counts what comes to an interface that was attached later, too.
+TWO_DEVICES = pair.LISTENER + """
+FromDevice(1) -> more :: Counter -> Discard;
+"""
 #: Needs no port.
 ALONE = 'Idle -> named :: Counter -> Discard;'
 OWN = 'Idle -> own :: Counter -> Discard;'
@@ -284,19 +288,32 @@ class ServersTest(pair.PairCase):
                 self.os_primary.ports_client.list_ports(
                     device_id=self.server_id)['ports']]
 
-    @decorators.attr(type='negative')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e69')
-    def test_interfaces_of_a_guest_are_fixed(self):
+    def test_interfaces_come_and_go_while_the_guest_runs(self):
         interfaces = self.os_primary.interfaces_client
         before = self.heard()
-        self.assertRefused(
-            exceptions.BadRequest, 'not supported',
-            interfaces.create_interface, self.server_id,
-            net_id=self.port['network_id'])
-        self.use('2.84')
-        interfaces.delete_interface(self.server_id, self.port['id'])
-        self.assertFailed('detach_interface', 'Failed to detach')
-        self.assertEqual([self.port['id']], self.ports())
+        attached = interfaces.create_interface(
+            self.server_id, net_id=self.port['network_id'])[
+                'interfaceAttachment']
+        port_id = attached['port_id']
+        ports = self.os_primary.ports_client
+        waiters.until(lambda: ports.show_port(port_id)['port']['status'],
+                      lambda seen: seen == 'ACTIVE', 'the port is active')
+        self.addCleanup(self.clickos.delete_desired_state, self.server_id)
+        self.addCleanup(self.clickos.replace_config, self.server_id,
+                        pair.LISTENER)
+        self.clickos.replace_config(self.server_id, TWO_DEVICES)
+        peer = ports.show_port(port_id)['port']
+        self.boot_talker(self.addCleanup, peer)
+        waiters.until(lambda: int(self.read('more.count')),
+                      lambda seen: seen > 0, 'device 1 hears')
+        interfaces.delete_interface(self.server_id, port_id)
+        waiters.until(self.ports, lambda seen: seen == [self.port['id']],
+                      'the port is gone')
+        caught = self.assertRaises(
+            exceptions.BadRequest, self.clickos.replace_config,
+            self.server_id, TWO_DEVICES.replace('more', 'other'))
+        self.assertIn('device 1', str(caught))
         self.assertGreater(self.heard(), before)
         self.assertHears()
 

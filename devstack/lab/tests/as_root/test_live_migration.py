@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A TCP connection through a NAT that moves: two hosts, no OpenStack.
+
+::
+
+    client === valed A [segment 1] === veth === [segment 1] valed B
+                          NAT   ----- moves ----->   NAT
+    server === valed A [segment 2] === veth === [segment 2] valed B
+"""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import types
+import unittest
+
+import cosmos_client
+
+from clickos_lab import paths
+from nova_clickos.conf import CONF
+from nova_clickos.migration import arrivals
+from nova_clickos.migration import departure
+
+UUID = '3f0a6d4e-6f0e-4a4e-9c1c-0d4b0f3f2a11'
+MACS = {'client': '02:00:00:00:01:09', 'server': '02:00:00:00:02:09',
+        'inner': '02:00:00:00:01:01', 'outer': '02:00:00:00:02:01'}
+IPS = {'client': '10.1.1.9', 'server': '10.1.2.9', 'inner': '10.1.1.1',
+       'outer': '10.1.2.1'}
+NAT = '''
+elementclass Kinds { input -> c :: Classifier(
+  12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
+  c[0] -> [0] output; c[1] -> [1] output; c[2] -> [2] output;
+  c[3] -> Discard; }
+FromDevice(0) -> c0 :: Kinds; FromDevice(1) -> c1 :: Kinds;
+to0 :: Queue -> ToDevice(0); to1 :: Queue -> ToDevice(1);
+c0[0] -> ARPResponder(10.1.1.1 02:00:00:00:01:01) -> to0;
+c1[0] -> ARPResponder(10.1.2.1 02:00:00:00:02:01) -> to1;
+arp0 :: ARPQuerier(10.1.1.1, 02:00:00:00:01:01) -> to0;
+arp1 :: ARPQuerier(10.1.2.1, 02:00:00:00:02:01) -> to1;
+c0[1] -> [1] arp0; c1[1] -> [1] arp1;
+nat :: IPRewriter(pattern 10.1.2.1 1024-65535 - - 0 1, drop);
+c0[2] -> Strip(14) -> CheckIPHeader -> passed :: Counter -> [0] nat;
+c1[2] -> Strip(14) -> CheckIPHeader -> [1] nat;
+nat[0] -> GetIPAddress(16) -> arp1; nat[1] -> GetIPAddress(16) -> arp0;
+'''
+SERVER = '''
+import socket
+server = socket.create_server(("", 7000))
+while True:
+    peer, _ = server.accept()
+    while data := peer.recv(4096):
+        peer.sendall(data)
+'''
+#: Sends every 10 ms on one connection; a line of input ends it, and it prints
+#: the longest time without an answer.
+CLIENT = '''
+import socket, sys, threading, time
+end = time.monotonic() + 20
+while True:
+    try:
+        peer = socket.create_connection((sys.argv[1], 7000), 1)
+        break
+    except OSError:
+        if time.monotonic() > end:
+            raise
+print("connected", flush=True)
+peer.settimeout(20)
+def send():
+    while True:
+        peer.sendall(b"0123456789")
+        time.sleep(0.01)
+threading.Thread(target=send, daemon=True).start()
+threading.Thread(target=lambda: (sys.stdin.readline(), times.append(None)),
+                 daemon=True).start()
+times, last, longest = [], time.monotonic(), 0
+while not times:
+    assert peer.recv(4096)
+    longest, last = max(longest, time.monotonic() - last), time.monotonic()
+print(longest, flush=True)
+'''
+#: The longest silence of the connection, in seconds.
+SILENCE_S = 1
+
+
+def run(*command):
+    """Run a command to its end."""
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+
+
+class Host:
+    """Store, switch and cosmosd in a folder."""
+
+    def __init__(self, state, name, first_uid, stack):
+        self.name = name
+        self.folder = pathlib.Path(stack.enter_context(
+            tempfile.TemporaryDirectory()))
+        self.folder.chmod(0o755)
+        self._state, self._stack = state, stack
+        self._write(first_uid)
+        noxen = paths.REPO / 'cosmos/noxen/xenstored.sh'
+        self._start([noxen, state.noxen, self.folder / 'xenstore'],
+                    'xenstore/socket')
+        for daemon in ('valed', 'cosmosd'):
+            self._start([state.binary(daemon), '--config',
+                         self.folder / f'{daemon}.toml'], f'{daemon}.sock')
+        self.client = cosmos_client.CosmosClient(
+            self.folder / 'cosmosd.sock', 10)
+        stack.callback(self.client.destroy, UUID)
+
+    def _write(self, first_uid):
+        place = self.folder
+        (place / 'valed.toml').write_text(
+            f'socket = "{place}/valed.sock"\n'
+            f'xenstore = "{place}/xenstore/socket"\n')
+        engine = self._state.binary('clickos-process')
+        (place / 'cosmosd.toml').write_text(
+            f'socket = "{place}/cosmosd.sock"\nstate_dir = "{place}/state"\n'
+            f'valed_socket = "{place}/valed.sock"\n'
+            f'xenstore_dir = "{place}/xenstore"\nhost_kind = "process"\n'
+            'memory_mib = 256\nmax_guests = 16\n'
+            f'process = {{ engine = "{engine}", first_uid = {first_uid}, '
+            'cgroup = "" }\n[roles]\nnova = [64001]\nagent = [64002]\n')
+
+    def _start(self, command, socket):
+        log = (self.folder / 'log').open('ab')
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                                   stdout=log, stderr=log)
+        self._stack.callback(process.wait)
+        self._stack.callback(process.kill)
+        self._stack.callback(log.close)
+        end_s = time.monotonic() + 20
+        while not (self.folder / socket).exists():
+            if time.monotonic() > end_s or process.poll() is not None:
+                raise AssertionError((self.folder / 'log').read_text())
+            time.sleep(0.02)
+
+    def attach(self, port, ifname, segment, *more):
+        """Make an interface a port of the switch."""
+        run(self._state.binary('vale-ctl'),
+            f'--socket={self.folder}/valed.sock', 'attach', f'vale0:{port}',
+            '--kind=veth', f'--ifname={ifname}', f'--segment={segment}',
+            *more)
+
+
+class LiveMigrationTest(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.stack = self.enterContext(contextlib.ExitStack())
+        state = paths.State()
+        first = 2_000_000 + os.getpid() % 10_000 * 1000
+        self.hosts = [Host(state, name, first + 500 * n, self.stack)
+                      for n, name in enumerate('ab')]
+        self.prefix = f'm{os.getpid() % 100_000}'
+        for segment, name in ((1, 'client'), (2, 'server')):
+            self.connect(segment)
+            self.add_machine(segment, name)
+
+    def connect(self, segment):
+        """Lead a segment from one host to the other."""
+        ends = [f'{self.prefix}{host.name}{segment}' for host in self.hosts]
+        run('ip', 'link', 'add', ends[0], 'type', 'veth', 'peer', 'name',
+            ends[1])
+        self.stack.callback(run, 'ip', 'link', 'delete', ends[0])
+        for end, host in zip(ends, self.hosts):
+            run('ip', 'link', 'set', end, 'addrgenmode', 'none')
+            run('ip', 'link', 'set', end, 'up')
+            host.attach(f'u{segment}', end, segment)
+
+    def add_machine(self, segment, name):
+        """Make a namespace on the first host."""
+        outer, namespace = f'{self.prefix}{name[0]}', self.namespace(name)
+        run('ip', 'netns', 'add', namespace)
+        self.stack.callback(run, 'ip', 'netns', 'delete', namespace)
+        run('ip', 'link', 'add', outer, 'type', 'veth', 'peer', 'name',
+            'eth0', 'netns', namespace, 'address', MACS[name])
+        inside = ('ip', '-n', namespace)
+        run(*inside, 'address', 'add', f'{IPS[name]}/24', 'dev', 'eth0')
+        run(*inside, 'link', 'set', 'eth0', 'up')
+        run('ip', 'link', 'set', outer, 'addrgenmode', 'none')
+        run('ip', 'link', 'set', outer, 'up')
+        if name == 'client':
+            run(*inside, 'route', 'add', 'default', 'via', IPS['inner'])
+        self.hosts[0].attach(name, outer, segment, f'--mac={MACS[name]}')
+
+    def namespace(self, name):
+        return f'{self.prefix}{name}'
+
+    def start(self, name, script, *arguments):
+        """Start a script on a machine."""
+        process = subprocess.Popen(
+            ['ip', 'netns', 'exec', self.namespace(name), sys.executable,
+             '-c', script, *arguments], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
+        self.stack.callback(process.__exit__, None, None, None)
+        self.stack.callback(process.kill)
+        return process
+
+    @staticmethod
+    def vifs():
+        return [{'devid': devid, 'mac': MACS[name], 'switch': 'vale0',
+                 'port': f'g{devid}', 'segment': devid + 1, 'allowed': [],
+                 'port_security': False, 'mtu': 1500, 'slots': 512}
+                for devid, name in enumerate(('inner', 'outer'))]
+
+    def test_a_tcp_connection_through_a_nat_survives(self):
+        source, target = (host.client for host in self.hosts)
+        engine = source.host()['engine_sha256']
+        source.create(UUID, 'nat', engine, 16, self.vifs(), NAT, 'nat.click')
+        self.start('server', SERVER)
+        client = self.start('client', CLIENT, IPS['server'])
+        self.assertEqual('connected\n', client.stdout.readline())
+        time.sleep(0.5)
+        expected = arrivals.Arrivals(target)
+        server = types.SimpleNamespace(
+            uuid=UUID, name='nat',
+            flavor=types.SimpleNamespace(memory_mb=16))
+        CONF.set_override('migration_address', '127.0.0.1', group='clickos')
+        self.addCleanup(CONF.clear_override, 'migration_address',
+                        group='clickos')
+        invitation = expected.expect(server, engine, self.vifs())
+        departure.move(source, UUID, invitation)
+        time.sleep(1.5)
+        client.stdin.write('\n')
+        client.stdin.flush()
+        silence_s = float(client.stdout.readline())
+        print(f'silence: {silence_s:.3f} s', file=sys.stderr)
+        self.assertLess(silence_s, SILENCE_S)
+        self.assertEqual([], source.list()['guests'])
+        count = target.handler_read(UUID, 'passed.count')['value']
+        self.assertGreater(int(count), 50)

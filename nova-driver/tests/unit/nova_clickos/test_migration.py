@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guests that move while they run: two cosmosd doubles, a real connection."""
+
+import json
+import socket
+import ssl
+import threading
+import time
+from unittest import mock
+
+import cosmos_client
+import fixtures
+from nova import exception as nova_exception
+from nova.objects import migrate_data as migrate_data_objects
+
+from nova_clickos import guest
+from nova_clickos.migration import arrivals
+from nova_clickos.migration import channel
+from nova_clickos.migration import departure
+from nova_clickos.migration import operations
+from tests.unit import cosmosd
+from tests.unit.nova_clickos import base
+
+VALUES = {'config': 'FromDevice(0) -> rw;', 'rw.state': 'ip-rewriter 1\n',
+          'a.rate': '7'}
+CONFIG = VALUES['config']
+
+
+def until(done):
+    end_s = time.monotonic() + 10
+    while not done():
+        assert time.monotonic() < end_s, 'not in time'
+        time.sleep(0.01)
+
+
+class TestCase(base.DriverTestCase):
+    """The driver is the source; `operations` are the target's."""
+
+    def setUp(self):
+        super().setUp()
+        self.conf.config(group='clickos', migration_address='127.0.0.1')
+        self.cosmosd.handlers = ['rw.state', 'c.count', 'a.rate']
+        self.server = base.instance()
+        self.server.name  # noqa: B018 - Nova computes it from options
+        self.spawn(self.server)
+        self.guest = self.cosmosd.guests[base.UUID]
+        self.guest['values'] = dict(VALUES)
+        self.other = self.useFixture(cosmosd.FakeCosmosd())
+        self.other.handlers = self.cosmosd.handlers
+        client = cosmos_client.CosmosClient(self.other.path, 5)
+        self.target = operations.LiveMigration(client, guest.Guests(client))
+        self.addCleanup(self.target.arrived, self.server)
+
+    def prepare(self):
+        """Return what Nova carries after the target is prepared."""
+        data = self.target.check_target(
+            cosmosd.SHA256, self.other._do_host())
+        data = self.driver.check_can_live_migrate_source(
+            None, self.server, data)
+        data.vifs = migrate_data_objects.VIFMigrateData \
+            .create_skeleton_migrate_vifs(base.network_info())
+        for vif in data.vifs:
+            vif.vif_type, vif.vnic_type = 'vale', 'normal'
+            vif.profile, vif.vif_details = {}, base.vif()['details']
+        return self.target.prepare(self.server, cosmosd.SHA256, data)
+
+    def move(self, data):
+        """Return which of Nova's callbacks was called."""
+        post, recover = mock.Mock(), mock.Mock()
+        self.driver.live_migration(None, self.server, 'other', post, recover,
+                                   False, data)
+        return post.called, recover.called
+
+    def assertStays(self):
+        """Check that the guest runs here, and that no other is left."""
+        until(lambda: not self.guest.get('halted'))
+        self.assertIn(base.UUID, self.cosmosd.guests)
+        until(lambda: not self.other.guests)
+
+
+class MoveTest(TestCase):
+
+    def test_a_guest_moves_with_its_values(self):
+        self.guest['vifs'][0]['devid'] = 3
+        data = self.prepare()
+        found = self.other.guests[base.UUID]
+        self.assertEqual([3], [vif['devid'] for vif in found['vifs']])
+        self.assertEqual('arriving', found['state'])
+        self.assertEqual((True, False), self.move(data))
+        self.assertEqual({}, self.cosmosd.guests)
+        until(lambda: not found['halted'])
+        self.assertEqual(('running', CONFIG), (found['state'],
+                                               found['config']))
+        self.assertEqual(
+            {key: value for key, value in VALUES.items()
+             if key != 'config'}, found['values'])
+        self.driver.post_live_migration(None, self.server, None, data)
+        self.target.arrived(self.server)
+        self.assertIn(base.UUID, self.other.guests)
+
+    def test_what_was_learned_comes_last(self):
+        self.move(self.prepare())
+        writes = [pair[0] for verb, args in self.other.requests
+                  if verb == 'handler-write' for pair in args['writes']]
+        self.assertEqual(['a.rate', 'rw.state'], writes)
+
+    def test_a_configuration_is_installed_while_the_guest_runs(self):
+        self.move(self.prepare())
+        here = self.cosmosd.verbs()
+        self.assertLess(here.index('router-list'), here.index('move-begin'))
+        self.assertEqual(1, self.other.verbs().count('router-install'))
+        args = self.other.args('router-install')
+        self.assertEqual((CONFIG, True), (args['config'], args['halted']))
+
+    def test_it_stays_if_the_target_refuses_it(self):
+        for verb in ('router-install', 'handler-write', 'move-arrive'):
+            data = self.prepare()
+            self.other.faults = {verb: ('bad-config', 'no such element')}
+            self.assertEqual((False, True), self.move(data), verb)
+            self.other.faults.clear()
+            self.assertStays()
+
+    def test_it_stays_if_the_target_is_gone(self):
+        data = self.prepare()
+        self.target.undo(self.server)
+        self.assertEqual((False, True), self.move(data))
+        self.assertStays()
+
+    def test_nobody_starts_a_guest_that_may_run_elsewhere(self):
+        data = self.prepare()
+        self.other.faults = {'move-arrive': None, 'destroy': ('internal', '')}
+        error = self.assertRaises(nova_exception.MigrationError, self.move,
+                                  data)
+        self.assertIn('the target may have the guest',
+                      error.format_message())
+        self.assertTrue(self.guest['halted'])
+
+    def test_an_aborted_migration_leaves_nothing(self):
+        self.prepare()
+        self.target.undo(self.server)
+        self.assertStays()
+
+    def test_a_target_that_cannot_make_it_leaves_nothing(self):
+        self.other.faults['move-receive'] = ('no-memory', 'of 8 MiB')
+        error = self.assertRaises(nova_exception.MigrationError, self.prepare)
+        self.assertIn('8 MiB', error.format_message())
+        self.other.faults.clear()
+        self.conf.config(group='clickos', migration_ports='1-1',
+                         migration_address='192.0.2.1')
+        self.assertRaises(nova_exception.MigrationError, self.prepare)
+        self.assertStays()
+
+
+class CheckTest(TestCase):
+
+    def refused(self, call, *args):
+        error = self.assertRaises(nova_exception.MigrationPreCheckError, call,
+                                  *args)
+        return error.format_message()
+
+    def test_other_hosts_are_refused(self):
+        check = self.driver.check_can_live_migrate_destination
+        self.server.system_metadata = {'clickos_image_sha256': 'other'}
+        self.assertIn('another engine', self.refused(
+            check, None, self.server, None, None))
+        self.cosmosd.host_kind = 'xen'
+        self.assertIn('use a cold migration', self.refused(
+            check, None, self.server, None, None))
+
+    def test_guests_that_do_not_run_are_refused(self):
+        self.guest['state'] = 'paused'
+        self.assertIn('is paused', self.refused(
+            self.driver.check_can_live_migrate_source, None, self.server,
+            mock.Mock()))
+
+    def test_ports_of_one_host_are_refused(self):
+        data = migrate_data_objects.LibvirtLiveMigrateData(filename='{}')
+        error = self.assertRaises(
+            nova_exception.MigrationError, self.driver.pre_live_migration,
+            None, self.server, None, None, None, data)
+        self.assertIn('binding-extended', error.format_message())
+
+
+class ChannelTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.listener = channel.Listener('127.0.0.1', range(49152, 49216))
+        self.addCleanup(self.listener.close)
+        self.over = threading.Event()
+        self.found = []
+        self.thread = threading.Thread(target=lambda: self.found.append(
+            self.listener.accept(self.over.is_set)))
+        self.thread.start()
+        self.addCleanup(self.thread.join)
+        self.addCleanup(self.over.set)
+        self.invitation = json.loads(self.listener.invitation())
+
+    def connect(self, **changes):
+        return channel.connect(
+            json.dumps({**self.invitation, **changes}), 5)
+
+    def test_strangers_do_not_keep_the_source_away(self):
+        self.useFixture(fixtures.MockPatchObject(channel, '_GREETING_S', 0.2))
+        place = (self.invitation['address'], self.invitation['port'])
+        silent = socket.create_connection(place)
+        self.addCleanup(silent.close)
+        with socket.create_connection(place) as stranger:
+            stranger.sendall(b'GET / HTTP/1.0\r\n\r\n')
+        wrong = self.connect(token='0' * 64)
+        self.assertRaises(channel.ChannelError, wrong.receive, 5)
+        source = self.connect()
+        self.thread.join(10)
+        source.send({'n': 1})
+        self.assertEqual({'n': 1}, self.found[0].receive(5))
+
+    def test_another_target_is_refused(self):
+        other = channel.Listener('127.0.0.1', range(49152, 49216))
+        self.addCleanup(other.close)
+        certificate = json.loads(other.invitation())['certificate']
+        error = self.assertRaises(channel.ChannelError, self.connect,
+                                  certificate=certificate)
+        self.assertIn('cannot be reached', str(error))
+
+    def test_what_is_no_message(self):
+        source = self.connect()
+        self.thread.join(10)
+        for text in (b'[1]\n', b'{\n', b'[' * 9999 + b'\n'):
+            source._sock.sendall(text)
+            self.assertRaises(channel.ChannelError, self.found[0].receive, 5)
+        source._sock.sendall(b'x' * 5000)
+        self.assertRaises(channel.ChannelError, self.found[0].receive, 5,
+                          most=1024)
+
+    def test_bad_invitations(self):
+        for bad in ('', '[]', '{}', '{"certificate": 5}'):
+            self.assertRaises(channel.ChannelError, channel.connect, bad, 1)
+        self.assertTrue(ssl.HAS_TLSv1_3)
+        self.assertTrue(departure.Stayed and arrivals.Arrivals)
