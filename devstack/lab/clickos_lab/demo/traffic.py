@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sending real packets and understanding what the tools say."""
 
+import math
 import re
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from clickos_lab.demo import machines as _machines
 from clickos_lab import errors
 
 _SUMMARY = re.compile(r'(\d+) packets transmitted, (\d+) received')
+_ANSWER = re.compile(r' icmp_seq=(\d+) ttl=')
 _RTT = re.compile(r'rtt min/avg/max/mdev = [\d.]+/([\d.]+)/')
 
 
@@ -58,10 +60,16 @@ def _stop(process):
 
 
 def ping(client, address, count):
-    """Send echo requests; return (sent, received, average ms)."""
-    return parse_ping(client.run(
-        'ping', '-n', '-q', '-c', count, '-i', '0.02', '-W', '2',
-        address).stdout)
+    """Send echo requests; return (count, answered of these, average ms).
+
+    Without a deadline ping takes a last answer for lost that is late by
+    two round trips; with one it sends on until as many are answered.
+    """
+    text = client.run('ping', '-n', '-c', count, '-i', '0.02', '-w',
+                      math.ceil(count * 0.02) + 2, address).stdout
+    answered = {int(n) for n in _ANSWER.findall(text)}
+    return (count, len(answered & set(range(1, count + 1))),
+            parse_ping(text)[2])
 
 
 def parse_ping(text):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A valed in a network namespace of its own, namespaces attached to it, and guests.
 #![allow(dead_code)]
+use std::collections::HashSet;
 use std::fs::File;
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
@@ -109,18 +110,36 @@ impl Namespace {
         })
     }
 
-    /// Packets lost of `count`.
+    /// How many of the first `count` echo requests have no answer.
     pub fn ping_loss(&self, address: &str, count: u32) -> u32 {
-        let output = self.exec(&format!("ping -n -c {count} -i 0.02 -W 1 {address}"));
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let received = text
-            .split(", ")
-            .find_map(|part| part.strip_suffix(" received"));
-        count
-            - received
-                .and_then(|n| n.parse::<u32>().ok())
-                .unwrap_or_else(|| panic!("ping: {text}{:?}", output.stderr))
+        let output = self.exec(&format!("ping {} {address}", patient(count, 0.02)));
+        lost(&output, count)
     }
+}
+
+/// The options of a ping that sends until it has `count` answers, 3 s longer than the requests take.
+///
+/// Without a deadline ping takes a last answer for lost that is late by two round trips.
+pub fn patient(count: u32, interval_s: f64) -> String {
+    let deadline_s = (f64::from(count) * interval_s).ceil() + 3.0;
+    format!("-n -c {count} -i {interval_s} -w {deadline_s}")
+}
+
+/// How many of the first `count` echo requests have no answer in what `ping` printed.
+pub fn lost(output: &Output, count: u32) -> u32 {
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains(" received"),
+        "ping: {text}{:?}",
+        output.stderr
+    );
+    let answered = text.lines().filter_map(|line| {
+        let (_, after) = line.split_once(" icmp_seq=")?;
+        after.contains(" time=").then(|| after.split(' ').next())?
+    });
+    let numbers = answered.filter_map(|n| n.parse().ok());
+    let within: HashSet<u32> = numbers.filter(|n| *n <= count).collect();
+    count - u32::try_from(within.len()).unwrap()
 }
 
 impl Drop for Namespace {
