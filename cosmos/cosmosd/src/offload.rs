@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_secs(1);
 /// Time between two looks without wishes; each wish is an event.
 const IDLE: Duration = Duration::from_secs(3600);
-/// Bytes of a reason that a guest is told.
+/// Most bytes of the reason in an answer.
 const REASON: usize = 200;
 /// Digits of a number: the answer's nodes stay below the store's limit.
 const MOST: u64 = (1 << 45) - 1;
@@ -261,7 +261,7 @@ mod tests {
             Self { world, wishes }
         }
 
-        /// What the daemon's thread does after an event, or a second.
+        /// Does the work of the daemon's thread after an event, or a second.
         fn look(&mut self) -> String {
             let toolstack = &self.world.toolstack;
             for domid in toolstack.watchers.wishes.take(Duration::ZERO) {

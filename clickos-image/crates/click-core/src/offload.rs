@@ -16,7 +16,7 @@ pub type Hits = Rc<Cell<u64>>;
 #[derive(Clone, Default)]
 pub struct Rules(pub Vec<(String, Hits)>);
 
-/// What the toolstack did with the wish for a device.
+/// The toolstack's verdict on the wish for a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Outcome {
     /// It has not answered yet.
@@ -28,7 +28,7 @@ pub enum Outcome {
     Refused(String),
 }
 
-/// A table that the toolstack was asked for, and its hits so far.
+/// A table of the last wishes, and its hits so far.
 #[derive(Default)]
 struct Version {
     number: u64,
@@ -42,7 +42,7 @@ struct Version {
 struct Slot {
     /// The last claim counts.
     claims: Vec<(u64, Rules)>,
-    /// The last versions: the one in force, and the one that the toolstack was asked for.
+    /// The last versions: the one in force, and the wish after it.
     versions: Vec<Version>,
     /// A claim changed after the last question.
     changed: bool,

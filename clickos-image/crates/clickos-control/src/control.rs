@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The control thread: takes the store's events one by one.
 use crate::element_nodes::ElementNodes;
+use crate::next::Next;
 use crate::node::{self, Node};
-use crate::offload::Next;
 use crate::requests::Requests;
 use crate::router_spec::Handled;
 use crate::routers::Routers;

@@ -17,6 +17,7 @@ pub mod files;
 mod guest;
 mod guest_loop;
 mod limits;
+mod next;
 mod node;
 mod offload;
 mod report;

@@ -8,17 +8,11 @@ use core::pin::pin;
 use core::task::Poll;
 
 use click_core::offload::{Board, Wish};
-use xenstore::{Error, Store, WatchEvent};
+use xenstore::{Error, Store};
 
 use crate::control::Control;
+use crate::next::Next;
 use crate::node;
-
-/// Something for the control thread.
-pub(crate) enum Next {
-    /// An event of the store; none if some were lost.
-    Event(Option<WatchEvent>),
-    Wishes(Vec<Wish>),
-}
 
 impl<S: Store> Control<S> {
     fn board(&self) -> Rc<RefCell<Board>> {

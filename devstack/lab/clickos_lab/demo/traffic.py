@@ -63,7 +63,7 @@ def ping(client, address, count):
     """Send echo requests; return (count, answered of these, average ms).
 
     Without a deadline ping takes a last answer for lost that is late by
-    two round trips; with one it sends on until as many are answered.
+    two round trips.
     """
     text = client.run('ping', '-n', '-c', count, '-i', '0.02', '-w',
                       math.ceil(count * 0.02) + 2, address).stdout

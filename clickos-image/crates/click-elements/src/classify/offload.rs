@@ -15,7 +15,7 @@ const TOS: Axis = Axis {
     at: 1,
     bytes: 1,
 };
-/// Where IPv4 begins in an Ethernet frame, as elements are told.
+/// Where IPv4 begins in an Ethernet frame.
 const ETHERNET: &str = "14";
 
 /// A list of rules for the switch: each with the number of the filter's rule that it is a part of.

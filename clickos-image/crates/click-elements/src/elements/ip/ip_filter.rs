@@ -10,11 +10,12 @@
 //! # Handlers
 //! * `config` (read, write): the rules, separated by commas; a new list takes effect between two packets, a wrong one
 //!   changes nothing.
-//! * `offload` (read, write): with true the switch drops packets by the rules before they arrive, as far as it can
-//!   express them; default false. `offload_state` (read): for each device `asked`, `active`, `replaced` or `refused`, or
-//!   why there is none. Only `Counter`, `Null`, `Strip(14)`, `Classifier`, `CheckIPHeader` and `MarkIPHeader` may stand
-//!   between `FromDevice` and this element; they count what arrives.
-//! * `hits` (read): for each rule how many packets it decided, those of the switch included, and the rule. `reset_hits` (write): sets all to 0.
+//! * `offload` (read, write): with true the switch drops packets by the rules before they arrive; default false. The
+//!   switch takes the rules that it can express. Only `Counter`, `Null`, `Strip(14)`, `Classifier`, `CheckIPHeader` and
+//!   `MarkIPHeader` may stand between `FromDevice` and this element; they count what arrives.
+//! * `offload_state` (read): for each device `asked`, `active`, `replaced` or `refused`, or why there is none.
+//! * `hits` (read): for each rule how many packets it decided, those of the switch included, and the rule.
+//!   `reset_hits` (write): sets all to 0.
 //! * `program` (read): the rules as a list of steps, in Click's format. `rules` (read): as they were understood.
 //! # Example
 //! `... -> CheckIPHeader -> fw :: IPFilter(allow icmp, deny tcp dst port 80, allow all) -> ...`
