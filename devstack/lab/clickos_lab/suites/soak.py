@@ -83,7 +83,8 @@ def _in_lab(module, *arguments):
 #: Parts that are not tests on a Xen host.
 _OTHERS = {
     'attack': _attack, 'packages': lambda _names: packages.main(),
-    'compute': _in_lab('compute')}
+    'compute': _in_lab('compute'),
+    'faults': _in_lab('compute', '--ours', r'\.(Faults|Kills|Outages)\w*\.')}
 
 
 def main(names):
