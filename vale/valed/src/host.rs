@@ -166,19 +166,7 @@ impl Device for HostPort {
     }
 
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
-        let received = match self.vlan {
-            Some(vlan) => burst.host.frame_of_vlan(n, vlan),
-            None => burst.host.frame(n),
-        };
-        let Received::Frame(header, bytes) = received else {
-            return None;
-        };
-        let offload = Offload::parse(&header, bytes.len())?;
-        Some(Taken {
-            bytes,
-            rest: None,
-            offload,
-        })
+        received(burst, n, self.vlan)
     }
 
     /// Without room for the frame, sends the queue first.
@@ -197,6 +185,23 @@ impl Device for HostPort {
     fn sleep_prepare(&mut self) -> bool {
         self.ready
     }
+}
+
+/// The frame at place `n` of those that a socket received, if it is whole and of the VLAN.
+pub fn received(burst: &mut Burst, n: usize, vlan: Option<u16>) -> Option<Taken<'_>> {
+    let received = match vlan {
+        Some(vlan) => burst.host.frame_of_vlan(n, vlan),
+        None => burst.host.frame(n),
+    };
+    let Received::Frame(header, bytes) = received else {
+        return None;
+    };
+    let offload = Offload::parse(&header, bytes.len())?;
+    Some(Taken {
+        bytes,
+        rest: None,
+        offload,
+    })
 }
 
 /// The counter of a failed send. `kept` gets an error that the log should have.

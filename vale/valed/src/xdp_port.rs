@@ -3,12 +3,11 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use vale_netdev::{Received, XdpSocket};
+use vale_netdev::XdpSocket;
 use vale_proto::Counters;
 
 use crate::device::{Buffers, Burst, Device};
-use crate::host::{Failures, counter_of};
-use crate::offload::Offload;
+use crate::host::{Failures, counter_of, received};
 use crate::outgoing::Outgoing;
 use crate::taken::{Rest, Taken};
 
@@ -123,19 +122,7 @@ impl Device for XdpPort {
     }
 
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
-        let received = match self.vlan {
-            Some(vlan) => burst.host.frame_of_vlan(n, vlan),
-            None => burst.host.frame(n),
-        };
-        let Received::Frame(header, bytes) = received else {
-            return None;
-        };
-        let offload = Offload::parse(&header, bytes.len())?;
-        Some(Taken {
-            bytes,
-            rest: None,
-            offload,
-        })
+        received(burst, n, self.vlan)
     }
 
     /// Without room for the frame, sends the queue first.
