@@ -23,6 +23,9 @@ _CLEAN_UP_S = 60
 _FAILED_TEST = re.compile(
     r'^test .* \.\.\. FAILED$|\.\.\. (FAIL|ERROR)$|^(FAIL|ERROR): |'
     r' \[[\d.]+s\] \.\.\. FAILED$')
+#: lines that say why: an exception's, a panic's
+_REASON = re.compile(r"^ *([\w.]+\.)?\w*(Error|Exception|Failure|Timeout)\b|"
+                     r"^thread '.*' .*panicked at ")
 _FAILED_TESTS_SHOWN = 10
 
 
@@ -51,7 +54,8 @@ class Outcome:
     passed: bool
     seconds: float
     note: str
-    #: the first lines of the log that name failed tests
+    #: the first lines of the log that name failed tests, and the reason
+    #: that follows each
     failed_tests: tuple = ()
 
 
@@ -162,9 +166,17 @@ def _last(log, lines=25):
 
 
 def _failed_tests(log):
-    lines = log.read_text(errors='replace').splitlines()
-    named = [n.strip()[:200] for n in lines if _FAILED_TEST.search(n)]
-    return tuple(dict.fromkeys(named))[:_FAILED_TESTS_SHOWN]
+    found, unexplained = {}, None
+    for line in log.read_text(errors='replace').splitlines():
+        text = line.strip()[:200]
+        if _FAILED_TEST.search(line):
+            found[text] = found.get(text)
+            unexplained = text
+        elif unexplained and _REASON.search(line):
+            found[unexplained] = found[unexplained] or f'    {text}'
+            unexplained = None
+    pairs = list(found.items())[:_FAILED_TESTS_SHOWN]
+    return tuple(line for pair in pairs for line in pair if line)
 
 
 def _report(outcomes):

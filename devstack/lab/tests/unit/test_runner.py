@@ -56,6 +56,14 @@ class RunnerTest(base.TestCase):
         end = text[text.index('one: exit status'):]
         self.assertEqual([f'    {n}' for n in named], end.splitlines()[1:-1])
 
+    def test_the_end_tells_why_a_test_failed(self):
+        _, text = self.run_suites(self.suite(
+            'echo "{0} tests.ATest.test_b [0.01s] ... FAILED"; '
+            'echo "Captured traceback:"; echo "  File x.py, line 3"; '
+            'echo "    builtins.AssertionError: 1.2 is not below 1"; exit 1'))
+        self.assertIn('FAILED\n        builtins.AssertionError: 1.2 is not '
+                      'below 1\n', text)
+
     def test_a_failure_does_not_stop_the_rest(self):
         status, text = self.run_suites(self.suite('exit 1'),
                                        self.suite('exit 0'))
