@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the files of later tests on Xen while the first ones run.
+"""Builds the toolstack of later tests on Xen while the first ones run.
 
 QEMU keeps one core busy; this uses another. A test that comes too early
 waits, since cargo lets only one build into a folder. A build that fails here
@@ -13,7 +13,6 @@ import sys
 
 from clickos_lab import errors
 from clickos_lab import paths
-from clickos_lab.xen import image
 from clickos_lab.xen import places
 from clickos_lab.xen import toolstack
 
@@ -33,13 +32,12 @@ def started(state):
 
 
 def main():
-    """Build everything, in the order of the tests."""
+    """Build the toolstack."""
     # So that the program that builds is ended, too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     state = paths.State()
     try:
         toolstack.build(state, places.Places(state))
-        image.build(state, ['conformance'])
     except (errors.LabError, KeyboardInterrupt) as e:
         print(f'error: {e}')
         return 1

@@ -71,12 +71,12 @@ def integration(state):
         runner.Suite(
             'xen', [sys.executable, '-m', 'clickos_lab.suites.xen'],
             show=r'^\[|\.\.\. (ok|FAIL|ERROR)$|^(Ran|OK|FAILED) ',
-            proof=r'^Ran [1-9]', fault=r'\(skipped=', timeout_s=2400),
+            proof=r'^Ran [1-9]', fault=r'\(skipped=', timeout_s=1500),
         runner.Suite(
             'tempest', [sys.executable, '-m', 'clickos_lab.suites.tempest'],
             show=r'^\[|\.\.\. (ok|FAIL|ERROR|SKIP)| - (Passed|Failed|Skipped)',
             proof=r' - Passed: [1-9]', fault=r' - Skipped: [1-9]',
-            timeout_s=1800)]
+            timeout_s=1500)]
 
 
 def _rust(name):

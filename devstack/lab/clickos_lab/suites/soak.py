@@ -83,7 +83,9 @@ def _in_lab(module, *arguments):
 #: Parts that are not tests on a Xen host.
 _OTHERS = {
     'attack': _attack, 'packages': lambda _names: packages.main(),
-    'compute': _in_lab('compute')}
+    'xen': lambda _names: xen.main([], slow=True),
+    'compute': _in_lab('compute'),
+    'tempest': _in_lab('tempest', '--regex', '^clickos_tempest_plugin')}
 
 
 def main(names):

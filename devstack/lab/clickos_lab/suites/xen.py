@@ -22,10 +22,12 @@ from clickos_lab.xen import places
 _TOP = paths.REPO / 'devstack/lab'
 
 
-def main(names):
+def main(names, slow=False):
     """Build what is missing and run the tests; 0 when all passed.
 
-    :param names: of the tests; if there are none, all in ``tests/xen``
+    :param names: of the tests; if there are none, those in ``tests/xen``
+    :param slow: whether those that ``tests.xen.base.slow`` marks are among
+        them
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -38,7 +40,7 @@ def main(names):
         stream=sys.stdout, verbosity=2, resultclass=TimedResult)
     try:
         with contextlib.nullcontext() if names else ahead.started(state):
-            result = runner.run(_tests(names))
+            result = runner.run(_tests(names, slow))
     finally:
         _remove_hosts(places.Places(state))
     print(result.table(), flush=True)
@@ -79,12 +81,23 @@ def _remove_hosts(of):
             host.Host(of, name).remove()
 
 
-def _tests(names):
+def _tests(names, slow):
     sys.path.insert(0, str(_TOP))
     loader = unittest.TestLoader()
     if names:
         return loader.loadTestsFromNames(names)
-    return loader.discover(_TOP / 'tests/xen', top_level_dir=_TOP)
+    found = loader.discover(_TOP / 'tests/xen', top_level_dir=_TOP)
+    return found if slow else unittest.TestSuite(_quick(found))
+
+
+def _quick(test):
+    """Yield the tests of a suite but the slow ones, class by class."""
+    if isinstance(test, unittest.TestSuite):
+        for each in test:
+            yield from _quick(each)
+    elif not (hasattr(test, 'slow') or hasattr(
+            getattr(test, test.id().rpartition('.')[2], None), 'slow')):
+        yield test
 
 
 if __name__ == '__main__':

@@ -14,6 +14,12 @@ from clickos_lab.xen import snapshot
 from clickos_lab.xen import toolstack
 
 
+def slow(test):
+    """Leave a test, or a class of them, to ``make soak PARTS=xen``."""
+    test.slow = True
+    return test
+
+
 class XenTest(unittest.TestCase):
     """Tests that share one host, which is restored before the first.
 

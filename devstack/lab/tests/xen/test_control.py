@@ -47,6 +47,7 @@ class StartTests:
         self.assertEqual('5', self.guest.read_handler('kept.count'))
 
 
+@base.slow
 class PvTest(StartTests, base.XenTest):
     kind = 'pv'
 

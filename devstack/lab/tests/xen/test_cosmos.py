@@ -75,6 +75,7 @@ class LibcosmosTest(base.XenTest):
         done = self.dom0.run('/root/test_store', timeout_s=120)
         self.assertEqual(0, done.status, done.out + done.err)
 
+    @base.slow
     def test_pv(self):
         self._run('pv')
 
@@ -179,6 +180,7 @@ class CosmosdTest(base.CosmosTest):
         self.assertRegex(result.err, r'bad\.click:1:6: .*Nonesuch')
         self._assert_nothing_left()
 
+    @base.slow
     def test_a_second_router(self):
         self._done(self._create('two', _COUNT))
         self.addCleanup(self._assert_nothing_left)
@@ -248,6 +250,7 @@ class CosmosdTest(base.CosmosTest):
         self.assertEqual(1, result.status)
         self.assertIn('start valed', result.out)
 
+    @base.slow
     def test_a_file_of_xl(self):
         self.dom0.put_text(_COUNT, '/root/x.click')
         self.dom0.put_text(

@@ -14,6 +14,7 @@ _CORPUS = paths.REPO / 'clickos-image/conformance'
 _LEFT_OUT = ('os', 'regex')
 
 
+@base.slow
 class ConformanceTest(base.XenTest):
 
     @classmethod

@@ -30,6 +30,7 @@ class GuestTest(base.XenTest):
         self.wait_for(lambda: 'c' in self.dom0.check(
             'xl list broken').split()[-2])
 
+    @base.slow
     def test_shutdown(self):
         for kind in ('pv', 'pvh'):
             with self.subTest(kind=kind):

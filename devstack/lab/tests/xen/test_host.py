@@ -72,6 +72,7 @@ class HostTest(base.XenTest):
         status = self.dom0.run('nc -w 2 10.0.2.2 22 </dev/null').status
         self.assertNotEqual(0, status)
 
+    @base.slow
     def test_a_second_host_does_not_disturb(self):
         second = host.Host(self.places, f'{self.host.name}b')
         self.addCleanup(second.remove)
@@ -83,6 +84,7 @@ class HostTest(base.XenTest):
         self.dom0.check('test -e /tmp/first')
 
 
+@base.slow
 class NetworkTest(base.XenTest):
     """Bridges and namespaces in dom0, which tests of guests use."""
 

@@ -31,6 +31,7 @@ done
 """
 
 
+@base.slow
 class ManyTest(base.XenTest):
 
     guests = 12

@@ -106,6 +106,7 @@ class NetfrontTest(NetTest):
         self.assertGreaterEqual(counted['grants_made'], 256)
         self.assertEqual(0, counted['grants_ended'])
 
+    @base.slow
     def test_without_the_improvements(self):
         one = self._guest('plain', _ALL_OFF)
         self.ping('a', '10.1.0.9', 500, 0.002)
@@ -247,6 +248,7 @@ class ValeTest(ValePorts):
         self._vale_port_again(one, 1)
         self.ping('c', ip(1))
 
+    @base.slow
     def test_a_restored_guest_finds_its_new_port(self):
         one = self._responder(1)
         self.ping('c', ip(1))

@@ -89,5 +89,6 @@ class LinuxBridgeTest(NetbackTests, base.XenTest):
     bridge, kind = 'bridge', 'pv'
 
 
+@base.slow
 class OpenVswitchTest(NetbackTests, base.XenTest):
     bridge, kind = 'ovs', 'pvh'

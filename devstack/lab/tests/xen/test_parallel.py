@@ -89,6 +89,7 @@ class ParallelCase(base.CosmosTest):
 
 class ParallelTest(ParallelCase):
 
+    @base.slow
     def test_creations_that_are_given_up(self):
         self.round()
 

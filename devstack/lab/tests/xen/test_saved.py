@@ -160,6 +160,7 @@ class UnfinishedSaveTest(base.CosmosTest):
                 self.dom0.check(command, timeout_s=120)
                 self._assert_answers()
 
+    @base.slow
     def test_cosmosd_saves_to_a_full_disk(self):
         saved = f'{toolstack.FOLDER}/state/saved'
         self.dom0.check(f'mount -t tmpfs -o size=1m full {saved}')
@@ -168,6 +169,7 @@ class UnfinishedSaveTest(base.CosmosTest):
         self.assertEqual(1, done.status)
         self._assert_answers()
 
+    @base.slow
     def test_cosmosd_is_killed_in_mid_save(self):
         for moment_s in _KILLS_S:
             with self.subTest(moment_s=moment_s):
@@ -180,6 +182,7 @@ class UnfinishedSaveTest(base.CosmosTest):
                 self._assert_answers()
 
 
+@base.slow
 class IgnoredTest(base.XenTest):
     """The console reports requests that a guest ignores."""
 

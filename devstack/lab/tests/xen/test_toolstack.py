@@ -115,6 +115,7 @@ class ToolstackTest(OnEitherStore, ToolstackCase):
         cls.socket = cls.host.places.root / 'c'
         toolstack.bring(cls.host, cls.socket)
 
+    @base.slow
     def test_many_clients_at_once(self):
         line = json.dumps({'v': 1, 'id': 1, 'verb': 'handler-write', 'args': {
             'uuid': self._info('one')['uuid'], 'rid': 0,

@@ -65,23 +65,27 @@ class BadPackageTest(base.ClickOSTest):
             'fw -> passed', 'fw -> -> passed'))
         self.assertRegex(detail, rf'firewall\.click:{line}:\d+: ')
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b02')
     def test_unknown_element(self):
         detail = self.instantiate(
             click=_add('Idle -> NoSuchElement -> Discard;'))
         self.assertRegex(detail, r'firewall\.click:\d+:\d+: .*NoSuchElement')
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b03')
     def test_forbidden_element_todump(self):
         detail = self.instantiate(click=_add('Idle -> ToDump(/etc/passwd);'))
         self.assertRegex(detail, r'firewall\.click:\d+:\d+: .*ToDump')
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b04')
     def test_forbidden_element_kerneltun(self):
         detail = self.instantiate(
             click=_add('KernelTun(1.0.0.1/8) -> Discard;'))
         self.assertRegex(detail, r'firewall\.click:\d+:\d+: .*KernelTun')
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b05')
     def test_handler_of_an_unknown_element(self):
         detail = self.instantiate(vnfd=lambda text: text.replace(
@@ -94,6 +98,7 @@ class BadPackageTest(base.ClickOSTest):
             'handler: fw.config', 'handler: fw.nothing'))
         self.assertIn('fw.nothing', detail)
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b07')
     def test_value_the_handler_rejects(self):
         """Every word is one of IPFilter's, the rule is not."""
@@ -117,6 +122,7 @@ class BadPackageTest(base.ClickOSTest):
         self.assertIn('is not the ClickOS engine',
                       self.instantiate_own_image('PROCESS'))
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0f')
     def test_tenants_own_image_for_xen(self):
         """A Xen host runs them, if they are a guest's."""
@@ -141,6 +147,7 @@ class BadPackageTest(base.ClickOSTest):
         return self.instantiate(
             vnfd=lambda text: csar.with_image(text, name))
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0c')
     def test_the_good_package_still_works_after_all_that(self):
         vnf_id = self.tenant.create_vnf(self.good_vnfd_id, self.addCleanup)

@@ -148,6 +148,7 @@ class ConfigurationTest(CommandLine):
         return int(self.assertEnds(0, self.openstack(
             'handler', 'read', self.name, 'c.count')))
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c006')
     def test_replace_while_it_runs(self):
         wrong = self.file('wrong.click', NEW + 'w :: Wrong;\n')
@@ -214,6 +215,7 @@ class ScaleTest(CommandLine):
         cls.vnf_id = cls.tenant.firewall(csar.firewall(), ['deny all'],
                                          cls.addClassResourceCleanup)
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c009')
     def test_scale_to_a_level(self):
         for level, shown in ((2, 'level 0 to 2: COMPLETED'),

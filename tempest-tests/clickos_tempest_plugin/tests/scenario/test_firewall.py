@@ -71,6 +71,7 @@ class SharedFirewallTest(case.SharedFirewallCase):
                       lambda seen: seen == ['ACTIVE'],
                       f'VNF {self.vnf_id} shows its guest')
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e08')
     def test_a_whole_vnf_is_healed_with_the_live_rule(self):
         self.clickos.write_handler(self.server_id, 'fw.config', ICMP)
@@ -88,6 +89,7 @@ class SharedFirewallTest(case.SharedFirewallCase):
             self.assertEqual(addresses, self.tenant.addresses(self.vnf_id))
             self.assertTrue(self.left.can_ping(self.right))
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e05')
     def test_rebooted_guest_has_the_live_rule(self):
         self.clickos.write_handler(self.server_id, 'fw.config', ICMP)

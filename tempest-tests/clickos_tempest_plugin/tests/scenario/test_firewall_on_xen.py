@@ -26,6 +26,7 @@ class FirewallOnXenTest(case.FirewallCase):
     def test_rule_changes_while_packets_flow(self):
         self.change_a_rule_while_packets_flow()
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('a51c1b1e-6c0c-4f5e-9a35-6c2f6f3a7d02')
     def test_domain_that_dies_is_healed_with_the_live_rule(self):
         self.clickos.write_handler(self.server_id, 'fw.config',

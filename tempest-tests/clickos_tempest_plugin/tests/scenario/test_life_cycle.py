@@ -70,6 +70,7 @@ class AutomaticTest(case.FirewallCase):
     vnfd = staticmethod(lambda text: text.replace(
         '  policies:\n', '  policies:' + AUTOMATIC, 1))
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e54')
     def test_a_dead_guest_is_replaced(self):
         # The watcher has to know the VNF.
@@ -102,6 +103,7 @@ class AutomaticTest(case.FirewallCase):
             self.tenant.tacker.list_operations(self.vnf_id)
             if each['operationState'] in waiters.RUNNING), None)
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e55')
     def test_much_traffic_adds_a_guest_and_little_removes_it(self):
         flood = self.left.flood(self.right, 50)

