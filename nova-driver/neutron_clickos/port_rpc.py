@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Neutron's half of the RPC with clickos-agent (docs/interfaces.md)."""
 
+import functools
+
 from neutron.db import models_v2
 from neutron.plugins.ml2 import models
 from neutron_lib import context as neutron_context
@@ -23,7 +25,6 @@ from neutron_clickos import wiring
 
 LOG = logging.getLogger(__name__)
 
-
 #: Physical networks of a host.
 MAX_INTERFACES = 64
 
@@ -32,120 +33,108 @@ class BadRequest(Exception):
     """An argument that is not what the contract says."""
 
 
+def _for_a_host(answer):
+    """Check a request's host; answer a bad request by ``error``."""
+    @functools.wraps(answer)
+    def checked(endpoint, context, host=None, **arguments):
+        try:
+            if not isinstance(host, str) or not 1 <= len(host) <= 255:
+                raise BadRequest('host: expected 1 to 255 characters')
+            return answer(endpoint, context, host, **arguments)
+        except BadRequest as e:
+            LOG.warning('%s: %s', answer.__name__, e)
+            return {'error': str(e)}
+    return checked
+
+
 class PortStates:
     """Answers agents that ask for the states of ports.
 
     It answers from the database. Agents change nothing but the status of
-    their ports.
+    their ports. Each answer is a dict; that of a bad request has ``error``,
+    the reason, and nothing else.
     """
 
     target = oslo_messaging.Target(version=topics.VERSION)
 
-    def get_port_states(self, context, host=None, ports=None):
+    @_for_a_host
+    def get_port_states(self, context, host, ports=None):
         """Tell whether a host's ports are still bound there.
 
         :param host: the agent's host.
         :param ports: list of pairs [port id, server id].
-        :returns: ``states``: ``up``, ``down`` or ``absent`` by port id, or
-            ``error`` with the reason
+        :returns: ``states``: ``up``, ``down`` or ``absent`` by port id
         """
-        try:
-            wanted = _pairs(host, ports)
-        except BadRequest as e:
-            LOG.warning('get_port_states: %s', e)
-            return {'error': str(e)}
+        wanted = _pairs(ports)
         bound = _bound(host, wanted)
         return {'states': {
             port: bound.get((port, server), topics.ABSENT)
             for port, server in wanted}}
 
-    def get_port_policies(self, context, host=None, ports=None):
+    @_for_a_host
+    def get_port_policies(self, context, host, ports=None):
         """List the rules, limits and allowed addresses of a host's ports.
 
         :param host: the agent's host.
         :param ports: list of pairs [port id, server id].
         :returns: ``rules``, ``limits`` and ``guards``, each by the ids of the
-            ports that are bound there, or ``error`` with the reason
+            ports that are bound there
         """
-        try:
-            wanted = _pairs(host, ports)
-        except BadRequest as e:
-            LOG.warning('get_port_policies: %s', e)
-            return {'error': str(e)}
+        wanted = _pairs(ports)
         bound = [port for port, _server in _bound(host, wanted)]
         return {'rules': filters.of_ports(bound),
                 'limits': qos.of_ports(bound),
                 'guards': guards.of_ports(host, bound)}
 
-    def get_networks(self, context, host=None):
+    @_for_a_host
+    def get_networks(self, context, host):
         """List the networks that have ports on a host.
 
         :param host: the agent's host.
-        :returns: ``networks``, or ``error`` with the reason
+        :returns: ``networks``
         """
-        try:
-            _check_host(host)
-        except BadRequest as e:
-            LOG.warning('get_networks: %s', e)
-            return {'error': str(e)}
         return {'networks': uplinks.of_host(host)}
 
-    def get_devices(self, context, host=None):
+    @_for_a_host
+    def get_devices(self, context, host):
         """List the DHCP servers' and routers' ports on a host.
 
         :param host: the agent's host.
-        :returns: ``devices``, or ``error`` with the reason
+        :returns: ``devices``
         """
-        try:
-            _check_host(host)
-        except BadRequest as e:
-            LOG.warning('get_devices: %s', e)
-            return {'error': str(e)}
         return {'devices': uplinks.devices_of(host)}
 
-    def get_active_ports(self, context, host=None):
+    @_for_a_host
+    def get_active_ports(self, context, host):
         """List the active ports that are bound to a host.
 
         :param host: the agent's host.
-        :returns: ``ports``, or ``error`` with the reason
+        :returns: ``ports``
         """
-        try:
-            _check_host(host)
-        except BadRequest as e:
-            LOG.warning('get_active_ports: %s', e)
-            return {'error': str(e)}
         return {'ports': wiring.active(host)}
 
-    def report_ports(self, context, host=None, up=None, down=None):
+    @_for_a_host
+    def report_ports(self, context, host, up=None, down=None):
         """Note which ports the switch of a host forwards for.
 
         :param host: the agent's host.
         :param up: ids of ports that it forwards for from now on.
         :param down: ids of ports that it does not forward for any more.
-        :returns: an empty dict, or ``error`` with the reason
+        :returns: an empty dict
         """
-        try:
-            _check_host(host)
-            wiring.report(host, _ids('up', up), _ids('down', down))
-        except BadRequest as e:
-            LOG.warning('report_ports: %s', e)
-            return {'error': str(e)}
+        wiring.report(host, _ids('up', up), _ids('down', down))
         return {}
 
-    def report_state(self, context, host=None, start=False, links=None):
+    @_for_a_host
+    def report_state(self, context, host, start=False, links=None):
         """Note that a host's agent is alive.
 
         :param host: the agent's host.
         :param start: the agent has just started.
         :param links: dict tunnel_ip, interfaces: how it reaches others.
-        :returns: an empty dict, or ``error`` with the reason
+        :returns: an empty dict
         """
-        try:
-            _check_host(host)
-            configurations = _configurations(host, links or {})
-        except BadRequest as e:
-            LOG.warning('report_state: %s', e)
-            return {'error': str(e)}
+        configurations = _configurations(host, links or {})
         agent = {'agent_type': topics.AGENT_TYPE, 'binary': topics.BINARY,
                  'host': host, 'topic': topics.AGENT,
                  'configurations': configurations}
@@ -155,23 +144,14 @@ class PortStates:
             neutron_context.get_admin_context(), agent, timeutils.utcnow())
         return {}
 
-    def get_chains(self, context, host=None):
+    @_for_a_host
+    def get_chains(self, context, host):
         """List a host's port chains as arguments of chain-set.
 
         :param host: the agent's host.
-        :returns: ``chains`` and ``kept``, or ``error`` with the reason
+        :returns: ``chains`` and ``kept``
         """
-        try:
-            _check_host(host)
-        except BadRequest as e:
-            LOG.warning('get_chains: %s', e)
-            return {'error': str(e)}
         return rows.chains_of(host)
-
-
-def _check_host(host):
-    if not isinstance(host, str) or not 1 <= len(host) <= 255:
-        raise BadRequest('host: expected 1 to 255 characters')
 
 
 def _configurations(host, links):
@@ -208,8 +188,7 @@ def _ids(place, ports):
     return ports
 
 
-def _pairs(host, ports):
-    _check_host(host)
+def _pairs(ports):
     if not isinstance(ports, list) or len(ports) > topics.MAX_PORTS:
         raise BadRequest('ports: expected at most %d pairs [port, server]'
                          % topics.MAX_PORTS)
