@@ -3,6 +3,7 @@
 //!
 //! A worker copies such a frame into the ring to that worker. The two memories differ, so the sender's
 //! slots are free before the receiver of the frame sees it.
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use vale_handover::{Bell, Receiver, Sender};
 
 use crate::filter::Seen;
 use crate::limit::Nanoseconds;
+use crate::nsh::Label;
 use crate::offload::Offload;
 use crate::outgoing::{Outgoing, append};
 
@@ -53,6 +55,7 @@ pub struct Frame {
     offload: Offload,
     seen: Seen,
     redirected: bool,
+    label: Option<(IpAddr, Label)>,
     payload: usize,
     longest: usize,
 }
@@ -67,6 +70,7 @@ impl Default for Frame {
             offload: Offload::default(),
             seen: Seen::default(),
             redirected: false,
+            label: None,
             payload: 0,
             longest: 0,
         }
@@ -84,7 +88,7 @@ impl Frame {
         append(&mut self.bytes, out.head, out.rest);
         (self.offload, self.seen) = (out.offload, *out.seen);
         (self.payload, self.longest) = (out.payload, out.longest);
-        self.redirected = out.redirected;
+        (self.redirected, self.label) = (out.redirected, out.label);
     }
 
     pub fn envelope(&self) -> Envelope {
@@ -100,7 +104,7 @@ impl Frame {
             now,
             from: self.envelope.from.index,
             redirected: self.redirected,
-            label: None,
+            label: self.label,
             payload: self.payload,
             longest: self.longest,
         }

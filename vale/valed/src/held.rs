@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The frames of a port that waits for full receivers.
+use std::net::IpAddr;
+
 use crate::filter::Seen;
 use crate::limit::Nanoseconds;
+use crate::nsh::Label;
 use crate::offload::Offload;
 use crate::outgoing::Outgoing;
 
@@ -16,6 +19,7 @@ struct HeldFrame {
     offload: Offload,
     seen: Seen,
     redirected: bool,
+    label: Option<(IpAddr, Label)>,
     payload: usize,
     longest: usize,
 }
@@ -67,6 +71,7 @@ impl Held {
             offload,
             seen: *out.seen,
             redirected: out.redirected,
+            label: out.label,
             payload,
             longest,
         });
@@ -111,7 +116,7 @@ impl HeldFrame {
             now,
             from: self.from,
             redirected: self.redirected,
-            label: None,
+            label: self.label,
             payload: self.payload,
             longest: self.longest,
         }

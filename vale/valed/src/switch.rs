@@ -275,7 +275,6 @@ impl Switch {
             }
         }
         self.dirty.clear();
-        self.chains.settle(&self.ports);
     }
 
     /// Takes a burst from a port that has its turn, and charges its bytes.
@@ -301,14 +300,20 @@ impl Switch {
         count > 0
     }
 
-    /// Takes a burst from one port, and returns the number of its frames. The device leaves its port meanwhile: no frame returns to its
-    /// source.
+    /// Takes a burst from one port, and returns the number of its frames. The device leaves its port
+    /// meanwhile: no frame returns to its source.
     fn take_burst(&mut self, source: usize, scratch: &mut Scratch) -> usize {
         let Some(port) = &mut self.ports[source] else {
             return 0;
         };
-        let mut device = port.take_device();
-        let count = device.fetch(&mut scratch.burst);
+        let count = port.device.fetch(&mut scratch.burst);
+        if self.chains.is_due() {
+            self.chains.settle(&self.ports);
+        }
+        let Some(port) = &mut self.ports[source] else {
+            return 0;
+        };
+        let device = port.take_device();
         for n in 0..count {
             if let Err(dropped) = self.forward(source, &*device, n, scratch) {
                 self.drop_frame(source, dropped);

@@ -535,22 +535,6 @@ fn ports_move_between_the_workers_that_are_there() {
     }
 }
 
-/// The hosts of a path talk to one worker.
-#[test]
-fn a_path_of_a_chain_is_refused_beside_several_workers() {
-    let valed = Valed::start_with(2, &[]);
-    let _one = Guest::new(&valed, "one", json!({"mac": "02:00:00:00:00:01"}));
-    let chain = json!({"switch": "vale0", "chain": "c", "segment": 1,
-        "classifiers": [{"protocol": 17, "host": "127.0.0.1", "source_port": "one",
-            "senders": ["10.0.0.1/32"], "receivers": ["10.0.0.2/32"]}],
-        "path": {"number": 1, "local": "127.0.0.1", "hosts": ["127.0.0.1", "127.0.0.2"]},
-        "hops": [{"pairs": [{"ingress": "one", "egress": "one"}]}]});
-    let (code, text) = code(&valed, "chain-set", chain);
-    assert_eq!(code, "bad-request");
-    let reason = "path: valed has 2 workers, the limit is 1";
-    assert!(text.contains(reason), "{text}");
-}
-
 #[test]
 fn a_configuration_with_wrong_workers_is_refused() {
     for (lines, error) in [

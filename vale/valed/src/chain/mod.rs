@@ -13,15 +13,17 @@ mod version;
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use vale_proto::{ChainInfo, ChainName, ChainSet, MAX_CHAINS, PortName};
 
 use crate::headers::Ethernet;
-use crate::nsh::{Label, Link, TTL};
+use crate::nsh::{Label, Link, State, TTL};
 use crate::port::Port;
 use exit::{Exit, exits, retire};
 use flow::Flow;
+use route::Route;
 use version::{Chain, Phase, Place};
 
 /// The ports of a switch, by index.
@@ -85,8 +87,32 @@ pub struct Chains {
     roles: Vec<Vec<Role>>,
     /// Ports that get and send packets of chains only.
     isolated: Vec<bool>,
-    /// A packet came by a definition that waits.
-    is_due: bool,
+    /// A definition waits.
+    waits: bool,
+}
+
+/// A definition of a chain, as all workers get it.
+#[derive(Clone)]
+pub struct Definition {
+    pub set: ChainSet,
+    /// The link of a new path.
+    link: Option<Arc<Link>>,
+    /// See [`Route::is_due`].
+    is_due: Arc<AtomicBool>,
+}
+
+impl Definition {
+    pub fn new(set: ChainSet, link: Option<Arc<Link>>) -> Self {
+        let is_due = Arc::default();
+        Self { set, link, is_due }
+    }
+}
+
+/// A state that another host told.
+pub struct Heard {
+    link: Arc<Link>,
+    from: IpAddr,
+    state: State,
 }
 
 /// Why a chain cannot be set.
@@ -115,19 +141,17 @@ impl Chains {
 
     /// Makes a chain, or replaces it between two packets. Counters of unchanged hops go on. A chain
     /// with a path changes when all hosts have the new definition.
-    pub fn set(
-        &mut self,
-        set: ChainSet,
-        link: Option<Arc<Link>>,
-        ports: &Ports,
-    ) -> Result<(), SetError> {
-        self.promote(Instant::now());
-        let found = self.find(&set.chain);
+    pub fn set(&mut self, mut definition: Definition, ports: &Ports) -> Result<(), SetError> {
+        if self.promote(Instant::now()) {
+            self.resolve(ports);
+        }
+        let found = self.find(&definition.set.chain);
         if found.is_none() && self.in_force().count() == MAX_CHAINS {
             return Err(SetError::TooMany);
         }
-        let link = link.or_else(|| self.link_of(&set));
-        let mut new = Chain::new(set, link);
+        let link = definition.link.take();
+        definition.link = link.or_else(|| self.link_of(&definition.set));
+        let mut new = Chain::new(definition);
         if new.set.path.is_some() && new.route.is_none() {
             return Err(SetError::NoPath);
         }
@@ -224,6 +248,7 @@ impl Chains {
         };
         // A port has one role in each chain, in the definition that counts most.
         self.chains.sort_by_key(phase);
+        self.waits = self.chains.iter().any(|c| phase(c) == 1);
         for index in 0..self.chains.len() {
             self.chains[index].resolve(ports);
             self.give_roles(index, ports);
@@ -364,10 +389,8 @@ impl Chains {
         if step.enters {
             add(&mut chain.counters);
         }
-        if let (true, Phase::Waiting(_), Some(route)) =
-            (step.arrives, chain.phase, &mut chain.route)
-        {
-            (self.is_due, route.has_packets) = (true, true);
+        if let (true, Phase::Waiting(_), Some(route)) = (step.arrives, chain.phase, &chain.route) {
+            route.set_due();
         }
         match step.next {
             Next::Hop { hop, .. } => add(&mut chain.hops[hop].counters),
@@ -379,10 +402,20 @@ impl Chains {
         }
     }
 
+    /// True if packets came by a definition that waits.
+    pub fn is_due(&self) -> bool {
+        let is_due = |chain: &Chain| {
+            let route = chain.route.as_ref();
+            matches!(chain.phase, Phase::Waiting(_)) && route.is_some_and(Route::is_due)
+        };
+        self.waits && self.chains.iter().any(is_due)
+    }
+
     /// Puts definitions in force by which packets came: hops that another order has could else send
-    /// packets in a circle between hosts. To be called between two rounds.
+    /// packets in a circle between hosts. To be called between two bursts.
+    #[cold]
     pub fn settle(&mut self, ports: &Ports) {
-        if std::mem::take(&mut self.is_due) && self.promote(Instant::now()) {
+        if self.promote(Instant::now()) {
             self.resolve(ports);
         }
     }

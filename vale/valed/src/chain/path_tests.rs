@@ -11,6 +11,17 @@ use crate::path_port::Paths;
 const HOSTS: [&str; 2] = ["127.0.0.1", "127.0.0.2"];
 const SILENT: Duration = Duration::from_millis(1100);
 
+impl Net {
+    /// Exchanges states with the other hosts, and removes the ports that are left over.
+    fn tick(&mut self, now: Instant) {
+        let switch = &mut self.bench.switch;
+        switch.hear(&switch.heard(), now);
+        let unused = switch.tick_chains(now);
+        unused.iter().for_each(|port| drop(switch.remove(port)));
+        switch.tell_chains();
+    }
+}
+
 fn free_port() -> u16 {
     loop {
         let first = UdpSocket::bind((HOSTS[0], 0)).unwrap();
@@ -74,7 +85,7 @@ impl Hosts {
             bench.switch.add(&mut Some(Box::new(port))).unwrap();
             link
         });
-        bench.switch.set_chain(set, link).unwrap();
+        bench.switch.set_chain(Definition::new(set, link)).unwrap();
     }
 
     /// Sets the chain on both hosts and lets them hear of each other.
@@ -88,10 +99,7 @@ impl Hosts {
     fn tick(&mut self, times: usize) {
         for _ in 0..times {
             for net in &mut self.nets {
-                let unused = net.bench.switch.tick_chains(self.now);
-                unused
-                    .iter()
-                    .for_each(|port| drop(net.bench.switch.remove(port)));
+                net.tick(self.now);
             }
             self.round();
         }
@@ -306,9 +314,9 @@ fn a_host_that_is_gone_blocks_or_is_passed_by() {
         hosts.nets[1].set_link("h1-in", true);
         hosts.tick(2);
         assert_eq!(hosts.nets[0].info().live_pairs, [1, 1]);
-        hosts.nets[0].bench.switch.tick_chains(hosts.now);
+        hosts.nets[0].tick(hosts.now);
         hosts.now += SILENT;
-        hosts.nets[0].bench.switch.tick_chains(hosts.now);
+        hosts.nets[0].tick(hosts.now);
         assert_eq!(hosts.nets[0].info().live_pairs, [0, 1]);
         assert!(!hosts.nets[0].info().hosts[0].is_ready);
         hosts.nets[0].a.send(&there(1));
@@ -458,4 +466,74 @@ fn flooded_frames_do_not_reach_other_hosts_by_a_path() {
     hosts.round();
     assert_eq!(hosts.nets[0].b.received(), [request]);
     assert_eq!(hosts.path_counters(0).tx_packets, before.tx_packets);
+}
+
+#[test]
+fn packets_to_another_host_wait_while_its_port_moves_to_another_worker() {
+    let mut hosts = Hosts::new(2);
+    hosts.chain(vec![wire(1)], json!({}));
+    let path = "path7".parse().unwrap();
+    let set_moving = |hosts: &mut Hosts, is_moving| {
+        let port = hosts.nets[0].bench.switch.port_mut(&path);
+        port.unwrap().is_moving = is_moving;
+        hosts.round();
+    };
+    hosts.nets[0].a.send(&there(1));
+    set_moving(&mut hosts, true);
+    assert_eq!(hosts.relay(1, true), 0);
+    set_moving(&mut hosts, false);
+    assert_eq!(hosts.relay(1, true), 1);
+}
+
+/// The hop that got the packet may answer at another worker than the one of the path.
+#[test]
+fn a_packet_by_a_definition_that_waits_puts_it_in_force_at_all_workers() {
+    let mut hosts = Hosts::new(2);
+    hosts.chain(vec![wire(0)], json!({}));
+    let ports = &hosts.nets[0].bench.switch.ports;
+    let old = Hosts::definition(0, vec![wire(0)], &json!({}));
+    let paths = Paths::at(free_port());
+    let (_port, link) = paths.open(&old.path.clone().unwrap()).unwrap();
+    let new = |hops: &[usize]| {
+        let hops = hops.iter().map(|n| wire(*n)).collect();
+        Definition::new(Hosts::definition(0, hops, &json!({})), None)
+    };
+    let old = Definition::new(old, Some(link.clone()));
+    let mut workers = [Chains::default(), Chains::default()];
+    let set = |workers: &mut [Chains], definition: &Definition| {
+        let chains = workers.iter_mut();
+        chains.for_each(|chains| chains.set(definition.clone(), ports).unwrap());
+    };
+    set(&mut workers, &old);
+    // The third definition is the first one again, which has had packets.
+    for hops in [&[1][..], &[0, 1], &[1]] {
+        let definition = new(hops);
+        set(&mut workers, &definition);
+        let info = |chains: &Chains| chains.infos().next().unwrap();
+        assert!(workers.iter().all(|chains| info(chains).is_changing));
+        assert!(!workers.iter().any(Chains::is_due), "{hops:?}");
+        let mut other = [Chains::default()];
+        set(
+            &mut other,
+            &Definition::new(definition.set, Some(link.clone())),
+        );
+        let label = Label {
+            number: 7,
+            reverse: false,
+            index: 255,
+            ttl: 63,
+            version: other[0].version(7),
+        };
+        let (packet, [first, second]) = (there(1), &mut workers);
+        let ethernet = Ethernet::parse(&packet).unwrap();
+        let step = first.step(ports, 0, Some(label), &ethernet, &packet);
+        first.count(step.unwrap(), packet.len());
+        for chains in [first, second] {
+            assert!(chains.is_due(), "{hops:?}");
+            chains.settle(ports);
+            let info = info(chains);
+            assert!(!info.is_changing && !chains.is_due(), "{hops:?}");
+            assert_eq!(info.set.hops.len(), hops.len());
+        }
+    }
 }

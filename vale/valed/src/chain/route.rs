@@ -2,6 +2,7 @@
 //! The other hosts of one version of a chain, and what they said about it.
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use vale_proto::{ChainSet, HostState, Path, PortName};
@@ -28,14 +29,14 @@ pub struct Route {
     pub version: u64,
     /// The port that leads to the other hosts, if it is there.
     pub port: Option<usize>,
-    /// A packet came by this version.
-    pub has_packets: bool,
+    /// All workers share this: a packet came by the version, or a worker has put it in force.
+    is_due: Arc<AtomicBool>,
     hosts: Vec<Host>,
 }
 
 impl Route {
     /// None for a chain without a path, or without the link of its path.
-    pub fn new(set: &ChainSet, link: Option<Arc<Link>>) -> Option<Self> {
+    pub fn new(set: &ChainSet, link: Option<Arc<Link>>, is_due: Arc<AtomicBool>) -> Option<Self> {
         let (path, link) = set.path.as_ref().zip(link)?;
         let host = |address| Host {
             address,
@@ -48,7 +49,7 @@ impl Route {
             link,
             version: version(set, path),
             port: None,
-            has_packets: false,
+            is_due,
             hosts: others(path).map(host).collect(),
         })
     }
@@ -65,10 +66,11 @@ impl Route {
         self.hosts.iter().map(|host| host.address)
     }
 
-    /// Takes over what the hosts said, from the same version.
+    /// Takes over what the hosts said, and the shared part, from the same version.
     pub fn keep(&mut self, old: &Self) {
         if self.version == old.version {
             self.hosts.clone_from(&old.hosts);
+            self.is_due = Arc::clone(&old.is_due);
         }
     }
 
@@ -112,7 +114,19 @@ impl Route {
 
     /// True if packets enter the chain by this version at another host.
     pub fn is_used(&self) -> bool {
-        self.has_packets || self.hosts.iter().any(|host| host.in_force)
+        self.hosts.iter().any(|host| host.in_force)
+    }
+
+    /// True if a packet came by the version at any worker, or a worker has put it in force. A worker
+    /// asks after it has taken a frame, and before it judges the frame. Another worker may have given
+    /// the sender a packet by the version.
+    pub fn is_due(&self) -> bool {
+        self.is_due.load(Ordering::Acquire)
+    }
+
+    /// Lets all workers put the version in force.
+    pub fn set_due(&self) {
+        self.is_due.store(true, Ordering::Release);
     }
 
     /// True if another host has a live pair.

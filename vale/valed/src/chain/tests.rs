@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use vale_proto::{ChainCounters, ChainInfo};
 
 use super::*;
+use crate::chain::Definition;
 
 #[path = "path_tests.rs"]
 mod paths;
@@ -79,7 +80,10 @@ impl Net {
         }
         let set: ChainSet = serde_json::from_value(args).unwrap();
         set.check().unwrap();
-        self.bench.switch.set_chain(set, None).unwrap();
+        self.bench
+            .switch
+            .set_chain(Definition::new(set, None))
+            .unwrap();
     }
 
     /// The hop takes all frames on one side and sends them on the other.
@@ -409,13 +413,22 @@ fn a_switch_has_a_limit_of_chains() {
         .unwrap()
     };
     for n in 0..vale_proto::MAX_CHAINS {
-        net.bench.switch.set_chain(set(n), None).unwrap();
+        net.bench
+            .switch
+            .set_chain(Definition::new(set(n), None))
+            .unwrap();
     }
     assert_eq!(
-        net.bench.switch.set_chain(set(64), None),
+        net.bench.switch.set_chain(Definition::new(set(64), None)),
         Err(SetError::TooMany)
     );
-    assert_eq!(net.bench.switch.set_chain(set(3), None), Ok(()));
+    assert_eq!(
+        net.bench.switch.set_chain(Definition::new(set(3), None)),
+        Ok(())
+    );
     net.bench.switch.remove_chain(&"c3".parse().unwrap());
-    assert_eq!(net.bench.switch.set_chain(set(64), None), Ok(()));
+    assert_eq!(
+        net.bench.switch.set_chain(Definition::new(set(64), None)),
+        Ok(())
+    );
 }

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use vale_proto::{ChainName, ChainSet, PortName};
 
+use super::route::Route;
 use super::version::Chain;
-use super::{Chains, Phase, Ports};
-use crate::nsh::{Link, State};
+use super::{Chains, Heard, Phase, Ports};
+use crate::nsh::Link;
 
 /// Packets that are inside of guests when a chain ends may come back for this long.
 const GRACE: Duration = Duration::from_secs(1);
@@ -16,35 +17,51 @@ const GRACE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Chains {
-    /// Takes and tells states. True if a definition came in force or is forgotten.
-    pub fn tick(&mut self, ports: &Ports, now: Instant) -> bool {
-        let differs = self.take_states(now);
-        let changed = self.promote(now) | self.forget(now);
-        if differs || changed {
-            self.resolve(ports);
-        }
-        for chain in &self.chains {
-            tell(chain);
-        }
-        changed
+    /// The states that came since from other hosts. One worker asks, for all.
+    pub fn heard(&self) -> Vec<Heard> {
+        let links = self
+            .chains
+            .iter()
+            .filter_map(|c| Some(&c.route.as_ref()?.link));
+        let of = |link: &Arc<Link>| {
+            let link = Arc::clone(link);
+            let states = link.take().into_iter();
+            states.map(move |(from, state)| {
+                let link = Arc::clone(&link);
+                Heard { link, from, state }
+            })
+        };
+        links.flat_map(of).collect()
     }
 
-    /// True if a pair of another host came or went.
-    fn take_states(&mut self, now: Instant) -> bool {
-        let mut came: Vec<(u32, IpAddr, State)> = Vec::new();
-        for route in self.chains.iter().filter_map(|c| c.route.as_ref()) {
-            let states = route.link.take().into_iter();
-            came.extend(states.map(|(from, state)| (route.link.number, from, state)));
-        }
+    /// Takes the states that came, and forgets those of silent hosts.
+    pub fn hear(&mut self, heard: &[Heard], ports: &Ports, now: Instant) {
         let mut differs = false;
         for route in self.chains.iter_mut().filter_map(|c| c.route.as_mut()) {
-            for (number, from, state) in &came {
-                let own = *number == route.link.number;
+            for Heard { link, from, state } in heard {
+                let own = Arc::ptr_eq(link, &route.link);
                 differs |= own && route.take(*from, state, now);
             }
             differs |= route.expire(now);
         }
-        differs
+        if differs {
+            self.resolve(ports);
+        }
+    }
+
+    /// Ends what is over. All workers have heard the same before. True if a definition came in force or
+    /// is forgotten.
+    pub fn tick(&mut self, ports: &Ports, now: Instant) -> bool {
+        let changed = self.promote(now) | self.forget(now);
+        if changed {
+            self.resolve(ports);
+        }
+        changed
+    }
+
+    /// Tells the other hosts this one's part. One worker does so, when all know what it tells.
+    pub fn tell(&self) {
+        self.chains.iter().for_each(tell);
     }
 
     /// Puts definitions in force that all hosts have. True if there is one.
@@ -52,7 +69,8 @@ impl Chains {
         let is_due = |chain: &Chain| match (chain.phase, &chain.route) {
             (Phase::Waiting(since), Some(route)) => {
                 // Another host that uses it has heard that all have it.
-                route.is_ready() || route.is_used() || now - since > PATIENCE
+                let known = route.is_ready() || route.is_used();
+                route.is_due() || known || now - since > PATIENCE
             }
             (phase, _) => matches!(phase, Phase::Waiting(_)),
         };
@@ -60,7 +78,7 @@ impl Chains {
         while let Some(index) = self.chains.iter().position(is_due) {
             let mut new = self.chains.remove(index);
             new.phase = Phase::InForce;
-            new.route.iter_mut().for_each(|r| r.has_packets = false);
+            new.route.iter().for_each(Route::set_due);
             match self.find(&new.set.chain) {
                 Some(old) => self.replace(old, new),
                 None => self.chains.push(new),

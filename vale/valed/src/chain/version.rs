@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One definition of a chain, with its ports and counters.
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Instant;
 
 use vale_proto::{ChainCounters, ChainInfo, ChainSet, Classifier, IpNet, Mac, PortName};
@@ -10,9 +9,9 @@ use super::exit::Retired;
 use super::flow::Flow;
 use super::hop::{Entry, LiveHop};
 use super::route::Route;
-use super::{Direction, Next, Ports};
+use super::{Definition, Direction, Next, Ports};
 use crate::headers::Ethernet;
-use crate::nsh::{FIRST_INDEX, Label, Link, State};
+use crate::nsh::{FIRST_INDEX, Label, State};
 use crate::port::Port;
 
 /// The part that a definition plays.
@@ -59,11 +58,12 @@ pub struct Place {
 }
 
 impl Chain {
-    pub fn new(set: ChainSet, link: Option<Arc<Link>>) -> Self {
+    pub fn new(definition: Definition) -> Self {
+        let Definition { set, link, is_due } = definition;
         Self {
             phase: Phase::InForce,
             retired: Vec::new(),
-            route: Route::new(&set, link),
+            route: Route::new(&set, link, is_due),
             ends: Vec::new(),
             hops: set.hops.iter().map(LiveHop::new).collect(),
             counters: ChainCounters::default(),
@@ -89,7 +89,7 @@ impl Chain {
         }
     }
 
-    /// Takes over what other hosts said about the same version.
+    /// Takes over what hosts and workers know about the same version.
     pub fn keep_states(&mut self, old: &Self) {
         if let Some((route, before)) = self.route.as_mut().zip(old.route.as_ref()) {
             route.keep(before);

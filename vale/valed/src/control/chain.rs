@@ -61,11 +61,6 @@ impl Control {
         let Some(path) = &set.path else {
             return Ok(None);
         };
-        if self.forwarder.workers() > 1 {
-            let count = self.forwarder.workers();
-            let text = format!("chain-set: path: valed has {count} workers, the limit is 1");
-            return Err(ApiError::bad_request(text));
-        }
         let Some(paths) = self.forwarder.paths_of(set).ok_or_else(stopped)? else {
             return Ok(None);
         };

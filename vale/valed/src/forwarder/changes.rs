@@ -6,19 +6,18 @@ use std::time::Instant;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use vale_proto::{
-    ChainId, ChainInfo, ChainSet, Counters, MirrorId, MirrorInfo, MirrorSet, OffloadInfo, Owner,
-    PortId, PortInfo, PortName, PortPeers, SegmentLimit, SwitchName,
+    ChainId, ChainInfo, Counters, MirrorId, MirrorInfo, MirrorSet, OffloadInfo, Owner, PortId,
+    PortInfo, PortName, PortPeers, SegmentLimit, SwitchName,
 };
 
 use crate::capture::Capture;
-use crate::chain::SetError;
+use crate::chain::{Definition, Heard, SetError};
 use crate::decided::Table;
 use crate::device::{Absent, Device};
 use crate::filter::Filter;
 use crate::guard::Guard;
 use crate::limit::{Budget, PortLimits};
 use crate::mirror::TooManyMirrors;
-use crate::nsh::Link;
 use crate::port::Port;
 use crate::switch::trace::{Part, Remote};
 use crate::switch::{AddError, MAX_PORTS, Shared, Switch};
@@ -303,31 +302,41 @@ impl Forwarder {
     }
 
     /// Makes a chain, or replaces it. False if there is no such switch.
-    pub fn set_chain(&mut self, set: ChainSet, link: Option<Arc<Link>>) -> Result<bool, SetError> {
-        match self.switch_mut(&set.switch.clone()) {
-            Some(switch) => switch.set_chain(set, link).map(|()| true),
+    pub fn set_chain(&mut self, definition: Definition) -> Result<bool, SetError> {
+        match self.switch_mut(&definition.set.switch) {
+            Some(switch) => switch.set_chain(definition).map(|()| true),
             None => Ok(false),
         }
     }
 
-    /// Exchanges the states of chains with other hosts. Returns ports for the caller to close.
-    pub fn tick_chains(&mut self) -> Vec<(PortId, Box<Port>)> {
+    /// The states of chains that came since from other hosts.
+    pub fn heard(&self) -> Vec<Heard> {
+        self.switches(None).flat_map(Switch::heard).collect()
+    }
+
+    /// Tells other hosts the states of chains.
+    pub fn tell_chains(&self) {
+        self.switches(None).for_each(Switch::tell_chains);
+    }
+
+    /// Takes the states of chains at other hosts.
+    pub fn hear(&mut self, heard: &[Heard], now: Instant) {
+        let switches = self.switches.iter_mut().flatten();
+        switches.for_each(|switch| switch.hear(heard, now));
+    }
+
+    /// Changes chains as the states say. Returns the ports that no path has any more.
+    pub fn tick_chains(&mut self, now: Instant) -> Vec<PortId> {
         let mut unused = Vec::new();
         for switch in self.switches.iter_mut().flatten() {
-            let ports = switch.tick_chains(Instant::now()).into_iter();
+            let ports = switch.tick_chains(now).into_iter();
             let name = &switch.name;
             unused.extend(ports.map(|port| PortId {
                 switch: name.clone(),
                 port,
             }));
         }
-        let mut removed = Vec::new();
-        for id in unused {
-            if let Some(port) = self.remove(&id.switch, &id.port) {
-                removed.push((id, port));
-            }
-        }
-        removed
+        unused
     }
 
     pub fn remove_chain(&mut self, id: &ChainId) {

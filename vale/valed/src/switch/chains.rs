@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The switch's side of chains: their definitions, their paths and the steps of packets.
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Instant;
 
-use vale_proto::{ChainInfo, ChainName, ChainSet, PortName};
+use vale_proto::{ChainInfo, ChainName, PortName};
 
 use super::Switch;
-use crate::chain::{Next, SetError, Step};
+use crate::chain::{Definition, Heard, Next, SetError, Step};
 use crate::device::Buffers;
 use crate::headers::Ethernet;
-use crate::nsh::Link;
 use crate::outgoing::Outgoing;
 
 impl Switch {
     /// Makes a chain, or replaces it. A new path has a link, whose port the switch has already.
-    pub fn set_chain(&mut self, set: ChainSet, link: Option<Arc<Link>>) -> Result<(), SetError> {
-        let done = self.chains.set(set, link, &self.ports);
+    pub fn set_chain(&mut self, definition: Definition) -> Result<(), SetError> {
+        let done = self.chains.set(definition, &self.ports);
         self.set_path_peers();
         done
     }
@@ -26,7 +24,22 @@ impl Switch {
         self.chains.paths_of(name)
     }
 
-    /// Exchanges states with the other hosts of chains. Returns the ports that no path has any more.
+    /// The states that came since from the other hosts of chains.
+    pub fn heard(&self) -> Vec<Heard> {
+        self.chains.heard()
+    }
+
+    /// Tells the other hosts of chains this one's states.
+    pub fn tell_chains(&self) {
+        self.chains.tell();
+    }
+
+    /// Takes the states of the other hosts.
+    pub fn hear(&mut self, heard: &[Heard], now: Instant) {
+        self.chains.hear(heard, &self.ports, now);
+    }
+
+    /// Changes chains as the states say. Returns the ports that no path has any more.
     pub fn tick_chains(&mut self, now: Instant) -> Vec<PortName> {
         if self.chains.tick(&self.ports, now) {
             self.set_path_peers();

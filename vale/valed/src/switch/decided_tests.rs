@@ -4,6 +4,7 @@ use clickos_offload::View;
 use vale_proto::Owner;
 
 use super::*;
+use crate::chain::Definition;
 use crate::decided::Table;
 
 fn table(rules: &[&str]) -> Option<Table> {
@@ -262,7 +263,10 @@ fn a_guest_of_a_chain_is_spared_the_packets_of_its_hop() {
         "hops": [{"pairs": [{"ingress": "h1", "egress": "h2"}]}]});
     bench
         .switch
-        .set_chain(serde_json::from_value(chain).unwrap(), None)
+        .set_chain(Definition::new(
+            serde_json::from_value(chain).unwrap(),
+            None,
+        ))
         .unwrap();
     bench.decide(
         &hop,

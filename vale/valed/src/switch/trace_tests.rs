@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A trace says the same as the switch does.
 use super::*;
+use crate::chain::Definition;
 
 /// Sets all features that judge a frame.
 fn armed() -> (Bench, Vec<Guest>) {
@@ -25,7 +26,10 @@ fn armed() -> (Bench, Vec<Guest>) {
         "classifiers": [{"source": "10.0.0.3/32", "protocol": 17}],
         "hops": [{"pairs": [{"ingress": "h1", "egress": "h2"}]}]});
     let chain: ChainSet = serde_json::from_value(chain).unwrap();
-    bench.switch.set_chain(chain, None).unwrap();
+    bench
+        .switch
+        .set_chain(Definition::new(chain, None))
+        .unwrap();
     let guests = [a, b, c, d].into_iter().chain(hops).collect();
     (bench, guests)
 }

@@ -2,6 +2,7 @@
 //! Changes of ports, chains, mirrors and limits at all workers. None as a result: valed stops.
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use vale_proto::{
     ChainId, ChainSet, MirrorId, MirrorSet, OffloadChange, Owner, PortId, PortLimit, PortPeers,
@@ -10,7 +11,7 @@ use vale_proto::{
 
 use super::{Handle, Places};
 use crate::capture::Capture;
-use crate::chain::SetError;
+use crate::chain::{Definition, SetError};
 use crate::decided::Table;
 use crate::device::Device;
 use crate::filter::Filter;
@@ -25,8 +26,16 @@ use crate::switch::Shared;
 impl Handle {
     /// Adds a port at the worker with the fewest ports. The others know it first, so they know the
     /// sender of its first frame.
-    pub fn add(&self, switch: &SwitchName, mut port: Box<Port>) -> Option<Result<(), AddFailure>> {
-        let mut places = self.lock();
+    pub fn add(&self, switch: &SwitchName, port: Box<Port>) -> Option<Result<(), AddFailure>> {
+        self.add_port(&mut self.lock(), switch, port)
+    }
+
+    fn add_port(
+        &self,
+        places: &mut Places,
+        switch: &SwitchName,
+        mut port: Box<Port>,
+    ) -> Option<Result<(), AddFailure>> {
         port.id = places.next_id();
         let shared = Shared::new(places.next_id());
         let worker = places.idlest(self.workers());
@@ -71,7 +80,10 @@ impl Handle {
 
     /// Removes a port, if there is one, and closes it on this thread.
     pub fn remove(&self, id: &PortId) -> Option<()> {
-        let mut places = self.lock();
+        self.remove_port(&mut self.lock(), id)
+    }
+
+    fn remove_port(&self, places: &mut Places, id: &PortId) -> Option<()> {
         let Some(worker) = places.of(id) else {
             return Some(());
         };
@@ -228,35 +240,26 @@ impl Handle {
     /// Makes a chain, or replaces it. False if there is no such switch.
     pub fn set_chain(&self, set: &ChainSet) -> Option<Result<bool, SetError>> {
         let _places = self.lock();
-        let set = set.clone();
-        let results = self.each(move |_, f| f.set_chain(set.clone(), None))?;
+        self.define(Definition::new(set.clone(), None))
+    }
+
+    fn define(&self, definition: Definition) -> Option<Result<bool, SetError>> {
+        let results = self.each(move |_, f| f.set_chain(definition.clone()))?;
         results.into_iter().next()
     }
 
-    /// Makes or replaces a chain whose path has a new port, at the only worker. One command does both:
-    /// a look at the chains in between would remove the port.
+    /// Makes or replaces a chain whose path has a new port. No other change comes in between: a look
+    /// at the chains would remove the port.
     pub fn set_path(
         &self,
         set: &ChainSet,
-        (mut port, link): (Box<Port>, Arc<Link>),
+        (port, link): (Box<Port>, Arc<Link>),
     ) -> Option<Result<Result<bool, SetError>, AddFailure>> {
         let mut places = self.lock();
-        port.id = places.next_id();
-        let shared = Shared::new(places.next_id());
-        let id = PortId {
-            switch: set.switch.clone(),
-            port: port.name.clone(),
-        };
-        let set = set.clone();
-        let (done, _refused) = self.at(0, move |f| {
-            let mut offered = Some(port);
-            let added = f.add(&set.switch.clone(), &mut offered, shared);
-            (added.map(|()| f.set_chain(set, Some(link))), offered)
-        })?;
-        if done.is_ok() {
-            places.set(&id, Some(0));
+        match self.add_port(&mut places, &set.switch, port)? {
+            Ok(()) => Some(Ok(self.define(Definition::new(set.clone(), Some(link)))?)),
+            Err(failure) => Some(Err(failure)),
         }
-        Some(done)
     }
 
     /// The numbers and local addresses of a chain's paths; the inner None: there is no such switch.
@@ -269,13 +272,19 @@ impl Handle {
         })
     }
 
-    /// Exchanges the states of chains with other hosts, and closes the ports that are left over.
+    /// Exchanges the states of chains with other hosts, and closes the ports that are left over. No
+    /// worker uses a definition before all workers have heard the states, and the hosts hear last.
     pub fn tick_chains(&self) -> Option<()> {
         let mut places = self.lock();
-        for (id, _port) in self.at(0, |f| f.tick_chains())? {
-            places.set(&id, None);
-        }
-        Some(())
+        let (heard, now) = (self.at(0, |f| f.heard())?, Instant::now());
+        self.each(move |_, f| f.hear(&heard, now))?;
+        let unused = self.each(move |_, f| f.tick_chains(now))?;
+        self.at(0, |f| f.tell_chains())?;
+        // Another worker may have ended the last definition of a path a tick later. No packet needs it.
+        let unused = unused.into_iter().next().unwrap_or_default();
+        unused
+            .iter()
+            .try_for_each(|id| self.remove_port(&mut places, id))
     }
 
     pub fn remove_chain(&self, id: &ChainId) -> Option<()> {

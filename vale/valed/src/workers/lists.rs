@@ -56,8 +56,13 @@ impl Handle {
         let parts = self.each(move |_, f| f.chains(name.as_ref()))?;
         Some(summed(parts, |sum, part| {
             add(&mut sum.counters, part.counters);
-            let hops = sum.hop_counters.iter_mut().zip(part.hop_counters);
-            hops.for_each(|(sum, part)| add(sum, part));
+            // A definition of a path comes in force at some workers a moment later than at others.
+            for (hop, counters) in part.set.hops.iter().zip(part.hop_counters) {
+                let same = sum.set.hops.iter().position(|other| other == hop);
+                if let Some(n) = same {
+                    add(&mut sum.hop_counters[n], counters);
+                }
+            }
         }))
     }
 
