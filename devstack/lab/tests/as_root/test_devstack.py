@@ -252,9 +252,10 @@ class StackedTest(unittest.TestCase):
             f'rabbit://clickos-agent-{name}:secret@192.0.2.1:5672/',
             agent['clickos_agent']['neutron_transport_url'])
         calls = (self.case.root / 'calls').read_text()
-        self.assertIn(f'rabbit_setup clickos-{name} stackrabbit', calls)
-        self.assertIn(f'set_permissions -p clickos-{name} '
-                      f'clickos-agent-{name} ', calls)
+        self.assertIn(f'rabbitmqctl -q add_vhost clickos-{name}\n', calls)
+        for user in ('stackrabbit', f'clickos-agent-{name}'):
+            self.assertIn(
+                f'set_permissions -p clickos-{name} {user} ', calls)
 
     def _values(self):
         root, data = self.case.root, f'{self.case.root}/opt/stack/data/clickos'

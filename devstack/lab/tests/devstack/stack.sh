@@ -148,10 +148,6 @@ function get_transport_url {
     echo "rabbit://stackrabbit:secret@$SERVICE_HOST:5672/${1:-}"
 }
 
-function rabbit_setup {
-    note rabbit_setup "$@"
-}
-
 # shellcheck disable=SC2032  # sudo is a function here
 function rabbitmqctl {
     note rabbitmqctl "$@"
