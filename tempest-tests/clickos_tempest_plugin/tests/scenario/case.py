@@ -14,35 +14,11 @@ NO_HTTP = ['deny tcp dst port 80', 'allow icmp', 'allow tcp', 'deny all']
 DOWNLOAD_BYTES = 10 * 1024 * 1024
 
 
-class FirewallBase(base.OnHostTest):
-    """A client on the left, a server on the right, a firewall between.
+class Rules:
+    """A firewall's rules and counters, as its tenant sees them.
 
-    All firewalls of a class have one package.
+    The test has the attributes tenant, clickos, vnf_id and server_id.
     """
-
-    #: from the VNFD's text to another one; None for the package's own
-    vnfd = None
-
-    @classmethod
-    def resource_setup(cls):
-        super().resource_setup()
-        cls.clickos = cls.tenant.clickos
-        cls.vnfd_id = cls.tenant.onboard(csar.firewall(vnfd=cls.vnfd),
-                                         cls.addClassResourceCleanup)
-
-    @classmethod
-    def build(cls, place, cleanup):
-        """Give a class or a test a firewall between two machines."""
-        place.vnf_id = cls.tenant.create_vnf(cls.vnfd_id, cleanup)
-        tenant.completed(cls.tenant.instantiate(place.vnf_id, OPEN))
-        place.server_id = cls.tenant.server_id(place.vnf_id)
-        place.left = cls.make_endpoint('left', cleanup)
-        place.right = cls.make_endpoint('right', cleanup)
-
-    @classmethod
-    def make_endpoint(cls, network, cleanup):
-        """Attach a namespace to one of the tenant's networks."""
-        return traffic.Endpoint(cls.tenant, cls.os_admin, network, cleanup)
 
     def metadata(self, name):
         """Return an entry of the VNF's metadata, decoded.
@@ -78,6 +54,37 @@ class FirewallBase(base.OnHostTest):
         lines = self.clickos.read_handler(self.vnf_id, 'fw.hits', 'vnfs')
         return sum(int(line.split()[0]) for line in lines.splitlines()
                    if line.endswith(rule))
+
+
+class FirewallBase(Rules, base.OnHostTest):
+    """A client on the left, a server on the right, a firewall between.
+
+    All firewalls of a class have one package.
+    """
+
+    #: from the VNFD's text to another one; None for the package's own
+    vnfd = None
+
+    @classmethod
+    def resource_setup(cls):
+        super().resource_setup()
+        cls.clickos = cls.tenant.clickos
+        cls.vnfd_id = cls.tenant.onboard(csar.firewall(vnfd=cls.vnfd),
+                                         cls.addClassResourceCleanup)
+
+    @classmethod
+    def build(cls, place, cleanup):
+        """Give a class or a test a firewall between two machines."""
+        place.vnf_id = cls.tenant.create_vnf(cls.vnfd_id, cleanup)
+        tenant.completed(cls.tenant.instantiate(place.vnf_id, OPEN))
+        place.server_id = cls.tenant.server_id(place.vnf_id)
+        place.left = cls.make_endpoint('left', cleanup)
+        place.right = cls.make_endpoint('right', cleanup)
+
+    @classmethod
+    def make_endpoint(cls, network, cleanup):
+        """Attach a namespace to one of the tenant's networks."""
+        return traffic.Endpoint(cls.tenant, cls.os_admin, network, cleanup)
 
     def wait_server(self, status):
         """Wait until Nova shows the server in a state."""
