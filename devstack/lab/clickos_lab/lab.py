@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import signal
+import time
 
 from clickos_lab import accounts
 from clickos_lab import apt
@@ -170,6 +171,20 @@ class Lab:
         """
         service = next(s for s in self._catalog().all() if s.name == name)
         self.processes.kill(name, workers=not name.startswith('cosmosd'))
+        self._start([service])
+
+    def outage(self, name, kind, seconds):
+        """Take a service away for a time, then let it come back.
+
+        :param kind: ``stop`` all its processes (SIGSTOP), or ``kill`` them
+        """
+        if kind == 'stop':
+            with self.processes.stopped(name):
+                time.sleep(seconds)
+            return
+        service = next(s for s in self._catalog().all() if s.name == name)
+        self.processes.kill(name, workers=not name.startswith('cosmosd'))
+        time.sleep(seconds)
         self._start([service])
 
     def down(self):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starting and stopping services, each known by pid and start time."""
 
+import contextlib
 import dataclasses
 import datetime
 import os
@@ -147,6 +148,18 @@ class Processes:
             _signal(os.killpg if workers else os.kill, running.pid,
                     signal.SIGKILL)
             _wait_gone([running], 5)
+
+    @contextlib.contextmanager
+    def stopped(self, name):
+        """Let no process of a service run meanwhile (SIGSTOP)."""
+        members = self.members(name)
+        try:
+            for pid in members:
+                _signal(os.kill, pid, signal.SIGSTOP)
+            yield
+        finally:
+            for pid in members:
+                _signal(os.kill, pid, signal.SIGCONT)
 
     def strays(self, program):
         """Return what still runs of this lab, wherever it went.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute hosts, through the commands the operator configured."""
 
+import contextlib
 import json
 import shlex
 import subprocess
@@ -50,6 +51,21 @@ class Host:
     def restart(self, service):
         """Kill a service of the host and start it again."""
         self.run('restart', service)
+
+    @contextlib.contextmanager
+    def outage(self, service, kind, seconds):
+        """Take a service away in the background; it is back afterwards."""
+        process = subprocess.Popen(
+            self.command('outage', service, kind, '--seconds', str(seconds)),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)
+        try:
+            yield
+        finally:
+            output, _ = process.communicate(timeout=seconds + 120)
+        if process.returncode:
+            raise exceptions.TempestException(
+                f'host: outage of {service}: {output}')
 
     def leftovers(self, server_id):
         """List what of a server is on the host: guest, store keys, ports."""

@@ -70,12 +70,25 @@ def _restart(state, arguments):
         lab.Lab(state, [host]).restart(host.daemon(arguments.service))
 
 
+def _outage(state, arguments):
+    host = target.of(arguments.on, state).host
+    name = arguments.service
+    if name in _ON_HOST:
+        name = host.daemon(name)
+    lab.Lab(state, [host]).outage(name, arguments.kind, arguments.seconds)
+
+
 def _leftovers(state, arguments):
     known = target.of(arguments.on, state).guests
     print(json.dumps(known.leftovers(arguments.server)))
 
 
-_RESTARTED = ('cosmosd', 'nova-compute', 'tacker-conductor')
+_RESTARTED = ('cosmosd', 'nova-compute', 'clickos-agent', 'valed',
+              'tacker-conductor')
+#: Services of a compute host; the others are the cloud's.
+_ON_HOST = ('xenstored', 'valed', 'cosmosd', 'nova-compute', 'clickos-agent')
+_OUTAGES = (*_ON_HOST, 'rabbitmq', 'mariadb', 'keystone', 'clickos-api',
+            'tacker-conductor')
 _NAME = ('name', {})
 _SERVER = ('server', {})
 _VERBS = (
@@ -89,4 +102,8 @@ _VERBS = (
     ('endpoint-counters', _endpoint_counters, (_NAME,)),
     ('kill-guest', _kill_guest, (_SERVER,)),
     ('restart', _restart, (('service', {'choices': _RESTARTED}),)),
+    ('outage', _outage, (
+        ('service', {'choices': _OUTAGES}),
+        ('kind', {'choices': ('stop', 'kill')}),
+        ('--seconds', {'type': float, 'required': True}))),
     ('leftovers', _leftovers, (_SERVER,)))

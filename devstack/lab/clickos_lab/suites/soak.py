@@ -85,7 +85,9 @@ _OTHERS = {
     'attack': _attack, 'packages': lambda _names: packages.main(),
     'xen': lambda _names: xen.main([], slow=True),
     'compute': _in_lab('compute'),
-    'tempest': _in_lab('tempest', '--regex', '^clickos_tempest_plugin')}
+    'tempest': _in_lab('tempest', '--regex',
+                       r'^(?!.*\.Outages)clickos_tempest_plugin'),
+    'faults': _in_lab('compute', '--ours', r'\.(Faults|Kills|Outages)\w*\.')}
 
 
 def main(names):

@@ -2,6 +2,7 @@
 """Starting and stopping, with real processes."""
 
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,23 @@ class ProcessesTest(base.TestCase):
         self.assertFalse(running.alive())
         self.assertEqual([], self.processes.names())
         self.processes.stop(['one'])
+
+    def test_no_process_of_a_service_runs_while_it_is_stopped(self):
+        running = self.start('one', 'sh', '-c', 'sleep 1000 & wait')
+
+        def states():
+            return {pathlib.Path(f'/proc/{pid}/stat').read_text().split()[2]
+                    for pid in self.processes.members('one')}
+
+        def wait(wanted):
+            deadline_s = time.monotonic() + 10
+            while not wanted(states()):
+                self.assertLess(time.monotonic(), deadline_s)
+                time.sleep(0.02)
+        with self.processes.stopped('one'):
+            wait(lambda seen: seen == {'T'})
+        wait(lambda seen: 'T' not in seen)
+        self.assertTrue(running.alive())
 
     def test_the_pid_of_another_process_is_not_ours(self):
         running = self.start('one', 'sleep', '1000')
