@@ -152,13 +152,16 @@ class Processes:
     @contextlib.contextmanager
     def stopped(self, name):
         """Let no process of a service run meanwhile (SIGSTOP)."""
-        members = self.members(name)
+        stopped = set()
         try:
-            for pid in members:
-                _signal(os.kill, pid, signal.SIGSTOP)
+            # A process may fork until it has the signal.
+            while new := set(self.members(name)) - stopped:
+                stopped |= new
+                for pid in new:
+                    _signal(os.kill, pid, signal.SIGSTOP)
             yield
         finally:
-            for pid in members:
+            for pid in stopped:
                 _signal(os.kill, pid, signal.SIGCONT)
 
     def strays(self, program):
