@@ -51,6 +51,7 @@ impl Carried {
                 uuid: router.uuid.clone(),
                 rid: router.rid,
                 writes: writes.to_vec(),
+                stamp: None,
                 timeout_ms: seconds * 1000,
             };
             host.call_for::<verb::WriteHandlers>(&args, seconds)

@@ -238,6 +238,7 @@ impl<'a> Session<'a> {
             uuid: self.resolve(&args.guest)?,
             rid: args.router.rid,
             writes: writes.collect(),
+            stamp: None,
             timeout_ms: args.timeout.timeout * 1000,
         };
         self.finish(&self.call_for::<verb::WriteHandlers>(&request, args.timeout.timeout)?)
@@ -319,7 +320,7 @@ impl<'a> Session<'a> {
     }
 
     /// Ends a command that has nothing to tell a person; programs read its answer.
-    pub fn finish(&self, answer: &Done) -> Result<()> {
+    pub fn finish(&self, answer: &impl Serialize) -> Result<()> {
         self.print(answer, String::new)
     }
 

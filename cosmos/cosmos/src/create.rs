@@ -88,6 +88,9 @@ impl Session<'_> {
             config: read_text(&config)?,
             config_name: file_name(&config),
             writes,
+            number: 0,
+            incarnation: None,
+            hold: false,
             timeout_ms: args.timeout.timeout * 1000,
         })
     }

@@ -190,6 +190,9 @@ impl Journey<'_> {
             config: PLACEHOLDER.to_owned(),
             config_name: info.config_name,
             writes: Vec::new(),
+            number: info.number,
+            incarnation: Some(info.incarnation),
+            hold: info.held,
             timeout_ms: self.timeout_ms(),
         };
         let created = self
@@ -214,6 +217,7 @@ impl Journey<'_> {
             config: config.to_owned(),
             config_name: config_name.to_owned(),
             halted: true,
+            stamp: None,
             timeout_ms: self.timeout_ms(),
         };
         let installed = self

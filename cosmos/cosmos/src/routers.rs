@@ -34,6 +34,7 @@ impl Session<'_> {
             config: read_text(&args.config)?,
             config_name: file_name(&args.config),
             halted,
+            stamp: None,
             timeout_ms: args.timeout.timeout * 1000,
         };
         self.print_install(request, args.timeout.timeout)
@@ -47,6 +48,7 @@ impl Session<'_> {
             config: String::new(),
             config_name: "none".to_owned(),
             halted: false,
+            stamp: None,
             timeout_ms: args.timeout.timeout * 1000,
         };
         self.print_install(request, args.timeout.timeout)

@@ -19,6 +19,8 @@ pub enum Code {
     NotPermitted,
     DeadGuest,
     Busy,
+    /// A numbered change that came too late.
+    Stale,
     Unsupported,
     Timeout,
     Store,
@@ -43,6 +45,7 @@ impl Code {
             Self::NotPermitted => "not-permitted",
             Self::DeadGuest => "dead-guest",
             Self::Busy => "busy",
+            Self::Stale => "stale",
             Self::Unsupported => "unsupported",
             Self::Timeout => "timeout",
             Self::Store => "store",

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod build_slots;
+mod changes;
 mod clock;
 mod config;
 mod control;
@@ -16,6 +17,8 @@ mod guest;
 mod health;
 mod host;
 mod images;
+mod ledger;
+mod ledgers;
 mod lifecycle;
 mod migration;
 mod offload;
@@ -51,6 +54,7 @@ use crate::files::make_private_dir;
 use crate::guest::{Capacity, Table};
 use crate::health::Health;
 use crate::host::{Death, Host, Links, ProcessHost};
+use crate::ledgers::Ledgers;
 use crate::pool::Pool;
 use crate::record::Records;
 use crate::saved::Saved;
@@ -137,6 +141,7 @@ fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
         store,
         switch: Box::new(Valed::new(config.valed_socket.clone(), port_kind(config))),
         records: Records::open(&config.state_dir)?,
+        ledgers: Ledgers::open(&config.state_dir)?,
         table,
         watchers: Arc::new(Watchers::new(Box::new(announce))),
         health: Health::new(Arc::clone(&events)),

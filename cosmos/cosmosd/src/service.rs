@@ -17,12 +17,13 @@ use crate::spec::{Spec, check_config, check_handler, check_timeout, check_writes
 use crate::toolstack::Toolstack;
 use crate::uplinks;
 use cosmos_proto::answer::{
-    Chains, Created as CreatedAnswer, Devices, Done, Found, Guest, Guests, HandlerValue, Handlers,
-    Hello, Host, Images, Installed, Log, Ports, Restored, Routers, Saved, Taken, Uplinks,
+    Applied, Chains, Changes, Created as CreatedAnswer, Devices, Done, Found, Guest, Guests,
+    HandlerValue, Handlers, Hello, Host, Images, Installed, Log, Ports, Restored, Routers, Saved,
+    Taken, Uplinks,
 };
 use cosmos_proto::{
     Console, ImageAdd, Install, MoveSource, MoveTarget, Named, NoArgs, OfGuest, OfImage, OfRouter,
-    OfSegment, Place, PlugVif, Read, Run, Share, VifLink, Writes, verb,
+    OfSegment, Place, PlugVif, Read, Run, Share, UpTo, VifLink, Writes, verb,
 };
 use vale_proto::{
     ChainId, ChainSet, HostDevice, PortFilter, PortGuard, PortId, PortLimit, SegmentUplink,
@@ -58,6 +59,7 @@ const VERBS: &[Verb<CosmosService>] = &[
     of::<verb::HelloVerb>(Access::Any, &Typed(CosmosService::hello)),
     of::<verb::DescribeHost>(Access::Any, &Typed(CosmosService::host)),
     of::<verb::Create>(NOVA, &Typed(CosmosService::create)).large(),
+    of::<verb::Release>(NOVA, &Typed(CosmosService::release)),
     of::<verb::Destroy>(NOVA, &Typed(CosmosService::destroy)),
     of::<verb::List>(Access::Any, &Typed(CosmosService::list)).listing(),
     of::<verb::Find>(Access::Any, &Typed(CosmosService::find)),
@@ -99,6 +101,7 @@ const VERBS: &[Verb<CosmosService>] = &[
     of::<verb::ListHandlers>(BOTH, &Typed(CosmosService::handlers)),
     of::<verb::ReadHandler>(BOTH, &Typed(CosmosService::read)),
     of::<verb::WriteHandlers>(BOTH, &Typed(CosmosService::write)).large(),
+    of::<verb::SettleChanges>(AGENT, &Typed(CosmosService::settle)),
     Verb::new("events", Access::Any, &Typed(CosmosService::subscribe)),
 ];
 
@@ -132,6 +135,10 @@ impl CosmosService {
 
     fn create(&self, _: &Peer, spec: Spec) -> Answer<CreatedAnswer> {
         self.0.create(&spec).map(created)
+    }
+
+    fn release(&self, _: &Peer, args: OfGuest) -> Answer<Done> {
+        done(self.0.connect(&args.uuid))
     }
 
     fn destroy(&self, _: &Peer, args: OfGuest) -> Answer<Done> {
@@ -246,8 +253,9 @@ impl CosmosService {
             config_name: &args.config_name,
             halted: args.halted,
         };
-        let generation = self.0.install(&args.uuid, args.rid, &spec, timeout)?;
-        Ok(Json(Installed { generation }))
+        self.0
+            .install_stamped(&args.uuid, args.rid, &spec, args.stamp.as_ref(), timeout)
+            .map(Json)
     }
 
     fn remove_vif(&self, _: &Peer, place: Place) -> Answer<Done> {
@@ -351,16 +359,24 @@ impl CosmosService {
         Ok(Json(HandlerValue { value }))
     }
 
-    fn write(&self, _: &Peer, args: Writes) -> Answer<Done> {
+    fn write(&self, _: &Peer, args: Writes) -> Answer<Applied> {
         check_writes(&args.writes)?;
         let timeout = check_timeout(args.timeout_ms)?;
-        done(self.0.write(&args.uuid, args.rid, &args.writes, timeout))
+        let stamp = args.stamp.as_ref();
+        self.0
+            .write_stamped(&args.uuid, args.rid, &args.writes, stamp, timeout)
+            .map(Json)
+    }
+
+    fn settle(&self, _: &Peer, up_to: UpTo) -> Answer<Changes> {
+        self.0.settle_changes(&up_to).map(Json)
     }
 }
 
 fn created(created: Created) -> Json<CreatedAnswer> {
     Json(CreatedAnswer {
         domid: created.domid,
+        incarnation: created.incarnation,
         steps_ms: created.steps.answer(),
     })
 }

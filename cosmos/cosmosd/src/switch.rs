@@ -308,6 +308,10 @@ pub mod sim {
             self.ports.lock().unwrap().values().all(|up| *up)
         }
 
+        pub fn none_up(&self) -> bool {
+            !self.ports.lock().unwrap().values().any(|up| *up)
+        }
+
         pub fn put(&self, port: &str) {
             self.ports.lock().unwrap().insert(port.into(), true);
         }

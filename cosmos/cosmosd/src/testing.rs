@@ -16,6 +16,7 @@ use crate::guest::{Capacity, Table};
 use crate::health::Health;
 use crate::host::sim::SimHost;
 use crate::host::{Death, Domain, Host, Instance};
+use crate::ledgers::Ledgers;
 use crate::pool::Pool;
 use crate::record::{Phase, Record, Records};
 use crate::saved::Saved;
@@ -55,6 +56,9 @@ pub fn spec(n: u16) -> Spec {
         config: "FromDevice(0) -> ToDevice(1);".into(),
         config_name: "wire.click".into(),
         writes: vec![("fw.config".into(), "deny all".into())],
+        number: 0,
+        incarnation: None,
+        hold: false,
         timeout_ms: 200,
     }
 }
@@ -146,6 +150,7 @@ impl World {
         let mut remains = self.host.remains();
         remains.extend(self.switch.ports());
         remains.extend(self.store.keys());
+        remains.extend(self.toolstack.ledgers.files());
         let records = self.toolstack.records.load_all().unwrap();
         remains.extend(records.into_iter().map(|r| format!("record {}", r.uuid)));
         remains.extend(
@@ -175,6 +180,7 @@ fn toolstack(
         store: store.clone() as Arc<dyn Store>,
         switch: Box::new(switch.clone()),
         records: Records::open(dir.path()).unwrap(),
+        ledgers: Ledgers::open(dir.path()).unwrap(),
         table: Arc::new(Table::new(
             Capacity {
                 memory_mib: 64,

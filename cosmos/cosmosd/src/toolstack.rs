@@ -15,6 +15,7 @@ use crate::guest::{Guest, State, Table};
 use crate::health::Health;
 use crate::host::Host;
 use crate::images::Images;
+use crate::ledgers::Ledgers;
 use crate::pool::Pool;
 use crate::record::{Phase, Records};
 use crate::saved::Saved;
@@ -38,6 +39,7 @@ pub struct Toolstack {
     pub store: Arc<dyn Store>,
     pub switch: Box<dyn Switch>,
     pub records: Records,
+    pub ledgers: Ledgers,
     pub table: Arc<Table>,
     pub watchers: Arc<Watchers>,
     pub events: Arc<EventHub>,
@@ -96,7 +98,7 @@ impl Toolstack {
     }
 
     /// A guest whose quota is used up cannot answer: it says so on its console only.
-    fn with_cause(&self, guest: &Guest, error: Error) -> Error {
+    pub fn with_cause(&self, guest: &Guest, error: Error) -> Error {
         if error.code != Code::Timeout {
             return error;
         }

@@ -41,7 +41,8 @@ class CosmosClient:
         return self._call('host')
 
     def create(self, uuid, name, image_sha256, memory_mib, vifs, config,
-               config_name, writes=(), timeout_ms=10000, nics=()):
+               config_name, writes=(), timeout_ms=10000, nics=(), number=0,
+               hold=False):
         """Create a guest and wait until it forwards.
 
         :param vifs: list of dicts devid, mac, switch, port, segment,
@@ -53,14 +54,24 @@ class CosmosClient:
         :param timeout_ms: milliseconds the guest has to answer.
         :param nics: list of dicts devid, mac, bridge, mtu: vifs of stock
             netback, on a Xen host.
-        :returns: ``domid``
+        :param number: the newest change that configuration and writes have.
+        :param hold: keep the ports down until release().
+        :returns: ``domid``, ``incarnation``
         """
         more = {'nics': list(nics)} if nics else {}
+        if number:
+            more['number'] = number
+        if hold:
+            more['hold'] = True
         return self._call(
             'create', timeout_ms, uuid=uuid, name=name,
             image_sha256=image_sha256, memory_mib=memory_mib,
             vifs=list(vifs), config=config, config_name=config_name,
             writes=_pairs(writes), timeout_ms=timeout_ms, **more)
+
+    def release(self, uuid):
+        """Let the ports of a held guest come up."""
+        return self._call('release', uuid=uuid)
 
     def destroy(self, uuid):
         """Destroy a guest; one that does not exist is no error."""
@@ -246,13 +257,16 @@ class CosmosClient:
         return self._call('restore', _LONG_MS, uuid=uuid)
 
     def router_install(self, uuid, config, config_name, rid=FIRST_ROUTER,
-                       timeout_ms=10000, halted=False):
+                       timeout_ms=10000, halted=False, stamp=None):
         """Replace a guest's router; the old one runs on if this fails.
 
         :param halted: install it without running it.
-        :returns: ``generation``
+        :param stamp: dict number, incarnation; see change_settle().
+        :returns: ``generation``; with a stamp as handler_write()
         """
         more = {'halted': True} if halted else {}
+        if stamp:
+            more['stamp'] = stamp
         return self._call('router-install', timeout_ms, uuid=uuid, rid=rid,
                           config=config, config_name=config_name,
                           timeout_ms=timeout_ms, **more)
@@ -274,10 +288,28 @@ class CosmosClient:
         """:returns: ``value`` of handler name, as "element.handler"."""
         return self._call('handler-read', uuid=uuid, rid=rid, name=name)
 
-    def handler_write(self, uuid, writes, rid=FIRST_ROUTER, timeout_ms=10000):
-        """Apply pairs (handler, value): all of them or none."""
+    def handler_write(self, uuid, writes, rid=FIRST_ROUTER, timeout_ms=10000,
+                      stamp=None):
+        """Apply pairs (handler, value): all of them or none.
+
+        :param stamp: dict number, incarnation; see change_settle().
+        :returns: with a stamp ``applied``, the numbers of accepted changes,
+            and ``incarnation``
+        """
+        more = {'stamp': stamp} if stamp else {}
         return self._call('handler-write', timeout_ms, uuid=uuid, rid=rid,
-                          writes=_pairs(writes), timeout_ms=timeout_ms)
+                          writes=_pairs(writes), timeout_ms=timeout_ms,
+                          **more)
+
+    def change_settle(self, uuid, number):
+        """End what is under way up to a number.
+
+        The guest takes no change of such a number any more.
+
+        :returns: ``incarnation``, ``newest``, ``applied``, ``refused``,
+            ``pending``
+        """
+        return self._call('change-settle', uuid=uuid, number=number)
 
     def events(self):
         """Subscribe to the daemon's events.
@@ -333,13 +365,21 @@ class Session(CosmosClient):
                           timeout_ms=timeout_ms)
 
     def move_receive(self, uuid, name, image_sha256, memory_mib, vifs, config,
-                     config_name, timeout_ms=10000):
-        """Create a guest that comes from another host, as :meth:`create`."""
+                     config_name, timeout_ms=10000, number=0,
+                     incarnation=None, hold=False):
+        """Create a guest that comes from another host, as :meth:`create`.
+
+        :param number: of ``info`` there.
+        :param incarnation: of ``info`` there; without it the guest takes no
+            change that is meant for the one there.
+        :param hold: ``held`` of ``info`` there.
+        """
         return self._call(
             'move-receive', timeout_ms, uuid=uuid, name=name,
             image_sha256=image_sha256, memory_mib=memory_mib,
             vifs=list(vifs), config=config, config_name=config_name,
-            writes=[], timeout_ms=timeout_ms)
+            writes=[], number=number, hold=hold, timeout_ms=timeout_ms,
+            **({'incarnation': incarnation} if incarnation else {}))
 
     def move_arrive(self, uuid, routers, timeout_ms=10000):
         """Keep the guest, and let these routers run."""

@@ -59,6 +59,8 @@ pub type StepsMs = Vec<(String, f64)>;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Created {
     pub domid: u16,
+    /// The UUID of this start of the guest.
+    pub incarnation: Uuid,
     pub steps_ms: StepsMs,
 }
 
@@ -96,6 +98,12 @@ pub struct Guest {
     pub vifs: Vec<Vif>,
     pub nics: Vec<Nic>,
     pub config_name: String,
+    /// The UUID of this start of the guest.
+    pub incarnation: Uuid,
+    /// The newest number of a change.
+    pub number: u64,
+    /// True if the ports stay down until `release`.
+    pub held: bool,
 }
 
 /// The uplinks that `uplink-set` made.
@@ -174,6 +182,45 @@ pub struct Taken {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Installed {
     pub generation: u64,
+    #[serde(flatten)]
+    pub changes: Applied,
+}
+
+/// The numbered changes that a guest accepted in this start.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Applied {
+    /// The newest numbers, the last one last; empty without a number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applied: Vec<u64>,
+    /// The UUID of this start of the guest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<Uuid>,
+}
+
+/// A numbered change that a guest refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Refusal {
+    pub number: u64,
+    pub code: String,
+    pub message: String,
+}
+
+/// The numbered changes of a guest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Changes {
+    /// The UUID of this start of the guest.
+    pub incarnation: Uuid,
+    /// The guest takes no change with this number or a lower one any more.
+    pub newest: u64,
+    /// The newest that the guest accepted.
+    pub applied: Vec<u64>,
+    /// The newest that the guest refused.
+    pub refused: Vec<Refusal>,
+    /// Those that the guest has not answered.
+    pub pending: Vec<u64>,
 }
 
 /// An installed router.

@@ -240,6 +240,10 @@ impl TryFrom<String> for Sha256Text {
 /// A handler and the value to write.
 pub type Write = (String, String);
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// The arguments of `create`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -257,6 +261,15 @@ pub struct Spec {
     pub config_name: String,
     #[serde(default, deserialize_with = "writes")]
     pub writes: Vec<Write>,
+    /// The newest number among the changes that configuration and writes include.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub number: u64,
+    /// The incarnation of the guest that goes on in this one; a new one if missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<Uuid>,
+    /// The ports stay down until `release`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hold: bool,
     pub timeout_ms: u64,
 }
 

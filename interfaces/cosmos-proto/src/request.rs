@@ -44,7 +44,31 @@ pub struct Install {
     pub config_name: String,
     #[serde(default)]
     pub halted: bool,
+    /// Orders the change among others of the guest, if it has a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamp: Option<Stamp>,
     pub timeout_ms: u64,
+}
+
+/// The number of a change of a guest (docs/adr/0071).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Stamp {
+    /// Above the numbers of all earlier changes.
+    pub number: u64,
+    /// Refuses the change if the guest started again since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<Uuid>,
+}
+
+/// Changes of a guest up to a number.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct UpTo {
+    pub uuid: Uuid,
+    pub number: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -161,6 +185,9 @@ pub struct Writes {
     pub rid: u8,
     #[serde(deserialize_with = "writes")]
     pub writes: Vec<Write>,
+    /// Orders the change among others of the guest, if it has a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamp: Option<Stamp>,
     pub timeout_ms: u64,
 }
 

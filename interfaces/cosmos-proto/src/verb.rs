@@ -54,6 +54,7 @@ verbs! {
     DescribeHost "host": NoArgs => answer::Host;
     Create "create": Spec => answer::Created;
     Destroy "destroy": OfGuest => answer::Done;
+    Release "release": OfGuest => answer::Done;
     List "list": NoArgs => answer::Guests;
     Find "find": Named => answer::Found;
     Info "info": OfGuest => answer::Guest;
@@ -93,7 +94,8 @@ verbs! {
     ListRouters "router-list": OfGuest => answer::Routers;
     ListHandlers "handler-list": OfRouter => answer::Handlers;
     ReadHandler "handler-read": Read => answer::HandlerValue;
-    WriteHandlers "handler-write": Writes => answer::Done;
+    WriteHandlers "handler-write": Writes => answer::Applied;
+    SettleChanges "change-settle": UpTo => answer::Changes;
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub struct RouterSpec<'a> {
 /// # Errors
 /// `bad-config` with the guest's own words; `timeout`, `dead-guest`, `store`.
 pub fn install(router: Router<'_>, asked: &RouterSpec<'_>) -> Result<u64> {
-    propose(router, asked)?.settle()
+    propose(router, asked, |_| Ok(()))?.settle()
 }
 
 /// A configuration that is written, and not answered yet.
@@ -50,16 +50,21 @@ pub struct Proposal<'a> {
     _turn: Slot<'a>,
 }
 
-/// Writes a configuration.
+/// Writes a configuration, after `begin` took its generation.
 ///
 /// # Errors
-/// `store`; `timeout` if earlier ones take that long.
-fn propose<'a>(router: Router<'a>, asked: &RouterSpec<'_>) -> Result<Proposal<'a>> {
+/// `store`; `timeout` if earlier ones take that long; those of `begin`.
+pub fn propose<'a>(
+    router: Router<'a>,
+    asked: &RouterSpec<'_>,
+    begin: impl FnOnce(u64) -> Result<()>,
+) -> Result<Proposal<'a>> {
     let turn = router
         .requests
         .slots
         .enter(router.rid, Kind::Install, router.deadline)?;
     let generation = next_generation(&router)?;
+    begin(generation)?;
     let seen = router.signals.seen();
     let mut changes = vec![
         Change::remove(router.path("config")),
@@ -132,6 +137,17 @@ impl<'a> Proposal<'a> {
         forgotten?;
         match answer.word.as_str() {
             "Error" => Err(Error::new(Code::BadConfig, answer.error)),
+            _ => Ok(self.generation),
+        }
+    }
+
+    /// Waits for the guest's answer, and leaves the text there without one.
+    ///
+    /// # Errors
+    /// As those of [`install`].
+    pub fn settle_or_keep(self) -> Result<u64> {
+        match self.wait()? {
+            answer if answer.word == "Error" => Err(Error::new(Code::BadConfig, answer.error)),
             _ => Ok(self.generation),
         }
     }

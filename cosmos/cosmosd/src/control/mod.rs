@@ -5,6 +5,7 @@ mod install;
 mod list;
 mod request;
 mod slots;
+mod verdict;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -14,14 +15,16 @@ use xenstore::{Access, Perm};
 use clickos_protocol::MAX_RID;
 
 use crate::error::{Error, Result};
+use crate::ledger::Begun;
 use crate::spec::random_bytes;
 use crate::store::{Change, Seen, Signals, Store};
 use crate::text::escape;
 
-pub use install::{RouterSpec, install, propose_first, router_state, run};
+pub use install::{RouterSpec, install, propose, propose_first, router_state, run};
 pub use list::routers;
-pub use request::{handlers, read, write};
+pub use request::{begin_write, handlers, read, write};
 use slots::Slots;
+pub use verdict::{forget, verdict};
 
 /// Random bytes that a guest is given.
 const SEED_BYTES: usize = 32;
@@ -164,15 +167,28 @@ pub fn withdraw_suspend(store: &dyn Store, domid: u16) -> Result<()> {
     }
 }
 
-/// Removes the requests an earlier cosmosd left, and their answers.
-pub fn forget_requests(store: &dyn Store, domid: u16) -> Result<()> {
+/// Removes the requests an earlier cosmosd left, and their answers, but those of `begun`.
+pub fn forget_requests(store: &dyn Store, domid: u16, begun: &[Begun]) -> Result<()> {
     let root = root(domid);
     let names = store.list(&root)?;
     let rids = names
         .iter()
         .filter(|name| name.parse().is_ok_and(|rid: u8| rid <= MAX_RID));
-    let changes = rids.flat_map(|rid| {
-        ["response", "request"].map(|key| Change::remove(format!("{root}/{rid}/{key}")))
-    });
-    store.apply(&changes.collect::<Vec<_>>())
+    let mut changes = Vec::new();
+    for rid in rids {
+        for key in ["response", "request"] {
+            let folder = format!("{root}/{rid}/{key}");
+            let kept = |seq: &&String| !begun.iter().any(|b| b.place.is_request(rid, seq));
+            let names = store.list(&folder)?;
+            let gone: Vec<_> = names.iter().filter(kept).collect();
+            match gone.len() == names.len() {
+                true => changes.push(Change::remove(folder)),
+                false => changes.extend(
+                    gone.iter()
+                        .map(|seq| Change::remove(format!("{folder}/{seq}"))),
+                ),
+            }
+        }
+    }
+    store.apply(&changes)
 }

@@ -7,10 +7,10 @@ use clickos_protocol::{
 use cosmos_proto::answer::Handler;
 
 use super::Router;
-use super::slots::Kind;
+use super::slots::{Kind, Slot};
 use crate::error::{Code, Error, Result};
 use crate::spec::Write;
-use crate::store::Change;
+use crate::store::{Change, Seen};
 
 /// Reads a handler.
 pub fn read(router: Router<'_>, name: &str) -> Result<String> {
@@ -27,6 +27,43 @@ pub fn write(router: Router<'_>, writes: &[Write]) -> Result<()> {
         .iter()
         .map(|(name, value)| (&**name, value.as_bytes()));
     ask(router, &Command::Write(writes.collect())).map(drop)
+}
+
+/// A request that is written and not answered yet.
+pub struct Asked<'a> {
+    router: Router<'a>,
+    seq: u32,
+    seen: Seen,
+    _place: Slot<'a>,
+}
+
+/// Writes a request for handlers' values, after `begin` took its number in the store.
+pub fn begin_write<'a>(
+    router: Router<'a>,
+    writes: &[Write],
+    begin: impl FnOnce(u32) -> Result<()>,
+) -> Result<Asked<'a>> {
+    let writes = writes.iter();
+    let writes = writes.map(|(name, value)| (&**name, value.as_bytes()));
+    let request = encode(&Command::Write(writes.collect()))?;
+    let _place = enter(&router)?;
+    let seq = router.requests.seq();
+    begin(seq)?;
+    let seen = router.signals.seen();
+    send(&router, seq, &request)?;
+    Ok(Asked {
+        router,
+        seq,
+        seen,
+        _place,
+    })
+}
+
+impl Asked<'_> {
+    /// Waits for the answer. The nodes stay there.
+    pub fn settle(self) -> Result<()> {
+        outcome(await_answer(&self.router, self.seq, self.seen)?).map(drop)
+    }
 }
 
 /// Lists the handlers.
@@ -65,16 +102,8 @@ fn text(data: Vec<u8>) -> String {
 }
 
 fn ask(router: Router<'_>, command: &Command<'_>) -> Result<Vec<u8>> {
-    let request = command.encode();
-    if request.len() > REQUEST_MAX {
-        let got = request.len();
-        let message = format!("the request has {got} bytes, the limit is {REQUEST_MAX}");
-        return Err(Error::bad_request(message));
-    }
-    let _place = router
-        .requests
-        .slots
-        .enter(router.rid, Kind::Request, router.deadline)?;
+    let request = encode(command)?;
+    let _place = enter(&router)?;
     let seq = router.requests.seq();
     let response = exchange(&router, seq, &request);
     // In this order the guest need not look whether its answer was taken.
@@ -85,6 +114,21 @@ fn ask(router: Router<'_>, command: &Command<'_>) -> Result<Vec<u8>> {
     let response = response?;
     forgotten?;
     outcome(response)
+}
+
+fn encode(command: &Command<'_>) -> Result<Vec<u8>> {
+    let request = command.encode();
+    if request.len() > REQUEST_MAX {
+        let got = request.len();
+        let message = format!("the request has {got} bytes, the limit is {REQUEST_MAX}");
+        return Err(Error::bad_request(message));
+    }
+    Ok(request)
+}
+
+fn enter<'a>(router: &Router<'a>) -> Result<Slot<'a>> {
+    let slots = &router.requests.slots;
+    slots.enter(router.rid, Kind::Request, router.deadline)
 }
 
 /// Writes a request. Its pieces get the permissions of the node above all requests, which this
@@ -106,6 +150,10 @@ fn send(router: &Router<'_>, seq: u32, request: &[u8]) -> Result<()> {
 fn exchange(router: &Router<'_>, seq: u32, request: &[u8]) -> Result<Answer> {
     let seen = router.signals.seen();
     send(router, seq, request)?;
+    await_answer(router, seq, seen)
+}
+
+fn await_answer(router: &Router<'_>, seq: u32, seen: Seen) -> Result<Answer> {
     let mut answer = Joiner::new(Answer::MAX);
     let mut next = 0;
     let what = format!("router {}: handler request", router.rid);
@@ -143,7 +191,7 @@ fn too_long() -> Error {
 }
 
 /// The codes are those of docs/control-protocol.md.
-fn outcome(response: Answer) -> Result<Vec<u8>> {
+pub fn outcome(response: Answer) -> Result<Vec<u8>> {
     let code = match response.code {
         200 => return Ok(response.data),
         501 | 590 => Code::BadRequest,

@@ -15,6 +15,7 @@ use cosmos_proto::answer;
 use crate::control::Requests;
 use crate::error::{Code, Error, Result};
 use crate::host::{Domain, Instance, Rings, usual_rings};
+use crate::ledger::{Book, Ledger};
 use crate::record::{Phase, Record};
 use crate::spec::{Link, Vif};
 use crate::store::Signals;
@@ -90,6 +91,7 @@ pub struct Guest {
     pub created_s: u64,
     pub signals: Arc<Signals>,
     pub requests: Requests,
+    pub ledger: Ledger,
     pub migrate_source: MigrateSource,
     pub migrate_target: MigrateTarget,
     /// Held by the one thread that makes, stops or removes it.
@@ -110,6 +112,7 @@ impl Guest {
             created_s,
             signals: Arc::default(),
             requests: Requests::default(),
+            ledger: Ledger::default(),
             migrate_source: MigrateSource::default(),
             migrate_target: MigrateTarget::default(),
             lifecycle: Mutex::new(()),
@@ -119,7 +122,7 @@ impl Guest {
     }
 
     /// A guest as an earlier cosmosd left it.
-    pub fn from_record(record: Record) -> Self {
+    pub fn from_record(record: Record, book: Book) -> Self {
         let state = match record.phase {
             Phase::Partial | Phase::Pooled => State::Partial,
             Phase::Complete | Phase::Saving => State::Running,
@@ -149,6 +152,7 @@ impl Guest {
         let migrate_source = MigrateSource::former(&record.halted);
         Self {
             migrate_source,
+            ledger: Ledger::of(book),
             ..Self::new(domain, record.created_s, status)
         }
     }
@@ -306,7 +310,11 @@ impl Guest {
             (state, _) => state.name()?,
         };
         let domain = self.domain.clone();
+        let book = self.ledger.book();
         Some(answer::Guest {
+            incarnation: book.incarnation.clone(),
+            number: book.newest,
+            held: book.held,
             uuid: domain.uuid,
             name: domain.name,
             domid: domain.domid,

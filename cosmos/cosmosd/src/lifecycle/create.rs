@@ -11,8 +11,9 @@ use crate::control::{self, RouterSpec};
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, Made, in_switch};
 use crate::host::Domain;
+use crate::ledger::Book;
 use crate::record::Phase;
-use crate::spec::{Spec, check_spec, check_timeout};
+use crate::spec::{Spec, Uuid, check_spec, check_timeout};
 use crate::steps::Steps;
 use crate::store::Change;
 use crate::switch::PortFds;
@@ -25,6 +26,7 @@ const LAST_WORDS: usize = 400;
 /// A guest that forwards.
 pub struct Created {
     pub domid: u16,
+    pub incarnation: Uuid,
     pub steps: Steps,
 }
 
@@ -45,7 +47,8 @@ impl Toolstack {
         note(&guest);
         let (mut made, mut steps) = (Made::default(), Steps::begin());
         let result = self
-            .build(&guest, pooled.as_deref(), &mut made, deadline, &mut steps)
+            .open_ledger(&guest, spec)
+            .and_then(|()| self.build(&guest, pooled.as_deref(), &mut made, deadline, &mut steps))
             .and_then(|told| self.start(&guest, spec, told, deadline, &mut steps))
             .and_then(|()| self.bring_up(&guest, spec, deadline, &mut steps));
         match result {
@@ -57,10 +60,21 @@ impl Toolstack {
                     "guest {} created as {kind} domain {domid} in {ms:.1} ms",
                     spec.uuid
                 );
-                Ok(Created { domid, steps })
+                let incarnation = guest.ledger.book().incarnation.clone();
+                Ok(Created {
+                    domid,
+                    incarnation,
+                    steps,
+                })
             }
             Err(cause) => Err(self.abandon(&guest, &made, cause)),
         }
+    }
+
+    fn open_ledger(&self, guest: &Guest, spec: &Spec) -> Result<()> {
+        let mut book = guest.ledger.book();
+        *book = Book::of(spec)?;
+        self.ledgers.save(&spec.uuid, &book)
     }
 
     /// A guest of the pool if there is one like this, else a new one; others of the pool make

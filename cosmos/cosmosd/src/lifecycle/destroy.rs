@@ -55,6 +55,7 @@ impl Toolstack {
         let undone = self.undo(guest, made).and_then(|()| {
             self.host.remove_console(&guest.domain)?;
             self.saved.remove(uuid)?;
+            self.ledgers.remove(uuid)?;
             self.records.remove(uuid)
         });
         self.watchers.remove(guest.domain.domid);
@@ -193,7 +194,7 @@ mod tests {
             .put("/local/domain/1/data/clickos/panic", "broke\u{1b}");
         world.host.kill(1, true);
         until(|| world.toolstack.info(&uuid(1)).unwrap().state == "crashed");
-        until(|| world.remains().len() == 2);
+        until(|| world.remains().len() == 3); // Its record, entry and ledger.
         let info = world.toolstack.info(&uuid(1)).unwrap();
         assert_eq!(info.reason, "killed by signal 9 (SIGKILL): broke\\x1b");
         let error = world

@@ -90,7 +90,7 @@ impl Toolstack {
         match guest.state() {
             // These have no ports; of a guest in error a port may be left.
             State::Saved | State::Crashed => {}
-            _ => self.set_link(vif, link)?,
+            _ => self.set_link(guest, vif, link)?,
         }
         let (uuid, place) = (&guest.domain.uuid, vif.place());
         info!("guest {uuid}: the link of port {place} is {link:?}");
@@ -123,12 +123,12 @@ impl Toolstack {
     pub fn set_links(&self, guest: &Guest) -> Result<()> {
         let vifs = guest.vifs();
         let mut vifs = vifs.iter().map(|vif| vif.in_switch(&guest.domain.uuid));
-        vifs.try_for_each(|vif| self.set_link(&vif, vif.link))
+        vifs.try_for_each(|vif| self.set_link(guest, &vif, vif.link))
     }
 
-    pub fn set_link(&self, vif: &Vif, link: Link) -> Result<()> {
+    pub fn set_link(&self, guest: &Guest, vif: &Vif, link: Link) -> Result<()> {
         match link {
-            Link::Up => self.switch.set_link(vif, true),
+            Link::Up => self.switch.set_link(vif, !guest.ledger.book().held),
             Link::Down => self.switch.set_link(vif, false),
             Link::Leaving | Link::Removed => self.switch.remove(vif),
         }

@@ -46,7 +46,7 @@ impl Toolstack {
         };
         let rings = self.host.plug(domain, &guest.vifs(), fds)?;
         guest.set_rings(vif.devid, rings);
-        self.set_link(vif, vif.link)?;
+        self.set_link(guest, vif, vif.link)?;
         guest.set_link(vif.devid, vif.link);
         self.keep_vifs(guest)
     }
@@ -178,6 +178,21 @@ mod tests {
         assert_eq!(devids(&world), [1, 2, 0]);
         world.toolstack.destroy(&uuid(1)).unwrap();
         assert_eq!(world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_interface_of_a_held_guest_waits_for_its_release() {
+        let world = World::new();
+        let held = crate::spec::Spec {
+            hold: true,
+            ..spec(1)
+        };
+        world.toolstack.create(&held).unwrap();
+        world.toolstack.plug_vif(&args(2)).unwrap();
+        assert!(world.switch.none_up());
+        world.toolstack.connect(&uuid(1)).unwrap();
+        assert_eq!(world.switch.ports().len(), 3);
+        assert!(world.switch.all_up());
     }
 
     #[test]

@@ -29,7 +29,10 @@ impl Toolstack {
         // Those of the pool last: one may have been taken by a half-made guest, and goes with it.
         records.sort_by_key(|record| record.phase == Phase::Pooled);
         for record in records {
-            let guest = Arc::new(Guest::from_record(record.clone()));
+            let guest = Arc::new(Guest::from_record(
+                record.clone(),
+                self.ledgers.load(&record.uuid)?,
+            ));
             self.table.restore(Arc::clone(&guest));
             let uuid = &record.uuid;
             match self.recover_one(&guest, &record) {
@@ -107,7 +110,8 @@ impl Toolstack {
         guest.set_state(state, "");
         self.watchers
             .insert(domain.domid, Arc::clone(&guest.signals));
-        control::forget_requests(&*self.store, domain.domid)?;
+        let begun = guest.ledger.book().begun.clone();
+        control::forget_requests(&*self.store, domain.domid, &begun)?;
         let mut wanted = guest.vifs();
         wanted.retain(Vif::is_plugged);
         match self.switch.existing(&wanted) {

@@ -90,7 +90,11 @@ impl Toolstack {
         loop {
             match self.table.readmit(saved, saved.created_s) {
                 Err(e) if e.code == Code::NoMemory && self.make_room() => {}
-                admitted => return admitted,
+                admitted => {
+                    let guest = admitted?;
+                    *guest.ledger.book() = saved.ledger.book().clone();
+                    return Ok(guest);
+                }
             }
         }
     }

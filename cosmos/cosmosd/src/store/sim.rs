@@ -5,7 +5,7 @@
 //! knows the handlers `fw.config` (refuses `bad`) and `c.count`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use xenstore::Perm;
@@ -24,6 +24,7 @@ pub struct SimStore {
     handlers: Mutex<BTreeMap<u16, String>>,
     watchers: Mutex<Option<Arc<Watchers>>>,
     requests: AtomicUsize,
+    is_slow: AtomicBool,
 }
 
 impl SimStore {
@@ -37,6 +38,20 @@ impl SimStore {
     /// Sends changes that are [put](Self::put) from now on to `watchers`.
     pub fn report_to(&self, watchers: &Arc<Watchers>) {
         *self.watchers.lock().unwrap() = Some(Arc::clone(watchers));
+    }
+
+    /// Lets guests read requests and answer nothing, until they answer all of them.
+    pub fn hold_answers(&self, is_slow: bool) {
+        self.is_slow.store(is_slow, Ordering::Relaxed);
+        let open = |key: &String| key.contains("/request/") && key.ends_with("/0");
+        for path in self.keys().iter().filter(|key| open(key)) {
+            self.answer(path);
+        }
+    }
+
+    /// The text of a node.
+    pub fn value(&self, path: &str) -> Option<String> {
+        self.text(path)
     }
 
     /// The requests that a real store would have had so far.
@@ -102,6 +117,7 @@ impl SimStore {
         let root = format!("/local/domain/{domid}/data/clickos/{rid}");
         match key {
             ["generation"] => self.answer_wish(&root),
+            ["request", _, "0"] if self.is_slow.load(Ordering::Relaxed) => {}
             ["request", seq, "0"] => self.answer_request(&root, domid.parse().unwrap(), seq),
             _ => {}
         }

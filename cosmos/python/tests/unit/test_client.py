@@ -125,6 +125,23 @@ class TestVerbs(ClientCase):
              'config_name': 'fw.click', 'writes': [['a.b', 'c']],
              'timeout_ms': 7000}, args)
 
+    def test_numbered_changes(self):
+        stamp = {'number': 7, 'incarnation': UUID}
+        for call, verb in (
+                (lambda: self.client.handler_write(
+                    UUID, [('a.b', 'c')], stamp=stamp), 'handler-write'),
+                (lambda: self.client.router_install(
+                    UUID, 'Idle;', 'i', stamp=stamp), 'router-install')):
+            sent, args = self.sent(call)
+            self.assertEqual((verb, stamp), (sent, args['stamp']))
+        self.assertEqual(('change-settle', {'uuid': UUID, 'number': 7}),
+                         self.sent(self.client.change_settle, UUID, 7))
+        self.assertEqual(('release', {'uuid': UUID}),
+                         self.sent(self.client.release, UUID))
+        _, args = self.sent(self.client.create, UUID, 'fw', 'ab' * 32, 8, (),
+                            'Idle;', 'i', number=7, hold=True)
+        self.assertEqual((7, True), (args['number'], args['hold']))
+
     def test_create_with_vifs_of_netback(self):
         nic = {'devid': 0, 'mac': '02:00:00:00:00:01', 'bridge': 'br0',
                'mtu': 1500}
@@ -167,8 +184,11 @@ class TestVerbs(ClientCase):
         self.assertEqual(('move-settle', {'uuid': UUID}),
                          self.sent(session.move_settle, UUID))
         verb, args = self.sent(session.move_receive, UUID, 'g', 'ab' * 32, 8,
-                               [], 'Idle;', 'x.click')
+                               [], 'Idle;', 'x.click', number=7,
+                               incarnation=UUID, hold=True)
         self.assertEqual(('move-receive', []), (verb, args['writes']))
+        self.assertEqual((7, UUID, True), (
+            args['number'], args['incarnation'], args['hold']))
         self.assertEqual(
             ('move-arrive', {'uuid': UUID, 'routers': [0, 2],
                              'timeout_ms': 10000}),

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Numbered changes of guests (docs/adr/0071).
+//!
+//! The ledger has a change on disk before the guest can see it. A guest answers in order, so a
+//! change without an answer keeps its nodes in the store, and its verdict is found there later.
+
+use std::time::Duration;
+
+use cosmos_proto::answer::{Applied, Changes, Installed};
+use cosmos_proto::{Stamp, UpTo};
+use log::warn;
+
+use crate::control::{self, Router, RouterSpec};
+use crate::error::{Code, Error, Result};
+use crate::guest::{Guest, State};
+use crate::ledger::Place;
+use crate::spec::{Uuid, Write};
+use crate::toolstack::Toolstack;
+
+impl Toolstack {
+    /// Writes handlers, with a number or without one.
+    pub fn write_stamped(
+        &self,
+        uuid: &Uuid,
+        rid: u8,
+        writes: &[Write],
+        stamp: Option<&Stamp>,
+        timeout: Duration,
+    ) -> Result<Applied> {
+        let Some(stamp) = stamp else {
+            return self
+                .write(uuid, rid, writes, timeout)
+                .map(|()| Applied::default());
+        };
+        let guest = self.table.get(uuid)?;
+        let router = self.changeable(&guest, rid, timeout)?;
+        let asked = {
+            let _order = guest.ledger.order();
+            self.sweep(&guest)?;
+            control::begin_write(router, writes, |seq| {
+                self.begin(&guest, stamp, Place::Request { rid, seq })
+            })?
+        };
+        self.conclude(&guest, stamp, asked.settle())
+    }
+
+    /// Installs a router, with a number or without one.
+    pub fn install_stamped(
+        &self,
+        uuid: &Uuid,
+        rid: u8,
+        spec: &RouterSpec<'_>,
+        stamp: Option<&Stamp>,
+        timeout: Duration,
+    ) -> Result<Installed> {
+        let Some(stamp) = stamp else {
+            let generation = self.install(uuid, rid, spec, timeout)?;
+            return Ok(installed(generation, Applied::default()));
+        };
+        let guest = self.table.get(uuid)?;
+        let router = self.changeable(&guest, rid, timeout)?;
+        let proposal = {
+            let _order = guest.ledger.order();
+            self.sweep(&guest)?;
+            control::propose(router, spec, |generation| {
+                self.begin(&guest, stamp, Place::Install { rid, generation })
+            })?
+        };
+        let answer = proposal.settle_or_keep();
+        let generation = *answer.as_ref().unwrap_or(&0);
+        let changes = self.conclude(&guest, stamp, answer.map(drop))?;
+        if rid == 0 {
+            guest.set_config_name(spec.config_name);
+            self.keep(&guest)?;
+        }
+        Ok(installed(generation, changes))
+    }
+
+    /// Ends what may be under way up to a number: the guest takes no change of such a number any
+    /// more. Returns the verdicts.
+    pub fn settle_changes(&self, up_to: &UpTo) -> Result<Changes> {
+        let guest = self.table.get(&up_to.uuid)?;
+        let _order = guest.ledger.order();
+        self.sweep(&guest)?;
+        let mut book = guest.ledger.book();
+        if book.newest < up_to.number {
+            book.newest = up_to.number;
+            self.ledgers.save(&up_to.uuid, &book)?;
+        }
+        Ok(book.changes())
+    }
+
+    /// Lets the ports of a held guest come up.
+    pub fn connect(&self, uuid: &Uuid) -> Result<()> {
+        let guest = self.table.get(uuid)?;
+        let _owner = guest.own();
+        {
+            let mut book = guest.ledger.book();
+            book.held = false;
+            self.ledgers.save(uuid, &book)?;
+        }
+        match guest.state() {
+            State::Running | State::Paused => self.set_links(&guest),
+            _ => guest.check_answers(),
+        }
+    }
+
+    fn changeable<'a>(&'a self, guest: &'a Guest, rid: u8, limit: Duration) -> Result<Router<'a>> {
+        guest.migrate_source.check()?;
+        self.router(guest, rid, limit)
+    }
+
+    fn begin(&self, guest: &Guest, stamp: &Stamp, place: Place) -> Result<()> {
+        let mut book = guest.ledger.book();
+        book.check(stamp)?;
+        book.begin(stamp.number, place);
+        self.ledgers.save(&guest.domain.uuid, &book)
+    }
+
+    /// Notes a verdict. Without one the change stays pending.
+    fn conclude(&self, guest: &Guest, stamp: &Stamp, answer: Result<()>) -> Result<Applied> {
+        if let Err(error) = &answer {
+            if matches!(error.code, Code::Timeout | Code::Store | Code::DeadGuest) {
+                return answer
+                    .map_err(|error| self.with_cause(guest, error))
+                    .map(|()| Applied::default());
+            }
+        }
+        self.close(guest, stamp.number, &answer)?;
+        // The guest answered earlier changes before this one.
+        self.sweep(guest)?;
+        answer.map(|()| guest.ledger.book().accepted())
+    }
+
+    fn close(&self, guest: &Guest, number: u64, verdict: &Result<()>) -> Result<()> {
+        let mut book = guest.ledger.book();
+        let place = book.begun.iter().find(|begun| begun.number == number);
+        let place = place.map(|begun| begun.place);
+        book.close(number, verdict);
+        self.ledgers.save(&guest.domain.uuid, &book)?;
+        drop(book);
+        // On disk first: nodes without a place in the ledger are removed at the next start.
+        match place {
+            Some(place) => control::forget(&*self.store, guest.domain.domid, place),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes the verdicts that came late.
+    pub fn sweep(&self, guest: &Guest) -> Result<()> {
+        let begun = guest.ledger.book().begun.clone();
+        for begun in begun {
+            let verdict = match guest.state() {
+                State::Running | State::Paused => {
+                    control::verdict(&*self.store, guest.domain.domid, begun.place)?
+                }
+                State::Crashed | State::Error => Some(Err(died())),
+                _ => None,
+            };
+            if let Some(verdict) = verdict {
+                warn!(
+                    "guest {}: change {} was answered late",
+                    guest.domain.uuid, begun.number
+                );
+                self.close(guest, begun.number, &verdict)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn died() -> Error {
+    Error::new(Code::DeadGuest, "the guest died before it answered")
+}
+
+fn installed(generation: u64, changes: Applied) -> Installed {
+    Installed {
+        generation,
+        changes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Spec;
+    use crate::testing::{World, spec, uuid};
+
+    const SOON: Duration = Duration::from_millis(100);
+
+    fn running(spec: &Spec) -> World {
+        let world = World::new();
+        world.toolstack.create(spec).unwrap();
+        world
+    }
+
+    fn write(world: &World, number: u64, value: &str) -> Result<Applied> {
+        let incarnation = None;
+        let stamp = Stamp {
+            number,
+            incarnation,
+        };
+        let writes = [("fw.config".to_owned(), value.to_owned())];
+        let toolstack = &world.toolstack;
+        toolstack.write_stamped(&uuid(1), 0, &writes, Some(&stamp), SOON)
+    }
+
+    fn settle(world: &World, number: u64) -> Changes {
+        let uuid = uuid(1);
+        world
+            .toolstack
+            .settle_changes(&UpTo { uuid, number })
+            .unwrap()
+    }
+
+    fn code(result: Result<Applied>) -> &'static str {
+        result.err().map_or("taken", |error| error.code.as_str())
+    }
+
+    #[test]
+    fn a_number_counts_once_and_over_restarts() {
+        let mut world = running(&spec(1));
+        assert_eq!(write(&world, 5, "allow icmp").unwrap().applied, [5]);
+        assert_eq!(code(write(&world, 5, "deny tcp")), "stale");
+        assert_eq!(code(write(&world, 6, "bad")), "handler-error");
+        world = world.restart();
+        assert_eq!(code(write(&world, 6, "deny tcp")), "stale");
+        assert_eq!(code(write(&world, 4, "deny tcp")), "stale");
+        assert_eq!(world.store.rule(1).unwrap(), "allow icmp");
+        let changes = settle(&world, 0);
+        assert_eq!((changes.newest, changes.applied), (6, vec![5]));
+        assert_eq!(changes.refused[0].message, "fw.config: bad rule");
+    }
+
+    #[test]
+    fn a_settled_number_is_never_taken() {
+        let world = running(&spec(1));
+        assert_eq!(settle(&world, 9).newest, 9);
+        assert_eq!(code(write(&world, 9, "allow icmp")), "stale");
+        assert_eq!(write(&world, 10, "allow icmp").unwrap().applied, [10]);
+    }
+
+    #[test]
+    fn an_answer_after_the_deadline_counts() {
+        let mut world = running(&spec(1));
+        world.store.hold_answers(true);
+        assert_eq!(code(write(&world, 5, "allow icmp")), "timeout");
+        assert_eq!(settle(&world, 5).pending, [5]);
+        world = world.restart();
+        assert_eq!(settle(&world, 5).pending, [5]);
+        world.store.hold_answers(false);
+        let changes = settle(&world, 5);
+        assert_eq!((changes.pending, changes.applied), (vec![], vec![5]));
+        assert_eq!(write(&world, 6, "deny all").unwrap().applied, [5, 6]);
+        let keys = world.store.keys();
+        assert!(
+            !keys.iter().any(|key| key.contains("/request/")),
+            "{keys:?}"
+        );
+    }
+
+    #[test]
+    fn a_change_that_never_came_to_the_guest_is_dropped() {
+        let world = running(&spec(1));
+        world.faults.fail("store.request");
+        assert_eq!(code(write(&world, 5, "allow icmp")), "internal");
+        world.faults.mend();
+        let changes = settle(&world, 5);
+        assert_eq!((changes.pending, changes.applied), (vec![], vec![]));
+        assert_eq!(world.store.rule(1).unwrap(), "deny all");
+    }
+
+    #[test]
+    fn a_new_start_takes_no_change_for_the_old_one() {
+        let world = running(&spec(1));
+        let first = write(&world, 5, "allow icmp").unwrap().incarnation;
+        world.toolstack.destroy(&uuid(1)).unwrap();
+        let mut again = spec(1);
+        again.number = 7;
+        world.toolstack.create(&again).unwrap();
+        assert_eq!(code(write(&world, 7, "allow icmp")), "stale");
+        let stamp = Stamp {
+            number: 8,
+            incarnation: first,
+        };
+        let late = world
+            .toolstack
+            .write_stamped(&uuid(1), 0, &[], Some(&stamp), SOON);
+        assert_eq!(code(late), "stale");
+        assert_eq!(world.store.rule(2).unwrap(), "deny all");
+    }
+
+    #[test]
+    fn a_held_guest_forwards_after_its_release() {
+        let mut held = spec(1);
+        held.hold = true;
+        let world = running(&held).restart();
+        assert!(world.switch.none_up());
+        assert!(world.toolstack.info(&uuid(1)).unwrap().held);
+        world.toolstack.connect(&uuid(1)).unwrap();
+        assert!(world.switch.all_up());
+        let world = world.restart();
+        assert!(world.switch.all_up());
+    }
+
+    #[test]
+    fn a_numbered_configuration_counts() {
+        let world = running(&spec(1));
+        let install = |number, config| {
+            let stamp = Stamp {
+                number,
+                incarnation: None,
+            };
+            let spec = RouterSpec {
+                config,
+                config_name: "new.click",
+                halted: false,
+            };
+            let toolstack = &world.toolstack;
+            toolstack.install_stamped(&uuid(1), 0, &spec, Some(&stamp), SOON)
+        };
+        assert_eq!(install(5, "Idle;").unwrap().changes.applied, [5]);
+        assert_eq!(install(5, "Idle;").unwrap_err().code, Code::Stale);
+        assert_eq!(install(6, "Bad").unwrap_err().code, Code::BadConfig);
+        assert_eq!(install(7, "Silent").unwrap_err().code, Code::Timeout);
+        assert_eq!(settle(&world, 7).pending, [7]);
+        let state = "/local/domain/1/data/clickos/0/state";
+        let generation = "/local/domain/1/data/clickos/0/generation";
+        let generation = world.store.value(generation).unwrap();
+        world.store.put(state, &format!("Running {generation}"));
+        assert_eq!(settle(&world, 7).applied, [5, 7]);
+    }
+}

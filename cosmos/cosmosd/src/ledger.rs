@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The numbered changes of one guest (docs/adr/0071): the newest number, the verdicts, and the
+//! changes that the guest has not answered.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cosmos_proto::Stamp;
+use cosmos_proto::answer::{Applied, Changes, Refusal};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Code, Error, Result};
+use crate::spec::{Spec, Uuid, random_bytes};
+
+/// Verdicts that a guest's ledger keeps, the newest.
+const VERDICTS: usize = 16;
+/// Changes that may wait for the guest's answer.
+const PENDING: usize = 8;
+/// Characters of a refusal that are kept.
+const MESSAGE: usize = 600;
+/// JSON readers hold numbers below this exactly.
+const MAX_NUMBER: u64 = 1 << 53;
+const NONE: &str = "00000000-0000-4000-8000-000000000000";
+
+/// The nodes of a change in the Xen store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Place {
+    Request { rid: u8, seq: u32 },
+    Install { rid: u8, generation: u64 },
+}
+
+impl Place {
+    /// True for the request with these names of nodes.
+    pub fn is_request(self, of: &str, number: &str) -> bool {
+        match self {
+            Self::Request { rid, seq } => rid.to_string() == of && seq.to_string() == number,
+            Self::Install { .. } => false,
+        }
+    }
+}
+
+/// A change that the guest has not answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begun {
+    pub number: u64,
+    pub place: Place,
+}
+
+/// The part of a ledger that is on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Book {
+    pub incarnation: Uuid,
+    pub newest: u64,
+    pub applied: Vec<u64>,
+    pub refused: Vec<Refusal>,
+    pub begun: Vec<Begun>,
+    /// The ports stay down.
+    pub held: bool,
+}
+
+impl Default for Book {
+    fn default() -> Self {
+        Self {
+            incarnation: Uuid::try_from(NONE.to_owned()).expect("it has the form of one"),
+            newest: 0,
+            applied: Vec::new(),
+            refused: Vec::new(),
+            begun: Vec::new(),
+            held: false,
+        }
+    }
+}
+
+impl Book {
+    /// The book of a guest that starts.
+    pub fn of(spec: &Spec) -> Result<Self> {
+        let new = || random_bytes().map(|bits| Uuid::of_random(u128::from_ne_bytes(bits)));
+        Ok(Self {
+            incarnation: spec.incarnation.clone().map_or_else(new, Ok)?,
+            newest: spec.number,
+            held: spec.hold,
+            ..Self::default()
+        })
+    }
+
+    /// Refuses a change that came too late, or is for an earlier start of the guest.
+    pub fn check(&self, stamp: &Stamp) -> Result<()> {
+        let Stamp {
+            number,
+            incarnation,
+        } = stamp;
+        if *number >= MAX_NUMBER {
+            let message = format!("number: {number} is above the limit of {MAX_NUMBER}");
+            return Err(Error::bad_request(message));
+        }
+        if incarnation.as_ref().is_some_and(|i| *i != self.incarnation) {
+            return Err(stale(*number, "the guest started again since"));
+        }
+        if self.applied.contains(number) {
+            return Err(stale(*number, "it is applied already"));
+        }
+        if *number <= self.newest {
+            return Err(stale(*number, "a later change came first"));
+        }
+        if self.begun.len() >= PENDING {
+            let message = format!("the guest has not answered {PENDING} earlier changes");
+            return Err(Error::new(Code::Busy, message));
+        }
+        Ok(())
+    }
+
+    pub fn begin(&mut self, number: u64, place: Place) {
+        self.newest = self.newest.max(number);
+        self.begun.push(Begun { number, place });
+    }
+
+    /// Notes a verdict.
+    pub fn close(&mut self, number: u64, verdict: &Result<()>) {
+        self.begun.retain(|begun| begun.number != number);
+        match verdict {
+            Ok(()) => {
+                push(&mut self.applied, number);
+                self.applied.sort_unstable();
+            }
+            Err(error) => push(
+                &mut self.refused,
+                Refusal {
+                    number,
+                    code: error.code.as_str().to_owned(),
+                    message: error.message.chars().take(MESSAGE).collect(),
+                },
+            ),
+        }
+    }
+
+    pub fn accepted(&self) -> Applied {
+        Applied {
+            applied: self.applied.clone(),
+            incarnation: Some(self.incarnation.clone()),
+        }
+    }
+
+    pub fn changes(&self) -> Changes {
+        Changes {
+            incarnation: self.incarnation.clone(),
+            newest: self.newest,
+            applied: self.applied.clone(),
+            refused: self.refused.clone(),
+            pending: self.begun.iter().map(|begun| begun.number).collect(),
+        }
+    }
+}
+
+fn push<T>(list: &mut Vec<T>, entry: T) {
+    list.push(entry);
+    if list.len() > VERDICTS {
+        list.remove(0);
+    }
+}
+
+fn stale(number: u64, why: &str) -> Error {
+    Error::new(Code::Stale, format!("change {number}: {why}; try again"))
+}
+
+/// A guest's book, and whose turn it is to send a numbered change.
+#[derive(Default)]
+pub struct Ledger {
+    book: Mutex<Book>,
+    order: Mutex<()>,
+}
+
+impl Ledger {
+    pub fn of(book: Book) -> Self {
+        Self {
+            book: Mutex::new(book),
+            order: Mutex::default(),
+        }
+    }
+
+    pub fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no other numbered change is on its way to the guest.
+    pub fn order(&self) -> MutexGuard<'_, ()> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{spec, uuid};
+
+    fn stamp(number: u64) -> Stamp {
+        Stamp {
+            number,
+            incarnation: None,
+        }
+    }
+
+    fn word(checked: Result<()>) -> &'static str {
+        checked.map_or_else(|error| error.code.as_str(), |()| "taken")
+    }
+
+    #[test]
+    fn older_and_repeated_numbers_are_refused() {
+        let mut book = Book::of(&Spec {
+            number: 5,
+            ..spec(1)
+        })
+        .unwrap();
+        assert_eq!(word(book.check(&stamp(5))), "stale");
+        assert_eq!(word(book.check(&stamp(1 << 53))), "bad-request");
+        book.check(&stamp(7)).unwrap();
+        book.begin(7, Place::Request { rid: 0, seq: 1 });
+        assert_eq!(book.changes().pending, [7]);
+        assert_eq!(word(book.check(&stamp(6))), "stale");
+        book.close(7, &Ok(()));
+        assert!(
+            book.check(&stamp(7))
+                .unwrap_err()
+                .message
+                .contains("applied already")
+        );
+        assert_eq!(book.changes().applied, [7]);
+    }
+
+    #[test]
+    fn a_change_for_an_earlier_start_is_refused() {
+        let book = Book::of(&spec(1)).unwrap();
+        let mut stamp = stamp(1);
+        stamp.incarnation = Some(uuid(9));
+        assert_eq!(word(book.check(&stamp)), "stale");
+        stamp.incarnation = Some(book.incarnation.clone());
+        book.check(&stamp).unwrap();
+        assert_ne!(book.incarnation, Book::of(&spec(1)).unwrap().incarnation);
+    }
+
+    #[test]
+    fn a_ledger_is_bounded() {
+        let mut book = Book::default();
+        for number in 1..=8 {
+            book.begin(number, Place::Request { rid: 0, seq: 1 });
+        }
+        assert_eq!(word(book.check(&stamp(9))), "busy");
+        for number in 1..=100 {
+            book.close(number, &Ok(()));
+            let refused = Error::new(Code::HandlerError, "x".repeat(9000));
+            book.close(number, &Err(refused));
+        }
+        assert_eq!(book.applied.len(), VERDICTS);
+        assert_eq!(book.refused.len(), VERDICTS);
+        assert_eq!(book.refused[0].message.len(), MESSAGE);
+    }
+}
