@@ -89,7 +89,6 @@ impl Session<'_> {
             config_name: file_name(&config),
             writes,
             number: 0,
-            incarnation: None,
             hold: false,
             timeout_ms: args.timeout.timeout * 1000,
         })

@@ -8,9 +8,9 @@
 
 use std::time::Instant;
 
-use cosmos_proto::answer::{Done, Guest, Router};
+use cosmos_proto::answer::{Done, Guest, Halted, Router};
 use cosmos_proto::{
-    Install, MoveSource, MoveTarget, NoArgs, OfGuest, OfRouter, Run, Spec, Uuid, verb,
+    History, Install, MoveSource, MoveTarget, NoArgs, OfGuest, OfRouter, Run, Spec, Uuid, verb,
 };
 use serde_json::{Value, json};
 
@@ -63,11 +63,12 @@ impl Journey<'_> {
     fn travel(&mut self) -> Result<Value> {
         self.describe()?;
         self.end("describe", "halting it");
-        self.routers = self.halt()?;
+        let Halted { routers, changes } = self.halt()?;
+        self.routers = routers;
         let arrived = self.arrive();
         let (domid, skipped) = arrived.map_err(|why| self.go_back(why))?;
         // From here on the target's guest is the only one that runs.
-        self.set_going().map_err(|why| self.recall(why))?;
+        self.set_going(changes).map_err(|why| self.recall(why))?;
         self.end("start", "destroying the old guest");
         self.source
             .call::<verb::Destroy>(&self.guest())
@@ -117,10 +118,9 @@ impl Journey<'_> {
 
     /// Halts the routers, and keeps others from changing the guest as long as this connection
     /// lives.
-    fn halt(&self) -> Result<Vec<Router>> {
+    fn halt(&self) -> Result<Halted> {
         let args = self.of_source();
-        let halted = self.source.call_for::<verb::MoveBegin>(&args, self.seconds);
-        Ok(halted?.routers)
+        self.source.call_for::<verb::MoveBegin>(&args, self.seconds)
     }
 
     /// Lets the routers run that ran.
@@ -139,11 +139,12 @@ impl Journey<'_> {
     }
 
     /// Lets the guest of the target stay, and run.
-    fn set_going(&self) -> Result<()> {
+    fn set_going(&self, changes: History) -> Result<()> {
         let ran = self.routers.iter().filter(|router| !router.is_halted());
         let args = MoveTarget {
             uuid: self.uuid.clone(),
             routers: ran.map(|router| router.rid).collect(),
+            changes,
             timeout_ms: self.timeout_ms(),
         };
         let arrived = self
@@ -190,9 +191,8 @@ impl Journey<'_> {
             config: PLACEHOLDER.to_owned(),
             config_name: info.config_name,
             writes: Vec::new(),
-            number: info.number,
-            incarnation: Some(info.incarnation),
-            hold: info.held,
+            number: 0,
+            hold: false,
             timeout_ms: self.timeout_ms(),
         };
         let created = self

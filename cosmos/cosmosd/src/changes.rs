@@ -4,16 +4,17 @@
 //! The ledger has a change on disk before the guest can see it. A guest answers in order, so a
 //! change without an answer keeps its nodes in the store, and its verdict is found there later.
 
+use std::sync::MutexGuard;
 use std::time::Duration;
 
 use cosmos_proto::answer::{Applied, Changes, Installed};
-use cosmos_proto::{Stamp, UpTo};
+use cosmos_proto::{History, Stamp, UpTo};
 use log::warn;
 
-use crate::control::{self, Router, RouterSpec};
+use crate::control::{self, RouterSpec};
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
-use crate::ledger::Place;
+use crate::ledger::{Book, Place};
 use crate::spec::{Uuid, Write};
 use crate::toolstack::Toolstack;
 
@@ -33,10 +34,9 @@ impl Toolstack {
                 .map(|()| Applied::default());
         };
         let guest = self.table.get(uuid)?;
-        let router = self.changeable(&guest, rid, timeout)?;
+        let router = self.router(&guest, rid, timeout)?;
         let asked = {
-            let _order = guest.ledger.order();
-            self.sweep(&guest)?;
+            let _order = self.turn(&guest)?;
             control::begin_write(router, writes, |seq| {
                 self.begin(&guest, stamp, Place::Request { rid, seq })
             })?
@@ -58,10 +58,9 @@ impl Toolstack {
             return Ok(installed(generation, Applied::default()));
         };
         let guest = self.table.get(uuid)?;
-        let router = self.changeable(&guest, rid, timeout)?;
+        let router = self.router(&guest, rid, timeout)?;
         let proposal = {
-            let _order = guest.ledger.order();
-            self.sweep(&guest)?;
+            let _order = self.turn(&guest)?;
             control::propose(router, spec, |generation| {
                 self.begin(&guest, stamp, Place::Install { rid, generation })
             })?
@@ -80,50 +79,101 @@ impl Toolstack {
     /// more. Returns the verdicts.
     pub fn settle_changes(&self, up_to: &UpTo) -> Result<Changes> {
         let guest = self.table.get(&up_to.uuid)?;
-        let _order = guest.ledger.order();
-        self.sweep(&guest)?;
-        let mut book = guest.ledger.book();
-        if book.newest < up_to.number {
-            book.newest = up_to.number;
-            self.ledgers.save(&up_to.uuid, &book)?;
-        }
-        Ok(book.changes())
+        let _order = self.turn(&guest)?;
+        self.change_book(&guest, |book| {
+            book.newest = book.newest.max(up_to.number);
+            Ok(book.changes())
+        })
     }
 
     /// Lets the ports of a held guest come up.
     pub fn connect(&self, uuid: &Uuid) -> Result<()> {
         let guest = self.table.get(uuid)?;
         let _owner = guest.own();
-        {
-            let mut book = guest.ledger.book();
+        self.change_book(&guest, |book| {
             book.held = false;
-            self.ledgers.save(uuid, &book)?;
-        }
+            Ok(())
+        })?;
         match guest.state() {
             State::Running | State::Paused => self.set_links(&guest),
             _ => guest.check_answers(),
         }
     }
 
-    fn changeable<'a>(&'a self, guest: &'a Guest, rid: u8, limit: Duration) -> Result<Router<'a>> {
-        guest.migrate_source.check()?;
-        self.router(guest, rid, limit)
+    /// Waits for the turn of a numbered change. A guest that moves, or has moved, takes none.
+    fn turn<'a>(&self, guest: &'a Guest) -> Result<MutexGuard<'a, ()>> {
+        let order = guest.ledger.order();
+        guest.check_settled()?;
+        guest.ledger.book().check_here()?;
+        self.sweep(guest)?;
+        Ok(order)
+    }
+
+    /// The numbered changes of a guest that was halted to move. None is on its way to it.
+    ///
+    /// # Errors
+    /// `busy` if the guest has not answered one of them.
+    pub fn history(&self, guest: &Guest) -> Result<History> {
+        self.sweep(guest)?;
+        let book = guest.ledger.book();
+        match book.begun.len() {
+            0 => Ok(book.history()),
+            pending => {
+                let message = format!("the guest has not answered {pending} changes; try again");
+                Err(Error::new(Code::Busy, message))
+            }
+        }
+    }
+
+    /// Begins the book of a guest that has come from another host.
+    pub fn take_history(&self, guest: &Guest, history: &History) -> Result<()> {
+        self.change_book(guest, |book| {
+            *book = Book::arrived(history)?;
+            Ok(())
+        })
+    }
+
+    /// Notes that another host has the guest, or that this one has it again.
+    pub fn set_left(&self, guest: &Guest, has_left: bool) -> Result<()> {
+        self.change_book(guest, |book| {
+            book.has_left = has_left;
+            Ok(())
+        })
+    }
+
+    /// Changes the book, first on disk; after an error it is as it was.
+    fn change_book<T>(
+        &self,
+        guest: &Guest,
+        change: impl FnOnce(&mut Book) -> Result<T>,
+    ) -> Result<T> {
+        let mut book = guest.ledger.book();
+        let mut new = book.clone();
+        let answer = change(&mut new)?;
+        if new != *book {
+            self.ledgers.save(&guest.domain.uuid, &new)?;
+            *book = new;
+        }
+        Ok(answer)
     }
 
     fn begin(&self, guest: &Guest, stamp: &Stamp, place: Place) -> Result<()> {
-        let mut book = guest.ledger.book();
-        book.check(stamp)?;
-        book.begin(stamp.number, place);
-        self.ledgers.save(&guest.domain.uuid, &book)
+        self.change_book(guest, |book| {
+            book.check(stamp)?;
+            book.begin(stamp.number, place);
+            Ok(())
+        })
     }
 
-    /// Notes a verdict. Without one the change stays pending.
+    /// Notes a verdict. Without one the change stays pending, unless a sweep found it.
     fn conclude(&self, guest: &Guest, stamp: &Stamp, answer: Result<()>) -> Result<Applied> {
         if let Err(error) = &answer {
             if matches!(error.code, Code::Timeout | Code::Store | Code::DeadGuest) {
-                return answer
-                    .map_err(|error| self.with_cause(guest, error))
-                    .map(|()| Applied::default());
+                let found = guest.ledger.book().accepted();
+                return match found.applied.contains(&stamp.number) {
+                    true => Ok(found),
+                    false => Err(self.with_cause(guest, error.clone())),
+                };
             }
         }
         self.close(guest, stamp.number, &answer)?;
@@ -133,12 +183,7 @@ impl Toolstack {
     }
 
     fn close(&self, guest: &Guest, number: u64, verdict: &Result<()>) -> Result<()> {
-        let mut book = guest.ledger.book();
-        let place = book.begun.iter().find(|begun| begun.number == number);
-        let place = place.map(|begun| begun.place);
-        book.close(number, verdict);
-        self.ledgers.save(&guest.domain.uuid, &book)?;
-        drop(book);
+        let place = self.change_book(guest, |book| Ok(book.close(number, verdict)))?;
         // On disk first: nodes without a place in the ledger are removed at the next start.
         match place {
             Some(place) => control::forget(&*self.store, guest.domain.domid, place),
@@ -288,6 +333,51 @@ mod tests {
             .write_stamped(&uuid(1), 0, &[], Some(&stamp), SOON);
         assert_eq!(code(late), "stale");
         assert_eq!(world.store.rule(2).unwrap(), "deny all");
+    }
+
+    #[test]
+    fn a_guest_that_leaves_takes_no_numbers() {
+        const MOVER: u64 = 7;
+        let world = running(&spec(1));
+        write(&world, 5, "allow icmp").unwrap();
+        let begin = |world: &World| world.toolstack.migrate_source(&uuid(1), MOVER, SOON);
+        let settled = UpTo {
+            uuid: uuid(1),
+            number: 9,
+        };
+        let changes = begin(&world).unwrap().changes;
+        assert_eq!((changes.newest, changes.applied), (5, vec![5]));
+        assert_eq!(code(write(&world, 6, "deny all")), "busy");
+        let refused = world.toolstack.settle_changes(&settled).unwrap_err();
+        assert_eq!(refused.code, Code::Busy);
+        world.toolstack.settle_departure(&uuid(1), MOVER).unwrap();
+        world.toolstack.forget_client(MOVER);
+        let world = world.restart();
+        assert_eq!(code(write(&world, 6, "deny all")), "stale");
+        assert_eq!(begin(&world).unwrap_err().code, Code::Stale);
+        // A person starts it here.
+        world.toolstack.run(&uuid(1), 0, true, SOON).unwrap();
+        write(&world, 6, "deny all").unwrap();
+    }
+
+    #[test]
+    fn a_guest_with_a_change_under_way_or_held_stays() {
+        let world = running(&spec(1));
+        let begin = |world: &World| world.toolstack.migrate_source(&uuid(1), 7, SOON);
+        world.store.hold_answers(true);
+        assert_eq!(code(write(&world, 5, "allow icmp")), "timeout");
+        let stays = begin(&world).unwrap_err();
+        assert_eq!(
+            stays.message,
+            "the guest has not answered 1 changes; try again"
+        );
+        world.store.hold_answers(false);
+        assert_eq!(begin(&world).unwrap().changes.applied, [5]);
+        let mut held = spec(2);
+        held.hold = true;
+        world.toolstack.create(&held).unwrap();
+        let stays = world.toolstack.migrate_source(&uuid(2), 7, SOON);
+        assert_eq!(stays.unwrap_err().code, Code::Busy);
     }
 
     #[test]

@@ -4,15 +4,13 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cosmos_proto::Stamp;
 use cosmos_proto::answer::{Applied, Changes, Refusal};
+use cosmos_proto::{History, Stamp, VERDICTS};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Code, Error, Result};
 use crate::spec::{Spec, Uuid, random_bytes};
 
-/// Verdicts that a guest's ledger keeps, the newest.
-const VERDICTS: usize = 16;
 /// Changes that may wait for the guest's answer.
 const PENDING: usize = 8;
 /// Characters of a refusal that are kept.
@@ -55,6 +53,9 @@ pub struct Book {
     pub begun: Vec<Begun>,
     /// The ports stay down.
     pub held: bool,
+    /// Another host has the guest, or may have it.
+    #[serde(default)]
+    pub has_left: bool,
 }
 
 impl Default for Book {
@@ -66,6 +67,7 @@ impl Default for Book {
             refused: Vec::new(),
             begun: Vec::new(),
             held: false,
+            has_left: false,
         }
     }
 }
@@ -73,13 +75,51 @@ impl Default for Book {
 impl Book {
     /// The book of a guest that starts.
     pub fn of(spec: &Spec) -> Result<Self> {
-        let new = || random_bytes().map(|bits| Uuid::of_random(u128::from_ne_bytes(bits)));
         Ok(Self {
-            incarnation: spec.incarnation.clone().map_or_else(new, Ok)?,
+            incarnation: random_bytes().map(|bits| Uuid::of_random(u128::from_ne_bytes(bits)))?,
             newest: spec.number,
             held: spec.hold,
             ..Self::default()
         })
+    }
+
+    /// The book of a guest that has come from another host.
+    ///
+    /// # Errors
+    /// `bad-request` for a number that no change can have.
+    pub fn arrived(history: &History) -> Result<Self> {
+        let numbers = history.applied.iter().chain([&history.newest]);
+        numbers.copied().try_for_each(check_number)?;
+        Ok(Self {
+            incarnation: history.incarnation.clone(),
+            newest: history.newest,
+            applied: history.applied.clone(),
+            ..Self::default()
+        })
+    }
+
+    pub fn history(&self) -> History {
+        History {
+            incarnation: self.incarnation.clone(),
+            newest: self.newest,
+            applied: self.applied.clone(),
+        }
+    }
+
+    /// Refuses changes of a guest that is on another host.
+    pub fn check_here(&self) -> Result<()> {
+        match self.has_left {
+            false => Ok(()),
+            true => Err(Error::new(Code::Stale, "the guest moved to another host")),
+        }
+    }
+
+    /// Refuses to move a guest whose state may not be the newest, or that another host has.
+    pub fn check_movable(&self) -> Result<()> {
+        match self.held {
+            false => self.check_here(),
+            true => Err(Error::new(Code::Busy, "the guest waits for its release")),
+        }
     }
 
     /// Refuses a change that came too late, or is for an earlier start of the guest.
@@ -88,10 +128,7 @@ impl Book {
             number,
             incarnation,
         } = stamp;
-        if *number >= MAX_NUMBER {
-            let message = format!("number: {number} is above the limit of {MAX_NUMBER}");
-            return Err(Error::bad_request(message));
-        }
+        check_number(*number)?;
         if incarnation.as_ref().is_some_and(|i| *i != self.incarnation) {
             return Err(stale(*number, "the guest started again since"));
         }
@@ -113,9 +150,10 @@ impl Book {
         self.begun.push(Begun { number, place });
     }
 
-    /// Notes a verdict.
-    pub fn close(&mut self, number: u64, verdict: &Result<()>) {
-        self.begun.retain(|begun| begun.number != number);
+    /// Notes a verdict; returns the place of the change, or nothing if it has a verdict already.
+    pub fn close(&mut self, number: u64, verdict: &Result<()>) -> Option<Place> {
+        let at = self.begun.iter().position(|begun| begun.number == number)?;
+        let Begun { place, .. } = self.begun.remove(at);
         match verdict {
             Ok(()) => {
                 push(&mut self.applied, number);
@@ -130,6 +168,7 @@ impl Book {
                 },
             ),
         }
+        Some(place)
     }
 
     pub fn accepted(&self) -> Applied {
@@ -154,6 +193,15 @@ fn push<T>(list: &mut Vec<T>, entry: T) {
     list.push(entry);
     if list.len() > VERDICTS {
         list.remove(0);
+    }
+}
+
+fn check_number(number: u64) -> Result<()> {
+    match number < MAX_NUMBER {
+        true => Ok(()),
+        false => Err(Error::bad_request(format!(
+            "number: {number} is above the limit of {MAX_NUMBER}"
+        ))),
     }
 }
 
@@ -244,9 +292,15 @@ mod tests {
         }
         assert_eq!(word(book.check(&stamp(9))), "busy");
         for number in 1..=100 {
-            book.close(number, &Ok(()));
-            let refused = Error::new(Code::HandlerError, "x".repeat(9000));
-            book.close(number, &Err(refused));
+            for verdict in [
+                Ok(()),
+                Err(Error::new(Code::HandlerError, "x".repeat(9000))),
+            ] {
+                book.begun.clear();
+                book.begin(number, Place::Request { rid: 0, seq: 1 });
+                assert!(book.close(number, &verdict).is_some());
+                assert_eq!(book.close(number, &verdict), None);
+            }
         }
         assert_eq!(book.applied.len(), VERDICTS);
         assert_eq!(book.refused.len(), VERDICTS);

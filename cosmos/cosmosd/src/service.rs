@@ -18,8 +18,8 @@ use crate::toolstack::Toolstack;
 use crate::uplinks;
 use cosmos_proto::answer::{
     Applied, Chains, Changes, Created as CreatedAnswer, Devices, Done, Found, Guest, Guests,
-    HandlerValue, Handlers, Hello, Host, Images, Installed, Log, Ports, Restored, Routers, Saved,
-    Taken, Uplinks,
+    Halted, HandlerValue, Handlers, Hello, Host, Images, Installed, Log, Ports, Restored, Routers,
+    Saved, Taken, Uplinks,
 };
 use cosmos_proto::{
     Console, ImageAdd, Install, MoveSource, MoveTarget, Named, NoArgs, OfGuest, OfImage, OfRouter,
@@ -212,12 +212,11 @@ impl CosmosService {
         Ok(Json(Restored { steps_ms }))
     }
 
-    fn begin_move(&self, peer: &Peer, args: MoveSource) -> Answer<Routers> {
+    fn begin_move(&self, peer: &Peer, args: MoveSource) -> Answer<Halted> {
         let timeout = check_timeout(args.timeout_ms)?;
-        let routers = self
-            .0
-            .migrate_source(&args.uuid, peer.connection, timeout)?;
-        Ok(Json(Routers { routers }))
+        self.0
+            .migrate_source(&args.uuid, peer.connection, timeout)
+            .map(Json)
     }
 
     fn settle_move(&self, peer: &Peer, args: OfGuest) -> Answer<Done> {
@@ -238,11 +237,7 @@ impl CosmosService {
 
     fn end_move(&self, peer: &Peer, args: MoveTarget) -> Answer<Done> {
         let timeout = check_timeout(args.timeout_ms)?;
-        let MoveTarget { uuid, routers, .. } = args;
-        done(
-            self.0
-                .migrate_target(&uuid, peer.connection, &routers, timeout),
-        )
+        done(self.0.migrate_target(peer.connection, &args, timeout))
     }
 
     fn install(&self, _: &Peer, args: Install) -> Answer<Installed> {
@@ -579,7 +574,11 @@ mod tests {
             ("move-begin", json!({"timeout_ms": 10})),
             ("move-settle", json!({})),
             ("move-cancel", json!({"timeout_ms": 10})),
-            ("move-arrive", json!({"routers": [], "timeout_ms": 10})),
+            (
+                "move-arrive",
+                json!({"routers": [], "timeout_ms": 10, "changes":
+                       {"incarnation": uuid(8), "newest": 0, "applied": []}}),
+            ),
             ("console", json!({"max_bytes": 10})),
             (
                 "router-install",

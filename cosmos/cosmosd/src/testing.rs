@@ -57,7 +57,6 @@ pub fn spec(n: u16) -> Spec {
         config_name: "wire.click".into(),
         writes: vec![("fw.config".into(), "deny all".into())],
         number: 0,
-        incarnation: None,
         hold: false,
         timeout_ms: 200,
     }

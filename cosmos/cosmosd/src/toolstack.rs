@@ -135,7 +135,11 @@ impl Toolstack {
     /// Halts a router or lets it run again.
     pub fn run(&self, uuid: &Uuid, rid: u8, run: bool, timeout: Duration) -> Result<()> {
         let guest = self.table.get(uuid)?;
-        self.change(&guest, rid, timeout, |router| control::run(router, run))
+        self.change(&guest, rid, timeout, |router| control::run(router, run))?;
+        match run {
+            true => self.set_left(&guest, false),
+            false => Ok(()),
+        }
     }
 
     pub fn set_cpu(&self, uuid: &Uuid, cpu: &Cpu) -> Result<()> {

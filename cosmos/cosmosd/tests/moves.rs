@@ -44,7 +44,8 @@ fn brought() -> (Testbed, Client) {
 }
 
 fn arrived() -> Value {
-    json!({"uuid": uuid(1), "routers": [0], "timeout_ms": 5000})
+    json!({"uuid": uuid(1), "routers": [0], "timeout_ms": 5000,
+           "changes": {"incarnation": uuid(9), "newest": 7, "applied": [7]}})
 }
 
 fn of_guest() -> Value {
@@ -66,6 +67,19 @@ fn change(verb: &str) -> Value {
     args["uuid"] = json!(uuid(1));
     args["timeout_ms"] = json!(5000);
     args
+}
+
+/// A write with a number; returns the error's code, or what the guest accepted.
+fn numbered(bed: &Testbed, number: u64, incarnation: &Value) -> String {
+    let mut args = change("handler-write");
+    args["stamp"] = json!({"number": number, "incarnation": incarnation});
+    match bed.call("handler-write", args.clone()) {
+        Ok(taken) => taken["applied"].to_string(),
+        Err(_) => {
+            let refused = bed.refused("handler-write", args);
+            refused.split(':').next().unwrap_or_default().to_owned()
+        }
+    }
 }
 
 fn state(bed: &Testbed) -> Value {
@@ -111,8 +125,11 @@ fn a_guest_that_has_arrived_elsewhere_stays_halted() {
         bed.call("handler-write", change("handler-write")).ok()
     });
     assert_eq!(state(&bed), "Halted");
+    let incarnation = bed.call("info", of_guest()).unwrap()["incarnation"].clone();
+    assert_eq!(numbered(&bed, 8, &incarnation), "stale");
     bed.call("router-run", change("router-run")).unwrap();
     assert_eq!(state(&bed), "Running");
+    assert_eq!(numbered(&bed, 8, &incarnation), "[8]");
 }
 
 #[test]
@@ -174,12 +191,15 @@ fn a_guest_that_has_arrived_stays_and_runs() {
     let mut bad = arrived();
     bad["routers"] = json!([0, 64]);
     assert!(mover.call("move-arrive", bad).is_err());
+    assert_eq!(numbered(&bed, 8, &json!(null)), "busy");
     mover.call("move-arrive", arrived()).unwrap();
     assert_eq!(bed.call("info", of_guest()).unwrap()["state"], "running");
     drop(mover);
     bed.cosmosd.kill();
     bed.restart_cosmosd();
     assert_eq!(state(&bed), "Running");
+    assert_eq!(numbered(&bed, 7, &json!(uuid(9))), "stale");
+    assert_eq!(numbered(&bed, 8, &json!(uuid(9))), "[7,8]");
     bed.call("pause", of_guest()).unwrap();
 }
 

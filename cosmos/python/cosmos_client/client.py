@@ -350,7 +350,7 @@ class Session(CosmosClient):
     def move_begin(self, uuid, timeout_ms=10000):
         """Halt the routers of a guest, which moves away.
 
-        :returns: ``routers``, as they were
+        :returns: ``routers``, as they were, and ``changes``
         """
         return self._call('move-begin', timeout_ms, uuid=uuid,
                           timeout_ms=timeout_ms)
@@ -365,26 +365,22 @@ class Session(CosmosClient):
                           timeout_ms=timeout_ms)
 
     def move_receive(self, uuid, name, image_sha256, memory_mib, vifs, config,
-                     config_name, timeout_ms=10000, number=0,
-                     incarnation=None, hold=False):
-        """Create a guest that comes from another host, as :meth:`create`.
-
-        :param number: of ``info`` there.
-        :param incarnation: of ``info`` there; without it the guest takes no
-            change that is meant for the one there.
-        :param hold: ``held`` of ``info`` there.
-        """
+                     config_name, timeout_ms=10000):
+        """Create a guest that comes from another host, as :meth:`create`."""
         return self._call(
             'move-receive', timeout_ms, uuid=uuid, name=name,
             image_sha256=image_sha256, memory_mib=memory_mib,
             vifs=list(vifs), config=config, config_name=config_name,
-            writes=[], number=number, hold=hold, timeout_ms=timeout_ms,
-            **({'incarnation': incarnation} if incarnation else {}))
+            writes=[], timeout_ms=timeout_ms)
 
-    def move_arrive(self, uuid, routers, timeout_ms=10000):
-        """Keep the guest, and let these routers run."""
+    def move_arrive(self, uuid, routers, changes, timeout_ms=10000):
+        """Keep the guest, and let these routers run.
+
+        :param changes: of :meth:`move_begin` on the other host
+        """
         return self._call('move-arrive', timeout_ms, uuid=uuid,
-                          routers=list(routers), timeout_ms=timeout_ms)
+                          routers=list(routers), changes=changes,
+                          timeout_ms=timeout_ms)
 
     def _call(self, verb, timeout_ms=0, /, **args):
         return self._connection.call(verb, args,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use vale_proto::{ChainInfo, Counters, Mac, PortName, SegmentUplink, SwitchName};
 
 use crate::guest::{Nic, Uuid, Vif};
+use crate::request::History;
 
 /// The answer of a verb that only does something.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -221,6 +222,15 @@ pub struct Changes {
     pub refused: Vec<Refusal>,
     /// Those that the guest has not answered.
     pub pending: Vec<u64>,
+}
+
+/// A guest that was halted for a move.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Halted {
+    /// As they were before.
+    pub routers: Vec<Router>,
+    pub changes: History,
 }
 
 /// An installed router.

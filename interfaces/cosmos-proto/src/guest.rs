@@ -264,9 +264,6 @@ pub struct Spec {
     /// The newest number among the changes that configuration and writes include.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub number: u64,
-    /// The incarnation of the guest that goes on in this one; a new one if missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub incarnation: Option<Uuid>,
     /// The ports stay down until `release`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,

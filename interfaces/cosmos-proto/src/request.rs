@@ -7,6 +7,9 @@ use vale_proto::SwitchName;
 
 use crate::guest::{Cpu, Sha256Text, Uuid, Vif, Write, writes};
 
+/// Verdicts of changes that a guest's ledger keeps, the newest.
+pub const VERDICTS: usize = 16;
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -97,7 +100,23 @@ pub struct MoveTarget {
     /// Those that are to run.
     #[serde(deserialize_with = "rids")]
     pub routers: Vec<u8>,
+    /// As `move-begin` gave it on the other host.
+    pub changes: History,
     pub timeout_ms: u64,
+}
+
+/// The numbered changes of a guest that moves (docs/adr/0071).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct History {
+    /// Goes on on the other host.
+    pub incarnation: Uuid,
+    /// The guest takes no change with this number or a lower one any more.
+    pub newest: u64,
+    /// The newest that the guest accepted.
+    #[serde(deserialize_with = "applied")]
+    pub applied: Vec<u64>,
 }
 
 /// A segment of a switch.
@@ -207,6 +226,10 @@ pub struct ImageAdd {
 #[serde(deny_unknown_fields)]
 pub struct OfImage {
     pub sha256: Sha256Text,
+}
+
+fn applied<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u64>, D::Error> {
+    control_socket::at_most(input, "applied", VERDICTS)
 }
 
 fn rids<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u8>, D::Error> {

@@ -64,7 +64,7 @@ verbs! {
     SetCpu "cpu": Share => answer::Done;
     Save "save": OfGuest => answer::Saved;
     Restore "restore": OfGuest => answer::Restored;
-    MoveBegin "move-begin": MoveSource => answer::Routers;
+    MoveBegin "move-begin": MoveSource => answer::Halted;
     MoveSettle "move-settle": OfGuest => answer::Done;
     MoveCancel "move-cancel": MoveSource => answer::Done;
     MoveReceive "move-receive": Spec => answer::Created;

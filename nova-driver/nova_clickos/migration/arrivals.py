@@ -96,15 +96,16 @@ class _Arrival:
     def _receive(self, source):
         try:
             copy = carried.Copy(self._session, self._uuid)
-            copy.install(self._routers(source))
+            copy.install(self._routers(source)[0])
             source.send({'installed': True})
-            routers = self._routers(source)
+            routers, changes = self._routers(source)
             copy.finish(routers)
             source.send({'complete': True})
             if source.receive(_PATIENCE_S).get('arrive') is True:
                 self._session.move_arrive(
                     self._uuid,
-                    [router['rid'] for router in routers if router['runs']])
+                    [router['rid'] for router in routers if router['runs']],
+                    changes)
                 source.send({'arrived': True})
         except CosmosError as e:
             # First it is certain that it does not run here.
@@ -116,7 +117,10 @@ class _Arrival:
 
     @staticmethod
     def _routers(source):
-        return carried.check(source.receive(_PATIENCE_S).get('routers'))
+        """:returns: the routers of a halted guest, and its changes"""
+        message = source.receive(_PATIENCE_S)
+        return (carried.check(message.get('routers')),
+                message.get('changes'))
 
 
 def _place():

@@ -52,8 +52,9 @@ def _move(session, target, uuid):
     target.send({'routers': carried.read(session, uuid, routers)})
     _answer(target, 'installed')
     began_s = time.monotonic()
-    routers = session.move_begin(uuid)['routers']
-    target.send({'routers': carried.read(session, uuid, routers)})
+    halted = session.move_begin(uuid)
+    target.send({'routers': carried.read(session, uuid, halted['routers']),
+                 'changes': halted['changes']})
     _answer(target, 'complete')
     session.move_settle(uuid)
     try:

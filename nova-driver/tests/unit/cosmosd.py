@@ -24,6 +24,9 @@ COUNTERS = {name: 1 << n for n, name in enumerate((
     'dropped_link_down', 'dropped_unknown', 'dropped_rate', 'dropped_flood',
     'dropped_filter', 'dropped_offload', 'kicks'))}
 
+#: Of every guest.
+INCARNATION = '77777777-2222-4333-8444-555555555555'
+
 
 class Refusal(Exception):
     """An error answer: code and message."""
@@ -220,7 +223,9 @@ class FakeCosmosd(fixtures.Fixture):
     def _do_move_begin(self, uuid, timeout_ms):
         self._guest(uuid).update(moved_by=self._caller, halted=True)
         return {'routers': [{'rid': 0, 'state': 'Running',
-                             'config_name': 'x.click'}]}
+                             'config_name': 'x.click'}],
+                'changes': {'incarnation': INCARNATION, 'newest': 7,
+                            'applied': [6, 7]}}
 
     def _do_move_settle(self, uuid):
         self._guest(uuid)['settled'] = True
@@ -236,9 +241,9 @@ class FakeCosmosd(fixtures.Fixture):
             state='arriving', arriving_by=self._caller, halted=True)
         return answer
 
-    def _do_move_arrive(self, uuid, routers, timeout_ms):
+    def _do_move_arrive(self, uuid, routers, changes, timeout_ms):
         self._guest(uuid).update(state='running', arriving_by=None,
-                                 halted=routers != [0])
+                                 halted=routers != [0], changes=changes)
         return {}
 
     def _do_list(self):

@@ -21,17 +21,17 @@ const RESUME: Duration = Duration::from_secs(30);
 
 impl Toolstack {
     /// Halts a guest's routers for a client that moves it, and keeps others from changing it;
-    /// returns how they were.
+    /// returns how they were, and its numbered changes.
     pub fn migrate_source(
         &self,
         uuid: &Uuid,
         connection: u64,
         timeout: Duration,
-    ) -> Result<Vec<answer::Router>> {
+    ) -> Result<answer::Halted> {
         let guest = self.table.get(uuid)?;
         guest.check_answers()?;
         guest.migrate_target.check()?;
-        guest.migrate_source.begin(connection)?;
+        self.depart(&guest, connection)?;
         let halted = self.halt(&guest, Instant::now() + timeout);
         if halted.is_err() {
             self.stay(&guest, connection, RESUME)
@@ -40,7 +40,14 @@ impl Toolstack {
         halted
     }
 
-    fn halt(&self, guest: &Guest, deadline: Instant) -> Result<Vec<answer::Router>> {
+    /// From here on the guest takes no numbered change.
+    fn depart(&self, guest: &Guest, connection: u64) -> Result<()> {
+        let _order = guest.ledger.order();
+        guest.ledger.book().check_movable()?;
+        guest.migrate_source.begin(connection)
+    }
+
+    fn halt(&self, guest: &Guest, deadline: Instant) -> Result<answer::Halted> {
         let routers = control::routers(self.router_of(guest, 0, deadline))?;
         let ran = routers.iter().filter(|router| !router.is_halted());
         let ran: Vec<u8> = ran.map(|router| router.rid).collect();
@@ -48,12 +55,18 @@ impl Toolstack {
         // On disk before they are: the next cosmosd lets them run again.
         self.keep(guest)?;
         self.run_all(guest, &ran, false, deadline)?;
-        Ok(routers)
+        let changes = self.history(guest)?;
+        Ok(answer::Halted { routers, changes })
     }
 
     /// The other host has the guest: it will not run here again unless somebody wants it.
     pub fn settle_departure(&self, uuid: &Uuid, connection: u64) -> Result<()> {
         let guest = self.table.get(uuid)?;
+        guest
+            .migrate_source
+            .halted_by(connection)
+            .ok_or_else(not_moved)?;
+        self.set_left(&guest, true)?;
         guest.migrate_source.settle(connection)?;
         self.keep(&guest)
     }
@@ -72,7 +85,8 @@ impl Toolstack {
             .ok_or_else(not_moved)?;
         let run = self.run_all(guest, &halted, true, Instant::now() + timeout);
         guest.migrate_source.end();
-        run.and_then(|()| self.keep(guest))
+        run.and_then(|()| self.set_left(guest, false))
+            .and_then(|()| self.keep(guest))
     }
 
     /// Halts routers, or lets them run.

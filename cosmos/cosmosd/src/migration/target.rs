@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
+use cosmos_proto::MoveTarget;
 use log::{info, warn};
 
 use crate::control;
 use crate::error::{Error, Result};
 use crate::guest::Guest;
 use crate::lifecycle::Created;
-use crate::spec::{Spec, Uuid};
+use crate::spec::Spec;
 use crate::toolstack::Toolstack;
 
 impl Toolstack {
@@ -24,12 +25,12 @@ impl Toolstack {
     /// client or of this daemon.
     pub fn migrate_target(
         &self,
-        uuid: &Uuid,
         connection: u64,
-        routers: &[u8],
+        arrived: &MoveTarget,
         timeout: Duration,
     ) -> Result<()> {
-        let guest = self.table.get(uuid)?;
+        let routers = &arrived.routers;
+        let guest = self.table.get(&arrived.uuid)?;
         guest.check_answers()?;
         if !guest.migrate_target.is_by(connection) {
             let message = "the guest is not being brought here by this client";
@@ -38,8 +39,9 @@ impl Toolstack {
         routers
             .iter()
             .try_for_each(|rid| control::check_rid(*rid))?;
+        self.take_history(&guest, &arrived.changes)?;
         self.keep_arrived(&guest, connection, routers)?;
-        info!("guest {uuid} has arrived");
+        info!("guest {} has arrived", arrived.uuid);
         self.stay(&guest, connection, timeout)
     }
 
@@ -67,6 +69,8 @@ impl Toolstack {
 mod tests {
     use std::time::Duration;
 
+    use cosmos_proto::{History, MoveTarget, Stamp};
+
     use crate::error::Code;
     use crate::guest::FORMER;
     use crate::testing::{World, spec, uuid};
@@ -82,6 +86,31 @@ mod tests {
         world
     }
 
+    fn arrived(newest: u64) -> MoveTarget {
+        MoveTarget {
+            uuid: uuid(1),
+            routers: vec![0],
+            changes: History {
+                incarnation: uuid(9),
+                newest,
+                applied: vec![5, 6],
+            },
+            timeout_ms: 1000,
+        }
+    }
+
+    /// Writes a rule; returns the error's code.
+    fn write(world: &World, number: u64) -> Result<Vec<u64>, Code> {
+        let stamp = Stamp {
+            number,
+            incarnation: Some(uuid(9)),
+        };
+        let writes = [("fw.config".to_owned(), "allow icmp".to_owned())];
+        let toolstack = &world.toolstack;
+        let written = toolstack.write_stamped(&uuid(1), 0, &writes, Some(&stamp), SOON);
+        written.map(|taken| taken.applied).map_err(|e| e.code)
+    }
+
     fn state(world: &World) -> String {
         world.toolstack.routers(&uuid(1), SOON).unwrap()[0]
             .state
@@ -92,7 +121,7 @@ mod tests {
     fn what_has_arrived_runs_after_a_crash() {
         let world = brought();
         world.faults.fail("store.spec");
-        let arrived = world.toolstack.migrate_target(&uuid(1), MOVER, &[0], SOON);
+        let arrived = world.toolstack.migrate_target(MOVER, &arrived(7), SOON);
         assert!(arrived.unwrap_err().message.contains("injected"));
         world.faults.mend();
         let world = world.restart();
@@ -100,6 +129,22 @@ mod tests {
         world.toolstack.forget_client(FORMER);
         world.toolstack.forget_client(MOVER);
         assert_eq!(state(&world), "Running");
+    }
+
+    #[test]
+    fn numbers_go_on_where_the_guest_arrives() {
+        let world = brought();
+        assert_eq!(write(&world, 8), Err(Code::Busy));
+        let bad = arrived(1 << 53);
+        let bad = world.toolstack.migrate_target(MOVER, &bad, SOON);
+        assert_eq!(bad.unwrap_err().code, Code::BadRequest);
+        world
+            .toolstack
+            .migrate_target(MOVER, &arrived(7), SOON)
+            .unwrap();
+        let world = world.restart();
+        assert_eq!(write(&world, 7), Err(Code::Stale));
+        assert_eq!(write(&world, 8), Ok(vec![5, 6, 8]));
     }
 
     #[test]
@@ -111,9 +156,7 @@ mod tests {
     #[test]
     fn nobody_but_its_client_lets_it_arrive_and_others_go_without_it() {
         let world = brought();
-        let by_another = world
-            .toolstack
-            .migrate_target(&uuid(1), MOVER + 1, &[0], SOON);
+        let by_another = world.toolstack.migrate_target(MOVER + 1, &arrived(7), SOON);
         assert_eq!(by_another.unwrap_err().code, Code::BadRequest);
         world.toolstack.forget_client(MOVER + 1);
         assert_eq!(world.toolstack.info(&uuid(1)).unwrap().state, "arriving");

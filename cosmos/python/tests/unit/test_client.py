@@ -184,15 +184,13 @@ class TestVerbs(ClientCase):
         self.assertEqual(('move-settle', {'uuid': UUID}),
                          self.sent(session.move_settle, UUID))
         verb, args = self.sent(session.move_receive, UUID, 'g', 'ab' * 32, 8,
-                               [], 'Idle;', 'x.click', number=7,
-                               incarnation=UUID, hold=True)
+                               [], 'Idle;', 'x.click')
         self.assertEqual(('move-receive', []), (verb, args['writes']))
-        self.assertEqual((7, UUID, True), (
-            args['number'], args['incarnation'], args['hold']))
+        changes = {'incarnation': UUID, 'newest': 7, 'applied': [7]}
         self.assertEqual(
             ('move-arrive', {'uuid': UUID, 'routers': [0, 2],
-                             'timeout_ms': 10000}),
-            self.sent(session.move_arrive, UUID, [0, 2]))
+                             'changes': changes, 'timeout_ms': 10000}),
+            self.sent(session.move_arrive, UUID, [0, 2], changes))
 
     def test_ports(self):
         self.assertEqual(('vif-remove', {'uuid': UUID, 'devid': 1}),

@@ -94,6 +94,8 @@ class MoveTest(TestCase):
         self.assertEqual(
             {key: value for key, value in VALUES.items()
              if key != 'config'}, found['values'])
+        self.assertEqual({'incarnation': cosmosd.INCARNATION, 'newest': 7,
+                          'applied': [6, 7]}, found['changes'])
         self.driver.post_live_migration(None, self.server, None, data)
         self.target.arrived(self.server)
         self.assertIn(base.UUID, self.other.guests)
