@@ -4,6 +4,7 @@
 import shutil
 
 from clickos_lab import apt
+from clickos_lab import axe
 from clickos_lab.config import horizon
 from clickos_lab.config import site
 from clickos_lab import paths
@@ -42,6 +43,7 @@ def provide_tools(state):
     Horizon finds click-check beside its own programs.
     """
     apt.ensure(state, apt.BROWSER_PACKAGES)
+    axe.ensure(state)
     # A running Horizon may use the old one.
     new = state.tool('click-check.new')
     shutil.copy(programs.path('click-check'), new)

@@ -4,6 +4,7 @@
 import os
 import pathlib
 
+from clickos_lab import axe
 from selenium import webdriver
 from selenium.webdriver.chrome import service
 from selenium.webdriver.common import by
@@ -12,18 +13,31 @@ from selenium.webdriver.support import expected_conditions as wanted
 from selenium.webdriver.support import select
 from selenium.webdriver.support import wait
 
-_SIZE = '1280,900'
+_WIDE, _NARROW, _HEIGHT = 1280, 800, 900
+_SIZE = f'{_WIDE},{_HEIGHT}'
 #: Debian's chromium leaves its sandbox to a user, and the tests are root.
 _OPTIONS = ('--headless=new', '--no-sandbox', '--no-proxy-server',
             '--disable-dev-shm-usage', '--disable-gpu', '--hide-scrollbars')
 #: A busy machine takes 40 s for the first launch.
 _PATIENCE_S = 90
 _MODAL = '.modal.in'
+#: Judges our part of the page: WCAG 2.1, levels A and AA.
+_AUDIT = '''
+const done = arguments[arguments.length - 1];
+const parts = ['#content_body', '.modal.in'].filter(
+  part => document.querySelector(part)).map(part => [part]);
+axe.run({include: parts}, {runOnly: [
+  'wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']}).then(found => done(
+    found.violations.flatMap(fault => fault.nodes.map(
+      node => [fault.id, node.target.join(' ') + ': ' +
+               node.html.slice(0, 200)]))));
+'''
 
 
 class Browser:
     """A window, logged in as the tenant.
 
+    :ivar faults: what axe-core found on the pages that were judged
     :param settings: the lab's
     :param pictures: folder for pictures, or None
     """
@@ -31,6 +45,7 @@ class Browser:
     def __init__(self, settings, pictures=None):
         self._settings = settings
         self._pictures = pictures and pathlib.Path(pictures)
+        self.faults = []
         options = webdriver.ChromeOptions()
         options.binary_location = '/usr/bin/chromium'
         for option in (*_OPTIONS, f'--window-size={_SIZE}'):
@@ -140,6 +155,19 @@ class Browser:
         if self._pictures:
             self._pictures.mkdir(parents=True, exist_ok=True)
             self.driver.save_screenshot(str(self._pictures / f'{name}.png'))
+
+    def audit(self):
+        """Return what axe-core finds on the page: [(rule, place)]."""
+        self.driver.execute_script(axe.script())
+        return [tuple(fault) for fault in
+                self.driver.execute_async_script(_AUDIT)]
+
+    def judge(self):
+        """Note what axe-core finds on the page at either width."""
+        for width in (_NARROW, _WIDE):
+            self.driver.set_window_size(width, _HEIGHT)
+            self.faults += [(self.driver.current_url, width, *fault)
+                            for fault in self.audit()]
 
     def errors(self):
         """Return the errors that scripts of the pages have logged."""

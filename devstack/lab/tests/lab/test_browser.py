@@ -33,6 +33,8 @@ _BUSY = ('return [...document.querySelectorAll("#clickos-graph .rate")]'
 
 class MainJobTest(unittest.TestCase):
 
+    maxDiff = None
+
     def setUp(self):
         super().setUp()
         self.state = paths.State()
@@ -57,6 +59,7 @@ class MainJobTest(unittest.TestCase):
         self.break_a_configuration()
         self.terminate()
         self.assertEqual([], self.browser.errors())
+        self.assertEqual([], self.browser.faults)
 
     def csar(self, more=''):
         """Build a firewall of a name of its own."""
@@ -77,6 +80,7 @@ class MainJobTest(unittest.TestCase):
         self.send(self.csar('first: &a b\nsecond: *a\n'))
         place = f'Definitions/firewall.yaml:{line}: an alias'
         self.browser.see('.modal.in .alert-danger', place)
+        self.browser.judge()
         self.browser.picture('package-refused')
         self.browser.click('.modal.in .cancel')
         self.browser.gone()
@@ -85,7 +89,12 @@ class MainJobTest(unittest.TestCase):
         self.send(self.csar())
         self.browser.see(_PACKAGE, 'ONBOARDED')
         self.browser.gone()
+        self.browser.judge()
         self.browser.picture('packages')
+        self.browser.link(_PRODUCT)
+        self.browser.see('#content_body', 'Connection points')
+        self.browser.judge()
+        self.browser.open('/clickos/packages/')
 
     def send(self, path):
         self.browser.open('/clickos/packages/')
@@ -97,30 +106,41 @@ class MainJobTest(unittest.TestCase):
         window = self.browser
         window.click(f'{_PACKAGE} [id$=action_launch]')
         window.type('#id_name', _NAME)
+        window.judge()
         window.picture('launch')
         window.click('.modal.in a[href*=networks]')
         for name, address in _GATEWAYS.items():
             window.choose(f'#id_network_{name}', name)
             window.type(f'#id_address_{name}', address)
+        window.judge()
         window.picture('launch-networks')
         window.click('.modal.in a[href*=properties]')
         window.type('#id_property_rules', 'allow icmp\ndeny all')
         window.submit()
         window.see(_ROW, _NAME)
         window.see(_ROW, 'Active')
+        window.judge()
         window.picture('vnfs')
         window.link(_NAME)
         window.see('#clickos-ports', '10.10.2.1')
+        window.judge()
         window.picture('vnf')
+        for tab in ('Counters', 'Handlers', 'Configuration', 'Events',
+                    'Console log', 'Operations', 'State'):
+            window.link(tab)
+            window.see('.tab-pane.active')
+            window.judge()
 
     def narrow_the_window(self):
         """Nothing is cut off at 800 pixels, and the keyboard is enough."""
         window = self.browser
         window.driver.set_window_size(_NARROW, 900)
         for path in ('/clickos/', '/clickos/packages/', '/clickos/chains/',
-                     '/clickos/vnfs/'):
+                     '/clickos/guests/', '/clickos/vnfs/'):
             window.open(path)
             window.see('#content_body h1')
+            window.judge()
+            window.driver.set_window_size(_NARROW, 900)
             self.assertLessEqual(window.driver.execute_script(_WIDTH),
                                  _NARROW)
         window.press_on(f'{_ROW} a')
@@ -140,6 +160,7 @@ class MainJobTest(unittest.TestCase):
         self.browser.until(
             lambda: self.browser.driver.execute_script(_BUSY),
             'no edge has a rate')
+        self.browser.judge()
         self.browser.picture('graph')
         sent, received, _ = ping.result()
         self.assertEqual(sent, received)
@@ -154,11 +175,13 @@ class MainJobTest(unittest.TestCase):
         window.choose('#id_protocol', 'UDP')
         window.type('#id_destination_port', '9')
         window.choose('#id_hop_1', _NAME)
+        window.judge()
         window.picture('chain-create')
         window.submit()
         window.see(_CHAIN_ROW, _NAME)
         window.link(_CHAIN)
         window.see('#clickos-chain tbody', '1/1')
+        window.judge()
         window.picture('chain')
         window.open('/clickos/chains/')
         self.choose_action(_CHAIN_ROW, 'delete')
@@ -187,6 +210,7 @@ class MainJobTest(unittest.TestCase):
         window.type('.modal.in textarea', 'frobnicate all packets')
         window.submit()
         window.see('.modal.in .has-error', 'frobnicate')
+        window.judge()
         window.picture('handler-refused')
         window.click('.modal.in .cancel')
         window.gone()

@@ -22,6 +22,8 @@ _NEW = ('// two counters\nFromDevice(0) -> seen :: Counter\n'
 
 class GuestPagesTest(unittest.TestCase):
 
+    maxDiff = None
+
     def setUp(self):
         super().setUp()
         lab = settings.Settings.load(paths.State())
@@ -47,23 +49,27 @@ class GuestPagesTest(unittest.TestCase):
         window = self.browser
         window.log_in('demo')
         window.open('/clickos/guests/')
+        window.judge()
         window.link(_NAME)
         self.see_counters()
         for tab in ('Graph', 'Handlers', 'Events', 'Console log'):
             window.link(tab)
             window.see('.tab-pane.active')
-            window.link('Configuration')
+            window.judge()
+        window.link('Configuration')
         window.click('#clickos-edit')
         self.check()
         self.replace()
         self.undo()
         self.assertEqual([], window.errors())
+        self.assertEqual([], self.browser.faults)
 
     def see_counters(self):
         window = self.browser
         window.link('Counters')
         window.see('#clickos-plots [data-plot=packets] svg')
         window.see('#clickos-plots [data-plot=handlers]', 'seen.count')
+        window.judge()
         window.picture('counters')
 
     def check(self):
@@ -73,6 +79,7 @@ class GuestPagesTest(unittest.TestCase):
         window.click('[value=check]')
         window.see('#clickos-faults', 'Frobnicate')
         window.see('#clickos-lit .clickos-kind', 'FromDevice')
+        window.judge()
         window.picture('editor-fault')
         window.click('#clickos-faults a')
         self.assertEqual('clickos-text', window.driver.execute_script(
@@ -85,11 +92,13 @@ class GuestPagesTest(unittest.TestCase):
         window.type('#clickos-text', _NEW)
         window.click('[value=compare]')
         window.see('#clickos-difference', '+  -> again')
+        window.judge()
         window.picture('editor-difference')
         window.click('[value=replace]')
         window.see('#clickos-earlier', 'Undo revision')
         window.see('#clickos-text')
         self.assertIn('again', self.running())
+        window.judge()
 
     def undo(self):
         window = self.browser

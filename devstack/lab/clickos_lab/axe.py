@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""axe-core, which judges the accessibility of the dashboard's pages.
+
+A package of PyPI carries the script (MPL-2.0). It also needs a browser's
+driver that the tests do not use, so it comes without its dependencies.
+"""
+
+import shutil
+
+from clickos_lab import paths
+from clickos_lab import say
+from clickos_lab import shell
+from clickos_lab import stamps
+from clickos_lab import venv
+
+#: Has axe-core 4.12.1.
+_PACKAGE = 'axe-playwright-python==0.1.8'
+_SCRIPT = 'axe_playwright_python/axe.min.js'
+
+
+def ensure(state):
+    """Fetch the script, once."""
+    stamp = _folder(state) / 'package.stamp'
+    if stamps.fresh(stamp, _PACKAGE):
+        return
+    with say.step('axe-core'):
+        shutil.rmtree(_folder(state), ignore_errors=True)
+        shell.run([venv.uv(state), 'pip', 'install', '--no-deps', '--target',
+                   _folder(state), _PACKAGE], state.log / 'venv.log')
+        stamp.write_text(_PACKAGE)
+
+
+def script(state=None):
+    """Return the text of the script."""
+    return (_folder(state or paths.State()) / _SCRIPT).read_text()
+
+
+def _folder(state):
+    return state.root / 'axe'
