@@ -17,6 +17,7 @@ from clickos_agent import chains
 from clickos_agent import conf
 from clickos_agent import devices
 from clickos_agent import heartbeat
+from clickos_agent import load
 from clickos_agent import looks
 from clickos_agent import policies
 from clickos_agent import ports
@@ -103,7 +104,8 @@ def make_ports(conf):
     links = {'tunnel_ip': options.tunnel_ip, 'interfaces': interfaces}
     return [hints, reconciler, kept, judged, led, plugged,
             looks.Starts(_client(conf), started),
-            heartbeat.Heartbeat(neutron, options.report_interval, links)]
+            heartbeat.Heartbeat(neutron, options.report_interval, links,
+                                load.Load(_client(conf)))]
 
 
 def _in_turn(first, second):

@@ -16,16 +16,18 @@ _RETRY_S = 2
 class Heartbeat:
     """Reports now and again, in a thread of its own."""
 
-    def __init__(self, neutron, interval_s, links):
+    def __init__(self, neutron, interval_s, links, load):
         """Report to Neutron.
 
         :param neutron: ports.Neutron
         :param interval_s: seconds between two reports.
         :param links: dict tunnel_ip, interfaces of this host.
+        :param load: load.Load
         """
         self._neutron = neutron
         self._interval_s = interval_s
         self._links = links
+        self._load = load
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True,
                                         name='heartbeat')
@@ -47,7 +49,8 @@ class Heartbeat:
         while not self._stopped.wait(pause_s):
             pause_s = self._interval_s
             try:
-                self._neutron.report_state(is_first, self._links)
+                self._neutron.report_state(is_first, self._links,
+                                           self._load.measure())
                 is_first = False
             except ports.NeutronUnavailable as e:
                 pause_s = min(_RETRY_S, self._interval_s)

@@ -166,14 +166,15 @@ class Neutron:
         except (KeyError, TypeError, AttributeError):
             raise NeutronUnavailable('bad answer to get_port_policies')
 
-    def report_state(self, is_start, links):
+    def report_state(self, is_start, links, load):
         """Report that the agent of this host is alive.
 
         :param is_start: the agent has just started.
         :param links: dict tunnel_ip, interfaces: how the host reaches others
+        :param load: as of load.Load.measure
         :raises: NeutronUnavailable
         """
-        self._report('report_state', start=is_start, links=links)
+        self._report('report_state', start=is_start, links=links, load=load)
 
     def _report(self, method, **arguments):
         try:

@@ -27,6 +27,9 @@ LOG = logging.getLogger(__name__)
 
 #: Physical networks of a host.
 MAX_INTERFACES = 64
+#: Of packets a second.
+MAX_RATE = 1 << 53
+_RATES = {'packets_per_s', 'dropped_per_s'}
 
 
 class BadRequest(Exception):
@@ -126,15 +129,17 @@ class PortStates:
         return {}
 
     @_for_a_host
-    def report_state(self, context, host, start=False, links=None):
+    def report_state(self, context, host, start=False, links=None, load=None):
         """Note that a host's agent is alive.
 
         :param host: the agent's host.
         :param start: the agent has just started.
         :param links: dict tunnel_ip, interfaces: how it reaches others.
+        :param load: dict packets_per_s, dropped_per_s of its switch, or None.
         :returns: an empty dict
         """
-        configurations = _configurations(host, links or {})
+        configurations = {**_configurations(host, links or {}),
+                          **_load(load)}
         agent = {'agent_type': topics.AGENT_TYPE, 'binary': topics.BINARY,
                  'host': host, 'topic': topics.AGENT,
                  'configurations': configurations}
@@ -178,6 +183,18 @@ def _configurations(host, links):
                          % (address, owner))
     return {**found, 'tunneling_ip': address, 'tunnel_types': ['vxlan'],
             'l2pop_network_types': ['vxlan']}
+
+
+def _load(load):
+    """Check what a switch moves; the key is ours."""
+    if load is None:
+        return {}
+    if not isinstance(load, dict) or load.keys() != _RATES or not all(
+            type(rate) is int and 0 <= rate < MAX_RATE
+            for rate in load.values()):
+        raise BadRequest('load: expected %s, numbers below %d'
+                         % (', '.join(sorted(_RATES)), MAX_RATE))
+    return {'load': load}
 
 
 def _ids(place, ports):

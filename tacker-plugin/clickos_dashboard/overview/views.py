@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first page: counts, what needs attention, hosts."""
+"""The first page: counts, packets, what needs attention, hosts."""
 
 from django.utils.translation import gettext_lazy as _
 from horizon import exceptions
 from horizon import views
-from openstack_dashboard import api
-from openstack_dashboard import policy
 
 from clickos_dashboard.api import tacker
-
-_HOSTS = (('compute', 'os_compute_api:os-hypervisors:list-detail'),)
+from clickos_dashboard.overview import hosts as known_hosts
 
 
 class IndexView(views.HorizonTemplateView):
@@ -19,25 +16,29 @@ class IndexView(views.HorizonTemplateView):
     page_title = _('Network functions')
 
     def get_context_data(self, **kwargs):
-        """Ask Tacker and, for an administrator, Nova."""
+        """Ask Tacker and, for an administrator, Nova and Neutron."""
         context = super().get_context_data(**kwargs)
         vnfs = self._ask(tacker.vnfs, _('Tacker does not list VNFs.'))
         packages = self._ask(tacker.packages,
                              _('Tacker does not list packages.'))
+        troubled = [vnf for vnf in vnfs if vnf.refusal
+                    or vnf.status in ('failed', 'degraded')]
+        hosts = self._hosts()
         context.update(
             packages=len(packages), vnfs=len(vnfs),
             active=sum(vnf.status == 'active' for vnf in vnfs),
-            guests=sum(len(vnf.guests) for vnf in vnfs),
-            troubled=[vnf for vnf in vnfs if vnf.refusal
-                      or vnf.status in ('failed', 'degraded')],
-            hosts=self._hosts())
+            guests=[(vnf, guest) for vnf in vnfs for guest in vnf.guests
+                    if guest.server_id],
+            troubled=troubled, hosts=hosts,
+            is_troubled=bool(troubled or any(host.troubles
+                                             for host in hosts or ())))
         return context
 
     def _hosts(self):
-        if not policy.check(_HOSTS, self.request):
+        if not known_hosts.allowed(self.request):
             return None
-        return self._ask(api.nova.hypervisor_list,
-                         _('Nova does not list hosts.'))
+        return self._ask(known_hosts.listed,
+                         _('Nova or Neutron lists no hosts.'))
 
     def _ask(self, question, complaint):
         try:

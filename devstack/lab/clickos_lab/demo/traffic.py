@@ -19,7 +19,7 @@ class Ping:
 
     def __init__(self, machines, client, address, interval_s):
         self._process = machines.start(client.command(
-            'ping', '-n', '-i', interval_s, address))
+            'ping', '-n', '-q', '-i', interval_s, address))
 
     def result(self):
         """Stop it; return (sent, received, average round trip in ms).

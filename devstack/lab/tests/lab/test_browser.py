@@ -162,8 +162,17 @@ class MainJobTest(unittest.TestCase):
             'no edge has a rate')
         self.browser.judge()
         self.browser.picture('graph')
+        self.browser.open('/clickos/')
+        self.browser.until(self.busy, 'the overview has no rate')
+        self.browser.judge()
+        self.browser.picture('overview')
         sent, received, _ = ping.result()
         self.assertEqual(sent, received)
+
+    def busy(self):
+        """Tell whether the overview counts packets."""
+        rate = self.browser.text('#clickos-rates [data-rate=received]')
+        return rate.isdigit() and int(rate) > 0
 
     def steer_packets(self):
         """Make a chain for packets that no program sends."""

@@ -3,10 +3,12 @@
 
 import threading
 
+import cosmos_client
 from neutron_clickos import topics
 import oslo_messaging
 
 from clickos_agent import heartbeat
+from clickos_agent import load
 from clickos_agent import ports
 from tests.unit.clickos_agent import test_ports
 
@@ -22,11 +24,13 @@ class Plugin:
 
     def __init__(self, refused=0):
         self.reports = []
+        self.loads = []
         self._refused = refused
         self.enough = threading.Semaphore(0)
 
-    def report_state(self, context, host, start, links):
+    def report_state(self, context, host, start, links, load):
         self.reports.append((host, start))
+        self.loads.append(load)
         self.links = links
         self.enough.release()
         return {'error': 'no'} if len(self.reports) <= self._refused else {}
@@ -39,7 +43,11 @@ class HeartbeatTest(test_ports.TestCase):
         self.serve('heartbeats', plugin, 'neutron')
         neutron = ports.Neutron(self.transport, 'compute1', 5)
         neutron._client = neutron._client.prepare(topic='heartbeats')
-        beating = heartbeat.Heartbeat(neutron, 0.01, LINKS)
+        for vif in self.cosmosd.guests[test_ports.GUEST]['vifs']:
+            vif['mac'] = 'fa:16:3e:00:00:01'
+        beating = heartbeat.Heartbeat(
+            neutron, 0.01, LINKS, load.Load(
+                cosmos_client.CosmosClient(self.cosmosd.path, 5)))
         beating.start()
         self.addCleanup(beating.wait)
         self.addCleanup(beating.stop)
@@ -56,6 +64,13 @@ class HeartbeatTest(test_ports.TestCase):
         plugin = Plugin()
         self.beat(plugin, 1)
         self.assertEqual(LINKS, plugin.links)
+
+    def test_a_later_report_says_what_the_switch_moves(self):
+        plugin = Plugin()
+        self.beat(plugin, 2)
+        self.assertEqual(
+            [None, {'packets_per_s': 0, 'dropped_per_s': 0}],
+            plugin.loads[:2])
 
     def test_a_refused_report_is_made_again(self):
         self.assertEqual(

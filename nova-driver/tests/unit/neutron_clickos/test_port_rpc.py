@@ -64,6 +64,20 @@ class PortStatesTest(testtools.TestCase):
         self.assertIn('host: expected', self.states.report_state(
             None, host=7)['error'])
 
+    def test_a_report_tells_what_the_switch_moves(self):
+        plugin = mock.create_autospec(agents_db.AgentDbMixin, instance=True)
+        self.useFixture(fixtures.MockPatchObject(
+            port_rpc.directory, 'get_plugin', return_value=plugin))
+        load = {'packets_per_s': 7, 'dropped_per_s': 0}
+        self.states.report_state(None, host='compute1', load=load)
+        _context, agent, _time = plugin.create_or_update_agent.call_args.args
+        self.assertEqual(load, agent['configurations']['load'])
+        for bad in (7, {'packets_per_s': 7}, {**load, 'dropped_per_s': -1},
+                    {**load, 'dropped_per_s': True},
+                    {**load, 'dropped_per_s': 1 << 60}, {**load, 'more': 1}):
+            self.assertIn('load: expected', self.states.report_state(
+                None, host='compute1', load=bad)['error'])
+
     def add(self, n, up=True, host='compute1', vif_type='vale',
             status='ACTIVE'):
         attributes, _, ports, bindings = _TABLES

@@ -116,11 +116,17 @@ class HostileNamesTest(base.PageTest):
 
     def test_every_page(self):
         host = types.SimpleNamespace(
-            hypervisor_hostname=EVIL, state=EVIL, running_vms=EVIL,
-            memory_mb_used=EVIL, memory_mb=EVIL)
+            name=EVIL, state=EVIL, status='disabled', running_vms=EVIL,
+            memory_used=EVIL, memory_size=EVIL,
+            service_details={'host': EVIL, 'disabled_reason': EVIL})
+        agent = types.SimpleNamespace(
+            host=EVIL, is_alive=True, configuration={
+                'load': {'packets_per_s': EVIL, 'dropped_per_s': EVIL}})
         self._setup_user(roles=[{'id': '1', 'name': 'admin'}])
         with mock.patch.object(api.nova, 'hypervisor_list', autospec=True,
                                return_value=[host]), \
+                mock.patch.object(api.neutron, 'agent_list', autospec=True,
+                                  return_value=[agent]), \
                 mock.patch.object(api.nova, 'server_console_output',
                                   autospec=True, return_value=EVIL):
             for name, *args in (
