@@ -2,6 +2,7 @@
 """Horizon with our plugin: its settings and static files."""
 
 import shutil
+import sys
 
 from clickos_lab import apt
 from clickos_lab import axe
@@ -17,6 +18,7 @@ from clickos_lab.vnf import programs
 #: Folders of the plugin; Horizon reads those of the same names below
 #: openstack_dashboard/local.
 _FOLDERS = ('enabled', 'local_settings.d')
+_TEMPLATES = paths.REPO / 'vnfd-templates'
 
 
 def ensure(state):
@@ -35,6 +37,24 @@ def ensure(state):
             _collect(state)
             stamp.write_text(wanted)
     shutil.copytree(plugin / 'static', state.static, dirs_exist_ok=True)
+    _build_catalog(state)
+
+
+def _build_catalog(state):
+    """Build the packages that users publish; Horizon's user reads them."""
+    wanted = stamps.digest(p for p in _TEMPLATES.rglob('*') if p.is_file()
+                           and '__pycache__' not in p.parts)
+    stamp = state.catalog / 'made.stamp'
+    if stamps.fresh(stamp, wanted):
+        return
+    state.catalog.mkdir(exist_ok=True)
+    state.catalog.chmod(0o755)
+    for folder in sorted(_TEMPLATES.glob('*/Definitions')):
+        target = state.catalog / f'{folder.parent.name}.csar'
+        shell.output([sys.executable, _TEMPLATES / 'build_csar.py',
+                      folder.parent, target])
+        target.chmod(0o644)
+    stamp.write_text(wanted)
 
 
 def provide_tools(state):

@@ -45,6 +45,7 @@ class State:
         self.target = self.root / 'target'
         self.bin = self.root / 'bin'
         self.static = self.root / 'static'
+        self.catalog = self.root / 'catalog'
         self.noxen = self.root / 'noxen'
         self.settings = self.root / 'settings.json'
         self.packages = self.root / 'packages-added'

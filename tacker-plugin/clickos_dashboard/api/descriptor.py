@@ -5,6 +5,7 @@ The package is a tenant's file: the reader bounds its size and takes plain
 values only. Tacker and its driver check what is launched.
 """
 
+import contextlib
 import dataclasses
 import io
 import posixpath
@@ -23,6 +24,7 @@ _META = 'TOSCA-Metadata/TOSCA.meta'
 _POLICY = 'clickos.policies.Configuration'
 _VDU = 'tosca.nodes.nfv.Vdu.Compute'
 _CP = 'tosca.nodes.nfv.VduCp'
+_PRODUCT = ('product_name', 'provider', 'software_version')
 _DAMAGED = (KeyError, NotImplementedError, OSError, RuntimeError, TypeError,
             ValueError, EOFError, zipfile.BadZipFile, zlib.error)
 
@@ -89,10 +91,40 @@ def read(csar):
 
     :raises DescriptorError: naming the file and the reason
     """
+    with _opened(csar) as archive:
+        name = _entry(archive)
+        return _descriptor(archive, name, _yaml(archive, name))
+
+
+def entry(csar):
+    """Return the name of the definitions' first file.
+
+    :raises DescriptorError: as read()
+    """
+    with _opened(csar) as archive:
+        return _entry(archive)
+
+
+def product(csar):
+    """Return name, provider and version of a CSAR's VNF.
+
+    :raises DescriptorError: as read(), and if there is no VNF
+    """
+    with _opened(csar) as archive:
+        document = _yaml(archive, _entry(archive))
+    for _name, node in _items(_dig(document, 'topology_template',
+                                   'node_templates')):
+        if _dig(node, 'properties', 'descriptor_id'):
+            return tuple(str(_dig(node, 'properties', key, default=''))
+                         for key in _PRODUCT)
+    raise exceptions.DescriptorError('the package has no descriptor_id')
+
+
+@contextlib.contextmanager
+def _opened(csar):
     try:
         with zipfile.ZipFile(io.BytesIO(csar)) as archive:
-            entry = _entry(archive)
-            return _descriptor(archive, entry, _yaml(archive, entry))
+            yield archive
     except _DAMAGED as exc:
         raise exceptions.DescriptorError(f'the package: {exc}')
 

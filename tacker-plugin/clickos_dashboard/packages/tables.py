@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of VNF packages."""
 
+from django import shortcuts
+from django.template import defaultfilters as filters
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
+from horizon import exceptions
 from horizon import tables
 
 from clickos_dashboard.api import tacker
+from clickos_dashboard import exceptions as our_exceptions
+from clickos_dashboard.packages import catalog
+from clickos_dashboard.packages import onboarding
 
 _CREATE = (('nfv-orchestration', 'os_nfv_orchestration_api:vnf_packages:'
                                  'upload_package_content'),)
@@ -24,6 +30,20 @@ class Upload(tables.LinkAction):
     classes = ('ajax-modal',)
     icon = 'upload'
     policy_rules = _CREATE
+
+
+class OpenCatalog(tables.LinkAction):
+    """Opens the list of packages that the operator offers."""
+
+    name = 'catalog'
+    verbose_name = _('Catalog')
+    url = 'horizon:clickos:packages:catalog'
+    icon = 'list'
+    policy_rules = _CREATE
+
+    def allowed(self, request, datum=None):
+        """Only if the operator has configured one."""
+        return catalog.configured()
 
 
 class Launch(tables.LinkAction):
@@ -82,7 +102,7 @@ class Packages(tables.DataTable):
 
         name = 'packages'
         verbose_name = _('VNF packages')
-        table_actions = (Upload, Delete)
+        table_actions = (Upload, OpenCatalog, Delete)
         row_actions = (Launch, Delete)
 
     def get_object_id(self, datum):
@@ -96,3 +116,55 @@ class Packages(tables.DataTable):
     def get_empty_message(self):
         """Say what to do next."""
         return _('There is no package yet. Upload a CSAR to begin.')
+
+
+class Publish(tables.Action):
+    """Uploads a package of the catalog, with one click."""
+
+    name = 'publish'
+    verbose_name = _('Publish')
+    policy_rules = _CREATE
+
+    def allowed(self, request, datum=None):
+        """Only a package that can be read, and once."""
+        return bool(datum and datum['product'] and not datum['published'])
+
+    def single(self, table, request, object_id):
+        """Give the package to Tacker, and stay on the page."""
+        try:
+            onboarding.onboard(request, catalog.content(object_id))
+        except our_exceptions.RECOVERABLE as exc:
+            exceptions.handle(request, str(exc))
+        return shortcuts.redirect('horizon:clickos:packages:catalog')
+
+
+class Catalog(tables.DataTable):
+    """One package of the catalog a row."""
+
+    name = tables.WrappingColumn('title', verbose_name=_('Package'))
+    version = tables.Column('version', verbose_name=_('Version'))
+    text = tables.WrappingColumn('text', verbose_name=_('Description'),
+                                 classes=('clickos-wide',))
+    published = tables.Column('published', verbose_name=_('Published'),
+                              filters=(filters.yesno,))
+
+    class Meta(object):
+        """Settings for Horizon."""
+
+        name = 'catalog'
+        verbose_name = _('Catalog')
+        row_actions = (Publish,)
+        multi_select = False
+
+    def get_object_id(self, datum):
+        """Return the name of a package's file."""
+        return datum['id']
+
+    def get_object_display(self, datum):
+        """Return a package's name."""
+        return datum['title']
+
+    def get_empty_message(self):
+        """Say what to do next."""
+        return _('The folder of the catalog has no package. An operator puts'
+                 ' CSARs there.')

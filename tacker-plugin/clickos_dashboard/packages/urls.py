@@ -8,4 +8,5 @@ from clickos_dashboard.packages import views
 urlpatterns = [
     path('', views.IndexView.as_view(), name='index'),
     path('upload', views.UploadView.as_view(), name='upload'),
+    path('catalog', views.CatalogView.as_view(), name='catalog'),
     path('<str:package_id>/', views.DetailView.as_view(), name='detail')]

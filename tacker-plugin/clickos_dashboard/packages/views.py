@@ -6,10 +6,12 @@ from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 from horizon import exceptions
 from horizon import forms
+from horizon import tables
 from horizon import views
 
 from clickos_dashboard.api import descriptor
 from clickos_dashboard.api import tacker
+from clickos_dashboard.packages import catalog
 from clickos_dashboard.packages import forms as package_forms
 from clickos_dashboard.packages import tables as package_tables
 from clickos_dashboard import paging
@@ -51,6 +53,33 @@ class UploadView(forms.ModalFormView):
     submit_label = _('Upload')
     submit_url = reverse_lazy('horizon:clickos:packages:upload')
     success_url = reverse_lazy(_INDEX)
+
+
+class CatalogView(tables.DataTableView):
+    """The packages that the operator offers."""
+
+    table_class = package_tables.Catalog
+    template_name = 'clickos/table.html'
+    page_title = _('Catalog')
+
+    def get_data(self):
+        """Compare the folder with the packages that Tacker lists."""
+        try:
+            present = {
+                (each['title'], each['provider'], each['version'])
+                for each in map(with_names, tacker.packages(self.request))}
+        except Exception:
+            exceptions.handle(self.request,
+                              _('Tacker does not list packages.'))
+            return []
+        return [_offer(entry, present) for entry in catalog.entries()]
+
+
+def _offer(entry, present):
+    known = (entry.product, entry.provider, entry.version)
+    return {'id': entry.id, 'title': entry.product or entry.id,
+            'product': entry.product, 'version': entry.version,
+            'text': entry.text, 'published': known in present}
 
 
 class DetailView(views.HorizonTemplateView):

@@ -13,6 +13,7 @@ CACHES = {{'default': {{
     'BACKEND': 'django.core.cache.backends.locmem.LocMemCache'}}}}
 STATIC_ROOT = {static!r}
 COMPRESS_OFFLINE = True
+CLICKOS_CATALOG = {catalog!r}
 AVAILABLE_THEMES = [('default', 'Default', 'themes/default')]
 """
 
@@ -27,6 +28,7 @@ def write(site):
     site.write('horizon/local_settings.py', _SETTINGS.format(
         secret=site.settings.passwords['horizon_secret'],
         keystone=site.settings.url('keystone', '/v3'),
-        static=str(site.state.static)), 'horizon')
+        static=str(site.state.static),
+        catalog=str(site.state.catalog)), 'horizon')
     site.write_uwsgi('horizon', 'horizon', 'openstack_dashboard.wsgi'
                                            ':application')

@@ -90,6 +90,12 @@ class Tacker:
                     or package.get('vnfProductName', '').startswith(MARK)):
                 self._try(self._remove_package, package)
 
+    def remove_packages(self, product):
+        """Remove the packages of a product."""
+        for package in self._get(_PACKAGES):
+            if package.get('vnfProductName') == product:
+                self._remove_package(package)
+
     def _try(self, remove, what):
         """Go on with the rest if one thing cannot be removed."""
         try:

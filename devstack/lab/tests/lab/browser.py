@@ -141,6 +141,14 @@ class Browser:
         """Send the form in the modal window."""
         self.click(f'{_MODAL} [type=submit]')
 
+    def choose_action(self, row, name):
+        """Choose an action of a row's menu, and confirm."""
+        place = f'{row} .actions_column [id$=action_{name}]'
+        self.unfold(place, f'{row} .dropdown-toggle')
+        self.click(place)
+        self.click(f'{_MODAL} .modal-footer .btn:not(.cancel)')
+        self.gone()
+
     def gone(self, selector=_MODAL):
         """Wait until an element is gone."""
         self._wait(wanted.invisibility_of_element_located(

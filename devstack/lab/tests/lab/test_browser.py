@@ -193,7 +193,7 @@ class MainJobTest(unittest.TestCase):
         window.judge()
         window.picture('chain')
         window.open('/clickos/chains/')
-        self.choose_action(_CHAIN_ROW, 'delete')
+        window.choose_action(_CHAIN_ROW, 'delete')
         window.gone(_CHAIN_ROW)
 
     def change_a_rule(self):
@@ -227,18 +227,10 @@ class MainJobTest(unittest.TestCase):
     def terminate(self):
         window = self.browser
         window.open('/clickos/vnfs/')
-        self.choose_action(_ROW, 'terminate')
+        window.choose_action(_ROW, 'terminate')
         window.see(_ROW, 'Not launched')
-        self.choose_action(_ROW, 'delete')
+        window.choose_action(_ROW, 'delete')
         window.gone(_ROW)
         window.open('/clickos/packages/')
-        self.choose_action(_PACKAGE, 'delete')
+        window.choose_action(_PACKAGE, 'delete')
         window.gone(_PACKAGE)
-
-    def choose_action(self, row, name):
-        """Choose an action of a row's menu, and confirm."""
-        place = f'{row} .actions_column [id$=action_{name}]'
-        self.browser.unfold(place, f'{row} .dropdown-toggle')
-        self.browser.click(place)
-        self.browser.click('.modal.in .modal-footer .btn:not(.cancel)')
-        self.browser.gone()
