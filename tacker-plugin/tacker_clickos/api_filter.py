@@ -7,8 +7,8 @@ reach beyond themselves (package/). Tacker 16 stores only text as metadata
 and leaves a row locked after anything else, so metadata.py makes it text.
 Tacker answers 500 to a second VNF of one name; the filter makes it a 409. It
 changes the package of a VNF itself (package_change.py).
-Tacker's readers leave a session open that holds a connection to the database
-until the garbage collector comes; the filter closes it.
+Tacker leaves sessions open that hold a connection to the database until the
+garbage collector comes; the filter ends them with the request.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ import functools
 import json
 import tempfile
 
+from tacker.db import api as db_api
 import webob
 import webob.dec
 
@@ -30,6 +31,9 @@ from tacker_clickos import routes
 from tacker_clickos import rows
 
 _IN_MEMORY = 256 * 1024
+_LISTS = {('packages', '/vnf_packages'),
+          *(('lifecycle', path) for path in (
+              '/vnf_instances', '/vnf_lcm_op_occs', '/subscriptions'))}
 
 
 def factory(global_conf, api, **local_conf):
@@ -59,18 +63,28 @@ class ApiFilter(object):
             return _problem(refused.status, str(refused), refused.headers)
         except exception.ClickOSError as refused:
             return _problem(400, str(refused))
-        try:
+        with _sessions(self._api, request):
             if _creates_vnf(self._api, request):
                 return _created(self._application, request)
             return request.get_response(self._application)
-        finally:
-            _close_session(request)
 
 
-def _close_session(request):
+@contextlib.contextmanager
+def _sessions(api, request):
+    """End Tacker's sessions with the request.
+
+    For a list Tacker makes the query in a reader and runs it afterwards. In
+    a reader around both, the query has that one's session.
+    """
     context = request.environ.get('tacker.context')
-    if context is not None:
-        context.session.close()
+    if context is None:
+        yield
+    elif request.method == 'GET' and (api, request.path_info) in _LISTS:
+        with db_api.context_manager.reader.using(context):
+            yield
+    else:
+        with contextlib.closing(context.session):
+            yield
 
 
 def _take_package(api, request):
