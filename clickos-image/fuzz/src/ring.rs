@@ -2,7 +2,7 @@
 //! Rings between guest and switch: a peer that writes anything anywhere.
 use std::cell::RefCell;
 
-use ring::{BUFFER_SIZE, GuestPort, Memory, SwitchPort};
+use ring::{BUFFER_SIZE, GuestPort, InPlacePort, Memory, Slot, SwitchPort};
 
 use crate::router::choose;
 
@@ -55,6 +55,44 @@ impl Memory for Shared<'_> {
 
 /// Both ends go on while the memory between them is written to: nothing is read or written beyond it.
 pub fn rings(data: &[u8]) {
+    copying(data);
+    in_place(data);
+}
+
+/// The same in version 2, where the guest's frames stay in the memory.
+fn in_place(data: &[u8]) {
+    let size = ring::layout::Layout::of(2, SLOTS).map_or(0, |layout| layout.size());
+    let memory = RefCell::new(vec![0; size]);
+    let Ok(mut guest) = InPlacePort::format(Shared(&memory), SLOTS, 1) else {
+        panic!("the memory is as large as it has to be");
+    };
+    let Ok(mut switch) = SwitchPort::attach(Shared(&memory), SLOTS) else {
+        panic!("the ring was formatted");
+    };
+    let (mut rest, mut frame, mut slots) = (data, [0; BUFFER_SIZE], [Slot::EMPTY; 8]);
+    while let Some((at, bytes)) = choose(rest, size.min(16_384)) {
+        let (scribble, behind) = bytes.split_at(bytes.len().min(9));
+        let end = size.min(at + scribble.len());
+        memory.borrow_mut()[at..end].copy_from_slice(&scribble[..end - at]);
+        if let Some((slot, len)) = guest.receive() {
+            assert!(slot < SLOTS && (1..=BUFFER_SIZE).contains(&len));
+            guest.offer(slot, guest.layout().frame(at % 128) as u32);
+        }
+        guest.refresh();
+        let _ = guest.send_copy(&data[..data.len().min(300)]);
+        let _ = (guest.send(at as u16, at as u32, at % 3000), guest.publish());
+        let count = switch.fetch(&mut slots);
+        for slot in &slots[..count] {
+            switch.read(*slot, &mut frame);
+            switch.rest(*slot, 64).inspect(|rest| rest.read(&mut frame));
+        }
+        let _ = (switch.push(scribble), switch.publish());
+        let _ = (guest.sleep_prepare(), switch.sleep_prepare());
+        rest = behind;
+    }
+}
+
+fn copying(data: &[u8]) {
     let size = ring::layout::Layout::new(SLOTS).map_or(0, |layout| layout.size());
     let memory = RefCell::new(vec![0; size]);
     let Ok(mut guest) = GuestPort::format(Shared(&memory), SLOTS) else {

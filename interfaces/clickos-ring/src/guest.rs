@@ -17,12 +17,15 @@ impl<M: Memory> GuestPort<M> {
     /// Attaches to a region the switch has prepared; to be done once in the region's life.
     pub fn attach(memory: M) -> Result<Self, RingError> {
         let layout = header::check(&memory)?;
+        if layout.version() != 1 {
+            return Err(RingError::BadVersion(layout.version()));
+        }
         Ok(Self::new(memory, layout))
     }
 
     /// Prepares a region of the guest's own, to which the switch attaches.
     pub fn format(memory: M, slots: u32) -> Result<Self, RingError> {
-        let layout = header::format(&memory, slots)?;
+        let layout = header::format(&memory, Layout::new(slots)?, 0)?;
         Ok(Self::new(memory, layout))
     }
 

@@ -41,7 +41,11 @@ pub struct Slot(Descriptor);
 
 impl Slot {
     /// A slot without a frame.
-    pub const EMPTY: Self = Self(Descriptor { offset: 0, len: 0 });
+    pub const EMPTY: Self = Self(Descriptor {
+        offset: 0,
+        len: 0,
+        region: 0,
+    });
 
     /// Length of the frame in bytes.
     #[allow(clippy::len_without_is_empty)]
@@ -49,8 +53,14 @@ impl Slot {
         self.0.len.into()
     }
 
+    #[cfg(feature = "std")]
     pub(crate) fn offset(self) -> usize {
         self.0.offset as usize
+    }
+
+    #[cfg(feature = "std")]
+    pub(crate) fn region(self) -> u16 {
+        self.0.region
     }
 }
 
@@ -276,15 +286,9 @@ impl Producer {
         if len == 0 || len > BUFFER_SIZE {
             return Err(PushError::BadLength(len));
         }
-        if self.free() == 0 && self.space(memory) == 0 {
-            self.blocked = true;
-            return Err(PushError::Full);
-        }
-        let at = self.line.descriptor_at(self.line.next);
-        let offset = self.buffer(memory, at);
-        let slot = self.line.next;
-        self.line.next = self.line.add(slot, 1);
-        let Some(offset) = offset else {
+        let slot = self.claim(memory)?;
+        let at = self.line.descriptor_at(slot);
+        let Some(offset) = self.buffer(memory, slot) else {
             memory.store_descriptor(at, 0);
             return Err(PushError::BadBuffer);
         };
@@ -292,21 +296,52 @@ impl Producer {
         if let Some(rest) = rest {
             memory.copy_from(offset as usize + head.len(), rest.memory, rest.at, rest.len);
         }
-        let len = len as u16;
-        memory.store_descriptor(at, Descriptor { offset, len }.to_word());
-        self.blocked = false;
+        let frame = Descriptor {
+            offset,
+            len: len as u16,
+            region: 0,
+        };
+        memory.store_descriptor(at, frame.to_word());
         Ok(())
     }
 
-    fn buffer(&self, memory: &impl Memory, descriptor_at: usize) -> Option<u32> {
+    /// Takes our next slot.
+    fn claim(&mut self, memory: &impl Memory) -> Result<u32, PushError> {
+        if self.free() == 0 && self.space(memory) == 0 {
+            self.blocked = true;
+            return Err(PushError::Full);
+        }
+        self.blocked = false;
+        let slot = self.line.next;
+        self.line.next = self.line.add(slot, 1);
+        Ok(slot)
+    }
+
+    /// Pushes a frame that stays where it is while its slot [`Self::is_outstanding`].
+    pub fn push_at(&mut self, memory: &impl Memory, frame: Descriptor) -> Result<u32, PushError> {
+        let len = usize::from(frame.len);
+        if len == 0 || len > BUFFER_SIZE {
+            return Err(PushError::BadLength(len));
+        }
+        let slot = self.claim(memory)?;
+        memory.store_descriptor(self.line.descriptor_at(slot), frame.to_word());
+        Ok(slot)
+    }
+
+    /// True until the peer is known to have taken a slot.
+    pub fn is_outstanding(&self, slot: u32) -> bool {
+        let first = self.line.peer_next;
+        self.line.distance(first, slot) < self.line.distance(first, self.line.next)
+    }
+
+    /// The place for a frame in a slot of ours.
+    fn buffer(&self, memory: &impl Memory, slot: u32) -> Option<u32> {
         let layout = self.line.layout;
         if self.side == Side::Guest {
-            let offset = layout.buffers(Ring::Tx) + self.line.next as usize * BUFFER_SIZE;
-            return Some(offset as u32);
+            return Some(layout.own_buffer(self.line.ring, slot) as u32);
         }
-        let word = memory.load_descriptor(descriptor_at) & u64::from(u32::MAX);
-        let offered = Descriptor::from_word(word, layout)?;
-        (offered.offset as usize % BUFFER_SIZE == 0).then_some(offered.offset)
+        let word = memory.load_descriptor(self.line.descriptor_at(slot));
+        Some(word as u32).filter(|offset| layout.has_room_at(*offset))
     }
 
     pub fn publish(&mut self, memory: &impl Memory) -> bool {
@@ -382,16 +417,23 @@ impl Consumer {
 
     /// Copies the next good frame to `into`. A frame longer than `into` counts as bad.
     pub fn pop(&mut self, memory: &impl Memory, into: &mut [u8]) -> Option<usize> {
-        let found = self.take(memory, into.len())?;
+        let layout = self.line.layout;
+        let found = self.take(memory, into.len(), |d| d.region == 0 && d.lies_in(layout))?;
         let len = usize::from(found.len);
         memory.read(found.offset as usize, &mut into[..len]);
         Some(len)
     }
 
     /// Takes the next good descriptors, which stay unpublished, and returns their number.
-    pub fn fetch(&mut self, memory: &impl Memory, slots: &mut [Slot]) -> usize {
+    #[cfg(feature = "std")]
+    pub fn fetch(
+        &mut self,
+        memory: &impl Memory,
+        slots: &mut [Slot],
+        mut good: impl FnMut(Descriptor) -> bool,
+    ) -> usize {
         for (count, slot) in slots.iter_mut().enumerate() {
-            let Some(found) = self.take(memory, BUFFER_SIZE) else {
+            let Some(found) = self.take(memory, BUFFER_SIZE, &mut good) else {
                 return count;
             };
             *slot = Slot(found);
@@ -401,31 +443,53 @@ impl Consumer {
 
     /// Takes the next good descriptor. Passes over bad ones and counts them, [`MOST_BAD`] at most:
     /// a peer can make them as fast as this side passes over them.
-    fn take(&mut self, memory: &impl Memory, most: usize) -> Option<Descriptor> {
+    fn take(
+        &mut self,
+        memory: &impl Memory,
+        most: usize,
+        mut good: impl FnMut(Descriptor) -> bool,
+    ) -> Option<Descriptor> {
         for _ in 0..=MOST_BAD {
-            if self.waiting(memory) == 0 {
-                return None;
+            let (slot, found) = self.next_slot(memory)?;
+            if found.len > 0 && usize::from(found.len) <= most && good(found) {
+                return Some(found);
             }
-            self.left = 0;
-            let at = self.line.descriptor_at(self.line.next);
-            self.line.next = self.line.add(self.line.next, 1);
-            let word = memory.load_descriptor(at);
-            match Descriptor::from_word(word, self.line.layout) {
-                Some(d) if d.len > 0 && usize::from(d.len) <= most => return Some(d),
-                _ => self.bad_slot(memory, at),
-            }
+            self.bad_slot(memory, slot);
         }
         None
     }
 
+    /// Takes the next slot with what its descriptor says.
+    #[inline]
+    pub fn next_slot(&mut self, memory: &impl Memory) -> Option<(u32, Descriptor)> {
+        if self.waiting(memory) == 0 {
+            return None;
+        }
+        self.left = 0;
+        let slot = self.line.next;
+        self.line.next = self.line.add(slot, 1);
+        let word = memory.load_descriptor(self.line.descriptor_at(slot));
+        Some((slot, Descriptor::parse(word)))
+    }
+
     /// Counts a bad descriptor; a guest also offers the slot's own buffer again, because the
     /// switch may have destroyed the descriptor.
-    fn bad_slot(&mut self, memory: &impl Memory, at: usize) {
-        self.bad_descriptors = self.bad_descriptors.saturating_add(1);
+    fn bad_slot(&mut self, memory: &impl Memory, slot: u32) {
+        self.count_bad();
         if self.side == Side::Guest {
-            let slot = (at - self.line.descriptor_at(0)) / 8;
-            memory.store_descriptor(at, offered(self.line.layout, self.line.ring, slot as u32));
+            let at = self.line.descriptor_at(slot);
+            let offered = self.line.layout.own_buffer(self.line.ring, slot);
+            memory.store_descriptor(at, offered as u64);
         }
+    }
+
+    pub fn count_bad(&mut self) {
+        self.bad_descriptors = self.bad_descriptors.saturating_add(1);
+    }
+
+    /// Offers the room at `offset` in a slot that was taken and not published.
+    pub fn offer(&self, memory: &impl Memory, slot: u32, offset: u32) {
+        memory.store_descriptor(self.line.descriptor_at(slot), offset.into());
     }
 
     pub fn publish(&mut self, memory: &impl Memory) -> bool {
@@ -449,22 +513,12 @@ impl Consumer {
     }
 }
 
-/// The descriptor that offers a slot's own buffer.
-pub(crate) fn offered(layout: Layout, ring: Ring, slot: u32) -> u64 {
-    let offset = layout.buffers(ring) + slot as usize * BUFFER_SIZE;
-    Descriptor {
-        offset: offset as u32,
-        len: 0,
-    }
-    .to_word()
-}
-
 /// Writes the words both sides start from.
 pub(crate) fn initialize(memory: &impl Memory, layout: Layout) {
     for ring in [Ring::Tx, Ring::Rx] {
         for slot in 0..layout.slots() {
             let at = layout.descriptors(ring) + slot as usize * 8;
-            memory.store_descriptor(at, offered(layout, ring, slot));
+            memory.store_descriptor(at, layout.own_buffer(ring, slot) as u64);
         }
     }
     memory.store(Ring::Tx.switch_line() + INDEX, layout.slots() - 1);

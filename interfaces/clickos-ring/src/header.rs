@@ -3,17 +3,21 @@
 use crate::RingError;
 use crate::half::initialize;
 use crate::layout::{
-    AT_BUFFER_SIZE, AT_MAGIC, AT_SLOTS, AT_VERSION, BUFFER_SIZE, Layout, MAGIC, PAGE, VERSION,
+    AT_BUFFER_SIZE, AT_MAGIC, AT_REGION, AT_SLOTS, AT_VERSION, BUFFER_SIZE, Layout, MAGIC, PAGE,
 };
 use crate::memory::Memory;
 
-/// Prepares a region before its first use.
-pub(crate) fn format(memory: &impl Memory, slots: u32) -> Result<Layout, RingError> {
-    let layout = Layout::new(slots)?;
-    need(memory, layout.size())?;
+/// Prepares a region, the number `region` of its guest, before its first use.
+pub(crate) fn format(
+    memory: &impl Memory,
+    layout: Layout,
+    region: u16,
+) -> Result<Layout, RingError> {
+    need(memory, reach(layout))?;
     initialize(memory, layout);
-    memory.store(AT_VERSION, VERSION);
-    memory.store(AT_SLOTS, slots);
+    memory.store(AT_VERSION, layout.version());
+    memory.store(AT_SLOTS, layout.slots());
+    memory.store(AT_REGION, region.into());
     memory.store(AT_BUFFER_SIZE, BUFFER_SIZE as u32);
     memory.store_descriptor(AT_MAGIC, MAGIC);
     Ok(layout)
@@ -27,16 +31,27 @@ pub(crate) fn check(memory: &impl Memory) -> Result<Layout, RingError> {
         return Err(RingError::BadMagic(magic));
     }
     let version = memory.load(AT_VERSION);
-    if version != VERSION {
-        return Err(RingError::BadVersion(version));
-    }
     let buffer_size = memory.load(AT_BUFFER_SIZE);
     if buffer_size as usize != BUFFER_SIZE {
         return Err(RingError::BadBufferSize(buffer_size));
     }
-    let layout = Layout::new(memory.load(AT_SLOTS))?;
-    need(memory, layout.size())?;
+    let layout = Layout::of(version, memory.load(AT_SLOTS))?;
+    need(memory, reach(layout))?;
     Ok(layout)
+}
+
+/// The number of the region among those of its guest; 0 if it has none.
+pub(crate) fn region(memory: &impl Memory) -> u16 {
+    u16::try_from(memory.load(AT_REGION)).unwrap_or(0)
+}
+
+/// Bytes that a guest reaches by this crate: the chunks of version 2 are its packets, and it may
+/// have them elsewhere.
+fn reach(layout: Layout) -> usize {
+    match layout.is_in_place() {
+        true => layout.first_chunk(),
+        false => layout.size(),
+    }
 }
 
 fn need(memory: &impl Memory, need: usize) -> Result<(), RingError> {

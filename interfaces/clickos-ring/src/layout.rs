@@ -6,7 +6,20 @@ use crate::RingError;
 
 /// `VALERING`, little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"VALERING");
-pub const VERSION: u32 = 1;
+/// The highest version.
+pub const MOST_VERSION: u32 = 2;
+/// Bytes of a chunk of version 2, which holds whole buffers.
+pub const CHUNK: usize = 7 * PAGE;
+/// Buffers of a chunk.
+pub const PER_CHUNK: usize = 12;
+/// Bytes from one buffer to the next.
+pub const STRIDE: usize = 2368;
+/// Bytes before the frame in a buffer that rx offers at first.
+pub const BEFORE_FRAME: usize = 192;
+/// Different cache lines at which chunks begin their buffers.
+const COLORS: usize = 5;
+/// Bytes of the buffer that each slot of tx has for a short frame in version 2.
+pub const SHORT: usize = 256;
 /// Bytes of one packet buffer; a buffer never crosses a page.
 pub const BUFFER_SIZE: usize = 2048;
 /// Slots of one ring; a power of two.
@@ -18,6 +31,7 @@ pub(crate) const AT_MAGIC: usize = 0x00;
 pub(crate) const AT_VERSION: usize = 0x08;
 pub(crate) const AT_SLOTS: usize = 0x0c;
 pub(crate) const AT_BUFFER_SIZE: usize = 0x10;
+pub(crate) const AT_REGION: usize = 0x14;
 
 /// Lines are two cache lines apart because processors prefetch them in pairs.
 const LINE_STRIDE: usize = 128;
@@ -53,15 +67,34 @@ impl Ring {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     slots: u32,
+    version: u32,
 }
 
 impl Layout {
+    /// The layout of version 1.
     pub fn new(slots: u32) -> Result<Self, RingError> {
+        Self::of(1, slots)
+    }
+
+    /// The layout of a version.
+    pub fn of(version: u32, slots: u32) -> Result<Self, RingError> {
+        if !(1..=MOST_VERSION).contains(&version) {
+            return Err(RingError::BadVersion(version));
+        }
         if slots.is_power_of_two() && SLOTS_RANGE.contains(&slots) {
-            Ok(Self { slots })
+            Ok(Self { slots, version })
         } else {
             Err(RingError::Slots(slots))
         }
+    }
+
+    pub fn version(self) -> u32 {
+        self.version
+    }
+
+    /// True if the guest's buffers are its packets.
+    pub(crate) fn is_in_place(self) -> bool {
+        self.version > 1
     }
 
     pub fn slots(self) -> u32 {
@@ -70,7 +103,36 @@ impl Layout {
 
     /// Bytes of the whole region, a multiple of [`PAGE`].
     pub fn size(self) -> usize {
-        self.buffers(Ring::Rx) + self.slots as usize * BUFFER_SIZE
+        match self.is_in_place() {
+            true => self.first_chunk() + self.chunks() * CHUNK,
+            false => self.buffers(Ring::Rx) + self.slots as usize * BUFFER_SIZE,
+        }
+    }
+
+    /// Bytes before the buffers.
+    fn area(self) -> usize {
+        PAGE + 2 * self.descriptor_area()
+    }
+
+    /// Where the chunks of version 2 begin, behind the buffers for short frames.
+    pub fn first_chunk(self) -> usize {
+        self.area() + self.slots as usize * SHORT
+    }
+
+    /// Chunks of version 2: with a buffer for each slot of rx, and as many to spare.
+    pub fn chunks(self) -> usize {
+        (2 * self.slots as usize).div_ceil(PER_CHUNK)
+    }
+
+    /// Bytes from the start of a chunk to its first buffer.
+    pub fn color(chunk: usize) -> usize {
+        chunk % COLORS * 64
+    }
+
+    /// The offset of the frame in buffer `n` of the chunks.
+    pub fn frame(self, n: usize) -> usize {
+        let (chunk, place) = (n / PER_CHUNK, n % PER_CHUNK);
+        self.first_chunk() + chunk * CHUNK + Self::color(chunk) + place * STRIDE + BEFORE_FRAME
     }
 
     /// Start of the slot descriptors of `ring`, page aligned.
@@ -79,8 +141,28 @@ impl Layout {
     }
 
     /// Start of the buffers that `ring` begins with, page aligned.
-    pub(crate) fn buffers(self, ring: Ring) -> usize {
-        PAGE + 2 * self.descriptor_area() + ring as usize * self.slots as usize * BUFFER_SIZE
+    fn buffers(self, ring: Ring) -> usize {
+        self.area() + ring as usize * self.slots as usize * BUFFER_SIZE
+    }
+
+    /// The offset of a slot's own buffer: for the guest in tx; in rx the one that it offers at first.
+    pub(crate) fn own_buffer(self, ring: Ring, slot: u32) -> usize {
+        let slot = slot as usize;
+        match (self.is_in_place(), ring) {
+            (false, _) => self.buffers(ring) + slot * BUFFER_SIZE,
+            (true, Ring::Tx) => self.area() + slot * SHORT,
+            (true, Ring::Rx) => self.frame(slot),
+        }
+    }
+
+    /// True if an rx slot may offer this offset.
+    pub(crate) fn has_room_at(self, offset: u32) -> bool {
+        let room = Descriptor {
+            offset,
+            len: BUFFER_SIZE as u16,
+            region: 0,
+        };
+        room.lies_in(self)
     }
 
     fn descriptor_area(self) -> usize {
@@ -89,28 +171,37 @@ impl Layout {
 }
 
 /// A slot's descriptor: where a frame is and how long. One 64-bit word:
-/// bits 0..32 offset in the region, 32..48 length, 48..64 flags (none defined: 0).
+/// bits 0..32 offset in the region, 32..48 length, 48..64 number of the region (0: the ring's own;
+/// in version 1 always).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Descriptor {
     pub offset: u32,
     pub len: u16,
+    pub region: u16,
 }
 
 impl Descriptor {
     pub fn to_word(self) -> u64 {
-        u64::from(self.offset) | u64::from(self.len) << 32
+        u64::from(self.offset) | u64::from(self.len) << 32 | u64::from(self.region) << 48
     }
 
-    /// The descriptor in `word`, if it lies in one buffer of the region and has no flags.
-    pub fn from_word(word: u64, layout: Layout) -> Option<Self> {
-        let this = Self {
+    pub fn parse(word: u64) -> Self {
+        Self {
             offset: word as u32,
             len: (word >> 32) as u16,
+            region: (word >> 48) as u16,
+        }
+    }
+
+    /// True if it lies in the buffers of a region with this layout: in one buffer in version 1.
+    pub fn lies_in(self, layout: Layout) -> bool {
+        let (offset, len) = (self.offset as usize, usize::from(self.len));
+        let in_buffers = (layout.area()..layout.size()).contains(&offset);
+        let in_one = match layout.is_in_place() {
+            true => offset + len <= layout.size(),
+            false => offset % BUFFER_SIZE + len <= BUFFER_SIZE,
         };
-        let (offset, len) = (this.offset as usize, usize::from(this.len));
-        let in_buffers = (layout.buffers(Ring::Tx)..layout.size()).contains(&offset);
-        let in_one = offset % BUFFER_SIZE + len <= BUFFER_SIZE;
-        (in_buffers && in_one && word >> 48 == 0).then_some(this)
+        in_buffers && in_one
     }
 }
 
@@ -139,6 +230,46 @@ mod tests {
     }
 
     #[test]
+    fn buffers_of_version_2_fill_their_chunks_and_nothing_else() {
+        for slots in [64, 256, 2048] {
+            let layout = Layout::of(2, slots).unwrap();
+            assert_eq!(layout.first_chunk() % PAGE, 0);
+            let count = layout.chunks() * PER_CHUNK;
+            assert!(count >= 2 * slots as usize);
+            for n in 0..count {
+                let chunk = (layout.frame(n) - layout.first_chunk()) / CHUNK;
+                let end = layout.frame(n) - BEFORE_FRAME + STRIDE;
+                assert!(end <= layout.first_chunk() + (chunk + 1) * CHUNK);
+                assert!(n == 0 || layout.frame(n) >= layout.frame(n - 1) + STRIDE);
+            }
+            assert!(layout.frame(count - 1) + BUFFER_SIZE <= layout.size());
+            let last = layout.own_buffer(Ring::Tx, slots - 1);
+            assert_eq!(last + SHORT, layout.first_chunk());
+        }
+        assert_eq!(Layout::of(3, 64), Err(RingError::BadVersion(3)));
+    }
+
+    #[test]
+    fn a_descriptor_of_version_2_stays_in_the_buffers() {
+        let layout = Layout::of(2, 64).unwrap();
+        let (first, end) = (layout.area() as u64, layout.size() as u64);
+        let word = |offset: u64, len: u64, region: u64| offset | len << 32 | region << 48;
+        for (good, w) in [
+            (true, word(first, 2048, 0)),
+            (true, word(first + 2000, 2048, 0)),
+            (false, word(first - 1, 60, 0)),
+            (true, word(end - 60, 60, 0)),
+            (false, word(end - 60, 61, 0)),
+            (false, word(end, 0, 0)),
+        ] {
+            assert_eq!(Descriptor::parse(w).lies_in(layout), good, "{w:#x}");
+        }
+        let word = word(first, 60, 7);
+        assert!(Descriptor::parse(word).lies_in(layout));
+        assert_eq!(Descriptor::parse(word).to_word(), word);
+    }
+
+    #[test]
     fn a_descriptor_stays_in_one_buffer() {
         let layout = Layout::new(64).unwrap();
         let first = layout.buffers(Ring::Tx) as u64;
@@ -148,16 +279,15 @@ mod tests {
             (true, word(first + 100, 1948, 0)),
             (false, word(first + 100, 1949, 0)),
             (false, word(first, 2049, 0)),
-            (false, word(first, 60, 1)),
             (false, word(first - 1, 1, 0)),
             (false, word(0, 8, 0)),
             (true, word(layout.size() as u64 - 2048, 2048, 0)),
             (false, word(layout.size() as u64, 0, 0)),
             (false, u64::MAX),
         ] {
-            let parsed = Descriptor::from_word(w, layout);
-            assert_eq!(parsed.is_some(), good, "{w:#x}");
-            assert!(parsed.is_none_or(|d| d.to_word() == w));
+            let parsed = Descriptor::parse(w);
+            assert_eq!(parsed.lies_in(layout), good, "{w:#x}");
+            assert_eq!(parsed.to_word(), w);
         }
     }
 }

@@ -5,6 +5,7 @@
 //! the switch to the guest; docs/rings.md has the layout. Each side takes the other as hostile:
 //! its own indices are private, every shared word is read once and checked on the copy, frames
 //! are copied out before anybody looks at them, and no Rust reference to shared memory exists.
+//! In version 2 the buffers of a guest are its packets: it trusts the switch for their bytes.
 //!
 //! A busy side only polls. Before it sleeps it arms `need_kick`, looks once more, and is then
 //! woken exactly once.
@@ -19,24 +20,35 @@
 //! ```
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code)]
+extern crate alloc;
 
 pub mod directory;
 mod guest;
 mod half;
 mod header;
+mod in_place;
 pub mod layout;
 #[allow(unsafe_code)]
 mod mapping;
 #[cfg(feature = "std")]
 mod memfd;
 mod memory;
+#[cfg(feature = "std")]
+mod regions;
+#[cfg(feature = "std")]
 mod switch;
 
 pub use guest::GuestPort;
 pub use half::{PushError, Rest, Slot};
+pub use in_place::InPlacePort;
 pub use layout::{BUFFER_SIZE, SLOTS_RANGE};
+#[cfg(feature = "std")]
+pub use mapping::Blocks;
 pub use mapping::Mapping;
 pub use memory::Memory;
+#[cfg(feature = "std")]
+pub use regions::Regions;
+#[cfg(feature = "std")]
 pub use switch::SwitchPort;
 
 use core::fmt;
@@ -68,7 +80,7 @@ impl fmt::Display for RingError {
             Self::Slots(n) => write!(f, "slots: {n} is not a power of two in {SLOTS_RANGE:?}"),
             Self::Size { have, need } => write!(f, "region: {have} bytes, the layout needs {need}"),
             Self::BadMagic(n) => write!(f, "magic: {n:#x} is not {:#x}", layout::MAGIC),
-            Self::BadVersion(n) => write!(f, "version: {n} is not {}", layout::VERSION),
+            Self::BadVersion(n) => write!(f, "version: {n} is not supported"),
             Self::BadBufferSize(n) => write!(f, "buffer size: {n} is not {BUFFER_SIZE}"),
             Self::BadIndex(n) => write!(f, "index: {n} is no slot of the ring"),
             Self::NotSealed => write!(f, "memfd: is not sealed against a change of its size"),

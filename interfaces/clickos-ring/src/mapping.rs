@@ -4,6 +4,8 @@ use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 
 use crate::Memory;
+#[cfg(feature = "std")]
+use crate::layout::{CHUNK, Layout, PAGE};
 
 /// A region of memory another protection domain can write at any time.
 pub struct Mapping {
@@ -17,6 +19,10 @@ pub struct Mapping {
 // SAFETY: the region is reached only through raw pointers, atomics and copies, which do not care
 // which thread uses them; there is no interior state besides, and the owner is `Send` itself.
 unsafe impl Send for Mapping {}
+
+// SAFETY: as above. All methods take `&self` and may run at once, as those of the peer do. No method
+// reaches the owner.
+unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Takes memory that is shared by other means, such as granted pages.
@@ -86,6 +92,58 @@ impl Drop for FileMapping {
     fn drop(&mut self) {
         // SAFETY: `of_file` mapped exactly this range, and nothing refers to it any more.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.size) };
+    }
+}
+
+/// The buffers of a region of version 2 where the guest uses them: blocks of a private page and a
+/// chunk of the region. The block of chunk `n` begins `n` times [`Blocks::SIZE`] after the first.
+#[cfg(feature = "std")]
+pub struct Blocks {
+    area: FileMapping,
+    first: NonNull<u8>,
+    count: usize,
+}
+
+#[cfg(feature = "std")]
+impl Blocks {
+    /// Bytes of a block, and the unit of its address.
+    pub const SIZE: usize = PAGE + CHUNK;
+
+    pub(crate) fn of_file(
+        file: std::os::fd::BorrowedFd<'_>,
+        layout: Layout,
+    ) -> rustix::io::Result<Self> {
+        use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
+        let (count, protection) = (layout.chunks(), ProtFlags::READ | ProtFlags::WRITE);
+        let size = (count + 1) * Self::SIZE;
+        // SAFETY: a new mapping at an address of the kernel's choice affects no existing memory.
+        let base = unsafe { mmap_anonymous(ptr::null_mut(), size, protection, MapFlags::PRIVATE) }?;
+        let base = NonNull::new(base.cast()).ok_or(rustix::io::Errno::NOMEM)?;
+        let area = FileMapping { base, size };
+        // SAFETY: less than one block further, and the area has one more than needed.
+        let first = unsafe { base.add(base.as_ptr().align_offset(Self::SIZE)) };
+        for n in 0..count {
+            let at = (layout.first_chunk() + n * CHUNK) as u64;
+            let flags = MapFlags::SHARED | MapFlags::FIXED;
+            // SAFETY: replaces pages of the area, which no other code knows yet.
+            unsafe {
+                let to = first.add(n * Self::SIZE + PAGE).as_ptr();
+                mmap(to.cast(), CHUNK, protection, flags, file, at)?;
+            }
+        }
+        Ok(Self { area, first, count })
+    }
+
+    /// The first block, at a multiple of [`Blocks::SIZE`]. All blocks stay mapped, and this
+    /// process does not use them otherwise, until `self` is dropped.
+    pub fn first(&self) -> NonNull<u8> {
+        debug_assert!(self.area.size > self.count * Self::SIZE);
+        self.first
+    }
+
+    /// The number of blocks.
+    pub fn count(&self) -> usize {
+        self.count
     }
 }
 

@@ -1,22 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The switch's side of a port.
+use std::sync::Arc;
+
 use crate::half::{Consumer, Producer, PushError, Rest, Side, Slot};
 use crate::layout::Layout;
 use crate::memory::Memory;
+use crate::regions::{Region, Regions};
 use crate::{Mapping, RingError, header};
 
 /// The switch's side of a port: pops from `tx`, pushes to `rx`.
 pub struct SwitchPort<M: Memory = Mapping> {
-    memory: M,
+    memory: Arc<M>,
+    layout: Layout,
     tx: Consumer,
     rx: Producer,
+    /// The guest's other regions.
+    others: Option<Arc<Regions<M>>>,
+    /// Those of them that fetched frames lie in.
+    borrowed: Vec<(u16, Region<M>)>,
 }
 
 impl<M: Memory> SwitchPort<M> {
     /// Prepares a region before its first use.
     pub fn format(memory: M, slots: u32) -> Result<Self, RingError> {
-        let layout = header::format(&memory, slots)?;
-        Ok(Self::new(memory, layout))
+        Self::format_as(memory, Layout::new(slots)?, 0)
+    }
+
+    /// Prepares a region with a layout: that of the guest with the number `region`, or 0.
+    pub fn format_as(memory: M, layout: Layout, region: u16) -> Result<Self, RingError> {
+        let layout = header::format(&memory, layout, region)?;
+        Self::new(memory, layout)
     }
 
     /// Attaches to a region the guest has prepared; to be done once in the region's life.
@@ -25,77 +38,116 @@ impl<M: Memory> SwitchPort<M> {
         if layout.slots() != slots {
             return Err(RingError::Slots(layout.slots()));
         }
-        Ok(Self::new(memory, layout))
+        Self::new(memory, layout)
     }
 
     /// Goes on with a region whose switch has ended, at the indices that it published last.
     pub fn resume(memory: M, slots: u32) -> Result<Self, RingError> {
-        let Self { memory, tx, rx } = Self::attach(memory, slots)?;
+        let new = Self::attach(memory, slots)?;
         Ok(Self {
-            tx: tx.resume(&memory)?,
-            rx: rx.resume(&memory)?,
-            memory,
+            tx: new.tx.resume(&*new.memory)?,
+            rx: new.rx.resume(&*new.memory)?,
+            ..new
         })
     }
 
-    fn new(memory: M, layout: Layout) -> Self {
-        Self {
-            memory,
+    fn new(memory: M, layout: Layout) -> Result<Self, RingError> {
+        let (have, need) = (memory.size(), layout.size());
+        if have < need {
+            return Err(RingError::Size { have, need });
+        }
+        Ok(Self {
+            memory: Arc::new(memory),
+            layout,
             tx: Consumer::new(layout, Side::Switch),
             rx: Producer::new(layout, Side::Switch),
+            others: None,
+            borrowed: Vec::new(),
+        })
+    }
+
+    /// Lets the ports of the same guest send frames that lie in this region, and the other way
+    /// around. Nothing happens in version 1.
+    pub fn join(&mut self, regions: &Arc<Regions<M>>) {
+        if self.layout.is_in_place() {
+            regions.set(header::region(&*self.memory), &self.memory, self.layout);
+            self.others = Some(Arc::clone(regions));
         }
     }
 
     /// Frames waiting from the guest, as it says.
     pub fn waiting(&mut self) -> u32 {
-        self.tx.waiting(&self.memory)
+        self.tx.waiting(&*self.memory)
     }
 
     /// Copies the guest's next frame to the start of `buffer` and returns its length. A frame
-    /// that does not fit, or a descriptor that makes no sense, is passed over and counted; after
-    /// many of those it gives up until the next call.
+    /// that does not fit or lies in another region, or a descriptor that makes no sense, is passed
+    /// over and counted; after many of those it gives up until the next call.
     pub fn pop(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        self.tx.pop(&self.memory, buffer)
+        self.tx.pop(&*self.memory, buffer)
     }
 
     /// Takes the guest's next frames, which stay where they are until [`Self::publish`], and
     /// prefetches their first bytes. Returns their number. Passes over bad descriptors as
     /// [`Self::pop`] does.
     pub fn fetch(&mut self, slots: &mut [Slot]) -> usize {
-        let count = self.tx.fetch(&self.memory, slots);
+        let (layout, others, borrowed) = (self.layout, &self.others, &mut self.borrowed);
+        let count = self
+            .tx
+            .fetch(&*self.memory, slots, |frame| match frame.region {
+                0 => frame.lies_in(layout),
+                other => borrow(others.as_deref(), borrowed, other)
+                    .is_some_and(|layout| frame.lies_in(layout)),
+            });
         for slot in &slots[..count] {
-            self.memory.prefetch(slot.offset());
+            if let Some(memory) = self.memory_of(*slot) {
+                memory.prefetch(slot.offset());
+            }
         }
         count
+    }
+
+    /// The region that a fetched frame lies in.
+    #[inline]
+    fn memory_of(&self, slot: Slot) -> Option<&M> {
+        if slot.region() == 0 {
+            return Some(&*self.memory);
+        }
+        let mut borrowed = self.borrowed.iter();
+        let (_, (memory, _)) = borrowed.find(|(number, _)| *number == slot.region())?;
+        Some(&**memory)
     }
 
     /// Copies the first bytes of a fetched frame to `into`.
     pub fn read(&self, slot: Slot, into: &mut [u8]) {
         let len = slot.len().min(into.len());
-        self.memory.read(slot.offset(), &mut into[..len]);
+        match self.memory_of(slot) {
+            Some(memory) => memory.read(slot.offset(), &mut into[..len]),
+            None => into[..len].fill(0),
+        }
     }
 
     /// The bytes of a fetched frame from byte `from` on; None if there are none.
     pub fn rest(&self, slot: Slot, from: usize) -> Option<Rest<'_, M>> {
         let len = slot.len().checked_sub(from).filter(|len| *len > 0)?;
         let at = slot.offset() + from;
-        let memory = &self.memory;
+        let memory = self.memory_of(slot)?;
         Some(Rest { memory, at, len })
     }
 
     /// As [`Self::push`], for a frame whose end lies in the region of its sender.
     pub fn push_parts(&mut self, head: &[u8], rest: Option<Rest<'_, M>>) -> Result<(), PushError> {
-        self.rx.push_parts(&self.memory, head, rest)
+        self.rx.push_parts(&*self.memory, head, rest)
     }
 
     /// Copies a frame into the guest's ring; the guest sees it after [`Self::publish`].
     pub fn push(&mut self, frame: &[u8]) -> Result<(), PushError> {
-        self.rx.push(&self.memory, frame)
+        self.rx.push(&*self.memory, frame)
     }
 
     /// Frames that the guest's ring has room for.
     pub fn room(&mut self) -> usize {
-        self.rx.space(&self.memory) as usize
+        self.rx.space(&*self.memory) as usize
     }
 
     /// Gives back the popped frames' slots. True if the guest has to be woken, which must then be
@@ -103,7 +155,8 @@ impl<M: Memory> SwitchPort<M> {
     /// its successor would forward them twice.
     #[must_use = "the guest sleeps until it is woken"]
     pub fn release(&mut self) -> bool {
-        self.tx.publish(&self.memory)
+        self.borrowed.clear();
+        self.tx.publish(&*self.memory)
     }
 
     /// Shows the guest what was pushed and gives back what was popped; call it once per batch.
@@ -111,7 +164,7 @@ impl<M: Memory> SwitchPort<M> {
     #[must_use = "the guest sleeps until it is woken"]
     pub fn publish(&mut self) -> bool {
         let popped = self.release();
-        let pushed = self.rx.publish(&self.memory);
+        let pushed = self.rx.publish(&*self.memory);
         pushed || popped
     }
 
@@ -119,7 +172,7 @@ impl<M: Memory> SwitchPort<M> {
     /// already: do not sleep. False: wait for the kick, then call [`Self::wake_done`].
     #[must_use = "sleeping after true can be forever"]
     pub fn sleep_prepare(&mut self) -> bool {
-        let frames = self.tx.sleep_prepare(&self.memory);
+        let frames = self.tx.sleep_prepare(&*self.memory);
         if frames {
             self.wake_done();
         }
@@ -128,11 +181,26 @@ impl<M: Memory> SwitchPort<M> {
 
     /// Ends what [`Self::sleep_prepare`] began; harmless at any time.
     pub fn wake_done(&mut self) {
-        self.tx.wake_done(&self.memory);
+        self.tx.wake_done(&*self.memory);
     }
 
     /// Descriptors and indices of the guest that made no sense so far.
     pub fn malformed(&self) -> u64 {
         self.tx.malformed().saturating_add(self.rx.bad_indices())
     }
+}
+
+/// The layout of another region of the guest, which stays mapped while it is borrowed.
+fn borrow<M: Memory>(
+    others: Option<&Regions<M>>,
+    borrowed: &mut Vec<(u16, Region<M>)>,
+    number: u16,
+) -> Option<Layout> {
+    if let Some((_, (_, layout))) = borrowed.iter().find(|(n, _)| *n == number) {
+        return Some(*layout);
+    }
+    let found = others?.get(number)?;
+    let layout = found.1;
+    borrowed.push((number, found));
+    Some(layout)
 }

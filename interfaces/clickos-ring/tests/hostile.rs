@@ -3,9 +3,11 @@
 //! honest flow goes on once the peer behaves.
 #![cfg(test)]
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
-use clickos_ring::{BUFFER_SIZE, GuestPort, Memory, SwitchPort};
+use clickos_ring::{BUFFER_SIZE, GuestPort, InPlacePort, Memory, Regions, Slot, SwitchPort};
 use proptest::prelude::*;
 
 const SLOTS: u32 = 64;
@@ -72,6 +74,76 @@ proptest! {
             while guest.pop(&mut buffer).is_some() {
                 popped += 1;
                 prop_assert!(popped < SLOTS, "more frames than the ring holds");
+            }
+            let _ = (guest.publish(), guest.sleep_prepare());
+            guest.wake_done();
+        }
+    }
+
+    /// A guest of two ports of version 2: frames lie in regions of its own, whole, or nowhere.
+    #[test]
+    fn the_switch_survives_any_guest_in_place(rounds in prop::collection::vec(writes(), 1..8)) {
+        let regions = Arc::new(Regions::default());
+        let mut ports = [(); 2].map(|()| SwitchPort::create_in(&regions, SLOTS).unwrap());
+        let (mut buffer, mut slots) = ([0; BUFFER_SIZE], [Slot::EMPTY; 16]);
+        for writes in &rounds {
+            for (switch, fd) in &mut ports {
+                scribble(fd, writes);
+                for _ in 0..2 * SLOTS {
+                    let _ = switch.push(&[7; 60]);
+                }
+                let mut count = 0;
+                loop {
+                    let fetched = switch.fetch(&mut slots);
+                    if fetched == 0 {
+                        break;
+                    }
+                    for slot in &slots[..fetched] {
+                        prop_assert!((1..=BUFFER_SIZE).contains(&slot.len()));
+                        switch.read(*slot, &mut buffer);
+                        if let Some(rest) = switch.rest(*slot, 64) {
+                            rest.read(&mut buffer);
+                        }
+                    }
+                    count += fetched;
+                    prop_assert!(count < SLOTS as usize, "more frames than the ring holds");
+                }
+                let _ = (switch.publish(), switch.sleep_prepare());
+                switch.wake_done();
+            }
+        }
+    }
+
+    /// The guest takes no frame from where it offered no room, and frees no buffer that the switch may read.
+    #[test]
+    fn the_guest_survives_any_switch_in_place(rounds in prop::collection::vec(writes(), 1..8)) {
+        let (_switch, fd) = SwitchPort::create_in(&Arc::default(), SLOTS).unwrap();
+        let (mut guest, _blocks) = InPlacePort::map(&fd).unwrap();
+        let layout = guest.layout();
+        let (mut kept, mut total, mut spare) = (VecDeque::new(), 0, 0);
+        for writes in &rounds {
+            scribble(&fd, writes);
+            for n in 0..2 * SLOTS {
+                if n % 2 == 0 && guest.send(0, layout.frame(100) as u32, 60).is_ok() {
+                    kept.push_back(total);
+                    total += 1;
+                } else if guest.send_copy(&[7; 60]).is_ok() {
+                    total += 1;
+                }
+            }
+            let mut count = 0;
+            while let Some((slot, len)) = guest.receive() {
+                prop_assert!(slot < SLOTS && (1..=BUFFER_SIZE).contains(&len));
+                spare = (spare + 1) % SLOTS as usize;
+                guest.offer(slot, layout.frame(SLOTS as usize + spare) as u32);
+                count += 1;
+                prop_assert!(count < SLOTS, "more frames than the ring holds");
+            }
+            guest.refresh();
+            let outstanding = (0..SLOTS).filter(|slot| !guest.is_taken(*slot)).count() as u32;
+            while kept.front().is_some_and(|n| guest.is_taken(*n % SLOTS)) {
+                let first = kept.pop_front().unwrap();
+                prop_assert!(first + outstanding < total, "the switch may still read it");
             }
             let _ = (guest.publish(), guest.sleep_prepare());
             guest.wake_done();

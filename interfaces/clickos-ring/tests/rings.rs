@@ -3,7 +3,12 @@
 #![cfg(test)]
 use std::os::fd::OwnedFd;
 
-use clickos_ring::{BUFFER_SIZE, GuestPort, PushError, RingError, SwitchPort};
+use std::sync::Arc;
+
+use clickos_ring::layout::Layout;
+use clickos_ring::{
+    BUFFER_SIZE, GuestPort, InPlacePort, PushError, Regions, RingError, Slot, SwitchPort,
+};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
 fn pair(slots: u32) -> (SwitchPort, GuestPort) {
@@ -154,7 +159,7 @@ fn a_region_that_is_no_port_is_refused() {
                 need: 8_425_472,
             },
         ),
-        (0x08, 2, RingError::BadVersion(2)),
+        (0x08, 3, RingError::BadVersion(3)),
         (0x10, 4096, RingError::BadBufferSize(4096)),
     ] {
         let mut old = [0; 4];
@@ -165,4 +170,92 @@ fn a_region_that_is_no_port_is_refused() {
     }
     assert!(SwitchPort::create(63).is_err());
     ftruncate(&fd, 0).unwrap_err();
+}
+
+/// A guest of version 2 sends from the region of its other port, while that is there.
+#[test]
+fn a_frame_leaves_by_another_port_of_its_guest() {
+    let regions = Arc::new(Regions::default());
+    let layout = Layout::of(2, 64).unwrap();
+    let port = |number| {
+        let (switch, memfd) = SwitchPort::create_in(&regions, 64).unwrap();
+        let (guest, _blocks) = InPlacePort::map(memfd).unwrap();
+        assert_eq!(guest.region(), number);
+        (switch, guest)
+    };
+    let ((mut from, mut first), (mut to, mut second)) = (port(1), port(2));
+    let (mut slots, mut got) = ([Slot::EMPTY; 4], [0; BUFFER_SIZE]);
+    from.push(&[7; 300]).unwrap();
+    let _ = from.publish();
+    assert_eq!(first.receive(), Some((0, 300)));
+    first.offer(0, layout.frame(64) as u32);
+    let offset = layout.frame(0) as u32;
+    assert_eq!(second.send(1, offset, 300), Ok(0));
+    assert_eq!(second.send(3, offset, 300), Ok(1), "no such region");
+    let _ = second.publish();
+    assert_eq!(to.fetch(&mut slots), 1);
+    to.read(slots[0], &mut got);
+    assert_eq!(got[..300], [7; 300]);
+    assert_eq!(to.rest(slots[0], 100).map(|rest| rest.len()), Some(200));
+    assert_eq!(to.malformed(), 1);
+    second.refresh();
+    assert!(!second.is_taken(0) && !second.is_taken(1) && second.is_taken(2));
+    let _ = to.publish();
+    second.refresh();
+    assert!(second.is_taken(0) && second.is_taken(1));
+    drop(from);
+    assert_eq!(regions.number(), 3, "no number comes again");
+    second.send(1, offset, 300).unwrap();
+    let _ = second.publish();
+    assert_eq!(to.fetch(&mut slots), 0, "the region is gone");
+    assert_eq!(to.malformed(), 2);
+}
+
+/// A short frame needs no buffer of the guest's, and lies in that of its slot.
+#[test]
+fn a_short_frame_is_copied_to_its_slot() {
+    let (mut switch, memfd) = SwitchPort::create_in(&Arc::default(), 64).unwrap();
+    let (mut guest, _blocks) = InPlacePort::map(&memfd).unwrap();
+    assert_eq!(guest.send_copy(&[1; 257]), Err(PushError::BadLength(257)));
+    let mut frame = [0; BUFFER_SIZE];
+    for n in 0..200u8 {
+        guest.send_copy(&[n; 256]).unwrap();
+        let _ = guest.publish();
+        assert_eq!((switch.pop(&mut frame), frame[255]), (Some(256), n));
+        let _ = switch.publish();
+    }
+    assert_eq!(switch.malformed(), 0);
+}
+
+/// A frame goes where the guest offers room for the longest, or nowhere.
+#[test]
+fn a_frame_needs_the_room_that_is_offered() {
+    let layout = Layout::of(2, 64).unwrap();
+    let (mut switch, memfd) = SwitchPort::create_in(&Arc::default(), 64).unwrap();
+    let offer = (layout.size() - BUFFER_SIZE + 1) as u64;
+    rustix::io::pwrite(&memfd, &offer.to_le_bytes(), 0x2000).unwrap();
+    assert_eq!(switch.push(&[1; 101]), Err(PushError::BadBuffer));
+    switch.push(&[2; 101]).unwrap();
+    let _ = switch.publish();
+    let (mut guest, _blocks) = InPlacePort::map(&memfd).unwrap();
+    assert_eq!(guest.receive(), Some((1, 101)));
+    assert_eq!(guest.malformed(), 1);
+}
+
+/// A switch that took over in the middle of the traffic goes on in either version.
+#[test]
+fn the_next_switch_goes_on_with_rings_of_version_2() {
+    let layout = Layout::of(2, 64).unwrap();
+    let (mut switch, memfd) = SwitchPort::create_in(&Arc::default(), 64).unwrap();
+    let (mut guest, _blocks) = InPlacePort::map(&memfd).unwrap();
+    switch.push(&[1; 60]).unwrap();
+    guest.send(0, layout.frame(80) as u32, 60).unwrap();
+    let _ = (switch.publish(), guest.publish());
+    drop(switch);
+    let mut next = SwitchPort::remap(&memfd, 64).unwrap();
+    next.push(&[2; 61]).unwrap();
+    let _ = next.publish();
+    assert_eq!(guest.receive(), Some((0, 60)));
+    assert_eq!(guest.receive(), Some((1, 61)));
+    assert_eq!(next.fetch(&mut [Slot::EMPTY; 4]), 1);
 }

@@ -5,7 +5,8 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use clickos_ring::{GuestPort, Memory, SwitchPort};
+use clickos_ring::layout::Layout;
+use clickos_ring::{GuestPort, InPlacePort, Memory, Slot, SwitchPort};
 use loom::cell::Cell;
 use loom::sync::Notify;
 use loom::sync::atomic::{AtomicU32, Ordering, fence};
@@ -19,19 +20,21 @@ struct Words {
     lines: [[AtomicU32; 3]; 4],
     descriptors: [[Cell<u64>; 4]; 2],
     fenced: bool,
+    version: u32,
 }
 
 #[derive(Clone)]
 struct Model(Rc<Words>);
 
 impl Model {
-    fn new(fenced: bool) -> Self {
+    fn new(fenced: bool, version: u32) -> Self {
         let lines = std::array::from_fn(|_| std::array::from_fn(|_| AtomicU32::new(0)));
         let descriptors = std::array::from_fn(|_| std::array::from_fn(|_| Cell::new(0)));
         Self(Rc::new(Words {
             lines,
             descriptors,
             fenced,
+            version,
         }))
     }
 
@@ -54,7 +57,8 @@ impl Memory for Model {
     fn load(&self, at: usize) -> u32 {
         match (self.word(at), at) {
             (Some(word), _) => word.load(Ordering::Acquire),
-            (None, 0x08) => 1,
+            (None, 0x08) => self.0.version,
+            (None, 0x14) => 0,
             (None, 0x0c) => SLOTS,
             (None, _) => 2048,
         }
@@ -95,10 +99,90 @@ fn explore(
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(move || {
-        let model = Model::new(fenced);
+        let model = Model::new(fenced, 1);
         let switch = SwitchPort::format(model.clone(), SLOTS).unwrap();
         test(switch, GuestPort::attach(model).unwrap());
     });
+}
+
+fn explore_in_place(
+    test: impl Fn(SwitchPort<Model>, InPlacePort<Model>) + Send + Sync + 'static,
+    fenced: bool,
+) {
+    let mut builder = loom::model::Builder::new();
+    // The guest also looks for its slots, which is one more word to interleave.
+    builder.preemption_bound = Some(2);
+    builder.check(move || {
+        let model = Model::new(fenced, 2);
+        let layout = Layout::of(2, SLOTS).unwrap();
+        let switch = SwitchPort::format_as(model.clone(), layout, 0).unwrap();
+        test(switch, InPlacePort::attach(model).unwrap());
+    });
+}
+
+/// The guest sends frames that stay where they are, and gets their slots back when the switch has
+/// taken them.
+fn switch_sleeps_in_place(mut switch: SwitchPort<Model>, mut guest: InPlacePort<Model>) {
+    let kick = Arc::new(Notify::new());
+    let kicker = Arc::clone(&kick);
+    let offset = guest.layout().frame(SLOTS as usize) as u32;
+    let sender = loom::thread::spawn(move || {
+        for slot in 0..FRAMES as u32 {
+            assert_eq!(guest.send(0, offset, 60), Ok(slot));
+            assert!(
+                !guest.is_taken(slot),
+                "a frame that the switch has not seen"
+            );
+            if guest.publish() {
+                kicker.notify();
+            }
+            guest.refresh();
+        }
+        assert_eq!(guest.malformed(), 0);
+    });
+    let (mut seen, mut slots) = (0, [Slot::EMPTY; 1]);
+    while seen < FRAMES {
+        while switch.fetch(&mut slots) > 0 {
+            seen += 1;
+        }
+        let _ = switch.publish();
+        if seen < FRAMES && !switch.sleep_prepare() {
+            kick.wait();
+            switch.wake_done();
+        }
+    }
+    sender.join().unwrap();
+    assert_eq!(switch.malformed(), 0);
+}
+
+/// The guest takes frames and offers other buffers in their place.
+fn guest_sleeps_in_place(mut switch: SwitchPort<Model>, mut guest: InPlacePort<Model>) {
+    let wake = Arc::new(Notify::new());
+    let waker = Arc::clone(&wake);
+    let sender = loom::thread::spawn(move || {
+        for _ in 0..FRAMES {
+            switch.push(b"x").unwrap();
+            if switch.publish() {
+                waker.notify();
+            }
+        }
+    });
+    let mut seen = 0;
+    while seen < FRAMES {
+        while let Some((slot, len)) = guest.receive() {
+            assert_eq!((slot as usize, len), (seen, 1));
+            let spare = guest.layout().frame(SLOTS as usize + seen);
+            guest.offer(slot, spare as u32);
+            seen += 1;
+        }
+        let _ = guest.publish();
+        if seen < FRAMES && !guest.sleep_prepare() {
+            wake.wait();
+            guest.wake_done();
+        }
+    }
+    sender.join().unwrap();
+    assert_eq!(guest.malformed(), 0);
 }
 
 /// The guest sends frames one by one; the switch sleeps whenever there is none.
@@ -163,6 +247,16 @@ fn no_kick_is_lost() {
 #[test]
 fn no_wake_is_lost() {
     explore(guest_sleeps, true);
+}
+
+#[test]
+fn no_kick_is_lost_in_place() {
+    explore_in_place(switch_sleeps_in_place, true);
+}
+
+#[test]
+fn no_wake_is_lost_in_place() {
+    explore_in_place(guest_sleeps_in_place, true);
 }
 
 #[test]

@@ -185,6 +185,7 @@ impl Vif {
             mtu: self.mtu,
             slots: self.slots,
             link_up: false,
+            in_place: (kind == Kind::Process).then_some(domid),
         }
     }
 

@@ -53,6 +53,7 @@ impl HostDevice {
             mtu: *MTU_RANGE.end(),
             slots: 256,
             link_up: true,
+            in_place: None,
         };
         add.check()?;
         Ok(add)

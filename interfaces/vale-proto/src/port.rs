@@ -14,7 +14,7 @@ use crate::{
 const DOMID_RESERVED: u16 = 0x7ff0;
 
 /// The kind of a port's far end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Rings in a memfd, for a guest that is a process.
@@ -122,6 +122,10 @@ pub struct PortAdd {
     pub slots: u32,
     #[serde(default = "yes")]
     pub link_up: bool,
+    /// The domain of a guest that is a process and takes rings of version 2. Its ports send frames
+    /// that lie in each other's regions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_place: Option<u16>,
 }
 
 /// Reads a port's list of allowed addresses, of [`MAX_ALLOWED`] at most.
@@ -173,6 +177,7 @@ impl PortAdd {
             mtu: default_mtu(),
             slots: default_slots(),
             link_up: true,
+            in_place: None,
         }
     }
 
@@ -243,6 +248,9 @@ impl PortAdd {
     }
 
     fn check_guest(&self) -> Result<(), String> {
+        if self.in_place.is_some() && self.kind != Kind::Process {
+            return Err("in_place: only a port of kind process has it".to_owned());
+        }
         match (self.kind == Kind::Xen, self.guest) {
             (true, None) => Err("guest: is missing; a Xen port belongs to one".to_owned()),
             (false, Some(_)) => Err("guest: only a Xen port has one".to_owned()),

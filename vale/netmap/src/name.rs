@@ -79,6 +79,7 @@ fn port(address: PortId, slots: u32) -> PortAdd {
         mtu: *MTU_RANGE.end(),
         slots,
         link_up: true,
+        in_place: None,
     }
 }
 

@@ -138,6 +138,7 @@ impl Arguments {
             mtu: *vale_proto::MTU_RANGE.end(),
             slots: self.slots,
             link_up: true,
+            in_place: None,
         }
     }
 }

@@ -92,7 +92,7 @@ impl Control {
             return Err(ApiError::bad_request(text));
         }
         let opened = match add.kind == Kind::Process && !fds.is_empty() {
-            true => port::resume(&add, fds).map(|port| (port, Vec::new())),
+            true => port::resume(&add, fds, &self.links).map(|port| (port, Vec::new())),
             false => port::open(&add, &self.links),
         };
         let (port, fds) = opened.map_err(|e| open_error(&add, &e))?;

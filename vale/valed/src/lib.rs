@@ -14,6 +14,7 @@ mod device;
 mod filter;
 pub mod forwarder;
 mod guard;
+pub mod guests;
 mod handover;
 mod headers;
 mod held;

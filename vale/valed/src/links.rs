@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use vale_proto::PortAdd;
 
+use crate::guests::Guests;
 use crate::path_port::Paths;
 use crate::pcap::path_of;
 use crate::pipe::Pipes;
@@ -17,6 +18,7 @@ pub struct Links {
     pub paths: Paths,
     /// Guards the start of the thread that looks at chains.
     pub chain_ticks: OnceLock<()>,
+    pub guests: Guests,
     /// The directory for files of mirrors and ports, if there is one.
     pub capture_dir: Option<PathBuf>,
 }

@@ -13,6 +13,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Deserialize;
 use valed::control::{Control, TOOLSTACK};
 use valed::forwarder::Forwarder;
+use valed::guests::Guests;
 use valed::links::Links;
 use valed::metrics::{self, Loopback};
 use valed::workers::{self, Handle, MAX_WORKERS};
@@ -39,6 +40,9 @@ struct Config {
     socket: PathBuf,
     /// xenstored's socket, for ports of Xen guests.
     xenstore: Option<PathBuf>,
+    /// No guest uses its rings' buffers as its packets, and so none trusts valed for their bytes.
+    #[serde(default)]
+    copying_rings: bool,
     /// The directory for files of mirrors; without it there are none.
     capture_dir: Option<PathBuf>,
     /// The loopback address for Prometheus; without it there is no endpoint.
@@ -112,6 +116,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         xen: xen.transpose().map_err(text)?,
         links: Links {
             capture_dir: config.capture_dir,
+            guests: Guests::new(config.copying_rings),
             ..Links::default()
         },
     });

@@ -376,19 +376,25 @@ fn counter_of(refusal: Refusal) -> Counter {
 /// Opens the device that `add` names. Returns the descriptors for the caller, if there are any.
 pub fn open(add: &PortAdd, links: &Links) -> io::Result<(Port, Vec<OwnedFd>)> {
     if add.kind == Kind::Process {
-        let (rings, fds) = RingPort::create(add.slots).map_err(io::Error::other)?;
+        let regions = links.guests.regions_in_place(add);
+        let made = RingPort::create(add.slots, regions.as_ref());
+        let (rings, fds) = made.map_err(io::Error::other)?;
         return Ok((Port::new(add, Box::new(rings)), fds.into()));
     }
     Ok((Port::new(add, device(add, links)?), Vec::new()))
 }
 
 /// Makes a process port that goes on with the rings of an earlier one.
-pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>) -> io::Result<Port> {
+pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>, links: &Links) -> io::Result<Port> {
     let expected = |fds: Vec<_>| format!("expected 3 descriptors, not {}", fds.len());
     let fds = fds
         .try_into()
         .map_err(|fds| io::Error::other(expected(fds)))?;
-    Ok(Port::new(add, Box::new(RingPort::resume(add.slots, fds)?)))
+    let mut rings = RingPort::resume(add.slots, fds)?;
+    if let Some(domain) = add.in_place {
+        rings.join(&links.guests.regions(add.kind, domain));
+    }
+    Ok(Port::new(add, Box::new(rings)))
 }
 
 fn device(add: &PortAdd, links: &Links) -> io::Result<Box<dyn Device>> {

@@ -2,9 +2,10 @@
 //! A guest's rings as the far end of a port.
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{fs, io};
 
-use ring::{PushError, RingError, SwitchPort};
+use ring::{PushError, Regions, RingError, SwitchPort};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{FileType, Mode, OFlags, fcntl_setfl, fstat};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -41,8 +42,15 @@ enum Events {
 
 impl RingPort {
     /// The port and the descriptors for a process: memfd, kick, wake.
-    pub fn create(slots: u32) -> Result<(Self, [OwnedFd; 3]), RingError> {
-        let (ring, memfd) = SwitchPort::create(slots)?;
+    /// Version 2 belongs to the other `regions` of its guest.
+    pub fn create(
+        slots: u32,
+        regions: Option<&Arc<Regions>>,
+    ) -> Result<(Self, [OwnedFd; 3]), RingError> {
+        let (ring, memfd) = match regions {
+            Some(regions) => SwitchPort::create_in(regions, slots)?,
+            None => SwitchPort::create(slots)?,
+        };
         let kick = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (woken, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         // The guest's end keeps the flag: a spurious read must not hang it.
@@ -74,6 +82,11 @@ impl RingPort {
         // The guest may wait for a notification that the earlier valed did not send.
         port.wake();
         Ok(port)
+    }
+
+    /// As [`SwitchPort::join`].
+    pub fn join(&mut self, regions: &Arc<Regions>) {
+        self.ring.join(regions);
     }
 
     fn new(ring: SwitchPort, events: Events) -> Self {

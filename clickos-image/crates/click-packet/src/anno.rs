@@ -40,6 +40,21 @@ pub enum PacketType {
     Loopback,
 }
 
+impl PacketType {
+    /// The stored kind. A hostile writer's other bits mean `Host`.
+    #[inline]
+    pub(crate) fn from_bits(bits: u8) -> Self {
+        match bits {
+            1 => Self::Broadcast,
+            2 => Self::Multicast,
+            3 => Self::OtherHost,
+            4 => Self::Outgoing,
+            5 => Self::Loopback,
+            _ => Self::Host,
+        }
+    }
+}
+
 /// A packet as its annotations. The first ones, `DST_IP_SIZE` bytes, travel with the pointer to it; the others lie in
 /// its buffer.
 #[repr(transparent)]

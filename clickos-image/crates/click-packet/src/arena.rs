@@ -8,6 +8,7 @@ use alloc::alloc::{alloc_zeroed, dealloc};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::alloc::Layout;
+use core::any::Any;
 use core::ptr::NonNull;
 
 use crate::buffer::{self, BLOCK, FIRST, Header, LINE, block_of};
@@ -16,13 +17,15 @@ use crate::packet::{HEADROOM, Packet};
 use crate::shares::leave;
 
 /// Bytes of the buffers that are kept; most packets fit the first.
-const SIZES: [usize; 2] = [HEADROOM + 384, HEADROOM + 2048 + 128];
+pub const SIZES: [usize; 2] = [HEADROOM + 384, HEADROOM + 2048 + 128];
 /// Blocks begin their buffers at so many different lines, or packets would lie in the same sets of the cache.
 const COLORS: usize = 9;
 /// There are half as many new blocks as there are, but no more than fill a large page.
 const MOST_BLOCKS: usize = (2 << 20) / BLOCK;
+/// The class of the buffers of a device, which are not shared.
+pub const REGION: usize = SIZES.len();
 /// The class of buffers that are not kept, nor shared.
-const SINGLE: usize = SIZES.len();
+const SINGLE: usize = REGION + 1;
 
 /// Buffers of a block.
 const fn per_block(class: usize) -> usize {
@@ -48,12 +51,25 @@ impl Shelf {
 
 /// Where dropped packets leave their buffers.
 pub struct Arena {
-    shelves: [Shelf; SIZES.len()],
+    pub(crate) shelves: [Shelf; REGION + 1],
     memory: Vec<(NonNull<u8>, Layout)>,
+    /// The memory of a device.
+    pub(crate) region: Option<Memory>,
     /// Packets, shared or not.
     in_use: usize,
     /// The pool exists.
     open: bool,
+}
+
+/// Memory that is a device's.
+pub struct Memory {
+    pub first: NonNull<u8>,
+    pub number: u16,
+    /// Where the first chunk lies in the region.
+    pub start: usize,
+    /// Dropped after the last packet there.
+    #[allow(dead_code, reason = "it is there to be dropped")]
+    pub owner: Box<dyn Any>,
 }
 
 /// Where a buffer belongs: the address of its arena and, in the lowest bits of it, which are 0, the class. Two are
@@ -64,7 +80,7 @@ const _: () = assert!(align_of::<Arena>() > SINGLE);
 
 impl Kind {
     #[inline]
-    fn new(arena: NonNull<Arena>, class: usize) -> Self {
+    pub fn new(arena: NonNull<Arena>, class: usize) -> Self {
         Self(arena.map_addr(|at| at | class))
     }
 
@@ -80,6 +96,12 @@ impl Kind {
     #[inline]
     fn class(self) -> usize {
         self.0.addr().get() % align_of::<Arena>()
+    }
+
+    /// True for the buffers of a device.
+    #[inline]
+    pub fn is_region(self) -> bool {
+        self.class() == REGION
     }
 
     #[inline]
@@ -112,6 +134,7 @@ impl Arena {
         let arena = Self {
             shelves: Default::default(),
             memory: Vec::new(),
+            region: None,
             in_use: 0,
             open: true,
         };
@@ -131,7 +154,7 @@ impl Arena {
         // SAFETY: as the caller says; the reference ends with this function.
         let me = unsafe { &mut *arena.as_ptr() };
         let class = class_for(bytes);
-        if class == SINGLE {
+        if class == SIZES.len() {
             let buffer = Self::make_single(arena, bytes)?;
             me.in_use += 1;
             return Some(buffer);
@@ -144,14 +167,27 @@ impl Arena {
         Some(buffer)
     }
 
+    /// Takes a buffer of the device; `None` when all are in use.
+    ///
+    /// # Safety
+    /// As `take`.
+    #[inline]
+    pub unsafe fn take_of_region(arena: NonNull<Self>) -> Option<NonNull<Header>> {
+        // SAFETY: as the caller says; the reference ends with this function.
+        let me = unsafe { &mut *arena.as_ptr() };
+        let buffer = me.shelves[REGION].free.pop()?;
+        me.in_use += 1;
+        Some(buffer)
+    }
+
     #[cold]
     fn make_single(arena: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
         let layout = buffer::layout(FIRST + buffer::size(bytes));
         let at = allocate(layout)?;
         // SAFETY: just allocated with this layout, and zeroed.
         unsafe {
-            buffer::begin_block(at, Kind::new(arena, SINGLE));
-            Some(buffer::place(at.add(FIRST), bytes))
+            buffer::begin_block(at, Kind::new(arena, SINGLE), bytes);
+            Some(buffer::place(at.add(FIRST)))
         }
     }
 
@@ -170,7 +206,7 @@ impl Arena {
             // SAFETY: the n-th block of the memory, which is zeroed and nobody else's.
             unsafe {
                 let block = memory.add(n * BLOCK);
-                buffer::begin_block(block, Kind::new(arena, class));
+                buffer::begin_block(block, Kind::new(arena, class), SIZES[class]);
                 shelf.cut(block.add(FIRST + (before + n) % COLORS * LINE), class);
             }
         }
@@ -187,6 +223,7 @@ impl Arena {
         let (arena, class) = kind.parts();
         // SAFETY: as the caller says; the reference ends with this function.
         let me = unsafe { &mut *arena.as_ptr() };
+        debug_assert!(class != REGION, "no pool has such an arena");
         let mut ready = me.shelves.get(class)?.ready();
         while ready < n && me.make(arena, class).is_some() {
             ready = me.shelves[class].ready();
@@ -321,8 +358,7 @@ impl Shelf {
     unsafe fn cut(&mut self, at: NonNull<u8>, class: usize) {
         for n in (0..per_block(class)).rev() {
             // SAFETY: the n-th piece of what the caller gives away.
-            let buffer =
-                unsafe { buffer::place(at.add(n * buffer::size(SIZES[class])), SIZES[class]) };
+            let buffer = unsafe { buffer::place(at.add(n * buffer::size(SIZES[class]))) };
             self.free.push(buffer);
         }
     }
@@ -374,7 +410,7 @@ fn allocate(layout: Layout) -> Option<NonNull<u8>> {
 unsafe fn release_single(buffer: NonNull<Header>) -> usize {
     // SAFETY: alive, and made with this layout, as the caller says.
     unsafe {
-        let capacity = buffer.as_ref().capacity as usize;
+        let capacity = buffer::capacity(buffer) as usize;
         let layout = buffer::layout(FIRST + buffer::size(capacity));
         dealloc(block_of(buffer).as_ptr().cast(), layout);
     }

@@ -19,21 +19,22 @@ const PIECES: usize = BLOCK / PIECE;
 pub struct Block {
     /// Where its buffers belong.
     pub kind: Kind,
+    /// Bytes of each of its buffers.
+    pub capacity: u32,
     /// How many packets beside one have the buffer that begins in a piece. They lie close together: whoever copies
     /// or drops stored packets touches no line of the packets themselves.
     sharers: [u32; PIECES],
 }
 
 /// Begins every buffer; `capacity` initialized bytes follow. Of annotations and link header only that counts which
-/// a packet's `Place` says is here.
+/// a packet's `Place` says is here. All bits are allowed: in a device's region another domain can write them.
 #[repr(C, align(64))]
 pub struct Header {
     /// All but the destination address.
     pub annotations: [u8; anno::SIZE],
-    pub packet_type: anno::PacketType,
+    pub packet_type: u8,
     /// Offset of the link header, counted from the first byte of the buffer.
     pub mac: u32,
-    pub capacity: u32,
 }
 
 /// Bytes from the header to the packet's bytes.
@@ -59,6 +60,13 @@ pub fn block_of(buffer: NonNull<Header>) -> NonNull<Block> {
     let at = buffer.as_ptr().map_addr(|addr| addr & !(BLOCK - 1));
     // SAFETY: no block lies at address 0, so no buffer lies below `BLOCK`.
     unsafe { NonNull::new_unchecked(at.cast()) }
+}
+
+/// Bytes of a buffer.
+#[inline]
+pub fn capacity(buffer: NonNull<Header>) -> u32 {
+    // SAFETY: the block is alive as long as its buffer, and never changes it.
+    unsafe { (*block_of(buffer).as_ptr()).capacity }
 }
 
 /// The number of packets that have a buffer, beside one.
@@ -100,10 +108,11 @@ pub unsafe fn copy_lines(buffer: NonNull<Header>, other: NonNull<Header>, from: 
 ///
 /// # Safety
 /// `FIRST` bytes at `at` are allocated, aligned for a block, and used by nobody else.
-pub unsafe fn begin_block(at: NonNull<u8>, kind: Kind) {
+pub unsafe fn begin_block(at: NonNull<u8>, kind: Kind, capacity: usize) {
     let block = Block {
         kind,
         sharers: [0; PIECES],
+        capacity: u32::try_from(capacity).expect("no buffer is longer than 2 * MAX_PACKET"),
     };
     // SAFETY: the caller gives this memory to the block.
     unsafe { at.cast().write(block) };
@@ -112,17 +121,16 @@ pub unsafe fn begin_block(at: NonNull<u8>, kind: Kind) {
 /// Makes a header at `at`.
 ///
 /// # Safety
-/// `size(capacity)` bytes at `at` lie in a block behind its beginning, aligned to a line, zeroed or initialized, and
-/// used by nobody else.
-pub unsafe fn place(at: NonNull<u8>, capacity: usize) -> NonNull<Header> {
+/// `at` is aligned to a line and lies in a block behind its beginning. A buffer of the block fits there. Its bytes are
+/// initialized, and no other code uses them.
+pub unsafe fn place(at: NonNull<u8>) -> NonNull<Header> {
     let header = at.cast::<Header>();
     // SAFETY: the caller gives this memory to the header.
     unsafe {
         header.write(Header {
             annotations: [0; anno::SIZE],
-            packet_type: anno::PacketType::Host,
+            packet_type: 0,
             mac: 0,
-            capacity: u32::try_from(capacity).expect("no buffer is longer than 2 * MAX_PACKET"),
         });
     }
     header

@@ -98,7 +98,7 @@ impl Packet {
         let header = unsafe { self.header.as_mut() };
         if !known {
             header.annotations = [0; anno::SIZE];
-            header.packet_type = PacketType::Host;
+            header.packet_type = PacketType::Host as u8;
         }
         header
     }
@@ -106,7 +106,7 @@ impl Packet {
     #[inline]
     pub(crate) fn packet_type(&self) -> PacketType {
         if self.place.has(ANNOTATIONS) {
-            self.h().packet_type
+            PacketType::from_bits(self.h().packet_type)
         } else {
             PacketType::Host
         }
@@ -115,7 +115,7 @@ impl Packet {
     #[inline]
     pub(crate) fn set_packet_type(&mut self, packet_type: PacketType) {
         if self.packet_type() != packet_type {
-            self.begin_annotations().packet_type = packet_type;
+            self.begin_annotations().packet_type = packet_type as u8;
         }
     }
 

@@ -5,7 +5,7 @@ use core::slice;
 
 use crate::anno::DST_IP_SIZE;
 use crate::arena::{self, Arena, Kind};
-use crate::buffer::{BYTES_AT, Header, copy_lines, sharers};
+use crate::buffer::{BYTES_AT, Header, capacity, copy_lines, sharers};
 use crate::copy::copy;
 use crate::known::Headers;
 use crate::place::{ANNOTATIONS, Place, SHARED};
@@ -125,7 +125,7 @@ impl Packet {
     /// Bytes free after the data.
     #[inline]
     pub fn tailroom(&self) -> usize {
-        (self.h().capacity - self.place.end()) as usize
+        (capacity(self.header) - self.place.end()) as usize
     }
 
     /// Removes `n` bytes (at most all) from the front.
@@ -206,7 +206,7 @@ impl Packet {
     /// Moves the packet into a larger buffer; rare.
     #[cold]
     fn grow(&mut self, front: usize, back: usize) -> bool {
-        let capacity = self.h().capacity as usize;
+        let capacity = capacity(self.header) as usize;
         let size = capacity.saturating_add(front.saturating_add(back));
         if size > 2 * MAX_PACKET {
             return false;

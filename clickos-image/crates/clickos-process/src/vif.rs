@@ -3,14 +3,22 @@
 use crate::arguments::{self, mac};
 use crate::inherited::VifResources;
 use click_core::{Batch, Device, PacketPool};
-use ring::{BUFFER_SIZE, GuestPort, PushError};
+use click_packet::Region;
+use clickos_inplace::InPlace;
+use ring::{BUFFER_SIZE, Blocks, GuestPort, InPlacePort, Mapping, PushError, RingError};
 use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
+/// The rings of a port in the version that the switch has made.
+enum Port {
+    Copying(GuestPort),
+    InPlace(InPlace<Mapping>),
+}
+
 /// A switch port and its events.
 pub(crate) struct VifDevice {
-    port: GuestPort,
+    port: Port,
     kick: OwnedFd,
     mac: [u8; 6],
     mtu: u16,
@@ -43,7 +51,7 @@ pub(crate) fn map(
     mtu: u16,
     resources: VifResources,
 ) -> Result<Vif, String> {
-    let port = GuestPort::map(&resources.memfd).map_err(|e| format!("vif {devid}: {e}"))?;
+    let port = Port::map(&resources.memfd).map_err(|e| format!("vif {devid}: {e}"))?;
     let device = VifDevice {
         port,
         kick: resources.kick,
@@ -56,6 +64,52 @@ pub(crate) fn map(
         wake: resources.wake,
         _kept: [resources.memfd, resources.keep],
     })
+}
+
+impl Port {
+    fn map(memfd: &OwnedFd) -> Result<Self, RingError> {
+        match InPlacePort::map(memfd) {
+            Ok((port, blocks)) => Self::in_place(port, blocks),
+            Err(RingError::BadVersion(1)) => Ok(Self::Copying(GuestPort::map(memfd)?)),
+            Err(e) => Err(e),
+        }
+    }
+
+    #[allow(unsafe_code)]
+    fn in_place(port: InPlacePort, blocks: Blocks) -> Result<Self, RingError> {
+        const { assert!(Region::BLOCK == Blocks::SIZE) };
+        let (first, count) = (blocks.first(), blocks.count());
+        let slots = port.layout().slots();
+        let color = InPlace::<Mapping>::color;
+        // SAFETY: `Blocks` says all that is needed of its memory until it is dropped.
+        let region = unsafe { Region::new(first, count, color, Box::new(blocks)) };
+        let rings = InPlace::new(port, region).ok_or(RingError::Slots(slots))?;
+        Ok(Self::InPlace(rings))
+    }
+
+    fn publish(&mut self) -> bool {
+        match self {
+            Self::Copying(port) => port.publish(),
+            Self::InPlace(rings) => rings.publish(),
+        }
+    }
+
+    fn sleep_prepare(&mut self) -> bool {
+        match self {
+            Self::Copying(port) => port.sleep_prepare(),
+            Self::InPlace(rings) => rings.port().sleep_prepare(),
+        }
+    }
+
+    fn wake_done(&mut self) {
+        match self {
+            Self::Copying(port) => port.wake_done(),
+            Self::InPlace(rings) => {
+                rings.port().wake_done();
+                rings.reclaim();
+            }
+        }
+    }
 }
 
 impl VifDevice {
@@ -98,29 +152,19 @@ impl Vif {
 
 impl Device for VifDevice {
     fn receive(&mut self, max: usize, pool: &mut PacketPool, out: &mut Batch) -> usize {
-        for received in 0..max {
-            let Some(mut packet) = pool.alloc(BUFFER_SIZE) else {
-                return received;
-            };
-            let Some(len) = self.port.pop(packet.data_mut()) else {
-                return received;
-            };
-            packet.take(BUFFER_SIZE - len);
-            out.push_back(packet);
+        match &mut self.port {
+            Port::Copying(port) => receive(port, max, pool, out),
+            Port::InPlace(rings) => rings.receive(max, pool, out),
         }
-        max
     }
 
     fn transmit(&mut self, batch: &mut Batch, _pool: &mut PacketPool) -> usize {
         let mut sent = 0;
-        while let Some(packet) = batch.front() {
-            match self.port.push(packet.data()) {
-                Ok(()) => sent += 1,
-                Err(PushError::Full) => break,
-                Err(PushError::BadBuffer) => continue, // It passed over the slot: the next one.
-                Err(PushError::BadLength(_)) => {}     // No ring takes it: dropped.
+        match &mut self.port {
+            Port::Copying(port) => sent = transmit(port, batch),
+            Port::InPlace(rings) => {
+                rings.transmit(batch, |_, result| sent += usize::from(result.is_ok()));
             }
-            batch.pop_front();
         }
         sent
     }
@@ -137,3 +181,35 @@ impl Device for VifDevice {
         self.mtu
     }
 }
+
+fn receive(port: &mut GuestPort, max: usize, pool: &mut PacketPool, out: &mut Batch) -> usize {
+    for received in 0..max {
+        let Some(mut packet) = pool.alloc(BUFFER_SIZE) else {
+            return received;
+        };
+        let Some(len) = port.pop(packet.data_mut()) else {
+            return received;
+        };
+        packet.take(BUFFER_SIZE - len);
+        out.push_back(packet);
+    }
+    max
+}
+
+fn transmit(port: &mut GuestPort, batch: &mut Batch) -> usize {
+    let mut sent = 0;
+    while let Some(packet) = batch.front() {
+        match port.push(packet.data()) {
+            Ok(()) => sent += 1,
+            Err(PushError::Full) => break,
+            Err(PushError::BadBuffer) => continue, // It passed over the slot: the next one.
+            Err(PushError::BadLength(_)) => {}     // No ring takes it: dropped.
+        }
+        batch.pop_front();
+    }
+    sent
+}
+
+#[cfg(test)]
+#[path = "vif_tests.rs"]
+mod tests;

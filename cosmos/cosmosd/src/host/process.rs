@@ -42,9 +42,10 @@ const PLUG_FDS: [i32; 2] = [64, 65];
 const OVERHEAD_BYTES: u64 = 8 << 20;
 /// A guest uses at least this much, as clickos-process has it.
 const HEAP_MIN_MIB: u32 = 4;
-/// A ring region (docs/rings.md): by slot two descriptors and two buffers, and its header.
-const SLOT_BYTES: u64 = 2 * (8 + 2048);
-const REGION_BYTES: u64 = 3 * 4096;
+/// A ring region (docs/rings.md): by slot two descriptors, a short buffer and two long ones with their
+/// part of a private page, and its header.
+const SLOT_BYTES: u64 = 2 * (8 + 2736) + 256;
+const REGION_BYTES: u64 = (3 + 8) * 4096;
 
 /// See the module.
 pub struct ProcessHost {

@@ -31,6 +31,8 @@ PARTS = {
     'patched': 'tests.soak.test_patched',
     'linux': 'tests.soak.test_linux'}
 
+#: of the guests that write garbage into their rings
+_HOSTILE_SECONDS = 300
 #: of the guard's long test
 _FRAMES = 300000
 #: An attacker's line for the record begins with it.
@@ -80,11 +82,24 @@ def _in_lab(module, *arguments):
     return run
 
 
+def _rings(_names):
+    """Let guests write garbage into their rings for minutes."""
+    state = paths.State()
+    progress.note(f'{_HOSTILE_SECONDS} s of garbage')
+    return subprocess.run(
+        [prereq.rust_tool('cargo') or 'cargo', 'test', '--release',
+         '--package', 'valed', '--test', 'hostile_rings', '--',
+         '--nocapture'],
+        cwd=paths.REPO,
+        env={**os.environ, **rust.environment(state),
+             'HOSTILE_SECONDS': str(_HOSTILE_SECONDS)}).returncode
+
+
 #: Parts that are not tests on a Xen host.
 _OTHERS = {
     'attack': _attack, 'packages': lambda _names: packages.main(),
     'xen': lambda _names: xen.main([], slow=True),
-    'compute': _in_lab('compute'),
+    'compute': _in_lab('compute'), 'rings': _rings,
     'tempest': _in_lab('tempest', '--regex',
                        r'^(?!.*\.Outages)clickos_tempest_plugin'),
     'faults': _in_lab('compute', '--ours', r'\.(Faults|Kills|Outages)\w*\.')}

@@ -4,7 +4,7 @@ use super::{Host, PATIENCE};
 use clickos_protocol::{Answer, Command as Handler, Joined, Joiner, TOOLSTACK_PIECE};
 use clickos_protocol::{config_pieces, split};
 use command_fds::{CommandFdExt, FdMapping};
-use ring::SwitchPort;
+use ring::{Regions, Slot, SwitchPort};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
@@ -18,6 +18,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use xenstore::{Access, Perm, Tx};
 
@@ -35,7 +36,15 @@ pub struct Port {
 
 impl Port {
     pub fn new() -> Self {
-        let (switch, memfd) = SwitchPort::create(256).unwrap();
+        Self::of(SwitchPort::create(256).unwrap())
+    }
+
+    /// A port of version 2, whose guest has other regions.
+    pub fn in_place(regions: &Arc<Regions>) -> Self {
+        Self::of(SwitchPort::create_in(regions, 256).unwrap())
+    }
+
+    fn of((switch, memfd): (SwitchPort, OwnedFd)) -> Self {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let pipe_flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
         Self {
@@ -69,7 +78,10 @@ impl Port {
         let end = Instant::now() + patience;
         let mut buffer = [0; ring::BUFFER_SIZE];
         loop {
-            if let Some(len) = self.switch.pop(&mut buffer) {
+            let mut slot = [Slot::EMPTY];
+            if self.switch.fetch(&mut slot) > 0 {
+                let len = slot[0].len();
+                self.switch.read(slot[0], &mut buffer);
                 if self.switch.publish() {
                     self.wake();
                 }
@@ -104,8 +116,14 @@ pub struct Guest {
 impl Guest {
     /// Makes a domain and starts a guest with this many vifs in it.
     pub fn start(host: &mut Host, domid: u16, vifs: usize) -> Self {
+        let regions = Arc::new(Regions::default());
+        let ports = (0..vifs).map(|_| Port::in_place(&regions)).collect();
+        Self::start_with(host, domid, ports)
+    }
+
+    /// As [`Self::start`], with these ports.
+    pub fn start_with(host: &mut Host, domid: u16, ports: Vec<Port>) -> Self {
         host.make_domain(domid);
-        let ports: Vec<Port> = (0..vifs).map(|_| Port::new()).collect();
         let (mut child, mut argument, line) = Self::spawn(host, domid, &ports, |_| {});
         let plug = toolstack_end(&child);
         argument.write_all(format!("{line}\n").as_bytes()).unwrap();
