@@ -268,3 +268,44 @@ fn a_frame_goes_to_no_place_that_its_guest_did_not_offer() {
         liar.ring.receive() == Some((12, 214))
     });
 }
+
+/// The ports of one guest are at two workers, and each frame leaves from the region of the other port.
+#[test]
+fn a_frame_leaves_by_a_port_of_another_worker_from_where_it_lies() {
+    let valed = Valed::start_with(2, &[]);
+    // New ports take turns at the workers.
+    let mut one = Guest::new(&valed, "one", allowed(1));
+    let mut entry = Liar::new(&valed, 3, 9);
+    let mut exit = Liar::new(&valed, 4, 9);
+    let mut two = Guest::new(&valed, "two", allowed(2));
+    let (region, layout) = (entry.ring.region(), entry.ring.layout());
+    let mut buffers: Vec<_> = (0..256).map(|n| layout.frame(n) as u32).collect();
+    let mut spare = layout.frame(300) as u32;
+    for n in 0..2000 {
+        one.send(&frame(3, 1, n));
+        let mut found = None;
+        eventually("a frame at the entry", || {
+            found = entry.ring.receive();
+            found.is_some()
+        });
+        let (slot, len) = found.unwrap();
+        let offset = std::mem::replace(&mut buffers[slot as usize], spare);
+        rustix::io::pwrite(&entry.fds.memfd, &frame(2, 4, n)[..34], offset.into()).unwrap();
+        exit.send(region, offset, len);
+        entry.ring.offer(slot, spare);
+        if entry.ring.publish() {
+            rustix::io::write(&entry.fds.kick, &1u64.to_ne_bytes()).unwrap();
+        }
+        assert_eq!(two.receive(), Some(frame(2, 4, n)));
+        spare = offset;
+    }
+    assert_eq!(malformed(&valed, "port4"), 0);
+    let at = |port: &str| {
+        let workers = valed.client().worker_list().unwrap();
+        let mut has = workers
+            .iter()
+            .map(|w| w.ports.iter().any(|p| p.port.as_str() == port));
+        has.position(|has| has)
+    };
+    assert_ne!(at("port3"), at("port4"));
+}
