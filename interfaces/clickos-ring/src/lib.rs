@@ -24,6 +24,10 @@ extern crate alloc;
 
 pub mod directory;
 mod guest;
+#[cfg_attr(
+    not(feature = "std"),
+    allow(dead_code, reason = "the side of the switch needs std")
+)]
 mod half;
 mod header;
 mod in_place;
