@@ -3,7 +3,7 @@
 // answer has the counters of a few guests; the next one those that follow.
 (function () {
   'use strict';
-  const EVERY_MS = 2000, A_TIME = 12;
+  const EVERY_MS = 5000, A_TIME = 6;
   const KINDS = ['received', 'sent', 'dropped'];
   const before = new Map(), rates = new Map();
   let next = 0;
