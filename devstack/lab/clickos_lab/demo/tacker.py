@@ -4,6 +4,8 @@
 The demonstration's steps are CLI commands; these calls only look.
 """
 
+import concurrent.futures
+import functools
 import json
 import time
 
@@ -19,6 +21,8 @@ _OPERATIONS = '/vnflcm/v1/vnf_lcm_op_occs'
 #: Tacker gives the first 100 of a list otherwise.
 _ALL = '?all_records=yes'
 _UNDER_WAY = ('STARTING', 'PROCESSING')
+#: VNFs that are removed at once.
+_AT_ONCE = 4
 
 
 class Tacker:
@@ -81,10 +85,11 @@ class Tacker:
 
     def sweep(self):
         """Remove every VNF and package of the demonstration."""
-        for vnf in self._get(_INSTANCES + _ALL):
-            if vnf.get('vnfInstanceName', '').startswith(MARK):
-                self._try(self._remove_vnf, vnf['id'])
-                self._try(self._remove_remains, vnf['id'])
+        vnfs = [vnf['id'] for vnf in self._get(_INSTANCES + _ALL)
+                if vnf.get('vnfInstanceName', '').startswith(MARK)]
+        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            for remove in (self._remove_vnf, self._remove_remains):
+                list(pool.map(functools.partial(self._try, remove), vnfs))
         for package in self._get(_PACKAGES):
             if (MARK in (package.get('userDefinedData') or {})
                     or package.get('vnfProductName', '').startswith(MARK)):
