@@ -242,13 +242,9 @@ def _handler_page(handler):
 class Handlers(tables.DataTable):
     """One handler a row."""
 
-    name = tables.Column(
-        'name', verbose_name=_('Handler'), link_classes=('ajax-modal',),
-        link=_handler_page)
-    read = tables.Column('read', verbose_name=_('Read'),
-                         filters=(lambda yes: _('yes') if yes else '',))
-    write = tables.Column('write', verbose_name=_('Write'),
-                          filters=(lambda yes: _('yes') if yes else '',))
+    name = tables.Column('name', verbose_name=_('Handler'))
+    read = tables.Column('read', verbose_name=_('Read'))
+    write = tables.Column('write', verbose_name=_('Write'))
 
     class Meta(object):
         """Settings for Horizon."""
@@ -256,6 +252,12 @@ class Handlers(tables.DataTable):
         name = 'handlers'
         verbose_name = _('Handlers')
         table_actions = (tables.FilterAction,)
+        template = 'clickos/_handlers_table.html'
+
+    def get_rows(self):
+        """Return plain rows: Horizon's own take 5 ms each, of 300 or more."""
+        return [{**each, 'page': _handler_page(each)}
+                for each in self.filtered_data]
 
     def get_object_id(self, datum):
         """Return what tells one from the others."""
