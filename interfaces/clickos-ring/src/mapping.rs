@@ -55,12 +55,15 @@ impl Mapping {
         file: std::os::fd::BorrowedFd<'_>,
         size: usize,
     ) -> rustix::io::Result<Self> {
-        use rustix::mm::{MapFlags, ProtFlags, mmap};
+        use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice affects no existing memory.
         let base = unsafe { mmap(ptr::null_mut(), size, protection, MapFlags::SHARED, file, 0) }?;
         let base = NonNull::new(base.cast()).ok_or(rustix::io::Errno::NOMEM)?;
         let owner = Box::new(FileMapping { base, size });
+        // Large pages, if the administrator allows them for shared memory. Nothing depends on them.
+        // SAFETY: the advice changes no bytes of the mapping, which was made just now.
+        let _ = unsafe { madvise(base.as_ptr().cast(), size, Advice::LinuxHugepage) };
         // SAFETY: mapped just now, until `owner` is dropped; nobody else knows the address.
         Ok(unsafe { Self::with_owner(base, size, owner) })
     }

@@ -105,6 +105,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let text = |e: std::io::Error| e.to_string();
     let termination = Termination::catch().map_err(text)?;
     raise_descriptor_limit();
+    log_ring_pages();
     let cpus = cpus(&config).map_err(named)?;
     let (workers, handle) = workers::make(config.workers.0).map_err(text)?;
     let server = Server::bind(&config.socket, config.roles).map_err(text)?;
@@ -143,6 +144,20 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let _ = serving.join();
     info!("stopped");
     result
+}
+
+/// The kernel's choice of pages for shared memory; brackets mark it.
+const SHARED_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+
+/// Logs which pages the rings of process guests get. Each mapping asks for large ones.
+fn log_ring_pages() {
+    let text = std::fs::read_to_string(SHARED_PAGES).unwrap_or_default();
+    let mode = text.split(['[', ']']).nth(1).unwrap_or("missing");
+    let pages = match mode {
+        "never" | "deny" | "missing" => "small",
+        _ => "large",
+    };
+    info!("rings of process guests get {pages} pages: {SHARED_PAGES} is {mode}");
 }
 
 /// The processors of the workers, if the configuration names some.

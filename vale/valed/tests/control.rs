@@ -536,6 +536,25 @@ fn ports_move_between_the_workers_that_are_there() {
 }
 
 #[test]
+fn the_log_has_the_pages_of_rings_once() {
+    let valed = Valed::start();
+    let log = std::fs::read_to_string(valed.dir.path().join("log")).unwrap();
+    let lines: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains(" pages: "))
+        .collect();
+    let [line] = lines[..] else {
+        panic!("{log}");
+    };
+    let choice = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+    let is_small = choice.map_or(true, |text| {
+        text.contains("[never]") || text.contains("[deny]")
+    });
+    assert_eq!(line.contains("small pages"), is_small, "{line}");
+    assert!(line.contains("INFO"), "{line}");
+}
+
+#[test]
 fn a_configuration_with_wrong_workers_is_refused() {
     for (lines, error) in [
         ("workers = 0", "workers: 0 is outside 1..=16"),
