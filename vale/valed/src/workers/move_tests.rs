@@ -72,8 +72,9 @@ fn move_under_load(workers: usize, moves: usize, slots: u32) -> Vec<u32> {
 #[test]
 fn ports_move_under_load_without_loss_or_another_order() {
     for workers in 2..=4 {
-        let counts = move_under_load(workers, 100, 256);
-        assert!(counts.iter().all(|count| *count > 1000), "{counts:?}");
+        let moves = 100;
+        let counts = move_under_load(workers, moves as usize, 256);
+        assert!(counts.iter().all(|count| *count > moves), "{counts:?}");
     }
 }
 

@@ -19,6 +19,8 @@ use crate::port;
 mod load;
 #[path = "move_tests.rs"]
 mod moving;
+#[path = "rate_tests.rs"]
+mod rates;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -318,21 +320,24 @@ fn all_workers_share_the_rates_of_a_segment() {
         ports.iter().map(|p| of(&p.counters)).sum::<u64>()
     };
     budget(json!({"rx": {"packets_per_s": 1}}));
+    let begin = Instant::now();
     for (guest, n) in guests.iter_mut().zip(1..) {
         (0..50).for_each(|_| guest.send(&udp(n, n % 8 + 1, (7, 7), 60)));
     }
     bench.settle(400);
-    let received: usize = guests.iter_mut().map(|guest| guest.rest().len()).sum();
     // A bucket holds 64 tokens, and gets one in a second.
-    assert!((64..=66).contains(&received), "{received}");
+    let most = |begin: Instant| 65 + begin.elapsed().as_secs() as usize;
+    let received: usize = guests.iter_mut().map(|guest| guest.rest().len()).sum();
+    assert!((64..=most(begin)).contains(&received), "{received}");
     assert_eq!(dropped(|c| c.dropped_rate), 400 - received as u64);
     budget(json!({"group_per_s": 1}));
+    let begin = Instant::now();
     for (guest, n) in guests.iter_mut().zip(1..) {
         (0..10).for_each(|_| guest.send(&group(n)));
     }
     bench.settle(480);
     let received: usize = guests.iter_mut().map(|guest| guest.rest().len()).sum();
-    assert!((64 * 7..=66 * 7).contains(&received), "{received}");
+    assert!((64 * 7..=most(begin) * 7).contains(&received), "{received}");
     let shown = bench.handle.segments(None).unwrap();
     assert_eq!(shown.len(), 1);
 }
