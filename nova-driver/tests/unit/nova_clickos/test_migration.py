@@ -122,6 +122,28 @@ class MoveTest(TestCase):
             self.other.faults.clear()
             self.assertStays()
 
+    def without_rate(self, code):
+        """Let the guest refuse to read one handler."""
+        read = self.cosmosd._do_handler_read
+
+        def refuse(uuid, rid, name):
+            if name == 'a.rate':
+                raise cosmosd.Refusal(code, 'no value')
+            return read(uuid, rid, name)
+        return mock.patch.object(self.cosmosd, '_do_handler_read', refuse)
+
+    def test_it_stays_if_a_value_cannot_be_read(self):
+        for code in ('bad-request', 'timeout', 'store'):
+            data = self.prepare()
+            with self.without_rate(code):
+                self.assertEqual((False, True), self.move(data), code)
+            self.assertStays()
+
+    def test_a_handler_may_have_no_value(self):
+        data = self.prepare()
+        with self.without_rate('handler-error'):
+            self.assertEqual((True, False), self.move(data))
+
     def test_it_stays_if_the_target_is_gone(self):
         data = self.prepare()
         self.target.undo(self.server)
