@@ -71,12 +71,12 @@ def integration(state):
         runner.Suite(
             'xen', [sys.executable, '-m', 'clickos_lab.suites.xen'],
             show=r'^\[|\.\.\. (ok|FAIL|ERROR)$|^(Ran|OK|FAILED) ',
-            proof=r'^Ran [1-9]', fault=r'\(skipped=', timeout_s=1500),
+            proof=r'^Ran [1-9]', fault=r'\(skipped=', timeout_s=2400),
         runner.Suite(
             'tempest', [sys.executable, '-m', 'clickos_lab.suites.tempest'],
             show=r'^\[|\.\.\. (ok|FAIL|ERROR|SKIP)| - (Passed|Failed|Skipped)',
             proof=r' - Passed: [1-9]', fault=r' - Skipped: [1-9]',
-            timeout_s=1500)]
+            timeout_s=2400)]
 
 
 def _rust(name):
@@ -115,7 +115,7 @@ def _rust_tests(state):
     return runner.Suite(
         'rust-tests', ['sh', '-c', script, _rust('cargo')],
         env={'NOXEN_PREFIX': str(state.noxen)}, show=_CARGO_SHOW,
-        proof=r'^test result: ok. [1-9]')
+        proof=r'^test result: ok. [1-9]', timeout_s=1800)
 
 
 def _python_tests(state, folder, kind='unit'):

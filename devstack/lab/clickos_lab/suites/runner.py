@@ -89,7 +89,7 @@ def _run(suite, log, env):
 
 def _execute(suite, log, env):
     """Run a suite's command; return None or why it failed."""
-    with open(log, 'wb') as output:
+    with open(log, 'wb', buffering=0) as output:
         process = subprocess.Popen(
             [str(a) for a in suite.command], cwd=paths.REPO, env=env,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
