@@ -2,6 +2,9 @@
 //! Ports that move between workers lose no frame and keep the order of each flow.
 use super::*;
 
+/// How long frames wait for a full receiver that takes none.
+const HELD: Duration = Duration::from_millis(100);
+
 /// Numbers the frames of a flow, with lengths of all kinds.
 fn numbered(from: u8, to: u8, number: u32) -> Vec<u8> {
     let mut frame = udp(from, to, (7, 7), 64 + (number as usize * 37) % 1400);
@@ -111,7 +114,8 @@ fn a_moved_port_keeps_its_filter_its_counters_and_its_group_frames() {
     assert_eq!(bench.counters(&a).rx_packets, 90);
 }
 
-/// A sender that holds waits for a receiver at another worker, also while both move.
+/// A sender that holds waits for a receiver at another worker, also while both move. On a busy
+/// machine the receiver may pause for longer than frames wait; only after that may one be lost.
 #[test]
 fn a_sender_that_holds_loses_nothing_to_another_worker() {
     for moves in [false, true] {
@@ -123,6 +127,7 @@ fn a_sender_that_holds_loses_nothing_to_another_worker() {
         args["slots"] = json!(64);
         let mut b = bench.add("g2", args);
         let (mut sent, mut received, mut movers) = (0, 0, Vec::new());
+        let (mut last, mut paused, mut lost) = (Instant::now(), false, 0);
         while received < 3000 {
             while sent < 3000 && a.ring.push(&numbered(1, 2, sent)).is_ok() {
                 sent += 1;
@@ -134,10 +139,17 @@ fn a_sender_that_holds_loses_nothing_to_another_worker() {
                 let handle = bench.handle.clone();
                 movers.push(std::thread::spawn(move || handle.move_port(&end, to)));
             }
-            assert_eq!(number_of(&b.receive()), received);
-            received += 1;
+            paused |= last.elapsed() >= HELD;
+            last = Instant::now();
+            let number = number_of(&b.receive());
+            assert!(
+                number == received || number > received && paused,
+                "{number}, not {received}"
+            );
+            lost += u64::from(number - received);
+            received = number + 1;
         }
-        assert_eq!(bench.counters(&b).dropped_full, 0);
+        assert_eq!(bench.counters(&b).dropped_full, lost);
         for mover in movers {
             assert_eq!(mover.join().unwrap(), Some(Ok(())));
         }
