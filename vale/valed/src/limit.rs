@@ -34,19 +34,20 @@ struct Bucket {
 
 impl Bucket {
     fn new(rate_per_s: u64, least: u64) -> Self {
-        let price = (((SECOND * TICKS) as u128) << PLACES) / u128::from(rate_per_s.max(1));
+        let second = u128::from(SECOND * TICKS) << PLACES;
+        let price = second.div_ceil(rate_per_s.max(1).into());
         let mut this = Self {
             price: price as u64,
             depth: 0,
             full: AtomicU64::new(0),
         };
-        this.depth = this.ticks(least).max(SECOND * TICKS / DEPTH);
+        this.depth = (least * this.ticks(1)).max(SECOND * TICKS / DEPTH);
         this
     }
 
-    /// The ticks of an amount of tokens.
+    /// The ticks of an amount of tokens, rounded up so that no rate is exceeded.
     fn ticks(&self, amount: u64) -> u64 {
-        ((u128::from(amount) * u128::from(self.price)) >> PLACES) as u64
+        (u128::from(amount) * u128::from(self.price)).div_ceil(1 << PLACES) as u64
     }
 
     /// The time of a full bucket after `amount` tokens are gone; None if it holds fewer.
@@ -201,14 +202,13 @@ mod tests {
 
     proptest! {
         /// Any pattern of time gets the rate and one depth at most, and a busy sender gets the rate.
-        /// A token's price is cut to a tick: one part in 32,000 at the highest rate here.
         #[test]
         fn the_rate_holds(rate in 1u64..2_000_000, step in 1u64..1_000_000, rounds in 1u64..2000) {
             let rates = Rates { packets_per_s: Some(rate), bits_per_s: None };
             let count = admitted(&Meter::new(rates), 60, rounds, step);
             let earned = (rounds - 1) as f64 * step as f64 * rate as f64 / 1e9;
             let depth = (rate as f64 / 100.0).max(64.0);
-            prop_assert!(count as f64 <= (earned + depth) * (1.0 + 1.0 / 32_000.0) + 1.0);
+            prop_assert!(count as f64 <= earned + depth + 1.0);
             let sent = rounds as f64 * 64.0;
             let refused_time = (sent - count as f64) > 0.0;
             prop_assert!(!refused_time || count as f64 >= earned.min(sent - 64.0).min(64.0 * (rounds - 1) as f64) * 0.5);
