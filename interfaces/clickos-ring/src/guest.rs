@@ -7,10 +7,10 @@ use crate::{Mapping, RingError, header};
 
 /// The guest's side of a port: pushes to `tx`, pops from `rx`.
 pub struct GuestPort<M: Memory = Mapping> {
-    memory: M,
-    layout: Layout,
-    tx: Producer,
-    rx: Consumer,
+    pub(crate) memory: M,
+    pub(crate) layout: Layout,
+    pub(crate) tx: Producer,
+    pub(crate) rx: Consumer,
 }
 
 impl<M: Memory> GuestPort<M> {
@@ -29,7 +29,7 @@ impl<M: Memory> GuestPort<M> {
         Ok(Self::new(memory, layout))
     }
 
-    fn new(memory: M, layout: Layout) -> Self {
+    pub(crate) fn new(memory: M, layout: Layout) -> Self {
         Self {
             memory,
             layout,

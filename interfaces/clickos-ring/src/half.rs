@@ -11,7 +11,7 @@ use crate::layout::{BUFFER_SIZE, CUR, Descriptor, INDEX, Layout, NEED_KICK, Ring
 use crate::memory::Memory;
 
 /// Bad descriptors passed over in search of one good frame.
-const MOST_BAD: u32 = 64;
+pub(crate) const MOST_BAD: u32 = 64;
 
 /// A frame that was not put into the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

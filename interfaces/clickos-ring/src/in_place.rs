@@ -2,22 +2,16 @@
 //! The guest's side of a port of version 2, whose buffers are the guest's packets.
 use alloc::vec::Vec;
 
-use crate::half::{Consumer, Producer, PushError, Side};
+use crate::half::{MOST_BAD, PushError};
 use crate::layout::{BUFFER_SIZE, Descriptor, Layout, SHORT};
 use crate::memory::Memory;
-use crate::{Mapping, RingError, header};
-
-/// Bad descriptors passed over in search of one good frame.
-const MOST_BAD: u32 = 64;
+use crate::{GuestPort, Mapping, RingError, header};
 
 /// The guest's side of a port whose frames stay where they are. The caller owns the buffers: it
 /// keeps one for each slot of rx, and leaves sent ones alone until [`Self::is_taken`].
 pub struct InPlacePort<M: Memory = Mapping> {
-    memory: M,
-    layout: Layout,
+    port: GuestPort<M>,
     region: u16,
-    tx: Producer,
-    rx: Consumer,
     /// The offsets that the slots of rx offer. The words in the region are the switch's to change.
     offers: Vec<u32>,
 }
@@ -42,23 +36,20 @@ impl<M: Memory> InPlacePort<M> {
     fn new(memory: M, layout: Layout, region: u16) -> Self {
         let slots = layout.slots() as usize;
         Self {
-            memory,
-            layout,
+            port: GuestPort::new(memory, layout),
             region,
-            tx: Producer::new(layout, Side::Guest),
-            rx: Consumer::new(layout, Side::Guest),
             offers: (0..slots).map(|slot| layout.frame(slot) as u32).collect(),
         }
     }
 
     /// The region, when the port is not used any more.
     pub fn into_memory(self) -> M {
-        self.memory
+        self.port.into_memory()
     }
 
     /// The layout of the region.
     pub fn layout(&self) -> Layout {
-        self.layout
+        self.port.layout
     }
 
     /// The number of the region among those of the guest; 0 if it has none.
@@ -73,13 +64,13 @@ impl<M: Memory> InPlacePort<M> {
     #[inline]
     pub fn receive(&mut self) -> Option<(u32, usize)> {
         for _ in 0..=MOST_BAD {
-            let (slot, found) = self.rx.next_slot(&self.memory)?;
+            let (slot, found) = self.port.rx.next_slot(&self.port.memory)?;
             let (offer, len) = (self.offers[slot as usize], usize::from(found.len));
             if (found.offset, found.region) == (offer, 0) && (1..=BUFFER_SIZE).contains(&len) {
                 return Some((slot, len));
             }
-            self.rx.count_bad();
-            self.rx.offer(&self.memory, slot, offer);
+            self.port.rx.count_bad();
+            self.port.rx.offer(&self.port.memory, slot, offer);
         }
         None
     }
@@ -88,7 +79,7 @@ impl<M: Memory> InPlacePort<M> {
     #[inline]
     pub fn offer(&mut self, slot: u32, offset: u32) {
         self.offers[slot as usize] = offset;
-        self.rx.offer(&self.memory, slot, offset);
+        self.port.rx.offer(&self.port.memory, slot, offset);
     }
 
     /// Sends the frame at an offset of the guest's region of this number; 0 is the port's own.
@@ -101,60 +92,52 @@ impl<M: Memory> InPlacePort<M> {
             len,
             region,
         };
-        self.tx.push_at(&self.memory, frame)
+        self.port.tx.push_at(&self.port.memory, frame)
     }
 
     /// Sends a copy of a frame of up to [`SHORT`] bytes, which lies in the buffer of its slot.
     #[inline]
     pub fn send_copy(&mut self, frame: &[u8]) -> Result<(), PushError> {
         match frame.len() {
-            0..=SHORT => self.tx.push(&self.memory, frame),
+            0..=SHORT => self.port.tx.push(&self.port.memory, frame),
             len => Err(PushError::BadLength(len)),
         }
     }
 
     /// Looks which of the sent frames the switch has taken.
     pub fn refresh(&mut self) {
-        self.tx.space(&self.memory);
+        self.port.space();
     }
 
     /// True if the last [`Self::refresh`] found the frame in a slot of tx taken.
     pub fn is_taken(&self, slot: u32) -> bool {
-        !self.tx.is_outstanding(slot)
+        !self.port.tx.is_outstanding(slot)
     }
 
-    /// As [`GuestPort::publish`](crate::GuestPort::publish).
+    /// As [`GuestPort::publish`].
     #[must_use = "the switch sleeps until it is kicked"]
     pub fn publish(&mut self) -> bool {
-        let pushed = self.tx.publish(&self.memory);
-        let popped = self.rx.publish(&self.memory);
-        pushed || popped
+        self.port.publish()
     }
 
-    /// As [`GuestPort::want_space`](crate::GuestPort::want_space).
+    /// As [`GuestPort::want_space`].
     pub fn want_space(&mut self) {
-        self.tx.want_space();
+        self.port.want_space();
     }
 
-    /// As [`GuestPort::sleep_prepare`](crate::GuestPort::sleep_prepare).
+    /// As [`GuestPort::sleep_prepare`].
     #[must_use = "sleeping after true can be forever"]
     pub fn sleep_prepare(&mut self) -> bool {
-        let frames = self.rx.sleep_prepare(&self.memory);
-        let slots = self.tx.sleep_prepare(&self.memory);
-        if frames || slots {
-            self.wake_done();
-        }
-        frames || slots
+        self.port.sleep_prepare()
     }
 
-    /// Ends what [`Self::sleep_prepare`] began; harmless at any time.
+    /// As [`GuestPort::wake_done`].
     pub fn wake_done(&mut self) {
-        self.rx.wake_done(&self.memory);
-        self.tx.wake_done(&self.memory);
+        self.port.wake_done();
     }
 
-    /// Descriptors and indices of the switch that made no sense so far.
+    /// As [`GuestPort::malformed`].
     pub fn malformed(&self) -> u64 {
-        self.rx.malformed().saturating_add(self.tx.bad_indices())
+        self.port.malformed()
     }
 }

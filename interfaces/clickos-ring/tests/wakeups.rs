@@ -10,6 +10,7 @@ use clickos_ring::{GuestPort, InPlacePort, Memory, Slot, SwitchPort};
 use loom::cell::Cell;
 use loom::sync::Notify;
 use loom::sync::atomic::{AtomicU32, Ordering, fence};
+use loom::thread::JoinHandle;
 
 const SLOTS: u32 = 64;
 const FRAMES: usize = 2;
@@ -92,13 +93,17 @@ impl Memory for Model {
     }
 }
 
+fn check(preemptions: usize, test: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(test);
+}
+
 fn explore(
     test: impl Fn(SwitchPort<Model>, GuestPort<Model>) + Send + Sync + 'static,
     fenced: bool,
 ) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(move || {
+    check(3, move || {
         let model = Model::new(fenced, 1);
         let switch = SwitchPort::format(model.clone(), SLOTS).unwrap();
         test(switch, GuestPort::attach(model).unwrap());
@@ -109,15 +114,68 @@ fn explore_in_place(
     test: impl Fn(SwitchPort<Model>, InPlacePort<Model>) + Send + Sync + 'static,
     fenced: bool,
 ) {
-    let mut builder = loom::model::Builder::new();
     // The guest also looks for its slots, which is one more word to interleave.
-    builder.preemption_bound = Some(2);
-    builder.check(move || {
+    check(2, move || {
         let model = Model::new(fenced, 2);
         let layout = Layout::of(2, SLOTS).unwrap();
         let switch = SwitchPort::format_as(model.clone(), layout, 0).unwrap();
         test(switch, InPlacePort::attach(model).unwrap());
     });
+}
+
+/// A side that takes frames.
+trait Taker {
+    fn publish(&mut self) -> bool;
+    fn sleep_prepare(&mut self) -> bool;
+    fn wake_done(&mut self);
+}
+
+macro_rules! taker {
+    ($($port:ident)*) => {$(
+        impl Taker for $port<Model> {
+            fn publish(&mut self) -> bool {
+                self.publish()
+            }
+
+            fn sleep_prepare(&mut self) -> bool {
+                self.sleep_prepare()
+            }
+
+            fn wake_done(&mut self) {
+                self.wake_done();
+            }
+        }
+    )*};
+}
+
+taker!(SwitchPort GuestPort InPlacePort);
+
+/// Takes all frames, and sleeps whenever there is none. `take` gets the number of those before.
+fn take_all<P: Taker>(port: &mut P, waker: &Notify, mut take: impl FnMut(&mut P, usize) -> bool) {
+    let mut seen = 0;
+    while seen < FRAMES {
+        while take(port, seen) {
+            seen += 1;
+        }
+        let _ = port.publish();
+        if seen < FRAMES && !port.sleep_prepare() {
+            waker.wait();
+            port.wake_done();
+        }
+    }
+}
+
+/// The switch sends frames one by one.
+fn switch_sends(mut switch: SwitchPort<Model>, waker: &Arc<Notify>) -> JoinHandle<()> {
+    let waker = Arc::clone(waker);
+    loom::thread::spawn(move || {
+        for _ in 0..FRAMES {
+            switch.push(b"x").unwrap();
+            if switch.publish() {
+                waker.notify();
+            }
+        }
+    })
 }
 
 /// The guest sends frames that stay where they are, and gets their slots back when the switch has
@@ -140,47 +198,26 @@ fn switch_sleeps_in_place(mut switch: SwitchPort<Model>, mut guest: InPlacePort<
         }
         assert_eq!(guest.malformed(), 0);
     });
-    let (mut seen, mut slots) = (0, [Slot::EMPTY; 1]);
-    while seen < FRAMES {
-        while switch.fetch(&mut slots) > 0 {
-            seen += 1;
-        }
-        let _ = switch.publish();
-        if seen < FRAMES && !switch.sleep_prepare() {
-            kick.wait();
-            switch.wake_done();
-        }
-    }
+    take_all(&mut switch, &kick, |switch, _| {
+        switch.fetch(&mut [Slot::EMPTY; 1]) > 0
+    });
     sender.join().unwrap();
     assert_eq!(switch.malformed(), 0);
 }
 
 /// The guest takes frames and offers other buffers in their place.
-fn guest_sleeps_in_place(mut switch: SwitchPort<Model>, mut guest: InPlacePort<Model>) {
+fn guest_sleeps_in_place(switch: SwitchPort<Model>, mut guest: InPlacePort<Model>) {
     let wake = Arc::new(Notify::new());
-    let waker = Arc::clone(&wake);
-    let sender = loom::thread::spawn(move || {
-        for _ in 0..FRAMES {
-            switch.push(b"x").unwrap();
-            if switch.publish() {
-                waker.notify();
-            }
-        }
+    let sender = switch_sends(switch, &wake);
+    take_all(&mut guest, &wake, |guest, seen| {
+        let Some((slot, len)) = guest.receive() else {
+            return false;
+        };
+        assert_eq!((slot as usize, len), (seen, 1));
+        let spare = guest.layout().frame(SLOTS as usize + seen);
+        guest.offer(slot, spare as u32);
+        true
     });
-    let mut seen = 0;
-    while seen < FRAMES {
-        while let Some((slot, len)) = guest.receive() {
-            assert_eq!((slot as usize, len), (seen, 1));
-            let spare = guest.layout().frame(SLOTS as usize + seen);
-            guest.offer(slot, spare as u32);
-            seen += 1;
-        }
-        let _ = guest.publish();
-        if seen < FRAMES && !guest.sleep_prepare() {
-            wake.wait();
-            guest.wake_done();
-        }
-    }
     sender.join().unwrap();
     assert_eq!(guest.malformed(), 0);
 }
@@ -197,44 +234,20 @@ fn switch_sleeps(mut switch: SwitchPort<Model>, mut guest: GuestPort<Model>) {
             }
         }
     });
-    let mut seen = 0;
-    while seen < FRAMES {
-        while switch.pop(&mut [0; 64]).is_some() {
-            seen += 1;
-        }
-        let _ = switch.publish();
-        if seen < FRAMES && !switch.sleep_prepare() {
-            kick.wait();
-            switch.wake_done();
-        }
-    }
+    take_all(&mut switch, &kick, |switch, _| {
+        switch.pop(&mut [0; 64]).is_some()
+    });
     sender.join().unwrap();
     assert_eq!(switch.malformed(), 0);
 }
 
 /// The other way around.
-fn guest_sleeps(mut switch: SwitchPort<Model>, mut guest: GuestPort<Model>) {
+fn guest_sleeps(switch: SwitchPort<Model>, mut guest: GuestPort<Model>) {
     let wake = Arc::new(Notify::new());
-    let waker = Arc::clone(&wake);
-    let sender = loom::thread::spawn(move || {
-        for _ in 0..FRAMES {
-            switch.push(b"x").unwrap();
-            if switch.publish() {
-                waker.notify();
-            }
-        }
+    let sender = switch_sends(switch, &wake);
+    take_all(&mut guest, &wake, |guest, _| {
+        guest.pop(&mut [0; 64]).is_some()
     });
-    let mut seen = 0;
-    while seen < FRAMES {
-        while guest.pop(&mut [0; 64]).is_some() {
-            seen += 1;
-        }
-        let _ = guest.publish();
-        if seen < FRAMES && !guest.sleep_prepare() {
-            wake.wait();
-            guest.wake_done();
-        }
-    }
     sender.join().unwrap();
     assert_eq!(guest.malformed(), 0);
 }
