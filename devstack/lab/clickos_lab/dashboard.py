@@ -2,7 +2,6 @@
 """Horizon with our plugin: its settings and static files."""
 
 import shutil
-import sys
 
 from clickos_lab import apt
 from clickos_lab import axe
@@ -13,12 +12,12 @@ from clickos_lab import say
 from clickos_lab import settings
 from clickos_lab import shell
 from clickos_lab import stamps
+from clickos_lab.vnf import csar
 from clickos_lab.vnf import programs
 
 #: Folders of the plugin; Horizon reads those of the same names below
 #: openstack_dashboard/local.
 _FOLDERS = ('enabled', 'local_settings.d')
-_TEMPLATES = paths.REPO / 'vnfd-templates'
 
 
 def ensure(state):
@@ -42,17 +41,16 @@ def ensure(state):
 
 def _build_catalog(state):
     """Build the packages that users publish; Horizon's user reads them."""
-    wanted = stamps.digest(p for p in _TEMPLATES.rglob('*') if p.is_file()
+    wanted = stamps.digest(p for p in csar.TEMPLATES.rglob('*') if p.is_file()
                            and '__pycache__' not in p.parts)
     stamp = state.catalog / 'made.stamp'
     if stamps.fresh(stamp, wanted):
         return
     state.catalog.mkdir(exist_ok=True)
     state.catalog.chmod(0o755)
-    for folder in sorted(_TEMPLATES.glob('*/Definitions')):
-        target = state.catalog / f'{folder.parent.name}.csar'
-        shell.output([sys.executable, _TEMPLATES / 'build_csar.py',
-                      folder.parent, target])
+    for name in csar.names():
+        target = state.catalog / f'{name}.csar'
+        csar.build(name, target)
         target.chmod(0o644)
     stamp.write_text(wanted)
 

@@ -7,6 +7,7 @@ from horizon import views
 
 from clickos_dashboard.api import tacker
 from clickos_dashboard.overview import hosts as known_hosts
+from clickos_dashboard.overview import traffic
 
 
 class IndexView(views.HorizonTemplateView):
@@ -29,7 +30,7 @@ class IndexView(views.HorizonTemplateView):
             active=sum(vnf.status == 'active' for vnf in vnfs),
             guests=[(vnf, guest) for vnf in vnfs for guest in vnf.guests
                     if guest.server_id],
-            troubled=troubled, hosts=hosts,
+            guests_a_time=traffic.MOST, troubled=troubled, hosts=hosts,
             is_troubled=bool(troubled or any(host.troubles
                                              for host in hosts or ())))
         return context

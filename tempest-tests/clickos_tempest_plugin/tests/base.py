@@ -2,6 +2,7 @@
 """The base of all tests."""
 
 from tempest import config
+from tempest.lib import decorators
 from tempest import test
 
 from clickos_tempest_plugin.common import host
@@ -50,3 +51,19 @@ class OnHostTest(ClickOSTest):
         if not cls.host.available():
             raise cls.skipException(
                 f'[clickos] {cls.host.option} is not set')
+
+
+def add_slow(of, prefix, name, test):
+    """Give a class a test that only soak runs.
+
+    :param of: the class
+    :param prefix: of the test's id; the number of the class's test follows
+    :param test: function of the instance
+    """
+    def run(self):
+        test(self)
+    run.__name__ = name
+    number = sum(each.startswith('test_') for each in vars(of))
+    marked = decorators.attr(type='slow')(run)
+    setattr(of, name,
+            decorators.idempotent_id(f'{prefix}-{number:012x}')(marked))

@@ -2,7 +2,6 @@
 """The steps of the demonstration."""
 
 import json
-import sys
 import time
 
 from clickos_client import api as clickos_client
@@ -14,10 +13,10 @@ from clickos_lab.demo import figures
 from clickos_lab.demo import machines
 from clickos_lab.demo import tacker
 from clickos_lab.demo import traffic
-from clickos_lab import paths
 from clickos_lab import say
 from clickos_lab import settings as _settings
 from clickos_lab import shell
+from clickos_lab.vnf import csar
 
 GATEWAYS = {'left': '10.10.1.1', 'right': '10.10.2.1'}
 OPEN = ['allow icmp', 'allow tcp', 'deny all']
@@ -75,14 +74,12 @@ class Story:
 
     # 1
     def _onboard(self):
-        csar = self._state.data / 'firewall.csar'
-        shell.output([sys.executable,
-                      paths.REPO / 'vnfd-templates/build_csar.py',
-                      'firewall', csar, '--fresh-id',
-                      '--image', self._target.host.image])
+        path = self._state.data / 'firewall.csar'
+        csar.build('firewall', path, '--fresh-id',
+                   '--image', self._target.host.image)
         package = self._openstack.json(
             'vnf', 'package', 'create', '--user-data', f'{tacker.MARK}=1')
-        self._openstack('vnf', 'package', 'upload', '--path', csar,
+        self._openstack('vnf', 'package', 'upload', '--path', path,
                         package['ID'])
         return self._tacker.wait_package(package['ID'])
 

@@ -15,8 +15,8 @@ from clickos_lab import say
 #: Marks packages and VNF instances of the demonstration.
 MARK = 'clickos-demo'
 _ENDPOINT = {'service_type': 'nfv-orchestration', 'interface': 'public'}
-_PACKAGES = '/vnfpkgm/v1/vnf_packages'
-_INSTANCES = '/vnflcm/v1/vnf_instances'
+PACKAGES = '/vnfpkgm/v1/vnf_packages'
+INSTANCES = '/vnflcm/v1/vnf_instances'
 _OPERATIONS = '/vnflcm/v1/vnf_lcm_op_occs'
 #: Tacker gives the first 100 of a list otherwise.
 _ALL = '?all_records=yes'
@@ -32,12 +32,24 @@ class Tacker:
         self._connection = connection
         self._session = connection.session
 
+    def ask(self, method, path, **options):
+        """Return Tacker's answer, or None if it is empty.
+
+        :raises LabError: with Tacker's reason if it refuses
+        """
+        answer = self._session.request(
+            path, method, endpoint_filter=_ENDPOINT, raise_exc=False,
+            **options)
+        if answer.status_code >= 400:
+            raise errors.LabError(f'{method} {path}: {answer.text}')
+        return answer.json() if answer.content else None
+
     def _get(self, path):
-        return self._session.get(path, endpoint_filter=_ENDPOINT).json()
+        return self.ask('GET', path)
 
     def wait_package(self, package_id, timeout_s=60):
         """Wait until a package is on-boarded; return its VNFD's id."""
-        path = f'{_PACKAGES}/{package_id}'
+        path = f'{PACKAGES}/{package_id}'
         package = _until(lambda: self._get(path),
                          lambda p: p['onboardingState'] == 'ONBOARDED',
                          timeout_s, f'package {package_id} is on-boarded')
@@ -67,7 +79,7 @@ class Tacker:
 
     def show(self, vnf_id):
         """Return a VNF instance."""
-        return self._get(f'{_INSTANCES}/{vnf_id}')
+        return self._get(f'{INSTANCES}/{vnf_id}')
 
     def server_id(self, vnf_id):
         """Return the server of a VNF of one guest."""
@@ -85,19 +97,19 @@ class Tacker:
 
     def sweep(self):
         """Remove every VNF and package of the demonstration."""
-        vnfs = [vnf['id'] for vnf in self._get(_INSTANCES + _ALL)
+        vnfs = [vnf['id'] for vnf in self._get(INSTANCES + _ALL)
                 if vnf.get('vnfInstanceName', '').startswith(MARK)]
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
             for remove in (self._remove_vnf, self._remove_remains):
                 list(pool.map(functools.partial(self._try, remove), vnfs))
-        for package in self._get(_PACKAGES):
+        for package in self._get(PACKAGES):
             if (MARK in (package.get('userDefinedData') or {})
                     or package.get('vnfProductName', '').startswith(MARK)):
                 self._try(self._remove_package, package)
 
     def remove_packages(self, product):
         """Remove the packages of a product."""
-        for package in self._get(_PACKAGES):
+        for package in self._get(PACKAGES):
             if package.get('vnfProductName') == product:
                 self._remove_package(package)
 
@@ -109,19 +121,18 @@ class Tacker:
             say.warn(f'not removed: {what}: {e}')
 
     def _remove_vnf(self, vnf_id):
-        path = f'{_INSTANCES}/{vnf_id}'
+        path = f'{INSTANCES}/{vnf_id}'
         _until(lambda: self._operations(vnf_id), lambda operations: not any(
             o['operationState'] in _UNDER_WAY for o in operations),
             60, f'operations on {vnf_id} are over')
         for operation in self._operations(vnf_id):
             if operation['operationState'] == 'FAILED_TEMP':
-                self._session.post(f'{_OPERATIONS}/{operation["id"]}/fail',
-                                   endpoint_filter=_ENDPOINT)
+                self.ask('POST', f'{_OPERATIONS}/{operation["id"]}/fail')
         if self.show(vnf_id)['instantiationState'] == 'INSTANTIATED':
-            self._session.post(f'{path}/terminate', endpoint_filter=_ENDPOINT,
-                               json={'terminationType': 'FORCEFUL'})
+            self.ask('POST', f'{path}/terminate',
+                     json={'terminationType': 'FORCEFUL'})
             self.wait_operation(vnf_id, 'TERMINATE')
-        self._session.delete(path, endpoint_filter=_ENDPOINT)
+        self.ask('DELETE', path)
 
     def _remove_remains(self, vnf_id):
         """Remove what Tacker cannot, if it was killed in an operation."""
@@ -134,11 +145,10 @@ class Tacker:
             cloud.network.delete_port(port)
 
     def _remove_package(self, package):
-        path = f'{_PACKAGES}/{package["id"]}'
+        path = f'{PACKAGES}/{package["id"]}'
         if package['operationalState'] == 'ENABLED':
-            self._session.patch(path, endpoint_filter=_ENDPOINT,
-                                json={'operationalState': 'DISABLED'})
-        self._session.delete(path, endpoint_filter=_ENDPOINT)
+            self.ask('PATCH', path, json={'operationalState': 'DISABLED'})
+        self.ask('DELETE', path)
 
 
 def _until(look, good, timeout_s, what):

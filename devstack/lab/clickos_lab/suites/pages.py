@@ -12,7 +12,6 @@ import os
 import re
 import signal
 import statistics
-import subprocess
 import sys
 import time
 
@@ -26,16 +25,14 @@ from clickos_lab import lab as _lab
 from clickos_lab import paths
 from clickos_lab import say
 from clickos_lab import settings as _settings
-from clickos_lab import shell
+from clickos_lab.suites import progress
+from clickos_lab.vnf import csar
 
 VNFS = 100
 LIMIT_S = 0.5
 _REPEATS = 7
 #: Operations of Tacker at once, and seconds for one of them.
 _AT_ONCE, _PATIENCE_S = 2, 300
-_ENDPOINT = {'service_type': 'nfv-orchestration', 'interface': 'public'}
-_INSTANCES = '/vnflcm/v1/vnf_instances'
-_PACKAGES = '/vnfpkgm/v1/vnf_packages'
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 #: Page by page: its address, with {vnf} and {package}.
 _PAGES = {
@@ -120,29 +117,29 @@ class Launched:
         return {'vnf': self._vnfs[0], 'package': self._package_id}
 
     def _upload(self):
-        csar = self._state.data / 'pages.csar'
-        shell.output([sys.executable,
-                      paths.REPO / 'vnfd-templates/build_csar.py',
-                      'firewall', csar, '--fresh-id'])
-        package_id = self._post(_PACKAGES, {
+        path = self._state.data / 'pages.csar'
+        csar.build('firewall', path, '--fresh-id')
+        package_id = self._tacker.ask('POST', tacker.PACKAGES, json={
             'userDefinedData': {tacker.MARK: 'pages'}})['id']
-        self._ask('PUT', f'{_PACKAGES}/{package_id}/package_content',
-                  data=csar.read_bytes(),
-                  headers={'Content-Type': 'application/zip'})
+        self._tacker.ask(
+            'PUT', f'{tacker.PACKAGES}/{package_id}/package_content',
+            data=path.read_bytes(),
+            headers={'Content-Type': 'application/zip'})
         return package_id
 
     def _create(self, vnfd_id, number):
-        return self._post(_INSTANCES, {
+        return self._tacker.ask('POST', tacker.INSTANCES, json={
             'vnfdId': vnfd_id,
             'vnfInstanceName': f'{tacker.MARK}-{number}'})['id']
 
     def _launch(self, vnf_id):
-        self._post(f'{_INSTANCES}/{vnf_id}/instantiate', {
-            'flavourId': 'simple',
-            'vimConnectionInfo': [{'id': 'vim', 'vimType': 'openstack',
-                                   'vimId': self._vim_id}],
-            'extVirtualLinks': [self._link(name)
-                                for name in ('left', 'right')]})
+        self._tacker.ask(
+            'POST', f'{tacker.INSTANCES}/{vnf_id}/instantiate', json={
+                'flavourId': 'simple',
+                'vimConnectionInfo': [{'id': 'vim', 'vimType': 'openstack',
+                                       'vimId': self._vim_id}],
+                'extVirtualLinks': [self._link(name)
+                                    for name in ('left', 'right')]})
         self._tacker.wait_operation(vnf_id, 'INSTANTIATE', _PATIENCE_S)
 
     def _link(self, name):
@@ -150,18 +147,6 @@ class Launched:
         return {'id': name, 'resourceId': network.id,
                 'extCps': [{'cpdId': name, 'cpConfig': [{'cpProtocolData': [
                     {'layerProtocol': 'IP_OVER_ETHERNET'}]}]}]}
-
-    def _post(self, path, body):
-        answer = self._ask('POST', path, json=body)
-        return answer.json() if answer.content else None
-
-    def _ask(self, method, path, **options):
-        answer = self._demo.session.request(
-            path, method, endpoint_filter=_ENDPOINT, raise_exc=False,
-            **options)
-        if answer.status_code >= 400:
-            raise errors.LabError(f'{method} {path}: {answer.text}')
-        return answer
 
 
 class Dashboard:
@@ -204,11 +189,8 @@ class Dashboard:
 
 
 def _print(rows, what):
-    commit = subprocess.run(
-        ['git', '-C', paths.REPO, 'rev-parse', '--short', 'HEAD'],
-        stdout=subprocess.PIPE, text=True).stdout.strip()
-    print(f'{what}, {commit}, median of {_REPEATS} requests, load average '
-          f'{os.getloadavg()[0]:.0f} on {os.cpu_count()} cores')
+    print(f'{what}, {progress.commit()}, median of {_REPEATS} requests, '
+          f'load average {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores')
     print('| page | median, ms | longest, ms | KB |\n|---|---|---|---|')
     for name, median_s, longest_s, size in rows:
         print(f'| {name} | {median_s * 1000:.0f} | {longest_s * 1000:.0f} '

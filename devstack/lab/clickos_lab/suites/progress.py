@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What parts of ``make soak`` tell: where they are, and what they saw."""
+"""What long suites tell: where they are, what they saw, at which commit."""
 
 import contextlib
 import threading
 import time
 
 from clickos_lab import errors
+from clickos_lab import paths
+from clickos_lab import shell
 
 _EVERY_S = 60
 #: What the parts have seen, for the table at the end.
@@ -16,6 +18,14 @@ def note(text):
     """Keep what was seen, and print it."""
     notes.append(text)
     print(f'  {text}', flush=True)
+
+
+def commit():
+    """Return the commit; a plus sign tells of changes since."""
+    git = ['git', '-c', f'safe.directory={paths.REPO}', '-C', paths.REPO]
+    commit = shell.output([*git, 'rev-parse', '--short', 'HEAD']).strip()
+    changed = shell.output([*git, 'status', '--porcelain'])
+    return commit + ('+' if changed else '')
 
 
 @contextlib.contextmanager

@@ -15,7 +15,6 @@ from clickos_lab import paths
 from clickos_lab import prepare
 from clickos_lab import prereq
 from clickos_lab import rust
-from clickos_lab import shell
 from clickos_lab.suites import packages
 from clickos_lab.suites import progress
 from clickos_lab.suites import xen
@@ -123,7 +122,7 @@ def main(names):
 
 def _run(name):
     """Run a part; return its row."""
-    commit = _commit()
+    commit = progress.commit()
     progress.notes.clear()
     began_s = time.monotonic()
     run = _OTHERS.get(name, xen.main)
@@ -131,14 +130,6 @@ def _run(name):
     minutes = (time.monotonic() - began_s) / 60
     return (f'`{name}`', 'FAILED' if status else 'passed', f'{minutes:.0f}',
             '; '.join(progress.notes), f'{datetime.date.today()}, {commit}')
-
-
-def _commit():
-    """Return the commit; a plus sign tells of changes since."""
-    git = ['git', '-c', f'safe.directory={paths.REPO}', '-C', paths.REPO]
-    commit = shell.output([*git, 'rev-parse', '--short', 'HEAD']).strip()
-    changed = shell.output([*git, 'status', '--porcelain'])
-    return commit + ('+' if changed else '')
 
 
 if __name__ == '__main__':

@@ -21,6 +21,7 @@ from clickos_lab import prepare
 from clickos_lab import say
 from clickos_lab import settings as _settings
 from clickos_lab import shell
+from clickos_lab.vnf import csar
 
 #: Tempest's word for tests that take long; soak runs them, too.
 _QUICK = r'^(?!.*\[.*\bslow\b)clickos_tempest_plugin'
@@ -90,12 +91,10 @@ def run(state, arguments, configure=None):
 def _configure(state, workspace):
     settings = _settings.Settings.load(state)
     admin = sessions.admin(settings)
-    csar = state.data / 'firewall.csar'
-    shell.output([sys.executable,
-                  paths.REPO / 'vnfd-templates/build_csar.py',
-                  'firewall', csar])
+    path = state.data / 'firewall.csar'
+    csar.build('firewall', path)
     tempest_conf.write(
-        _site.Site(state, settings), workspace, csar,
+        _site.Site(state, settings), workspace, path,
         {'image': next(admin.image.images(name=hosts.PROCESS.image)).id,
          'flavor': admin.compute.find_flavor(compute.FLAVOR['name']).id})
 

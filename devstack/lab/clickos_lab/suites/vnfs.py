@@ -14,8 +14,8 @@ import unittest
 from clickos_lab import apt
 from clickos_lab import paths
 from clickos_lab.vnf import bench
+from clickos_lab.vnf import csar
 from clickos_lab.vnf import csars
-from clickos_lab.vnf import rendering
 
 
 def _traffic(name):
@@ -32,7 +32,7 @@ def _package(name):
     def test(self):
         csars.check(name)
         with tempfile.TemporaryDirectory() as folder:
-            csars.build(name, pathlib.Path(folder, 'vnf.csar'))
+            csar.build(name, pathlib.Path(folder, 'vnf.csar'))
         self.assertEqual(csars.picture(name),
                          csars.picture_file(name).read_text(),
                          'make csars draws the graph anew')
@@ -47,7 +47,7 @@ def main(names):
     state = paths.State()
     state.create()
     apt.ensure(state, apt.VNF_PACKAGES)
-    for name in names or rendering.names():
+    for name in names or csar.names():
         setattr(Vnfs, f'test_{name}', _traffic(name))
         setattr(Vnfs, f'test_{name}_package', _package(name))
     cases = unittest.defaultTestLoader.loadTestsFromTestCase(Vnfs)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """``make csars``: builds the package of every VNF and checks what is in it."""
 
-import importlib.util
 import tempfile
 
 from clickos_lab import say
 from clickos_lab import shell
+from clickos_lab.vnf import csar
 from clickos_lab.vnf import programs
 from clickos_lab.vnf import rendering
 
@@ -17,11 +17,11 @@ def run(state, _arguments):
     """Build all packages into the state folder, and draw their graphs."""
     folder = state.root / 'csars'
     folder.mkdir(exist_ok=True)
-    for name in rendering.names():
+    for name in csar.names():
         check(name)
         picture_file(name).write_text(picture(name))
         target = folder / f'{name}.csar'
-        build(name, target)
+        csar.build(name, target)
         say.say(f'{target}: {target.stat().st_size} bytes')
 
 
@@ -45,22 +45,13 @@ def check(name):
 def picture(name):
     """Return the graph of a VNF's configuration as SVG."""
     vdu = rendering.vdu(name)
-    path = rendering.TEMPLATES / name / 'Files' / vdu.configuration.file_name
+    path = csar.TEMPLATES / name / 'Files' / vdu.configuration.file_name
     return _LICENSE + _output('click-pretty', path)
 
 
 def picture_file(name):
     """Return where the repository has the graph."""
-    return rendering.TEMPLATES / name / _PICTURE
-
-
-def build(name, target):
-    """Build a VNF's package."""
-    path = rendering.TEMPLATES / 'build_csar.py'
-    spec = importlib.util.spec_from_file_location('build_csar', path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.write(target, module.collect(rendering.TEMPLATES / name))
+    return csar.TEMPLATES / name / _PICTURE
 
 
 def _output(program, *arguments):

@@ -12,22 +12,15 @@ from tacker_clickos import mgmt_driver
 from tacker_clickos.vnfd import loader
 from tacker_clickos.vnfd import values
 
-from clickos_lab import paths
+from clickos_lab.vnf import csar
 
-TEMPLATES = paths.REPO / 'vnfd-templates'
 FLAVOUR = 'simple'
-
-
-def names():
-    """Return the names of all VNFs of the catalogue."""
-    return sorted(path.parent.parent.name
-                  for path in TEMPLATES.glob('*/Definitions/*.yaml'))
 
 
 def vdu(name):
     """Return the model.Vdu of a VNF with one VDU."""
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(TEMPLATES / name, folder, dirs_exist_ok=True)
+        shutil.copytree(csar.TEMPLATES / name, folder, dirs_exist_ok=True)
         scripts = pathlib.Path(folder, 'Scripts')
         scripts.mkdir()
         shutil.copy(mgmt_driver.__file__, scripts)
@@ -65,7 +58,7 @@ def wanted(found):
 
 def scenario(name):
     """Return the module ``scenario.py`` of a VNF."""
-    path = TEMPLATES / name / 'scenario.py'
+    path = csar.TEMPLATES / name / 'scenario.py'
     spec = importlib.util.spec_from_file_location(f'scenario_{name}', path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

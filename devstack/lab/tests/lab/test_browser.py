@@ -3,7 +3,6 @@
 
 import os
 import shutil
-import sys
 import unittest
 
 from clickos_lab.cloud import sessions
@@ -12,12 +11,11 @@ from clickos_lab.demo import tacker
 from clickos_lab.demo import traffic
 from clickos_lab import paths
 from clickos_lab import settings
-from clickos_lab import shell
+from clickos_lab.vnf import csar
 from tests.lab import browser
 
 _NAME = f'{tacker.MARK}-edge'
 _GATEWAYS = {'left': '10.10.1.1', 'right': '10.10.2.1'}
-_TEMPLATES = paths.REPO / 'vnfd-templates'
 _PRODUCT = f'{tacker.MARK}-browser'
 _CHAIN = f'{tacker.MARK}-chain'
 _CHAIN_ROW = f'#chains tr[data-display="{_CHAIN}"]'
@@ -65,17 +63,16 @@ class MainJobTest(unittest.TestCase):
         """Build a firewall of a name of its own."""
         template = self.state.data / 'browser/firewall'
         shutil.rmtree(template.parent, ignore_errors=True)
-        shutil.copytree(_TEMPLATES / 'firewall', template)
+        shutil.copytree(csar.TEMPLATES / 'firewall', template)
         definitions = template / 'Definitions/firewall.yaml'
         definitions.write_text(definitions.read_text().replace(
             'product_name: Firewall', f'product_name: {_PRODUCT}') + more)
         path = template.with_suffix('.csar')
-        shell.output([sys.executable, _TEMPLATES / 'build_csar.py', template,
-                      path, '--fresh-id'])
+        csar.build(template, path, '--fresh-id')
         return path
 
     def refuse_a_package(self):
-        path = _TEMPLATES / 'firewall/Definitions/firewall.yaml'
+        path = csar.TEMPLATES / 'firewall/Definitions/firewall.yaml'
         line = len(path.read_text().splitlines()) + 2
         self.send(self.csar('first: &a b\nsecond: *a\n'))
         place = f'Definitions/firewall.yaml:{line}: an alias'

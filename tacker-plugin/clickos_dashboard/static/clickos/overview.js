@@ -3,7 +3,7 @@
 // answer has the counters of a few guests; the next one those that follow.
 (function () {
   'use strict';
-  const EVERY_MS = 5000, A_TIME = 6;
+  const EVERY_MS = 5000;
   const KINDS = ['received', 'sent', 'dropped'];
   const before = new Map(), rates = new Map();
   let next = 0;
@@ -47,11 +47,11 @@
 
   async function ask(box) {
     const entries = [...document.querySelectorAll('[data-server]')];
-    const query = new URLSearchParams();
-    for (const entry of entries.slice(next, next + A_TIME)) {
+    const query = new URLSearchParams(), most = Number(box.dataset.most);
+    for (const entry of entries.slice(next, next + most)) {
       query.append('server', entry.dataset.server);
     }
-    next = next + A_TIME < entries.length ? next + A_TIME : 0;
+    next = next + most < entries.length ? next + most : 0;
     const answer = await fetch(box.dataset.url + '?' + query, {
       credentials: 'same-origin',
       headers: {'X-Requested-With': 'XMLHttpRequest'}

@@ -180,15 +180,10 @@ class OutagesTest(FaultsBase):
 
 
 def _add(service, kind, operation):
-    def test(self):
-        getattr(self, f'{operation}_meanwhile')(service, kind)
-    name = f'test_{operation}_{service.replace("-", "_")}_{kind}'
-    number = len([each for each in vars(OutagesTest)
-                  if each.startswith('test_')])
-    test.__name__ = name
-    marked = decorators.attr(type='slow')(test)
-    setattr(OutagesTest, name, decorators.idempotent_id(
-        f'5d1f6c1e-52a8-4a5e-8d35-{number:012x}')(marked))
+    base.add_slow(
+        OutagesTest, '5d1f6c1e-52a8-4a5e-8d35',
+        f'test_{operation}_{service.replace("-", "_")}_{kind}',
+        lambda test: getattr(test, f'{operation}_meanwhile')(service, kind))
 
 
 for _service in ('rabbitmq', 'mariadb', 'clickos-api', 'keystone',

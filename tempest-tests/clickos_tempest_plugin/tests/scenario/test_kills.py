@@ -104,17 +104,13 @@ class OutagesOfDaemonsTest(KillsBase):
 
 
 def _add(service, what):
-    def test(self):
-        for moment_s in self.moments_s:
-            with self.subTest(moment_s=moment_s):
-                getattr(self, f'kill_in_{what}')(service, moment_s)
-    name = f'test_{service.replace("-", "_")}_dies_in_{what}'
-    number = len([each for each in vars(OutagesOfDaemonsTest)
-                  if each.startswith('test_')])
-    test.__name__ = name
-    marked = decorators.attr(type='slow')(test)
-    setattr(OutagesOfDaemonsTest, name, decorators.idempotent_id(
-        f'7c2b7f52-0f4c-4f5e-a4bb-{number:012x}')(marked))
+    def kill_at_each_moment(test):
+        for moment_s in test.moments_s:
+            with test.subTest(moment_s=moment_s):
+                getattr(test, f'kill_in_{what}')(service, moment_s)
+    base.add_slow(OutagesOfDaemonsTest, '7c2b7f52-0f4c-4f5e-a4bb',
+                  f'test_{service.replace("-", "_")}_dies_in_{what}',
+                  kill_at_each_moment)
 
 
 for _service in ('nova-compute', 'clickos-agent', 'cosmosd', 'valed'):
