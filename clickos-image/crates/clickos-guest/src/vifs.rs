@@ -4,8 +4,8 @@ use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use click_core::{Batch, Device, PacketPool};
+use clickos_vif::copying;
 use core::cell::RefCell;
-use ring::{BUFFER_SIZE, PushError};
 use xen_net::{NetDevice, Vif};
 
 /// The engine's devices by vif number.
@@ -25,32 +25,12 @@ struct VifDevice(Rc<RefCell<dyn NetDevice>>);
 impl Device for VifDevice {
     fn receive(&mut self, max: usize, pool: &mut PacketPool, out: &mut Batch) -> usize {
         let mut device = self.0.borrow_mut();
-        for received in 0..max {
-            let Some(mut packet) = pool.alloc(BUFFER_SIZE) else {
-                return received;
-            };
-            let Some(len) = device.pop(packet.data_mut()) else {
-                return received;
-            };
-            packet.take(BUFFER_SIZE - len);
-            out.push_back(packet);
-        }
-        max
+        copying::receive(max, pool, out, |buffer| device.pop(buffer))
     }
 
     fn transmit(&mut self, batch: &mut Batch, _pool: &mut PacketPool) -> usize {
         let mut device = self.0.borrow_mut();
-        let mut sent = 0;
-        while let Some(packet) = batch.front() {
-            match device.push(packet.data()) {
-                Ok(()) => sent += 1,
-                Err(PushError::Full) => break,
-                Err(PushError::BadBuffer) => continue, // It passed over the slot: the next one.
-                Err(PushError::BadLength(_)) => {}     // No ring takes it: dropped.
-            }
-            batch.pop_front();
-        }
-        sent
+        copying::transmit(batch, |frame| device.push(frame))
     }
 
     fn flush(&mut self) {

@@ -4,8 +4,8 @@ use crate::arguments::{self, mac};
 use crate::inherited::VifResources;
 use click_core::{Batch, Device, PacketPool};
 use click_packet::Region;
-use clickos_inplace::InPlace;
-use ring::{BUFFER_SIZE, Blocks, GuestPort, InPlacePort, Mapping, PushError, RingError};
+use clickos_vif::{InPlace, copying};
+use ring::{Blocks, GuestPort, InPlacePort, Mapping, RingError};
 use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
@@ -153,7 +153,7 @@ impl Vif {
 impl Device for VifDevice {
     fn receive(&mut self, max: usize, pool: &mut PacketPool, out: &mut Batch) -> usize {
         match &mut self.port {
-            Port::Copying(port) => receive(port, max, pool, out),
+            Port::Copying(port) => copying::receive(max, pool, out, |buffer| port.pop(buffer)),
             Port::InPlace(rings) => rings.receive(max, pool, out),
         }
     }
@@ -161,7 +161,7 @@ impl Device for VifDevice {
     fn transmit(&mut self, batch: &mut Batch, _pool: &mut PacketPool) -> usize {
         let mut sent = 0;
         match &mut self.port {
-            Port::Copying(port) => sent = transmit(port, batch),
+            Port::Copying(port) => sent = copying::transmit(batch, |frame| port.push(frame)),
             Port::InPlace(rings) => {
                 rings.transmit(batch, |_, result| sent += usize::from(result.is_ok()));
             }
@@ -180,34 +180,6 @@ impl Device for VifDevice {
     fn mtu(&self) -> u16 {
         self.mtu
     }
-}
-
-fn receive(port: &mut GuestPort, max: usize, pool: &mut PacketPool, out: &mut Batch) -> usize {
-    for received in 0..max {
-        let Some(mut packet) = pool.alloc(BUFFER_SIZE) else {
-            return received;
-        };
-        let Some(len) = port.pop(packet.data_mut()) else {
-            return received;
-        };
-        packet.take(BUFFER_SIZE - len);
-        out.push_back(packet);
-    }
-    max
-}
-
-fn transmit(port: &mut GuestPort, batch: &mut Batch) -> usize {
-    let mut sent = 0;
-    while let Some(packet) = batch.front() {
-        match port.push(packet.data()) {
-            Ok(()) => sent += 1,
-            Err(PushError::Full) => break,
-            Err(PushError::BadBuffer) => continue, // It passed over the slot: the next one.
-            Err(PushError::BadLength(_)) => {}     // No ring takes it: dropped.
-        }
-        batch.pop_front();
-    }
-    sent
 }
 
 #[cfg(test)]

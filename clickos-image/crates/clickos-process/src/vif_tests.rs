@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test.
 use super::*;
 use proptest::prelude::*;
-use ring::{Regions, Slot, SwitchPort};
+use ring::{BUFFER_SIZE, Regions, Slot, SwitchPort};
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -7,10 +7,6 @@
 //!
 //! Frames of up to [`SHORT`] bytes are copied, in both directions: that is cheaper than a change of
 //! buffers. So are all received frames when few buffers are spare, because packets wait in queues.
-#![no_std]
-#![forbid(unsafe_code)]
-extern crate alloc;
-
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem;
