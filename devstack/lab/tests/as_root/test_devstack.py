@@ -34,6 +34,8 @@ _SERVICES = {'xenstored': 'clickos-store', 'valed': 'clickos-valed',
              'cosmosd': 'clickos-cosmosd', 'clickos-api': 'clickos-api',
              'clickos-agent': 'clickos-agent'}
 _RECORDER = '#!/bin/sh\necho "{name} $*" >>"$ROOT/calls"\n{more}\n'
+#: The environment in which DevStack installs Tempest's plugins.
+_TEMPESTS_PYTHON = pathlib.Path('opt/stack/tempest/.tox/tempest/bin/python')
 #: What cargo leaves of the programs that the plugin needs afterwards.
 _BUILD = 'mkdir -p "$CARGO_TARGET_DIR/release"\n' \
     'echo engine >"$CARGO_TARGET_DIR/release/clickos-process"'
@@ -49,7 +51,8 @@ class Root(base.TestCase):
         super().setUp()
         self.root = self.folder / 'root'
         for name in ('etc/tmpfiles.d', 'running', 'cloud', 'bin',
-                     'opt/stack/nova/nova/virt', 'opt/stack/horizon'):
+                     'opt/stack/nova/nova/virt', 'opt/stack/horizon',
+                     _TEMPESTS_PYTHON.parent):
             (self.root / name).mkdir(parents=True)
         (self.root / 'etc/passwd').touch()
         (self.root / 'calls').touch()
@@ -59,6 +62,7 @@ class Root(base.TestCase):
         (packages / 'pip.py').write_text(_PIP)
         self._record('bin/cargo', _BUILD)
         self._record('bin/uwsgi')
+        self._record(_TEMPESTS_PYTHON)
         for name in ('oslopolicy-sample-generator', 'clickos-db-manage',
                      'neutron-db-manage'):
             self._record(f'venv/bin/{name}')
@@ -153,6 +157,8 @@ class PhasesTest(Root):
         self.assertEqual(b'', (self.root / 'etc/passwd').read_bytes())
         self.assertIn('pip uninstall -y clickos-openstack',
                       self.calls('pip'))
+        self.assertEqual(['python -m pip uninstall -y clickos-openstack'],
+                         self.calls('python'))
 
     def test_unstack_and_clean_before_stack_do_nothing(self):
         self.run_mode('unstack')
@@ -392,9 +398,9 @@ class StackedTest(unittest.TestCase):
 #: Options that keystoneauth takes under more than one name.
 _AUTH = {'project_domain_id', 'user_domain_id', 'project_name', 'password',
          'region_name'}
-#: Files and folders that DevStack's own clean.sh and Tacker remove.
+#: Files that DevStack's own clean.sh removes, and folders of others.
 _DEVSTACKS_OWN = re.compile(
-    r'etc/(nova|glance|neutron|tacker)(/.*)?|opt/stack/tempest(/.*)?|'
+    r'etc/(nova|glance|neutron)(/.*)?|etc/tacker|opt/stack/tempest/etc|'
     r'etc/systemd(/system(/devstack@[a-z-]+[.]service)?)?|opt/stack/data|'
     r'opt/stack/horizon/openstack_dashboard(/local(/[a-z_.]+)?)?|cloud/.*|'
     r'run')
