@@ -4,7 +4,9 @@ PYTHON ?= python3
 KEEP ?=
 HOST ?=
 UI ?=
+TLS ?=
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
+WISH = CLICKOS_TLS=$(TLS)
 
 .PHONY: help demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo packages docs
 
@@ -13,7 +15,8 @@ help:
 	@echo '  make demo         show the main job on real services; KEEP=1 leaves them up,'
 	@echo '                    HOST=xen runs the VNF on a Xen host in QEMU,'
 	@echo '                    UI=1 shows it in a browser first, with pictures'
-	@echo '  make lab-up       start the services (HOST=xen as above); make lab-down stops them'
+	@echo '  make lab-up       start the services (HOST=xen as above; TLS=1 encrypts HTTP and the'
+	@echo '                    message queue, as in the demo); make lab-down stops them'
 	@echo '  make lab          a shell on a Xen host in QEMU, which ends with it'
 	@echo '  make clean-demo   remove the services, the environment and all data'
 	@echo 'Change the code (any user; Python 3.11 and Rust)'
@@ -37,7 +40,7 @@ help:
 	@echo '  make csars        the packages of all VNFs, checked; draws their graphs'
 
 demo:
-	@$(LAB) demo $(if $(HOST),--host $(HOST)) $(if $(KEEP),--keep) $(if $(UI),--ui)
+	@$(WISH) $(LAB) demo $(if $(HOST),--host $(HOST)) $(if $(KEEP),--keep) $(if $(UI),--ui)
 
 test:
 	@$(LAB) test $(SUITES)
@@ -81,7 +84,7 @@ soak:
 	@PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab.suites.soak $(PARTS)
 
 lab-up:
-	@$(LAB) up $(if $(HOST),--host $(HOST))
+	@$(WISH) $(LAB) up $(if $(HOST),--host $(HOST))
 
 lab-down:
 	@$(LAB) down

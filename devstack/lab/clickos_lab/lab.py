@@ -48,6 +48,7 @@ class Lab:
         Services that already run with this configuration stay as they are.
         A failure stops everything again; the logs stay.
         """
+        _settings.Settings.load(self.state, tls=self.state.wants_tls)
         if self._is_up():
             say.say('the services run already')
             return

@@ -31,6 +31,8 @@ class State:
         default = REPO / '.state'
         chosen = root or os.environ.get('CLICKOS_STATE') or default
         self.root = pathlib.Path(chosen).expanduser().resolve()
+        #: the wish for a lab with TLS, which the next start follows
+        self.wants_tls = os.environ.get('CLICKOS_TLS', '') not in ('', '0')
         self._is_default = self.root == default.resolve()
         self._check_length()
         self.etc = self.root / 'etc'
@@ -48,6 +50,8 @@ class State:
         self.catalog = self.root / 'catalog'
         self.noxen = self.root / 'noxen'
         self.settings = self.root / 'settings.json'
+        #: the certificate that a lab with TLS trusts, and no other one
+        self.authority = self.etc / 'tls/ca.pem'
         self.packages = self.root / 'packages-added'
 
     def _check_length(self):

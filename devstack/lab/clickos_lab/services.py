@@ -6,6 +6,7 @@ import dataclasses
 import http.client
 import pathlib
 import socket
+import ssl
 
 from clickos_lab import accounts
 from clickos_lab.config import daemons
@@ -229,7 +230,8 @@ class Catalog:
 
     def _http(self, port):
         number = self._settings.ports[port]
-        return lambda: _http_answers(number)
+        trusted = self._settings.authority
+        return lambda: _http_answers(number, trusted)
 
 
 def _connects(family, address):
@@ -247,8 +249,14 @@ def _socket_answers(path):
         socket.AF_UNIX, str(path))
 
 
-def _http_answers(port):
-    connection = http.client.HTTPConnection('127.0.0.1', port, timeout=10)
+def _http_answers(port, trusted):
+    if trusted:
+        connection = http.client.HTTPSConnection(
+            '127.0.0.1', port, timeout=10,
+            context=ssl.create_default_context(cafile=trusted))
+    else:
+        connection = http.client.HTTPConnection(
+            '127.0.0.1', port, timeout=10)
     try:
         connection.request('GET', '/')
         return connection.getresponse().status < 500

@@ -43,14 +43,18 @@ class Settings:
     have user ids from ``guest_uid`` up. The two services that talk to cosmosd
     have ``nova_uid`` and ``agent_uid``. The dictionary ``ids`` maps each
     account and group to its number.
+
+    ``authority`` is the path of the certificate that clients trust, or None
+    in a lab without TLS.
     """
 
-    def __init__(self, values):
+    def __init__(self, values, state):
         self.ports = values['ports']
         self.passwords = values['passwords']
         self.guest_uid = values['guest_uid']
         self.nova_uid = values['nova_uid']
         self.agent_uid = values['agent_uid']
+        self.authority = str(state.authority) if values['tls'] else None
         self.ids = {**values['ids'], **{name: values[key] for name, key
                                         in accounts.ROLES.items()}}
 
@@ -66,18 +70,19 @@ class Settings:
         return self.ids[program + host.suffix]
 
     @classmethod
-    def load(cls, state):
+    def load(cls, state, **changes):
         """Read the settings, or choose and keep them the first time.
 
+        :param changes: of ``tls``, kept from now on
         :raises LabError: if the file is damaged.
         """
         kept = {}
         try:
             if state.settings.exists():
                 kept = json.loads(state.settings.read_text())
-                cls({'ids': {}, **kept})
-            values = _complete(kept)
-            settings = cls(values)
+                cls({'ids': {}, 'tls': False, **kept}, state)
+            values = {**_complete(kept), **changes}
+            settings = cls(values, state)
         except (ValueError, KeyError, TypeError) as e:
             raise errors.LabError(
                 f'{state.settings}: damaged ({e!r}); make clean-demo and '
@@ -111,7 +116,8 @@ class Settings:
 
     def url(self, name, path=''):
         """Return the base URL of one of our HTTP services."""
-        return f'http://127.0.0.1:{self.ports[name]}{path}'
+        scheme = 'https' if self.authority else 'http'
+        return f'{scheme}://127.0.0.1:{self.ports[name]}{path}'
 
 
 def _complete(kept):
@@ -126,7 +132,8 @@ def _complete(kept):
     return {
         # Two labs on one machine must not share user ids: one each domain.
         'guest_uid': 200000 + _DOMAINS * random.randrange(_LABS),
-        'nova_uid': 64001, 'agent_uid': 64002, **kept, 'ports': ports,
+        'nova_uid': 64001, 'agent_uid': 64002, 'tls': False, **kept,
+        'ports': ports,
         'passwords': {**passwords, **kept.get('passwords', {})},
         'ids': _choose_ids(kept.get('ids', {}))}
 

@@ -20,6 +20,8 @@ def environment(state, **extra):
     """
     path = f'{state.venv}/bin:/usr/local/sbin:/usr/local/bin:' \
         '/usr/sbin:/usr/bin:/sbin:/bin'
+    if state.authority.exists():
+        extra = {'REQUESTS_CA_BUNDLE': str(state.authority), **extra}
     return {'PATH': path, 'HOME': str(state.data / 'home'),
             'LANG': 'C.UTF-8', 'PYTHONWARNINGS': 'ignore', 'no_proxy': '*',
             'CLICKOS_STATE': str(state.root), **extra}

@@ -66,9 +66,11 @@ def _user(identity, name, project, password):
 def _endpoints(identity, name, kind, url):
     service = identity.find_service(name) or identity.create_service(
         name=name, type=kind)
-    have = {e.interface for e in identity.endpoints(service_id=service.id)}
+    have = {e.interface: e for e in identity.endpoints(service_id=service.id)}
     for interface in _INTERFACES:
         if interface not in have:
             identity.create_endpoint(
                 service_id=service.id, interface=interface, url=url,
                 region_id=site.REGION)
+        elif have[interface].url != url:
+            identity.update_endpoint(have[interface], url=url)

@@ -12,12 +12,14 @@ export OS_USER_DOMAIN_ID=default OS_PROJECT_DOMAIN_ID=default
 export OS_PASSWORD='{password}'
 export COSMOSD_SOCKET={run}/cosmosd/cosmosd.sock
 export VALED_SOCKET={run}/valed/valed.sock
-export PATH="{bin}:{venv}/bin:$PATH" no_proxy='*' PYTHONWARNINGS=ignore
+{trust}export PATH="{bin}:{venv}/bin:$PATH" no_proxy='*' PYTHONWARNINGS=ignore
 """
 
 
 def write(state, settings):
     """Write ``openrc-admin`` and ``openrc-demo`` in the state folder."""
+    trust = settings.authority and \
+        f'export OS_CACERT={settings.authority}\n'
     for name in ('admin', 'demo'):
         path = state.root / f'openrc-{name}'
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -25,4 +27,5 @@ def write(state, settings):
             f.write(_TEXT.format(
                 url=settings.url('keystone', '/v3'), region=site.REGION,
                 name=name, password=settings.passwords[name],
-                venv=state.venv, bin=state.bin, run=state.run))
+                trust=trust or '', venv=state.venv, bin=state.bin,
+                run=state.run))

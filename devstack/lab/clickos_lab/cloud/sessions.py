@@ -23,4 +23,5 @@ def _connect(settings, name):
         auth_url=settings.url('keystone', '/v3'), username=name,
         password=settings.passwords[name], project_name=name,
         user_domain_id='default', project_domain_id='default',
-        region_name=site.REGION, app_name='clickos-lab')
+        region_name=site.REGION, app_name='clickos-lab',
+        cacert=settings.authority)

@@ -18,8 +18,9 @@ from clickos_lab.config import placement
 from clickos_lab.config import rabbit
 from clickos_lab.config import site as _site
 from clickos_lab.config import tacker
+from clickos_lab.config import tls
 
-_MODULES = (rabbit, keystone, glance, placement, neutron, neutron_agents,
+_MODULES = (tls, rabbit, keystone, glance, placement, neutron, neutron_agents,
             nova, tacker,
             clickos_api, horizon, daemons, front)
 

@@ -27,7 +27,7 @@ def write(site):
         'database': site.database('clickos'),
         'keystone_authtoken': site.authtoken('clickos'),
         'nova': site.auth('clickos'),
-        'oslo_messaging_rabbit': _site.RABBIT},
+        'oslo_messaging_rabbit': rabbit.options(site)},
         options.of('api', REGION_NAME=_site.REGION)), 'clickos')
     site.write_uwsgi('clickos-api', 'clickos', 'clickos_api.wsgi:application')
     for host in site.compute_hosts:
@@ -39,6 +39,6 @@ def write(site):
                         'host': host.name},
             'clickos_agent': {'neutron_transport_url': site.rabbit_url(
                 name, 'neutron')},
-            'oslo_messaging_rabbit': _site.RABBIT},
+            'oslo_messaging_rabbit': rabbit.options(site)},
             _tunnel(site, host),
             options.of('agent', CLICKOS_COSMOSD_SOCKET=socket)), name)

@@ -8,6 +8,7 @@ bounds the connections, requests, time and bytes of one client.
 import dataclasses
 
 from clickos_lab import accounts
+from clickos_lab.config import tls
 
 #: Seconds for the whole header, and between two pieces of a body.
 HEADER_S, BODY_S = 10, 20
@@ -74,17 +75,23 @@ http {{
     error_page 413 @413;
     error_page 429 @429;
     error_page 502 504 @502;
-{servers}}}
+{tls}{servers}}}
 """
 
 _SERVER = """\
     server {{
-        listen 127.0.0.1:{port} backlog=1024;
+        listen 127.0.0.1:{port}{ssl} backlog=1024;
         client_max_body_size {body_max};
         location / {{
 {way}
         }}
 {static}{errors}    }}
+"""
+_TLS = """\
+    ssl_certificate {certificate};
+    ssl_certificate_key {key};
+    ssl_protocols TLSv1.2 TLSv1.3;
+    ssl_session_cache shared:tls:4m;
 """
 _STATIC = """\
         location /static/ {{
@@ -123,7 +130,14 @@ def write(site):
         run=run, files=2 * WORKER_CONNECTIONS,
         worker_connections=WORKER_CONNECTIONS, header_s=HEADER_S,
         body_s=BODY_S, requests=REQUESTS_PER_S, connections=CONNECTIONS,
-        servers=servers), 'front')
+        tls=_tls(site), servers=servers), 'front')
+
+
+def _tls(site):
+    if not site.settings.authority:
+        return ''
+    return _TLS.format(certificate=tls.certificate(site.state),
+                       key=tls.key(site.state, 'front'))
 
 
 def _server(site, api):
@@ -132,7 +146,8 @@ def _server(site, api):
     errors = ''.join(_error(api, status) for status in _ERRORS)
     static = _STATIC.format(folder=site.state.static) if api.static else ''
     return _SERVER.format(
-        port=site.settings.ports[api.name], body_max=api.body_max,
+        port=site.settings.ports[api.name],
+        ssl=' ssl' if site.settings.authority else '', body_max=api.body_max,
         static=static,
         way='\n'.join(f'            {line};' for line in way), errors=errors)
 

@@ -14,7 +14,12 @@ CACHES = {{'default': {{
 STATIC_ROOT = {static!r}
 COMPRESS_OFFLINE = True
 CLICKOS_CATALOG = {catalog!r}
-AVAILABLE_THEMES = [('default', 'Default', 'themes/default')]
+{trust}AVAILABLE_THEMES = [('default', 'Default', 'themes/default')]
+"""
+_TRUST = """\
+OPENSTACK_SSL_CACERT = {authority!r}
+CSRF_COOKIE_SECURE = True
+SESSION_COOKIE_SECURE = True
 """
 
 
@@ -25,7 +30,9 @@ def path(state):
 
 def write(site):
     """Write Horizon's settings and its uWSGI file."""
+    trust = _TRUST.format(authority=str(site.state.authority))
     site.write('horizon/local_settings.py', _SETTINGS.format(
+        trust=trust if site.settings.authority else '',
         secret=site.settings.passwords['horizon_secret'],
         keystone=site.settings.url('keystone', '/v3'),
         static=str(site.state.static),

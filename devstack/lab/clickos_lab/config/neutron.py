@@ -3,7 +3,7 @@
 
 from clickos_lab.config import neutron_agents
 from clickos_lab.config import options
-from clickos_lab.config import site as _site
+from clickos_lab.config import rabbit
 
 SWITCH = options.DEFAULTS['CLICKOS_SWITCH']
 
@@ -29,6 +29,6 @@ def write(site):
         'keystone_authtoken': site.authtoken('neutron'),
         'nova': site.auth('nova'),
         'oslo_concurrency': site.lock('neutron'),
-        'oslo_messaging_rabbit': _site.RABBIT},
+        'oslo_messaging_rabbit': rabbit.options(site)},
         options.of('network')), 'neutron')
     site.write_uwsgi('neutron', 'neutron', 'neutron.wsgi.api:application')

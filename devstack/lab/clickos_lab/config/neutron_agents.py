@@ -6,7 +6,7 @@ has processes and a folder /run of its own: what it makes ends with it.
 """
 
 from clickos_lab.config import hosts
-from clickos_lab.config import site as _site
+from clickos_lab.config import rabbit
 
 PROGRAMS = ('neutron-dhcp-agent', 'neutron-l3-agent')
 #: Contexts of neutron.privileged.
@@ -51,6 +51,6 @@ def _write(site, program):
         # The agent is root itself.
         'AGENT': {'root_helper': '', 'report_interval': 10},
         'oslo_concurrency': {'lock_path': f'{_STATE}/lock'},
-        'oslo_messaging_rabbit': _site.RABBIT,
+        'oslo_messaging_rabbit': rabbit.options(site),
         **{f'privsep{context}': {'helper_command': helper}
            for context in _CONTEXTS}}, 'neutron')

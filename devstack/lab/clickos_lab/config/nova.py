@@ -3,7 +3,7 @@
 
 from clickos_lab.config import hosts
 from clickos_lab.config import options
-from clickos_lab.config import site as _site
+from clickos_lab.config import rabbit
 from clickos_lab import paths
 
 
@@ -72,4 +72,4 @@ def _common(site):
         'neutron': site.auth('neutron'),
         'glance': {'api_servers': site.settings.url('glance')},
         'oslo_concurrency': site.lock('nova'),
-        'oslo_messaging_rabbit': _site.RABBIT})
+        'oslo_messaging_rabbit': rabbit.options(site)})

@@ -7,6 +7,7 @@ import json
 import re
 
 from clickos_lab.config import hosts
+from clickos_lab.config import tls
 from clickos_lab import settings as _settings
 
 #: Exchanges and queues that a user declares and reads, as regular
@@ -50,7 +51,7 @@ def write(site):
                        'rabbitmq')
     site.write('rabbit/rabbitmq.conf', '\n'.join((
         f'load_definitions = {users}',
-        f'listeners.tcp.1 = 127.0.0.1:{site.settings.ports["rabbit"]}',
+        *_listeners(site),
         'default_user = clickos',
         f'default_pass = {site.settings.passwords["rabbit"]}',
         'log.console = true',
@@ -58,6 +59,26 @@ def write(site):
     # The package's own settings in /etc do not apply to the lab.
     site.write('rabbit/rabbitmq-env.conf', '', 'rabbitmq')
     site.write('rabbit/enabled_plugins', '[].\n', 'rabbitmq')
+
+
+def _listeners(site):
+    address = f'127.0.0.1:{site.settings.ports["rabbit"]}'
+    if not site.settings.authority:
+        return [f'listeners.tcp.1 = {address}']
+    return ['listeners.tcp = none', f'listeners.ssl.1 = {address}',
+            f'ssl_options.cacertfile = {site.state.authority}',
+            f'ssl_options.certfile = {tls.certificate(site.state)}',
+            f'ssl_options.keyfile = {tls.key(site.state, "rabbitmq")}',
+            'ssl_options.versions.1 = tlsv1.3',
+            'ssl_options.versions.2 = tlsv1.2']
+
+
+def options(site):
+    """Return the section [oslo_messaging_rabbit] of a client."""
+    plain = {'rabbit_quorum_queue': False, 'heartbeat_in_pthread': False}
+    if not site.settings.authority:
+        return plain
+    return {**plain, 'ssl': True, 'ssl_ca_file': site.state.authority}
 
 
 def _move_old(state):

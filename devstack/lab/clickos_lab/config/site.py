@@ -116,9 +116,6 @@ class Site:
         return {'lock_path': self.folder(service, 'lock')}
 
 
-#: Options of [oslo_messaging_rabbit].
-RABBIT = {'rabbit_quorum_queue': False, 'heartbeat_in_pthread': False}
-
 _UWSGI = (
     'processes = 1', 'threads = 8', 'enable-threads = true',
     'master = false', 'die-on-term = true', 'lazy-apps = true',

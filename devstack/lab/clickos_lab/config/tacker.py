@@ -4,7 +4,7 @@
 import sys
 
 from clickos_lab.config import options
-from clickos_lab.config import site as _site
+from clickos_lab.config import rabbit
 from clickos_lab import paths
 from clickos_lab import shell
 
@@ -29,7 +29,7 @@ def write(site):
         'database': site.database('tacker'),
         'keystone_authtoken': site.authtoken('tacker'),
         'oslo_concurrency': site.lock('tacker'),
-        'oslo_messaging_rabbit': _site.RABBIT,
+        'oslo_messaging_rabbit': rabbit.options(site),
         # Seconds; a demonstration of a dead guest waits so long.
         'clickos': {'watch_interval': 2, 'orphan_timeout': 10},
         'glance_store': {

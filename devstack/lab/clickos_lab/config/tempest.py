@@ -61,6 +61,8 @@ def write_own(site, folder, references):
 
 
 def _write(site, folder, *more):
+    trust = {'ca_certificates_file': site.settings.authority} \
+        if site.settings.authority else {}
     site.write_ini(folder / 'etc/tempest.conf', options.merged({
         'DEFAULT': {'log_file': site.state.log / 'tempest.log'},
         'oslo_concurrency': {'lock_path': folder / 'lock'},
@@ -69,7 +71,7 @@ def _write(site, folder, *more):
             'tempest_roles': 'member', 'admin_username': 'admin',
             'admin_password': site.settings.passwords['admin'],
             'admin_project_name': 'admin', 'admin_domain_name': 'Default'},
-        'identity': {'auth_version': 'v3', 'region': _site.REGION,
+        'identity': {**trust, 'auth_version': 'v3', 'region': _site.REGION,
                      'uri_v3': site.settings.url('keystone', '/v3')},
         'compute': {'build_interval': 1, 'min_compute_nodes': 1},
         'compute-feature-enabled': {'vnc_console': False},

@@ -155,6 +155,7 @@ class Dashboard:
     def __init__(self, settings):
         self._settings = settings
         self._browser = requests.Session()
+        self._browser.verify = settings.authority or True
         self._browser.trust_env = False
         self._log_in()
 

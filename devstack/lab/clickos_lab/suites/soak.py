@@ -70,14 +70,15 @@ def _attackers(state, env):
 
 
 def _in_lab(module, *arguments):
-    """Return a part that starts the lab and runs Tempest there."""
+    """Return a part that starts a lab with TLS and runs Tempest there."""
     def run(_names):
         state = paths.State()
         prepare.everything(state)
         return subprocess.run(
             [state.tool('python'), '-m', f'clickos_lab.suites.{module}',
              *arguments], cwd=paths.REPO,
-            env={**os.environ, **rust.environment(state)}).returncode
+            env={**os.environ, **rust.environment(state),
+                 'CLICKOS_TLS': '1'}).returncode
     return run
 
 

@@ -42,7 +42,11 @@ def main():
         apt.ensure(state, apt.NETWORK_PACKAGES)
         dashboard.provide_tools(state)
         lab.up()
-        failed = 0 if sys.argv[1:] else _lab_tests(state)
+        failed = 0
+        if state.wants_tls:
+            failed = _lab_tests(state, 'tests/tls')
+        elif not sys.argv[1:]:
+            failed = _lab_tests(state, 'tests/lab')
         return run(state, sys.argv[1:] or ['--regex', _QUICK]) or failed
     except errors.LabError as e:
         print(f'error: {e}')
@@ -54,13 +58,13 @@ def main():
         lab.down()
 
 
-def _lab_tests(state):
-    """Run the tests of the running lab itself: users, files, front."""
+def _lab_tests(state, tests):
+    """Run a folder of tests of the running lab itself."""
     folder = paths.REPO / 'devstack/lab'
     env = {**shell.environment(state), 'PYTHONPATH': str(folder)}
     return subprocess.run(
         [sys.executable, '-m', 'unittest', 'discover', '-v', '-s',
-         'tests/lab', '-t', '.'], cwd=folder, env=env,
+         tests, '-t', '.'], cwd=folder, env=env,
         stdin=subprocess.DEVNULL).returncode
 
 

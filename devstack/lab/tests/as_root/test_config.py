@@ -11,6 +11,7 @@ from clickos_lab import accounts
 from clickos_lab import config
 from clickos_lab.config import hosts
 from clickos_lab import settings
+from clickos_lab import shell
 from tests.unit import base
 
 _PASTE = '[composite:nova]\n'
@@ -31,6 +32,10 @@ class ConfigTest(base.TestCase):
         parser = configparser.RawConfigParser()
         parser.read_string((self.state.etc / name).read_text())
         return parser
+
+    def texts(self):
+        return {path: path.read_bytes()
+                for path in self.state.etc.rglob('*') if path.is_file()}
 
     def test_root_owns_each_file_and_one_account_reads_it(self):
         for path in self.state.etc.rglob('*'):
@@ -133,10 +138,29 @@ class ConfigTest(base.TestCase):
             self.ini('tacker/tacker.conf')['clickos']['allowed_urls'])
 
     def test_writing_again_changes_nothing(self):
-        def texts():
-            return {path: path.read_bytes()
-                    for path in self.state.etc.rglob('*') if path.is_file()}
-
-        first = texts()
+        first = self.texts()
         config.write(self.state, self.settings)
-        self.assertEqual(first, texts())
+        self.assertEqual(first, self.texts())
+
+    def test_tls_encrypts_http_and_the_queue(self):
+        plain = self.texts()
+        wanted = settings.Settings.load(self.state, tls=True)
+        config.write(self.state, wanted)
+        encrypted = self.texts()
+        config.write(self.state, wanted)
+        self.assertEqual(encrypted, self.texts())
+        certificate = self.state.etc / 'tls/server.pem'
+        ca = str(self.state.authority)
+        for path, text in encrypted.items():
+            self.assertNotIn(b'http://127', text, path)
+            if b'[oslo_messaging_rabbit]' in text:
+                found = self.ini(path)['oslo_messaging_rabbit']
+                self.assertEqual(('true', ca),
+                                 (found['ssl'], found['ssl_ca_file']), path)
+            public = path in (certificate, self.state.authority)
+            mode = stat.S_IMODE(path.stat().st_mode)
+            self.assertEqual(public, bool(mode & 0o004), path)
+        shell.output(['openssl', 'verify', '-verify_ip', '127.0.0.1',
+                      '-CAfile', ca, certificate])
+        config.write(self.state, settings.Settings.load(self.state, tls=False))
+        self.assertEqual(plain, self.texts())

@@ -5,6 +5,8 @@ import os
 import pathlib
 
 from clickos_lab import axe
+from clickos_lab.config import tls
+from clickos_lab import paths
 from selenium import webdriver
 from selenium.webdriver.chrome import service
 from selenium.webdriver.common import by
@@ -38,6 +40,14 @@ Promise.all(changes).then(() => axe.run({include: parts}, {runOnly: [
 '''
 
 
+def _pin(settings):
+    """Let the browser trust the lab's key and no other one."""
+    if not settings.authority:
+        return []
+    pin = tls.pin(paths.State())
+    return [f'--ignore-certificate-errors-spki-list={pin}']
+
+
 class Browser:
     """A window, logged in as the tenant.
 
@@ -52,7 +62,7 @@ class Browser:
         self.faults = []
         options = webdriver.ChromeOptions()
         options.binary_location = '/usr/bin/chromium'
-        for option in (*_OPTIONS, f'--window-size={_SIZE}'):
+        for option in (*_OPTIONS, *_pin(settings), f'--window-size={_SIZE}'):
             options.add_argument(option)
         options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
         # The program of Debian; Selenium's manager would download one.
