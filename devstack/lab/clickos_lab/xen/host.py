@@ -17,6 +17,8 @@ from clickos_lab.xen import remote
 #: What dom0's first process prints when everything runs.
 _READY = 'lab: ready'
 _BOOT_S = 180
+#: A busy machine took longer than a minute for the files of a toolstack.
+_UNPACK_S = 240
 _CONNECT_S, _CONNECTIONS = 30, 3
 _QEMU, _SSH = 'qemu', 'ssh'
 _ENV = {'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'LANG': 'C.UTF-8'}
@@ -50,7 +52,7 @@ class Host:
         self._boot(machine, self.places.root / 'memory')
         with self._stopped_on_error():
             self.connect()
-            self.dom0.check(unpack)
+            self.dom0.check(unpack, _UNPACK_S)
 
     def _boot(self, machine, memory):
         memory = f'mem-path={self._places.relative(memory)},share=on'
@@ -72,7 +74,8 @@ class Host:
                 snapshot.load(control)
             self.connect()
             # The machine's clock stood still since it was saved.
-            self.dom0.check(f'date -s @{time.time():.0f}; {unpack}')
+            self.dom0.check(f'date -s @{time.time():.0f}; {unpack}',
+                            _UNPACK_S)
 
     def _make_folder(self, files=None):
         """Make the host's folder; return the script that unpacks files."""
