@@ -2,12 +2,18 @@
 """The client of clickos-api, for programs."""
 
 import dataclasses
+import time
 from urllib import parse
 
 from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ks_exc
 
 SERVICE_TYPE = 'clickos'
+#: Status of a change without a verdict.
+ACCEPTED = 202
+#: Status of the error after a verdict, or without one in time.
+REFUSED, DROPPED, SILENT = 400, 409, 504
+_LOOK_S = 0.5
 
 
 class ClickOSError(Exception):
@@ -80,6 +86,23 @@ class Chain:
         return {}
 
 
+@dataclasses.dataclass(frozen=True)
+class State:
+    """A state that user_data refers to, by its UUID."""
+
+    id: str
+
+    @property
+    def path(self):
+        """The path of the state."""
+        return f'/v1/states/{parse.quote(self.id, safe="")}'
+
+    @property
+    def query(self):
+        """The query of each request about the state."""
+        return {}
+
+
 class Client:
     """clickos-api with the credentials of a keystoneauth session.
 
@@ -88,10 +111,12 @@ class Client:
     if it or keystone cannot be reached, or something else answers.
 
     :param session: keystoneauth session
+    :param patience_s: seconds to wait for a guest's verdict
     :param adapter_options: such as region_name, interface, endpoint_override
     """
 
-    def __init__(self, session, **adapter_options):
+    def __init__(self, session, patience_s=60, **adapter_options):
+        self._patience_s = patience_s
         adapter_options.setdefault('service_type', SERVICE_TYPE)
         self._adapter = adapter.Adapter(session, **adapter_options)
 
@@ -108,22 +133,56 @@ class Client:
         return self._call('value', 'GET', guest, _handler(name))
 
     def write(self, guest, name, value):
-        """Write one handler; return the revision of desired state."""
-        return self._call('revision', 'PUT', guest, _handler(name),
-                          {'value': value})
+        """Write one handler; return the revision of desired state.
+
+        Waits for the guest's verdict, as every method that changes a guest.
+        """
+        return self._change('PUT', guest, _handler(name), {'value': value})
 
     def write_many(self, guest, writes):
         """Write [[name, value], ...], all or none; return the revision."""
-        return self._call('revision', 'POST', guest, '/handlers',
-                          {'writes': writes})
+        return self._change('POST', guest, '/handlers', {'writes': writes})
 
     def replace_config(self, guest, config, config_name):
         """Replace a guest's configuration; return the revision.
 
         Elements of the same name and class keep their state.
         """
-        return self._call('revision', 'PUT', guest, '/configuration',
-                          {'config': config, 'config_name': config_name})
+        return self._change('PUT', guest, '/configuration',
+                            {'config': config, 'config_name': config_name})
+
+    def restore(self, guest, revision):
+        """Bring an earlier revision back; return the new revision."""
+        return self._change('POST', guest, '/desired-state',
+                            {'revision': revision})
+
+    def changes(self, guest):
+        """List changes: 'number', 'status', 'created_at', and maybe
+        'revision' and 'error', the newest first.
+        """
+        return self._call('changes', 'GET', guest, '/changes')
+
+    def change(self, guest, number):
+        """Return a change as changes() lists it."""
+        return self._call('change', 'GET', guest, f'/changes/{number}')
+
+    def create_state(self, state_id, configuration):
+        """Make a state that user_data may refer to; keep one that exists.
+
+        :param configuration: document.Configuration
+        """
+        self._send('PUT', State(state_id), '', {
+            'config': configuration.config,
+            'config_name': configuration.config_name,
+            'writes': [list(pair) for pair in configuration.writes]})
+
+    def delete_state(self, state_id):
+        """Forget a state that user_data refers to; may be called twice."""
+        try:
+            self._send('DELETE', State(state_id), '')
+        except ClickOSError as exc:
+            if exc.status != 404:
+                raise
 
     def show_state(self, guest):
         """Return desired state: 'revision', 'writes', and maybe
@@ -154,6 +213,35 @@ class Client:
     def chain(self, chain_id):
         """Return the counters of a port chain, hops in ``hops``."""
         return self._call('chain', 'GET', Chain(chain_id), '')
+
+    def _change(self, method, guest, path, body):
+        """Change a guest; return the revision that a verdict gives."""
+        answer = self._send(method, guest, path, body)
+        try:
+            found = answer.json()
+            if answer.status_code != ACCEPTED:
+                return found['revision']
+            number = found['change']['number']
+        except (ValueError, KeyError, TypeError):
+            raise ks_exc.InvalidResponse(answer)
+        return self._verdict(guest, number)
+
+    def _verdict(self, guest, number):
+        """Ask for a change until it has a verdict; return its revision."""
+        end_s = time.monotonic() + self._patience_s
+        while time.monotonic() < end_s:
+            time.sleep(_LOOK_S)
+            found = self.change(guest, number)
+            if found['status'] == 'applied':
+                return found['revision']
+            if found['status'] != 'pending':
+                error = found.get('error') or {}
+                raise ClickOSError(
+                    REFUSED if found['status'] == 'refused' else DROPPED,
+                    str(error.get('code')), str(error.get('message')))
+        raise ClickOSError(
+            SILENT, 'timeout', f'change {number} has no verdict after'
+            f' {self._patience_s} s; it takes effect later or is dropped')
 
     def _call(self, wanted, *request):
         answer = self._send(*request)

@@ -14,6 +14,7 @@ from clickos_client import limits
 FORMAT = 1
 DEFAULT_NAME = 'user_data'
 _NAME = re.compile(r'[A-Za-z0-9_.-]{1,64}')
+_UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 _KEYS = frozenset(('clickos', 'config_name', 'config', 'writes'))
 # No Click configuration begins so: a string is not a statement.
 _DOCUMENT = re.compile(r'\s*\{\s*"')
@@ -85,11 +86,15 @@ class Desired:
     :ivar configuration: the Configuration that replaced the first one, or
         None
     :ivar replaces: digest() of the user_data that it replaced, if known
+    :ivar revision: how many changes the state has
+    :ivar number: of the newest change, with a verdict or without one
     """
 
     writes: tuple = ()
     configuration: Configuration | None = None
     replaces: str | None = None
+    revision: int = 0
+    number: int = 0
 
     def onto(self, first, user_data):
         """Return the Configuration to start with.
@@ -110,6 +115,33 @@ def digest(user_data):
     :param user_data: as in the instance, base64, or None
     """
     return hashlib.sha256((user_data or '').encode()).hexdigest()
+
+
+def reference(user_data):
+    """Return the UUID of the state that user_data refers to, or None.
+
+    :param user_data: as in the instance, base64, or None
+    :raises: DocumentError if user_data is a reference and not a good one
+    """
+    text = _decode(user_data) if user_data else ''
+    if not _DOCUMENT.match(text):
+        return None
+    document = _json(text)
+    if 'state' not in document:
+        return None
+    if set(document) != {'clickos', 'state'} or document['clickos'] != FORMAT:
+        raise DocumentError('user_data: "state": expected only "clickos": %d'
+                            ' beside it' % FORMAT)
+    if not isinstance(document['state'], str) \
+            or not _UUID.fullmatch(document['state']):
+        raise DocumentError('user_data: "state": expected a UUID')
+    return document['state']
+
+
+def referring(state_id):
+    """Return the user_data, in base64, of a server with a state."""
+    raw = json.dumps({'clickos': FORMAT, 'state': state_id}).encode()
+    return base64.b64encode(raw).decode()
 
 
 def replacement(config, config_name='config'):

@@ -10,8 +10,8 @@ HANDLER_NAME = 255
 VALUES_BYTES = 512 * 1024
 #: Bytes of user_data before base64, which fill Nova's field.
 USER_DATA_BYTES = 48 * 1024
-#: Bytes of a configuration that replaces the one of a running guest.
-CONFIG_BYTES = 48 * 1024
+#: Bytes of a configuration that clickos-api keeps: MAX_CONFIG of cosmosd.
+CONFIG_BYTES = 1024 * 1024
 #: Bytes of an IP packet that a switch port carries. A ring's buffer holds
 #: 2 KiB, headers and room for encapsulation included.
 MTU = 1900

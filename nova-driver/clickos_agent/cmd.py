@@ -19,6 +19,7 @@ from clickos_agent import devices
 from clickos_agent import heartbeat
 from clickos_agent import load
 from clickos_agent import looks
+from clickos_agent import metrics
 from clickos_agent import policies
 from clickos_agent import ports
 from clickos_agent import rpc
@@ -41,7 +42,9 @@ def main(argv=None):
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    parts = [make_server(CONF), *make_ports(CONF)]
+    options = CONF.clickos_agent
+    parts = [make_server(CONF), *make_ports(CONF), metrics.Endpoint(
+        _client(CONF), options.metrics_host, options.metrics_port)]
     for part in parts:
         part.start()
     LOG.info('Serving as %s', CONF.host)

@@ -73,6 +73,14 @@ Seconds between two reports to Neutron that this agent is alive.
 After ``[DEFAULT] agent_down_time`` of neutron.conf without a report, Neutron
 binds no port of this host. Keep the interval below half of that time.
 """),
+    cfg.HostAddressOpt('metrics_host', default='127.0.0.1', help="""
+Address at which the agent answers on ``metrics_port``.
+"""),
+    cfg.PortOpt('metrics_port', help="""
+Port on which the agent answers Prometheus at ``/metrics``. Unset: none.
+
+The figures are the agent's own and those of cosmosd.
+"""),
     cfg.IntOpt('neutron_timeout', default=5, min=1, max=10, help="""
 Seconds to wait for an answer of Neutron.
 

@@ -12,7 +12,7 @@ from oslo_log import log as logging
 import oslo_messaging
 from oslo_utils import uuidutils
 
-from clickos_agent import attempts
+from clickos_agent import metrics
 
 LOG = logging.getLogger(__name__)
 
@@ -25,13 +25,17 @@ def _plain(method):
     """Answer with data only: no exception crosses the message queue."""
     @functools.wraps(method)
     def wrapped(self, context, **kwargs):
+        with metrics.SECONDS.labels(method.__name__).time():
+            answer = answered(self, kwargs)
+        code = answer.get('error', {}).get('code', 'ok')
+        metrics.CALLS.labels(method.__name__, code).inc()
+        return answer
+
+    def answered(self, kwargs):
         try:
             return method(self, **kwargs)
         except (BadRequest, document.DocumentError) as e:
             return _error('bad-request', str(e))
-        except attempts.Overtaken as e:
-            LOG.warning('%s: %s', method.__name__, e)
-            return _error('busy', str(e))
         except CosmosError as e:
             LOG.info('%s: %s', method.__name__, e)
             return _error(e.code, e.message)
@@ -63,7 +67,6 @@ class Endpoint:
         """
         self._client = client
         self._timeout_ms = handler_timeout_s * 1000
-        self._attempts = attempts.Attempts()
 
     @_plain
     def handler_list(self, server_id=None):
@@ -76,34 +79,42 @@ class Endpoint:
         return self._client.handler_read(_uuid(server_id), _name(name))
 
     @_plain
-    def handler_write(self, server_id=None, attempt=None, writes=None):
+    def handler_write(self, server_id=None, attempt=None, writes=None,
+                      incarnation=None):
         """Apply writes in order, all or none.
 
-        :param attempt: number; it is refused after a higher or equal one.
+        :param attempt: number; cosmosd refuses it after a higher or equal
+            one.
         :param writes: list of pairs [name, value].
-        :returns: ``applied``, the numbers of this and of earlier attempts
+        :param incarnation: of the guest that is to take it, if known.
+        :returns: ``applied``, the numbers of this and of earlier attempts,
+            and ``incarnation``
         """
-        server_id, pairs = _uuid(server_id), _pairs(writes)
-        with self._attempts.turn(server_id, _number(attempt)) as applied:
-            self._client.handler_write(server_id, pairs,
-                                       timeout_ms=self._timeout_ms)
-            return {'applied': [*applied, attempt]}
+        return self._client.handler_write(
+            _uuid(server_id), _pairs(writes), timeout_ms=self._timeout_ms,
+            stamp=_stamp(attempt, incarnation))
 
     @_plain
     def config_replace(self, server_id=None, attempt=None, config=None,
-                       config_name=None):
+                       config_name=None, incarnation=None):
         """Replace a running guest's configuration, or change nothing.
 
         :param attempt: as of handler_write.
-        :returns: ``applied``, the numbers of this and of earlier attempts
+        :returns: as of handler_write
         """
-        server_id = _uuid(server_id)
         found = document.replacement(config, config_name)
-        with self._attempts.turn(server_id, _number(attempt)) as applied:
-            self._client.router_install(
-                server_id, found.config, found.config_name,
-                timeout_ms=self._timeout_ms)
-            return {'applied': [*applied, attempt]}
+        answer = self._client.router_install(
+            _uuid(server_id), found.config, found.config_name,
+            timeout_ms=self._timeout_ms, stamp=_stamp(attempt, incarnation))
+        return {key: answer[key] for key in ('applied', 'incarnation')}
+
+    @_plain
+    def changes_settle(self, server_id=None, attempt=None):
+        """End what is under way up to a number; see cosmosd's verb.
+
+        :returns: ``incarnation``, ``applied``, ``refused``, ``pending``
+        """
+        return self._client.change_settle(_uuid(server_id), _number(attempt))
 
     @_plain
     def port_list(self, server_id=None):
@@ -137,6 +148,13 @@ def _number(value):
     if type(value) is not int or value < 1:
         raise BadRequest('attempt: expected a number above 0')
     return value
+
+
+def _stamp(number, incarnation):
+    stamp = {'number': _number(number)}
+    if incarnation is not None:
+        stamp['incarnation'] = _uuid(incarnation, 'incarnation')
+    return stamp
 
 
 def _name(value):

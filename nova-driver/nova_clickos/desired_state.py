@@ -28,16 +28,51 @@ class DesiredState:
         :returns: document.Desired
         :raises: GuestNotStarted
         """
+        return _desired(self._ask(
+            'GET', '/v1/servers/%s/desired-state' % server_id))
+
+    def fetch_state(self, state_id, project_id):
+        """Ask for the state that user_data refers to.
+
+        :param project_id: the server's; a state of another is refused.
+        :returns: document.Desired with a configuration
+        :raises: GuestNotStarted
+        """
+        answer = self._ask('GET', '/v1/states/%s' % state_id)
+        desired = _desired(answer)
+        if (desired.configuration is None
+                or answer.json().get('project_id') != project_id):
+            raise exception.GuestNotStarted(
+                reason='user_data: state %s is not in the project of the '
+                       'server' % state_id)
+        return desired
+
+    def confirm(self, state_id, server, desired, incarnation):
+        """Report a start; its changes go to this guest from now on.
+
+        :param server: the instance.
+        :param desired: document.Desired that the guest has.
+        :returns: False if the state is a newer one
+        :raises: GuestNotStarted
+        """
+        answer = self._ask(
+            'POST', '/v1/states/%s/starts' % state_id, (200, 409), json={
+                'number': desired.number, 'revision': desired.revision,
+                'incarnation': incarnation, 'server_id': server.uuid,
+                'project_id': server.project_id})
+        return answer.status_code == 200
+
+    def _ask(self, method, path, expected=(200,), **more):
         try:
             self._adapter = self._adapter or _load()
-            answer = self._adapter.get(
-                '/v1/servers/%s/desired-state' % server_id, raise_exc=False)
+            answer = self._adapter.request(path, method, raise_exc=False,
+                                           **more)
         except ks_exc.ClientException as e:
             raise _failed('clickos-api cannot be asked: %s' % e)
-        if answer.status_code != 200:
+        if answer.status_code not in expected:
             raise _failed('clickos-api answered %d: %s'
                           % (answer.status_code, answer.text[:120]))
-        return _desired(answer)
+        return answer
 
 
 def _load():
@@ -55,11 +90,14 @@ def _desired(answer):
         state = answer.json()
         writes = tuple((str(handler), str(value))
                        for handler, value in state['writes'])
+        counts = {key: int(state.get(key, 0))
+                  for key in ('revision', 'number')}
         found = state.get('configuration')
         if not found:
-            return document.Desired(writes)
+            return document.Desired(writes, **counts)
         replaced = document.replacement(found['config'], found['config_name'])
-        return document.Desired(writes, replaced, found['replaces'])
+        return document.Desired(writes, replaced, found.get('replaces'),
+                                **counts)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise _failed('clickos-api sent no list of writes')
 

@@ -2,6 +2,7 @@
 """The compute driver: Nova's methods, each a few calls of its parts."""
 
 import contextlib
+import functools
 
 from cosmos_client import CosmosClient
 from nova.compute import task_states
@@ -33,6 +34,8 @@ LOG = logging.getLogger(__name__)
 _SHA256_KEY = 'clickos_image_sha256'
 #: tacker_clickos looks for it.
 _START_EVENT = 'clickos_start'
+#: Starts of a guest whose desired state changes each time.
+_STARTS = 5
 _NO_VOLUME = 'a ClickOS guest has no disk: no volume is possible'
 
 
@@ -188,10 +191,19 @@ class ClickOSDriver(driver.ComputeDriver):
                   first=instance.launched_at is None)
 
     def _start(self, context, instance, network_info, first=False):
-        """Gather all a guest needs, and only then touch what runs."""
+        """Gather all a guest needs, and only then touch what runs.
+
+        The guest forwards after clickos-api has confirmed that no newer
+        change exists; else it starts again with that change.
+        """
         with _told(context, instance):
-            self._guests.start(instance, *self._needs(context, instance,
-                                                      network_info, first))
+            for _attempt in range(_STARTS):
+                needs = self._needs(context, instance, network_info, first)
+                if self._guests.start(instance, *needs):
+                    return
+        raise exception.GuestNotStarted(
+            reason='the desired state changed in each of %d starts; try '
+                   'again' % _STARTS)
 
     def _start_and_wait(self, context, instance, network_info, first=False):
         """Start a guest whose ports are new here; Neutron calls them active.
@@ -199,18 +211,30 @@ class ClickOSDriver(driver.ComputeDriver):
         :raises: VirtualInterfaceCreateException, as ``[DEFAULT]
             vif_plugging_is_fatal`` says; the guest is gone then
         """
-        with _told(context, instance):
-            needs = self._needs(context, instance, network_info, first)
-            with self._wiring.awaited(instance, network_info,
-                                      undo=self._guests.destroy):
-                self._guests.start(instance, *needs)
+        with self._wiring.awaited(instance, network_info,
+                                  undo=self._guests.destroy):
+            self._start(context, instance, network_info, first)
+
+    def _wanted(self, instance, first):
+        """Return configuration, its newest change, and how to confirm it."""
+        state_id = userdata.state_of(instance)
+        if state_id:
+            desired = self._desired_state.fetch_state(state_id,
+                                                      instance.project_id)
+            configuration = desired.configuration.updated(desired.writes)
+        else:
+            configuration = userdata.of_instance(instance)
+            if first:
+                return configuration, 0, None
+            desired = self._desired_state.fetch(instance.uuid)
+            configuration = desired.onto(configuration, instance.user_data)
+        return configuration, desired.number, functools.partial(
+            self._desired_state.confirm, state_id or instance.uuid, instance,
+            desired)
 
     def _needs(self, context, instance, network_info, first=False):
         """Return what Guests.start() needs besides the instance."""
-        configuration = userdata.of_instance(instance)
-        if not first:
-            configuration = self._desired_state.fetch(
-                instance.uuid).onto(configuration, instance.user_data)
+        wanted = self._wanted(instance, first)
         devices = vifs.from_network_info(network_info)
         sha256 = instance.system_metadata.get(_SHA256_KEY)
         if sha256 is None:
@@ -219,7 +243,7 @@ class ClickOSDriver(driver.ComputeDriver):
                        'it from the ClickOS image')
         self._images.provide(context, instance.image_ref, sha256,
                              self._host.info())
-        return sha256, devices, configuration
+        return sha256, devices, *wanted
 
     def destroy(self, context, instance, network_info, block_device_info=None,
                 destroy_disks=True, destroy_secrets=True):

@@ -43,7 +43,8 @@ class Guests:
     def __init__(self, client):
         self._client = client
 
-    def start(self, instance, image_sha256, vifs, configuration):
+    def start(self, instance, image_sha256, vifs, configuration, number=0,
+              confirm=None):
         """Make a guest that forwards, or leave nothing behind.
 
         First this removes the guest of an earlier run, a crashed one say.
@@ -51,24 +52,48 @@ class Guests:
         :param image_sha256: of the image the server was created from.
         :param vifs: from vif.from_network_info().
         :param configuration: document.Configuration of clickos_client
+        :param number: the newest change that the configuration has.
+        :param confirm: called with the guest's incarnation before the guest
+            forwards; if it answers False, the guest is removed again.
+        :returns: False if confirm did
         :raises: GuestNotStarted, HostCannotStart or CosmosdUnavailable
         """
         try:
             self._client.destroy(instance.uuid)
-            domid = self._create(instance, image_sha256, vifs, configuration)
+            made = self._create(instance, image_sha256, vifs, configuration,
+                                number, confirm is not None)
+            if confirm and not self._confirmed(instance, made, confirm):
+                return False
         except CosmosError as e:
             raise exception.from_start(e)
+        domid = made['domid']
         if any(vif.get('filtered') for vif in vifs):
             self.await_rules(instance)
         LOG.info('Guest started as domain %s', domid, instance=instance)
+        return True
 
-    def _create(self, instance, image_sha256, vifs, configuration):
+    def _confirmed(self, instance, made, confirm):
+        """Let the guest forward if its state is still the newest."""
+        try:
+            is_newest = confirm(made['incarnation'])
+            if is_newest:
+                self._client.release(instance.uuid)
+        except Exception:
+            with excutils.save_and_reraise_exception():
+                self._undo(instance)
+        if not is_newest:
+            self._undo(instance)
+        return is_newest
+
+    def _create(self, instance, image_sha256, vifs, configuration, number,
+                hold):
         try:
             return self._client.create(
                 instance.uuid, instance.name, image_sha256,
                 instance.flavor.memory_mb, vifs, configuration.config,
                 configuration.config_name, configuration.writes,
-                timeout_ms=CONF.clickos.create_timeout * 1000)['domid']
+                timeout_ms=CONF.clickos.create_timeout * 1000,
+                number=number, hold=hold)
         except CosmosError:
             # cosmosd undoes a failed create; but if only its answer got
             # lost, the guest is there.

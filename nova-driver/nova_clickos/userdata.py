@@ -36,6 +36,17 @@ def of_instance(instance):
         config_name=IMAGE_PROPERTY)
 
 
+def state_of(instance):
+    """Return the UUID of the state that user_data refers to, or None.
+
+    :raises: GuestNotStarted
+    """
+    try:
+        return document.reference(instance.user_data)
+    except document.DocumentError as e:
+        raise exception.GuestNotStarted(reason=str(e))
+
+
 def parse(user_data):
     """Read user_data, the configuration's text or a JSON document.
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The WSGI application, assembled."""
 
+import time
+
 from clickos_client import limits as client_limits
 import flask
 from keystonemiddleware import auth_token
@@ -9,8 +11,11 @@ import oslo_middleware
 from werkzeug import exceptions as http_exc
 from werkzeug.middleware import dispatcher
 
+from clickos_api import background
 from clickos_api import errors
 from clickos_api import handlers
+from clickos_api import metrics
+from clickos_api import openapi
 from clickos_api import routes
 
 LOG = logging.getLogger(__name__)
@@ -27,9 +32,12 @@ def create(conf):
     app.url_map.strict_slashes = True
     limits = conf.clickos_api
     app.config['MAX_CONTENT_LENGTH'] = (
-        ESCAPED * max(limits.max_state_bytes, client_limits.CONFIG_BYTES)
+        ESCAPED * (limits.max_state_bytes + client_limits.CONFIG_BYTES)
         + ENVELOPE_BYTES)
-    app.register_blueprint(routes.blueprint(handlers.Handlers(conf), limits))
+    operations = handlers.Handlers(conf)
+    app.register_blueprint(routes.blueprint(operations, limits))
+    app.extensions['clickos'] = background.Background(operations, conf)
+    _count_requests(app)
     _show_errors(app)
     app.wsgi_app = _behind_middleware(app.wsgi_app, conf)
     return app
@@ -40,7 +48,24 @@ def _behind_middleware(application, conf):
                                           {'oslo_config_config': conf})
     application = dispatcher.DispatcherMiddleware(
         application, {'/healthcheck': oslo_middleware.Healthcheck(None, conf)})
-    return oslo_middleware.RequestId(application, conf)
+    return oslo_middleware.RequestId(openapi.Documents(application), conf)
+
+
+def _count_requests(app):
+    @app.before_request
+    def begin():
+        app.extensions['clickos'].start()
+        flask.g.began_s = time.monotonic()
+
+    @app.after_request
+    def end(answer):
+        rule = flask.request.url_rule
+        of = (flask.request.method, rule.endpoint if rule else 'unknown')
+        metrics.REQUESTS.labels(*of, answer.status_code).inc()
+        if 'began_s' in flask.g:
+            metrics.SECONDS.labels(*of).observe(
+                time.monotonic() - flask.g.began_s)
+        return answer
 
 
 def _show_errors(app):
@@ -50,7 +75,8 @@ def _show_errors(app):
 
 
 def _api_error(error):
-    return _body(error.code, error.message), error.status
+    headers = {'Retry-After': '1'} if error.status in (429, 503) else {}
+    return _body(error.code, error.message), error.status, headers
 
 
 def _http_error(error):

@@ -16,11 +16,8 @@ FILES_VARIABLE = 'OS_CLICKOS_CONFIG_FILES'
 
 API_OPTS = [
     cfg.IntOpt('rpc_timeout', default=15, min=1, max=600, help="""
-Seconds to wait for clickos-agent's answer. If no answer to a write comes in
-this time, the service answers 504. It records the write with the next one that
-the agent answers, if the agent applied it. The time must be longer than the
+Seconds to wait for clickos-agent's answer. The time must be longer than the
 agent's own limit, or the agent's answers get lost.
-Other writes to the same server wait as long for their turn.
 """),
     cfg.StrOpt('agent_transport_url', secret=True, help="""
 Where the agent of a compute host listens, as ``transport_url``. ``{host}``
@@ -31,13 +28,67 @@ With a virtual host of the message queue for each compute host, no host can
 call or read the agent of another one. Unset, all agents listen on ``[DEFAULT]
 transport_url``, and each compute host is trusted with all of them.
 """),
+    cfg.FloatOpt('verdict_wait', default=2, min=0, max=600, help="""
+Seconds until the service answers 202 to a write without a verdict. The guest's
+verdict then stands at the address in the header Location. Another write to the
+same server waits as long for its turn.
+"""),
+    cfg.IntOpt('guest_threads', default=64, min=1, max=1024, help="""
+Threads that wait for agents, beside those of HTTP. More requests to guests at
+a time get 503.
+"""),
+    cfg.IntOpt('waiting_threads', default=24, min=1, max=1024, help="""
+Threads of HTTP that may wait for guests at a time. A write beyond that gets
+202 at once, a read 503. Keep it below the WSGI server's threads by 6 at least:
+4 more wait for slow guests.
+"""),
+    cfg.IntOpt('ownership_ttl', default=30, min=0, max=3600, help="""
+Seconds for which the service remembers owner and host of a server. It asks
+Nova again if the guest is not found on the host, started again, or is silent.
+"""),
+    cfg.IntOpt('settle_interval', default=5, min=0, max=3600, help="""
+Seconds between two looks for changes without a verdict, about which the
+service asks the agents. 0: never.
+"""),
+    cfg.IntOpt('prune_interval', default=300, min=0, max=86400, help="""
+Seconds between two looks for states whose server Nova no longer has. The
+service deletes them. 0: never.
+"""),
+    cfg.IntOpt('orphan_grace', default=86400, min=0, help="""
+Seconds that a state survives its server if user_data refers to it. A heal
+makes the next server in this time.
+"""),
+    cfg.IntOpt('max_project_bytes', default=64 * 1024 * 1024, min=1, help="""
+Quota: the bytes of configurations and handler values of a project.
+"""),
+    cfg.IntOpt('max_revisions', default=8, min=0, max=1000, help="""
+Revisions of a state that can be restored, the newest.
+"""),
+    cfg.IntOpt('requests_per_minute', default=6000, min=0, help="""
+Requests of a project in a minute, for each process of the service; more get
+429. 0: no limit.
+"""),
+    cfg.IntOpt('writes_per_minute', default=1200, min=0, help="""
+Of these, requests that change something. 0: no limit.
+"""),
+    cfg.HostAddressOpt('metrics_host', default='127.0.0.1', help="""
+Address at which the service answers on metrics_port.
+"""),
+    cfg.PortOpt('metrics_port', help="""
+Port on which the service answers Prometheus at /metrics, without a token. If
+the WSGI server has several processes, the first one answers. Unset: none.
+"""),
     cfg.IntOpt('max_value_bytes', default=limits.VALUES_BYTES, min=1,
                max=limits.VALUES_BYTES, help="""
 The longest value of one handler, in bytes of UTF-8.
 """),
-    cfg.IntOpt('max_writes', default=128, min=1, max=limits.WRITES, help="""
-Most handlers that one request may write, and most handlers of one server that
-desired state may name.
+    cfg.IntOpt('max_writes', default=limits.WRITES, min=1,
+               max=limits.WRITES, help="""
+Most handlers that one request may write.
+"""),
+    cfg.IntOpt('max_handlers', default=limits.WRITES, min=1,
+               max=limits.WRITES, help="""
+Most handlers that the desired state of a server may name.
 """),
     cfg.IntOpt('max_state_bytes', default=limits.VALUES_BYTES, min=1,
                max=limits.VALUES_BYTES, help="""

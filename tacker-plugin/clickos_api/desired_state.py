@@ -2,7 +2,6 @@
 """Desired state: what a server's guests accepted while they ran."""
 
 import contextlib
-import dataclasses
 import datetime
 import time
 
@@ -14,32 +13,20 @@ import sqlalchemy as sa
 
 from clickos_api.db import models
 from clickos_api import errors
+from clickos_api import states
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds between two looks for the end of another attempt.
+#: Seconds between two looks for the end of another change.
 _LOOK_S = 0.02
-#: Seconds an attempt may take beside its RPC, before others go on without it.
+#: Seconds a change may take beside its RPC, before others go on without it.
 _MARGIN_S = 2
-#: Attempts without an answer that a server's row keeps, the newest.
+#: Changes of a state that may wait for a verdict.
 _PENDING = 8
+#: Verdicts without effect that a state keeps, the newest.
+_REFUSALS = 16
 
 _retried = db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
-
-
-@dataclasses.dataclass(frozen=True)
-class State:
-    """A server's desired state.
-
-    :param revision: how many writes were accepted; 0 if none
-    :param writes: [[handler, value], ...], the last written last
-    :param configuration: {'config', 'config_name'} that replaced the first
-        one, or None
-    """
-
-    revision: int = 0
-    writes: list = dataclasses.field(default_factory=list)
-    configuration: dict | None = None
 
 
 @enginefacade.transaction_context_provider
@@ -47,224 +34,406 @@ class _Context:
     """The context to which oslo.db ties a transaction."""
 
 
-def merge(kept, writes):
-    """Return what is to be kept after writes: per handler the last value.
-
-    Ordered by each handler's last write, so that writing them again in this
-    order ends where the guest is now.
-    """
-    merged = {name: value for name, value in kept}
-    for name, value in writes:
-        merged.pop(name, None)
-        merged[name] = value
-    return [[name, value] for name, value in merged.items()]
-
-
-def changed(configuration, writes, change):
-    """Return configuration and writes after a change.
-
-    A new configuration says all that is in force, so it ends the writes.
-
-    :param change: writes, or a configuration
-    """
-    if isinstance(change, dict):
-        return change, []
-    return configuration, merge(writes, change)
-
-
 class Store:
-    """The desired state of all servers, in the database.
+    """All desired states, in the database.
 
-    A write takes two short transactions: begin() before the call to the
-    agent, and accept() or fail() after it. No lock outlasts a transaction.
+    A change takes two short transactions: begin() before the call to the
+    agent, and a verdict after it. No lock outlasts a transaction.
     """
 
     def __init__(self, conf):
         self._facade = enginefacade.transaction_context()
         self._facade.configure(**conf.database)
-        self._turn_s = conf.clickos_api.rpc_timeout
-        self._max_handlers = conf.clickos_api.max_writes
-        self._max_bytes = conf.clickos_api.max_state_bytes
+        options = conf.clickos_api
+        self._turn_s = min(options.rpc_timeout, options.verdict_wait)
+        self._busy_s = options.rpc_timeout + _MARGIN_S
+        self._max_handlers = options.max_handlers
+        self._max_bytes = options.max_state_bytes
+        self._max_project_bytes = options.max_project_bytes
+        self._max_revisions = options.max_revisions
 
-    def read(self, server_id):
-        """Return a server's State.
-
-        :raises errors.Unavailable: if the database fails
-        """
-        with _database(), self._facade.reader.using(_Context()) as session:
-            row = session.get(models.DesiredState, server_id)
-            return (State(row.revision, row.writes, row.configuration)
-                    if row else State())
-
-    def knows(self, server_id):
-        """Tell whether anything is kept of a server.
+    @contextlib.contextmanager
+    def reader(self):
+        """Give a session that reads.
 
         :raises errors.Unavailable: if the database fails
         """
-        with _database(), self._facade.reader.using(_Context()) as session:
-            return session.get(models.DesiredState, server_id) is not None
+        with database(), self._facade.reader.using(_Context()) as session:
+            yield session
 
-    def delete(self, server_id):
-        """Forget a server; may be called twice.
+    @contextlib.contextmanager
+    def writer(self):
+        """Give a session that writes.
 
         :raises errors.Unavailable: if the database fails
         """
-        with _database(), self._facade.writer.using(_Context()) as session:
-            session.execute(sa.delete(models.DesiredState).where(
-                models.DesiredState.server_id == server_id))
+        with database(), self._facade.writer.using(_Context()) as session:
+            yield session
 
-    def begin(self, server_id, change):
-        """Note a change as pending; wait for the end of an earlier attempt.
+    def read(self, state_id):
+        """Return a State."""
+        with self.reader() as session:
+            row = session.get(models.DesiredState, state_id)
+            return states.State(
+                row.revision, row.writes, row.configuration, row.number,
+                row.project_id, row.is_referred) if row else states.State()
+
+    def knows(self, state_id):
+        """Tell whether there is a state of this id."""
+        with self.reader() as session:
+            return session.get(models.DesiredState, state_id) is not None
+
+    def delete(self, state_id):
+        """Forget a state and its changes; may be called twice."""
+        with self.writer() as session:
+            for table in (models.Change, models.DesiredState):
+                session.execute(sa.delete(table).where(
+                    table.state_id == state_id))
+
+    def begin(self, state_id, change, project_id=None, server_id=None,
+              host=None, may_wait=True):
+        """Note a change as pending; wait for the verdict of an earlier one.
 
         :param change: writes, or a configuration
-        :returns: the attempt's number, above all earlier ones of the server
-        :raises errors.BadRequest: if the state would grow over its limits
+        :param may_wait: False to fail at once if there is an earlier one
+        :returns: Ticket
+        :raises errors.TooLarge: if the state would grow over its limits
         :raises errors.Unavailable: if the database fails, or (code busy)
-            earlier attempts take too long
+            earlier changes take too long
         """
-        deadline_s = time.monotonic() + self._turn_s
+        deadline_s = time.monotonic() + self._turn_s * may_wait
         while True:
-            attempt = self._try_to_begin(server_id, change)
-            if attempt is not None:
-                return attempt
+            ticket = self._try_to_begin(
+                state_id, change, project_id, server_id, host)
+            if ticket is not None:
+                return ticket
             if time.monotonic() > deadline_s:
-                raise _busy(server_id)
+                raise _busy(state_id)
             time.sleep(_LOOK_S)
 
-    def accept(self, server_id, attempt, applied):
-        """Record an attempt that the guest accepted.
+    def accept(self, state_id, number, applied, incarnation=None):
+        """Record a change that the guest accepted.
 
-        The agent applies attempts in the order of their numbers. So it never
-        applies an earlier one from here on, and only those in applied count.
+        A guest takes changes in the order of their numbers. So it never
+        takes an earlier one from here on, and only those in applied count.
 
-        :param applied: numbers of attempts that the agent applied
+        :param applied: numbers of changes that the guest accepted
         :returns: the new revision
         :raises errors.Unavailable: (code not-recorded) if the database fails
         """
         try:
-            return self._record(server_id, attempt, applied)
+            return self._record(state_id, number, applied, incarnation)
         except db_exc.DBError as exc:
-            raise _not_recorded(server_id, exc)
+            raise _not_recorded(state_id, exc)
 
     @_retried
-    def _record(self, server_id, attempt, applied):
+    def _record(self, state_id, number, applied, incarnation):
         with self._facade.writer.using(_Context()) as session:
-            row = self._lock(session, server_id)
-            if row is None or attempt not in dict(row.pending):
-                raise _not_recorded(server_id, 'it is not pending')
-            _resolve(row, attempt, {attempt, *applied})
-            return row.revision
+            row = self._lock(session, state_id)
+            found = row and session.get(models.Change, (state_id, number))
+            if found is None or found.status in (
+                    states.DROPPED, states.REFUSED):
+                raise _not_recorded(state_id, 'it is not pending')
+            if found.status == states.PENDING:
+                row.incarnation = incarnation or row.incarnation
+                self._apply(session, row, number, {number, *applied}, {})
+            return found.revision
 
-    def fail(self, server_id, attempt, is_refused):
-        """End an attempt that brought no acceptance.
+    def fail(self, state_id, number, error=None):
+        """End a change that brought no acceptance.
 
-        :param is_refused: the agent refused it; if False, the guest may have
-            accepted it, or may still
+        :param error: errors.ApiError of the guest; None if the guest may
+            have accepted the change, or may still
         """
         try:
-            self._end(server_id, attempt, is_refused)
+            self._end(state_id, number, error)
         except db_exc.DBError as exc:
-            LOG.warning('Server %s: attempt %d stays pending: %s', server_id,
-                        attempt, exc)
+            LOG.warning('State %s: change %d stays pending: %s', state_id,
+                        number, exc)
 
     @_retried
-    def _end(self, server_id, attempt, is_refused):
+    def _end(self, state_id, number, error):
         with self._facade.writer.using(_Context()) as session:
-            row = self._lock(session, server_id)
+            row = self._lock(session, state_id)
+            found = row and session.get(models.Change, (state_id, number))
+            if found is None:
+                return
+            if row.number == number:
+                row.busy_until = None
+            if error is not None and found.status == states.PENDING:
+                _refuse(found, {'code': error.code,
+                                'message': error.message})
+                self._compact(session, state_id)
+
+    def settle(self, state_id, number, known):
+        """Take over the verdicts that an agent knows.
+
+        The agent takes no change up to number any more.
+
+        :param number: up to which changes are settled
+        :param known: the agent's {'incarnation', 'applied': [number],
+            'refused': [{'number', 'code', 'message'}], 'pending': [number]}
+        """
+        with self.writer() as session:
+            row = self._lock(session, state_id)
             if row is None:
                 return
-            if row.attempt == attempt:
-                row.busy_until = None
-            if is_refused:
-                row.pending = [each for each in row.pending
-                               if each[0] != attempt]
-            if not row.revision and not row.pending:
-                session.delete(row)
+            refused = {each['number']: {'code': each['code'],
+                                        'message': each['message']}
+                       for each in known['refused']}
+            self._apply(session, row, number, set(known['applied']), refused,
+                        set(known['pending']))
 
-    def _try_to_begin(self, server_id, change):
-        """:returns: the attempt's number; None while another one goes on"""
-        with _database(), contextlib.suppress(db_exc.DBDeadlock):
-            self._ensure_row(server_id)
-            with self._facade.writer.using(_Context()) as session:
-                row = self._lock(session, server_id)
-                if row is None or _is_busy(row):
-                    return None
-                _, writes = changed(None, row.writes, change)
-                self._check_size(server_id, writes)
-                self._number(row, change)
-                return row.attempt
+    def start(self, state_id, seen, incarnation, server_id=None,
+              project_id=None):
+        """Note a new start of the guest, with the state that was read.
 
-    def _number(self, row, change):
-        """Give the attempt a number.
+        Changes without a verdict were for the guest before: they are
+        dropped. No verdict about them counts any more.
 
-        It comes from the clock, so it grows even after the row was deleted.
+        :param seen: State that the guest has
+        :returns: False if the state is a newer one; then nothing is done
         """
-        row.attempt = max(row.attempt + 1, time.time_ns() // 1000)
-        row.pending = [*row.pending, [row.attempt, change]][-_PENDING:]
-        row.busy_until = _now() + datetime.timedelta(
-            seconds=self._turn_s + _MARGIN_S)
+        with self.writer() as session:
+            row = self._lock(session, state_id)
+            if row is None:
+                return seen.revision == 0 and seen.number == 0
+            if (row.number, row.revision) != (seen.number, seen.revision):
+                return False
+            self._apply(session, row, row.number, set(), {})
+            row.incarnation, row.gone_at = incarnation, None
+            row.busy_until = None
+            row.server_id = server_id or row.server_id
+            row.project_id = row.project_id or project_id
+            return True
 
-    def _ensure_row(self, server_id):
-        """Make the server's row, if it has none, in its own transaction.
+    def _apply(self, session, row, number, applied, refused, pending=()):
+        """Settle all changes up to number, in order."""
+        for change in self._pending(session, row.state_id):
+            if change.number > number or change.number in pending:
+                continue
+            if change.number in applied:
+                self._take(row, change)
+            else:
+                _refuse(change, refused.get(change.number))
+            if row.number == change.number:
+                row.busy_until = None
+        self._compact(session, row.state_id)
+
+    def _take(self, row, change):
+        """Change the state as a change says that the guest accepted."""
+        change.replaced = states.replaced(row.configuration, row.writes,
+                                          change.body)
+        row.configuration, row.writes = states.changed(
+            row.configuration, row.writes, change.body)
+        row.revision += 1
+        row.size = states.size(row.configuration, row.writes)
+        row.updated_at = now()
+        change.status, change.revision = states.APPLIED, row.revision
+        change.body = None
+
+    def _compact(self, session, state_id):
+        """Forget the oldest verdicts."""
+        session.flush()
+        for is_applied, limit in ((True, self._max_revisions),
+                                  (False, _REFUSALS)):
+            status = models.Change.status
+            old = session.scalars(
+                sa.select(models.Change.number)
+                .where(models.Change.state_id == state_id,
+                       status == states.APPLIED if is_applied else
+                       status.in_((states.REFUSED, states.DROPPED)))
+                .order_by(models.Change.number.desc()).offset(limit)
+                .limit(1000)).all()
+            if old:
+                session.execute(sa.delete(models.Change).where(
+                    models.Change.state_id == state_id,
+                    models.Change.number.in_(old)))
+
+    def _pending(self, session, state_id):
+        return session.scalars(
+            sa.select(models.Change)
+            .where(models.Change.state_id == state_id,
+                   models.Change.status == states.PENDING)
+            .order_by(models.Change.number)).all()
+
+    def _try_to_begin(self, state_id, change, project_id, server_id, host):
+        """:returns: Ticket; None while another change goes on"""
+        with database(), contextlib.suppress(db_exc.DBDeadlock):
+            for _ in range(2):
+                with self._facade.writer.using(_Context()) as session:
+                    row = self._lock(session, state_id)
+                    if row is not None:
+                        return self._begin(session, row, change, project_id,
+                                           server_id, host)
+                self._make_row(state_id)
+
+    def _begin(self, session, row, change, project_id, server_id, host):
+        if row.busy_until is not None and now() < row.busy_until:
+            return None
+        pending = self._pending(session, row.state_id)
+        if len(pending) >= _PENDING:
+            raise _busy(row.state_id)
+        row.project_id = row.project_id or project_id
+        row.server_id = server_id or row.server_id
+        self._check_size(session, row, change)
+        # From the clock, so it grows even after the row was deleted.
+        row.number = max(row.number + 1, time.time_ns() // 1000)
+        row.busy_until = now() + datetime.timedelta(seconds=self._busy_s)
+        session.add(models.Change(
+            state_id=row.state_id, number=row.number, host=host,
+            status=states.PENDING, body=change, created_at=now()))
+        return states.Ticket(row.number, row.incarnation)
+
+    def _make_row(self, state_id, **values):
+        """Make a row in a transaction of its own.
 
         Two writers that lock a missing row would run into a deadlock.
         """
         try:
             with self._facade.writer.using(_Context()) as session:
-                if session.get(models.DesiredState, server_id) is None:
-                    session.add(models.DesiredState(
-                        server_id=server_id, revision=0, writes=[],
-                        attempt=0, pending=[], updated_at=_now()))
+                session.add(models.DesiredState(**{
+                    'state_id': state_id, 'revision': 0, 'writes': [],
+                    'size': 0, 'number': 0, 'is_referred': False,
+                    'updated_at': now(), **values}))
         except db_exc.DBDuplicateEntry:
-            LOG.debug('Server %s: another writer made the row', server_id)
+            LOG.debug('State %s: another writer made the row', state_id)
+            return False
+        return True
 
-    def _lock(self, session, server_id):
-        """Return the server's row, locked until the transaction ends."""
+    def create(self, state_id, project_id, configuration, writes):
+        """Make a state that user_data is to refer to.
+
+        One that exists gets the configuration, and keeps its writes.
+
+        :returns: False if there is one of this id
+        :raises errors.TooLarge: if it is over the limits
+        :raises errors.NotFound: if it is another project's
+        """
+        with self.writer() as session:
+            row = self._lock(session, state_id)
+            if row is not None:
+                self._rebase(session, row, project_id, configuration, writes)
+                return False
+        with self.reader() as session:
+            self._check(session, state_id, project_id, configuration,
+                        writes, 0)
+        with database():
+            return self._make_row(
+                state_id, project_id=project_id, is_referred=True,
+                configuration=configuration, writes=writes, revision=1,
+                base={'configuration': configuration, 'writes': writes},
+                size=states.size(configuration, writes))
+
+    def _rebase(self, session, row, project_id, configuration, writes):
+        """Give a state a configuration, under the writes that it has."""
+        if not row.is_referred or row.project_id != project_id:
+            raise errors.NotFound(f'state {row.state_id} could not be found',
+                                  code='no-such-state')
+        merged = states.merge(writes, row.writes)
+        names = dict(map(tuple, row.writes))
+        if row.configuration == configuration and len(merged) == len(names):
+            return
+        self._check(session, row.state_id, project_id, configuration, merged,
+                    row.size)
+        row.base = {'configuration': configuration, 'writes': writes}
+        self._set(session, row, configuration, merged)
+
+    def reset(self, state_id):
+        """Forget the changes of a state.
+
+        A state that user_data refers to is as it was made; another one is
+        gone. May be called twice.
+        """
+        with self.writer() as session:
+            row = self._lock(session, state_id)
+            if row is not None and row.base:
+                self._set(session, row, row.base['configuration'],
+                          row.base['writes'])
+                return
+        self.delete(state_id)
+
+    def _set(self, session, row, configuration, writes):
+        """Set a state without a guest, as a change of its own."""
+        row.number = max(row.number + 1, time.time_ns() // 1000)
+        change = models.Change(
+            state_id=row.state_id, number=row.number, created_at=now(),
+            status=states.APPLIED, revision=row.revision + 1,
+            replaced={'configuration': row.configuration,
+                      'writes': row.writes})
+        session.add(change)
+        row.configuration, row.writes = configuration, writes
+        row.revision += 1
+        row.size = states.size(configuration, writes)
+        row.updated_at = now()
+        self._compact(session, row.state_id)
+
+    def _lock(self, session, state_id):
+        """Return the state's row, locked until the transaction ends."""
         return session.scalars(
             sa.select(models.DesiredState)
-            .where(models.DesiredState.server_id == server_id)
+            .where(models.DesiredState.state_id == state_id)
             .with_for_update()).one_or_none()
 
-    def _check_size(self, server_id, writes):
+    def _check_size(self, session, row, change):
+        configuration, writes = states.changed(row.configuration, row.writes,
+                                               change)
+        self._check(session, row.state_id, row.project_id, configuration,
+                    writes, row.size)
+
+    def _check(self, session, state_id, project_id, configuration, writes,
+               before):
+        """Refuse a state that is over a limit.
+
+        :param before: bytes that the state has now
+        """
         if len(writes) > self._max_handlers:
-            raise errors.BadRequest(
-                f'server {server_id}: desired state would name {len(writes)}'
+            raise errors.TooLarge(
+                f'state {state_id}: desired state would name {len(writes)}'
                 f' handlers, the limit is {self._max_handlers}')
-        size = sum(len(part.encode()) for write in writes for part in write)
+        size = states.size(None, writes)
         if size > self._max_bytes:
-            raise errors.BadRequest(
-                f'server {server_id}: desired state would have {size} bytes,'
-                f' the limit is {self._max_bytes}')
+            raise errors.TooLarge(
+                f'state {state_id}: desired state would have {size} bytes'
+                f' of handlers, the limit is {self._max_bytes}')
+        growth = states.size(configuration, writes) - before
+        if project_id is None or growth <= 0:
+            return
+        used = self._used(session, project_id)
+        if used + growth > self._max_project_bytes:
+            raise errors.TooLarge(
+                f'project {project_id}: desired state would have'
+                f' {used + growth} bytes, the quota is'
+                f' {self._max_project_bytes}', code='over-quota')
+
+    def _used(self, session, project_id):
+        return int(session.scalar(
+            sa.select(sa.func.coalesce(
+                sa.func.sum(models.DesiredState.size), 0))
+            .where(models.DesiredState.project_id == project_id)))
 
 
-def _is_busy(row):
-    return row.busy_until is not None and _now() < row.busy_until
-
-
-def _resolve(row, attempt, applied):
-    """Merge the applied ones of all attempts up to this one, in order."""
-    for number, change in row.pending:
-        if number <= attempt and number in applied:
-            row.configuration, row.writes = changed(
-                row.configuration, row.writes, change)
-            row.revision += 1
-    row.pending = [each for each in row.pending if each[0] > attempt]
-    row.updated_at = _now()
-    if row.attempt == attempt:
-        row.busy_until = None
+def _refuse(change, error):
+    """Note that a guest did not take a change."""
+    change.status = states.REFUSED if error else states.DROPPED
+    change.error = error or {
+        'code': 'dropped', 'message': 'the guest did not take the change: a'
+        ' later one came first, or the guest started again'}
+    change.body = None
 
 
 @contextlib.contextmanager
-def _database():
+def database():
+    """Turn errors of the database into errors.Unavailable."""
     try:
         yield
     except db_exc.DBError as exc:
         raise _unavailable(exc)
 
 
-def _busy(server_id):
+def _busy(state_id):
     return errors.Unavailable(
-        f'server {server_id}: another write is still going on; try again',
+        f'state {state_id}: another write is still going on; try again',
         code='busy')
 
 
@@ -274,14 +443,15 @@ def _unavailable(exc):
                               '; try again later')
 
 
-def _not_recorded(server_id, exc):
-    LOG.error('Server %s: the guest accepted a write that could not be'
-              ' recorded: %s', server_id, exc)
+def _not_recorded(state_id, exc):
+    LOG.error('State %s: the guest accepted a change that could not be'
+              ' recorded: %s', state_id, exc)
     return errors.Unavailable(
-        f'server {server_id}: the guest accepted the values, but they could'
+        f'state {state_id}: the guest accepted the values, but they could'
         ' not be recorded, so a restart would lose them; write them again',
         code='not-recorded')
 
 
-def _now():
+def now():
+    """Return the time as the database has it."""
     return datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)

@@ -41,6 +41,20 @@ class NotFound(ApiError):
     code = 'no-such-server'
 
 
+class TooLarge(ApiError):
+    """The request, or what it would make, is larger than a limit."""
+
+    status = 413
+    code = 'too-large'
+
+
+class TooMany(ApiError):
+    """The project sends more requests than it may."""
+
+    status = 429
+    code = 'too-many-requests'
+
+
 class Dead(ApiError):
     """The server or VNF exists, but has no running guest."""
 

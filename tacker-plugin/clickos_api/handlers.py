@@ -1,18 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the service does: handlers and desired state of guests."""
 
+from concurrent import futures
+import dataclasses
+
 from clickos_client import document
 from oslo_log import log as logging
-from oslo_utils import excutils
 
+from clickos_api import audit
 from clickos_api import chains
 from clickos_api import desired_state
 from clickos_api import errors
+from clickos_api import history
 from clickos_api import ownership
 from clickos_api import policy
 from clickos_api import rpc
+from clickos_api import states
+from clickos_api import workers
 
 LOG = logging.getLogger(__name__)
+
+#: The guest may be elsewhere than the service remembers.
+_MOVED = {'no-such-guest', 'stale', 'dead-guest'}
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """The outcome of a change.
+
+    :param server_id: whose change it is
+    :param number: of the change
+    :param revision: of the state after it; None without a verdict
+    """
+
+    server_id: str
+    number: int
+    revision: int | None = None
 
 
 class Handlers:
@@ -22,139 +45,337 @@ class Handlers:
     """
 
     def __init__(self, conf):
-        self._store = desired_state.Store(conf)
-        self._cloud = ownership.Cloud(conf)
-        self._agent = rpc.Agent(conf)
+        self.store = desired_state.Store(conf)
+        self.cloud = ownership.Cloud(conf)
+        self.agent = rpc.Agent(conf)
         self._policy = policy.Policy(conf)
-        self.chains = chains.Chains(self._cloud, self._agent, self._policy)
+        self._audit = audit.Audit(conf)
+        self.chains = chains.Chains(self.cloud, self.agent, self._policy)
+        self._options = conf.clickos_api
+        self.workers = workers.Workers(conf.clickos_api.guest_threads)
+        self._places = workers.Places(conf.clickos_api.waiting_threads)
 
     def list(self, context, target):
         """List the handlers of the target's guest."""
-        server_id = self._owned(context, target, policy.LIST)
-        return self._agent.handler_list(self._cloud.host(server_id),
-                                        server_id)
+        return self._ask(self._owned(context, target, policy.LIST),
+                         self.agent.handler_list)
 
     def ports(self, context, target):
         """List the ports of the target's guest."""
-        server_id = self._owned(context, target, policy.PORT_LIST)
-        return self._agent.port_list(self._cloud.host(server_id), server_id)
+        return self._ask(self._owned(context, target, policy.PORT_LIST),
+                         self.agent.port_list)
 
     def read(self, context, target, name):
         """Return the value of one handler."""
-        server_id = self._owned(context, target, policy.READ)
-        return self._agent.handler_read(self._cloud.host(server_id),
-                                        server_id, name)
+        return self._ask(self._owned(context, target, policy.READ),
+                         self.agent.handler_read, name)
+
+    def _ask(self, server, method, *arguments):
+        """Ask a guest, with a thread of HTTP that waits."""
+        def ask(server):
+            return self.workers.submit(method, server.require_host(),
+                                       server.id, *arguments).result()
+
+        with self._places.place(server.id, workers.READS) as has_place:
+            if not has_place:
+                raise errors.Unavailable(
+                    f'server {server.id}: too many requests wait for this'
+                    ' guest or for other slow ones; try again', code='busy')
+            return self._where_it_is(server, ask)
+
+    def _where_it_is(self, server, work):
+        """Do work(server); do it again if the guest is elsewhere by now."""
+        try:
+            return work(server)
+        except errors.ApiError as exc:
+            if not self._has_moved(server, exc):
+                raise
+        return work(self.cloud.server(server.id, is_fresh=True))
+
+    def _has_moved(self, server, error):
+        was_remembered = (error.code in {*_MOVED, 'timeout'}
+                          and self.cloud.forget(server.id))
+        return was_remembered and error.code in _MOVED
 
     def write(self, context, target, writes):
-        """Write handlers, all or none; return the revision.
+        """Write handlers, all or none; return a Verdict.
 
         Recorded as desired state if, and only if, the guest accepted them.
-        The record of a write without an answer waits for the next answer.
         """
-        server_id = self._owned(context, target, policy.WRITE)
-        revision = self._change(server_id, writes, self._agent.handler_write,
-                                writes)
-        LOG.info('Server %s: revision %d: %s', server_id, revision,
-                 ', '.join(name for name, _ in writes))
-        return revision
+        server = self._owned(context, target, policy.WRITE)
+        verdict = self._change(server, writes, self.agent.handler_write,
+                               writes)
+        self._tell(context, 'handler.write', verdict,
+                   handlers=[name for name, _ in writes])
+        return verdict
 
     def replace(self, context, target, found):
-        """Replace the configuration; return the revision.
+        """Replace the configuration; return a Verdict.
 
         Recorded as write() does. The writes before it are forgotten.
 
         :param found: document.Configuration
         """
-        server_id = self._owned(context, target, policy.CONFIG_REPLACE)
-        origin = self._cloud.origin(server_id)
-        _require_no_vnf(target.id if target.kind == 'vnfs'
-                        else origin.vnf_id, server_id)
-        revision = self._change(
-            server_id,
-            {'config': found.config, 'config_name': found.config_name,
-             'replaces': document.digest(origin.user_data)},
-            self._agent.config_replace, found.config, found.config_name)
-        LOG.info('Server %s: revision %d: configuration %s', server_id,
-                 revision, found.config_name)
-        return revision
+        server = self._owned(context, target, policy.CONFIG_REPLACE)
+        _require_no_vnf(server, target)
+        verdict = self._replace(server, found.config, found.config_name)
+        self._tell(context, 'configuration.replace', verdict,
+                   config_name=found.config_name)
+        return verdict
 
-    def _change(self, server_id, change, method, *arguments):
-        """Let the agent make a change, and record it; return the revision.
+    def _replace(self, server, config, config_name):
+        change = {'config': config, 'config_name': config_name}
+        if server.state_id == server.id:
+            change['replaces'] = document.digest(server.user_data)
+        return self._change(server, change, self.agent.config_replace,
+                            config, config_name)
+
+    def _tell(self, context, event, verdict, **details):
+        LOG.info('Server %s: %s: change %d, revision %s', verdict.server_id,
+                 event, verdict.number, verdict.revision)
+        self._audit.tell(context, event, dataclasses.asdict(verdict)
+                         | details)
+
+    def _change(self, server, change, method, *arguments):
+        """Let a guest make a change, and record it; return a Verdict.
 
         :param change: for the record
-        :param method: of the agent, with the arguments after the attempt
+        :param method: of the agent, with the arguments after the ticket
         """
-        host = self._cloud.host(server_id)
-        attempt = self._store.begin(server_id, change)
-        applied = self._asked(server_id, attempt, method, host, server_id,
-                              attempt, *arguments)
-        return self._store.accept(server_id, attempt, applied)
+        return self._where_it_is(server, lambda where: self._begin(
+            where, change, method, *arguments))
 
-    def _asked(self, server_id, attempt, method, *arguments):
-        """:returns: the attempts that the agent applied"""
+    def _begin(self, server, change, method, *arguments):
+        host = server.require_host()
+        self._require_state(server)
+        with self._places.place(server.id, workers.CHANGES) as has_place:
+            ticket = self.store.begin(
+                server.state_id, change, server.project_id, server.id, host,
+                may_wait=has_place)
+            try:
+                job = self.workers.submit(self._carry_out, server, ticket,
+                                          method, *arguments)
+            except errors.ApiError as exc:
+                self.store.fail(server.state_id, ticket.number, exc)
+                raise
+            wait_s = self._options.verdict_wait if has_place else 0
+            return self._verdict(server, ticket, job, wait_s)
+
+    def _verdict(self, server, ticket, job, wait_s):
         try:
-            return method(*arguments)
-        except Exception as exc:
-            with excutils.save_and_reraise_exception():
-                self._store.fail(server_id, attempt, rpc.is_refusal(exc))
+            revision = job.result(wait_s)
+        except futures.TimeoutError:
+            revision = None
+        return Verdict(server.id, ticket.number, revision)
+
+    def _carry_out(self, server, ticket, method, *arguments):
+        """Wait for a verdict and record it.
+
+        :returns: the revision; None if the agent gave no verdict
+        """
+        try:
+            applied, incarnation = method(server.host, server.id, ticket,
+                                          *arguments)
+        except errors.ApiError as exc:
+            is_refusal = rpc.is_refusal(exc)
+            self.store.fail(server.state_id, ticket.number,
+                            exc if is_refusal else None)
+            if is_refusal:
+                raise
+            LOG.warning('Server %s: change %d has no verdict: %s', server.id,
+                        ticket.number, exc.message)
+            return None
+        return self.store.accept(server.state_id, ticket.number, applied,
+                                 incarnation)
+
+    def _require_state(self, server):
+        """Refuse a reference to nothing, or to another project's state."""
+        if server.state_id != server.id:
+            owner = self.store.read(server.state_id).project_id
+            if owner != server.project_id:
+                raise errors.Dead(f'server {server.id}: its user_data refers'
+                                  ' to no state of its project',
+                                  code='no-such-state')
+
+    def change(self, context, target, number):
+        """Return a change of the target's guest as a client sees it."""
+        server = self._owned(context, target, policy.CHANGE_SHOW)
+        self._require_state(server)
+        return history.change(self.store, server.state_id, number)
+
+    def changes(self, context, target):
+        """List the newest changes of the target's guest."""
+        server = self._owned(context, target, policy.CHANGE_SHOW)
+        self._require_state(server)
+        return history.changes(self.store, server.state_id)
+
+    def restore(self, context, target, revision):
+        """Bring an earlier revision back; return a Verdict.
+
+        A handler without a value at that revision needs its first one, so
+        the guest gets its configuration again in that case.
+        """
+        server = self._owned(context, target, policy.STATE_RESTORE)
+        self._require_state(server)
+        now = self.store.read(server.state_id)
+        then = history.at(self.store, server.state_id, revision)
+        verdict = Verdict(server.id, now.number, now.revision)
+        missing = ({name for name, _ in now.writes}
+                   - {name for name, _ in then.writes})
+        if missing or now.configuration != then.configuration:
+            _require_no_vnf(server, target)
+            found = then.configuration or _first(server)
+            verdict = self._replace(server, found['config'],
+                                    found['config_name'])
+            now = states.State()
+        wanted = [pair for pair in then.writes if pair not in now.writes]
+        if wanted and verdict.revision is not None:
+            verdict = self._change(server, wanted, self.agent.handler_write,
+                                   wanted)
+        self._tell(context, 'desired_state.restore', verdict,
+                   restored=revision)
+        return verdict
 
     def desired_state(self, context, target):
-        """Return the target's desired_state.State."""
-        return self._store.read(
-            self._owned_or_any(context, target, policy.STATE_SHOW))
+        """Return the target's states.State."""
+        return self.store.read(
+            self._state_id(context, target, policy.STATE_SHOW))
 
     def forget(self, context, target):
         """Forget the target's desired state; may be called twice."""
-        server_id = self._owned_or_any(context, target, policy.STATE_DELETE)
-        self._store.delete(server_id)
-        LOG.info('Server %s: desired state deleted', server_id)
+        state_id = self._state_id(context, target, policy.STATE_DELETE)
+        self.store.reset(state_id)
+        LOG.info('State %s: forgotten', state_id)
+        self._audit.tell(context, 'desired_state.delete',
+                         {'state_id': state_id})
 
-    def _owned_or_any(self, context, target, rule):
-        """Return the target's server, without Nova if it is any's to ask.
+    def _state_id(self, context, target, rule):
+        """Return the target's state, without Nova if it is any's to ask.
 
         nova-compute asks while it starts a guest; the answer must not depend
         on nova-api, nor on whether Nova still has the server.
         """
         if self._policy.allows_any(context, rule):
             return self._server_id(context, target)
-        return self._owned(context, target, rule)
+        server = self._owned(context, target, rule)
+        self._require_state(server)
+        return server.state_id
+
+    def create_state(self, context, state_id, found):
+        """Make a state of the caller's project; user_data refers to it.
+
+        :param found: document.Configuration
+        :returns: False if the project has one of this id
+        """
+        self._policy.require(context, policy.STATE_CREATE,
+                             context.project_id)
+        is_new = self.store.create(
+            state_id, context.project_id,
+            {'config': found.config, 'config_name': found.config_name},
+            states.merge([], [list(pair) for pair in found.writes]))
+        self._audit.tell(context, 'desired_state.create',
+                         {'state_id': state_id, 'is_new': is_new})
+        return is_new
+
+    def show_state(self, context, state_id):
+        """Return the states.State of an id."""
+        return self._own_state(context, state_id, policy.STATE_SHOW)
+
+    def delete_state(self, context, state_id):
+        """Forget a state that user_data refers to; may be called twice."""
+        self._own_state(context, state_id, policy.STATE_DELETE)
+        self.store.delete(state_id)
+        self._audit.tell(context, 'desired_state.delete',
+                         {'state_id': state_id})
+
+    def _own_state(self, context, state_id, rule):
+        """Return a state that the caller may see.
+
+        :raises errors.NotFound: if there is none, or it is another's
+        """
+        found = self.store.read(state_id)
+        missing = errors.NotFound(f'state {state_id} could not be found',
+                                  code='no-such-state')
+        if not found.is_referred:
+            raise missing
+        if not self._policy.allows_any(context, rule):
+            if found.project_id != context.project_id:
+                raise missing
+            self._policy.require(context, rule, found.project_id)
+        return found
+
+    def start(self, context, state_id, started):
+        """Note that a guest starts with a state.
+
+        :param started: dict number, revision, incarnation, server_id,
+            project_id
+        :raises errors.ApiError: (code outdated) if there is a newer one
+        """
+        if not self._policy.allows_any(context, policy.STATE_START):
+            raise errors.Forbidden(
+                f'policy does not allow {policy.STATE_START} to be performed')
+        seen = states.State(started['revision'], number=started['number'])
+        if not self.store.start(state_id, seen, started['incarnation'],
+                                started['server_id'],
+                                started['project_id']):
+            raise errors.ApiError(
+                f'state {state_id}: there is a newer one', code='outdated',
+                status=409)
+        self.cloud.forget(started['server_id'])
 
     def _owned(self, context, target, rule):
-        """Return the target's server if the caller may do this to it."""
+        """Return the target's Server if the caller may do this to it."""
         server_id = self._server_id(context, target)
         try:
-            project_id = self._cloud.owner(context, server_id)
+            server = self.cloud.server(server_id)
         except ownership.Gone:
             self._prune(server_id)
             raise
-        self._policy.require(context, rule, project_id)
-        return server_id
+        self._require(context, rule, server)
+        return server
+
+    def _require(self, context, rule, server):
+        """Let pass who may do this; others do not learn of the server."""
+        try:
+            self._policy.require(context, rule, server.project_id)
+        except errors.Forbidden:
+            if (context.project_id != server.project_id
+                    and 'admin' not in context.roles):
+                raise ownership.Gone(
+                    f'server {server.id} could not be found')
+            raise
 
     def _server_id(self, context, target):
         if target.kind == 'servers':
             return target.id
-        return self._cloud.server_of_vnf(context, target)
+        return self.cloud.server_of_vnf(context, target)
 
     def _prune(self, server_id):
-        """Forget a server that Nova has no more.
-
-        A server that the caller cannot see may be another tenant's, so the
-        service looks itself before it forgets anything.
-        """
+        """Forget the own state of a server that Nova has no more."""
         try:
-            if (self._store.knows(server_id)
-                    and self._cloud.is_gone(server_id)):
-                self._store.delete(server_id)
+            if self.store.knows(server_id):
+                self.store.delete(server_id)
                 LOG.info('Server %s is gone, its desired state too',
                          server_id)
         except errors.Unavailable:
-            LOG.warning('Server %s: not known whether it is gone', server_id)
+            LOG.warning('Server %s: its desired state stays', server_id)
 
 
-def _require_no_vnf(vnf_id, server_id):
+def _first(server):
+    """Return the configuration of a server's user_data."""
+    try:
+        found = document.parse(server.user_data)
+    except document.DocumentError:
+        raise errors.Dead(f'server {server.id}: its first configuration is'
+                          ' not in user_data', code='no-such-revision')
+    return {'config': found.config, 'config_name': found.config_name}
+
+
+def _require_no_vnf(server, target):
+    vnf_id = target.id if target.kind == 'vnfs' else server.vnf_id
     if vnf_id:
         raise errors.ApiError(
-            f'server {server_id}: the configuration belongs to the descriptor'
+            f'server {server.id}: the configuration belongs to the descriptor'
             f' of VNF instance {vnf_id}, and a heal would install it again;'
             ' write handlers or update properties, or instantiate a changed'
             ' package', code='owned-by-vnf', status=409)

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whose a server is, where it runs, and which server a VNF means."""
 
+import collections
 import dataclasses
 import threading
+import time
 
+from clickos_client import document
 from clickos_client import vnf
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
@@ -17,6 +20,8 @@ HOST = 'OS-EXT-SRV-ATTR:host'
 USER_DATA = 'OS-EXT-SRV-ATTR:user_data'
 #: The oldest version of Nova's API that shows user_data.
 _MICROVERSION = '2.3'
+#: Servers that are remembered.
+_KNOWN = 10000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,15 +40,32 @@ class Target:
 
 
 @dataclasses.dataclass(frozen=True)
-class Origin:
-    """Where the configuration of a server comes from.
+class Server:
+    """A server as Nova has it.
 
+    :param host: Nova's name of its host, or None
     :param vnf_id: the VNF that Tacker made the server for, or None
     :param user_data: as Nova has it, base64, or None
+    :param state_id: the state that user_data refers to, or the server's
     """
 
+    id: str
+    project_id: str
+    host: str | None
+    status: str | None
     vnf_id: str | None
     user_data: str | None
+    state_id: str
+
+    def require_host(self):
+        """Return the host.
+
+        :raises errors.Dead: if the server is on no host
+        """
+        if not self.host:
+            raise errors.Dead(f'server {self.id} is on no host, its status'
+                              f' is {self.status}')
+        return self.host
 
 
 class Gone(errors.NotFound):
@@ -59,38 +81,45 @@ class Cloud:
         self._tacker = None
         self._neutron = None
         self._making = threading.Lock()
+        self._known = collections.OrderedDict()
+        self._knowing = threading.Lock()
 
-    def owner(self, context, server_id):
-        """Return the project a server belongs to, if the caller may see it.
+    def server(self, server_id, is_fresh=False):
+        """Return a Server, of any project.
 
-        Asked with the caller's token, so Nova's policy decides.
+        A server never changes its owner, so remembering it gives no
+        access to others. The guest's incarnation guards against an old host.
 
-        :raises Gone: if Nova does not show the caller such a server
+        :param is_fresh: ask Nova in any case
+        :raises Gone: if Nova has no such server
         """
-        return self._server(server_id, context.auth_token)['tenant_id']
+        with self._knowing:
+            until_s, found = self._known.get(server_id, (0, None))
+        if is_fresh or time.monotonic() >= until_s:
+            found = _server(self._server(server_id))
+            self._remember(found)
+        return found
 
-    def origin(self, server_id):
-        """Return an Origin: where a server's configuration comes from."""
-        server = self._server(server_id)
-        metadata = server.get('metadata') or {}
-        return Origin(metadata.get(vnf.SERVER_KEY), server.get(USER_DATA))
+    def _remember(self, found):
+        ttl_s = self._conf.clickos_api.ownership_ttl
+        with self._knowing:
+            self._known[found.id] = (time.monotonic() + ttl_s, found)
+            self._known.move_to_end(found.id)
+            if len(self._known) > _KNOWN:
+                self._known.popitem(last=False)
 
-    def host(self, server_id):
-        """Return Nova's name of the host a server runs on.
-
-        :raises errors.Dead: if the server is on no host
-        """
-        server = self._server(server_id)
-        if not server.get(HOST):
-            raise errors.Dead(f'server {server_id} is on no host, its status'
-                              f' is {server.get("status")}')
-        return server[HOST]
+    def forget(self, server_id):
+        """Ask Nova at the next time; tell if the server was remembered."""
+        with self._knowing:
+            until_s, _found = self._known.pop(server_id, (0, None))
+            return time.monotonic() < until_s
 
     def is_gone(self, server_id):
         """Tell if Nova has no such server in any project."""
         try:
-            self._server(server_id)
+            self.server(server_id, is_fresh=True)
         except Gone:
+            self.forget(server_id)
             return True
         return False
 
@@ -117,9 +146,9 @@ class Cloud:
         """GET a path of Neutron; see _ask."""
         return self._ask(self._adapters()[2], path, token, not_found)
 
-    def _server(self, server_id, token=None):
+    def _server(self, server_id):
         body = self._ask(
-            self._adapters()[0], f'/servers/{server_id}', token,
+            self._adapters()[0], f'/servers/{server_id}', None,
             Gone(f'server {server_id} could not be found'), _MICROVERSION)
         return body['server']
 
@@ -162,6 +191,18 @@ class Cloud:
                 self._nova = ks_loading.load_adapter_from_conf_options(
                     self._conf, 'nova', session=session)
             return self._nova, self._tacker, self._neutron
+
+
+def _server(body):
+    metadata = body.get('metadata') or {}
+    user_data = body.get(USER_DATA)
+    try:
+        state_id = document.reference(user_data)
+    except document.DocumentError:
+        state_id = None   # its guest never started
+    return Server(body['id'], body['tenant_id'], body.get(HOST),
+                  body.get('status'), metadata.get(vnf.SERVER_KEY),
+                  user_data, state_id or body['id'])
 
 
 def _guests(found):

@@ -14,6 +14,10 @@ PORT_LIST = 'clickos:port:list'
 CHAIN_SHOW = 'clickos:chain:show'
 STATE_SHOW = 'clickos:desired_state:show'
 STATE_DELETE = 'clickos:desired_state:delete'
+STATE_RESTORE = 'clickos:desired_state:restore'
+STATE_CREATE = 'clickos:desired_state:create'
+STATE_START = 'clickos:desired_state:start'
+CHANGE_SHOW = 'clickos:change:show'
 
 OWNER_READER = 'role:reader and project_id:%(project_id)s'
 OWNER_MEMBER = 'role:member and project_id:%(project_id)s'
@@ -21,6 +25,8 @@ SERVICE = 'role:service or role:admin'
 ADMIN = 'role:admin'
 
 _HANDLERS = '/v1/{servers or vnfs}/{id}/handlers'
+_CHANGES = '/v1/{servers or vnfs}/{id}/changes'
+_STATES = '/v1/states/{id}'
 _STATE = '/v1/{servers or vnfs}/{id}/desired-state'
 
 
@@ -43,10 +49,20 @@ RULES = [
           ('PUT', '/v1/{servers or vnfs}/{id}/configuration')),
     _rule(STATE_SHOW, f'({OWNER_READER}) or {SERVICE}',
           'Show what is written again when a guest starts again.',
-          ('GET', _STATE)),
+          ('GET', _STATE), ('GET', _STATES)),
     _rule(STATE_DELETE, f'({OWNER_MEMBER}) or {ADMIN}',
           'Forget what is written again when a guest starts again.',
-          ('DELETE', _STATE)),
+          ('DELETE', _STATE), ('DELETE', _STATES)),
+    _rule(STATE_RESTORE, OWNER_MEMBER,
+          'Bring an earlier revision of a guest back.', ('POST', _STATE)),
+    _rule(STATE_CREATE, OWNER_MEMBER,
+          'Make a state that user_data refers to.', ('PUT', _STATES)),
+    _rule(STATE_START, SERVICE,
+          'Note that a guest starts with a state. nova-compute needs it.',
+          ('POST', _STATES + '/starts')),
+    _rule(CHANGE_SHOW, OWNER_READER,
+          'Show the verdicts about changes of a guest.',
+          ('GET', _CHANGES), ('GET', _CHANGES + '/{number}')),
     _rule(PORT_LIST, OWNER_READER,
           'List the ports of a guest with what the switch counted.',
           ('GET', '/v1/{servers or vnfs}/{id}/ports')),

@@ -6,6 +6,8 @@ from oslo_context import context as oslo_context
 
 from clickos_api import errors
 from clickos_api import ownership
+from clickos_api import rates
+from clickos_api import states
 from clickos_api import validation
 
 
@@ -17,6 +19,15 @@ def blueprint(handlers, limits):
     """
     routes = flask.Blueprint('v1', __name__, url_prefix='/v1')
     base = '/<any(servers,vnfs):kind>/<target_id>'
+    requests = rates.Rate(limits.requests_per_minute, 'requests')
+    writes = rates.Rate(limits.writes_per_minute, 'changes')
+
+    @routes.before_request
+    def limit():
+        project_id = _context().project_id
+        requests.take(project_id)
+        if flask.request.method != 'GET':
+            writes.take(project_id)
 
     @routes.get(f'{base}/handlers')
     def list_handlers(kind, target_id):
@@ -38,38 +49,75 @@ def blueprint(handlers, limits):
     def write_handler(kind, target_id, name):
         value = validation.value_body(flask.request.get_data(),
                                       limits.max_value_bytes)
-        revision = handlers.write(_context(), _target(kind, target_id),
-                                  [[validation.handler(name), value]])
-        return {'revision': revision}
+        return _verdict(handlers.write(
+            _context(), _target(kind, target_id),
+            [[validation.handler(name), value]]))
 
     @routes.post(f'{base}/handlers')
     def write_handlers(kind, target_id):
-        writes = validation.writes_body(flask.request.get_data(),
-                                        limits.max_value_bytes,
-                                        limits.max_writes)
-        revision = handlers.write(_context(), _target(kind, target_id),
-                                  writes)
-        return {'revision': revision}
+        return _verdict(handlers.write(
+            _context(), _target(kind, target_id),
+            validation.writes_body(flask.request.get_data(),
+                                   limits.max_value_bytes,
+                                   limits.max_writes)))
 
     @routes.put(f'{base}/configuration')
     def replace_configuration(kind, target_id):
-        revision = handlers.replace(
+        return _verdict(handlers.replace(
             _context(), _target(kind, target_id),
-            validation.configuration_body(flask.request.get_data()))
-        return {'revision': revision}
+            validation.configuration_body(flask.request.get_data())))
+
+    @routes.get(f'{base}/changes')
+    def list_changes(kind, target_id):
+        return {'changes': handlers.changes(_context(),
+                                            _target(kind, target_id))}
+
+    @routes.get(f'{base}/changes/<int:number>')
+    def show_change(kind, target_id, number):
+        return {'change': handlers.change(
+            _context(), _target(kind, target_id),
+            validation.number(number, 'change'))}
 
     @routes.get(f'{base}/desired-state')
     def show_desired_state(kind, target_id):
-        state = handlers.desired_state(_context(), _target(kind, target_id))
-        answer = {'revision': state.revision, 'writes': state.writes}
-        if state.configuration:
-            answer['configuration'] = state.configuration
-        return answer
+        return _state(handlers.desired_state(_context(),
+                                             _target(kind, target_id)))
+
+    @routes.post(f'{base}/desired-state')
+    def restore_desired_state(kind, target_id):
+        return _verdict(handlers.restore(
+            _context(), _target(kind, target_id),
+            validation.revision_body(flask.request.get_data())))
 
     @routes.delete(f'{base}/desired-state')
     def delete_desired_state(kind, target_id):
         handlers.forget(_context(), _target(kind, target_id))
         return '', 204
+
+    @routes.put('/states/<state_id>')
+    def create_state(state_id):
+        is_new = handlers.create_state(
+            _context(), validation.uuid(state_id, 'state'),
+            validation.state_body(flask.request.get_data()))
+        return {'id': validation.uuid(state_id, 'state')}, \
+            201 if is_new else 200
+
+    @routes.get('/states/<state_id>')
+    def show_state(state_id):
+        found = handlers.show_state(_context(),
+                                    validation.uuid(state_id, 'state'))
+        return {**_state(found), 'project_id': found.project_id}
+
+    @routes.delete('/states/<state_id>')
+    def delete_state(state_id):
+        handlers.delete_state(_context(), validation.uuid(state_id, 'state'))
+        return '', 204
+
+    @routes.post('/states/<state_id>/starts')
+    def start_state(state_id):
+        handlers.start(_context(), validation.uuid(state_id, 'state'),
+                       validation.start_body(flask.request.get_data()))
+        return {}
 
     @routes.get('/chains/<chain_id>')
     def show_chain(chain_id):
@@ -77,6 +125,23 @@ def blueprint(handlers, limits):
             _context(), validation.uuid(chain_id, 'port chain'))}
 
     return routes
+
+
+def _verdict(verdict):
+    """Return 200 with the revision, or 202 with the change's address."""
+    if verdict.revision is not None:
+        return {'revision': verdict.revision}
+    location = f'/v1/servers/{verdict.server_id}/changes/{verdict.number}'
+    return ({'change': {'number': verdict.number, 'status': states.PENDING}},
+            202, {'Location': location, 'Retry-After': '1'})
+
+
+def _state(found):
+    answer = {'revision': found.revision, 'number': found.number,
+              'writes': found.writes}
+    if found.configuration:
+        answer['configuration'] = found.configuration
+    return answer
 
 
 def _context():

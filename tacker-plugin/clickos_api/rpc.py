@@ -18,14 +18,15 @@ STATUS = {
     'too-long': 400, 'not-permitted': 403, 'no-such-element': 404,
     'no-such-handler': 404, 'no-such-guest': 409, 'dead-guest': 409,
     'not-active': 409,
-    'busy': 503, 'timeout': 504,
+    'busy': 503, 'stale': 503, 'timeout': 504,
 }
 #: Codes after which the guest may have applied a write all the same.
-_UNCERTAIN = {'agent-failed', 'internal', 'timeout', 'unavailable'}
+_UNCERTAIN = {'agent-failed', 'bad-answer', 'client-timeout', 'internal',
+              'store', 'timeout', 'unavailable'}
 
 
 def is_refusal(error):
-    """Tell whether a failed write surely did not reach the guest's router."""
+    """Tell whether a failed change surely has no effect, now or later."""
     return isinstance(error, errors.ApiError) \
         and error.code not in _UNCERTAIN
 
@@ -54,26 +55,42 @@ class Agent:
                             name=name)
         return _field(host, answer, 'value', str)
 
-    def handler_write(self, host, server_id, attempt, writes):
+    def handler_write(self, host, server_id, ticket, writes):
         """Write [[name, value], ...]; all of them or none.
 
-        :param attempt: number; the agent refuses it after a higher one
-        :returns: numbers of attempts that the agent applied
+        :param ticket: states.Ticket; the guest refuses it after a higher one
+        :returns: numbers of changes that the guest accepted, and its
+            incarnation
         """
-        answer = self._call(host, 'handler_write', server_id=server_id,
-                            attempt=attempt, writes=writes)
-        return _field(host, answer, 'applied', list)
+        return _taken(host, self._call(
+            host, 'handler_write', server_id=server_id, writes=writes,
+            attempt=ticket.number, incarnation=ticket.incarnation))
 
-    def config_replace(self, host, server_id, attempt, config, config_name):
+    def config_replace(self, host, server_id, ticket, config, config_name):
         """Replace the configuration of a guest that runs on.
 
-        :param attempt: as of handler_write
-        :returns: numbers of attempts that the agent applied
+        :param ticket: as of handler_write
+        :returns: as of handler_write
         """
-        answer = self._call(host, 'config_replace', server_id=server_id,
-                            attempt=attempt, config=config,
-                            config_name=config_name)
-        return _field(host, answer, 'applied', list)
+        return _taken(host, self._call(
+            host, 'config_replace', server_id=server_id, config=config,
+            config_name=config_name, attempt=ticket.number,
+            incarnation=ticket.incarnation))
+
+    def changes_settle(self, host, server_id, number):
+        """End the changes of a guest up to a number; return their verdicts.
+
+        :returns: {'incarnation', 'applied', 'refused', 'pending'}
+        """
+        answer = self._call(host, 'changes_settle', server_id=server_id,
+                            attempt=number)
+        for key in ('applied', 'pending'):
+            _numbers(host, _field(host, answer, key, list))
+        for each in _field(host, answer, 'refused', list):
+            _field(host, each, 'number', int)
+            for key in ('code', 'message'):
+                _field(host, each, key, str)
+        return answer
 
     def port_list(self, host, server_id):
         """List a guest's ports with what the switch counted."""
@@ -112,8 +129,7 @@ class Agent:
                 messaging.MessageUndeliverable):
             raise errors.Silent(
                 f'the clickos-agent of host {host} did not answer within'
-                f' {self._conf.clickos_api.rpc_timeout} s; a write is not'
-                ' recorded then: read the handler to learn what is in force')
+                f' {self._conf.clickos_api.rpc_timeout} s')
         except Exception:   # whatever was raised in the agent arrives here
             LOG.exception('Agent of host %s: %s', host, method)
             raise errors.BadGateway(
@@ -153,6 +169,17 @@ def _field(host, answer, key, kind):
     if not isinstance(value, kind):
         raise _nonsense(host, answer)
     return value
+
+
+def _taken(host, answer):
+    numbers = _numbers(host, _field(host, answer, 'applied', list))
+    return numbers, _field(host, answer, 'incarnation', str)[:36]
+
+
+def _numbers(host, numbers):
+    if not all(type(number) is int for number in numbers):
+        raise _nonsense(host, numbers)
+    return numbers
 
 
 def _handler(host, each):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests, checked: everything in them is hostile until here."""
 
+import dataclasses
 import json
 import re
 
@@ -13,6 +14,7 @@ ID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 #: [element.]handler; a compound element's parts are joined by '/'.
 HANDLER = re.compile(r'([A-Za-z0-9_@/]+\.)?[A-Za-z0-9_]+')
 VNFC_LENGTH = 255
+MAX_NUMBER = 2 ** 53
 
 
 def uuid(text, what):
@@ -89,6 +91,53 @@ def configuration_body(raw):
         return document.replacement(**body)
     except document.DocumentError as exc:
         raise errors.BadRequest(str(exc))
+
+
+def state_body(raw):
+    """Return the document.Configuration of a state to be made."""
+    body = _object(raw, ('config',), ('config_name', 'writes'))
+    writes = body.pop('writes', [])
+    if not isinstance(writes, list) or len(writes) > limits.WRITES:
+        raise errors.BadRequest('writes: expected a list of at most'
+                                f' {limits.WRITES} [HANDLER, VALUE]')
+    pairs = [_write(each, limits.VALUES_BYTES, f'writes[{i}]')
+             for i, each in enumerate(writes)]
+    try:
+        found = document.replacement(**body)
+    except document.DocumentError as exc:
+        raise errors.BadRequest(str(exc))
+    return dataclasses.replace(found, writes=tuple(pairs))
+
+
+def revision_body(raw):
+    """Return the revision of a body."""
+    return number(_only(raw, 'revision'), 'revision')
+
+
+def start_body(raw):
+    """Return the report of a start as a dict."""
+    body = _object(raw, ('number', 'revision', 'incarnation', 'server_id',
+                         'project_id'))
+    for key in ('number', 'revision'):
+        body[key] = number(body[key], key)
+    for key in ('incarnation', 'server_id', 'project_id'):
+        if not isinstance(body[key], str):
+            raise errors.BadRequest(f'{key}: expected a text, got'
+                                    f' {_shown(body[key])}')
+    for key in ('incarnation', 'server_id'):
+        body[key] = uuid(body[key], key)
+    vnfc(body['project_id'][:VNFC_LENGTH])
+    return body
+
+
+def number(value, place):
+    """Return a whole number that the database and JSON hold exactly."""
+    if type(value) is float and value.is_integer():
+        value = int(value)   # as JSON Schema has it
+    if type(value) is not int or not 0 <= value <= MAX_NUMBER:
+        raise errors.BadRequest(f'{place}: expected a number of 0 to'
+                                f' {MAX_NUMBER}, got {_shown(value)}')
+    return value
 
 
 def _write(each, limit_bytes, place):

@@ -3,7 +3,9 @@
 
 The configuration files are named by --config-file arguments (uWSGI's pyargv)
 or by the environment variable OS_CLICKOS_CONFIG_FILES, ';' between them.
-Nothing is connected here, so the server may fork after loading this.
+Nothing is connected here, so the server may fork after loading this. The
+first request starts the threads of a process; uWSGI starts them at once if
+it loads the application in each process (lazy-apps).
 """
 
 import sys
@@ -13,3 +15,5 @@ from clickos_api import conf
 
 application = app.create(
     conf.load(sys.argv[1:], conf.files_from_environment()))
+if 'uwsgi' in sys.modules and sys.modules['uwsgi'].worker_id():
+    application.extensions['clickos'].start()

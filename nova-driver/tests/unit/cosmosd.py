@@ -28,6 +28,11 @@ COUNTERS = {name: 1 << n for n, name in enumerate((
 INCARNATION = '77777777-2222-4333-8444-555555555555'
 
 
+def taken(number):
+    """Return the answer to a numbered change."""
+    return {'applied': [number], 'incarnation': INCARNATION}
+
+
 class Refusal(Exception):
     """An error answer: code and message."""
 
@@ -180,7 +185,8 @@ class FakeCosmosd(fixtures.Fixture):
     def _do_host(self):
         return {'host_kind': self.host_kind, 'memory_mib': 2048,
                 'memory_used_mib': 64, 'cpus': 2, 'guests': len(self.guests),
-                'max_guests': 256, 'uptime_s': 77, 'version': '0.1.0',
+                'pooled': 0, 'max_guests': 256, 'uptime_s': 77,
+                'version': '0.1.0',
                 'engine_sha256': self.engine_sha256,
                 'faults': self.host_faults}
 
@@ -202,14 +208,18 @@ class FakeCosmosd(fixtures.Fixture):
         return {'complete': len(content) == size}
 
     def _do_create(self, uuid, name, image_sha256, memory_mib, vifs, config,
-                   config_name, writes, timeout_ms):
+                   config_name, writes, timeout_ms, number=0, hold=False):
         if uuid in self.guests:
             raise Refusal('exists', 'guest %s exists' % uuid)
         self.guests[uuid] = {
             'uuid': uuid, 'name': name, 'domid': 1, 'state': 'running',
             'reason': '', 'memory_mib': memory_mib, 'created_s': 0,
             'cpu_time_ns': 0, 'vifs': vifs, 'config_name': config_name}
-        return {'domid': 1}
+        return {'domid': 1, 'incarnation': INCARNATION}
+
+    def _do_release(self, uuid):
+        self._guest(uuid)
+        return {}
 
     def _do_destroy(self, uuid):
         self.guests.pop(uuid, None)
@@ -354,14 +364,20 @@ class FakeCosmosd(fixtures.Fixture):
         values = self._guest(uuid).get('values', {})
         return {'value': values.get(name, name + '=1')}
 
-    def _do_handler_write(self, uuid, rid, writes, timeout_ms):
+    def _do_handler_write(self, uuid, rid, writes, timeout_ms,
+                          stamp=None):
         self._guest(uuid).setdefault('values', {}).update(writes)
-        return {}
+        return taken(stamp['number']) if stamp else {}
 
     def _do_router_install(self, uuid, rid, config, config_name, timeout_ms,
-                           halted=False):
+                           stamp=None, halted=False):
         self._guest(uuid)['config'] = config
-        return {'generation': 2}
+        return {'generation': 2, **(taken(stamp['number']) if stamp else {})}
+
+    def _do_change_settle(self, uuid, number):
+        self._guest(uuid)
+        return {'incarnation': INCARNATION, 'newest': number, 'applied': [],
+                'refused': [], 'pending': []}
 
     def _do_events(self):
         return {}

@@ -4,32 +4,68 @@
 import sqlalchemy as sa
 from sqlalchemy import orm
 
+_INNODB = {'mysql_engine': 'InnoDB', 'mysql_charset': 'utf8mb4'}
+
 
 class Base(orm.DeclarativeBase):
     """Base of the tables."""
 
 
 class DesiredState(Base):
-    """Changes of a server to repeat when its guest starts again.
+    """The configuration and writes of a guest (docs/adr/0072).
 
-    Each server has one row. Attempts to write are numbered in it, and
-    writers of different servers never wait for each other.
+    The key is the UUID of the state that user_data refers to. A server
+    without such a reference has the state of its own UUID.
     """
 
     __tablename__ = 'desired_state'
-    __table_args__ = {'mysql_engine': 'InnoDB', 'mysql_charset': 'utf8mb4'}
+    __table_args__ = _INNODB
 
-    server_id = sa.Column(sa.String(36), primary_key=True)
+    state_id = sa.Column(sa.String(36), primary_key=True)
+    #: the owner; None for states that were made before version 0004
+    project_id = sa.Column(sa.String(64), index=True)
+    #: the server that has the state, or had it last
+    server_id = sa.Column(sa.String(36))
+    #: True if user_data refers to the state
+    is_referred = sa.Column(sa.Boolean, nullable=False)
     revision = sa.Column(sa.BigInteger, nullable=False)
     #: [[handler, value], ...], one entry a handler, the last written last
     writes = sa.Column(sa.JSON, nullable=False)
     #: {'config', 'config_name'} that replaced the first one; None if none did
     configuration = sa.Column(sa.JSON(none_as_null=True))
-    #: number of the newest attempt to write
-    attempt = sa.Column(sa.BigInteger, nullable=False)
-    #: [[attempt, change], ...]: attempts without a verdict, oldest first; a
-    #: change is a list as writes, or an object as configuration
-    pending = sa.Column(sa.JSON, nullable=False)
-    #: until then other writers wait for the newest attempt's end
+    #: {'configuration', 'writes'} of a state that user_data refers to
+    base = sa.Column(sa.JSON(none_as_null=True))
+    #: bytes of writes and configuration, for the quota
+    size = sa.Column(sa.BigInteger, nullable=False)
+    #: number of the newest change
+    number = sa.Column(sa.BigInteger, nullable=False)
+    #: of the guest's newest start, if known
+    incarnation = sa.Column(sa.String(36))
+    #: until then other writers wait for the newest change's verdict
     busy_until = sa.Column(sa.DateTime)
     updated_at = sa.Column(sa.DateTime, nullable=False)
+    #: when Nova said that the server is gone
+    gone_at = sa.Column(sa.DateTime)
+
+
+class Change(Base):
+    """A numbered change of a state, with or without a verdict."""
+
+    __tablename__ = 'changes'
+    __table_args__ = _INNODB
+
+    state_id = sa.Column(sa.String(36), primary_key=True)
+    number = sa.Column(sa.BigInteger, primary_key=True, autoincrement=False)
+    #: pending, applied, refused, dropped
+    status = sa.Column(sa.String(16), nullable=False)
+    #: a list as writes, or an object as configuration; None once settled
+    body = sa.Column(sa.JSON(none_as_null=True))
+    #: what the change replaced, to restore an earlier revision
+    replaced = sa.Column(sa.JSON(none_as_null=True))
+    #: of the state after the change; None if it was not applied
+    revision = sa.Column(sa.BigInteger)
+    #: {'code', 'message'} of the guest
+    error = sa.Column(sa.JSON(none_as_null=True))
+    #: Nova's name of the host that has the change
+    host = sa.Column(sa.String(255))
+    created_at = sa.Column(sa.DateTime, nullable=False)

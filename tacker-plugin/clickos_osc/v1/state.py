@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openstack clickos state show | clear."""
+"""openstack clickos state show | clear | list | restore."""
 
 from osc_lib.command import command
 
@@ -64,3 +64,56 @@ class ClearState(command.Command):
             f'{" configuration and" if state.get("configuration") else ""}'
             f' {len(state["writes"])} handler writes forgotten; the running'
             ' guest keeps its values until it starts again\n')
+
+
+class ListState(command.Lister):
+    """List the latest changes of a guest, with the guest's verdicts.
+
+    Example: openstack clickos state list --vnf edge-firewall
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        guest.add_arguments(parser)
+        return parser
+
+    def take_action(self, parsed_args):
+        """Ask and return columns and rows."""
+        manager = self.app.client_manager
+        with shown.refusals():
+            found = manager.clickos.changes(guest.find(manager, parsed_args))
+        return ('Number', 'Time', 'Status', 'Revision', 'Error'), [
+            (each['number'], each['created_at'], each['status'],
+             each.get('revision', ''),
+             shown.line((each.get('error') or {}).get('message', '')))
+            for each in found]
+
+
+class RestoreState(command.Command):
+    """Give a guest the values and configuration of an earlier revision.
+
+    The guest gets its configuration again if a handler had no value at that
+    revision. For the guest of a VNF such a restore is refused.
+
+    Example: openstack clickos state restore --vnf edge-firewall 7
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        guest.add_arguments(parser)
+        parser.add_argument('revision', metavar='<revision>', type=int,
+                            help='Of openstack clickos state list')
+        return parser
+
+    def take_action(self, parsed_args):
+        """Restore and say so."""
+        manager = self.app.client_manager
+        with shown.refusals():
+            revision = manager.clickos.restore(
+                guest.find(manager, parsed_args), parsed_args.revision)
+        self.app.stdout.write(
+            f'{shown.line(parsed_args.guest)}: revision'
+            f' {parsed_args.revision} is in force again, as revision'
+            f' {revision}\n')

@@ -44,8 +44,29 @@ class ClickOSClient(base.Client):
 
     def show_desired_state(self, guest_id, kind='servers'):
         """Return {'revision': ..., 'writes': ...}."""
-        return self.call('GET', f'v1/{kind}/{guest_id}/desired-state',
-                         200)[1]
+        state = self.call('GET', f'v1/{kind}/{guest_id}/desired-state',
+                          200)[1]
+        state.pop('number')   # grows with refused changes, too
+        return state
+
+    def restore(self, guest_id, revision, kind='servers'):
+        """Bring an earlier revision back; return the new one."""
+        return self.call('POST', f'v1/{kind}/{guest_id}/desired-state', 200,
+                         {'revision': revision})[1]['revision']
+
+    def list_changes(self, guest_id, kind='servers'):
+        """List the newest changes."""
+        return self.call('GET', f'v1/{kind}/{guest_id}/changes',
+                         200)[1]['changes']
+
+    def create_state(self, state_id, config, writes=()):
+        """Make a state that user_data refers to."""
+        self.call('PUT', f'v1/states/{state_id}', 201,
+                  {'config': config, 'writes': list(writes)})
+
+    def delete_state(self, state_id):
+        """Forget a state that user_data refers to."""
+        self.call('DELETE', f'v1/states/{state_id}', 204)
 
     def delete_desired_state(self, guest_id, kind='servers'):
         """Forget the desired state."""

@@ -8,6 +8,10 @@ from clickos_lab.config import site as _site
 from clickos_lab.host import underlay
 
 
+#: Of HTTP: 24 wait for guests, 4 for slow ones, and 4 never wait.
+_THREADS = 32
+
+
 def _tunnel(site, host):
     """Return the options of a host that others reach."""
     if host.place is None or hosts.SECOND not in site.compute_hosts:
@@ -29,7 +33,8 @@ def write(site):
         'nova': site.auth('clickos'),
         'oslo_messaging_rabbit': rabbit.options(site)},
         options.of('api', REGION_NAME=_site.REGION)), 'clickos')
-    site.write_uwsgi('clickos-api', 'clickos', 'clickos_api.wsgi:application')
+    site.write_uwsgi('clickos-api', 'clickos', 'clickos_api.wsgi:application',
+                     _THREADS)
     for host in site.compute_hosts:
         name = f'clickos-agent{host.suffix}'
         socket = str(site.state.run / host.agent_socket)

@@ -60,10 +60,10 @@ class Site:
         parser.write(text)
         return self.write(name, text.getvalue(), account)
 
-    def write_uwsgi(self, name, account, module):
+    def write_uwsgi(self, name, account, module, threads=8):
         """Write the uWSGI configuration of an API service."""
         lines = ['[uwsgi]', f'socket = {self.api_socket(account)}',
-                 f'module = {module}', *_UWSGI]
+                 f'module = {module}', f'threads = {threads}', *_UWSGI]
         return self.write(f'uwsgi/{name}.ini', '\n'.join(lines) + '\n',
                           account)
 
@@ -117,7 +117,7 @@ class Site:
 
 
 _UWSGI = (
-    'processes = 1', 'threads = 8', 'enable-threads = true',
+    'processes = 1', 'enable-threads = true',
     'master = false', 'die-on-term = true', 'lazy-apps = true',
     'need-app = true', 'single-interpreter = true', 'buffer-size = 65535',
     'socket-timeout = 60',

@@ -45,20 +45,18 @@ class EndpointTest(testtools.TestCase):
 
     def test_write(self):
         writes = [['fw.config', 'deny all'], ['fw.log', '']]
-        self.assertEqual({'applied': [7]}, self.call(
+        self.assertEqual(cosmosd.taken(7), self.call(
             'handler_write', server_id=UUID, attempt=7, writes=writes))
         self.assertEqual({'uuid': UUID, 'rid': 0, 'writes': writes,
-                          'timeout_ms': 3000},
+                          'stamp': {'number': 7}, 'timeout_ms': 3000},
                          self.cosmosd.args('handler-write'))
 
     def test_replace(self):
-        self.assertEqual({'applied': [7]}, self.replace('Idle;', 'a.click'))
+        self.assertEqual(cosmosd.taken(7), self.replace('Idle;', 'a.click'))
         self.assertEqual(
             {'uuid': UUID, 'rid': 0, 'config': 'Idle;',
-             'config_name': 'a.click', 'timeout_ms': 3000},
-            self.cosmosd.args('router-install'))
-        self.refused('busy', 'a later write', 'handler_write', attempt=7,
-                     server_id=UUID, writes=[['a.b', '']])
+             'config_name': 'a.click', 'stamp': {'number': 7},
+             'timeout_ms': 3000}, self.cosmosd.args('router-install'))
 
     def replace(self, config, config_name):
         return self.call('config_replace', server_id=UUID, attempt=7,
@@ -70,7 +68,7 @@ class EndpointTest(testtools.TestCase):
                 (' ', 'a', 'config:'), ('a\0', 'a', 'NUL'),
                 ('\ud800', 'a', 'surrogate'), ('Idle', None, 'config_name'),
                 ('Idle', '../a', 'config_name'), ('Idle', 'a' * 65, '64'),
-                ('x' * (limits.CONFIG_BYTES + 1), 'a', 'at most 49152')):
+                ('x' * (limits.CONFIG_BYTES + 1), 'a', 'at most 1048576')):
             error = self.replace(config, name)['error']
             self.assertEqual('bad-request', error['code'])
             self.assertIn(part, error['message'])
@@ -163,29 +161,23 @@ class EndpointTest(testtools.TestCase):
             self.refused('bad-request', 'attempt', 'handler_write',
                          server_id=UUID, attempt=bad, writes=[['a.b', '']])
 
-    def write(self, attempt):
-        return self.call('handler_write', server_id=UUID, attempt=attempt,
-                         writes=[['a.b', str(attempt)]])
+    def test_cosmosd_judges_numbers(self):
+        self.cosmosd.faults['handler-write'] = ('stale', 'it came too late')
+        self.refused('stale', 'too late', 'handler_write', server_id=UUID,
+                     attempt=7, writes=[['a.b', '']], incarnation=MISSING)
+        self.assertEqual({'number': 7, 'incarnation': MISSING},
+                         self.cosmosd.args('handler-write')['stamp'])
+        self.refused('bad-request', 'incarnation', 'handler_write',
+                     server_id=UUID, attempt=7, writes=[['a.b', '']],
+                     incarnation='x')
 
-    def test_no_attempt_comes_after_a_later_one(self):
-        self.assertEqual({'applied': [5]}, self.write(5))
-        for number in (5, 4):
-            error = self.write(number)['error']
-            self.assertEqual('busy', error['code'])
-        self.assertEqual({'applied': [5, 6]}, self.write(6))
-        self.assertEqual(2, self.cosmosd.verbs().count('handler-write'))
-
-    def test_a_failed_attempt_is_not_applied(self):
-        self.cosmosd.faults['handler-write'] = ('timeout', 'silent')
-        self.assertEqual('timeout', self.write(1)['error']['code'])
-        self.cosmosd.faults.clear()
-        self.assertEqual('busy', self.write(1)['error']['code'])
-        self.assertEqual({'applied': [2]}, self.write(2))
-
-    def test_few_applied_attempts_are_kept(self):
-        for number in range(1, 40):
-            answer = self.write(number)
-        self.assertEqual(list(range(23, 40)), answer['applied'])
+    def test_settle(self):
+        answer = self.call('changes_settle', server_id=UUID, attempt=7)
+        self.assertEqual([], answer['pending'])
+        self.assertEqual({'uuid': UUID, 'number': 7},
+                         self.cosmosd.args('change-settle'))
+        self.refused('bad-request', 'attempt', 'changes_settle',
+                     server_id=UUID, attempt=0)
 
     def test_nothing_bad_reaches_cosmosd(self):
         self.call('handler_write', server_id=UUID, attempt=1,

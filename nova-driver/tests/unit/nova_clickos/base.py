@@ -13,11 +13,13 @@ from oslo_config import fixture as config_fixture
 import testtools
 
 from nova_clickos.conf import CONF
+from nova_clickos import desired_state
 from nova_clickos import driver
 from tests.unit import cosmosd
 
 UUID = '11111111-2222-4333-8444-555555555555'
 IMAGE = 'aaaaaaaa-2222-4333-8444-555555555555'
+PROJECT = 'f0e1d2c3b4a5968778695a4b3c2d1e0f'
 PORT = '01234567-89ab-4def-8123-456789abcdef'
 CONFIG = 'FromDevice(0) -> ToDevice(1);'
 
@@ -46,7 +48,7 @@ def instance(**values):
         'uuid': UUID, 'id': 1, 'image_ref': IMAGE, 'user_data': b64(CONFIG),
         'flavor': flavor(8), 'system_metadata': {}, 'launched_at': None,
         'vm_state': 'active', 'task_state': None,
-        'config_drive': ''}, **values)
+        'config_drive': '', 'project_id': PROJECT}, **values)
     return objects.Instance(**values)
 
 
@@ -96,6 +98,10 @@ class DriverTestCase(TestCase):
             'nova.objects.InstanceList.get_by_host', autospec=True)).mock
         self.on_host.return_value = []
         self.virtapi = mock.create_autospec(virtapi.VirtAPI, instance=True)
+        # The HTTP edge has its own tests.
+        self.confirmed = self.useFixture(fixtures.MockPatchObject(
+            desired_state.DesiredState, 'confirm', autospec=True,
+            return_value=True)).mock
         self.driver = driver.ClickOSDriver(self.virtapi)
 
     def spawn(self, server, nics=None, **values):

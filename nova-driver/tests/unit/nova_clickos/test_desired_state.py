@@ -16,6 +16,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.server.paths.append(self.path)
+        self._send()
+
+    def do_POST(self):
+        size = int(self.headers['Content-Length'])
+        self.server.posted = json.loads(self.rfile.read(size))
+        self.do_GET()
+
+    def _send(self):
         body = self.server.body.encode()
         self.send_response(self.server.status)
         self.send_header('Content-Length', str(len(body)))
@@ -56,8 +64,9 @@ class DesiredStateTest(base.TestCase):
             self.assertIn(part, error.format_message())
 
     def test_writes(self):
-        self.assertEqual(document.Desired((('fw.config', 'deny all'),)),
-                         self.desired_state.fetch(base.UUID))
+        self.assertEqual(
+            document.Desired((('fw.config', 'deny all'),), revision=2),
+            self.desired_state.fetch(base.UUID))
         self.assertEqual(['/v1/servers/%s/desired-state' % base.UUID],
                          self.server.paths)
 
@@ -78,6 +87,38 @@ class DesiredStateTest(base.TestCase):
             desired.onto(first, 'abcd'))
         self.assertEqual(first.updated((('a.x', '1'),)),
                          desired.onto(first, 'rebuilt'))
+
+    def test_a_state_of_the_project(self):
+        state = {'revision': 1, 'number': 4, 'writes': [],
+                 'project_id': base.PROJECT, 'configuration': {
+                     'config': 'Idle;', 'config_name': 'new.click'}}
+        self.server.body = json.dumps(state)
+        self.assertEqual(
+            document.Desired((), document.Configuration('Idle;', 'new.click'),
+                             None, 1, 4),
+            self.desired_state.fetch_state(base.UUID, base.PROJECT))
+        self.assertEqual(['/v1/states/' + base.UUID], self.server.paths)
+        self.assertRaises(exception.GuestNotStarted,
+                          self.desired_state.fetch_state, base.UUID, 'other')
+        self.server.body = json.dumps({**state, 'configuration': None})
+        self.assertRaises(exception.GuestNotStarted,
+                          self.desired_state.fetch_state, base.UUID,
+                          base.PROJECT)
+
+    def test_confirms_a_start(self):
+        for status, expected in ((200, True), (409, False)):
+            self.server.status = status
+            self.assertEqual(expected, self.desired_state.confirm(
+                base.UUID, base.instance(),
+                document.Desired(revision=2, number=7), 'abc'))
+        self.assertEqual(
+            {'number': 7, 'revision': 2, 'incarnation': 'abc',
+             'server_id': base.UUID, 'project_id': base.PROJECT},
+            self.server.posted)
+        self.server.status = 503
+        self.assertRaises(exception.GuestNotStarted,
+                          self.desired_state.confirm, base.UUID,
+                          base.instance(), document.Desired(), 'abc')
 
     def test_refusal(self):
         self.server.status, self.server.body = 403, 'not allowed'

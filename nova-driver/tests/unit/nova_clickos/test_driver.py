@@ -300,6 +300,48 @@ class StartAgainTest(base.DriverTestCase):
                              self.cosmosd.args('create')['writes'])
             self.fetch.assert_called_with(base.UUID)
 
+    def test_a_guest_forwards_after_its_start_is_confirmed(self):
+        self.fetch.return_value = document.Desired(number=7, revision=2)
+        for start in self.ways():
+            self.cosmosd.requests.clear()
+            self.confirmed.side_effect = [False, True]
+            start()
+            self.assertEqual(
+                ['destroy', 'create', 'destroy', 'destroy', 'create',
+                 'release'],
+                [verb for verb in self.cosmosd.verbs()
+                 if verb in ('create', 'destroy', 'release')])
+            args = self.cosmosd.args('create')
+            self.assertEqual((7, True), (args['number'], args['hold']))
+            self.confirmed.assert_called_with(
+                self.driver._desired_state, base.UUID, self.server,
+                self.fetch.return_value, cosmosd.INCARNATION)
+
+    def test_a_start_that_is_not_confirmed_leaves_nothing(self):
+        for outcome in (exception.GuestNotStarted(reason='503'),
+                        [False] * 5):
+            self.confirmed.side_effect = outcome
+            self.assertRaises(exception.GuestNotStarted,
+                              self.driver.power_on, None, self.server,
+                              base.network_info())
+            self.assertEqual({}, self.cosmosd.guests)
+            self.assertNotIn('release', self.cosmosd.verbs())
+
+    def test_a_state_that_user_data_refers_to(self):
+        self.server.user_data = document.referring(base.UUID)
+        self.server.launched_at = None
+        found = document.Desired(
+            (('a.x', '1'),), document.Configuration('Idle;', 'new.click'),
+            number=9)
+        with mock.patch.object(self.driver._desired_state, 'fetch_state',
+                               autospec=True, return_value=found) as fetch:
+            self.spawn(self.server)
+        fetch.assert_called_with(base.UUID, base.PROJECT)
+        args = self.cosmosd.args('create')
+        self.assertEqual(('Idle;', [['a.x', '1']], 9, True),
+                         (args['config'], args['writes'], args['number'],
+                          args['hold']))
+
     def test_what_ran_is_replaced(self):
         for start in self.ways():
             self.cosmosd.guests = {base.UUID: {'state': 'crashed'}}

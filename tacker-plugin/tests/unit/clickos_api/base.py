@@ -24,7 +24,7 @@ SETTINGS = """
 [DEFAULT]
 transport_url = fake:///
 [database]
-connection = sqlite:///{directory}/clickos.sqlite
+connection = sqlite:///{directory}/clickos.sqlite?timeout=30
 [keystone_authtoken]
 auth_type = password
 auth_url = {url}/keystone
@@ -40,7 +40,11 @@ project_domain_id = default
 rpc_timeout = 1
 max_value_bytes = 1000
 max_writes = 4
+max_handlers = 4
 max_state_bytes = 1500
+ownership_ttl = 0
+settle_interval = 0
+prune_interval = 0
 """
 
 
@@ -51,7 +55,8 @@ class AgentBug(Exception):
 class FakeAgent:
     """The agent of host1: guests are dictionaries of handler values."""
 
-    target = messaging.Target(version='1.2')
+    target = messaging.Target(version='1.3')
+    incarnation = '77777777-2222-4333-8444-555555555555'
 
     def __init__(self):
         self.guests = {}
@@ -86,7 +91,12 @@ class FakeAgent:
                               'message': f'{name}: no such handler'}}
         return {'value': self.guests[server_id][name]}
 
-    def config_replace(self, ctxt, server_id, attempt, config, config_name):
+    def changes_settle(self, ctxt, server_id, attempt):
+        """Answer that no change is known."""
+        return self.broken or {'applied': [], 'refused': [], 'pending': []}
+
+    def config_replace(self, ctxt, server_id, attempt, config, config_name,
+                       incarnation):
         """Replace the configuration; one with 'Wrong' is refused."""
         if self.broken:
             return self.broken
@@ -95,9 +105,9 @@ class FakeAgent:
                 'code': 'bad-config',
                 'message': f'{config_name}:1:1: w :: Wrong: unknown class'}}
         self.guests[server_id] = {'config': config}
-        return {'applied': [attempt]}
+        return {'applied': [attempt], 'incarnation': self.incarnation}
 
-    def handler_write(self, ctxt, server_id, attempt, writes):
+    def handler_write(self, ctxt, server_id, attempt, writes, incarnation):
         """Write handlers; a value 'bad' is refused."""
         if self.broken == 'raise':
             raise AgentBug
@@ -111,7 +121,7 @@ class FakeAgent:
                 return {'error': {'code': 'handler-error',
                                   'message': f'{name}: bad value'}}
         self.guests[server_id].update(writes)
-        return {'applied': [attempt]}
+        return {'applied': [attempt], 'incarnation': self.incarnation}
 
 
 class TestCase(unittest.TestCase):
@@ -203,7 +213,15 @@ class TestCase(unittest.TestCase):
         status, body = self.call('GET', self.state_path(),
                                  self.caller('svc', 'service'))
         self.assertEqual(200, status)
+        self.assertEqual(body.pop('number') == 0, body['revision'] == 0)
         return body
+
+    def assertPending(self, answer):
+        """Check that an answer is 202; return the change's address."""
+        self.assertEqual((202, 'pending'),
+                         (answer[0], answer[1]['change']['status']))
+        return (f'/v1/servers/{self.server_id}/changes/'
+                f'{answer[1]["change"]["number"]}')
 
     def assertError(self, status, code, words, answer):
         """Check an answer's status, code and that its message has words."""

@@ -7,6 +7,7 @@ from clickos_client import document
 from clickos_client import limits
 
 from clickos_api import desired_state
+from clickos_api import states
 from tests.unit.clickos_api import base
 
 BODY = {'config': 'Idle;', 'config_name': 'new.click'}
@@ -63,7 +64,7 @@ class ConfigurationTest(base.TestCase):
                 (' ', {}, 'config: '), ('a\0', {}, 'NUL'),
                 ('Idle', {'config_name': '../x'}, 'config_name'),
                 ('Idle', {'x': 1}, "unknown key 'x'"),
-                ('x' * (limits.CONFIG_BYTES + 1), {}, 'at most 49152')):
+                ('x' * (limits.CONFIG_BYTES + 1), {}, 'at most 1048576')):
             self.assertError(400, 'bad-request', words,
                              self.replace(config, **more))
         path = f'/v1/servers/{self.server_id}/configuration'
@@ -82,10 +83,10 @@ class StoreTest(base.TestCase):
         store = desired_state.Store(self.conf)
         attempts = []
         for change in ([['a.x', '1']], NEW, [['b.x', '2']]):
-            attempts.append(store.begin(self.server_id, change))
-            store.fail(self.server_id, attempts[-1], False)
-        last = store.begin(self.server_id, [['c.x', '3']])
+            attempts.append(store.begin(self.server_id, change).number)
+            store.fail(self.server_id, attempts[-1])
+        last = store.begin(self.server_id, [['c.x', '3']]).number
         store.accept(self.server_id, last, attempts)
         self.assertEqual(
-            desired_state.State(4, [['b.x', '2'], ['c.x', '3']], NEW),
+            states.State(4, [['b.x', '2'], ['c.x', '3']], NEW, last),
             store.read(self.server_id))

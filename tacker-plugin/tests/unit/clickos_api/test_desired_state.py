@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store of desired state on its own."""
 
+import dataclasses
 import datetime
 import os
 import unittest
 from unittest import mock
+import uuid
 
 from alembic import command
 from oslo_db import exception as db_exc
@@ -12,8 +14,11 @@ import sqlalchemy as sa
 
 from clickos_api import desired_state
 from clickos_api import errors
+from clickos_api import history
+from clickos_api import states
 from tests.unit.clickos_api import base
 
+NO = errors.BadRequest('no')
 SERVER = '5b44afc9-c234-4d8a-abd6-12bbb452ea9a'
 
 
@@ -28,7 +33,7 @@ class MergeTest(unittest.TestCase):
                  [['b.x', '1'], ['a.x', '2']]),
                 ([['a.x', '1']], [['A.x', '2']],
                  [['a.x', '1'], ['A.x', '2']])):
-            self.assertEqual(expected, desired_state.merge(kept, writes))
+            self.assertEqual(expected, states.merge(kept, writes))
 
 
 class StoreTest(base.TestCase):
@@ -38,36 +43,74 @@ class StoreTest(base.TestCase):
         super().setUp()
         self.store = desired_state.Store(self.conf)
 
+    def begin(self, writes):
+        """Begin a change; return its number."""
+        return self.store.begin(SERVER, writes).number
+
+    def read(self):
+        """Return the state without its newest number."""
+        return dataclasses.replace(self.store.read(SERVER), number=0)
+
     def write(self, writes, applied=()):
         """Write as a guest that accepts it."""
-        attempt = self.store.begin(SERVER, writes)
+        attempt = self.begin(writes)
         return self.store.accept(SERVER, attempt, applied)
 
     def test_a_failed_attempt_records_nothing(self):
         self.write([['a.x', '1']])
-        for is_refused in (True, False):
-            attempt = self.store.begin(SERVER, [['a.x', '2']])
-            self.store.fail(SERVER, attempt, is_refused)
-            self.assertEqual(desired_state.State(1, [['a.x', '1']]),
-                             self.store.read(SERVER))
+        for error in (NO, None):
+            attempt = self.begin([['a.x', '2']])
+            self.store.fail(SERVER, attempt, error)
+            self.assertEqual(states.State(1, [['a.x', '1']]),
+                             self.read())
 
-    def test_a_refused_first_write_leaves_no_row(self):
-        attempt = self.store.begin(SERVER, [['a.x', '1']])
-        self.assertEqual(1, self.rows())
-        self.store.fail(SERVER, attempt, True)
-        self.assertEqual(0, self.rows())
+    def test_a_refused_write_is_told(self):
+        attempt = self.begin([['a.x', '1']])
+        self.store.fail(SERVER, attempt, NO)
+        found = history.change(self.store, SERVER, attempt)
+        self.assertEqual(('refused', {'code': 'bad-request', 'message': 'no'}),
+                         (found['status'], found['error']))
+        with self.assertRaises(errors.NotFound):
+            history.change(self.store, SERVER, attempt + 1)
+
+    def test_few_verdicts_are_kept(self):
+        for value in range(40):
+            self.store.fail(SERVER, self.begin([['a.x', str(value)]]), NO)
+            self.write([['a.x', str(value)]])
+        kept = [each['status'] for each in history.changes(self.store,
+                                                           SERVER)]
+        self.assertEqual((8, 16), (kept.count('applied'),
+                                   kept.count('refused')))
+
+    def test_earlier_revisions(self):
+        seen = []
+        for change in ([['a.x', '1']], [['b.x', '2'], ['c.x', '3']],
+                       [['a.x', '4']], {'config': 'Idle', 'config_name': 'i'},
+                       [['b.x', '5']], [['b.x', '6'], ['d.x', '7']]):
+            self.write(change)
+            seen.append(self.read())
+        for state in seen:
+            found = history.at(self.store, SERVER, state.revision)
+            self.assertEqual(state, found)
+        for revision in (7, -1):
+            with self.assertRaises(errors.NotFound):
+                history.at(self.store, SERVER, revision)
+        for value in range(8):
+            self.write([['a.x', str(value)]])
+        with self.assertRaises(errors.NotFound):
+            history.at(self.store, SERVER, 5)
 
     def test_a_write_above_the_limit_gets_no_number(self):
         self.write([['a.x', '1']])
-        with self.assertRaises(errors.BadRequest):
-            self.store.begin(SERVER, [['a.x', '1' * 2000]])
+        with self.assertRaises(errors.TooLarge):
+            self.begin([['a.x', '1' * 2000]])
         self.assertEqual(2, self.write([['a.x', '2']]))
 
     def test_an_attempt_without_answer_counts_if_the_agent_applied_it(self):
         for is_applied in (True, False):
             self.store.delete(SERVER)
-            late = self.store.begin(SERVER, [['a.x', '1'], ['b.x', '1']])
-            self.store.fail(SERVER, late, False)
+            late = self.begin([['a.x', '1'], ['b.x', '1']])
+            self.store.fail(SERVER, late)
             self.assertEqual(0, self.store.read(SERVER).revision)
             self.write([['a.x', '2']], [late] if is_applied else [])
             self.assertEqual([['b.x', '1'], ['a.x', '2']] if is_applied
@@ -75,35 +118,50 @@ class StoreTest(base.TestCase):
                              self.store.read(SERVER).writes)
 
     def test_numbers_grow_after_a_deletion(self):
-        first = self.store.begin(SERVER, [['a.x', '1']])
+        first = self.begin([['a.x', '1']])
         self.store.delete(SERVER)
-        self.assertGreater(self.store.begin(SERVER, [['a.x', '2']]), first)
+        self.assertGreater(self.begin([['a.x', '2']]), first)
 
     def test_numbers_grow_while_the_clock_goes_back(self):
-        first = self.store.begin(SERVER, [['a.x', '1']])
-        self.store.fail(SERVER, first, False)
+        first = self.begin([['a.x', '1']])
+        self.store.fail(SERVER, first)
         with mock.patch('time.time_ns', autospec=True, return_value=0):
             self.assertEqual(first + 1,
-                             self.store.begin(SERVER, [['a.x', '2']]))
+                             self.begin([['a.x', '2']]))
 
     def test_silence_keeps_few_attempts(self):
-        attempts = []
-        for value in range(20):
-            attempts.append(self.store.begin(SERVER, [['a.x', str(value)]]))
-            self.store.fail(SERVER, attempts[-1], False)
-        self.assertEqual(8, self.write([['b.x', '']], attempts))
-
-    def test_another_writer_waits_for_its_turn(self):
-        self.store.begin(SERVER, [['a.x', '1']])
+        for value in range(8):
+            self.store.fail(SERVER, self.begin([['a.x', str(value)]]))
         self.store._turn_s = -1
         with self.assertRaises(errors.Unavailable) as caught:
-            self.store.begin(SERVER, [['a.x', '2']])
+            self.begin([['a.x', '9']])
+        self.assertEqual('busy', caught.exception.code)
+
+    def test_a_project_has_a_quota(self):
+        self.store._max_project_bytes = 1000
+        for size, words in ((600, None), (300, None), (200, 'quota is 1000')):
+            state_id = str(uuid.uuid4())
+            change = [['a.x', 'x' * size]]
+            if words:
+                with self.assertRaises(errors.TooLarge) as caught:
+                    self.store.begin(state_id, change, 'mine')
+                self.assertIn(words, caught.exception.message)
+                self.store.begin(state_id, change, 'theirs')
+            else:
+                ticket = self.store.begin(state_id, change, 'mine')
+                self.store.accept(state_id, ticket.number, [])
+
+    def test_another_writer_waits_for_its_turn(self):
+        self.begin([['a.x', '1']])
+        self.store._turn_s = -1
+        with self.assertRaises(errors.Unavailable) as caught:
+            self.begin([['a.x', '2']])
         self.assertEqual('busy', caught.exception.code)
 
     def test_a_dead_writer_holds_nobody_for_ever(self):
-        first = self.store.begin(SERVER, [['a.x', '1']])
-        later = desired_state._now() + datetime.timedelta(seconds=4)
-        with mock.patch.object(desired_state, '_now', autospec=True,
+        first = self.begin([['a.x', '1']])
+        later = desired_state.now() + datetime.timedelta(seconds=4)
+        with mock.patch.object(desired_state, 'now', autospec=True,
                                return_value=later):
             self.write([['a.x', '2']])
         with self.assertRaises(errors.Unavailable) as caught:
@@ -129,7 +187,7 @@ class StoreTest(base.TestCase):
         def fail(connection):
             raise db_exc.DBConnectionError()
 
-        attempt = self.store.begin(SERVER, [['a.x', '1']])
+        attempt = self.begin([['a.x', '1']])
         sa.event.listen(engine, 'commit', fail)
         with self.assertRaises(errors.Unavailable) as caught:
             self.store.accept(SERVER, attempt, [])
@@ -137,7 +195,7 @@ class StoreTest(base.TestCase):
         self.assertEqual('not-recorded', caught.exception.code)
         self.assertIn('write them again', caught.exception.message)
         self.assertEqual(0, self.store.read(SERVER).revision)
-        self.store.fail(SERVER, attempt, False)
+        self.store.fail(SERVER, attempt)
         self.write([['b.x', '2']], [attempt])
         self.assertEqual([['a.x', '1'], ['b.x', '2']],
                          self.store.read(SERVER).writes)
@@ -153,13 +211,13 @@ class StoreTest(base.TestCase):
         self.addCleanup(sa.event.remove, engine, 'before_cursor_execute',
                         fail)
         with self.assertRaises(errors.Unavailable) as caught:
-            self.store.begin(SERVER, [['a.x', '1']])
+            self.begin([['a.x', '1']])
         self.assertEqual('busy', caught.exception.code)
 
     def test_deleting_twice(self):
         for _ in range(2):
             self.store.delete(SERVER)
-        self.assertEqual(desired_state.State(), self.store.read(SERVER))
+        self.assertEqual(states.State(), self.store.read(SERVER))
 
     def test_upgrade_keeps_what_was_recorded(self):
         engine = self.store._facade.writer.get_engine()
@@ -170,9 +228,26 @@ class StoreTest(base.TestCase):
                 'INSERT INTO desired_state VALUES (:server, 7,'
                 ' \'[["a.x", "1"]]\', \'2026-01-01\')'), {'server': SERVER})
             command.upgrade(alembic, 'head')
-        self.assertEqual(desired_state.State(7, [['a.x', '1']]),
-                         self.store.read(SERVER))
+        self.assertEqual(states.State(7, [['a.x', '1']]), self.read())
         self.assertEqual(8, self.write([['a.x', '2']]))
+
+    def test_upgrade_keeps_pending_changes(self):
+        engine = self.store._facade.writer.get_engine()
+        with engine.begin() as connection:
+            alembic = base.manage.alembic_for(connection)
+            command.downgrade(alembic, '0003')
+            connection.execute(sa.text(
+                'INSERT INTO desired_state (server_id, revision, writes,'
+                ' attempt, pending, updated_at) VALUES (:server, 7,'
+                ' \'[["a.x", "1"]]\', 9, \'[[9, [["b.x", "2"]]]]\','
+                ' \'2026-01-01\')'), {'server': SERVER})
+            command.upgrade(alembic, 'head')
+        self.assertEqual('pending', history.change(self.store, SERVER,
+                                                   9)['status'])
+        self.write([['c.x', '3']], [9])
+        self.assertEqual(
+            states.State(9, [['a.x', '1'], ['b.x', '2'], ['c.x', '3']]),
+            self.read())
 
     def test_upgrade_twice(self):
         path = self.conf.config_file[0]

@@ -23,5 +23,5 @@ class DocumentationTest(base.TestCase):
 def _as_written(rule):
     """Return a rule of Flask as the page writes it."""
     rule = rule.replace('<any(servers,vnfs):kind>', 'servers')
-    return re.sub(r'<(?:path:)?(\w+)>', lambda found: '{%s}' % (
+    return re.sub(r'<(?:path:|int:)?(\w+)>', lambda found: '{%s}' % (
         'name' if found[1] == 'name' else 'id'), rule)

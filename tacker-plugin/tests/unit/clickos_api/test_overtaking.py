@@ -3,11 +3,12 @@
 
 import random
 from unittest import mock
+import uuid
 
 from clickos_agent import rpc as agent_rpc
 from cosmos_client import CosmosError
 
-from clickos_api import desired_state
+from clickos_api import background
 from clickos_api import errors
 from clickos_api import rpc
 from tests.unit.clickos_api import base
@@ -15,21 +16,45 @@ from tests.unit.clickos_api import base
 ROUNDS = 200
 HANDLERS = ('fw.config', 'nat.rules', 'fw.log')
 #: When the agent gets to a write that clickos-api has given up.
-MOMENTS = ('before', 'after', 'a round later', 'never')
+MOMENTS = ('before', 'after', 'a round later', 'never', 'restart before',
+           'restart after', 'settle before', 'settle after')
 
 
 class Cosmosd:
-    """The client of a cosmosd with one guest."""
+    """The client of a cosmosd with one guest and its ledger.
+
+    The ledger follows docs/interfaces.md, "Numbered changes"; cosmosd's own
+    tests hold the daemon to it.
+    """
 
     def __init__(self):
-        self.guest = {}
         self.failure = None
+        self.start({}, 0)
 
-    def handler_write(self, uuid, writes, timeout_ms):
+    def start(self, values, number):
+        """Start the guest anew."""
+        self.guest = dict(values)
+        self.newest, self.applied = number, []
+        self.incarnation = str(uuid.uuid4())
+
+    def handler_write(self, uuid, writes, timeout_ms, stamp):
         """Write, or raise the failure that a test has set."""
+        if (stamp['number'] <= self.newest
+                or stamp.get('incarnation') not in (None, self.incarnation)):
+            raise CosmosError('stale', 'it came too late')
+        self.newest = stamp['number']
         if self.failure:
             raise self.failure
         self.guest.update(writes)
+        self.applied.append(self.newest)
+        return {'applied': self.applied[-16:],
+                'incarnation': self.incarnation}
+
+    def change_settle(self, uuid, number):
+        """Fence the numbers up to this one."""
+        self.newest = max(self.newest, number)
+        return {'incarnation': self.incarnation, 'newest': self.newest,
+                'applied': self.applied[-16:], 'refused': [], 'pending': []}
 
 
 class SlowAgent:
@@ -44,7 +69,7 @@ class SlowAgent:
     def call(self, agent, host, method, **arguments):
         """Stand in for rpc.Agent._call."""
         if self.is_slow:
-            self._held.append(arguments)
+            self._held.append((method, arguments))
             raise errors.Silent('nothing heard')
         return rpc._checked(host, getattr(self._endpoint, method)(
             {}, **arguments))
@@ -52,8 +77,8 @@ class SlowAgent:
     def catch_up(self):
         """Do what was held up."""
         held, self._held = self._held, []
-        for arguments in held:
-            self._endpoint.handler_write({}, **arguments)
+        for method, arguments in held:
+            getattr(self._endpoint, method)({}, **arguments)
 
     def lose(self):
         """Forget what was held up."""
@@ -66,9 +91,11 @@ class OvertakingTest(base.TestCase):
     def setUp(self):
         super().setUp()
         self.slow = SlowAgent()
-        self.store = desired_state.Store(self.conf)
+        self.background = self.app.extensions['clickos']
+        self.store = self.background._operations.store
         self.use(base.fixtures.MockPatchObject(
             rpc.Agent, '_call', autospec=True, side_effect=self.network))
+        self.use(base.fixtures.MockPatchObject(background, '_MARGIN_S', -9))
 
     def network(self, agent, host, method, **arguments):
         return self.slow.call(agent, host, method, **arguments)
@@ -78,29 +105,102 @@ class OvertakingTest(base.TestCase):
         self.assertEqual(self.slow.cosmosd.guest,
                          dict(self.store.read(self.server_id).writes), why)
 
-    def put_slowly(self, value, handler):
+    def put_slowly(self, value, handler='fw.config'):
         self.slow.is_slow = True
-        self.assertEqual(504, self.put(value, handler)[0])
+        change = self.assertPending(self.put(value, handler))
         self.slow.is_slow = False
+        return change
+
+    def restart(self):
+        """Start the guest as the Nova driver does."""
+        seen = self.store.read(self.server_id)
+        self.slow.cosmosd.start(dict(seen.writes), seen.number)
+        self.assertTrue(self.store.start(
+            self.server_id, seen, self.slow.cosmosd.incarnation))
+
+    def happen(self, moment, event):
+        """Let happen what a moment says before or after the good write."""
+        if moment == event:
+            self.slow.catch_up()
+        elif moment == f'restart {event}':
+            self.restart()
+            self.slow.catch_up()
+        elif moment == f'settle {event}':
+            self.background.settle()
+            self.slow.catch_up()
+        elif moment == 'never':
+            self.slow.lose()
 
     def test_200_writes_that_time_out(self):
         chance = random.Random(34)
         for number in range(ROUNDS):
             moment = chance.choice(MOMENTS)
-            self.put_slowly(f'late {number}', chance.choice(HANDLERS))
-            if moment == 'before':
-                self.slow.catch_up()
-            if moment == 'never':
-                self.slow.lose()
+            late = self.put_slowly(f'late {number}', chance.choice(HANDLERS))
+            self.happen(moment, 'before')
             self.assertEqual(200, self.put(f'{number}',
                                            chance.choice(HANDLERS))[0])
             self.assertSettled((number, moment))
-            if moment == 'after':
-                self.slow.catch_up()
-                self.assertSettled((number, moment))
+            self.happen(moment, 'after')
+            self.assertSettled((number, moment))
+            status = self.call('GET', late)[1].get('change', {}).get('status')
+            self.assertNotEqual('pending', status, (number, moment))
+
+    def test_a_verdict_that_comes_late_is_recorded(self):
+        change = self.put_slowly('late')
+        self.slow.catch_up()
+        self.assertEqual('pending', self.status(change))
+        self.background.settle()
+        self.assertEqual('applied', self.status(change))
+        self.assertSettled('after the agent was asked')
+
+    def status(self, change):
+        """Return the status of a change at its address."""
+        status, body = self.call('GET', change)
+        self.assertEqual(200, status)
+        return body['change']['status']
+
+    def test_a_lost_write_is_dropped(self):
+        change = self.put_slowly('lost')
+        self.background.settle()
+        self.assertEqual('dropped', self.status(change))
+        self.slow.catch_up()
+        self.assertSettled('the agent came to it later')
+
+    def test_a_refusal_that_comes_late_is_told(self):
+        change = self.put_slowly('late')
+        number = int(change.rpartition('/')[2])
+        with mock.patch.object(
+                Cosmosd, 'change_settle', autospec=True, return_value={
+                    'incarnation': 'x', 'newest': 0, 'applied': [],
+                    'pending': [], 'refused': [{
+                        'number': number, 'code': 'handler-error',
+                        'message': 'fw.config: bad rule'}]}):
+            self.background.settle()
+        found = self.call('GET', change)[1]['change']
+        self.assertEqual(('refused', 'fw.config: bad rule'),
+                         (found['status'], found['error']['message']))
+
+    def test_a_guest_that_did_not_answer_yet_keeps_it_pending(self):
+        change = self.put_slowly('late')
+        number = int(change.rpartition('/')[2])
+        with mock.patch.object(
+                Cosmosd, 'change_settle', autospec=True, return_value={
+                    'incarnation': 'x', 'newest': number, 'applied': [],
+                    'pending': [number], 'refused': []}):
+            self.background.settle()
+        self.assertEqual('pending', self.status(change))
+
+    def test_a_start_waits_for_the_newest_state(self):
+        self.assertEqual(200, self.put('1')[0])
+        seen = self.store.read(self.server_id)
+        self.assertEqual(200, self.put('2')[0])
+        self.assertFalse(self.store.start(self.server_id, seen, 'x'))
+        seen = self.store.read(self.server_id)
+        self.put_slowly('3')
+        self.assertFalse(self.store.start(self.server_id, seen, 'x'))
 
     def test_a_late_write_after_desired_state_was_deleted(self):
-        self.put_slowly('late', 'fw.config')
+        self.put_slowly('late')
         self.assertEqual(204, self.call('DELETE', self.state_path())[0])
         self.assertEqual(200, self.put('new')[0])
         self.slow.catch_up()
@@ -115,7 +215,25 @@ class OvertakingTest(base.TestCase):
 
     def test_an_overtaken_write_is_busy(self):
         self.assertEqual(200, self.put('new')[0])
-        with mock.patch('time.time_ns', autospec=True, return_value=0):
+        with mock.patch('time.time_ns', autospec=True, return_value=1000):
             self.call('DELETE', self.state_path())
-            self.assertError(503, 'busy', 'a later write came first',
-                             self.put('old'))
+            self.assertError(503, 'stale', 'too late', self.put('old'))
+
+    def test_a_service_reports_a_start(self):
+        self.assertEqual(200, self.put('1')[0])
+        seen = self.store.read(self.server_id)
+        body = {'number': seen.number, 'revision': 1,
+                'incarnation': self.slow.cosmosd.incarnation,
+                'server_id': self.server_id, 'project_id': self.project_id}
+        path = f'/v1/states/{self.server_id}/starts'
+        service = self.caller('service', 'service')
+        self.assertEqual((200, {}), self.call('POST', path, service,
+                                              json=body))
+        self.assertError(409, 'outdated', 'newer', self.call(
+            'POST', path, service, json={**body, 'revision': 0}))
+        self.assertError(403, 'forbidden', 'desired_state:start',
+                         self.call('POST', path, json=body))
+        for key, bad in (('number', -1), ('incarnation', 'x'),
+                         ('server_id', 7), ('project_id', None)):
+            self.assertError(400, 'bad-request', key, self.call(
+                'POST', path, service, json={**body, key: bad}))

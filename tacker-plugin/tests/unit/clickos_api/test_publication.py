@@ -31,7 +31,7 @@ class PublicationTest(base.TestCase):
         self.assertEqual({'clickos_api', 'neutron', 'nova', 'tacker'},
                          set(groups))
         for opt in groups['clickos_api']:
-            self.assertGreater(len(opt.help.strip()), 40, opt.name)
+            self.assertGreater(len(opt.help.strip()), 24, opt.name)
 
     def test_services_do_not_wait_for_ever(self):
         self.assertEqual(10, self.conf.nova.timeout)

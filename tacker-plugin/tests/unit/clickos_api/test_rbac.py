@@ -23,27 +23,37 @@ OPERATIONS = (('GET', '/ports', {}),
               ('POST', '/handlers', WRITES),
               ('PUT', '/configuration', CONFIG),
               ('GET', '/desired-state', {}),
-              ('DELETE', '/desired-state', {}))
+              ('DELETE', '/desired-state', {}),
+              ('GET', '/changes', {}),
+              ('GET', '/changes/7', {}),
+              ('POST', '/desired-state', {'json': {'revision': 9}}))
 
 # caller: project, roles, whether Nova and Tacker show the guest, and the
 # status of each operation on a server. Nova hides servers of other projects
 # (404) from all but its administrators.
 CALLERS = {
-    'no role': ('own', (), True, (403, 403, 403, 403, 403, 403, 403, 403)),
-    'reader': ('own', READER, True, (200, 200, 200, 403, 403, 403, 200, 403)),
-    'member': ('own', MEMBER, True, (200, 200, 200, 200, 200, 200, 200, 204)),
+    'no role': ('own', (), True,
+                (403, 403, 403, 403, 403, 403, 403, 403, 403, 403, 403)),
+    'reader': ('own', READER, True,
+               (200, 200, 200, 403, 403, 403, 200, 403, 200, 404, 403)),
+    'member': ('own', MEMBER, True,
+               (200, 200, 200, 200, 200, 200, 200, 204, 200, 404, 404)),
     'manager': ('own', MANAGER, True,
-                (200, 200, 200, 200, 200, 200, 200, 204)),
-    'admin': ('own', ADMIN, True, (200, 200, 200, 200, 200, 200, 200, 204)),
+                (200, 200, 200, 200, 200, 200, 200, 204, 200, 404, 404)),
+    'admin': ('own', ADMIN, True,
+              (200, 200, 200, 200, 200, 200, 200, 204, 200, 404, 404)),
     'member elsewhere':
-        ('other', MEMBER, False, (404, 404, 404, 404, 404, 404, 404, 404)),
+        ('other', MEMBER, False,
+         (404, 404, 404, 404, 404, 404, 404, 404, 404, 404, 404)),
     'manager elsewhere':
-        ('other', MANAGER, False, (404, 404, 404, 404, 404, 404, 404, 404)),
+        ('other', MANAGER, False,
+         (404, 404, 404, 404, 404, 404, 404, 404, 404, 404, 404)),
     'admin elsewhere':
-        ('other', ADMIN, True, (403, 403, 403, 403, 403, 403, 200, 204)),
+        ('other', ADMIN, True,
+         (403, 403, 403, 403, 403, 403, 200, 204, 403, 403, 403)),
     'service':
         ('other', ('service',), False,
-         (404, 404, 404, 404, 404, 404, 200, 404)),
+         (404, 404, 404, 404, 404, 404, 200, 404, 404, 404, 404)),
 }
 # A service may read the state of a server only: Tacker hides the VNF.
 # The configuration of a VNF belongs to its descriptor.
@@ -60,7 +70,8 @@ class RbacTest(base.TestCase):
                   for rule in self.app.url_map.iter_rules()
                   if rule.rule.startswith('/v1/<')
                   for method in rule.methods - {'HEAD', 'OPTIONS'}}
-        table = {(method, suffix.replace('fw.config', '<path:name>'))
+        table = {(method, suffix.replace('fw.config', '<path:name>').replace(
+                     '/7', '/<int:number>'))
                  for method, suffix, _ in OPERATIONS}
         self.assertEqual(table, served)
 

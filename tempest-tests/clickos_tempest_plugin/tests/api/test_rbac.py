@@ -5,6 +5,7 @@ The users are made here, since Tempest gives its own users the role member.
 """
 
 import json
+import uuid
 
 from tempest import clients
 from tempest.common import credentials_factory
@@ -22,7 +23,10 @@ READS = {
     'list handlers': ('GET', '/handlers', None, (200,)),
     'read a handler': ('GET', '/handlers/fw.config', None, (200,)),
     'list ports': ('GET', '/ports', None, (200,)),
-    'show the state': ('GET', '/desired-state', None, (200,))}
+    'show the state': ('GET', '/desired-state', None, (200,)),
+    'list changes': ('GET', '/changes', None, (200,)),
+    # Neither this change nor this revision exists.
+    'show a change': ('GET', '/changes/999999', None, (404,))}
 WRITES = {
     'write a handler': ('PUT', '/handlers/fw.config', {'value': 'deny all'},
                         (200, 202)),
@@ -31,6 +35,8 @@ WRITES = {
     # The descriptor of a VNF owns the configuration.
     'replace the configuration': ('PUT', '/configuration',
                                   {'config': 'Idle -> Discard;'}, (409,)),
+    'restore a revision': ('POST', '/desired-state', {'revision': 999999},
+                           (404,)),
     'delete the state': ('DELETE', '/desired-state', None, (204,))}
 ALL = {**READS, **WRITES}
 STATE = ('show the state', 'delete the state')
@@ -44,6 +50,23 @@ MATRIX = {
     # Nova starts any guest with its state, and an operator may forget it.
     ('admin', False): STATE, ('service', False): ('show the state',)}
 REFUSED = (403, 404)
+
+_STATE = {'config': 'Idle -> Discard;', 'writes': []}
+_START = {'number': 0, 'revision': 0, 'incarnation': str(uuid.uuid4()),
+          'server_id': str(uuid.uuid4()), 'project_id': 'none'}
+#: As ALL, for a state to which user_data refers.
+OF_STATES = {
+    'show it': ('GET', '', None, 200),
+    'replace it': ('PUT', '', _STATE, 200),
+    'delete it': ('DELETE', '', None, 204)}
+STATES_MATRIX = {
+    ('reader', True): ('show it',), ('member', True): tuple(OF_STATES),
+    ('manager', True): tuple(OF_STATES), ('admin', True): tuple(OF_STATES),
+    ('service', True): ('show it',),
+    ('reader', False): (), ('member', False): (), ('manager', False): (),
+    ('admin', False): ('show it', 'delete it'),
+    ('service', False): ('show it',)}
+STARTERS = ('admin', 'service')
 
 
 class RbacTest(base.ClickOSTest):
@@ -114,6 +137,30 @@ class RbacTest(base.ClickOSTest):
         self.assertEqual({}, {
             key: status for key, status in found.items()
             if status not in REFUSED or key[1] and key[0] != 'service'})
+
+    @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a06')
+    def test_each_route_of_a_state(self):
+        for key, manager in self.managers.items():
+            client = manager.clickos.ClickOSClient()
+            state_id = str(uuid.uuid4())
+            self.tenant.clickos.create_state(state_id, _STATE['config'])
+            self.addCleanup(self.status, self.tenant.clickos, 'DELETE',
+                            f'v1/states/{state_id}')
+            for name, (method, path, body, status) in OF_STATES.items():
+                permitted = name in STATES_MATRIX[key]
+                self.assertIn(
+                    self.status(client, method, f'v1/states/{state_id}{path}',
+                                body),
+                    (status,) if permitted else REFUSED, f'{key} {name}')
+
+    @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a07')
+    def test_only_services_start_states(self):
+        for key, manager in self.managers.items():
+            # Of a state that does not exist nothing is noted.
+            self.assertEqual(
+                200 if key[0] in STARTERS else 403, self.status(
+                    manager.clickos.ClickOSClient(), 'POST',
+                    f'v1/states/{uuid.uuid4()}/starts', _START), key)
 
     @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a03')
     def test_life_cycle_of_a_vnf(self):

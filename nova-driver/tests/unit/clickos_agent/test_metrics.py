@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures for Prometheus, over HTTP, from a cosmosd double."""
+
+import socket
+from urllib import request
+
+import cosmos_client
+import fixtures
+import testtools
+
+from clickos_agent import metrics
+from clickos_agent import rpc
+from tests.unit import cosmosd
+
+UUID = '11111111-2222-4333-8444-555555555555'
+
+
+class MetricsTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.FakeLogger())
+        self.cosmosd = self.useFixture(cosmosd.FakeCosmosd())
+        self.cosmosd.guests[UUID] = {'uuid': UUID, 'state': 'running',
+                                     'held': True}
+        self.client = cosmos_client.CosmosClient(self.cosmosd.path, 5)
+        with socket.socket() as free:
+            free.bind(('127.0.0.1', 0))
+            self.port = free.getsockname()[1]
+        endpoint = metrics.Endpoint(self.client, '127.0.0.1', self.port)
+        endpoint.start()
+        self.addCleanup(endpoint.wait)
+        self.addCleanup(endpoint.stop)
+
+    def scrape(self):
+        with request.urlopen(f'http://127.0.0.1:{self.port}/metrics',
+                             timeout=10) as answer:
+            return answer.read().decode()
+
+    def test_cosmosds_figures(self):
+        self.cosmosd.host_faults = [{'part': 'valed', 'reason': 'away'}]
+        text = self.scrape()
+        for line in ('clickos_cosmosd_up 1.0',
+                     'clickos_cosmosd_memory_used_mib 64.0',
+                     'clickos_cosmosd_guests{state="running"} 1.0',
+                     'clickos_cosmosd_guests_held 1.0',
+                     'clickos_cosmosd_faults{part="valed"} 1.0'):
+            self.assertIn(line, text)
+
+    def test_cosmosd_away(self):
+        self.cosmosd.stop()
+        text = self.scrape()
+        self.assertIn('clickos_cosmosd_up 0.0', text)
+        self.assertNotIn('memory', text)
+
+    def test_calls(self):
+        endpoint = rpc.Endpoint(self.client, 3)
+        endpoint.handler_list({}, server_id=UUID)
+        endpoint.handler_list({}, server_id='x')
+        text = self.scrape()
+        for code in ('ok', 'bad-request'):
+            self.assertIn(f'clickos_agent_calls_total{{code="{code}",'
+                          'method="handler_list"}', text)
+
+    def test_no_endpoint_without_a_port(self):
+        endpoint = metrics.Endpoint(self.client, '127.0.0.1', None)
+        for step in (endpoint.start, endpoint.stop, endpoint.wait):
+            step()

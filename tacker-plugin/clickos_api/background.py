@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the service does without a request: verdicts, and old states.
+
+Every process of the WSGI server does it. Two that do it at once do no harm:
+verdicts and deletions may come twice.
+"""
+
+import datetime
+import threading
+import time
+
+from oslo_log import log as logging
+
+from clickos_api import desired_state
+from clickos_api import errors
+from clickos_api import history
+from clickos_api import metrics
+from clickos_api import ownership
+
+LOG = logging.getLogger(__name__)
+
+#: Seconds that a change may take beside its RPC; then the agent is late.
+_MARGIN_S = 1
+#: A guest that does not exist takes no change of this age. Its next start has
+#: a higher number.
+_LOST_S = 60
+#: The agent's words for a server without a guest on its host.
+_NO_GUEST = {'no-such-guest'}
+
+
+class Background:
+    """The threads of one process.
+
+    :param operations: handlers.Handlers
+    """
+
+    def __init__(self, operations, conf):
+        self._operations = operations
+        self._conf = conf
+        self._starting = threading.Lock()
+        self._is_started = False
+
+    def start(self):
+        """Start, once a process; not before the WSGI server forks."""
+        with self._starting:
+            if self._is_started:
+                return
+            self._is_started = True
+        options = self._conf.clickos_api
+        metrics.serve(self._operations, options)
+        for name, interval_s, work in (
+                ('settle', options.settle_interval, self.settle),
+                ('prune', options.prune_interval, self.prune)):
+            if interval_s:
+                threading.Thread(
+                    name=name, target=_forever, args=(interval_s, work),
+                    daemon=True).start()
+
+    def settle(self):
+        """Ask the agents about changes without a verdict."""
+        store = self._operations.store
+        age_s = self._conf.clickos_api.rpc_timeout + _MARGIN_S
+        for state_id, server_id, host, number in history.unsettled(store,
+                                                                   age_s):
+            try:
+                self._settle(state_id, server_id, host, number)
+            except errors.ApiError as exc:
+                LOG.info('State %s: changes up to %d have no verdict yet: %s',
+                         state_id, number, exc.message)
+
+    def _settle(self, state_id, server_id, host, number):
+        known = self._known(server_id, host, number)
+        if known is not None:
+            self._operations.store.settle(state_id, number, known)
+            LOG.info('State %s: changes up to %d are settled', state_id,
+                     number)
+
+    def _known(self, server_id, host, number):
+        """Return the verdicts up to a number; None if none can be had."""
+        operations = self._operations
+        try:
+            server = operations.cloud.server(server_id, is_fresh=True)
+            return operations.agent.changes_settle(
+                server.host or host, server_id, number)
+        except ownership.Gone:
+            return _nothing()
+        except errors.ApiError as exc:
+            if exc.code not in _NO_GUEST:
+                raise
+        age_s = time.time() - number / 1e6
+        return _nothing() if age_s > _LOST_S else None
+
+    def prune(self):
+        """Delete the states of servers that Nova no longer has."""
+        after = ''
+        while page := history.servers(self._operations.store, after):
+            for state_id, server_id, is_referred, gone_at in page:
+                try:
+                    self._prune(state_id, server_id, is_referred, gone_at)
+                except errors.ApiError as exc:
+                    LOG.info('State %s stays: %s', state_id, exc.message)
+            after = page[-1][0]
+
+    def _prune(self, state_id, server_id, is_referred, gone_at):
+        store = self._operations.store
+        is_gone = self._operations.cloud.is_gone(server_id)
+        if not is_gone:
+            if gone_at:
+                history.set_gone(store, state_id, False)
+        elif is_referred and not self._is_orphan(gone_at):
+            if not gone_at:
+                history.set_gone(store, state_id, True)
+        else:
+            store.delete(state_id)
+            LOG.info('Server %s is gone, its desired state too', server_id)
+
+    def _is_orphan(self, gone_at):
+        grace = datetime.timedelta(
+            seconds=self._conf.clickos_api.orphan_grace)
+        return gone_at is not None \
+            and desired_state.now() - gone_at >= grace
+
+
+def _nothing():
+    return {'applied': [], 'refused': [], 'pending': []}
+
+
+def _forever(interval_s, work):
+    while True:
+        time.sleep(interval_s)
+        try:
+            work()
+        except errors.ApiError as exc:
+            LOG.info('%s: %s', threading.current_thread().name, exc.message)
+        except Exception:
+            LOG.exception('%s', threading.current_thread().name)

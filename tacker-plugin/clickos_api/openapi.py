@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The version document and the OpenAPI description, both without a token."""
+
+import json
+
+from clickos_client import limits
+
+from clickos_api import validation
+
+VERSION = '1.4'
+_UUID = {'type': 'string', 'format': 'uuid'}
+_NUMBER = {'type': 'integer', 'minimum': 0, 'maximum': validation.MAX_NUMBER}
+_TEXT = {'type': 'string'}
+#: The service refuses NUL, and a configuration of white space only, too.
+_VALUE = _TEXT
+_WRITE = {'type': 'array', 'minItems': 2, 'maxItems': 2, 'items': _TEXT}
+_WRITES = {'type': 'array', 'items': _WRITE, 'maxItems': limits.WRITES}
+_CONFIG = {'type': 'string', 'minLength': 1}
+_NAME = {'type': 'string', 'pattern': r'^[A-Za-z0-9_.-]{1,64}$'}
+
+
+def _object(required, **properties):
+    return {'type': 'object', 'properties': properties,
+            'required': list(required)}
+
+
+def _body(required, **properties):
+    return {**_object(required, **properties),
+            'additionalProperties': False}
+
+
+def _list(key, item):
+    return _object([key], **{key: {'type': 'array', 'items': item}})
+
+
+_CHANGE = _object(
+    ['number', 'status', 'created_at'], number=_NUMBER, created_at=_TEXT,
+    status={'enum': ['pending', 'applied', 'refused', 'dropped']},
+    revision=_NUMBER, error=_object(['code', 'message'], code=_TEXT,
+                                    message=_TEXT))
+_PENDING = _object(['change'], change=_object(
+    ['number', 'status'], number=_NUMBER, status={'enum': ['pending']}))
+_REVISION = _object(['revision'], revision=_NUMBER)
+_STATE = _object(
+    ['revision', 'number', 'writes'], revision=_NUMBER, number=_NUMBER,
+    writes=_WRITES, configuration=_object(
+        ['config', 'config_name'], config=_TEXT, config_name=_TEXT,
+        replaces=_TEXT))
+_COUNTERS = {'type': 'object', 'additionalProperties': {'type': 'integer'}}
+_ERROR = _object(['error'], error=_object(['code', 'message'], code=_TEXT,
+                                          message=_TEXT))
+#: Every operation may answer so; docs/interfaces.md has the causes.
+_ERRORS = (400, 401, 403, 404, 409, 413, 429, 500, 502, 503, 504)
+
+
+def _operation(summary, answers, body=None):
+    """Describe an operation.
+
+    :param answers: {status: schema, None without a body}
+    :param body: schema of the request's
+    """
+    described = {'summary': summary, 'responses': {
+        **{str(status): _answer(schema)
+           for status, schema in answers.items()},
+        **{str(status): _error(status) for status in _ERRORS}}}
+    if body:
+        described['requestBody'] = {
+            'required': True,
+            'content': {'application/json': {'schema': body}}}
+    return described
+
+
+def _answer(schema):
+    if schema is None:
+        return {'description': 'Done'}
+    return {'description': 'The answer',
+            'content': {'application/json': {'schema': schema}}}
+
+
+def _error(status):
+    if status == 401:   # keystonemiddleware's own text
+        return {'description': 'No valid token'}
+    return {'description': 'A refusal, or a failure', 'content': {
+        'application/json': {
+            'schema': {'$ref': '#/components/schemas/Error'}}}}
+
+
+_CHANGED = {200: _REVISION, 202: _PENDING}
+_OF_A_GUEST = {
+    '/handlers': {
+        'get': _operation('List handlers', {200: _list('handlers', _object(
+            ['name', 'read', 'write'], name=_TEXT,
+            read={'type': 'boolean'}, write={'type': 'boolean'}))}),
+        'post': _operation('Write handlers, all or none', _CHANGED, _body(
+            ['writes'], writes={**_WRITES, 'minItems': 1}))},
+    '/handlers/{name}': {
+        'get': _operation('Read a handler', {200: _object(
+            ['name', 'value'], name=_TEXT, value=_TEXT)}),
+        'put': _operation('Write a handler', _CHANGED,
+                          _body(['value'], value=_VALUE))},
+    '/ports': {'get': _operation('List ports', {200: _list('ports', _object(
+        ['id', 'mac_address', 'link_up', 'counters'],
+        id={'type': ['string', 'null']}, mac_address=_TEXT,
+        link_up={'type': 'boolean'}, counters=_COUNTERS))})},
+    '/configuration': {'put': _operation(
+        'Replace the configuration', _CHANGED,
+        _body(['config'], config=_CONFIG, config_name=_NAME))},
+    '/changes': {'get': _operation('List the newest changes',
+                                   {200: _list('changes', _CHANGE)})},
+    '/changes/{number}': {'get': _operation(
+        'Show a change', {200: _object(['change'], change=_CHANGE)})},
+    '/desired-state': {
+        'get': _operation('Show desired state', {200: _STATE}),
+        'post': _operation('Restore an earlier revision', _CHANGED,
+                           _body(['revision'], revision=_NUMBER)),
+        'delete': _operation('Forget the changes', {204: None})},
+}
+_OTHER = {
+    '/v1/states/{id}': {
+        'put': _operation(
+            'Make a state that user_data refers to',
+            {code: _object(['id'], id=_UUID) for code in (200, 201)},
+            _body(['config'], config=_CONFIG, config_name=_NAME,
+                  writes=_WRITES)),
+        'get': _operation('Show a state', {200: _STATE}),
+        'delete': _operation('Forget a state', {204: None})},
+    '/v1/states/{id}/starts': {'post': _operation(
+        'Note that a guest starts with a state', {200: _object([])}, _body(
+            ['number', 'revision', 'incarnation', 'server_id', 'project_id'],
+            number=_NUMBER, revision=_NUMBER, incarnation=_UUID,
+            server_id=_UUID, project_id=_TEXT))},
+    '/v1/chains/{id}': {'get': _operation(
+        'Show the counters of a port chain',
+        {200: _object(['chain'], chain={'type': 'object'})})},
+}
+_PARAMETERS = {
+    'id': {'name': 'id', 'in': 'path', 'required': True, 'schema': _UUID},
+    'name': {'name': 'name', 'in': 'path', 'required': True,
+             'description': 'ELEMENT.HANDLER', 'schema': {
+                 'type': 'string', 'maxLength': limits.HANDLER_NAME,
+                 'pattern': '^([A-Za-z0-9_@]+[.])?[A-Za-z0-9_]+$'}},
+    'number': {'name': 'number', 'in': 'path', 'required': True,
+               'schema': _NUMBER},
+    'vnfc': {'name': 'vnfc', 'in': 'query', 'schema': {
+        'type': 'string', 'maxLength': validation.VNFC_LENGTH},
+        'description': 'VDU or VNFC, if the VNF has several guests'},
+}
+
+
+def _paths():
+    paths = dict(_OTHER)
+    for kind in ('servers', 'vnfs'):
+        for suffix, operations in _OF_A_GUEST.items():
+            paths[f'/v1/{kind}/{{id}}{suffix}'] = operations
+    return {path: {**operations, 'parameters': _parameters(path)}
+            for path, operations in paths.items()}
+
+
+def _parameters(path):
+    names = [name for name in ('id', 'name', 'number')
+             if f'{{{name}}}' in path]
+    if path.startswith('/v1/vnfs/'):
+        names.append('vnfc')
+    return [{'$ref': f'#/components/parameters/{name}'} for name in names]
+
+
+def description():
+    """Return the OpenAPI description."""
+    return {
+        'openapi': '3.1.0',
+        'info': {'title': 'clickos-api', 'version': VERSION,
+                 'license': {'name': 'Apache-2.0',
+                             'identifier': 'Apache-2.0'}},
+        'paths': _paths(),
+        'security': [{'token': []}],
+        'components': {
+            'parameters': _PARAMETERS,
+            'schemas': {'Error': _ERROR},
+            'securitySchemes': {'token': {
+                'type': 'apiKey', 'in': 'header', 'name': 'X-Auth-Token'}}},
+    }
+
+
+def versions(base):
+    """Return the version document.
+
+    :param base: URL of the service, without a slash at its end
+    """
+    return {'versions': [{
+        'id': 'v1', 'status': 'CURRENT', 'version': VERSION,
+        'min_version': '1.0',
+        'links': [{'rel': 'self', 'href': f'{base}/v1/'},
+                  {'rel': 'describedby', 'href': f'{base}/openapi.json'}]}]}
+
+
+class Documents:
+    """Answers / and /openapi.json before the token is looked at.
+
+    :param application: the WSGI application for all other paths
+    """
+
+    def __init__(self, application):
+        self._application = application
+        self._description = json.dumps(description()).encode()
+
+    def __call__(self, environ, start_response):
+        """Answer a request, or pass it on."""
+        path = environ.get('PATH_INFO', '')
+        if environ['REQUEST_METHOD'] == 'GET' and path in ('', '/'):
+            return _send(start_response, '300 Multiple Choices',
+                         json.dumps(versions(_base(environ))).encode())
+        if environ['REQUEST_METHOD'] == 'GET' and path == '/openapi.json':
+            return _send(start_response, '200 OK', self._description)
+        return self._application(environ, start_response)
+
+
+def _base(environ):
+    host = environ.get('HTTP_HOST') or environ['SERVER_NAME']
+    scheme = environ['wsgi.url_scheme']
+    return f'{scheme}://{host}{environ.get("SCRIPT_NAME", "")}'
+
+
+def _send(start_response, status, body):
+    start_response(status, [('Content-Type', 'application/json'),
+                            ('Content-Length', str(len(body)))])
+    return [body]

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of desired state, and how changes lead from one to the next."""
+
+import dataclasses
+
+#: Words for the status of a change.
+PENDING, APPLIED, REFUSED, DROPPED = 'pending', 'applied', 'refused', 'dropped'
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """A desired state.
+
+    :param revision: how many changes were accepted; 0 if none
+    :param writes: [[handler, value], ...], the last written last
+    :param configuration: {'config', 'config_name'} that replaced the first
+        one, or None
+    :param number: of the newest change, with a verdict or without one
+    :param project_id: the owner, or None if it is not known
+    """
+
+    revision: int = 0
+    writes: list = dataclasses.field(default_factory=list)
+    configuration: dict | None = None
+    number: int = 0
+    project_id: str | None = None
+    is_referred: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Ticket:
+    """A change that is noted as pending.
+
+    :param number: above all earlier ones of the state
+    :param incarnation: of the guest that is to take it, if known
+    """
+
+    number: int
+    incarnation: str | None = None
+
+
+def merge(kept, writes):
+    """Return what is to be kept after writes: per handler the last value.
+
+    Ordered by each handler's last write, so that writing them again in this
+    order ends where the guest is now.
+    """
+    merged = {name: value for name, value in kept}
+    for name, value in writes:
+        merged.pop(name, None)
+        merged[name] = value
+    return [[name, value] for name, value in merged.items()]
+
+
+def changed(configuration, writes, change):
+    """Return configuration and writes after a change.
+
+    A new configuration says all that is in force, so it ends the writes.
+
+    :param change: writes, or a configuration
+    """
+    if isinstance(change, dict):
+        return change, []
+    return configuration, merge(writes, change)
+
+
+def replaced(configuration, writes, change):
+    """Return what a change replaces, for undo()."""
+    if isinstance(change, dict):
+        return {'configuration': configuration, 'writes': writes}
+    names = {name for name, _value in change}
+    return {'changed': sorted(names), 'before': [
+        [index, name, value] for index, (name, value) in enumerate(writes)
+        if name in names]}
+
+
+def undo(configuration, writes, before):
+    """Return configuration and writes as they were before a change.
+
+    :param before: of replaced()
+    """
+    if 'changed' not in before:
+        return before['configuration'], before['writes']
+    kept = [pair for pair in writes if pair[0] not in before['changed']]
+    for index, name, value in before['before']:
+        kept.insert(index, [name, value])
+    return configuration, kept
+
+
+def size(configuration, writes):
+    """Return the bytes of a state."""
+    return (sum(len(part.encode()) for write in writes for part in write)
+            + (len(configuration['config'].encode()) if configuration else 0))

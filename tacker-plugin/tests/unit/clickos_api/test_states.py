@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""States that user_data refers to; restoring; states of servers gone."""
+
+import datetime
+from unittest import mock
+import uuid
+
+from clickos_client import document
+
+from clickos_api import desired_state
+from clickos_api import history
+from tests.unit.clickos_api import base
+
+USER_DATA = 'OS-EXT-SRV-ATTR:user_data'
+BODY = {'config': 'Idle;', 'config_name': 'fw.click',
+        'writes': [['a.x', '1'], ['b.x', '2']]}
+
+
+class ReferenceTest(base.TestCase):
+    """A state of its own id, and servers that start with it."""
+
+    def setUp(self):
+        super().setUp()
+        self.state_id = str(uuid.uuid4())
+        self.path = f'/v1/states/{self.state_id}'
+        self.assertEqual((201, {'id': self.state_id}),
+                         self.call('PUT', self.path, json=BODY))
+        self.refer(self.server_id)
+
+    def refer(self, server_id):
+        self.cloud.servers[server_id][USER_DATA] = document.referring(
+            self.state_id)
+
+    def test_a_write_goes_to_the_state(self):
+        self.assertEqual((200, {'revision': 2}), self.put('3', 'a.x'))
+        status, body = self.call('GET', self.path)
+        self.assertEqual((200, [['b.x', '2'], ['a.x', '3']]),
+                         (status, body['writes']))
+        self.assertEqual(
+            {'config': 'Idle;', 'config_name': 'fw.click'},
+            body['configuration'])
+        self.assertEqual(self.project_id, body['project_id'])
+        self.assertEqual(body['writes'],
+                         self.call('GET', self.state_path())[1]['writes'])
+
+    def test_the_next_server_has_the_same_state(self):
+        self.put('3', 'a.x')
+        del self.cloud.servers[self.server_id]
+        self.server_id = str(uuid.uuid4())
+        self.cloud.add_server(self.server_id, self.project_id)
+        self.agent.guests[self.server_id] = {}
+        self.refer(self.server_id)
+        self.assertEqual((200, {'revision': 3}), self.put('4', 'b.x'))
+        self.assertEqual([['a.x', '3'], ['b.x', '4']],
+                         self.call('GET', self.path)[1]['writes'])
+
+    def test_a_state_that_exists_keeps_its_writes(self):
+        self.put('3', 'a.x')
+        self.assertEqual(200, self.call('PUT', self.path, json=BODY)[0])
+        self.assertEqual(2, self.call('GET', self.path)[1]['revision'])
+        new = {**BODY, 'config': 'Discard;', 'writes': [['c.x', '9'],
+                                                        ['a.x', '8']]}
+        self.assertEqual(200, self.call('PUT', self.path, json=new)[0])
+        body = self.call('GET', self.path)[1]
+        self.assertEqual(
+            ('Discard;', 3, [['c.x', '9'], ['b.x', '2'], ['a.x', '3']]),
+            (body['configuration']['config'], body['revision'],
+             body['writes']))
+
+    def test_another_project_has_nothing_of_it(self):
+        other = self.caller('other', 'member', 'reader')
+        for method, body in (('PUT', {'json': BODY}), ('GET', {}),
+                             ('DELETE', {})):
+            self.assertError(404, 'no-such-state', self.state_id, self.call(
+                method, self.path, other, **body))
+        theirs = str(uuid.uuid4())
+        self.cloud.add_server(theirs, 'other')
+        self.agent.guests[theirs] = {}
+        self.refer(theirs)
+        path = f'/v1/servers/{theirs}'
+        for method, suffix, body in (
+                ('PUT', '/handlers/a.x', {'json': {'value': 'evil'}}),
+                ('GET', '/desired-state', {}),
+                ('GET', '/changes', {}),
+                ('DELETE', '/desired-state', {}),
+                ('POST', '/desired-state', {'json': {'revision': 1}})):
+            self.assertError(409, 'no-such-state', 'its project', self.call(
+                method, path + suffix, other, **body))
+        self.assertEqual(1, self.call('GET', self.path)[1]['revision'])
+
+    def test_a_service_reads_and_deletes_nothing(self):
+        service = self.caller('service', 'service', 'member', 'reader')
+        self.assertEqual(200, self.call('GET', self.path, service)[0])
+        self.assertError(404, 'no-such-state', self.state_id,
+                         self.call('DELETE', self.path, service))
+
+    def test_forgetting_brings_the_first_values_back(self):
+        self.put('3', 'a.x')
+        self.put('4', 'c.x')
+        self.assertEqual(204, self.call('DELETE', self.state_path())[0])
+        body = self.call('GET', self.path)[1]
+        self.assertEqual((BODY['writes'], 'Idle;'), (
+            body['writes'], body['configuration']['config']))
+        self.assertEqual(4, body['revision'])
+
+    def test_its_owner_deletes_it(self):
+        self.assertEqual(204, self.call('DELETE', self.path)[0])
+        self.assertEqual(404, self.call('GET', self.path)[0])
+        self.assertError(404, 'no-such-state', self.state_id,
+                         self.call('DELETE', self.path))
+
+    def test_a_servers_own_state_is_none_of_these(self):
+        del self.cloud.servers[self.server_id][USER_DATA]
+        self.put('allow')
+        self.assertEqual(
+            404, self.call('GET', f'/v1/states/{self.server_id}')[0])
+
+    def test_bad_bodies(self):
+        for body, words in (
+                ({}, '"config" is missing'), ({'config': ''}, 'config'),
+                ({'config': 'x', 'writes': 7}, 'writes: expected'),
+                ({'config': 'x', 'writes': [['a b', 'c']]}, 'writes[0][0]'),
+                ({'config': 'x', 'config_name': '/'}, 'config_name'),
+                ({'config': 'x', 'evil': 1}, 'unknown key')):
+            path = f'/v1/states/{uuid.uuid4()}'
+            self.assertError(400, 'bad-request', words,
+                             self.call('PUT', path, json=body))
+        self.assertError(413, 'too-large', 'the limit is 1500', self.call(
+            'PUT', path, json={'config': 'x', 'writes': [
+                ['a.x', 'y' * 1600]]}))
+
+
+class RestoreTest(base.TestCase):
+    """POST desired-state."""
+
+    def restore(self, revision):
+        return self.call('POST', self.state_path(),
+                         json={'revision': revision})
+
+    def test_earlier_values(self):
+        for value in ('1', '2', '3'):
+            self.put(value)
+        self.assertEqual((200, {'revision': 4}), self.restore(1))
+        self.assertEqual('1', self.agent.guests[self.server_id]['fw.config'])
+        self.assertEqual((200, {'revision': 4}), self.restore(4))
+
+    def test_a_handler_without_an_earlier_value(self):
+        user_data = document.Configuration('First;').user_data()
+        self.cloud.servers[self.server_id][USER_DATA] = user_data
+        self.put('1', 'a.x')
+        self.put('2', 'b.x')
+        self.assertEqual((200, {'revision': 4}), self.restore(1))
+        self.assertEqual({'config': 'First;', 'a.x': '1'},
+                         self.agent.guests[self.server_id])
+        self.assertEqual([['a.x', '1']], self.state()['writes'])
+        self.assertEqual(200, self.restore(0)[0])
+        self.assertEqual({'config': 'First;'},
+                         self.agent.guests[self.server_id])
+
+    def test_a_vnf_keeps_its_configuration(self):
+        self.put('1', 'a.x')
+        self.cloud.servers[self.server_id]['metadata'] = {
+            'clickos_vnf': 'some'}
+        self.assertError(409, 'owned-by-vnf', 'some', self.restore(0))
+
+    def test_bad_revisions(self):
+        for bad in ('1', -1, True, 2 ** 60, None):
+            self.assertError(400, 'bad-request', 'revision',
+                             self.restore(bad))
+        self.assertError(404, 'no-such-revision', 'revision 5',
+                         self.restore(5))
+
+
+class PruneTest(base.TestCase):
+    """States whose server Nova no longer has."""
+
+    def setUp(self):
+        super().setUp()
+        self.background = self.app.extensions['clickos']
+        self.store = self.background._operations.store
+
+    def test_a_servers_own_state_goes_with_it(self):
+        self.put('allow')
+        self.background.prune()
+        self.assertTrue(self.store.knows(self.server_id))
+        del self.cloud.servers[self.server_id]
+        self.background.prune()
+        self.assertFalse(self.store.knows(self.server_id))
+
+    def test_nothing_goes_while_nova_is_away(self):
+        self.put('allow')
+        del self.cloud.servers[self.server_id]
+        self.cloud.failing = True
+        self.background.prune()
+        self.assertTrue(self.store.knows(self.server_id))
+
+    def test_a_state_waits_for_the_next_server(self):
+        state_id = str(uuid.uuid4())
+        self.call('PUT', f'/v1/states/{state_id}', json=BODY)
+        self.background.prune()
+        self.assertTrue(self.store.knows(state_id), 'no server yet')
+        self.cloud.servers[self.server_id][
+            USER_DATA] = document.referring(state_id)
+        self.put('3', 'a.x')
+        found = self.cloud.servers.pop(self.server_id)
+        self.background.prune()
+        self.assertTrue(self.store.knows(state_id))
+        self.cloud.servers[self.server_id] = found
+        self.background.prune()
+        self.assertIsNone(history.servers(self.store, '')[0].gone_at)
+        del self.cloud.servers[self.server_id]
+        self.background.prune()
+        later = desired_state.now() + datetime.timedelta(days=2)
+        with mock.patch.object(desired_state, 'now', autospec=True,
+                               return_value=later):
+            self.background.prune()
+        self.assertFalse(self.store.knows(state_id))
+
+
+class LimitTest(base.TestCase):
+    """Requests of a project in a minute."""
+
+    def setUp(self):
+        super().setUp()
+        for name, value in (('requests_per_minute', 6),
+                            ('writes_per_minute', 2)):
+            self.conf.set_override(name, value, 'clickos_api')
+            self.addCleanup(self.conf.clear_override, name, 'clickos_api')
+        self.app = base.app.create(self.conf)
+        self.client = self.app.test_client()
+
+    def test_rates(self):
+        for _ in range(2):
+            self.assertEqual(200, self.put('allow')[0])
+        self.assertError(429, 'too-many-requests', '2 changes in a minute',
+                         self.put('allow'))
+        for _ in range(3):
+            self.assertEqual(200, self.call('GET', self.handlers())[0])
+        answer = self.client.get(self.handlers(),
+                                 headers={'X-Auth-Token': self.token})
+        self.assertEqual((429, '1'), (answer.status_code,
+                                      answer.headers['Retry-After']))
+        other = self.caller('other', 'member', 'reader')
+        self.assertEqual(404, self.call('GET', self.handlers(), other)[0])

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""openstack clickos state list | restore, and verdicts that come late."""
+
+from unittest import mock
+
+from osc_lib import exceptions
+
+from clickos_api import errors
+from clickos_api import rpc
+from clickos_osc.v1 import handler
+from clickos_osc.v1 import state
+from tests.unit.clickos_osc import base
+
+
+class StateTest(base.CommandTestCase):
+    """Changes and revisions of a guest."""
+
+    def test_list_and_restore(self):
+        self.put('allow icmp')
+        self.put('bad')
+        self.put('deny all')
+        (columns, rows), _ = self.run_command(state.ListState, 'my-fw')
+        self.assertEqual(('Number', 'Time', 'Status', 'Revision', 'Error'),
+                         columns)
+        self.assertEqual(
+            [('applied', 2, ''), ('refused', '', 'fw.config: bad value'),
+             ('applied', 1, '')], [row[2:] for row in rows])
+        _, text = self.run_command(state.RestoreState, '--vnf', self.vnf_id,
+                                   '1')
+        self.assertIn('revision 1 is in force again, as revision 3', text)
+        self.assertEqual('allow icmp',
+                         self.agent.guests[self.server_id]['fw.config'])
+        with self.assertRaisesRegex(exceptions.CommandError,
+                                    'revision 9: is not kept'):
+            self.run_command(state.RestoreState, 'my-fw', '9')
+
+    def silence(self):
+        """Let no agent answer a write."""
+        self.use(base.base.fixtures.MockPatchObject(
+            rpc.Agent, 'handler_write', autospec=True,
+            side_effect=errors.Silent('nothing heard')))
+
+    def late(self, status, **more):
+        """Let a change get a verdict."""
+        def settle(client, guest, number):
+            return {'number': number, 'status': status, **more}
+        return mock.patch.object(type(self.manager.clickos), 'change',
+                                 autospec=True, side_effect=settle)
+
+    def test_a_write_waits_for_the_guests_verdict(self):
+        self.silence()
+        with self.late('applied', revision=7):
+            _, text = self.run_command(handler.WriteHandler, 'my-fw',
+                                       'fw.config', 'allow')
+        self.assertIn('accepted, revision 7', text)
+
+    def test_a_late_refusal_is_the_guests_own(self):
+        self.silence()
+        for status in ('refused', 'dropped'):
+            with self.late(status, error={'code': 'handler-error',
+                                          'message': 'fw.config: why'}), \
+                    self.assertRaisesRegex(exceptions.CommandError,
+                                           'fw.config: why'):
+                self.run_command(handler.WriteHandler, 'my-fw', 'fw.config',
+                                 'x')
+
+    def test_patience_ends(self):
+        self.silence()
+        self.manager.clickos._patience_s = 0.1
+        with self.late('pending'), self.assertRaisesRegex(
+                exceptions.CommandError, 'no verdict after 0.1 s'):
+            self.run_command(handler.WriteHandler, 'my-fw', 'fw.config', 'x')

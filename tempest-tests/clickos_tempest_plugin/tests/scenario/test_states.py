@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers whose user_data refers to a state in clickos-api."""
+
+import json
+import time
+import uuid
+
+from oslo_log import log as logging
+from tempest.lib.common.utils import data_utils
+from tempest.lib import decorators
+from tempest.lib import exceptions
+
+from clickos_tempest_plugin.common import tenant
+from clickos_tempest_plugin.common import waiters
+from clickos_tempest_plugin.tests import base
+
+LOG = logging.getLogger(__name__)
+
+CONFIG = 'Idle -> fw :: IPFilter(deny all) -> kept :: Counter -> Discard;\n'
+RULES = 10000
+CONFIG_BYTES = 1024 * 1024
+
+
+class StatesTest(base.ClickOSTest):
+    """Large configurations and values, over restarts and replacements."""
+
+    @classmethod
+    def resource_setup(cls):
+        super().resource_setup()
+        cls.clickos = cls.tenant.clickos
+        cls.servers = cls.os_primary.servers_client
+
+    def make_state(self, config, writes=()):
+        """Make a state that ends with the test; return its id."""
+        state_id = str(uuid.uuid4())
+        self.clickos.create_state(state_id, config, writes)
+        self.addCleanup(self.clickos.delete_state, state_id)
+        return state_id
+
+    def boot(self, state_id):
+        """Start a server with a state; return its id."""
+        document = {'clickos': 1, 'state': state_id}
+        server_id = self.tenant.create_server(
+            self.addCleanup, name=data_utils.rand_name('state'),
+            networks='none', user_data=tenant.encoded(json.dumps(document)))
+        waiters.server(self.servers, server_id)
+        return server_id
+
+    @decorators.idempotent_id('5b9d7a1e-7c43-4c0b-9f0a-1f6f1f0f7a01')
+    def test_ten_thousand_rules_in_one_call(self):
+        server_id = self.boot(self.make_state(CONFIG))
+        rules = ', '.join(
+            f'allow src 10.{number // 250}.{number % 250}.1'
+            for number in range(RULES)) + ', deny all'
+        began_s = time.monotonic()
+        self.clickos.write_handler(server_id, 'fw.config', rules)
+        LOG.info('%d rules of %d bytes: %.2f s', RULES, len(rules),
+                 time.monotonic() - began_s)
+        self.servers.reboot_server(server_id, type='HARD')
+        waiters.server(self.servers, server_id)
+        found = self.clickos.read_handler(server_id, 'fw.config')
+        self.assertIn('10.39.249.1', found)
+
+    @decorators.idempotent_id('5b9d7a1e-7c43-4c0b-9f0a-1f6f1f0f7a02')
+    def test_a_configuration_of_a_mebibyte(self):
+        line = '// ' + 'x' * 77 + '\n'
+        filler = (CONFIG_BYTES - len(CONFIG)) // len(line)
+        state_id = self.make_state(line * filler + CONFIG)
+        began_s = time.monotonic()
+        server_id = self.boot(state_id)
+        LOG.info('A server of %d bytes of configuration: %.2f s',
+                 len(line) * filler + len(CONFIG),
+                 time.monotonic() - began_s)
+        self.assertEqual('0', self.clickos.read_handler(
+            server_id, 'kept.count').strip())
+
+    @decorators.idempotent_id('5b9d7a1e-7c43-4c0b-9f0a-1f6f1f0f7a03')
+    def test_the_next_server_goes_on(self):
+        state_id = self.make_state(CONFIG)
+        first = self.boot(state_id)
+        self.clickos.write_handler(first, 'fw.config',
+                                   'allow tcp, deny all')
+        self.servers.delete_server(first)
+        second = self.boot(state_id)
+        self.assertIn('tcp', self.clickos.read_handler(second, 'fw.config'))
+        self.clickos.write_handler(second, 'fw.config',
+                                   'allow udp, deny all')
+        self.assertEqual(4, self.clickos.restore(second, 2))
+        self.assertIn('tcp', self.clickos.read_handler(second, 'fw.config'))
+        self.assertEqual(['applied'] * 3, [
+            each['status'] for each in self.clickos.list_changes(second)])
+
+    @decorators.idempotent_id('5b9d7a1e-7c43-4c0b-9f0a-1f6f1f0f7a04')
+    def test_a_state_that_does_not_exist(self):
+        caught = self.assertRaises(exceptions.TempestException, self.boot,
+                                   str(uuid.uuid4()))
+        self.assertIn('no-such-state', str(caught))
