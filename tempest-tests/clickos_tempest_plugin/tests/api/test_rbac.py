@@ -156,7 +156,7 @@ class RbacTest(base.ClickOSTest):
     @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a07')
     def test_only_services_start_states(self):
         for key, manager in self.managers.items():
-            # Of a state that does not exist nothing is noted.
+            # No state has this id, so the service notes nothing.
             self.assertEqual(
                 200 if key[0] in STARTERS else 403, self.status(
                     manager.clickos.ClickOSClient(), 'POST',
