@@ -78,13 +78,17 @@ def _answer(schema):
 
 
 def _error(status):
-    if status == 401:   # keystonemiddleware's own text
-        return {'description': 'No valid token'}
-    return {'description': 'A refusal, or a failure', 'content': {
+    name = 'Unauthenticated' if status == 401 else 'Failure'
+    return {'$ref': f'#/components/responses/{name}'}
+
+
+_RESPONSES = {
+    # keystonemiddleware's own text
+    'Unauthenticated': {'description': 'No valid token'},
+    'Failure': {'description': 'A refusal, or a failure', 'content': {
         'application/json': {
-            'schema': {'$ref': '#/components/schemas/Error'}}}}
-
-
+            'schema': {'$ref': '#/components/schemas/Error'}}}},
+}
 _CHANGED = {200: _REVISION, 202: _PENDING}
 _OF_A_GUEST = {
     '/handlers': {
@@ -175,6 +179,7 @@ def description():
         'security': [{'token': []}],
         'components': {
             'parameters': _PARAMETERS,
+            'responses': _RESPONSES,
             'schemas': {'Error': _ERROR},
             'securitySchemes': {'token': {
                 'type': 'apiKey', 'in': 'header', 'name': 'X-Auth-Token'}}},
@@ -224,3 +229,7 @@ def _send(start_response, status, body):
     start_response(status, [('Content-Type', 'application/json'),
                             ('Content-Length', str(len(body)))])
     return [body]
+
+
+if __name__ == '__main__':
+    print(json.dumps(description(), indent=1, sort_keys=True))

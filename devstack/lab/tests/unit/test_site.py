@@ -9,6 +9,7 @@ import re
 from clickos_lab.checks import site
 from clickos_lab import paths
 from clickos_lab.site import elements
+from clickos_lab.site import openapi
 from clickos_lab.site import verbs
 from tests.unit import base
 
@@ -82,6 +83,15 @@ class ReferenceTest(base.TestCase):
         self.assertIn('| `vifs` | list of [Vif](#type-vif) |', text)
         for link in set(re.findall(r'\(#type-(\w+)\)', text)):
             self.assertIn(f'\n### type {link}\n', text.lower())
+
+    def test_each_request_of_the_api_has_a_section(self):
+        described = json.loads(
+            (paths.REPO / openapi.DESCRIPTION).read_text())
+        text = openapi.markdown(paths.REPO)
+        for path in described['paths']:
+            self.assertIn(f' {path}`\n', text)
+        self.assertIn('### `POST /v1/servers/{id}/handlers`\n', text)
+        self.assertIn('| body | {`writes`: list of list of string} |', text)
 
     def test_types(self):
         for described, text in (

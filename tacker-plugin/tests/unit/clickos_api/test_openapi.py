@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service keeps to its OpenAPI description; schemathesis tries it."""
 
+import json
+import pathlib
 import re
 import uuid
 
@@ -8,8 +10,10 @@ import hypothesis
 import schemathesis
 from schemathesis.specs.openapi import checks
 
+from clickos_api import openapi
 from tests.unit.clickos_api import base
 
+_COPY = pathlib.Path(__file__).parents[4] / 'interfaces/openapi.json'
 #: Requests to an operation; all of them take about 20 s.
 _EXAMPLES = 10
 
@@ -40,6 +44,10 @@ class OpenApiTest(base.TestCase):
                 for method in rule.methods - {'HEAD', 'OPTIONS'}:
                     served |= {(method, path) for path in _paths(rule.rule)}
         self.assertEqual(served, described)
+
+    def test_the_copy_for_readers_is_the_same(self):
+        """Write it by: python -m clickos_api.openapi > COPY."""
+        self.assertEqual(openapi.description(), json.loads(_COPY.read_text()))
 
     def test_answers_are_as_described(self):
         for result in self.schema.get_all_operations():

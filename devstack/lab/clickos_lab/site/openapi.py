@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The requests of clickos-api, from its OpenAPI description."""
+
+import json
+
+from clickos_lab.site import verbs
+
+DESCRIPTION = 'interfaces/openapi.json'
+_METHODS = ('get', 'put', 'post', 'delete')
+_FAILED = 400
+
+
+def markdown(repository):
+    """Return a section for each request."""
+    described = json.loads((repository / DESCRIPTION).read_text())
+    return '\n'.join(['', *(
+        _request(method, path, operations[method])
+        for path, operations in sorted(described['paths'].items())
+        for method in _METHODS if method in operations)])
+
+
+def _request(method, path, operation):
+    return '\n'.join([
+        f'### `{method.upper()} {path}`', f'{operation["summary"]}.', '',
+        '| part | JSON |', '|---|---|', *_rows(operation), ''])
+
+
+def _rows(operation):
+    if 'requestBody' in operation:
+        yield _row('body', operation['requestBody'])
+    for status, answer in operation['responses'].items():
+        if int(status) < _FAILED:
+            yield _row(f'answer {status}', answer)
+
+
+def _row(name, part):
+    content = part.get('content')
+    text = (_object(content['application/json']['schema'])
+            if content else 'none')
+    return f'| {name} | {text} |'
+
+
+def _object(described):
+    """Write an object with the types of its members."""
+    if 'properties' not in described:
+        return _written(described)
+    required = described.get('required', ())
+    members = (f'`{name}`{"" if name in required else " (optional)"}:'
+               f' {_object(member)}'
+               for name, member in described['properties'].items())
+    return '{' + ', '.join(members) + '}'
+
+
+def _written(described):
+    if described.get('type') == 'array':
+        return f'list of {_object(described["items"])}'
+    return verbs.written(described)
