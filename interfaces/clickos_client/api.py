@@ -166,15 +166,21 @@ class Client:
         """Return a change as changes() lists it."""
         return self._call('change', 'GET', guest, f'/changes/{number}')
 
-    def create_state(self, state_id, configuration):
-        """Make a state that user_data may refer to; keep one that exists.
+    def create_state(self, state_id, configuration, keep=None):
+        """Make a state that user_data may refer to.
+
+        One that exists gets the configuration, under the writes it has.
 
         :param configuration: document.Configuration
+        :param keep: handlers whose writes an existing state keeps; None for
+            all
         """
-        self._send('PUT', State(state_id), '', {
-            'config': configuration.config,
-            'config_name': configuration.config_name,
-            'writes': [list(pair) for pair in configuration.writes]})
+        body = {'config': configuration.config,
+                'config_name': configuration.config_name,
+                'writes': [list(pair) for pair in configuration.writes]}
+        if keep is not None:
+            body['keep'] = sorted(keep)
+        self._send('PUT', State(state_id), '', body)
 
     def delete_state(self, state_id):
         """Forget a state that user_data refers to; may be called twice."""

@@ -100,6 +100,10 @@ class Background:
                 except errors.ApiError as exc:
                     LOG.info('State %s stays: %s', state_id, exc.message)
             after = page[-1][0]
+        grace_s = self._conf.clickos_api.orphan_grace
+        for state_id in history.unused(self._operations.store, grace_s):
+            self._operations.store.delete(state_id)
+            LOG.info('State %s: no server started with it', state_id)
 
     def _prune(self, state_id, server_id, is_referred, gone_at):
         store = self._operations.store

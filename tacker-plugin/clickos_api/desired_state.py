@@ -301,11 +301,12 @@ class Store:
             return False
         return True
 
-    def create(self, state_id, project_id, configuration, writes):
+    def create(self, state_id, project_id, configuration, writes, keep=None):
         """Make a state that user_data is to refer to.
 
         One that exists gets the configuration, and keeps its writes.
 
+        :param keep: handlers whose writes stay, None for all
         :returns: False if there is one of this id
         :raises errors.TooLarge: if it is over the limits
         :raises errors.NotFound: if it is another project's
@@ -313,7 +314,8 @@ class Store:
         with self.writer() as session:
             row = self._lock(session, state_id)
             if row is not None:
-                self._rebase(session, row, project_id, configuration, writes)
+                self._rebase(session, row, project_id, configuration, writes,
+                             keep)
                 return False
         with self.reader() as session:
             self._check(session, state_id, project_id, configuration,
@@ -325,14 +327,14 @@ class Store:
                 base={'configuration': configuration, 'writes': writes},
                 size=states.size(configuration, writes))
 
-    def _rebase(self, session, row, project_id, configuration, writes):
+    def _rebase(self, session, row, project_id, configuration, writes, keep):
         """Give a state a configuration, under the writes that it has."""
         if not row.is_referred or row.project_id != project_id:
             raise errors.NotFound(f'state {row.state_id} could not be found',
                                   code='no-such-state')
-        merged = states.merge(writes, row.writes)
-        names = dict(map(tuple, row.writes))
-        if row.configuration == configuration and len(merged) == len(names):
+        kept = [pair for pair in row.writes if keep is None or pair[0] in keep]
+        merged = states.merge(writes, kept)
+        if row.configuration == configuration and merged == row.writes:
             return
         self._check(session, row.state_id, project_id, configuration, merged,
                     row.size)

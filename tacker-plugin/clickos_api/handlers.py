@@ -261,10 +261,11 @@ class Handlers:
         self._require_state(server)
         return server.state_id
 
-    def create_state(self, context, state_id, found):
+    def create_state(self, context, state_id, found, keep):
         """Make a state of the caller's project; user_data refers to it.
 
         :param found: document.Configuration
+        :param keep: handlers whose writes an existing state keeps, or None
         :returns: False if the project has one of this id
         """
         self._policy.require(context, policy.STATE_CREATE,
@@ -272,7 +273,7 @@ class Handlers:
         is_new = self.store.create(
             state_id, context.project_id,
             {'config': found.config, 'config_name': found.config_name},
-            states.merge([], [list(pair) for pair in found.writes]))
+            states.merge([], [list(pair) for pair in found.writes]), keep)
         self._audit.tell(context, 'desired_state.create',
                          {'state_id': state_id, 'is_new': is_new})
         return is_new

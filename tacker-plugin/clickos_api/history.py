@@ -116,6 +116,17 @@ def servers(store, after, limit=200):
             .order_by(state.state_id).limit(limit)).all()
 
 
+def unused(store, older_s, limit=500):
+    """List ids of old states that no server has started with."""
+    before = desired_state.now() - datetime.timedelta(seconds=older_s)
+    state = models.DesiredState
+    with store.reader() as session:
+        return session.scalars(
+            sa.select(state.state_id)
+            .where(state.server_id.is_(None), state.is_referred,
+                   state.updated_at < before).limit(limit)).all()
+
+
 def set_gone(store, state_id, is_gone):
     """Note whether Nova still has the server of a state."""
     with store.writer() as session:

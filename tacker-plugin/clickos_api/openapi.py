@@ -125,7 +125,9 @@ _OTHER = {
             'Make a state that user_data refers to',
             {code: _object(['id'], id=_UUID) for code in (200, 201)},
             _body(['config'], config=_CONFIG, config_name=_NAME,
-                  writes=_WRITES)),
+                  writes=_WRITES, keep={
+                      'type': ['array', 'null'], 'items': _TEXT,
+                      'maxItems': limits.WRITES})),
         'get': _operation('Show a state', {200: _STATE}),
         'delete': _operation('Forget a state', {204: None})},
     '/v1/states/{id}/starts': {'post': _operation(

@@ -98,7 +98,7 @@ def blueprint(handlers, limits):
     def create_state(state_id):
         is_new = handlers.create_state(
             _context(), validation.uuid(state_id, 'state'),
-            validation.state_body(flask.request.get_data()))
+            *validation.state_body(flask.request.get_data()))
         return {'id': validation.uuid(state_id, 'state')}, \
             201 if is_new else 200
 

@@ -94,8 +94,11 @@ def configuration_body(raw):
 
 
 def state_body(raw):
-    """Return the document.Configuration of a state to be made."""
-    body = _object(raw, ('config',), ('config_name', 'writes'))
+    """Return the document.Configuration of a state to be made, and the
+    handlers whose writes an existing state keeps, None for all.
+    """
+    body = _object(raw, ('config',), ('config_name', 'writes', 'keep'))
+    keep = _names(body.pop('keep', None))
     writes = body.pop('writes', [])
     if not isinstance(writes, list) or len(writes) > limits.WRITES:
         raise errors.BadRequest('writes: expected a list of at most'
@@ -106,7 +109,16 @@ def state_body(raw):
         found = document.replacement(**body)
     except document.DocumentError as exc:
         raise errors.BadRequest(str(exc))
-    return dataclasses.replace(found, writes=tuple(pairs))
+    return dataclasses.replace(found, writes=tuple(pairs)), keep
+
+
+def _names(keep):
+    if keep is None:
+        return None
+    if not isinstance(keep, list) or len(keep) > limits.WRITES:
+        raise errors.BadRequest('keep: expected a list of at most'
+                                f' {limits.WRITES} handlers')
+    return {handler(name, f'keep[{i}]') for i, name in enumerate(keep)}
 
 
 def revision_body(raw):

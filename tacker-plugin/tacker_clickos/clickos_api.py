@@ -45,24 +45,34 @@ class Client(object):
             return self._client.read(server_id, handler)
 
     def desired_writes(self, server_id):
-        """Return [[handler, value]] written since the guest was configured.
+        """Return every [[handler, value]] that is in force.
 
         :raises: HandlerRefused, ApiUnavailable
         """
         with _translated():
             return self._client.desired_state(server_id)
 
-    def forget(self, server_id):
-        """Drop the desired state of a server that goes away.
+    def create_state(self, state_id, configuration, keep=None):
+        """Make a guest's state, or give it another configuration.
 
-        A failure leaves clickos-api one row too many, so it is only logged.
+        :param configuration: document.Configuration
+        :param keep: handlers whose writes stay; None for all
+        :raises: HandlerRefused, ApiUnavailable
+        """
+        with _translated():
+            self._client.create_state(state_id, configuration, keep)
+
+    def delete_state(self, state_id):
+        """Forget the state of a guest that is gone.
+
+        clickos-api removes it after a day by itself, so a failure is only
+        logged.
         """
         try:
             with _translated():
-                self._client.delete_desired_state(server_id)
+                self._client.delete_state(state_id)
         except exception.ClickOSError as error:
-            LOG.info('Desired state of server %s is not dropped: %s',
-                     server_id, error)
+            LOG.info('State %s is not deleted: %s', state_id, error)
 
 
 @contextlib.contextmanager

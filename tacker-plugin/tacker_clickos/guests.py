@@ -3,9 +3,10 @@
 
 import dataclasses
 
+from clickos_client import document
 from oslo_log import log as logging
 
-from tacker_clickos.clickgen import document
+from tacker_clickos.clickgen import document as clickgen
 from tacker_clickos import clickos_api
 from tacker_clickos import links
 from tacker_clickos import networks
@@ -24,47 +25,44 @@ class Wish:
 
     The name is unique in the VNF ("VDU1-0"). The links are
     {CP name: links.Link}. The values are checked property values of this
-    guest. The writes replace those of the values.
+    guest. A state that it has keeps the writes of the handlers in keep, or
+    all with None; they replace those of the values.
     """
 
     name: str
     vdu: object
     links: dict
     values: dict
-    writes: list
+    keep: set | None
 
 
 @dataclasses.dataclass(frozen=True)
 class Guest:
-    """A requested guest, with its ports by CP name.
-
-    later are handler writes that user_data cannot carry.
-    """
+    """A requested guest, with its ports by CP name."""
 
     name: str
     server: object
     ports: dict
-    later: list = dataclasses.field(default_factory=list)
 
 
-def wishes(vdus, vnfcs, request, values, saved):
+def wishes(vdus, vnfcs, request, values, keep=None):
     """Return the Wish of each VNFC.
 
     :param vdus: {VDU name: model.Vdu}
     :param vnfcs: named vnfcResourceInfo
     :param request: InstantiateVnfRequest, which names the networks
-    :param saved: {VNFC name: handler writes}
+    :param keep: {VDU name: handlers}, see Wish; None for all
     """
-    return [_wish(state.name(vnfc), vdus[vnfc.vdu_id], request, values, saved)
+    return [_wish(state.name(vnfc), vdus[vnfc.vdu_id], request, values, keep)
             for vnfc in vnfcs]
 
 
-def _wish(name, vdu, request, values, saved):
+def _wish(name, vdu, request, values, keep):
     number = int(name.rpartition('-')[2])
     return Wish(name=name, vdu=vdu,
                 values=vnfd_values.of_guest(vdu, values, name),
                 links=links.resolve(vdu, request, number),
-                writes=saved.get(name, []))
+                keep=keep and keep[vdu.name])
 
 
 class Guests(object):
@@ -77,6 +75,7 @@ class Guests(object):
     def __init__(self, connection, vnf_id):
         self._connection = connection
         self._vnf_id = vnf_id
+        self._api = clickos_api.Client(connection)
 
     def boot(self, wishes):
         """Start guests and wait until all run; return them.
@@ -90,18 +89,10 @@ class Guests(object):
                 made.append(self._start(wish))
             servers.wait_active(self._connection,
                                 [guest.server for guest in made])
-            self._complete(made)
         except Exception:
             self._undo(made)
             raise
         return made
-
-    def _complete(self, made):
-        """Write what user_data had no room for, or must not hold."""
-        api = clickos_api.Client(self._connection)
-        for guest in made:
-            if guest.later:
-                api.write(guest.server.id, guest.later)
 
     def _undo(self, made):
         """Remove servers; the error that led here is the one to report."""
@@ -116,16 +107,18 @@ class Guests(object):
         by_cp = self._ports(wish)
         interfaces = [ports.interface(self._connection, cp, port)
                       for cp, port in by_cp.items()]
-        first, later = document.split(document.render(
-            wish.vdu.configuration, interfaces, wish.values, wish.writes))
+        state_id = state.state_id(self._vnf_id, wish.name)
+        self._api.create_state(
+            state_id, clickgen.render(wish.vdu.configuration, interfaces,
+                                      wish.values), wish.keep)
         server = servers.create(
             self._connection, self._vnf_id, self._server_name(wish.name),
-            wish.vdu, by_cp.values(), document.user_data(first),
+            wish.vdu, by_cp.values(), document.referring(state_id),
             placement.hints(self._connection, self._vnf_id,
                             wish.vdu.placement))
         LOG.info('VNF %s: guest %s is server %s', self._vnf_id, wish.name,
                  server.id)
-        return Guest(wish.name, server, by_cp, later)
+        return Guest(wish.name, server, by_cp)
 
     def _ports(self, wish):
         """Return {CP: port} in vif order; ports of an earlier guest stay."""
@@ -157,7 +150,7 @@ class Guests(object):
                         if server_ids is None or server.id in server_ids])
 
     def drop(self, vdus, names):
-        """Remove guests by name with their ports; may be called again.
+        """Remove guests by name, ports and state; may be called again.
 
         :param vdus: {VDU name: model.Vdu}
         :param names: such as VDU1-2
@@ -171,24 +164,36 @@ class Guests(object):
         existing = ports.of_vnf(self._connection, self._vnf_id)
         ports.delete(self._connection, [port for name, port in
                                         existing.items() if name in gone])
+        self.forget(names)
 
     def keep(self, names):
-        """Remove the servers and ports of all other guests of the VNF."""
+        """Remove servers, ports, states of all other guests of the VNF."""
         wanted = {self._server_name(name) for name in names}
-        found = servers.of_vnf(self._connection, self._vnf_id)
-        servers.delete(self._connection, [server for server in found
-                                          if server.name not in wanted])
+        others = [server for server in
+                  servers.of_vnf(self._connection, self._vnf_id)
+                  if server.name not in wanted]
+        servers.delete(self._connection, others)
         prefixes = tuple('%s-' % name for name in names)
         existing = ports.of_vnf(self._connection, self._vnf_id)
         ports.delete(self._connection, [
             port for name, port in existing.items()
             if not name.startswith(prefixes)])
+        self._forget_those_of(others)
+
+    def forget(self, names):
+        """Delete the states of guests by name; may be called again."""
+        for name in names:
+            self._api.delete_state(state.state_id(self._vnf_id, name))
+
+    def _forget_those_of(self, gone):
+        self.forget([server.name.removesuffix('-' + self._vnf_id)
+                     for server in gone])
 
     def _server_name(self, name):
         return '%s-%s' % (name, self._vnf_id)
 
     def sweep(self):
-        """Remove every server and port of the VNF; may be called again.
+        """Remove all of the VNF that is there; may be called again.
 
         :returns: whether there was one
         """
@@ -198,4 +203,5 @@ class Guests(object):
         ports.delete(self._connection, existing)
         networks.remove(self._connection, self._vnf_id)
         placement.remove(self._connection, self._vnf_id)
+        self._forget_those_of(found)
         return bool(found or existing)

@@ -14,7 +14,6 @@ from tacker import objects
 from tacker.objects import fields
 from tacker.vnfm.infra_drivers import abstract_driver
 
-from tacker_clickos import clickos_api
 from tacker_clickos import conf
 from tacker_clickos import connectivity
 from tacker_clickos import exception
@@ -66,8 +65,8 @@ class ClickOSInfraDriver(connectivity.Connectivity,
         """Make every guest of the VNF.
 
         Tacker calls it for a new VNF and, after delete, to heal a whole one.
-        A heal finds the ports still there, and applies the handler writes
-        again that delete saved.
+        A heal finds the ports still there, and the states of the guests with
+        their live handler writes.
 
         :returns: the label Tacker keeps as instance_id
         :raises: ClickOSError; no server is left, and no port of a new VNF
@@ -78,12 +77,11 @@ class ClickOSInfraDriver(connectivity.Connectivity,
         vdus = flavour.vdus
         healing = self._is_healing(vnf_instance)
         values = self._wanted_values(vdus, instantiate_vnf_req, healing)
-        writes = (state.writes_for(info, flavour, vnf_instance.vnfd_id)
-                  if healing else {})
-        state.set_param(info, state.SAVED_WRITES, writes or None)
+        keep = (state.kept_handlers(info, flavour, vnf_instance.vnfd_id)
+                if healing else None)
         resources.name_vnfcs(info)
         wishes = guests.wishes(vdus, info.vnfc_resource_info,
-                               instantiate_vnf_req, values, writes)
+                               instantiate_vnf_req, values, keep)
         fleet = guests.Guests(vim.connect(vim_connection_info.access_info),
                               vnf_instance.id)
         with self._known_to_tacker(vnf_instance):
@@ -128,12 +126,15 @@ class ClickOSInfraDriver(connectivity.Connectivity,
     def _boot_all(fleet, wishes, keep_ports):
         if keep_ports:
             return fleet.boot(wishes)
+        names = [wish.name for wish in wishes]
         fleet.sweep()      # what an interrupted attempt may have left
+        fleet.forget(names)
         try:
             return fleet.boot(wishes)
         except Exception:
             with excutils.save_and_reraise_exception():
                 fleet.sweep()
+                fleet.forget(names)
 
     def create_wait(self, plugin, context, vnf_dict, vnf_id, auth_attr):
         pass
@@ -156,20 +157,16 @@ class ClickOSInfraDriver(connectivity.Connectivity,
                vnf_instance=None, terminate_vnf_req=None):
         """Remove the guests; may be called again.
 
-        To heal, the live handler writes are saved first and the ports stay.
+        To heal, ports and states of the guests stay.
         """
-        connection = vim.connect(auth_attr)
+        fleet = guests.Guests(vim.connect(auth_attr), vnf_instance.id)
+        fleet.remove()
         if terminate_vnf_req is None and self._is_healing(vnf_instance):
-            replacement.save_writes(connection, vnf_instance, [
-                vnfc.id for vnfc in
-                vnf_instance.instantiated_vnf_info.vnfc_resource_info])
-        else:
-            state.set_metadata(vnf_instance, **{state.STATE: None})
-        api = clickos_api.Client(connection)
-        for vnfc in vnf_instance.instantiated_vnf_info.vnfc_resource_info:
-            if state.server_id(vnfc):
-                api.forget(state.server_id(vnfc))
-        guests.Guests(connection, vnf_instance.id).remove()
+            return
+        state.set_metadata(vnf_instance, **{state.STATE: None})
+        fleet.forget([
+            state.name(vnfc) for vnfc in
+            vnf_instance.instantiated_vnf_info.vnfc_resource_info])
 
     def delete_wait(self, plugin, context, vnf_id, auth_attr,
                     region_name=None, vnf_instance=None):

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces guests of a VNF: new servers, the live values of the old ones."""
+"""Replaces guests of a VNF: new servers with the states of the old ones."""
 
-from oslo_log import log as logging
 from tacker.vnflcm import utils as vnflcm_utils
 
-from tacker_clickos import clickos_api
-from tacker_clickos import exception
 from tacker_clickos import guests
 from tacker_clickos import resources
 from tacker_clickos import state
@@ -13,8 +10,6 @@ from tacker_clickos import vim
 from tacker_clickos.vnfd import loader
 from tacker_clickos.vnfd import model
 from tacker_clickos.vnfd import values as vnfd_values
-
-LOG = logging.getLogger(__name__)
 
 
 class Replacement:
@@ -42,14 +37,15 @@ class Replacement:
         :param before_boot: called once the old servers are gone
         :raises: ClickOSError; another try starts where this one stopped
         """
-        save_writes(self._connection, self._vnf, self._vnfc_ids)
         info = self._vnf.instantiated_vnf_info
         sick = [vnfc for vnfc in info.vnfc_resource_info
                 if vnfc.id in self._vnfc_ids]
         values = self._values()
-        wishes = guests.wishes(self._flavour.vdus, sick, request, values,
-                               self._writes(info))
-        fleet = self._remove(sick)
+        wishes = guests.wishes(
+            self._flavour.vdus, sick, request, values, state.kept_handlers(
+                info, self._flavour, self._vnf.vnfd_id))
+        fleet = guests.Guests(self._connection, self._vnf.id)
+        fleet.remove([state.server_id(vnfc) for vnfc in sick])
         if before_boot is not None:
             before_boot()
         for vnfc, guest in zip(sick, fleet.boot(wishes)):
@@ -61,46 +57,3 @@ class Replacement:
     def _values(self):
         return vnfd_values.merge(model.properties(self._flavour.vdus),
                                  state.in_force(self._vnf), {})
-
-    def _writes(self, info):
-        """Return the writes to begin with, and keep them as the saved ones."""
-        writes = state.writes_for(info, self._flavour, self._vnf.vnfd_id)
-        state.set_param(info, state.SAVED_WRITES, writes)
-        return writes
-
-    def _remove(self, sick):
-        api = clickos_api.Client(self._connection)
-        for vnfc in sick:
-            if state.server_id(vnfc):
-                api.forget(state.server_id(vnfc))
-        fleet = guests.Guests(self._connection, self._vnf.id)
-        fleet.remove([state.server_id(vnfc) for vnfc in sick])
-        return fleet
-
-
-def save_writes(connection, vnf_instance, vnfc_ids):
-    """Keep the live handler writes in the VNF before its guests go.
-
-    Once a server is gone, clickos-api no longer shows its writes, and a heal
-    that fails half-way must not lose them. For the next server, clickos-api
-    knows only later writes. Saving gives vnf_instance a new
-    instantiated_vnf_info: fetch it again.
-
-    :raises: ApiUnavailable: no guest may come up with older rules
-    """
-    info = vnf_instance.instantiated_vnf_info
-    api = clickos_api.Client(connection)
-    saved = state.saved_writes(info)
-    for vnfc in info.vnfc_resource_info:
-        if vnfc.id not in vnfc_ids or not state.server_id(vnfc):
-            continue
-        try:
-            saved[state.name(vnfc)] = state.live_writes(api, info, vnfc)
-        except exception.HandlerRefused as refused:
-            if refused.status not in (403, 404):
-                raise
-            LOG.warning('VNF %s: %s: desired state is unknown (%s); the '
-                        'last values known here are used', vnf_instance.id,
-                        state.name(vnfc), refused)
-    state.set_param(info, state.SAVED_WRITES, saved)
-    vnf_instance.save()

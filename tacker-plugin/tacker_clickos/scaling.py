@@ -20,7 +20,6 @@ from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.infra_drivers import scale_driver
 
-from tacker_clickos import clickos_api
 from tacker_clickos import exception
 from tacker_clickos import guests
 from tacker_clickos import ports
@@ -126,10 +125,6 @@ class Operation:
         surplus = self.surplus()
         names = [*map(state.name, surplus), *self._unrecorded()]
         self._leave_chains(connection, names)
-        api = clickos_api.Client(connection)
-        for vnfc in surplus:
-            if state.server_id(vnfc):
-                api.forget(state.server_id(vnfc))
         fleet.drop(self._flavour.vdus, names)
         self._vnf_info.setdefault(_GONE, set()).update(
             vnfc.id for vnfc in surplus)
@@ -150,7 +145,7 @@ class Operation:
         made = [resources.vnfc(name, vdus[name.rpartition('-')[0]])
                 for name in names]
         started = fleet.boot(guests.wishes(vdus, made, self._request,
-                                           values, {}))
+                                           values))
         self._join_chains(connection, made)
         vim_id = self._vnf.vim_connection_info[0].id
         for vnfc, guest in zip(made, started):

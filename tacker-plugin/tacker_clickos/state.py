@@ -7,14 +7,12 @@ update cannot touch it; the metadata, all JSON text, is what a tenant sees.
 
 import dataclasses
 import json
-
-from clickos_client import document
+import uuid
 
 PROPERTIES = 'clickos_properties'
 UPDATE = 'clickos_update'
 STATE = 'clickos_state'
 REQUEST = 'clickos_request'
-SAVED_WRITES = 'clickos_writes'
 OUTPUTS = 'clickos_outputs'
 AUTOMATIC = 'clickos_automatic'
 VNFD = 'clickos_vnfd'
@@ -44,21 +42,14 @@ def in_force(vnf_instance):
     return params(vnf_instance.instantiated_vnf_info).get(PROPERTIES) or {}
 
 
-def saved_writes(info):
-    """Return {VNFC name: [[handler, value]]} that healed guests began with.
+def state_id(vnf_id, guest):
+    """Return the id of a guest's state in clickos-api.
 
-    They came on top of the properties' writes, in user_data.
+    The guest's servers come and go; each one refers to this state.
+
+    :param guest: the name of its VNFC, such as VDU1-0
     """
-    return dict(params(info).get(SAVED_WRITES) or {})
-
-
-def live_writes(api, info, vnfc):
-    """Return every handler write in force beyond the properties' first ones.
-
-    :raises: HandlerRefused, ApiUnavailable
-    """
-    return document.overlay(saved_writes(info).get(name(vnfc), []),
-                            api.desired_writes(server_id(vnfc)))
+    return str(uuid.uuid5(uuid.UUID(vnf_id), guest))
 
 
 def set_metadata(vnf_instance, **entries):
@@ -82,23 +73,19 @@ def show(vnf_instance):
     })
 
 
-def writes_for(info, flavour, vnfd_id):
-    """Return the saved writes that guests of a package begin with.
+def kept_handlers(info, flavour, vnfd_id):
+    """Return {VDU name: handlers} whose writes outlast a change of package.
 
-    If the VNF had another package before, only writes of the new one's
-    properties stay: its configuration may lack the other handlers.
+    The new package's configuration may lack the other handlers.
 
     :param flavour: model.Flavour of the package
+    :returns: None if the VNF has the package already: all writes stay
     """
-    saved = saved_writes(info)
     if params(info).get(VNFD) in (None, vnfd_id):
-        return saved
-    handlers = {
-        name: {prop.handler for prop in vdu.configuration.properties.values()}
-        for name, vdu in flavour.vdus.items()}
-    return {guest: [write for write in writes if write[0] in
-                    handlers.get(guest.rpartition('-')[0], ())]
-            for guest, writes in saved.items()}
+        return None
+    return {name: {prop.handler for prop in
+                   vdu.configuration.properties.values() if prop.handler}
+            for name, vdu in flavour.vdus.items()}
 
 
 def set_flavour(info, flavour, vnfd_id):

@@ -77,7 +77,7 @@ class Update(object):
             if not writes:
                 continue
             try:
-                before = dict(state.live_writes(api, self._info, vnfc))
+                before = dict(api.desired_writes(state.server_id(vnfc)))
                 revision = max(revision,
                                api.write(state.server_id(vnfc), writes))
             except exception.ClickOSError as refused:

@@ -67,6 +67,16 @@ class ReferenceTest(base.TestCase):
             (body['configuration']['config'], body['revision'],
              body['writes']))
 
+    def test_it_keeps_the_writes_of_named_handlers(self):
+        self.put('3', 'a.x')
+        body = {**BODY, 'writes': [['c.x', '9']], 'keep': ['a.x', 'd.x']}
+        for _time in range(2):
+            self.assertEqual(200, self.call('PUT', self.path, json=body)[0])
+            self.assertEqual([['c.x', '9'], ['a.x', '3']],
+                             self.call('GET', self.path)[1]['writes'])
+        self.assertError(400, 'bad-request', 'keep[0]', self.call(
+            'PUT', self.path, json={**BODY, 'keep': ['no handler']}))
+
     def test_another_project_has_nothing_of_it(self):
         other = self.caller('other', 'member', 'reader')
         for method, body in (('PUT', {'json': BODY}), ('GET', {}),
@@ -210,6 +220,15 @@ class PruneTest(base.TestCase):
         self.assertIsNone(history.servers(self.store, '')[0].gone_at)
         del self.cloud.servers[self.server_id]
         self.background.prune()
+        later = desired_state.now() + datetime.timedelta(days=2)
+        with mock.patch.object(desired_state, 'now', autospec=True,
+                               return_value=later):
+            self.background.prune()
+        self.assertFalse(self.store.knows(state_id))
+
+    def test_a_state_without_a_server_goes(self):
+        state_id = str(uuid.uuid4())
+        self.call('PUT', f'/v1/states/{state_id}', json=BODY)
         later = desired_state.now() + datetime.timedelta(days=2)
         with mock.patch.object(desired_state, 'now', autospec=True,
                                return_value=later):

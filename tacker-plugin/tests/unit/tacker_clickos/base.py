@@ -5,7 +5,9 @@ Tacker's and TOSCA's objects are the real ones; openstacksdk's proxies and
 the keystoneauth adapter are replaced, with their signatures.
 """
 
+import base64
 import functools
+import json as json_module
 import pathlib
 import shutil
 import tempfile
@@ -219,7 +221,8 @@ class Cloud:
         return port
 
     def clickos_api(self, _adapter, path, method, json=None, **options):
-        server_id, what = path.split('/')[3:]
+        kind, server_id, *what = path.split('/')[2:]
+        what = what[0] if what else kind
         self.calls.append((method, server_id, what, json))
         status, body = self._api_answer(server_id, what, method, json)
         return mock.Mock(
@@ -229,20 +232,39 @@ class Cloud:
 
     def _api_answer(self, server_id, what, method, json):
         status, code, message = self.refuse.get(server_id, (0, '', ''))
-        if status and (what == 'handlers' or status == 404):
+        if status and what != 'desired-state':
             return status, {'error': {'code': code, 'message': message}}
-        state = self.desired.setdefault(server_id,
-                                        {'revision': 0, 'writes': []})
+        if what == 'states':
+            return self._answer_of_state(server_id, method, json)
+        state = self.state(server_id)
         if method == 'POST':
-            names = {name for name, _value in json['writes']}
-            state['writes'] = [pair for pair in state['writes']
-                               if pair[0] not in names] + json['writes']
+            state['writes'] = _overlaid(state['writes'], json['writes'])
             state['revision'] += 1
             return 200, {'revision': state['revision']}
-        if method == 'DELETE':
-            del self.desired[server_id]
-            return 204, None
         return 200, state
+
+    def _answer_of_state(self, state_id, method, json):
+        if method == 'DELETE':
+            return (204, None) if self.desired.pop(state_id, None) else (
+                404, {'error': {'code': 'no-such-state', 'message': 'none'}})
+        old = self.desired.get(state_id, {'revision': 0, 'writes': []})
+        kept = [pair for pair in old['writes']
+                if pair[0] in json.get('keep', [pair[0]])]
+        self.desired[state_id] = {
+            'revision': old['revision'] + 1, 'config': json['config'],
+            'writes': _overlaid(json['writes'], kept)}
+        return 201, {'id': state_id}
+
+    def state(self, server_id):
+        """Return the state that a server's user_data refers to."""
+        user_data = self.servers[server_id].wanted['user_data']
+        reference = json_module.loads(base64.b64decode(user_data))
+        return self.desired[reference['state']]
+
+
+def _overlaid(writes, newer):
+    names = {name for name, _value in newer}
+    return [pair for pair in writes if pair[0] not in names] + newer
 
 
 def instantiate_request(properties=None, **link):

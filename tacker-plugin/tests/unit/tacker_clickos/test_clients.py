@@ -98,8 +98,8 @@ class ClickosApiTest(base.TestCase):
                                         'clickos-api: '):
                 self.client.desired_writes('s')
 
-    def test_forget_never_raises(self):
+    def test_deleting_a_state_never_raises(self):
         self.request.side_effect = ka_exceptions.ConnectFailure('refused')
-        self.client.forget('s')
+        self.client.delete_state('s')
         self.answer(403, {'error': {'code': 'forbidden', 'message': 'no'}})
-        self.client.forget('s')
+        self.client.delete_state('s')

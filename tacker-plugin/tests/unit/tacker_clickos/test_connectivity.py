@@ -53,8 +53,7 @@ class ChangeTest(test_infra_driver.DriverTestCase):
                 for port in self.cloud.ports.values()}
 
     def test_the_guest_gets_a_port_of_the_other_network(self):
-        self.cloud.desired[self.old.id] = {
-            'revision': 1, 'writes': [['fw.config', 'deny all']]}
+        self.cloud.state(self.old.id)['writes'] = [['fw.config', 'deny all']]
         self.change()
         self.assertEqual({'VDU1-0-left': base.LEFT_NET,
                           'VDU1-0-right': OTHER_NET}, self.networks())
@@ -104,7 +103,6 @@ class ChangeTest(test_infra_driver.DriverTestCase):
         self.cloud.fault = 'no memory'
         with self.assertRaisesRegex(exception.GuestFailed, 'no memory'):
             self.change()
-        self.cloud.refuse[self.old.id] = (404, 'no-such-server', 'gone')
         self.cloud.fault = None
         self.change()
         self.assertEqual({'VDU1-0-left': base.LEFT_NET,

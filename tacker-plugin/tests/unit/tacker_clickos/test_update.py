@@ -10,7 +10,6 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker_clickos import infra_driver
 from tacker_clickos import mgmt_driver
 from tacker_clickos import rows
-from tacker_clickos import state
 from tacker_clickos import watch
 from tests.unit.tacker_clickos import base
 
@@ -51,7 +50,7 @@ class UpdateTest(base.CloudTestCase):
 
     def writes(self):
         """Return the writes of each guest, oldest guest first."""
-        return [self.cloud.desired.get(server, {}).get('writes', [])
+        return [self.cloud.state(server)['writes']
                 for server in self.servers]
 
     def update(self, properties, key='clickos_request'):
@@ -69,7 +68,7 @@ class UpdateTest(base.CloudTestCase):
         return json.loads(self.vnf.vnf_metadata['clickos_properties'])
 
     def running(self, server_id):
-        return dict(self.cloud.desired.get(server_id, {}).get('writes', []))
+        return dict(self.cloud.state(server_id)['writes'])
 
 
 class _Lock:
@@ -94,7 +93,7 @@ class OneGuestTest(UpdateTest):
         first = self.update({'rules': ['allow icmp', 'deny all']})
         self.assertEqual({'request': {'rules': ['allow icmp', 'deny all']},
                           'verdict': 'accepted', 'message': '',
-                          'revision': 1}, first)
+                          'revision': 2}, first)
         self.assertEqual({'fw.config': 'allow icmp, deny all'},
                          self.running(self.servers[0]))
 
@@ -104,14 +103,14 @@ class OneGuestTest(UpdateTest):
                       "or drop, got 'permit'", bad['message'])
         self.assertEqual({'rules': ['allow icmp', 'permit all']},
                          bad['request'])
-        self.assertEqual(1, bad['revision'])
+        self.assertEqual(2, bad['revision'])
         self.assertEqual({'rules': ['allow icmp', 'deny all']},
                          self.in_force())
         self.assertEqual({'fw.config': 'allow icmp, deny all'},
                          self.running(self.servers[0]))
 
         good = self.update({'rules': ['deny tcp dst port 80', 'allow all']})
-        self.assertEqual(('accepted', 2), (good['verdict'],
+        self.assertEqual(('accepted', 3), (good['verdict'],
                                            good['revision']))
         self.assertEqual({'rules': ['deny tcp dst port 80', 'allow all']},
                          self.in_force())
@@ -241,8 +240,8 @@ class TwoGuestsTest(UpdateTest):
         self.assertEqual({'rules': ['allow udp']}, self.in_force())
 
     def test_a_rule_written_around_tacker_comes_back_too(self):
-        self.cloud.desired[self.servers[0]] = {
-            'revision': 1, 'writes': [['fw.config', 'deny udp']]}
+        self.cloud.state(self.servers[0])['writes'] = [
+            ['fw.config', 'deny udp']]
         self.cloud.refuse[self.servers[1]] = (400, 'handler-error', 'no')
         self.update({'rules': ['allow tcp']})
         self.assertEqual({'fw.config': 'deny udp'},
@@ -252,14 +251,6 @@ class TwoGuestsTest(UpdateTest):
         self.cloud.refuse[self.servers[1]] = (400, 'handler-error', 'no')
         self.update({'rules': ['allow tcp']})
         self.assertEqual({'fw.config': 'allow icmp'},
-                         self.running(self.servers[0]))
-
-    def test_what_a_healed_guest_began_with_comes_back(self):
-        state.set_param(self.vnf.instantiated_vnf_info, state.SAVED_WRITES,
-                        {'VDU1-0': [['fw.config', 'deny udp']]})
-        self.cloud.refuse[self.servers[1]] = (400, 'handler-error', 'no')
-        self.update({'rules': ['allow tcp']})
-        self.assertEqual({'fw.config': 'deny udp'},
                          self.running(self.servers[0]))
 
     def test_a_guest_that_cannot_be_put_back_is_named(self):
@@ -285,9 +276,11 @@ class GuestsUpdateTest(UpdateTest):
 
     def test_one_guest_gets_its_own_value_and_gives_it_back(self):
         self.update({'guests': {'VDU1-1': {'rules': ['deny all']}}})
-        self.assertEqual([[], [['fw.config', 'deny all']]], self.writes())
+        self.assertEqual([[['fw.config', 'allow icmp']],
+                          [['fw.config', 'deny all']]], self.writes())
         self.update({'guests': {'VDU1-1': None}})
-        self.assertEqual([[], [['fw.config', 'allow icmp']]], self.writes())
+        self.assertEqual([[['fw.config', 'allow icmp']],
+                          [['fw.config', 'allow icmp']]], self.writes())
 
     def test_a_value_for_all_leaves_a_guests_own(self):
         self.update({'guests': {'VDU1-1': {'rules': ['deny all']}}})

@@ -83,7 +83,7 @@ class CommandTest(CommandLine):
         done = self.openstack('handler', 'write', '--vnf', name, 'fw.config',
                               'allow icmp, deny all')
         self.assertEqual(0, done.returncode, done.stderr)
-        self.assertIn('fw.config: accepted, revision 1', done.stdout)
+        self.assertIn('fw.config: accepted, revision 2', done.stdout)
         server = self.tenant.servers.show_server(
             self.tenant.server_id(self.vnf_id))['server']
         done = self.openstack('handler', 'read', '-f', 'json', self.vnf_id,

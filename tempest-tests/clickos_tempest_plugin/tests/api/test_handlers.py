@@ -57,10 +57,10 @@ class HandlersTest(base.ClickOSTest):
         self.assertEqual(before + 1, revision)
         self.assertIn('allow udp', self.clickos.read_handler(
             self.server_id, 'fw.config'))
+        state = self.clickos.show_desired_state(self.server_id)
         self.assertEqual(
-            {'revision': revision,
-             'writes': [['fw.config', 'allow udp, deny all']]},
-            self.clickos.show_desired_state(self.server_id))
+            (revision, [['fw.config', 'allow udp, deny all']]),
+            (state['revision'], state['writes']))
 
     @decorators.idempotent_id('d4f0b7a4-6b5c-4d0d-8e7c-95e2f9a6c1b8')
     def test_unknown_handler(self):

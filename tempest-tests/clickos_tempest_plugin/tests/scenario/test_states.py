@@ -10,6 +10,7 @@ from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
+from clickos_tempest_plugin.common import csar
 from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests import base
@@ -19,6 +20,7 @@ LOG = logging.getLogger(__name__)
 CONFIG = 'Idle -> fw :: IPFilter(deny all) -> kept :: Counter -> Discard;\n'
 RULES = 10000
 CONFIG_BYTES = 1024 * 1024
+VNF_CONFIG_BYTES = 900 * 1024
 
 
 class StatesTest(base.ClickOSTest):
@@ -89,6 +91,28 @@ class StatesTest(base.ClickOSTest):
         self.assertIn('tcp', self.clickos.read_handler(second, 'fw.config'))
         self.assertEqual(['applied'] * 3, [
             each['status'] for each in self.clickos.list_changes(second)])
+
+    @decorators.idempotent_id('5b9d7a1e-7c43-4c0b-9f0a-1f6f1f0f7a05')
+    def test_a_large_vnf_is_healed_without_a_copy(self):
+        line = '// ' + 'x' * 77 + '\n'
+        package = csar.firewall(
+            click=lambda text: text + line * (VNF_CONFIG_BYTES // len(line)))
+        began_s = time.monotonic()
+        vnf_id = self.tenant.firewall(package, ['deny all'], self.addCleanup)
+        LOG.info('A VNF of %d bytes of configuration: %.2f s',
+                 VNF_CONFIG_BYTES, time.monotonic() - began_s)
+        first = self.tenant.server_id(vnf_id)
+        rules = ', '.join(
+            f'allow src 10.{number // 250}.{number % 250}.1'
+            for number in range(RULES)) + ', deny all'
+        self.clickos.write_handler(vnf_id, 'fw.config', rules, 'vnfs')
+        before = self.clickos.show_desired_state(first)
+        self.tenant.heal(vnf_id)
+        second = self.tenant.server_id(vnf_id)
+        self.assertNotEqual(first, second)
+        self.assertEqual(before, self.clickos.show_desired_state(second))
+        self.assertIn('10.39.249.1', self.clickos.read_handler(
+            second, 'fw.config'))
 
     @decorators.idempotent_id('5b9d7a1e-7c43-4c0b-9f0a-1f6f1f0f7a04')
     def test_a_state_that_does_not_exist(self):
