@@ -103,6 +103,14 @@ class State:
         return {}
 
 
+@dataclasses.dataclass(frozen=True)
+class Secrets:
+    """The secrets of the project."""
+
+    path = '/v1/secrets'
+    query = {}
+
+
 class Client:
     """clickos-api with the credentials of a keystoneauth session.
 
@@ -215,6 +223,28 @@ class Client:
         except ClickOSError as exc:
             if exc.status != 404:
                 raise
+
+    def create_secret(self, name, value):
+        """Make a secret: 'id', 'name', 'reference', 'created_at'."""
+        answer = self._send('POST', Secrets(), '',
+                            {'name': name, 'value': value})
+        try:
+            return answer.json()['secret']
+        except (ValueError, KeyError, TypeError):
+            raise ks_exc.InvalidResponse(answer)
+
+    def list_secrets(self):
+        """List secrets as create_secret() returns them."""
+        return self._call('secrets', 'GET', Secrets(), '')
+
+    def show_secret(self, secret_id):
+        """Return a secret as create_secret() does."""
+        return self._call('secret', 'GET', Secrets(),
+                          f'/{parse.quote(secret_id, safe="")}')
+
+    def delete_secret(self, secret_id):
+        """Delete a secret."""
+        self._send('DELETE', Secrets(), f'/{parse.quote(secret_id, safe="")}')
 
     def chain(self, chain_id):
         """Return the counters of a port chain, hops in ``hops``."""

@@ -9,6 +9,7 @@ import json
 import re
 
 from clickos_client import limits
+from clickos_client import secrets as _secrets
 
 #: The version of the format.
 FORMAT = 1
@@ -51,11 +52,13 @@ class Configuration:
     """A Click configuration and the handler writes that complete it.
 
     :ivar writes: pairs (handler, value)
+    :ivar secrets: that the writes refer to; no part of user_data
     """
 
     config: str
     config_name: str = DEFAULT_NAME
     writes: tuple = ()
+    secrets: _secrets.Secrets = _secrets.Secrets()
 
     def updated(self, writes):
         """Return a copy with writes made since.
@@ -88,6 +91,7 @@ class Desired:
     :ivar replaces: digest() of the user_data that it replaced, if known
     :ivar revision: how many changes the state has
     :ivar number: of the newest change, with a verdict or without one
+    :ivar secrets: that the writes refer to
     """
 
     writes: tuple = ()
@@ -95,6 +99,7 @@ class Desired:
     replaces: str | None = None
     revision: int = 0
     number: int = 0
+    secrets: _secrets.Secrets = _secrets.Secrets()
 
     def onto(self, first, user_data):
         """Return the Configuration to start with.

@@ -37,7 +37,8 @@ def _plain(method):
         except (BadRequest, document.DocumentError) as e:
             return _error('bad-request', str(e))
         except CosmosError as e:
-            LOG.info('%s: %s', method.__name__, e)
+            # The message may have a value, which may be a secret.
+            LOG.info('%s: %s', method.__name__, e.code)
             return _error(e.code, e.message)
         except Exception:
             LOG.exception('%s failed', method.__name__)

@@ -6,6 +6,7 @@ filter by old rules, so whatever goes wrong here makes the start fail.
 """
 
 from clickos_client import document
+from clickos_client import secrets
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
 
@@ -29,7 +30,7 @@ class DesiredState:
         :raises: GuestNotStarted
         """
         return _desired(self._ask(
-            'GET', '/v1/servers/%s/desired-state' % server_id))
+            'GET', '/v1/servers/%s/desired-state?secrets=true' % server_id))
 
     def fetch_state(self, state_id, project_id):
         """Ask for the state that user_data refers to.
@@ -38,7 +39,7 @@ class DesiredState:
         :returns: document.Desired with a configuration
         :raises: GuestNotStarted
         """
-        answer = self._ask('GET', '/v1/states/%s' % state_id)
+        answer = self._ask('GET', '/v1/states/%s?secrets=true' % state_id)
         desired = _desired(answer)
         if (desired.configuration is None
                 or answer.json().get('project_id') != project_id):
@@ -92,6 +93,9 @@ def _desired(answer):
                        for handler, value in state['writes'])
         counts = {key: int(state.get(key, 0))
                   for key in ('revision', 'number')}
+        counts['secrets'] = secrets.Secrets({
+            str(name): str(value)
+            for name, value in state.get('secrets', {}).items()})
         found = state.get('configuration')
         if not found:
             return document.Desired(writes, **counts)

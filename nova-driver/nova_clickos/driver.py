@@ -2,6 +2,7 @@
 """The compute driver: Nova's methods, each a few calls of its parts."""
 
 import contextlib
+import dataclasses
 import functools
 
 from cosmos_client import CosmosClient
@@ -228,6 +229,8 @@ class ClickOSDriver(driver.ComputeDriver):
                 return configuration, 0, None
             desired = self._desired_state.fetch(instance.uuid)
             configuration = desired.onto(configuration, instance.user_data)
+        configuration = dataclasses.replace(configuration,
+                                            secrets=desired.secrets)
         return configuration, desired.number, functools.partial(
             self._desired_state.confirm, state_id or instance.uuid, instance,
             desired)

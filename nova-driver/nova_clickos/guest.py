@@ -3,6 +3,7 @@
 
 import time
 
+from clickos_client import secrets
 from cosmos_client import CosmosError
 from nova.compute import power_state
 from nova.compute import task_states
@@ -65,7 +66,10 @@ class Guests:
             if confirm and not self._confirmed(instance, made, confirm):
                 return False
         except CosmosError as e:
+            e.message = configuration.secrets.masked(e.message)
             raise exception.from_start(e)
+        except secrets.TooLong as e:
+            raise exception.GuestNotStarted(reason=str(e))
         domid = made['domid']
         if any(vif.get('filtered') for vif in vifs):
             self.await_rules(instance)
@@ -91,7 +95,8 @@ class Guests:
             return self._client.create(
                 instance.uuid, instance.name, image_sha256,
                 instance.flavor.memory_mb, vifs, configuration.config,
-                configuration.config_name, configuration.writes,
+                configuration.config_name,
+                configuration.secrets.resolved(configuration.writes),
                 timeout_ms=CONF.clickos.create_timeout * 1000,
                 number=number, hold=hold)
         except CosmosError:

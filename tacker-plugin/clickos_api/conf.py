@@ -46,6 +46,15 @@ Threads of HTTP that may wait for guests at a time. A write beyond that gets
 Seconds for which the service remembers owner and host of a server. It asks
 Nova again if the guest is not found on the host, started again, or is silent.
 """),
+    cfg.ListOpt('secret_key_files', default=[], help="""
+Files with a key each, as Python's ``cryptography.fernet.Fernet`` makes them.
+The first one encrypts secrets of tenants, all of them decrypt. To replace a
+key, put a new one first, run ``clickos-db-manage rotate-secrets``, and remove
+the old one. Empty: no secrets.
+"""),
+    cfg.IntOpt('max_secrets', default=1000, min=0, help="""
+Secrets that a project may have.
+"""),
     cfg.IntOpt('settle_interval', default=5, min=0, max=3600, help="""
 Seconds between two looks for changes without a verdict, about which the
 service asks the agents. 0: never.

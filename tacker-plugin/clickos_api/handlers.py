@@ -5,6 +5,7 @@ from concurrent import futures
 import dataclasses
 
 from clickos_client import document
+from clickos_client import secrets as client_secrets
 from oslo_log import log as logging
 
 from clickos_api import audit
@@ -15,6 +16,7 @@ from clickos_api import history
 from clickos_api import ownership
 from clickos_api import policy
 from clickos_api import rpc
+from clickos_api import secrets
 from clickos_api import states
 from clickos_api import workers
 
@@ -48,6 +50,7 @@ class Handlers:
         self.store = desired_state.Store(conf)
         self.cloud = ownership.Cloud(conf)
         self.agent = rpc.Agent(conf)
+        self._secrets = secrets.Secrets(self.store, conf.clickos_api)
         self._policy = policy.Policy(conf)
         self._audit = audit.Audit(conf)
         self.chains = chains.Chains(self.cloud, self.agent, self._policy)
@@ -103,11 +106,28 @@ class Handlers:
         Recorded as desired state if, and only if, the guest accepted them.
         """
         server = self._owned(context, target, policy.WRITE)
-        verdict = self._change(server, writes, self.agent.handler_write,
-                               writes)
+        verdict = self._write(server, writes)
         self._tell(context, 'handler.write', verdict,
                    handlers=[name for name, _ in writes])
         return verdict
+
+    def _write(self, server, writes):
+        """Write handlers; only the agent gets the values of secrets."""
+        found = self._secrets.of(server.project_id, writes)
+        try:
+            resolved = found.resolved(writes)
+        except client_secrets.TooLong as exc:
+            raise errors.TooLarge(str(exc))
+
+        def send(host, server_id, ticket):
+            try:
+                return self.agent.handler_write(host, server_id, ticket,
+                                                resolved)
+            except errors.ApiError as exc:
+                exc.message = found.masked(exc.message)
+                exc.args = (exc.message,)
+                raise
+        return self._change(server, writes, send)
 
     def replace(self, context, target, found):
         """Replace the configuration; return a Verdict.
@@ -230,8 +250,7 @@ class Handlers:
             now = states.State()
         wanted = [pair for pair in then.writes if pair not in now.writes]
         if wanted and verdict.revision is not None:
-            verdict = self._change(server, wanted, self.agent.handler_write,
-                                   wanted)
+            verdict = self._write(server, wanted)
         self._tell(context, 'desired_state.restore', verdict,
                    restored=revision)
         return verdict
@@ -240,6 +259,40 @@ class Handlers:
         """Return the target's states.State."""
         return self.store.read(
             self._state_id(context, target, policy.STATE_SHOW))
+
+    def secrets_of(self, context, state):
+        """Return {reference: value} of a state, for the service that starts
+        its guest.
+        """
+        if not self._policy.allows_any(context, policy.SECRET_READ):
+            raise errors.Forbidden(
+                f'policy does not allow {policy.SECRET_READ} to be performed')
+        return self._secrets.of(state.project_id, state.writes).values
+
+    def create_secret(self, context, name, value):
+        """Keep a value for the caller's project; return the secret."""
+        self._policy.require(context, policy.SECRET_CREATE,
+                             context.project_id)
+        made = self._secrets.create(context.project_id, name, value)
+        self._audit.tell(context, 'secret.create', {'secret_id': made['id']})
+        return made
+
+    def list_secrets(self, context):
+        """List the secrets of the caller's project."""
+        self._policy.require(context, policy.SECRET_LIST, context.project_id)
+        return self._secrets.list(context.project_id)
+
+    def show_secret(self, context, secret_id):
+        """Return a secret of the caller's project, without its value."""
+        self._policy.require(context, policy.SECRET_SHOW, context.project_id)
+        return self._secrets.show(context.project_id, secret_id)
+
+    def delete_secret(self, context, secret_id):
+        """Delete a secret of the caller's project."""
+        self._policy.require(context, policy.SECRET_DELETE,
+                             context.project_id)
+        self._secrets.delete(context.project_id, secret_id)
+        self._audit.tell(context, 'secret.delete', {'secret_id': secret_id})
 
     def forget(self, context, target):
         """Forget the target's desired state; may be called twice."""

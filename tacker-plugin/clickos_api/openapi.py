@@ -7,7 +7,7 @@ from clickos_client import limits
 
 from clickos_api import validation
 
-VERSION = '1.4'
+VERSION = '1.5'
 _UUID = {'type': 'string', 'format': 'uuid'}
 _NUMBER = {'type': 'integer', 'minimum': 0, 'maximum': validation.MAX_NUMBER}
 _TEXT = {'type': 'string'}
@@ -43,9 +43,14 @@ _PENDING = _object(['change'], change=_object(
 _REVISION = _object(['revision'], revision=_NUMBER)
 _STATE = _object(
     ['revision', 'number', 'writes'], revision=_NUMBER, number=_NUMBER,
-    writes=_WRITES, configuration=_object(
+    writes=_WRITES, secrets={
+        'type': 'object', 'additionalProperties': _TEXT},
+    configuration=_object(
         ['config', 'config_name'], config=_TEXT, config_name=_TEXT,
         replaces=_TEXT))
+_SECRET = _object(
+    ['id', 'name', 'reference', 'created_at'], id=_UUID, name=_NAME,
+    reference=_TEXT, created_at=_TEXT)
 _COUNTERS = {'type': 'object', 'additionalProperties': {'type': 'integer'}}
 _ERROR = _object(['error'], error=_object(['code', 'message'], code=_TEXT,
                                           message=_TEXT))
@@ -135,6 +140,18 @@ _OTHER = {
             ['number', 'revision', 'incarnation', 'server_id', 'project_id'],
             number=_NUMBER, revision=_NUMBER, incarnation=_UUID,
             server_id=_UUID, project_id=_TEXT))},
+    '/v1/secrets': {
+        'get': _operation('List secrets, without their values',
+                          {200: _list('secrets', _SECRET)}),
+        'post': _operation(
+            'Make a secret', {201: _object(['secret'], secret=_SECRET)},
+            _body(['name', 'value'], name=_NAME, value={
+                'type': 'string', 'minLength': 1,
+                'maxLength': validation.SECRET_BYTES}))},
+    '/v1/secrets/{id}': {
+        'get': _operation('Show a secret, without its value',
+                          {200: _object(['secret'], secret=_SECRET)}),
+        'delete': _operation('Delete a secret', {204: None})},
     '/v1/chains/{id}': {'get': _operation(
         'Show the counters of a port chain',
         {200: _object(['chain'], chain={'type': 'object'})})},

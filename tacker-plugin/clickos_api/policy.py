@@ -18,6 +18,11 @@ STATE_RESTORE = 'clickos:desired_state:restore'
 STATE_CREATE = 'clickos:desired_state:create'
 STATE_START = 'clickos:desired_state:start'
 CHANGE_SHOW = 'clickos:change:show'
+SECRET_CREATE = 'clickos:secret:create'
+SECRET_LIST = 'clickos:secret:list'
+SECRET_SHOW = 'clickos:secret:show'
+SECRET_DELETE = 'clickos:secret:delete'
+SECRET_READ = 'clickos:secret:read'
 
 OWNER_READER = 'role:reader and project_id:%(project_id)s'
 OWNER_MEMBER = 'role:member and project_id:%(project_id)s'
@@ -63,6 +68,19 @@ RULES = [
     _rule(CHANGE_SHOW, OWNER_READER,
           'Show the verdicts about changes of a guest.',
           ('GET', _CHANGES), ('GET', _CHANGES + '/{number}')),
+    _rule(SECRET_CREATE, OWNER_MEMBER, 'Make a secret.',
+          ('POST', '/v1/secrets')),
+    _rule(SECRET_LIST, OWNER_READER, 'List secrets, without their values.',
+          ('GET', '/v1/secrets')),
+    _rule(SECRET_SHOW, OWNER_READER, 'Show a secret, without its value.',
+          ('GET', '/v1/secrets/{id}')),
+    _rule(SECRET_DELETE, OWNER_MEMBER, 'Delete a secret.',
+          ('DELETE', '/v1/secrets/{id}')),
+    _rule(SECRET_READ, 'role:service',
+          'Read the values of the secrets that a state refers to.'
+          ' nova-compute needs it.',
+          ('GET', _STATE + '?secrets=true'),
+          ('GET', _STATES + '?secrets=true')),
     _rule(PORT_LIST, OWNER_READER,
           'List the ports of a guest with what the switch counted.',
           ('GET', '/v1/{servers or vnfs}/{id}/ports')),

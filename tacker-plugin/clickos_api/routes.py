@@ -29,6 +29,13 @@ def blueprint(handlers, limits):
         if flask.request.method != 'GET':
             writes.take(project_id)
 
+    def shown(state):
+        """Return a state, with its secrets if a service wants them."""
+        answer = _state(state)
+        if flask.request.args.get('secrets') == 'true':
+            answer['secrets'] = handlers.secrets_of(_context(), state)
+        return answer
+
     @routes.get(f'{base}/handlers')
     def list_handlers(kind, target_id):
         found = handlers.list(_context(), _target(kind, target_id))
@@ -80,8 +87,8 @@ def blueprint(handlers, limits):
 
     @routes.get(f'{base}/desired-state')
     def show_desired_state(kind, target_id):
-        return _state(handlers.desired_state(_context(),
-                                             _target(kind, target_id)))
+        return shown(handlers.desired_state(_context(),
+                                            _target(kind, target_id)))
 
     @routes.post(f'{base}/desired-state')
     def restore_desired_state(kind, target_id):
@@ -106,7 +113,7 @@ def blueprint(handlers, limits):
     def show_state(state_id):
         found = handlers.show_state(_context(),
                                     validation.uuid(state_id, 'state'))
-        return {**_state(found), 'project_id': found.project_id}
+        return {**shown(found), 'project_id': found.project_id}
 
     @routes.delete('/states/<state_id>')
     def delete_state(state_id):
@@ -118,6 +125,26 @@ def blueprint(handlers, limits):
         handlers.start(_context(), validation.uuid(state_id, 'state'),
                        validation.start_body(flask.request.get_data()))
         return {}
+
+    @routes.post('/secrets')
+    def create_secret():
+        name, value = validation.secret_body(flask.request.get_data())
+        return {'secret': handlers.create_secret(_context(), name, value)}, 201
+
+    @routes.get('/secrets')
+    def list_secrets():
+        return {'secrets': handlers.list_secrets(_context())}
+
+    @routes.get('/secrets/<secret_id>')
+    def show_secret(secret_id):
+        return {'secret': handlers.show_secret(
+            _context(), validation.uuid(secret_id, 'secret'))}
+
+    @routes.delete('/secrets/<secret_id>')
+    def delete_secret(secret_id):
+        handlers.delete_secret(_context(),
+                               validation.uuid(secret_id, 'secret'))
+        return '', 204
 
     @routes.get('/chains/<chain_id>')
     def show_chain(chain_id):

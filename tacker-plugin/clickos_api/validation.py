@@ -15,6 +15,8 @@ ID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 HANDLER = re.compile(r'([A-Za-z0-9_@/]+\.)?[A-Za-z0-9_]+')
 VNFC_LENGTH = 255
 MAX_NUMBER = 2 ** 53
+SECRET_NAME = re.compile(r'[A-Za-z0-9_.-]{1,64}')
+SECRET_BYTES = 4096
 
 
 def uuid(text, what):
@@ -119,6 +121,24 @@ def _names(keep):
         raise errors.BadRequest('keep: expected a list of at most'
                                 f' {limits.WRITES} handlers')
     return {handler(name, f'keep[{i}]') for i, name in enumerate(keep)}
+
+
+def secret_body(raw):
+    """Return name and value of a secret to be made."""
+    body = _object(raw, ('name', 'value'))
+    name = body['name']
+    if not isinstance(name, str) or not SECRET_NAME.fullmatch(name):
+        raise errors.BadRequest('name: expected 1 to 64 letters, digits, ".",'
+                                ' "_" or "-"')
+    try:
+        found = value(body['value'], SECRET_BYTES)
+    except errors.BadRequest as exc:
+        # A message has the beginning of a value that is no text.
+        raise exc if isinstance(body['value'], str) else errors.BadRequest(
+            'value: expected a text')
+    if not found:
+        raise errors.BadRequest('value: is empty')
+    return name, found
 
 
 def revision_body(raw):

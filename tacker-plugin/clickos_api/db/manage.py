@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""clickos-db-manage: bring the database to the current layout."""
+"""clickos-db-manage: the layout of the database, and keys of secrets."""
 
 import sys
 
@@ -9,6 +9,9 @@ from oslo_config import cfg
 from oslo_db.sqlalchemy import enginefacade
 
 from clickos_api import conf as api_conf
+from clickos_api import desired_state
+from clickos_api import errors
+from clickos_api import secrets
 
 
 def alembic_for(connection):
@@ -31,6 +34,9 @@ def _add_commands(subparsers):
     parser = subparsers.add_parser(
         'upgrade', help='create the tables or bring them up to date')
     parser.add_argument('revision', nargs='?', default='head')
+    subparsers.add_parser(
+        'rotate-secrets', help='encrypt all secrets with the first file of'
+        ' [clickos_api] secret_key_files')
 
 
 def main(argv=None):
@@ -43,5 +49,19 @@ def main(argv=None):
     if conf.command.name is None:
         conf.print_help()
         return 2
-    upgrade(conf, conf.command.revision)
+    if conf.command.name == 'upgrade':
+        upgrade(conf, conf.command.revision)
+    else:
+        return _rotate(conf)
+    return 0
+
+
+def _rotate(conf):
+    try:
+        count = secrets.Secrets(desired_state.Store(conf),
+                                conf.clickos_api).rotate()
+    except errors.ApiError as exc:
+        print(exc.message, file=sys.stderr)
+        return 1
+    print(f'{count} secrets are encrypted with the first key')
     return 0

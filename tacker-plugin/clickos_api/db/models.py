@@ -69,3 +69,17 @@ class Change(Base):
     #: Nova's name of the host that has the change
     host = sa.Column(sa.String(255))
     created_at = sa.Column(sa.DateTime, nullable=False)
+
+
+class Secret(Base):
+    """A value that only guests get (docs/adr/0067)."""
+
+    __tablename__ = 'secrets'
+    __table_args__ = _INNODB
+
+    id = sa.Column(sa.String(36), primary_key=True)
+    project_id = sa.Column(sa.String(64), nullable=False, index=True)
+    name = sa.Column(sa.String(64), nullable=False)
+    #: the encrypted [id, project_id, value]
+    sealed = sa.Column(sa.Text, nullable=False)
+    created_at = sa.Column(sa.DateTime, nullable=False)

@@ -49,6 +49,15 @@ class ClickOSClient(base.Client):
         state.pop('number')   # grows with refused changes, too
         return state
 
+    def create_secret(self, name, value):
+        """Make a secret; return it."""
+        return self.call('POST', 'v1/secrets', 201,
+                         {'name': name, 'value': value})[1]['secret']
+
+    def delete_secret(self, secret_id):
+        """Delete a secret."""
+        self.call('DELETE', f'v1/secrets/{secret_id}', 204)
+
     def restore(self, guest_id, revision, kind='servers'):
         """Bring an earlier revision back; return the new one."""
         return self.call('POST', f'v1/{kind}/{guest_id}/desired-state', 200,

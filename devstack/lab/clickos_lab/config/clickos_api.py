@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """clickos-api, and clickos-agent for each host."""
 
+import base64
+import os
+
 from clickos_lab.config import hosts
 from clickos_lab.config import options
 from clickos_lab.config import rabbit
@@ -23,11 +26,21 @@ def _tunnel(site, host):
         'interface_mappings': f'{network}:{between.interface(host)}'}}
 
 
+def _key(site):
+    """Return the file of the key of secrets; the database needs it again."""
+    path = site.state.etc / 'clickos/secret.key'
+    if not path.exists():
+        key = base64.urlsafe_b64encode(os.urandom(32)).decode()
+        site.write('clickos/secret.key', key, 'clickos')
+    return path
+
+
 def write(site):
     """Write the configurations of the API service and of the agents."""
     site.write_ini('clickos/clickos-api.conf', options.merged({
         'clickos_api': {'agent_transport_url': site.rabbit_url(
-            'clickos', 'clickos-{host}')},
+            'clickos', 'clickos-{host}'),
+            'secret_key_files': _key(site)},
         'database': site.database('clickos'),
         'keystone_authtoken': site.authtoken('clickos'),
         'nova': site.auth('clickos'),

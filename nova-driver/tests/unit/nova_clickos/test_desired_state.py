@@ -11,6 +11,8 @@ from nova_clickos import desired_state
 from nova_clickos import exception
 from tests.unit.nova_clickos import base
 
+SECRET = 'clickos-secret:' + base.UUID
+
 
 class _Handler(http.server.BaseHTTPRequestHandler):
 
@@ -67,8 +69,9 @@ class DesiredStateTest(base.TestCase):
         self.assertEqual(
             document.Desired((('fw.config', 'deny all'),), revision=2),
             self.desired_state.fetch(base.UUID))
-        self.assertEqual(['/v1/servers/%s/desired-state' % base.UUID],
-                         self.server.paths)
+        self.assertEqual(
+            ['/v1/servers/%s/desired-state?secrets=true' % base.UUID],
+            self.server.paths)
 
     def test_none(self):
         self.server.body = '{"revision": 0, "writes": []}'
@@ -88,6 +91,15 @@ class DesiredStateTest(base.TestCase):
         self.assertEqual(first.updated((('a.x', '1'),)),
                          desired.onto(first, 'rebuilt'))
 
+    def test_secrets(self):
+        self.server.body = json.dumps({
+            'revision': 1, 'writes': [['a.key', SECRET]],
+            'secrets': {SECRET: 'hidden'}})
+        found = self.desired_state.fetch(base.UUID).secrets
+        self.assertEqual([['a.key', 'hidden']],
+                         found.resolved([['a.key', SECRET]]))
+        self.assertNotIn('hidden', repr(found))
+
     def test_a_state_of_the_project(self):
         state = {'revision': 1, 'number': 4, 'writes': [],
                  'project_id': base.PROJECT, 'configuration': {
@@ -97,7 +109,8 @@ class DesiredStateTest(base.TestCase):
             document.Desired((), document.Configuration('Idle;', 'new.click'),
                              None, 1, 4),
             self.desired_state.fetch_state(base.UUID, base.PROJECT))
-        self.assertEqual(['/v1/states/' + base.UUID], self.server.paths)
+        self.assertEqual(['/v1/states/%s?secrets=true' % base.UUID],
+                         self.server.paths)
         self.assertRaises(exception.GuestNotStarted,
                           self.desired_state.fetch_state, base.UUID, 'other')
         self.server.body = json.dumps({**state, 'configuration': None})

@@ -10,6 +10,7 @@ import threading
 from unittest import mock
 
 from clickos_client import document
+from clickos_client import secrets
 import fixtures
 from nova.compute import power_state
 from nova.compute import task_states
@@ -341,6 +342,22 @@ class StartAgainTest(base.DriverTestCase):
         self.assertEqual(('Idle;', [['a.x', '1']], 9, True),
                          (args['config'], args['writes'], args['number'],
                           args['hold']))
+
+    def test_only_the_guest_gets_secrets(self):
+        name = 'clickos-secret:' + base.UUID
+        self.fetch.return_value = document.Desired(
+            (('a.key', name),), revision=1,
+            secrets=secrets.Secrets({name: 'hidden'}))
+        self.driver.power_on(None, self.server, base.network_info())
+        self.assertIn(['a.key', 'hidden'],
+                      self.cosmosd.args('create')['writes'])
+        self.cosmosd.faults['create'] = ('handler-error',
+                                         'a.key: "hidden": too short')
+        error = self.assertRaises(
+            exception.GuestNotStarted, self.driver.power_on, None,
+            self.server, base.network_info())
+        self.assertEqual('a.key: "%s": too short' % name,
+                         error.format_message())
 
     def test_what_ran_is_replaced(self):
         for start in self.ways():

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 import uuid
 
+from cryptography import fernet
 import fixtures
 from keystonemiddleware import fixture as ksm_fixture
 from oslo_config import cfg
@@ -45,6 +46,7 @@ max_state_bytes = 1500
 ownership_ttl = 0
 settle_interval = 0
 prune_interval = 0
+secret_key_files = {directory}/secret.key
 """
 
 
@@ -159,6 +161,8 @@ class TestCase(unittest.TestCase):
     def _configure(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
+        with open(os.path.join(directory.name, 'secret.key'), 'wb') as key:
+            key.write(fernet.Fernet.generate_key())
         path = os.path.join(directory.name, 'clickos-api.conf')
         with open(path, 'w') as settings:
             settings.write(SETTINGS.format(directory=directory.name,

@@ -114,6 +114,25 @@ class StatesTest(base.ClickOSTest):
         self.assertIn('10.39.249.1', self.clickos.read_handler(
             second, 'fw.config'))
 
+    @decorators.idempotent_id('5b9d7a1e-7c43-4c0b-9f0a-1f6f1f0f7a06')
+    def test_only_the_guest_gets_a_secret(self):
+        secret = self.clickos.create_secret('rules', 'allow udp, deny all')
+        self.addCleanup(self.clickos.delete_secret, secret['id'])
+        reference = secret['reference']
+        server_id = self.boot(self.make_state(
+            CONFIG, [['fw.config', reference]]))
+        self.assertIn('udp', self.clickos.read_handler(server_id,
+                                                       'fw.config'))
+        self.clickos.write_handler(server_id, 'fw.config', 'deny all')
+        self.clickos.write_handler(server_id, 'fw.config', reference)
+        self.assertIn('udp', self.clickos.read_handler(server_id,
+                                                       'fw.config'))
+        self.assertEqual(
+            [['fw.config', reference]],
+            self.clickos.show_desired_state(server_id)['writes'])
+        self.assertRaises(exceptions.Conflict, self.clickos.delete_secret,
+                          secret['id'])
+
     @decorators.idempotent_id('5b9d7a1e-7c43-4c0b-9f0a-1f6f1f0f7a04')
     def test_a_state_that_does_not_exist(self):
         caught = self.assertRaises(exceptions.TempestException, self.boot,
