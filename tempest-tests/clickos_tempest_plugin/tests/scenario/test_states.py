@@ -2,6 +2,7 @@
 """Servers whose user_data refers to a state in clickos-api."""
 
 import json
+import statistics
 import time
 import uuid
 
@@ -19,6 +20,7 @@ LOG = logging.getLogger(__name__)
 
 CONFIG = 'Idle -> fw :: IPFilter(deny all) -> kept :: Counter -> Discard;\n'
 RULES = 10000
+WRITES = 200
 CONFIG_BYTES = 1024 * 1024
 VNF_CONFIG_BYTES = 900 * 1024
 
@@ -113,6 +115,20 @@ class StatesTest(base.ClickOSTest):
         self.assertEqual(before, self.clickos.show_desired_state(second))
         self.assertIn('10.39.249.1', self.clickos.read_handler(
             second, 'fw.config'))
+
+    @decorators.idempotent_id('5b9d7a1e-7c43-4c0b-9f0a-1f6f1f0f7a07')
+    def test_writes_one_after_the_other(self):
+        server_id = self.boot(self.make_state(CONFIG))
+        taken_s = []
+        for number in range(WRITES):
+            began_s = time.monotonic()
+            revision = self.clickos.write_handler(
+                server_id, 'fw.config', f'allow src 10.0.0.{number}')
+            taken_s.append(time.monotonic() - began_s)
+            self.assertEqual(2 + number, revision)
+        cuts = statistics.quantiles(taken_s, n=100)
+        LOG.info('%d writes: p50 %.1f ms, p99 %.1f ms', WRITES,
+                 1000 * cuts[49], 1000 * cuts[98])
 
     @decorators.idempotent_id('5b9d7a1e-7c43-4c0b-9f0a-1f6f1f0f7a06')
     def test_only_the_guest_gets_a_secret(self):
