@@ -303,13 +303,17 @@ class Handlers:
                          {'state_id': state_id})
 
     def _state_id(self, context, target, rule):
-        """Return the target's state, without Nova if it is any's to ask.
+        """Return the target's state.
 
-        nova-compute asks while it starts a guest; the answer must not depend
-        on nova-api, nor on whether Nova still has the server.
+        nova-compute asks while it starts a guest without a reference. Then
+        the answer is the same if Nova cannot be asked, or has no such server.
         """
         if self._policy.allows_any(context, rule):
-            return self._server_id(context, target)
+            server_id = self._server_id(context, target)
+            try:
+                return self.cloud.server(server_id, is_fresh=True).state_id
+            except errors.ApiError:
+                return server_id
         server = self._owned(context, target, rule)
         self._require_state(server)
         return server.state_id

@@ -7,7 +7,6 @@ import os
 import re
 import typing
 
-from clickos_client import limits
 import yaml
 
 from tacker_clickos.clickgen import prelude
@@ -23,8 +22,8 @@ from tacker_clickos.vnfd import topology
 from tacker_clickos.vnfd import virtual_links
 
 ARTIFACT = 'clickos.artifacts.Configuration'
-#: Our own lines before it take what is left of clickos-api's limit.
-MAX_CONFIGURATION = limits.CONFIG_BYTES - 64 * 1024
+#: A guest takes 512 KiB; our own lines before it take the rest.
+MAX_CONFIGURATION = 448 * 1024
 MAX_CPS = 8
 _LINK_LEVELS = 'tosca.policies.nfv.VirtualLinkInstantiationLevels'
 

@@ -67,6 +67,15 @@ class ReferenceTest(base.TestCase):
             (body['configuration']['config'], body['revision'],
              body['writes']))
 
+    def test_a_service_sees_it_by_the_server_too(self):
+        self.put('3', 'a.x')
+        service = self.caller('svc', 'service')
+        self.assertEqual(self.call('GET', self.state_path()),
+                         self.call('GET', self.state_path(), service))
+        self.cloud.failing = True
+        self.assertEqual([], self.call('GET', self.state_path(),
+                                       service)[1]['writes'])
+
     def test_it_keeps_the_writes_of_named_handlers(self):
         self.put('3', 'a.x')
         body = {**BODY, 'writes': [['c.x', '9']], 'keep': ['a.x', 'd.x']}
