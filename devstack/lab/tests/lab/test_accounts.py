@@ -26,6 +26,7 @@ _READERS = {
     'nova/nova-compute-2.conf': {'nova-compute-2'},
     'nova/nova-compute-xen.conf': {'nova-compute-xen'},
     'tacker': {'tacker'}, 'clickos/clickos-api.conf': {'clickos'},
+    'clickos/secret.key': {'clickos'},
     'clickos/clickos-agent.conf': {'clickos-agent'},
     'clickos/clickos-agent-2.conf': {'clickos-agent-2'},
     'clickos/clickos-agent-xen.conf': {'clickos-agent-xen'},
