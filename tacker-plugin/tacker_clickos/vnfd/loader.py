@@ -22,8 +22,8 @@ from tacker_clickos.vnfd import topology
 from tacker_clickos.vnfd import virtual_links
 
 ARTIFACT = 'clickos.artifacts.Configuration'
-#: A guest takes 512 KiB; our own lines before it take the rest.
-MAX_CONFIGURATION = 448 * 1024
+#: clickos-api keeps 1 MiB; our own lines before it take the rest.
+MAX_CONFIGURATION = 960 * 1024
 MAX_CPS = 8
 _LINK_LEVELS = 'tosca.policies.nfv.VirtualLinkInstantiationLevels'
 

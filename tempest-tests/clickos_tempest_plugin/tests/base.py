@@ -2,6 +2,7 @@
 """The base of all tests."""
 
 from tempest import config
+from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
 from tempest import test
 
@@ -34,6 +35,17 @@ class ClickOSTest(test.BaseTestCase):
         super().resource_setup()
         cls.tenant = tenant.Tenant(cls.os_primary,
                                    cls.addClassResourceCleanup)
+
+    def make_flavor(self, memory_mib, **more):
+        """Make a flavor of a guest; return its id."""
+        flavors = self.os_admin.flavors_client
+        flavor = flavors.create_flavor(
+            name=data_utils.rand_name('guest'), ram=memory_mib, vcpus=1,
+            disk=1, **more)['flavor']
+        self.addCleanup(flavors.delete_flavor, flavor['id'])
+        specs = flavors.list_flavor_extra_specs(CONF.compute.flavor_ref)
+        flavors.set_flavor_extra_spec(flavor['id'], **specs['extra_specs'])
+        return flavor['id']
 
     def assertNothingLeft(self, vnf_id):
         """Check that a VNF has neither servers nor ports any more."""

@@ -83,9 +83,9 @@ class LoaderTest(base.TestCase):
 
     def test_artifact_too_long(self):
         path = self.package / 'Files' / 'firewall.click'
-        path.write_bytes(b'/' * 458753)
-        self.assertRefused('firewall.click is 458753 bytes long, the limit is '
-                           '458752')
+        path.write_bytes(b'/' * 983041)
+        self.assertRefused('firewall.click is 983041 bytes long, the limit is '
+                           '983040')
 
     def test_artifact_not_text(self):
         (self.package / 'Files' / 'firewall.click').write_bytes(b'\xff\xfe')

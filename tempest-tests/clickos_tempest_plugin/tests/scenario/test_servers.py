@@ -84,17 +84,6 @@ class ServersTest(pair.PairCase):
         self.clickos.write_handler(self.talker_id, 'source.active',
                                    str(active).lower())
 
-    def make_flavor(self, memory_mib, **more):
-        """Make a flavor of a guest; return its id."""
-        flavors = self.os_admin.flavors_client
-        flavor = flavors.create_flavor(
-            name=data_utils.rand_name('guest'), ram=memory_mib, vcpus=1,
-            disk=1, **more)['flavor']
-        self.addCleanup(flavors.delete_flavor, flavor['id'])
-        specs = flavors.list_flavor_extra_specs(CONF.compute.flavor_ref)
-        flavors.set_flavor_extra_spec(flavor['id'], **specs['extra_specs'])
-        return flavor['id']
-
     def diagnostics(self):
         """Return what Nova tells administrators of the listener."""
         self.use('2.48')
