@@ -20,7 +20,7 @@ class Client(rest_client.RestClient):
         """Send a request; return (headers, decoded body or None).
 
         :param body: what is sent as JSON; bytes are sent as they are
-        :param expected: the HTTP status
+        :param expected: the HTTP status, or several
         :param headers: in place of those for JSON
         """
         if body is not None and not isinstance(body, bytes):

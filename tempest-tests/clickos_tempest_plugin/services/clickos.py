@@ -3,6 +3,9 @@
 
 from urllib import parse
 
+from tempest.lib import exceptions
+
+from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.services import base
 
 
@@ -29,18 +32,18 @@ class ClickOSClient(base.Client):
 
     def write_handler(self, guest_id, name, value, kind='servers'):
         """Write a handler; return the revision."""
-        return self.call('PUT', self._path(kind, guest_id, name), 200,
-                         {'value': value})[1]['revision']
+        return self._change('PUT', self._path(kind, guest_id, name),
+                            {'value': value})
 
     def write_handlers(self, guest_id, writes, kind='servers'):
         """Write [[name, value], ...]; return the revision."""
-        return self.call('POST', f'v1/{kind}/{guest_id}/handlers', 200,
-                         {'writes': writes})[1]['revision']
+        return self._change('POST', f'v1/{kind}/{guest_id}/handlers',
+                            {'writes': writes})
 
     def replace_config(self, guest_id, text):
         """Replace the configuration of a running guest."""
-        self.call('PUT', f'v1/servers/{guest_id}/configuration', 200,
-                  {'config': text})
+        self._change('PUT', f'v1/servers/{guest_id}/configuration',
+                     {'config': text})
 
     def show_desired_state(self, guest_id, kind='servers'):
         """Return {'revision': ..., 'writes': ...}."""
@@ -60,8 +63,8 @@ class ClickOSClient(base.Client):
 
     def restore(self, guest_id, revision, kind='servers'):
         """Bring an earlier revision back; return the new one."""
-        return self.call('POST', f'v1/{kind}/{guest_id}/desired-state', 200,
-                         {'revision': revision})[1]['revision']
+        return self._change('POST', f'v1/{kind}/{guest_id}/desired-state',
+                            {'revision': revision})
 
     def list_changes(self, guest_id, kind='servers'):
         """List the newest changes."""
@@ -84,6 +87,25 @@ class ClickOSClient(base.Client):
     def show_chain(self, chain_id):
         """Return the counters of a port chain."""
         return self.call('GET', f'v1/chains/{chain_id}', 200)[1]['chain']
+
+    def _change(self, method, path, body):
+        """Change a guest and wait for its verdict; return the revision.
+
+        :raises BadRequest, NotFound: with the guest's own error
+        """
+        headers, answer = self.call(method, path, [200, 202], body)
+        if headers.status == 200:
+            return answer['revision']
+        place = headers['location'].lstrip('/')
+        change = waiters.until(
+            lambda: self.call('GET', place, 200)[1]['change'],
+            lambda seen: seen['status'] != 'pending', f'{place} has a verdict')
+        code = change.get('error', {}).get('code', '')
+        if code.startswith('no-such-'):
+            raise exceptions.NotFound(change)
+        if change['status'] != 'applied':
+            raise exceptions.BadRequest(change)
+        return change['revision']
 
     @staticmethod
     def _path(kind, guest_id, name):
