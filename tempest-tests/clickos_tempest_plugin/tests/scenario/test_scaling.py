@@ -76,3 +76,20 @@ class ScalingTest(case.FirewallCase):
         self.assertEqual(2, len(self.tenant.addresses(self.vnf_id)))
         ping.result()
         self.assertTrue(self.left.can_ping(self.right))
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e42')
+    def test_the_next_guest_begins_with_the_values_of_its_vdu(self):
+        self.assertEqual('accepted', self.update(case.NO_HTTP)['verdict'])
+        self.scale('SCALE_OUT')
+        second = self.guests()[1]
+        self.clickos.write_handler(second, 'fw.config', 'deny all')
+        self.scale('SCALE_IN')
+        self.scale('SCALE_OUT')
+        first, third = self.guests()
+        self.assertNotEqual(second, third)
+        self.assertEqual([case.NO_HTTP] * 2, [
+            self.rules_of(server_id) for server_id in (first, third)])
+        self.assertEqual(
+            [['fw.config', ', '.join(case.NO_HTTP)]],
+            self.clickos.show_desired_state(third)['writes'])
