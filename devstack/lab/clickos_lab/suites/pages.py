@@ -7,7 +7,6 @@ dashboard as their tenant. Prints a table of the time until the whole page
 was there. Fails if a page takes longer than LIMIT_S.
 """
 
-import concurrent.futures
 import os
 import re
 import signal
@@ -17,22 +16,16 @@ import time
 
 import requests
 
-from clickos_lab.cloud import sessions
-from clickos_lab.cloud import vim
-from clickos_lab.demo import tacker
 from clickos_lab import errors
 from clickos_lab import lab as _lab
 from clickos_lab import paths
-from clickos_lab import say
 from clickos_lab import settings as _settings
+from clickos_lab.suites import firewalls
 from clickos_lab.suites import progress
-from clickos_lab.vnf import csar
 
 VNFS = 100
 LIMIT_S = 0.5
 _REPEATS = 7
-#: Operations of Tacker at once, and seconds for one of them.
-_AT_ONCE, _PATIENCE_S = 2, 300
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 #: Page by page: its address, with {vnf} and {package}.
 _PAGES = {
@@ -75,78 +68,13 @@ def measure(state, count, number=None):
     """
     number = number or count
     settings = _settings.Settings.load(state)
-    demo = sessions.demo(settings)
-    _lift_quotas(sessions.admin(settings), demo.current_project_id)
-    launched = Launched(state, demo)
+    launched = firewalls.Firewalls(state, settings)
     try:
         launched.launch(count, number)
         rows = Dashboard(settings).times(launched.places())
     finally:
-        tacker.Tacker(demo).sweep()
+        launched.sweep()
     return _print(rows, f'{count} VNFs, {number} launched')
-
-
-def _lift_quotas(admin, project_id):
-    admin.compute.update_quota_set(project_id, instances=-1, cores=-1, ram=-1)
-    admin.network.update_quota(project_id, ports=-1)
-
-
-class Launched:
-    """Firewalls of the tenant, all of one package."""
-
-    def __init__(self, state, demo):
-        self._state = state
-        self._demo = demo
-        self._tacker = tacker.Tacker(demo)
-        self._vnfs = []
-        self._vim_id = vim.find(demo)
-
-    def launch(self, count, number):
-        """Make firewalls, and launch a number of them, some at once."""
-        self._package_id = self._upload()
-        vnfd_id = self._tacker.wait_package(self._package_id)
-        with say.step(f'{count} VNFs, {number} launched'), \
-                concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-            vnfs = list(pool.map(
-                lambda each: self._create(vnfd_id, each), range(count)))
-            self._vnfs = vnfs[:number]
-            list(pool.map(self._launch, self._vnfs))
-
-    def places(self):
-        """Return what the addresses of pages name."""
-        return {'vnf': self._vnfs[0], 'package': self._package_id}
-
-    def _upload(self):
-        path = self._state.data / 'pages.csar'
-        csar.build('firewall', path, '--fresh-id')
-        package_id = self._tacker.ask('POST', tacker.PACKAGES, json={
-            'userDefinedData': {tacker.MARK: 'pages'}})['id']
-        self._tacker.ask(
-            'PUT', f'{tacker.PACKAGES}/{package_id}/package_content',
-            data=path.read_bytes(),
-            headers={'Content-Type': 'application/zip'})
-        return package_id
-
-    def _create(self, vnfd_id, number):
-        return self._tacker.ask('POST', tacker.INSTANCES, json={
-            'vnfdId': vnfd_id,
-            'vnfInstanceName': f'{tacker.MARK}-{number}'})['id']
-
-    def _launch(self, vnf_id):
-        self._tacker.ask(
-            'POST', f'{tacker.INSTANCES}/{vnf_id}/instantiate', json={
-                'flavourId': 'simple',
-                'vimConnectionInfo': [{'id': 'vim', 'vimType': 'openstack',
-                                       'vimId': self._vim_id}],
-                'extVirtualLinks': [self._link(name)
-                                    for name in ('left', 'right')]})
-        self._tacker.wait_operation(vnf_id, 'INSTANTIATE', _PATIENCE_S)
-
-    def _link(self, name):
-        network = self._demo.network.find_network(name)
-        return {'id': name, 'resourceId': network.id,
-                'extCps': [{'cpdId': name, 'cpConfig': [{'cpProtocolData': [
-                    {'layerProtocol': 'IP_OVER_ETHERNET'}]}]}]}
 
 
 class Dashboard:
