@@ -7,6 +7,8 @@ import re
 
 #: Key of the server metadata that names a guest's VNF instance.
 SERVER_KEY = 'clickos_vnf'
+#: The same for its name, which people read.
+SERVER_NAME_KEY = 'clickos_vnf_name'
 _UNDER_WAY = ('STARTING', 'PROCESSING', 'ROLLING_BACK')
 _FAILED = ('FAILED_TEMP', 'FAILED')
 #: Tacker 16 puts the text of an object where the reason belongs.

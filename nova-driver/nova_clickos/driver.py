@@ -137,7 +137,7 @@ class ClickOSDriver(driver.ComputeDriver):
             uuid, virtevent.EVENT_LIFECYCLE_STOPPED))
 
     def list_instances(self):
-        """:returns: names, crashed guests included"""
+        """:returns: names for people, crashed guests included"""
         return [found['name'] for found in self._guests.list()]
 
     def list_instance_uuids(self):

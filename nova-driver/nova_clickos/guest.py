@@ -4,6 +4,7 @@
 import time
 
 from clickos_client import secrets
+from clickos_client import vnf
 from cosmos_client import CosmosError
 from nova.compute import power_state
 from nova.compute import task_states
@@ -19,6 +20,8 @@ from nova_clickos import exception
 LOG = logging.getLogger(__name__)
 
 MAX_CONSOLE_BYTES = 100 * 1024
+#: cosmosd's limit on the name of a guest.
+_NAME_BYTES = 255
 #: The driver looks so often for rules of a new guest's ports, 4 s at least.
 OPEN_LOOKS = 80
 OPEN_PAUSE_S = 0.05
@@ -93,7 +96,7 @@ class Guests:
                 hold):
         try:
             return self._client.create(
-                instance.uuid, instance.name, image_sha256,
+                instance.uuid, _name(instance), image_sha256,
                 instance.flavor.memory_mb, vifs, configuration.config,
                 configuration.config_name,
                 configuration.secrets.resolved(configuration.writes),
@@ -269,6 +272,20 @@ class Guests:
         except nova_exception.InstanceNotFound:
             raise nova_exception.ConsoleNotAvailable()
         return text.encode('ascii', 'backslashreplace')
+
+
+def _name(instance):
+    """Return what people read in cosmosd's list: server (VNF).
+
+    A tenant chose both names, so they are cut, and a character that could
+    deceive a terminal is a question mark. Names are not unique.
+    """
+    vnf_name = (instance.metadata or {}).get(vnf.SERVER_NAME_KEY)
+    name = instance.display_name or instance.name
+    if vnf_name:
+        name = '%s (%s)' % (name, vnf_name)
+    name = ''.join(c if c.isprintable() else '?' for c in name)
+    return name.encode()[:_NAME_BYTES].decode(errors='ignore')
 
 
 def _power_state(state, instance):

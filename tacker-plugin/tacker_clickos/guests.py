@@ -70,11 +70,13 @@ class Guests(object):
 
     :param connection: openstacksdk connection of the VIM
     :param vnf_id: the VNF instance's id
+    :param vnf_name: its name, if guests are to be made
     """
 
-    def __init__(self, connection, vnf_id):
+    def __init__(self, connection, vnf_id, vnf_name=None):
         self._connection = connection
         self._vnf_id = vnf_id
+        self._marks = servers.marks_of(vnf_id, vnf_name)
         self._api = clickos_api.Client(connection)
 
     def boot(self, wishes):
@@ -112,7 +114,7 @@ class Guests(object):
             state_id, clickgen.render(wish.vdu.configuration, interfaces,
                                       wish.values), wish.keep)
         server = servers.create(
-            self._connection, self._vnf_id, self._server_name(wish.name),
+            self._connection, self._marks, self._server_name(wish.name),
             wish.vdu, by_cp.values(), document.referring(state_id),
             placement.hints(self._connection, self._vnf_id,
                             wish.vdu.placement))

@@ -83,7 +83,7 @@ class ClickOSInfraDriver(connectivity.Connectivity,
         wishes = guests.wishes(vdus, info.vnfc_resource_info,
                                instantiate_vnf_req, values, keep)
         fleet = guests.Guests(vim.connect(vim_connection_info.access_info),
-                              vnf_instance.id)
+                              vnf_instance.id, vnf_instance.vnf_instance_name)
         with self._known_to_tacker(vnf_instance):
             made = self._boot_all(fleet, wishes, keep_ports=healing)
         info = vnf_instance.instantiated_vnf_info    # save() replaced it

@@ -44,7 +44,8 @@ class Replacement:
         wishes = guests.wishes(
             self._flavour.vdus, sick, request, values, state.kept_handlers(
                 info, self._flavour, self._vnf.vnfd_id))
-        fleet = guests.Guests(self._connection, self._vnf.id)
+        fleet = guests.Guests(self._connection, self._vnf.id,
+                              self._vnf.vnf_instance_name)
         fleet.remove([state.server_id(vnfc) for vnfc in sick])
         if before_boot is not None:
             before_boot()

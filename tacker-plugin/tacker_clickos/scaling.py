@@ -110,7 +110,8 @@ class Operation:
             starts where this one stopped
         """
         connection = vim.connect(access_info)
-        fleet = guests.Guests(connection, self._vnf.id)
+        fleet = guests.Guests(connection, self._vnf.id,
+                              self._vnf.vnf_instance_name)
         self._remove(connection, fleet)
         names = self._missing()
         try:

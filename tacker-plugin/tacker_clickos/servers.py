@@ -25,9 +25,16 @@ def of_vnf(connection, vnf_id):
             if (server.metadata or {}).get(VNF_KEY) == vnf_id]
 
 
-def create(connection, vnf_id, name, vdu, ports, user_data, hints=None):
+def marks_of(vnf_id, vnf_name):
+    """Return the metadata that tells whose a server is."""
+    marks = {VNF_KEY: vnf_id, vnf.SERVER_NAME_KEY: vnf_name}
+    return {key: value for key, value in marks.items() if value}
+
+
+def create(connection, marks, name, vdu, ports, user_data, hints=None):
     """Ask for a server with the ports in vif order; return it, not ready.
 
+    :param marks: from marks_of()
     :param hints: Nova's scheduler hints
     """
     more = {'scheduler_hints': hints} if hints else {}
@@ -37,7 +44,7 @@ def create(connection, vnf_id, name, vdu, ports, user_data, hints=None):
             flavor_id=_flavor(connection, vdu),
             networks=[{'port': port.id} for port in ports],
             user_data=user_data, config_drive=False,
-            metadata={VNF_KEY: vnf_id}, **more)
+            metadata=marks, **more)
     except sdk_exceptions.HttpException as error:
         raise _unusable('server', name, error.details or str(error))
 

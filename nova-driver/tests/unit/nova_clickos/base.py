@@ -48,7 +48,8 @@ def instance(**values):
         'uuid': UUID, 'id': 1, 'image_ref': IMAGE, 'user_data': b64(CONFIG),
         'flavor': flavor(8), 'system_metadata': {}, 'launched_at': None,
         'vm_state': 'active', 'task_state': None,
-        'config_drive': '', 'project_id': PROJECT}, **values)
+        'config_drive': '', 'project_id': PROJECT,
+        'display_name': 'fw', 'metadata': {}}, **values)
     return objects.Instance(**values)
 
 

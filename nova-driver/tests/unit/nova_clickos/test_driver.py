@@ -85,12 +85,28 @@ class SpawnTest(base.DriverTestCase):
             config_name='fw.click', writes=[['fw.config', 'deny all']])))
         args = self.cosmosd.args('create')
         self.assertEqual(
-            {'uuid': base.UUID, 'name': 'instance-00000001',
+            {'uuid': base.UUID, 'name': 'fw',
              'image_sha256': cosmosd.SHA256, 'memory_mib': 8,
              'config': base.CONFIG, 'config_name': 'fw.click',
              'writes': [['fw.config', 'deny all']], 'timeout_ms': 10000,
              'vifs': args['vifs']}, args)
         self.assertEqual(['vale0'], [v['switch'] for v in args['vifs']])
+
+    def test_a_guest_has_the_names_of_server_and_vnf(self):
+        # Names as people read them, and as an attacker would choose them.
+        for name, vnf_name, shown in (
+                ('VDU1-0-x', 'my wall', 'VDU1-0-x (my wall)'),
+                ('Wände', None, 'Wände'), ('', None, 'instance-00000001'),
+                ('a\x1b[2J\n\u202eb', '\0', 'a?[2J??b (?)'),
+                ('\ud800', None, '?'), ('ä' * 255, 'v', 'ä' * 127),
+                ('n' * 255, 'v', 'n' * 255)):
+            self.spawn(base.instance(display_name=name, metadata={
+                key: value for key, value in
+                {'clickos_vnf_name': vnf_name}.items() if value}))
+            self.assertEqual(shown, self.cosmosd.args('create')['name'])
+            self.assertLessEqual(len(shown.encode()), 255)
+            self.driver.destroy(mock.sentinel.context, base.instance(),
+                                base.network_info())
 
     def test_first_start_asks_nobody(self):
         # clickos-api is not there; a first start must not need it.
@@ -482,7 +498,7 @@ class GuestTest(base.DriverTestCase):
 
     def test_lists(self):
         self.assertEqual([base.UUID], self.driver.list_instance_uuids())
-        self.assertEqual(['instance-00000001'], self.driver.list_instances())
+        self.assertEqual(['fw'], self.driver.list_instances())
         self.assertEqual(1, self.driver.get_num_instances())
         self.assertTrue(self.driver.instance_exists(self.server))
 

@@ -71,6 +71,12 @@ class DriverTestCase(base.CloudTestCase):
 
 class InstantiateTest(DriverTestCase):
 
+    def test_a_server_tells_whose_it_is(self):
+        self.instantiate()
+        self.assertEqual({'clickos_vnf': base.VNF_ID,
+                          'clickos_vnf_name': 'fw'},
+                         self.only_server().metadata)
+
     def test_it_stands_in_for_the_openstack_driver(self):
         self.assertEqual('openstack', self.driver.get_type())
         self.assertEqual('clickos', self.driver.get_name())
