@@ -108,6 +108,7 @@ class StatesTest(base.ClickOSTest):
         self.assertEqual(['applied'] * 3, [
             each['status'] for each in self.clickos.list_changes(second)])
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('5b9d7a1e-7c43-4c0b-9f0a-1f6f1f0f7a05')
     def test_a_large_vnf_is_healed_without_a_copy(self):
         line = '// ' + 'x' * 77 + '\n'
