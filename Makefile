@@ -34,7 +34,7 @@ help:
 	@echo 'Build a part'
 	@echo '  make build        install what is needed and build what make demo starts'
 	@echo '  make click        click, click-check and others, about 6 minutes; an openrc has them on the path'
-	@echo '  make image        the guests of Xen; sizes by part; PROFILE=core|ids|vpn|wan or'
+	@echo '  make image        the guests of Xen; sizes by part; PROFILE=core|ids|vpn|wan|bras or'
 	@echo '                    CONFIG=FILE builds one with fewer elements'
 	@echo '  make packages     Debian packages of a compute host: cosmosd, valed, guests, agent'
 	@echo '  make csars        the packages of all VNFs, checked; draws their graphs'

@@ -19,9 +19,10 @@ PROFILES = {
     'ids': (*_LEAST, 'ids', 'regex'),
     'vpn': (*_BASE, 'ip6', 'ipsec', 'wireguard'),
     'wan': (*_BASE, 'ip6', 'compress'),
+    'bras': (*_BASE, 'aqm', 'bras'),
 }
 #: Groups that the image without a choice has no room for.
-_PROFILES_ONLY = ('compress', 'offload', REGEX, 'test', 'wireguard')
+_PROFILES_ONLY = ('bras', 'compress', 'offload', REGEX, 'test', 'wireguard')
 #: Every configuration gets an element of this class.
 _IMPLICIT = ('ClickOSControl',)
 _NAME = re.compile(r'(?m)^    name: "(\w+)"')

@@ -38,6 +38,7 @@ mod networks;
 mod numbers;
 mod outputs;
 mod paint;
+mod pppoe;
 mod prelude;
 mod print_line;
 mod rewrite;

@@ -28,7 +28,7 @@ fn environment(limits: Limits) -> (Environment, Vec<Memory>) {
 
 /// Every element that reads packets, one behind the other and side by side.
 const EVERYTHING: &str = "
-    FromDevice(0) -> t :: Tee(9);
+    FromDevice(0) -> t :: Tee(11);
     FromDevice(1) -> Strip(14) -> t2 :: Tee(6);
     q :: Queue(8) -> Print(x, ACTIVE false) -> ToDevice(1);
     t[0] -> c :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, 60000/00, -);
@@ -48,6 +48,8 @@ const EVERYTHING: &str = "
     wg :: WireGuard(0.0.0.0, 0, \"AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE= 10.0.0.9:1 0.0.0.0/0\",
         PRIVATE_KEY AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=);
     t[7] -> Strip(14) -> [0] wg [0] -> q; t[8] -> Strip(14) -> [1] wg [1] -> q;
+    pppoe :: PPPoEServer(02:00:00:00:00:00, 10.0.0.1, \"a 10.0.0.2\", PASSWORDS \"a b\");
+    t[9] -> [0] pppoe [0] -> q; t[10] -> Strip(14) -> [1] pppoe [1] -> q;
     t[6] -> MarkIPHeader -> IPCompress(0) -> StoreData(9, \\<6c>) -> IPDecompress(3000) -> q;
     t2[0] -> MarkIPHeader -> cl :: IPClassifier(ip[0:4] & 0xff 3, tcp[12:2] > 7, icmp type 8, transp[0] 1,
         ip frag ? src port > 5 : dst host 1.2.3.4, ether host vif0, -);
@@ -144,6 +146,12 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
         ]),
         Just(vec![
             2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 9, 9, 8, 0, 0x4f, 0, 0xff, 0xff, 0, 0, 0, 0, 1, 1
+        ]),
+        Just(vec![
+            2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 9, 9, 0x88, 0x63, 0x11, 9, 0, 0, 0, 4, 1, 1, 0, 0
+        ]),
+        Just(vec![
+            2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 9, 9, 0x88, 0x64, 0x11, 0, 0, 1, 0, 10, 0xc0, 0x21, 1, 1
         ]),
         Just(vec![]),
     ];

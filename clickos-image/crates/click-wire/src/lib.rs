@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Views and plain structs for Ethernet, ARP, IPv4, ICMP, UDP and TCP headers.
+//! Views and plain structs for Ethernet, ARP, IPv4, ICMP, UDP, TCP, PPPoE and PPP headers.
 //!
 //! A view (`ipv4::View`) wraps bytes; `new_checked` guarantees that every getter
 //! and setter stays inside them, `new_unchecked` is for output whose length the
@@ -16,6 +16,8 @@ pub mod ether;
 mod field;
 pub mod icmp;
 pub mod ipv4;
+pub mod ppp;
+pub mod pppoe;
 pub mod tcp;
 pub mod udp;
 

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Serves subscribers by PPPoE: logins, addresses, rates and accounts of their sessions.
+//!
+//! # Synopsis
+//! `PPPoEServer(ETH, IP, USER, ... [, NAME, SERVICE, DNS, AUTH, SESSIONS, ECHO, PASSWORDS])`: ETH and IP are this end of
+//! all sessions. Each USER is `NAME ADDRESS [DOWN UP]`: the address that the subscriber gets, and its rates in bytes a
+//! second or with a unit such as `10Mbps`. The default 0 is no limit. There are at most 4,096 users. PASSWORDS are `NAME
+//! PASSWORD, ...`; without them the handler `passwords` sets them. NAME (default `clickos`) is the server's own name. Hosts
+//! may ask for any service, or for SERVICE. DNS are one or two name servers; 0.0.0.0 stands for none. AUTH is `CHAP`
+//! (default), `PAP`, or `ANY`: CHAP, and PAP for hosts that refuse it. At most SESSIONS (default 1024) exist at a time. After
+//! ECHO seconds (default 20, 0: never) of silence the server asks whether a host is there. After three questions without an
+//! answer it ends the session.
+//! # Ports
+//! 2/2, push. Input 0 takes frames of subscribers, input 1 IPv4 packets for subscribers. Output 0 sends frames to
+//! subscribers. Output 1 has their IPv4 packets, with header and destination annotation set. A user has one session;
+//! a newer one replaces it. The element drops packets with a foreign source address, packets longer than the subscriber
+//! takes (at most 1,492 bytes), and packets beyond a rate. A tenth of a second's worth, or 16,384 bytes, may pass at once.
+//! A host gets a session only with a cookie, which a flood with false addresses never sees. All hosts together get 256
+//! offers and 128 sessions a second. At most 256 sessions wait for their login, for 30 s. At most four sessions belong to one
+//! Ethernet address. A newer session takes the place of the oldest one that waits.
+//! # Handlers
+//! * `users` (read, write): all USERs, with commas; sessions of users that stay go on. `passwords` (write): all PASSWORDS.
+//! * `add_user` (write): a USER, instead of that of its name. `remove_user`, `disconnect` (write): the user's name.
+//! * `sessions` (read): up to 256 sessions from the number in the parameter on. Each line has number, user, address,
+//!   Ethernet address, seconds, then packets, bytes and drops from the subscriber, and the same to it.
+//! * `ended` (read): such lines of the last 64 sessions that ended, each with the reason.
+//! * `count`, `opening` (read): sessions that pass packets, sessions that do not yet.
+//! * `refused` (read): frames that are malformed or of no session. `limited` (read): discovery beyond the limit.
+//! * `rejected` (read): failed logins. `spoofed`, `no_session`, `too_long` (read): dropped IPv4 packets.
+//! * `state` (read, write): the sessions; a guest that moves to another host takes them along.
+//! # Example
+//! `left -> s :: PPPoEServer($MAC, 10.0.0.1, "amy 10.0.0.2 10Mbps 2Mbps"); s[0] -> left_out; right -> [1]s[1] -> right_out;`
+use alloc::collections::VecDeque;
+
+use click_core::Surroundings;
+use click_core::text::{split_words, unquote};
+use click_wire::ipv4;
+
+use crate::carried;
+use crate::pppoe::account::Account;
+use crate::pppoe::book::{Book, Name, Passwords, User, Users};
+use crate::pppoe::discovery::Discovery;
+use crate::pppoe::layers::Method;
+use crate::pppoe::server::{Counts, Server, line};
+use crate::pppoe::session::{Holder, Session, Terms};
+use crate::pppoe::table::Table;
+use crate::pppoe::{Moment, SECOND_NS};
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "PPPoEServer",
+    ports: "2/2",
+    processing: "h/h",
+    flow: "xy/yx",
+    args: &[
+        mandatory("ETH"),
+        mandatory("IP"),
+        rest("USER"),
+        keyword("NAME"),
+        keyword("SERVICE"),
+        keyword("DNS"),
+        keyword("AUTH"),
+        keyword("SESSIONS"),
+        keyword("ECHO"),
+        keyword("PASSWORDS"),
+    ],
+    handlers: &[
+        read_write(
+            "users",
+            |me: &mut PPPoEServer, _| text(&me.server.book.users),
+            set!(|me, users, ctx| me.set_users(users, ctx)),
+        ),
+        write(
+            "passwords",
+            set!(|me, passwords, _| me.server.book.passwords = passwords),
+        ),
+        write("add_user", PPPoEServer::add_user),
+        write("remove_user", PPPoEServer::remove_user),
+        write("disconnect", PPPoEServer::disconnect),
+        read("sessions", PPPoEServer::sessions),
+        read("ended", |me, _| {
+            Ok(me
+                .server
+                .ended
+                .iter()
+                .map(|line| format!("{line}\n"))
+                .collect())
+        }),
+        read("count", |me, _| text(me.server.table.open())),
+        read("opening", |me, _| text(me.server.opening())),
+        read("refused", |me, _| text(me.server.counts.refused)),
+        read("limited", |me, _| text(me.server.counts.limited)),
+        read("rejected", |me, _| text(me.server.counts.rejected)),
+        read("spoofed", |me, _| text(me.server.counts.spoofed)),
+        read("no_session", |me, _| text(me.server.counts.no_session)),
+        read("too_long", |me, _| text(me.server.counts.too_long)),
+        read_write(
+            "state",
+            |me, view| Ok(me.state_text(view)),
+            PPPoEServer::write_state,
+        ),
+    ],
+    build,
+    ..Class::DEFAULT
+};
+
+/// The first line of the state.
+const HEAD: &str = "pppoe 1";
+/// Sessions of one answer.
+const LISTED: usize = 256;
+
+/// AUTH.
+struct Auth {
+    method: Method,
+    either: bool,
+}
+
+impl FromArg for Auth {
+    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+        let (method, either) = match text {
+            "CHAP" => (Method::Chap, false),
+            "PAP" => (Method::Pap, false),
+            "ANY" => (Method::Chap, true),
+            _ => {
+                return Err(format!(
+                    "expected CHAP, PAP or ANY, got \"{}\"",
+                    text.escape_debug()
+                ));
+            }
+        };
+        Ok(Self { method, either })
+    }
+}
+
+/// DNS.
+struct Dns(Vec<Ipv4Addr>);
+
+impl FromArg for Dns {
+    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        let words = split_words(&unquote(text));
+        if words.len() > 2 {
+            return Err(format!("{} name servers, the limit is 2", words.len()));
+        }
+        let servers: Result<Vec<Ipv4Addr>, _> =
+            words.iter().map(|w| Ipv4Addr::from_arg(w, at)).collect();
+        let named = servers?
+            .into_iter()
+            .filter(|address| !address.is_unspecified());
+        Ok(Self(named.collect()))
+    }
+}
+
+/// SESSIONS.
+struct Most(u16);
+
+impl FromArg for Most {
+    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        match u16::from_arg(text, at)? {
+            most @ 1..=16_384 => Ok(Self(most)),
+            most => Err(format!("{most} is out of range, expected 1 to 16384")),
+        }
+    }
+}
+
+fn build(a: &mut Args<'_>) -> Built {
+    let (mac, address) = (a.need::<EtherAddr>("ETH"), a.need("IP"));
+    let (name, service) = (
+        a.or("NAME", Name("clickos".into())),
+        a.opt::<Name>("SERVICE"),
+    );
+    let (dns, limit) = (a.or("DNS", Dns(Vec::new())), a.or("SESSIONS", Most(1024)));
+    let chap = Auth {
+        method: Method::Chap,
+        either: false,
+    };
+    let (auth, echo) = (a.or("AUTH", chap), a.or("ECHO", 20u16));
+    let passwords = a.opt::<Passwords>("PASSWORDS");
+    let lines = a.rest().to_vec();
+    let users: Vec<_> = lines.iter().map(|t| a.parse("USER", t)).collect();
+    let users: Option<Vec<User>> = users.into_iter().collect();
+    let users = Users::checked(users?).map_err(|e| a.error("USER", e)).ok();
+    let (name, auth, passwords) = (name?.0, auth?, passwords?);
+    let server = Server {
+        mac: mac?.0,
+        terms: Terms {
+            name: name.clone(),
+            address: address?,
+            dns: dns?.0,
+            method: auth.method,
+            either: auth.either,
+            echo_ns: u64::from(echo?) * SECOND_NS,
+        },
+        discovery: Discovery::new(name, service?.map(|s| s.0).unwrap_or_default()),
+        book: Book::default(),
+        table: Table::new(limit?.0),
+        ended: VecDeque::new(),
+        outgoing: Vec::new(),
+        counts: Counts::default(),
+        tick_at_ns: None,
+    };
+    let mut me = PPPoEServer {
+        given: (!lines.is_empty(), passwords.is_some()),
+        server,
+    };
+    me.server.book.users = users?;
+    me.server.book.passwords = passwords.unwrap_or_default();
+    Some(Box::new(me))
+}
+
+struct PPPoEServer {
+    /// True if the configuration has users, and passwords.
+    given: (bool, bool),
+    server: Server,
+}
+
+impl PPPoEServer {
+    fn set_users(&mut self, users: Users, ctx: &mut Context<'_>) {
+        self.server.set_users(users, ctx.now_ns());
+        self.work(ctx);
+    }
+
+    fn add_user(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let user: User = view.parse(value)?;
+        let users = self.server.book.users.with(user.clone());
+        users.map_err(HandlerError::rejected)?;
+        on_write(self, move |me, ctx| {
+            if let Ok(users) = me.server.book.users.with(user) {
+                me.set_users(users, ctx);
+            }
+        })
+    }
+
+    fn remove_user(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let Name(name) = view.parse(value)?;
+        if self.server.book.users.get(&name).is_none() {
+            return Err(HandlerError::rejected(format!("no user {name}")));
+        }
+        on_write(self, move |me, ctx| {
+            let users = me.server.book.users.without(&name);
+            me.set_users(users, ctx);
+        })
+    }
+
+    fn disconnect(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let Name(name) = view.parse(value)?;
+        if !self.server.has_session(&name) {
+            return Err(HandlerError::rejected(format!("no session of {name}")));
+        }
+        on_write(self, move |me, ctx| {
+            me.server.disconnect(&name, ctx.now_ns());
+            me.work(ctx);
+        })
+    }
+
+    fn sessions(&mut self, view: &mut View<'_>) -> Text {
+        let first: u16 = match view.param.trim() {
+            "" => 0,
+            number => view.parse(number)?,
+        };
+        let now_ns = view.now_ns();
+        let open = self
+            .server
+            .table
+            .iter()
+            .filter(|s| s.is_open() && s.id >= first);
+        Ok(open
+            .take(LISTED)
+            .map(|session| format!("{}\n", line(session, now_ns)))
+            .collect())
+    }
+
+    /// The open sessions; where there is no room for all, those of the highest numbers are missing.
+    fn state_text(&self, view: &View<'_>) -> String {
+        let now_ns = view.now_ns();
+        let entry = |session: &Session| {
+            let holder = session.holder.as_ref().filter(|_| session.is_open())?;
+            let (mac, (magic, mru)) = (EtherAddr(session.mac), session.link());
+            let age_ms = carried::age_ms(now_ns, session.account.since_ns);
+            let mut entry = format!(
+                "{} {mac} {} {} {magic} {mru} {age_ms}",
+                session.id, holder.name, holder.address
+            );
+            let ways = [&session.account.up, &session.account.down];
+            for count in ways.iter().flat_map(|way| way.counts()) {
+                entry += &format!(" {count}");
+            }
+            Some(entry)
+        };
+        carried::render(HEAD, view, self.server.table.iter().filter_map(entry))
+    }
+
+    fn write_state(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let entries = carried::parse(HEAD, value, Carried::read)?;
+        let now_ns = view.now_ns();
+        on_write(self, move |me, ctx| {
+            me.server.table.clear();
+            for entry in entries {
+                entry.restore(&mut me.server, now_ns);
+            }
+            me.server.tick_at_ns = Some(now_ns + SECOND_NS);
+            me.work(ctx);
+        })
+    }
+
+    /// Packets of subscribers, out of their frames.
+    fn decapsulate(&mut self, ctx: &mut Context<'_>, mut batch: Batch) {
+        let (mut run, now_ns) = (ctx.batch(), ctx.now_ns());
+        for mut packet in batch.drain_front(usize::MAX) {
+            let mut draw = || ctx.random_key();
+            let mut moment = Moment {
+                now_ns,
+                draw: &mut draw,
+            };
+            let Some(range) = self.server.receive(packet.data(), &mut moment) else {
+                continue;
+            };
+            packet.take(packet.len() - range.end);
+            packet.pull(range.start);
+            if let Ok(header) = ipv4::View::new_checked(packet.data()) {
+                let (length, destination) = (header.header_len(), header.destination());
+                packet.set_network(0, length);
+                packet.anno_mut().set_dst_ip(destination.octets());
+                run.push_back(packet);
+            }
+        }
+        ctx.push(1, run);
+        ctx.recycle(batch);
+        self.work(ctx);
+    }
+
+    /// Packets for subscribers, into frames.
+    fn encapsulate(&mut self, ctx: &mut Context<'_>, mut batch: Batch) {
+        let (mut run, now_ns) = (ctx.batch(), ctx.now_ns());
+        for mut packet in batch.drain_front(usize::MAX) {
+            let Ok(header) = ipv4::View::new_checked(packet.data()) else {
+                self.server.counts.refused += 1;
+                continue;
+            };
+            let (to, length) = (header.destination(), header.total_len());
+            packet.take(packet.len() - length);
+            let headers = self.server.headers_for(to, length, now_ns);
+            if headers.is_some_and(|headers| packet.prepend_mac(&headers)) {
+                run.push_back(packet);
+            }
+        }
+        ctx.push(0, run);
+        ctx.recycle(batch);
+    }
+
+    /// Sends what the server has to say, and sets the timer.
+    fn work(&mut self, ctx: &mut Context<'_>) {
+        for frame in core::mem::take(&mut self.server.outgoing) {
+            if let Some(packet) = ctx.pool().packet_from(&frame) {
+                ctx.push_one(0, packet);
+            }
+        }
+        if let Some(at_ns) = self.server.tick_at_ns {
+            ctx.set_timer(at_ns.max(ctx.now_ns()));
+        }
+    }
+}
+
+/// A session that another host had.
+struct Carried {
+    id: u16,
+    mac: [u8; 6],
+    holder: Holder,
+    link: (u32, u16),
+    age_ms: u64,
+    counts: [[u64; 3]; 2],
+}
+
+impl Carried {
+    fn read(words: &[&str]) -> Option<Self> {
+        let (first, counts) = words.split_first_chunk::<7>()?;
+        let [id, mac, name, address, magic, mru, age_ms] = first;
+        let counts: Option<Vec<u64>> = counts.iter().map(|word| carried::number(word)).collect();
+        let counts: [u64; 6] = counts?.try_into().ok()?;
+        let [a, b, c, d, e, f] = counts;
+        Some(Self {
+            id: carried::number(id)?,
+            mac: carried::mac(mac)?,
+            holder: Holder {
+                name: name.to_string(),
+                address: address.parse().ok()?,
+            },
+            link: (carried::number(magic)?, carried::number(mru)?),
+            age_ms: carried::number(age_ms)?,
+            counts: [[a, b, c], [d, e, f]],
+        })
+    }
+
+    /// Makes the session, if its user is still one and its number is free.
+    fn restore(self, server: &mut Server, now_ns: u64) {
+        let user = server.book.users.get(&self.holder.name);
+        let Some(rates) = user
+            .filter(|u| u.address == self.holder.address)
+            .map(|u| u.rates)
+        else {
+            return;
+        };
+        let address = self.holder.address;
+        if server.table.of_address(address).is_some() || server.table.claim(self.id).is_none() {
+            return;
+        }
+        let who = (self.id, self.mac, self.holder);
+        let mut session = Session::carried(who, self.link, &server.terms, now_ns);
+        session.account = Account::begin(carried::at_ns(now_ns, self.age_ms), rates);
+        session.account.up.resume(self.counts[0]);
+        session.account.down.resume(self.counts[1]);
+        server.table.insert(session);
+        server.table.route(address, self.id);
+    }
+}
+
+impl Element for PPPoEServer {
+    fn run_timer(&mut self, ctx: &mut Context<'_>) {
+        let now_ns = ctx.now_ns();
+        let mut draw = || ctx.random_key();
+        self.server.tick(&mut Moment {
+            now_ns,
+            draw: &mut draw,
+        });
+        self.work(ctx);
+    }
+
+    fn push(&mut self, ctx: &mut Context<'_>, port: usize, batch: Batch) {
+        match port {
+            0 => self.decapsulate(ctx, batch),
+            _ => self.encapsulate(ctx, batch),
+        }
+    }
+
+    /// Sessions go on whose users stay, and so does what handlers set and the configuration does not say.
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+            self.server
+                .take_from(&mut old.server, self.given, ctx.now_ns());
+            self.work(ctx);
+        }
+    }
+}

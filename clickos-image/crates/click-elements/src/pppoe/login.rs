@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A subscriber proves its name: by password (PAP, RFC 1334) or by challenge (CHAP with MD5, RFC 1994).
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use click_wire::ppp::{self, Control};
+use md5::{Digest, Md5};
+
+use super::book::Book;
+use super::layers::Method;
+use super::{Moment, Outbox, REQUESTS, RESTART_NS};
+use crate::wireguard::crypto::same;
+
+const CHALLENGE: usize = 16;
+
+mod chap {
+    pub const CHALLENGE: u8 = 1;
+    pub const RESPONSE: u8 = 2;
+    pub const SUCCESS: u8 = 3;
+    pub const FAILURE: u8 = 4;
+}
+
+mod pap {
+    pub const REQUEST: u8 = 1;
+    pub const ACK: u8 = 2;
+    pub const NAK: u8 = 3;
+}
+
+/// The effect of a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// Nothing.
+    None,
+    /// The subscriber is this user.
+    User(String),
+    /// Name or password are wrong.
+    Wrong,
+}
+
+/// A login under way, or done.
+pub struct Login {
+    method: Method,
+    challenge: [u8; CHALLENGE],
+    id: u8,
+    challenges_left: u8,
+    resend_at_ns: u64,
+    is_done: bool,
+}
+
+impl Login {
+    /// Asks the subscriber who it is.
+    pub fn begin(method: Method, name: &str, moment: &mut Moment<'_>, out: &mut Outbox) -> Self {
+        let mut me = Self {
+            method,
+            challenge: [0; CHALLENGE],
+            id: 0,
+            challenges_left: REQUESTS,
+            resend_at_ns: 0,
+            is_done: false,
+        };
+        me.tick(name, moment, out);
+        me
+    }
+
+    /// Sends a new challenge if it is time for one; false after too many.
+    pub fn tick(&mut self, name: &str, moment: &mut Moment<'_>, out: &mut Outbox) -> bool {
+        let waits = self.is_done || moment.now_ns < self.resend_at_ns;
+        if waits || self.method == Method::Pap {
+            return true;
+        }
+        let Some(left) = self.challenges_left.checked_sub(1) else {
+            return false;
+        };
+        self.challenges_left = left;
+        self.id = self.id.wrapping_add(1);
+        self.resend_at_ns = moment.now_ns + RESTART_NS;
+        self.challenge
+            .copy_from_slice(&(moment.draw)()[..CHALLENGE]);
+        let data = [&[CHALLENGE as u8], &self.challenge[..], name.as_bytes()].concat();
+        out.control(ppp::CHAP, chap::CHALLENGE, self.id, &data);
+        true
+    }
+
+    /// Takes a packet of a login protocol.
+    pub fn receive(
+        &mut self,
+        protocol: u16,
+        control: &Control<'_>,
+        book: &Book,
+        out: &mut Outbox,
+    ) -> Proof {
+        match (self.method, protocol) {
+            (Method::Pap, ppp::PAP) if control.code == pap::REQUEST => {
+                self.password(control, book, out)
+            }
+            (Method::Chap, ppp::CHAP) if control.code == chap::RESPONSE => {
+                self.response(control, book, out)
+            }
+            _ => Proof::None,
+        }
+    }
+
+    fn password(&mut self, control: &Control<'_>, book: &Book, out: &mut Outbox) -> Proof {
+        let Some((name, password)) = credentials(control.data) else {
+            return Proof::None;
+        };
+        if self.is_done {
+            // its Ack was lost
+            out.control(ppp::PAP, pap::ACK, control.id, &[0]);
+            return Proof::None;
+        }
+        let (known, expected) = expected(book, name);
+        let right = same(expected, password) && known;
+        match right {
+            true => out.control(ppp::PAP, pap::ACK, control.id, &[0]),
+            false => out.control(ppp::PAP, pap::NAK, control.id, b"\x0flogin incorrect"),
+        }
+        self.proof(right, name)
+    }
+
+    fn response(&mut self, control: &Control<'_>, book: &Book, out: &mut Outbox) -> Proof {
+        let parts = control.data.split_first_chunk::<{ 1 + CHALLENGE }>();
+        let Some((value, name)) = parts.filter(|_| control.id == self.id) else {
+            return Proof::None;
+        };
+        if self.is_done {
+            // its Success was lost
+            out.control(ppp::CHAP, chap::SUCCESS, control.id, &[]);
+            return Proof::None;
+        }
+        let (known, expected) = expected(book, name);
+        let sum = answer(control.id, expected, &self.challenge);
+        let right = usize::from(value[0]) == CHALLENGE && same(&sum, &value[1..]) && known;
+        match right {
+            true => out.control(ppp::CHAP, chap::SUCCESS, control.id, &[]),
+            false => out.control(ppp::CHAP, chap::FAILURE, control.id, b"login incorrect"),
+        }
+        self.proof(right, name)
+    }
+
+    fn proof(&mut self, right: bool, name: &[u8]) -> Proof {
+        self.is_done = right;
+        match core::str::from_utf8(name) {
+            Ok(name) if right => Proof::User(name.into()),
+            _ => Proof::Wrong,
+        }
+    }
+}
+
+/// True if a user of this name can log in, and its password. Strangers get one too, so that the work is the same.
+fn expected<'b>(book: &'b Book, name: &[u8]) -> (bool, &'b [u8]) {
+    let name = core::str::from_utf8(name).unwrap_or("");
+    let password = book.passwords.get(name);
+    let known = book.users.get(name).is_some() && password.is_some();
+    (known, password.unwrap_or(b"\0"))
+}
+
+/// The name and the password of a PAP request.
+fn credentials(data: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (name, rest) = prefixed(data)?;
+    let (password, _) = prefixed(rest)?;
+    Some((name, password))
+}
+
+/// Bytes behind their length.
+fn prefixed(data: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = data.split_first()?;
+    rest.split_at_checked(usize::from(*length))
+}
+
+/// The answer to a challenge (RFC 1994, section 4.1).
+fn answer(id: u8, password: &[u8], challenge: &[u8]) -> [u8; 16] {
+    let mut sum = Md5::new();
+    let parts: [&[u8]; 3] = [&[id], password, challenge];
+    parts.iter().for_each(|part| Digest::update(&mut sum, part));
+    sum.finalize().into()
+}
+
+/// A short name for a text.
+pub fn digest(text: &[u8]) -> Vec<u8> {
+    Md5::digest(text).to_vec()
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+//! All sessions of a server: what a frame of a subscriber does, and which session a packet is for.
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+use core::ops::Range;
+
+use click_wire::pppoe::{self, Repr, code};
+use click_wire::{ether, ipv4, ppp};
+
+use super::account::Account;
+use super::book::{Book, Users};
+use super::discovery::{Asks, Discovery, no_room};
+use super::session::{Event, Session, Terms};
+use super::table::Table;
+use super::{End, MRU, Moment, Outbox, SECOND_NS};
+
+/// Sessions that ended, as the last ones are listed.
+const ENDED: usize = 64;
+/// Bytes in front of an IPv4 packet of a session.
+pub const HEADERS: usize = ether::HEADER + pppoe::HEADER + ppp::PROTOCOL;
+
+/// Why packets were dropped, and how often.
+#[derive(Default)]
+pub struct Counts {
+    /// Frames that are malformed, or not for this server or a session of their sender.
+    pub refused: u64,
+    /// Discovery packets beyond what is answered in a second.
+    pub limited: u64,
+    /// Logins with a wrong name or password.
+    pub rejected: u64,
+    /// Packets of subscribers with another source address than theirs.
+    pub spoofed: u64,
+    /// Packets for addresses without a session.
+    pub no_session: u64,
+    /// Packets that are longer than the subscriber takes.
+    pub too_long: u64,
+}
+
+/// The server.
+pub struct Server {
+    /// Its Ethernet address.
+    pub mac: [u8; 6],
+    /// Its offer to all sessions.
+    pub terms: Terms,
+    /// How hosts find it.
+    pub discovery: Discovery,
+    /// Users and passwords.
+    pub book: Book,
+    /// Sessions.
+    pub table: Table,
+    /// Lines about sessions that ended, the newest last.
+    pub ended: VecDeque<String>,
+    /// Frames to be sent.
+    pub outgoing: Vec<Vec<u8>>,
+    /// Drops.
+    pub counts: Counts,
+    /// When to look for silent peers; `None` without sessions.
+    pub tick_at_ns: Option<u64>,
+}
+
+impl Server {
+    /// Reads a frame of a subscriber; returns where the IPv4 packet in it lies that may pass.
+    pub fn receive(&mut self, frame: &[u8], moment: &mut Moment<'_>) -> Option<Range<usize>> {
+        let Some((ethernet, header, payload)) = self.parse(frame) else {
+            self.counts.refused += 1;
+            return None;
+        };
+        if ethernet.ethertype == pppoe::DISCOVERY {
+            self.discover((header, payload), &ethernet, moment);
+            return None;
+        }
+        let Some((protocol, packet)) = payload.split_first_chunk() else {
+            self.counts.refused += 1;
+            return None;
+        };
+        let id = header.session;
+        let Some(session) = self.table.get_mut(id).filter(|s| s.mac == ethernet.source) else {
+            self.unknown(id, ethernet.source, moment);
+            return None;
+        };
+        session.hear(moment.now_ns);
+        match u16::from_be_bytes(*protocol) {
+            ppp::IPV4 => self.packet(id, packet, moment.now_ns),
+            protocol => {
+                let mut out = Outbox::default();
+                let about = (&self.terms, &self.book);
+                let event = session.receive((protocol, packet), about, moment, &mut out);
+                self.send(id, &out);
+                self.happened(id, &event, moment);
+                None
+            }
+        }
+    }
+
+    /// The headers of a frame for this server, and what follows them.
+    fn parse<'f>(&self, frame: &'f [u8]) -> Option<(ether::Repr, Repr, &'f [u8])> {
+        let ethernet = ether::Repr::parse(frame).ok()?;
+        let rest = &frame[ether::HEADER..];
+        let header = Repr::parse(rest).ok()?;
+        let payload = rest.get(pppoe::HEADER..pppoe::HEADER + usize::from(header.payload_len))?;
+        let to_all = ethernet.destination == ether::BROADCAST;
+        let right = match ethernet.ethertype {
+            pppoe::DISCOVERY => to_all || ethernet.destination == self.mac,
+            pppoe::SESSION => ethernet.destination == self.mac && header.code == code::SESSION,
+            _ => false,
+        };
+        let host = !ether::is_group(ethernet.source) && ethernet.source != self.mac;
+        (right && host).then_some((ethernet, header, payload))
+    }
+
+    fn discover(&mut self, packet: (Repr, &[u8]), ethernet: &ether::Repr, moment: &mut Moment<'_>) {
+        let (mac, alone) = (ethernet.source, ethernet.destination == self.mac);
+        match self.discovery.read(packet, mac, alone, moment) {
+            Asks::Answer(code, tags) => self.answer(mac, code, 0, &tags),
+            Asks::Session(tags, attempt) => self.begin(mac, tags, attempt, moment),
+            Asks::End(id) => match self.table.get(id).is_some_and(|s| s.mac == mac) {
+                true => self.end(id, End::Terminated, moment.now_ns),
+                false => self.counts.refused += 1,
+            },
+            Asks::Nothing => self.counts.refused += 1,
+            Asks::TooMuch => self.counts.limited += 1,
+        }
+    }
+
+    /// Begins a session, or confirms it again if its confirmation was lost.
+    fn begin(&mut self, mac: [u8; 6], tags: Vec<u8>, attempt: Vec<u8>, moment: &mut Moment<'_>) {
+        let same = |s: &Session| s.mac == mac && s.attempt == attempt && s.holder.is_none();
+        if let Some(id) = self.table.numbers(same).first() {
+            return self.answer(mac, code::PADS, *id, &tags);
+        }
+        if let Some(oldest) = self.table.in_the_way(mac) {
+            self.end(oldest, End::Evicted, moment.now_ns);
+        }
+        let Some(id) = self.table.number_for(mac) else {
+            return self.answer(mac, code::PADS, 0, &no_room(tags));
+        };
+        self.answer(mac, code::PADS, id, &tags);
+        let mut out = Outbox::default();
+        let session = Session::begin((id, mac, attempt), &self.terms, moment, &mut out);
+        self.table.insert(session);
+        self.send(id, &out);
+        self.tick_at_ns.get_or_insert(moment.now_ns + SECOND_NS);
+    }
+
+    /// Tells a host that its session is over: after a restart of this server it need not wait.
+    fn unknown(&mut self, id: u16, mac: [u8; 6], moment: &Moment<'_>) {
+        self.counts.refused += 1;
+        if self.discovery.notices(moment.now_ns) {
+            self.answer(mac, code::PADT, id, &[]);
+        }
+    }
+
+    /// Adds a frame of discovery.
+    fn answer(&mut self, mac: [u8; 6], code: u8, session: u16, tags: &[u8]) {
+        self.frame(mac, pppoe::DISCOVERY, (code, session), tags);
+    }
+
+    /// Adds the frames of a session's packets.
+    fn send(&mut self, id: u16, out: &Outbox) {
+        let Some(mac) = self.table.get(id).map(|s| s.mac) else {
+            return;
+        };
+        for packet in &out.0 {
+            self.frame(mac, pppoe::SESSION, (code::SESSION, id), packet);
+        }
+    }
+
+    /// Adds a frame, unless it is too long for Ethernet.
+    fn frame(&mut self, mac: [u8; 6], ethertype: u16, (code, session): (u8, u16), payload: &[u8]) {
+        let most = usize::from(MRU) + ppp::PROTOCOL;
+        let Some(payload_len) = u16::try_from(payload.len())
+            .ok()
+            .filter(|_| payload.len() <= most)
+        else {
+            return;
+        };
+        let start = ether::HEADER + pppoe::HEADER;
+        let mut frame = vec![0; start + payload.len()];
+        self.headers(mac, ethertype).emit(&mut frame);
+        let header = Repr {
+            code,
+            session,
+            payload_len,
+        };
+        header.emit(&mut frame[ether::HEADER..]);
+        frame[start..].copy_from_slice(payload);
+        self.outgoing.push(frame);
+    }
+
+    fn headers(&self, destination: [u8; 6], ethertype: u16) -> ether::Repr {
+        ether::Repr {
+            destination,
+            source: self.mac,
+            ethertype,
+        }
+    }
+
+    /// Follows what happened in a session.
+    fn happened(&mut self, id: u16, event: &Event, moment: &mut Moment<'_>) {
+        match event {
+            Event::Goes => {}
+            Event::LoggedIn => self.replace(id, moment.now_ns),
+            Event::Open => self.open(id, moment.now_ns),
+            Event::Down => {
+                self.close(id, "renegotiated", moment.now_ns);
+                self.table.get_mut(id).into_iter().for_each(Session::settle);
+            }
+            Event::Ends(end) => {
+                self.counts.rejected += u64::from(*end == End::Login);
+                self.end(id, *end, moment.now_ns);
+            }
+        }
+    }
+
+    /// Ends the older sessions of a session's user.
+    fn replace(&mut self, id: u16, now_ns: u64) {
+        let Some(holder) = self.table.get(id).and_then(|s| s.holder.clone()) else {
+            return;
+        };
+        for older in self.table.numbers(|s| s.id != id && s.is_of(&holder.name)) {
+            self.end(older, End::Replaced, now_ns);
+        }
+    }
+
+    fn open(&mut self, id: u16, now_ns: u64) {
+        let Some(session) = self.table.get_mut(id) else {
+            return;
+        };
+        let Some(holder) = &session.holder else {
+            return;
+        };
+        let (rates, address) = (
+            self.book.users.get(&holder.name).map(|u| u.rates),
+            holder.address,
+        );
+        session.account = Account::begin(now_ns, rates.unwrap_or_default());
+        self.table.route(address, id);
+    }
+
+    /// Stops packets of a session, and lists what it used.
+    fn close(&mut self, id: u16, why: &str, now_ns: u64) {
+        let Some(session) = self.table.get(id).filter(|s| s.account.since_ns > 0) else {
+            return;
+        };
+        let line = format!("{} {why}", line(session, now_ns));
+        if self.ended.len() == ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(line);
+        self.table.unroute(id);
+        if let Some(session) = self.table.get_mut(id) {
+            session.account = Account::default();
+        }
+    }
+
+    /// Ends a session on both sides.
+    pub fn end(&mut self, id: u16, end: End, now_ns: u64) {
+        self.close(id, end.word(), now_ns);
+        let mut out = Outbox::default();
+        let Some(session) = self.table.get_mut(id) else {
+            return;
+        };
+        if end != End::Terminated {
+            session.terminate(&mut out);
+        }
+        let mac = session.mac;
+        self.send(id, &out);
+        self.answer(mac, code::PADT, id, &[]);
+        self.table.remove(id);
+    }
+
+    /// Judges an IPv4 packet of a session; returns where in the frame it lies if it may pass.
+    fn packet(&mut self, id: u16, packet: &[u8], now_ns: u64) -> Option<Range<usize>> {
+        let session = self.table.get_mut(id)?;
+        let Ok(header) = ipv4::View::new_checked(packet) else {
+            self.counts.refused += 1;
+            return None;
+        };
+        if !session.is_open() {
+            self.counts.refused += 1;
+            return None;
+        }
+        if session.holder.as_ref().map(|h| h.address) != Some(header.source()) {
+            self.counts.spoofed += 1;
+            return None;
+        }
+        let length = header.total_len();
+        let passes = session.account.up.admit(length, now_ns);
+        passes.then_some(HEADERS..HEADERS + length)
+    }
+
+    /// The headers of a packet for an address, of this length, if it may pass.
+    pub fn headers_for(
+        &mut self,
+        to: Ipv4Addr,
+        length: usize,
+        now_ns: u64,
+    ) -> Option<[u8; HEADERS]> {
+        let Some(session) = self.table.of_address(to) else {
+            self.counts.no_session += 1;
+            return None;
+        };
+        let fits = length <= usize::from(session.link().1);
+        let payload_len = u16::try_from(length + ppp::PROTOCOL).ok().filter(|_| fits);
+        let Some(payload_len) = payload_len else {
+            self.counts.too_long += 1;
+            return None;
+        };
+        if !session.account.down.admit(length, now_ns) {
+            return None;
+        }
+        let header = Repr {
+            code: code::SESSION,
+            session: session.id,
+            payload_len,
+        };
+        let mac = session.mac;
+        let mut bytes = [0; HEADERS];
+        self.headers(mac, pppoe::SESSION).emit(&mut bytes);
+        header.emit(&mut bytes[ether::HEADER..]);
+        bytes[HEADERS - ppp::PROTOCOL..].copy_from_slice(&ppp::IPV4.to_be_bytes());
+        Some(bytes)
+    }
+
+    /// Looks after all sessions, each second.
+    pub fn tick(&mut self, moment: &mut Moment<'_>) {
+        if self.tick_at_ns.is_none_or(|at_ns| moment.now_ns < at_ns) {
+            return;
+        }
+        for id in self.table.numbers(|_| true) {
+            let Some(session) = self.table.get_mut(id) else {
+                continue;
+            };
+            let mut out = Outbox::default();
+            let event = session.tick(&self.terms, moment, &mut out);
+            self.send(id, &out);
+            self.happened(id, &event, moment);
+        }
+        let more = self.table.iter().next().is_some();
+        self.tick_at_ns = more.then_some(moment.now_ns + SECOND_NS);
+    }
+
+    /// Sets the users. Sessions go on whose user stays with its address; rates change at once.
+    pub fn set_users(&mut self, users: Users, now_ns: u64) {
+        self.book.users = users;
+        for id in self.table.numbers(|s| s.holder.is_some()) {
+            let Some(session) = self.table.get_mut(id) else {
+                continue;
+            };
+            let user = session.holder.as_ref().and_then(|holder| {
+                let user = self.book.users.get(&holder.name);
+                user.filter(|user| user.address == holder.address)
+            });
+            match user {
+                Some(user) => session.account.set_rates(user.rates),
+                None => self.end(id, End::Removed, now_ns),
+            }
+        }
+    }
+
+    /// Sessions that do not pass packets yet.
+    pub fn opening(&self) -> usize {
+        self.table.iter().filter(|s| !s.is_open()).count()
+    }
+
+    /// True if a user has a session.
+    pub fn has_session(&self, name: &str) -> bool {
+        self.table.iter().any(|s| s.is_of(name))
+    }
+
+    /// Ends the session of a user.
+    pub fn disconnect(&mut self, name: &str, now_ns: u64) {
+        for id in self.table.numbers(|s| s.is_of(name)) {
+            self.end(id, End::Disconnected, now_ns);
+        }
+    }
+
+    /// Takes over the sessions of the server before, whose addresses were the same. The first two are true if this
+    /// configuration says users or passwords itself.
+    pub fn take_from(&mut self, old: &mut Self, (users, passwords): (bool, bool), now_ns: u64) {
+        if !passwords {
+            self.book.passwords = core::mem::take(&mut old.book.passwords);
+        }
+        let users = if users {
+            &mut self.book.users
+        } else {
+            &mut old.book.users
+        };
+        let users = core::mem::take(users);
+        self.discovery.take_from(&mut old.discovery);
+        self.ended = core::mem::take(&mut old.ended);
+        if self.mac == old.mac && self.terms.address == old.terms.address {
+            self.table.take_from(&mut old.table);
+        }
+        self.set_users(users, now_ns);
+        if self.table.iter().next().is_some() {
+            self.tick_at_ns = Some(now_ns + SECOND_NS);
+        }
+    }
+}
+
+/// A session's number, user, addresses, seconds, and packets, bytes and drops from the subscriber and to it.
+pub fn line(session: &Session, now_ns: u64) -> String {
+    let holder = session.holder.as_ref();
+    let name = holder.map_or("-", |h| h.name.as_str());
+    let address = holder.map_or(Ipv4Addr::UNSPECIFIED, |h| h.address);
+    let mac = click_core::value::EtherAddr(session.mac);
+    let seconds = now_ns.saturating_sub(session.account.since_ns) / SECOND_NS;
+    let mut line = format!("{} {name} {address} {mac} {seconds}", session.id);
+    for way in [&session.account.up, &session.account.down] {
+        let [packets, bytes, drops] = way.counts();
+        line += &format!(" {packets} {bytes} {drops}");
+    }
+    line
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The sessions by number and by address. Numbers are used again as late as possible.
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+
+use click_core::memory::Growth;
+
+use super::session::Session;
+
+/// Sessions that did not log in yet; a newer one takes the place of the oldest.
+const OPENING: usize = 256;
+/// Sessions of one Ethernet address.
+const PER_HOST: usize = 4;
+
+/// Sessions, at most `limit`.
+#[derive(Default)]
+pub struct Table {
+    /// Number 1 has place 0.
+    places: Vec<Option<Box<Session>>>,
+    free: VecDeque<u16>,
+    by_address: BTreeMap<Ipv4Addr, u16>,
+    limit: u16,
+    growth: Growth,
+}
+
+impl Table {
+    /// An empty table for at most `limit` sessions.
+    pub fn new(limit: u16) -> Self {
+        Self {
+            limit,
+            ..Self::default()
+        }
+    }
+
+    /// The session that has to go before a host gets a new one: the oldest one that did not log in.
+    pub fn in_the_way(&self, mac: [u8; 6]) -> Option<u16> {
+        let opening = |s: &Session| s.holder.is_none();
+        if self.is_host_full(mac) {
+            return self.oldest(|s| s.mac == mac && opening(s));
+        }
+        let crowded = self.iter().filter(|s| opening(s)).count() >= OPENING;
+        match crowded || self.is_full() {
+            true => self.oldest(opening),
+            false => None,
+        }
+    }
+
+    /// A number for a new session of a host.
+    pub fn number_for(&mut self, mac: [u8; 6]) -> Option<u16> {
+        if self.is_host_full(mac) || !self.growth.takes_entry() {
+            return None;
+        }
+        if self.places.len() < usize::from(self.limit) {
+            self.places.push(None);
+            return u16::try_from(self.places.len()).ok();
+        }
+        self.free.pop_front()
+    }
+
+    fn is_host_full(&self, mac: [u8; 6]) -> bool {
+        self.iter().filter(|s| s.mac == mac).count() >= PER_HOST
+    }
+
+    fn is_full(&self) -> bool {
+        self.free.is_empty() && self.places.len() >= usize::from(self.limit)
+    }
+
+    fn oldest(&self, which: impl Fn(&Session) -> bool) -> Option<u16> {
+        let candidates = self.iter().filter(|s| which(s));
+        candidates.min_by_key(|s| s.began_ns()).map(|s| s.id)
+    }
+
+    /// Makes the place of a number that another host gave out; `None` if it is taken or too large.
+    pub fn claim(&mut self, id: u16) -> Option<()> {
+        let beyond = id == 0 || id > self.limit || !self.growth.takes_entry();
+        if beyond || self.get(id).is_some() {
+            return None;
+        }
+        while self.places.len() < usize::from(id) {
+            self.places.push(None);
+            self.free.extend(u16::try_from(self.places.len()));
+        }
+        self.free.retain(|free| *free != id);
+        Some(())
+    }
+
+    /// Puts a session at the place of its number.
+    pub fn insert(&mut self, session: Session) {
+        let place = usize::from(session.id).wrapping_sub(1);
+        if let Some(slot) = self.places.get_mut(place) {
+            *slot = Some(Box::new(session));
+        }
+    }
+
+    /// Takes a session out. Its number is free.
+    pub fn remove(&mut self, id: u16) -> Option<Box<Session>> {
+        self.unroute(id);
+        let session = self
+            .places
+            .get_mut(usize::from(id).wrapping_sub(1))?
+            .take()?;
+        self.free.push_back(id);
+        Some(session)
+    }
+
+    /// Sends packets for an address to a session.
+    pub fn route(&mut self, address: Ipv4Addr, id: u16) {
+        self.by_address.insert(address, id);
+    }
+
+    /// Sends no packets to a session any more.
+    pub fn unroute(&mut self, id: u16) {
+        let address = self
+            .get(id)
+            .and_then(|s| s.holder.as_ref())
+            .map(|h| h.address);
+        if let Some(address) = address.filter(|a| self.by_address.get(a) == Some(&id)) {
+            self.by_address.remove(&address);
+        }
+    }
+
+    /// The session of a number.
+    pub fn get(&self, id: u16) -> Option<&Session> {
+        let place = usize::from(id).checked_sub(1)?;
+        self.places.get(place)?.as_deref()
+    }
+
+    /// The session of a number, to change.
+    pub fn get_mut(&mut self, id: u16) -> Option<&mut Session> {
+        let place = usize::from(id).checked_sub(1)?;
+        self.places.get_mut(place)?.as_deref_mut()
+    }
+
+    /// The session of an address.
+    pub fn of_address(&mut self, address: Ipv4Addr) -> Option<&mut Session> {
+        let id = *self.by_address.get(&address)?;
+        self.get_mut(id)
+    }
+
+    /// All sessions by number.
+    pub fn iter(&self) -> impl Iterator<Item = &Session> {
+        self.places.iter().filter_map(Option::as_deref)
+    }
+
+    /// The numbers of sessions that fit.
+    pub fn numbers(&self, which: impl Fn(&Session) -> bool) -> Vec<u16> {
+        self.iter().filter(|s| which(s)).map(|s| s.id).collect()
+    }
+
+    /// Forgets all sessions.
+    pub fn clear(&mut self) {
+        *self = Self::new(self.limit);
+    }
+
+    /// Sessions that may pass IPv4 packets.
+    pub fn open(&self) -> usize {
+        self.by_address.len()
+    }
+
+    /// Takes over the sessions of a table that goes. Those beyond the limit are dropped.
+    pub fn take_from(&mut self, old: &mut Self) {
+        let limit = self.limit;
+        *self = core::mem::take(old);
+        self.limit = limit;
+        for id in limit.saturating_add(1)..=u16::MAX {
+            if usize::from(id) > self.places.len() {
+                break;
+            }
+            self.unroute(id);
+        }
+        self.places.truncate(usize::from(limit));
+        self.free.retain(|id| *id <= limit);
+    }
+}
