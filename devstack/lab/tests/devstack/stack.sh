@@ -178,6 +178,13 @@ function apache_site_config_for {
 
 function remove_uwsgi_config {
     rm -f "$1"
+    touch "$ROOT/etc/$2.disabled"
+}
+
+# a2dissite --quiet --purge SITE
+# shellcheck disable=SC2032  # sudo is a function here
+function a2dissite {
+    rm -f "$ROOT/etc/$3.disabled"
 }
 
 function sudo {
