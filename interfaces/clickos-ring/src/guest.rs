@@ -38,6 +38,11 @@ impl<M: Memory> GuestPort<M> {
         }
     }
 
+    /// The region.
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
     /// The region, when the port is not used any more.
     pub fn into_memory(self) -> M {
         self.memory

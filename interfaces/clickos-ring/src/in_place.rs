@@ -42,6 +42,11 @@ impl<M: Memory> InPlacePort<M> {
         }
     }
 
+    /// The region, or its words before the chunks.
+    pub fn memory(&self) -> &M {
+        self.port.memory()
+    }
+
     /// The region, when the port is not used any more.
     pub fn into_memory(self) -> M {
         self.port.into_memory()

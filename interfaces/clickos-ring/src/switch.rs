@@ -75,6 +75,11 @@ impl<M: Memory> SwitchPort<M> {
         }
     }
 
+    /// The version of the region.
+    pub fn version(&self) -> u32 {
+        self.layout.version()
+    }
+
     /// Frames waiting from the guest, as it says.
     pub fn waiting(&mut self) -> u32 {
         self.tx.waiting(&*self.memory)

@@ -26,6 +26,14 @@ impl Guests {
         }
     }
 
+    /// The highest version of rings.
+    pub(crate) fn version(&self) -> u32 {
+        match self.copying {
+            true => 1,
+            false => ring::layout::MOST_VERSION,
+        }
+    }
+
     /// The regions of the guest whose new port gets rings of version 2.
     pub(crate) fn regions_in_place(&self, add: &PortAdd) -> Option<Arc<Regions>> {
         let domain = add.in_place.filter(|_| !self.copying)?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the ports of a host share: pipes, sockets to other hosts, and the directory of files.
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use vale_proto::PortAdd;
 
@@ -18,7 +18,7 @@ pub struct Links {
     pub paths: Paths,
     /// Guards the start of the thread that looks at chains.
     pub chain_ticks: OnceLock<()>,
-    pub guests: Guests,
+    pub guests: Arc<Guests>,
     /// The directory for files of mirrors and ports, if there is one.
     pub capture_dir: Option<PathBuf>,
 }

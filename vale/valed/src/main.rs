@@ -111,13 +111,14 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let server = Server::bind(&config.socket, config.roles).map_err(text)?;
     let stopper = server.stopper();
     let store = config.xenstore.as_deref();
-    let xen = store.map(|socket| Xen::start(socket, handle.clone()));
+    let guests = Arc::new(Guests::new(config.copying_rings));
+    let xen = store.map(|socket| Xen::start(socket, handle.clone(), Arc::clone(&guests)));
     let control = Arc::new(Control {
         forwarder: handle.clone(),
         xen: xen.transpose().map_err(text)?,
         links: Links {
             capture_dir: config.capture_dir,
-            guests: Guests::new(config.copying_rings),
+            guests,
             ..Links::default()
         },
     });

@@ -4,15 +4,17 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use click_core::{Batch, Packet, PacketPool};
 use click_wire::{ether, ipv4, udp};
 use core::fmt;
 use core::net::Ipv4Addr;
-use ring::{BUFFER_SIZE, PushError};
 use xen_net::{NetDevice, Vif};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Frames between two looks at the clock.
-const BURST: u64 = 64;
+const BURST: usize = 64;
+/// Packets at most.
+const PACKETS: usize = 1024;
 /// Ethernet, IPv4 and UDP headers, in bytes.
 const HEADERS: usize = ether::HEADER + ipv4::HEADER + udp::HEADER;
 /// The longest frame without a VLAN tag.
@@ -151,16 +153,18 @@ struct Counter {
 }
 
 impl Counter {
-    fn add(&mut self, frame: &[u8]) {
-        self.frames += 1;
-        self.bytes += frame.len() as u64;
+    fn add(&mut self, frames: usize, bytes: usize) {
+        self.frames += frames as u64;
+        self.bytes += bytes as u64;
     }
 }
 
 /// The generator's state.
 pub struct Generator {
     order: Order,
-    frame: Vec<u8>,
+    pool: PacketPool,
+    /// The frame that it sends.
+    frame: Option<Packet>,
     sent: Counter,
     received: Counter,
     started_ns: Option<u64>,
@@ -173,7 +177,8 @@ impl Generator {
     pub fn new(order: Order) -> Self {
         Self {
             order,
-            frame: Vec::new(),
+            pool: PacketPool::new(PACKETS),
+            frame: None,
             sent: Counter::default(),
             received: Counter::default(),
             started_ns: None,
@@ -196,27 +201,33 @@ impl Generator {
     }
 
     fn receive(&mut self, device: &mut dyn NetDevice) -> bool {
-        let before = self.received;
-        let mut buffer = [0; BUFFER_SIZE];
-        while let Some(length) = device.pop(&mut buffer) {
-            self.received.add(&buffer[..length]);
-        }
-        self.received != before
+        let mut batch = Batch::new();
+        device.receive(BURST, &mut self.pool, &mut batch);
+        let bytes = batch.iter().map(Packet::len).sum();
+        self.received.add(batch.len(), bytes);
+        !batch.is_empty()
     }
 
     fn send(&mut self, device: &mut dyn NetDevice, now_ns: u64) -> bool {
-        let due = self.due(now_ns).min(BURST);
-        if due > 0 && self.frame.is_empty() {
-            self.frame = self.order.frame(device.mac());
+        let due = self.due(now_ns).min(BURST as u64) as usize;
+        let mut batch = Batch::new();
+        if due > 0 && self.make(due, device.mac(), &mut batch).is_none() {
+            return false;
         }
-        for _ in 0..due {
-            match device.push(&self.frame) {
-                Ok(()) => self.sent.add(&self.frame),
-                Err(PushError::Full | PushError::BadLength(_)) => return false,
-                Err(PushError::BadBuffer) => {}
-            }
-        }
-        due > 0
+        let sent = device.transmit(&mut batch);
+        self.sent.add(sent, sent * self.order.length);
+        sent > 0 && sent == due
+    }
+
+    /// Appends copies of the frame; `None` without memory.
+    fn make(&mut self, count: usize, source: [u8; 6], batch: &mut Batch) -> Option<()> {
+        let mut frame = match self.frame.take() {
+            Some(frame) => frame,
+            None => self.pool.packet_from(&self.order.frame(source))?,
+        };
+        self.pool.repeat(&mut frame, count, batch);
+        self.frame = Some(frame);
+        Some(())
     }
 
     /// How many frames are to be sent by now and were not.

@@ -4,7 +4,6 @@ use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use click_core::{Batch, Device, PacketPool};
-use clickos_vif::copying;
 use core::cell::RefCell;
 use xen_net::{NetDevice, Vif};
 
@@ -24,13 +23,11 @@ struct VifDevice(Rc<RefCell<dyn NetDevice>>);
 
 impl Device for VifDevice {
     fn receive(&mut self, max: usize, pool: &mut PacketPool, out: &mut Batch) -> usize {
-        let mut device = self.0.borrow_mut();
-        copying::receive(max, pool, out, |buffer| device.pop(buffer))
+        self.0.borrow_mut().receive(max, pool, out)
     }
 
     fn transmit(&mut self, batch: &mut Batch, _pool: &mut PacketPool) -> usize {
-        let mut device = self.0.borrow_mut();
-        copying::transmit(batch, |frame| device.push(frame))
+        self.0.borrow_mut().transmit(batch)
     }
 
     fn flush(&mut self) {

@@ -2,6 +2,7 @@
 //! Grants, event channels and shared memory for the network devices.
 use crate::console::Console;
 use alloc::rc::Rc;
+use click_packet::Region;
 use xen_net::{Access, DomId, EvtchnPort, GrantRef, Platform};
 use xen_sys::{Pages, events, grants};
 
@@ -23,6 +24,10 @@ impl Platform for Xen {
 
     fn allocate(&self, pages: usize) -> Option<Pages> {
         Pages::new(pages)
+    }
+
+    fn allocate_blocks(&self, count: usize) -> Option<(Pages, Region)> {
+        Pages::blocks(count)
     }
 
     fn grant(&self, memory: &Pages, page: usize, to: DomId, access: Access) -> Option<GrantRef> {

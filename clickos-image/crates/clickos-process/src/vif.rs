@@ -154,7 +154,7 @@ impl Device for VifDevice {
     fn receive(&mut self, max: usize, pool: &mut PacketPool, out: &mut Batch) -> usize {
         match &mut self.port {
             Port::Copying(port) => copying::receive(max, pool, out, |buffer| port.pop(buffer)),
-            Port::InPlace(rings) => rings.receive(max, pool, out),
+            Port::InPlace(rings) => rings.receive(max, pool, out, |_| {}),
         }
     }
 

@@ -66,12 +66,19 @@ impl<M: Memory> InPlace<M> {
     }
 
     /// Appends up to `max` received packets to `out`; returns how many. Those that are copied come
-    /// from the pool.
-    pub fn receive(&mut self, max: usize, pool: &mut PacketPool, out: &mut Batch) -> usize {
+    /// from the pool. Calls `done` with the length of each.
+    pub fn receive(
+        &mut self,
+        max: usize,
+        pool: &mut PacketPool,
+        out: &mut Batch,
+        mut done: impl FnMut(usize),
+    ) -> usize {
         for received in 0..max {
             let Some(packet) = self.receive_one(pool) else {
                 return received;
             };
+            done(packet.len());
             out.push_back(packet);
         }
         max
@@ -186,6 +193,11 @@ impl<M: Memory> InPlace<M> {
     /// The port.
     pub fn port(&mut self) -> &mut InPlacePort<M> {
         &mut self.port
+    }
+
+    /// The shared words.
+    pub fn memory(&self) -> &M {
+        self.port.memory()
     }
 
     /// The shared words, when the port is not used any more. The packets' memory lives as long as

@@ -3,6 +3,7 @@
 use crate::metered::Costs;
 use crate::platform::EvtchnPort;
 use alloc::vec::Vec;
+use click_core::{Batch, PacketPool};
 use ring::PushError;
 
 /// A network device. While its link is down nothing is received, and sending finds it full.
@@ -13,11 +14,11 @@ pub trait NetDevice {
     fn mtu(&self) -> u16;
     /// True if the backend is there.
     fn is_up(&self) -> bool;
-    /// Copies the next frame to the start of `buffer`, which should have [`ring::BUFFER_SIZE`]
-    /// bytes, and returns its length.
-    fn pop(&mut self, buffer: &mut [u8]) -> Option<usize>;
-    /// Copies a frame into the ring; the backend sees it after [`NetDevice::publish`].
-    fn push(&mut self, frame: &[u8]) -> Result<(), PushError>;
+    /// Appends up to `max` received packets to `out`; returns how many. New ones come from the pool.
+    fn receive(&mut self, max: usize, pool: &mut PacketPool, out: &mut Batch) -> usize;
+    /// Puts packets from the front of `batch` into the ring and leaves what does not fit; returns how
+    /// many it took. The backend sees them after [`NetDevice::publish`].
+    fn transmit(&mut self, batch: &mut Batch) -> usize;
     /// Shows the backend what was sent and gives back what was received; once per burst.
     fn publish(&mut self);
     /// Asks for an event, after a [`NetDevice::publish`]. True if something came since this was

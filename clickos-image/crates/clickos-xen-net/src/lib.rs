@@ -15,6 +15,7 @@ mod metered;
 pub mod netif;
 mod options;
 mod platform;
+mod rings;
 mod search;
 mod shared;
 mod vale;

@@ -3,6 +3,7 @@
 //! is counted.
 use crate::platform::{Access, DomId, EvtchnPort, GrantRef, Platform};
 use alloc::rc::Rc;
+use click_packet::Region;
 use core::cell::Cell;
 
 /// The costs of a device beside its frames.
@@ -44,6 +45,10 @@ impl<P: Platform> Platform for Metered<P> {
 
     fn allocate(&self, pages: usize) -> Option<P::Memory> {
         self.platform.allocate(pages)
+    }
+
+    fn allocate_blocks(&self, count: usize) -> Option<(P::Memory, Region)> {
+        self.platform.allocate_blocks(count)
     }
 
     fn grant(

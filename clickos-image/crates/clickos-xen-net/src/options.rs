@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-/// How netfront works; everything is on unless the command line says otherwise. The switches are
+/// How the devices work; everything is on unless the command line says otherwise. The switches are
 /// for measuring what each is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -16,6 +16,8 @@ pub struct Options {
     /// `netfront.fast_refill`: give a receive buffer back as soon as it was read. Off: when half
     /// of them were.
     pub fast_refill: bool,
+    /// `vale.in_place`: rings of version 2, if the switch accepts them. Off: of version 1.
+    pub in_place: bool,
 }
 
 impl Default for Options {
@@ -24,31 +26,33 @@ impl Default for Options {
             poll: true,
             keep_grants: true,
             fast_refill: true,
+            in_place: true,
         }
     }
 }
 
 impl Options {
-    /// Reads the words `netfront.NAME=on|off`; the other words are not ours.
+    /// Reads the words `netfront.NAME=on|off` and `vale.NAME=on|off`; the other words are not ours.
     ///
     /// # Errors
     /// The first of our words that is not understood.
     pub fn parse(command_line: &str) -> Result<Self, String> {
         let mut options = Self::default();
         for word in command_line.split_ascii_whitespace() {
-            if let Some(setting) = word.strip_prefix("netfront.") {
-                options.set(setting).ok_or_else(|| unknown(word))?;
+            if word.starts_with("netfront.") || word.starts_with("vale.") {
+                options.set(word).ok_or_else(|| unknown(word))?;
             }
         }
         Ok(options)
     }
 
-    fn set(&mut self, setting: &str) -> Option<()> {
-        let (name, value) = setting.split_once('=')?;
+    fn set(&mut self, word: &str) -> Option<()> {
+        let (name, value) = word.split_once('=')?;
         let switch = match name {
-            "poll" => &mut self.poll,
-            "keep_grants" => &mut self.keep_grants,
-            "fast_refill" => &mut self.fast_refill,
+            "netfront.poll" => &mut self.poll,
+            "netfront.keep_grants" => &mut self.keep_grants,
+            "netfront.fast_refill" => &mut self.fast_refill,
+            "vale.in_place" => &mut self.in_place,
             _ => return None,
         };
         *switch = match value {
@@ -62,7 +66,7 @@ impl Options {
 
 fn unknown(word: &str) -> String {
     format!(
-        "{}: expected netfront.poll, .keep_grants or .fast_refill =on or =off",
+        "{}: expected netfront.poll, .keep_grants, .fast_refill or vale.in_place =on or =off",
         word.escape_default()
     )
 }
@@ -89,11 +93,17 @@ mod tests {
                 .unwrap()
                 .fast_refill
         );
+        assert!(!Options::parse("vale.in_place=off").unwrap().in_place);
     }
 
     #[test]
     fn a_wrong_word_is_named() {
-        for bad in ["netfront.pol=off", "netfront.poll=0", "netfront.poll"] {
+        for bad in [
+            "netfront.pol=off",
+            "netfront.poll=0",
+            "netfront.poll",
+            "vale.poll=on",
+        ] {
             assert!(Options::parse(bad).unwrap_err().contains(bad));
         }
     }

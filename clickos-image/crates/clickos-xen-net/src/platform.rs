@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the devices need of the guest's operating system.
 use crate::metered::Costs;
+use click_packet::Region;
 use core::fmt;
 
 /// A domain.
@@ -32,6 +33,11 @@ pub trait Platform {
 
     /// `pages` zeroed pages that follow each other in the guest's address space, page aligned.
     fn allocate(&self, pages: usize) -> Option<Self::Memory>;
+
+    /// `count` blocks of [`Region::BLOCK`] bytes for a device's packets, with the color of
+    /// [`ring::layout::Layout::color`]. The memory is for grants and reaches no byte. The packets keep it
+    /// alive, too.
+    fn allocate_blocks(&self, count: usize) -> Option<(Self::Memory, Region)>;
 
     /// Lets `to` reach page number `page` of `memory`; `None` if the grant table is full.
     fn grant(

@@ -19,12 +19,22 @@ pub(crate) struct Shared<P: Platform> {
 impl<P: Platform> Shared<P> {
     /// Fresh pages, with room for `grants` grants on them.
     pub fn new(platform: &Rc<P>, backend: DomId, pages: usize, grants: usize) -> Option<Self> {
-        Some(Self {
+        Some(Self::of(
+            platform,
+            backend,
+            platform.allocate(pages)?,
+            grants,
+        ))
+    }
+
+    /// These pages, with room for `grants` grants on them.
+    pub fn of(platform: &Rc<P>, backend: DomId, memory: P::Memory, grants: usize) -> Self {
+        Self {
             platform: Rc::clone(platform),
             backend,
-            memory: Rc::new(platform.allocate(pages)?),
+            memory: Rc::new(memory),
             grants: vec![None; grants],
-        })
+        }
     }
 
     /// Grants a page; the grant takes place `at`.
@@ -38,7 +48,17 @@ impl<P: Platform> Shared<P> {
 
     /// Grants page `n` at place `n`, for all places.
     pub fn grant_all(&mut self, access: Access) -> Option<()> {
-        (0..self.grants.len()).try_for_each(|page| self.grant(page, page, access).map(drop))
+        self.grant_each(|at| at, access)
+    }
+
+    /// Grants page `page(n)` at place `n`, for all places.
+    pub fn grant_each(&mut self, page: fn(usize) -> usize, access: Access) -> Option<()> {
+        (0..self.grants.len()).try_for_each(|at| self.grant(at, page(at), access).map(drop))
+    }
+
+    /// The references of all grants.
+    pub fn references(&self) -> impl Iterator<Item = u32> {
+        self.grants.iter().flatten().map(|gref| gref.0)
     }
 
     /// The grant at a place.

@@ -3,14 +3,14 @@
 use crate::device::{Counters, NetDevice};
 use crate::frontend::{Answers, Frontend, Identity, Keys};
 use crate::platform::{Access, DomId, EvtchnPort, Platform};
+use crate::rings::{Numbers, Rings, short};
 use crate::shared::Shared;
-use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
-use ring::layout::{Layout, PAGE};
-use ring::{GuestPort, PushError, directory};
+use click_core::{Batch, PacketPool};
+use ring::directory;
 
 /// Regions of the past the switch may still hold; more are refused.
 const MOST_OLD: usize = 4;
@@ -20,6 +20,8 @@ pub struct ValePort<P: Platform> {
     platform: Rc<P>,
     identity: Identity,
     slots: u32,
+    /// Numbers for regions of version 2. `None`: version 1 only.
+    numbers: Option<Rc<Numbers>>,
     link: Option<Link<P>>,
     up: bool,
     old: Vec<Shared<P>>,
@@ -27,17 +29,23 @@ pub struct ValePort<P: Platform> {
 }
 
 struct Link<P: Platform> {
-    port: GuestPort<Shared<P>>,
+    rings: Rings<P>,
     directory: Shared<P>,
     evtchn: EvtchnPort,
 }
 
 impl<P: Platform> ValePort<P> {
-    pub(crate) fn new(platform: Rc<P>, identity: Identity, slots: u32) -> Self {
+    pub(crate) fn new(
+        platform: Rc<P>,
+        identity: Identity,
+        slots: u32,
+        numbers: Option<Rc<Numbers>>,
+    ) -> Self {
         Self {
             platform,
             identity,
             slots,
+            numbers,
             link: None,
             up: false,
             old: Vec::new(),
@@ -45,8 +53,20 @@ impl<P: Platform> ValePort<P> {
         }
     }
 
+    /// Rings of the highest version that both sides have and the guest has memory for.
+    fn make_rings(&self, backend: DomId, version: Option<&str>) -> Result<Rings<P>, String> {
+        let accepts: u32 = version.and_then(|text| text.parse().ok()).unwrap_or(1);
+        let numbers = self.numbers.as_ref().filter(|_| accepts >= 2);
+        let in_place =
+            numbers.and_then(|n| Rings::in_place(&self.platform, backend, self.slots, n));
+        match in_place {
+            Some(rings) => Ok(rings),
+            None => Rings::copying(&self.platform, backend, self.slots),
+        }
+    }
+
     fn malformed_now(&self) -> u64 {
-        self.link.as_ref().map_or(0, |link| link.port.malformed())
+        self.link.as_ref().map_or(0, |link| link.rings.malformed())
     }
 
     fn take_link(&mut self) -> Option<Link<P>> {
@@ -57,60 +77,42 @@ impl<P: Platform> ValePort<P> {
 }
 
 impl<P: Platform> Link<P> {
-    fn new(platform: &Rc<P>, backend: DomId, slots: u32) -> Result<Self, String> {
-        let layout = Layout::new(slots).map_err(|e| e.to_string())?;
-        let pages = layout.size() / PAGE;
-        let short = || format!("vale: no memory or no grants for {pages} pages");
-        let region = granted(platform, backend, pages, Access::ReadWrite).ok_or_else(short)?;
-        let count = directory::pages(pages);
-        let list = granted(platform, backend, count, Access::Read).ok_or_else(short)?;
-        directory::write(
-            &list,
-            &references(&list, count),
-            &references(&region, pages),
-        );
-        let port = GuestPort::format(region, slots).map_err(|e| e.to_string())?;
+    fn new(platform: &Rc<P>, backend: DomId, rings: Rings<P>) -> Result<Self, String> {
+        let references = rings.references();
+        let count = directory::pages(references.len());
+        let mut list = Shared::new(platform, backend, count, count).ok_or_else(|| short(count))?;
+        list.grant_all(Access::Read).ok_or_else(|| short(count))?;
+        let own: Vec<u32> = list.references().collect();
+        directory::write(&list, &own, &references);
         let evtchn = platform.open_evtchn(backend);
         Ok(Self {
-            port,
+            rings,
             directory: list,
             evtchn: evtchn.ok_or("vale: no event channel is left")?,
         })
     }
 
-    fn into_pages(self) -> [Shared<P>; 2] {
-        [self.directory, self.port.into_memory()]
+    fn into_pages(self) -> impl Iterator<Item = Shared<P>> {
+        let rings = self.rings.into_pages();
+        rings.into_iter().chain([self.directory])
     }
 }
 
-fn granted<P: Platform>(
-    platform: &Rc<P>,
-    to: DomId,
-    pages: usize,
-    access: Access,
-) -> Option<Shared<P>> {
-    let mut shared = Shared::new(platform, to, pages, pages)?;
-    shared.grant_all(access)?;
-    Some(shared)
-}
-
-fn references<P: Platform>(shared: &Shared<P>, pages: usize) -> Vec<u32> {
-    let grants = (0..pages).filter_map(|page| shared.gref(page));
-    grants.map(|gref| gref.0).collect()
-}
-
 impl<P: Platform> Frontend for ValePort<P> {
-    const BACKEND_KEYS: &'static [&'static str] = &[];
+    const BACKEND_KEYS: &'static [&'static str] = &["ring-version"];
 
-    fn connect(&mut self, backend: DomId, _: &Answers) -> Result<Keys, String> {
+    fn connect(&mut self, backend: DomId, answers: &Answers) -> Result<Keys, String> {
         self.disconnect();
         if self.old.len() > MOST_OLD {
             return Err("vale: the switch holds the pages of earlier connections".into());
         }
-        let link = Link::new(&self.platform, backend, self.slots)?;
+        let accepted = answers.first().and_then(Option::as_deref);
+        let rings = self.make_rings(backend, accepted)?;
+        let link = Link::new(&self.platform, backend, rings)?;
         let directory = link.directory.gref(0).map(|gref| gref.to_string());
         let keys = vec![
             ("ring-ref", directory.unwrap_or_default()),
+            ("ring-version", link.rings.version().to_string()),
             ("event-channel", link.evtchn.to_string()),
         ];
         self.link = Some(link);
@@ -168,22 +170,31 @@ impl<P: Platform> NetDevice for ValePort<P> {
         self.up
     }
 
-    fn pop(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        let length = self.link.as_mut()?.port.pop(buffer)?;
-        self.counters.received(length);
-        Some(length)
+    fn receive(&mut self, max: usize, pool: &mut PacketPool, out: &mut Batch) -> usize {
+        let counters = &mut self.counters;
+        let link = self.link.as_mut();
+        link.map_or(0, |link| {
+            let done = |length| counters.received(length);
+            link.rings.receive(max, pool, out, done)
+        })
     }
 
-    fn push(&mut self, frame: &[u8]) -> Result<(), PushError> {
-        let link = self.link.as_mut().filter(|_| self.up);
-        let result = link.map_or(Err(PushError::Full), |link| link.port.push(frame));
-        self.counters.sent(frame.len(), &result);
-        result
+    fn transmit(&mut self, batch: &mut Batch) -> usize {
+        let before = self.counters.tx_packets;
+        let counters = &mut self.counters;
+        match self.link.as_mut().filter(|_| self.up) {
+            Some(link) => link
+                .rings
+                .transmit(batch, |length, result| counters.sent(length, result)),
+            None if !batch.is_empty() => counters.tx_full += 1,
+            None => {}
+        }
+        (self.counters.tx_packets - before) as usize
     }
 
     fn publish(&mut self) {
         if let Some(link) = &mut self.link {
-            if link.port.publish() {
+            if link.rings.publish() {
                 self.platform.notify(link.evtchn);
             }
         }
@@ -194,12 +205,12 @@ impl<P: Platform> NetDevice for ValePort<P> {
             return false;
         };
         self.platform.take_event(link.evtchn);
-        link.port.sleep_prepare()
+        link.rings.sleep_prepare()
     }
 
     fn wake_done(&mut self) {
         if let Some(link) = &mut self.link {
-            link.port.wake_done();
+            link.rings.wake_done();
         }
     }
 

@@ -6,6 +6,7 @@ use crate::metered::Metered;
 use crate::netif::Netfront;
 use crate::options::Options;
 use crate::platform::{EvtchnPort, Platform};
+use crate::rings::Numbers;
 use crate::search::{Class, Found, Progress, Search};
 use crate::vale::ValePort;
 use alloc::boxed::Box;
@@ -53,6 +54,7 @@ pub struct Vifs<P, S> {
     options: Options,
     search: Option<Task>,
     progress: Rc<RefCell<Progress>>,
+    numbers: Option<Rc<Numbers>>,
     list: Vec<Vif>,
 }
 
@@ -71,6 +73,7 @@ impl<P: Platform + 'static, S: Store + 'static> Vifs<P, S> {
             options,
             search: Some(Box::pin(search.run())),
             progress,
+            numbers: options.in_place.then(Rc::default),
             list: Vec::new(),
         }
     }
@@ -100,7 +103,7 @@ impl<P: Platform + 'static, S: Store + 'static> Vifs<P, S> {
                 self.serve(found, Rc::new(RefCell::new(device)), now_ns)
             }
             Class::Vale { slots } => {
-                let device = ValePort::new(platform, identity, slots);
+                let device = ValePort::new(platform, identity, slots, self.numbers.clone());
                 self.serve(found, Rc::new(RefCell::new(device)), now_ns)
             }
         }

@@ -14,6 +14,7 @@ fn all_options() -> impl Iterator<Item = Options> {
         poll: bits & 1 != 0,
         keep_grants: bits & 2 != 0,
         fast_refill: bits & 4 != 0,
+        in_place: true,
     })
 }
 
@@ -61,7 +62,7 @@ fn frames_arrive_unchanged_and_in_order_with_every_combination_of_switches() {
         let (mut taken, mut received) = (0, 0);
         for burst in 0..150 {
             for _ in 0..burst % 70 {
-                sent += usize::from(guest.device().borrow_mut().push(&frame(sent)).is_ok());
+                sent += usize::from(guest.push(&frame(sent)).is_ok());
                 given += usize::from(back.give(&frame(given), 0));
             }
             for got in guest.receive() {
@@ -105,7 +106,7 @@ fn what_the_improvements_save_is_counted() {
     let costs = |options| {
         let (guest, mut back) = connected(options);
         for n in 0..100 {
-            guest.device().borrow_mut().push(&frame(n)).unwrap();
+            guest.push(&frame(n)).unwrap();
             back.give(&frame(n), 0);
             guest.receive();
             back.take_all(0);
@@ -133,7 +134,7 @@ fn grants_are_kept_for_life_or_made_for_each_frame() {
         };
         let (guest, mut back) = connected(options);
         for n in 0..600 {
-            guest.device().borrow_mut().push(&frame(n)).unwrap();
+            guest.push(&frame(n)).unwrap();
             back.give(&frame(n), 0);
             assert_eq!(guest.receive().len(), 1);
             assert_eq!(back.take_all(0).len(), 1);
@@ -206,18 +207,15 @@ fn a_busy_guest_that_polls_is_not_disturbed() {
 #[test]
 fn a_full_ring_holds_the_sender_and_wakes_it_once_there_is_room() {
     let (guest, mut back) = connected(Options::default());
-    let device = guest.device();
-    let mut device = device.borrow_mut();
     for n in 0..256 {
-        device.push(&frame(n)).unwrap();
+        guest.push(&frame(n)).unwrap();
     }
-    assert_eq!(device.push(&frame(0)), Err(PushError::Full));
-    device.publish();
-    assert!(!device.sleep_prepare());
-    drop(device);
+    assert_eq!(guest.push(&frame(0)), Err(PushError::Full));
+    guest.device().borrow_mut().publish();
+    assert!(!guest.device().borrow_mut().sleep_prepare());
     assert_eq!(back.take_all(0).len(), 256);
     assert!(guest.is_woken());
-    guest.device().borrow_mut().push(&frame(0)).unwrap();
+    guest.push(&frame(0)).unwrap();
 }
 
 #[test]
@@ -226,7 +224,7 @@ fn a_sleeping_backend_is_notified_and_a_busy_one_is_not() {
     back.tx.sleep();
     for expected in [1, 0, 0] {
         let before = guest.xen.notified.get();
-        guest.device().borrow_mut().push(&frame(1)).unwrap();
+        guest.push(&frame(1)).unwrap();
         guest.device().borrow_mut().publish();
         assert_eq!(guest.xen.notified.get() - before, expected);
         assert_eq!(back.take_all(0).len(), 1);
@@ -277,12 +275,12 @@ fn frames_that_make_no_sense_are_counted_and_passed_over() {
 #[test]
 fn frames_the_backend_refuses_are_counted() {
     let (guest, mut back) = connected(Options::default());
-    guest.device().borrow_mut().push(&frame(0)).unwrap();
+    guest.push(&frame(0)).unwrap();
     guest.device().borrow_mut().publish();
     back.take_all(-1);
     guest.device().borrow_mut().publish();
     assert_eq!(guest.device().borrow().counters().tx_errors, 1);
-    let short = guest.device().borrow_mut().push(&[0; 13]);
+    let short = guest.push(&[0; 13]);
     assert_eq!(short, Err(PushError::BadLength(13)));
 }
 
@@ -364,10 +362,7 @@ fn a_backend_goes_and_comes_back() {
         guest.set_backend("vif", 0, "5");
         guest.turn();
         assert_eq!(guest.key("vif", "state"), "6");
-        assert_eq!(
-            guest.device().borrow_mut().push(&frame(0)),
-            Err(PushError::Full)
-        );
+        assert_eq!(guest.push(&frame(0)), Err(PushError::Full));
         guest.set_backend("vif", 0, "6");
         guest.turn();
         assert_eq!(guest.key("vif", "state"), "1", "it offers itself again");
@@ -484,7 +479,7 @@ proptest! {
                 0 => back.rx.page.store(usize::from(at) % 1024 * 4, value),
                 1 => back.tx.page.store(usize::from(at) % 1024 * 4, value),
                 2 => { back.rx.page.store(8, back.rx.page.load(8).wrapping_add(value % 4)); }
-                3 => { let _ = guest.device().borrow_mut().push(&frame(usize::from(at))); }
+                3 => { let _ = guest.push(&frame(usize::from(at))); }
                 4 => { let _ = guest.device().borrow_mut().sleep_prepare(); }
                 _ => { guest.xen.send_event(if value & 1 == 0 { back.tx_port } else { back.rx_port }); }
             }

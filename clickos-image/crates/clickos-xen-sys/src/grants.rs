@@ -10,6 +10,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::fmt;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 /// Entries of a page of the table.
 const PER_PAGE: u32 = (PAGE_SIZE / 8) as u32;
@@ -45,8 +47,8 @@ struct Table {
     pages: Vec<Pages>,
     /// References that are not in use.
     free: Vec<u32>,
-    /// Frames of the references that are.
-    owners: BTreeMap<u32, u64>,
+    /// Addresses of the pages of the references that are.
+    owners: BTreeMap<u32, usize>,
 }
 
 /// Only the guest's one processor uses it, and never within an exception.
@@ -67,16 +69,16 @@ impl Table {
         (page, 8 * (reference % PER_PAGE) as usize)
     }
 
-    fn grant(&mut self, frame: u64, to: u16, flags: u16) -> Result<u32, GrantError> {
+    fn grant(&mut self, address: usize, to: u16, flags: u16) -> Result<u32, GrantError> {
         if self.free.is_empty() {
             self.grow()?;
         }
         let reference = self.free.pop().ok_or(GrantError::Memory)?;
         let (page, at) = self.entry(reference);
         page.write(at + 2, to);
-        page.write(at + 4, frame as u32);
+        page.write(at + 4, frame_of(address) as u32);
         page.release(at, flags);
-        self.owners.insert(reference, frame);
+        self.owners.insert(reference, address);
         Ok(reference)
     }
 
@@ -144,8 +146,8 @@ pub fn grant(pages: &Pages, index: usize, to: u16, read_only: bool) -> Result<u3
     } else {
         PERMIT
     };
-    let frame = frame_of(pages.address(index));
-    TABLE.0.borrow_mut().grant(frame, to, flags)
+    let address = pages.address(index);
+    TABLE.0.borrow_mut().grant(address, to, flags)
 }
 
 /// Ends a grant; false if the other domain still uses the page: then it may be tried again.
@@ -153,11 +155,23 @@ pub fn end(reference: u32) -> bool {
     TABLE.0.borrow_mut().end(reference)
 }
 
-/// True if one of the pages is granted.
-pub(crate) fn any_granted(pages: &Pages) -> bool {
+/// True if a page within this range of addresses is granted.
+pub(crate) fn any_granted(range: Range<usize>) -> bool {
     let table = TABLE.0.borrow();
-    let granted = |frame| table.owners.values().any(|owner| *owner == frame);
-    (0..pages.count()).any(|index| granted(frame_of(pages.address(index))))
+    let mut owners = table.owners.values();
+    owners.any(|address| range.contains(address))
+}
+
+/// Writes what they hold to all granted pages. A live migration sends pages again that the guest has
+/// written, but not those that a backend has written by a grant. Packets lie in such pages.
+pub(crate) fn rewrite() {
+    for address in TABLE.0.borrow().owners.values() {
+        // SAFETY: a page of `Pages`, which lives while it is granted. Its users reach it by volatile
+        // accesses, atomics and copies. A step that changes no value disturbs none of them.
+        let word = unsafe { AtomicU64::from_ptr(*address as *mut u64) };
+        // The processor writes in both cases.
+        let _ = word.compare_exchange(0, 0, SeqCst, SeqCst);
+    }
 }
 
 /// After a restore: the table is empty, and its pages have to be put in place again.

@@ -3,41 +3,101 @@
 use crate::grants;
 use crate::shared::Shared;
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use click_packet::Region;
 use core::ops::Deref;
 use core::ptr::NonNull;
 use core::sync::atomic::{Ordering, fence};
 use ring::Memory;
+use ring::layout::Layout as RingLayout;
 
 /// Bytes of a page.
 pub const PAGE_SIZE: usize = 4096;
 
-/// Pages that belong together, zeroed at first. If some are still granted when the value is dropped
-/// the pages are lost rather than used for anything else.
+/// Pages that belong together, zeroed at first.
 #[derive(Debug)]
 pub struct Pages {
+    /// The bytes that this side reaches: all, or none.
     shared: Shared,
+    area: Rc<Area>,
+}
+
+/// Memory of the heap. While a page is granted, nobody else may use it: then the drop loses the memory.
+#[derive(Debug)]
+struct Area {
+    base: NonNull<u8>,
+    layout: Layout,
+}
+
+impl Area {
+    fn new(bytes: usize, align: usize) -> Option<Self> {
+        let layout = Layout::from_size_align(bytes, align).ok()?;
+        if bytes == 0 {
+            return None;
+        }
+        // SAFETY: the layout has a size above 0.
+        let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        Some(Self { base, layout })
+    }
+
+    fn pages(&self) -> usize {
+        self.layout.size() / PAGE_SIZE
+    }
+
+    /// The address of page `index`.
+    fn address(&self, index: usize) -> usize {
+        assert!(index < self.pages(), "page {index} of {}", self.pages());
+        self.base.as_ptr() as usize + index * PAGE_SIZE
+    }
+
+    fn is_granted(&self) -> bool {
+        let first = self.base.as_ptr() as usize;
+        grants::any_granted(first..first + self.layout.size())
+    }
+}
+
+impl Drop for Area {
+    fn drop(&mut self) {
+        if self.is_granted() {
+            return;
+        }
+        // SAFETY: allocated in `new` with this layout.
+        unsafe { dealloc(self.base.as_ptr(), self.layout) }
+    }
 }
 
 impl Pages {
     /// `count` pages; `None` if there is no memory for them.
     pub fn new(count: usize) -> Option<Self> {
-        let layout = layout(count)?;
-        // SAFETY: the layout has a size above 0 (checked in `layout`).
-        let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        let area = Area::new(count.checked_mul(PAGE_SIZE)?, PAGE_SIZE)?;
         // SAFETY: the pages are valid until drop, and nothing but this value knows them.
-        let shared = unsafe { Shared::new(base, layout.size()) };
-        Some(Self { shared })
+        let shared = unsafe { Shared::new(area.base, area.layout.size()) };
+        let area = Rc::new(area);
+        Some(Self { shared, area })
+    }
+
+    /// Blocks of a network device's packets. The pages are for grants: this side reaches their bytes by
+    /// the packets of the region only.
+    pub fn blocks(count: usize) -> Option<(Self, Region)> {
+        let area = Area::new(count.checked_mul(Region::BLOCK)?, Region::BLOCK)?;
+        // SAFETY: nothing is reached through a range of no bytes.
+        let shared = unsafe { Shared::new(area.base, 0) };
+        let (first, area) = (area.base, Rc::new(area));
+        let owner = Box::new(Rc::clone(&area));
+        // SAFETY: aligned and zeroed blocks, which live as long as their owner. `shared` reaches none.
+        let region = unsafe { Region::new(first, count, RingLayout::color, owner) };
+        Some((Self { shared, area }, region))
     }
 
     /// How many pages there are.
     pub fn count(&self) -> usize {
-        self.shared.len() / PAGE_SIZE
+        self.area.pages()
     }
 
     /// The address of page `index`.
     pub(crate) fn address(&self, index: usize) -> usize {
-        assert!(index < self.count(), "page {index} of {}", self.count());
-        self.shared.base().as_ptr() as usize + index * PAGE_SIZE
+        self.area.address(index)
     }
 }
 
@@ -73,20 +133,4 @@ impl Memory for Pages {
     fn fence(&self) {
         fence(Ordering::SeqCst);
     }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        if grants::any_granted(self) {
-            return;
-        }
-        let layout = layout(self.count()).expect("`new` made the same layout");
-        // SAFETY: allocated in `new` with this layout.
-        unsafe { dealloc(self.shared.base().as_ptr(), layout) }
-    }
-}
-
-fn layout(count: usize) -> Option<Layout> {
-    let bytes = count.checked_mul(PAGE_SIZE).filter(|bytes| *bytes > 0)?;
-    Layout::from_size_align(bytes, PAGE_SIZE).ok()
 }

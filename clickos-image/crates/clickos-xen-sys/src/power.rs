@@ -53,6 +53,7 @@ pub fn suspend() -> Result<bool, SuspendError> {
     if kind() == Kind::Pv {
         return Err(SuspendError::Pv);
     }
+    grants::rewrite();
     let mut reason = SUSPEND;
     // SAFETY: the operation takes a reason. When it returns in another domain, memory is as it was
     // but for the shared pages, which are put back before anything uses them.

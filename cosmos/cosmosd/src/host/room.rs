@@ -78,7 +78,7 @@ fn memory_kib(domain: &Domain) -> u64 {
     u64::from(domain.memory_mib) * 1024
 }
 
-/// Two rings, each with a page for its indices.
+/// Two rings of version 1, which a guest makes where version 2 does not fit, each with a page for its indices.
 fn ring_pages(slots: u32) -> u64 {
     2 * ((u64::from(slots) * SLOT_BYTES).div_ceil(PAGE_BYTES) + 1)
 }

@@ -14,6 +14,7 @@ use xenstore::{Client, Error, Request, Tx};
 use super::phase::{Frontend, Phase, Step};
 use super::rings::{self, FrontendRings};
 use crate::device::{Absent, Device};
+use crate::guests::Guests;
 use crate::rate_limit::RateLimit;
 use crate::ring_port::RingPort;
 use crate::workers::Handle;
@@ -41,6 +42,7 @@ pub(super) struct Backend {
     path: PathBuf,
     store: Client,
     forwarder: Handle,
+    guests: Arc<Guests>,
     commands: Receiver<Command>,
     wake: Arc<OwnedFd>,
     vifs: Vec<Vif>,
@@ -79,6 +81,7 @@ impl Backend {
     pub fn connect(
         store: &Path,
         forwarder: Handle,
+        guests: Arc<Guests>,
         commands: Receiver<Command>,
         wake: Arc<OwnedFd>,
     ) -> Result<Self, Error> {
@@ -87,6 +90,7 @@ impl Backend {
             store: connect(&path)?,
             path,
             forwarder,
+            guests,
             commands,
             wake,
             vifs: Vec::new(),
@@ -223,7 +227,7 @@ impl Backend {
         if vif.watched {
             self.store.unwatch(&vif.frontend("state"), &vif.name())?;
         }
-        write_state(&mut self.store, &vif, Phase::Closed)
+        write_state(&mut self.store, &vif, Phase::Closed, self.guests.version())
     }
 
     fn event(&mut self, token: &str) -> Result<(), Error> {
@@ -279,9 +283,10 @@ impl Backend {
     fn open(&mut self, index: usize) -> Result<(), Error> {
         let opened = match self.frontend_rings(index)? {
             Some(frontend) => {
-                rings::open(&frontend, self.vifs[index].slots).map_err(|e| e.to_string())
+                let slots = self.vifs[index].slots;
+                rings::open(&frontend, slots, &self.guests).map_err(|e| e.to_string())
             }
-            None => Err("ring-ref, event-channel: are no numbers".to_owned()),
+            None => Err("ring-version, ring-ref, event-channel: are no numbers".to_owned()),
         };
         match opened {
             Ok(rings) => match self.plug(index, Some(rings)) {
@@ -297,19 +302,23 @@ impl Backend {
 
     fn frontend_rings(&mut self, index: usize) -> Result<Option<FrontendRings>, Error> {
         let vif = &self.vifs[index];
-        let mut number = |key| {
+        let mut text = |key| {
             let value = self.store.read_opt(Tx::NONE, &vif.frontend(key))?;
-            let text = value.and_then(|bytes| String::from_utf8(bytes).ok());
-            Ok(text.and_then(|text| text.parse().ok()))
+            Ok(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
         };
-        let (directory, evtchn_port) = (number("ring-ref")?, number("event-channel")?);
-        Ok(directory
-            .zip(evtchn_port)
-            .map(|(directory, evtchn_port)| FrontendRings {
-                domid: vif.guest.domid,
-                directory,
-                evtchn_port,
-            }))
+        // Guests that know version 1 only do not name it.
+        let version = text("ring-version")?.unwrap_or("1".to_owned());
+        let keys = [Some(version), text("ring-ref")?, text("event-channel")?];
+        let numbers = keys.map(|text| text.and_then(|text| text.parse().ok()));
+        let [Some(version), Some(directory), Some(evtchn_port)] = numbers else {
+            return Ok(None);
+        };
+        Ok(Some(FrontendRings {
+            domid: vif.guest.domid,
+            directory,
+            evtchn_port,
+            version,
+        }))
     }
 
     /// Drops the rings and enters a phase.
@@ -325,7 +334,7 @@ impl Backend {
         if vif.lines.allows(Instant::now()) {
             info!("{}: vif {devid} of domain {domid}: {phase:?}", vif.name());
         }
-        write_state(&mut self.store, vif, phase)?;
+        write_state(&mut self.store, vif, phase, self.guests.version())?;
         self.watch(index)
     }
 
@@ -348,14 +357,20 @@ fn connect(path: &Path) -> Result<Client, Error> {
     Ok(store)
 }
 
-/// Writes the backend's state for the guest. valed makes no backend directory: without one the
-/// toolstack has removed the vif.
-fn write_state(store: &mut Client, vif: &Vif, phase: Phase) -> Result<(), Error> {
+/// Writes the backend's state for the guest. The highest version of rings goes before the guest makes some.
+/// valed makes no backend directory: without one the toolstack has removed the vif.
+fn write_state(store: &mut Client, vif: &Vif, phase: Phase, version: u32) -> Result<(), Error> {
     let Some(state) = phase.state() else {
         return Ok(());
     };
+    let version = version.to_string();
     store.transaction(|tx| match tx.read_opt(&vif.backend("frontend"))? {
-        Some(_) => tx.write(&vif.backend("state"), state.as_bytes()),
+        Some(_) => {
+            if phase == Phase::InitWait {
+                tx.write(&vif.backend("ring-version"), version.as_bytes())?;
+            }
+            tx.write(&vif.backend("state"), state.as_bytes())
+        }
         None => Ok(()),
     })
 }

@@ -14,6 +14,7 @@ use std::sync::mpsc::{Sender, channel};
 use rustix::event::{EventfdFlags, eventfd};
 use vale_proto::{GuestVif, PortId};
 
+use crate::guests::Guests;
 use crate::workers::Handle;
 use backend::{Backend, Command};
 
@@ -29,10 +30,10 @@ impl Xen {
     ///
     /// # Errors
     /// The store cannot be reached.
-    pub fn start(store: &Path, forwarder: Handle) -> io::Result<Self> {
+    pub fn start(store: &Path, forwarder: Handle, guests: Arc<Guests>) -> io::Result<Self> {
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (commands, receiver) = channel();
-        let backend = Backend::connect(store, forwarder, receiver, Arc::clone(&wake))
+        let backend = Backend::connect(store, forwarder, guests, receiver, Arc::clone(&wake))
             .map_err(io::Error::other)?;
         std::thread::Builder::new()
             .name("xen".into())

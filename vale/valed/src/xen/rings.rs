@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Maps the rings that a guest has granted.
+use crate::guests::Guests;
 use crate::ring_port::RingPort;
 use ring::layout::{Layout, PAGE};
 use ring::{SwitchPort, directory};
 use std::io;
+use vale_proto::Kind;
 use vale_xen_dev::EventChannel;
 
 /// The keys of a frontend that name its rings.
@@ -13,30 +15,105 @@ pub struct FrontendRings {
     pub directory: u32,
     /// The guest's end of the event channel.
     pub evtchn_port: u32,
+    /// Version of the rings.
+    pub version: u32,
 }
 
-/// Maps a guest's rings of the agreed size.
-pub fn open(frontend: &FrontendRings, slots: u32) -> io::Result<RingPort> {
-    let layout = Layout::new(slots).map_err(io::Error::other)?;
+/// Maps a guest's rings of the agreed size. Its ports send frames from each other's rings.
+pub fn open(frontend: &FrontendRings, slots: u32, guests: &Guests) -> io::Result<RingPort> {
+    let layout = layout(frontend.version, slots, guests)?;
+    let read = |reference| vale_xen_dev::read(frontend.domid, reference);
     let references =
-        references(frontend, layout.size() / PAGE).map_err(|e| named("ring-ref", &e))?;
+        references(frontend.directory, layout, read).map_err(|e| named("ring-ref", &e))?;
     let region = vale_xen_dev::map(frontend.domid, &references).map_err(|e| named("pages", &e))?;
     let ring = SwitchPort::attach(region, slots).map_err(io::Error::other)?;
+    if ring.version() != layout.version() {
+        let why = format!("ring-version: the region has version {}", ring.version());
+        return Err(io::Error::other(why));
+    }
     let channel = EventChannel::bind(frontend.domid, frontend.evtchn_port);
     let channel = channel.map_err(|e| named("event-channel", &e))?;
-    Ok(RingPort::of_guest(ring, channel))
+    let mut rings = RingPort::of_guest(ring, channel);
+    rings.join(&guests.regions(Kind::Xen, frontend.domid));
+    Ok(rings)
+}
+
+/// The layout of a version that valed accepts.
+fn layout(version: u32, slots: u32, guests: &Guests) -> io::Result<Layout> {
+    let most = guests.version();
+    if version > most {
+        let why = format!("ring-version: {version} is above {most}");
+        return Err(io::Error::other(why));
+    }
+    Layout::of(version, slots).map_err(io::Error::other)
 }
 
 /// Copies the directory page by page, so that later changes of the guest have no effect.
-fn references(frontend: &FrontendRings, pages: usize) -> io::Result<Vec<u32>> {
-    let mut references = vec![0; pages];
-    let mut next = frontend.directory;
+fn references(
+    first: u32,
+    layout: Layout,
+    mut read: impl FnMut(u32) -> io::Result<[u32; PAGE / 4]>,
+) -> io::Result<Vec<u32>> {
+    let mut references = vec![0; layout.size() / PAGE];
+    let mut next = first;
     for part in references.chunks_mut(directory::PER_PAGE) {
-        next = directory::read(&vale_xen_dev::read(frontend.domid, next)?, part);
+        next = directory::read(&read(next)?, part);
     }
     Ok(references)
 }
 
 fn named(what: &str, error: &io::Error) -> io::Error {
     io::Error::other(format!("{what}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_gets_no_version_above_what_valed_has() {
+        for (copying, most) in [(false, 2), (true, 1)] {
+            let guests = Guests::new(copying);
+            for version in [1, 2, 3, u32::MAX] {
+                let layout = layout(version, 256, &guests).map(Layout::version);
+                match version <= most {
+                    true => assert_eq!(layout.unwrap(), version),
+                    false => assert!(layout.unwrap_err().to_string().contains("above")),
+                }
+            }
+            assert!(layout(0, 256, &guests).is_err());
+        }
+    }
+
+    /// A page whose next one is itself ends valed's work after the pages of the layout.
+    #[test]
+    fn a_directory_in_a_circle_is_read_once_for_each_part() {
+        for (version, slots, pages) in [(1, 64, 1), (2, 256, 1), (1, 2048, 3), (2, 2048, 3)] {
+            let layout = Layout::of(version, slots).unwrap();
+            let mut reads = 0;
+            let read = |reference| {
+                reads += 1;
+                assert_eq!(reference, 7);
+                Ok([7; PAGE / 4])
+            };
+            let references = references(7, layout, read).unwrap();
+            assert_eq!((reads, references.len()), (pages, layout.size() / PAGE));
+        }
+    }
+
+    #[test]
+    fn a_directory_that_is_no_grant_is_refused() {
+        let layout = Layout::of(2, 2048).unwrap();
+        for good in 0..2 {
+            let mut reads = 0;
+            let read = |_| match reads {
+                n if n == good => Err(io::Error::other("no grant")),
+                _ => {
+                    reads += 1;
+                    Ok([1; PAGE / 4])
+                }
+            };
+            assert!(references(1, layout, read).is_err());
+        }
+    }
 }

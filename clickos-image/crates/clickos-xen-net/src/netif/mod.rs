@@ -21,6 +21,8 @@ use ::ring::PushError;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use click_core::{Batch, PacketPool};
+use clickos_vif::copying;
 use fault::Fault;
 use link::Link;
 
@@ -74,6 +76,22 @@ impl<P: Platform> Netfront<P> {
             self.counters.tx_errors += link.tx_errors();
             self.old.extend(link.close());
         }
+    }
+
+    fn pop(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        let length = self.with_link(|link, counters| link.pop(buffer, counters))??;
+        self.counters.received(length);
+        Some(length)
+    }
+
+    fn push(&mut self, frame: &[u8]) -> Result<(), PushError> {
+        let pushed = match self.up {
+            true => self.with_link(|link, _| link.push(frame)),
+            false => None,
+        };
+        let result = pushed.unwrap_or(Err(PushError::Full));
+        self.counters.sent(frame.len(), &result);
+        result
     }
 }
 
@@ -141,20 +159,12 @@ impl<P: Platform> NetDevice for Netfront<P> {
         self.up
     }
 
-    fn pop(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        let length = self.with_link(|link, counters| link.pop(buffer, counters))??;
-        self.counters.received(length);
-        Some(length)
+    fn receive(&mut self, max: usize, pool: &mut PacketPool, out: &mut Batch) -> usize {
+        copying::receive(max, pool, out, |buffer| self.pop(buffer))
     }
 
-    fn push(&mut self, frame: &[u8]) -> Result<(), PushError> {
-        let pushed = match self.up {
-            true => self.with_link(|link, _| link.push(frame)),
-            false => None,
-        };
-        let result = pushed.unwrap_or(Err(PushError::Full));
-        self.counters.sent(frame.len(), &result);
-        result
+    fn transmit(&mut self, batch: &mut Batch) -> usize {
+        copying::transmit(batch, |frame| self.push(frame))
     }
 
     fn publish(&mut self) {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A guest in memory: pages, grants and event channels without Xen, and a simulated store.
 #![allow(dead_code, reason = "each test uses a part")]
+mod area;
 pub mod netback;
 
+use area::{Area, Live};
+use click_core::{Batch, PacketPool};
+use click_packet::Region;
 use clickos_control::simulator::{Connection, Simulator};
-use ring::Memory;
 use ring::layout::PAGE;
+use ring::{Memory, PushError};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -15,7 +19,7 @@ use xenstore::{Access as Rights, Handle, Mux, Perm, Store};
 pub const DOMID: u16 = 7;
 
 /// A page of a guest: the allocation it is in, and its number there.
-pub type Page = (Rc<RefCell<Vec<u8>>>, usize);
+pub type Page = (Rc<Area>, usize);
 
 #[derive(Default)]
 pub struct Xen {
@@ -34,18 +38,23 @@ pub struct Xen {
 
 /// Memory of the guest.
 pub struct Pages {
-    bytes: Rc<RefCell<Vec<u8>>>,
-    live: Rc<Cell<usize>>,
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        self.live
-            .set(self.live.get() - self.bytes.borrow().len() / PAGE);
-    }
+    area: Rc<Area>,
+    live: Rc<Live>,
+    /// Bytes that the guest reaches.
+    reach: usize,
 }
 
 impl Xen {
+    fn pages(&self, count: usize, reach: usize) -> Option<Pages> {
+        let live = self.live_pages.get() + count;
+        let is_enough = self.page_limit.get() == 0 || live <= self.page_limit.get();
+        is_enough.then(|| Pages {
+            area: Rc::new(Area::new(count)),
+            live: Live::new(count, &self.live_pages),
+            reach,
+        })
+    }
+
     fn number(&self) -> u32 {
         self.next.set(self.next.get() + 1);
         self.next.get()
@@ -73,20 +82,18 @@ impl Platform for Xen {
     type Memory = Pages;
 
     fn allocate(&self, pages: usize) -> Option<Pages> {
-        let live = self.live_pages.get() + pages;
-        if self.page_limit.get() > 0 && live > self.page_limit.get() {
-            return None;
-        }
-        self.live_pages.set(live);
-        Some(Pages {
-            bytes: Rc::new(RefCell::new(vec![0; pages * PAGE])),
-            live: Rc::clone(&self.live_pages),
-        })
+        self.pages(pages, pages * PAGE)
+    }
+
+    fn allocate_blocks(&self, count: usize) -> Option<(Pages, Region)> {
+        let pages = self.pages(count * Region::BLOCK / PAGE, 0)?;
+        let region = area::region(&pages.area, &pages.live);
+        Some((pages, region))
     }
 
     fn grant(&self, memory: &Pages, page: usize, _: DomId, access: Access) -> Option<GrantRef> {
         let gref = self.number();
-        let page = (Rc::clone(&memory.bytes), page);
+        let page = (Rc::clone(&memory.area), page);
         self.grants.borrow_mut().insert(gref, (page, access));
         Some(GrantRef(gref))
     }
@@ -128,65 +135,93 @@ impl Platform for Xen {
 /// Granted pages one after another, as the backend maps them.
 pub struct View(pub Vec<Page>);
 
-/// The common part of both sides' views of memory: bytes at an offset.
-trait Bytes {
-    fn length(&self) -> usize;
-    fn with<T>(&self, at: usize, len: usize, work: impl FnOnce(&mut [u8]) -> T) -> T;
+impl View {
+    /// Calls `work` for each part of a range that lies in one page: the bytes before it, its page and
+    /// its place there.
+    fn parts(&self, at: usize, len: usize, mut work: impl FnMut(usize, usize, &Page, usize)) {
+        let mut done = 0;
+        while done < len {
+            let (page, start) = ((at + done) / PAGE, (at + done) % PAGE);
+            let count = (len - done).min(PAGE - start);
+            work(done, count, &self.0[page], self.0[page].1 * PAGE + start);
+            done += count;
+        }
+    }
+
+    fn word(&self, at: usize) -> (&Area, usize) {
+        let (area, page) = &self.0[at / PAGE];
+        (area, page * PAGE + at % PAGE)
+    }
 }
 
-impl Bytes for View {
-    fn length(&self) -> usize {
+impl Memory for View {
+    fn size(&self) -> usize {
         self.0.len() * PAGE
     }
+    fn load(&self, at: usize) -> u32 {
+        let (area, at) = self.word(at);
+        area.memory().load(at)
+    }
+    fn store(&self, at: usize, value: u32) {
+        let (area, at) = self.word(at);
+        area.memory().store(at, value);
+    }
+    fn load_descriptor(&self, at: usize) -> u64 {
+        let (area, at) = self.word(at);
+        area.memory().load_descriptor(at)
+    }
+    fn store_descriptor(&self, at: usize, value: u64) {
+        let (area, at) = self.word(at);
+        area.memory().store_descriptor(at, value);
+    }
+    fn read(&self, at: usize, into: &mut [u8]) {
+        self.parts(at, into.len(), |done, count, page, at| {
+            page.0.memory().read(at, &mut into[done..done + count]);
+        });
+    }
+    fn write(&self, at: usize, from: &[u8]) {
+        self.parts(at, from.len(), |done, count, page, at| {
+            page.0.memory().write(at, &from[done..done + count]);
+        });
+    }
+    fn fence(&self) {}
+}
 
-    fn with<T>(&self, at: usize, len: usize, work: impl FnOnce(&mut [u8]) -> T) -> T {
-        let (bytes, page) = &self.0[at / PAGE];
-        let start = page * PAGE + at % PAGE;
-        assert!(at % PAGE + len <= PAGE, "crosses a page");
-        work(&mut bytes.borrow_mut()[start..start + len])
+impl Pages {
+    fn memory(&self, at: usize, len: usize) -> &ring::Mapping {
+        assert!(
+            at + len <= self.reach,
+            "{len} bytes at {at} of {}",
+            self.reach
+        );
+        self.area.memory()
     }
 }
 
-impl Bytes for Pages {
-    fn length(&self) -> usize {
-        self.bytes.borrow().len()
+impl Memory for Pages {
+    fn size(&self) -> usize {
+        self.reach
     }
-
-    fn with<T>(&self, at: usize, len: usize, work: impl FnOnce(&mut [u8]) -> T) -> T {
-        work(&mut self.bytes.borrow_mut()[at..at + len])
+    fn load(&self, at: usize) -> u32 {
+        self.memory(at, 4).load(at)
     }
+    fn store(&self, at: usize, value: u32) {
+        self.memory(at, 4).store(at, value);
+    }
+    fn load_descriptor(&self, at: usize) -> u64 {
+        self.memory(at, 8).load_descriptor(at)
+    }
+    fn store_descriptor(&self, at: usize, value: u64) {
+        self.memory(at, 8).store_descriptor(at, value);
+    }
+    fn read(&self, at: usize, into: &mut [u8]) {
+        self.memory(at, into.len()).read(at, into);
+    }
+    fn write(&self, at: usize, from: &[u8]) {
+        self.memory(at, from.len()).write(at, from);
+    }
+    fn fence(&self) {}
 }
-
-macro_rules! memory {
-    ($name:ty) => {
-        impl Memory for $name {
-            fn size(&self) -> usize {
-                self.length()
-            }
-            fn load(&self, at: usize) -> u32 {
-                self.with(at, 4, |b| u32::from_le_bytes(b.try_into().unwrap()))
-            }
-            fn store(&self, at: usize, value: u32) {
-                self.with(at, 4, |b| b.copy_from_slice(&value.to_le_bytes()));
-            }
-            fn load_descriptor(&self, at: usize) -> u64 {
-                self.with(at, 8, |b| u64::from_le_bytes(b.try_into().unwrap()))
-            }
-            fn store_descriptor(&self, at: usize, value: u64) {
-                self.with(at, 8, |b| b.copy_from_slice(&value.to_le_bytes()));
-            }
-            fn read(&self, at: usize, into: &mut [u8]) {
-                self.with(at, into.len(), |b| into.copy_from_slice(b));
-            }
-            fn write(&self, at: usize, from: &[u8]) {
-                self.with(at, from.len(), |b| b.copy_from_slice(from));
-            }
-            fn fence(&self) {}
-        }
-    };
-}
-memory!(View);
-memory!(Pages);
 
 /// A guest and the store its toolstack writes to.
 pub struct Guest {
@@ -196,6 +231,7 @@ pub struct Guest {
     pub mux: Rc<RefCell<Mux<Connection>>>,
     pump: Handle<Connection>,
     pub now_ns: u64,
+    pub pool: RefCell<PacketPool>,
 }
 
 impl Guest {
@@ -209,6 +245,7 @@ impl Guest {
             xen,
             store,
             now_ns: 0,
+            pool: RefCell::new(PacketPool::new(1 << 16)),
         }
     }
 
@@ -265,7 +302,11 @@ impl Guest {
 
     /// A key of the guest's end of device 0.
     pub fn key(&self, class: &str, key: &str) -> String {
-        let path = format!("/local/domain/{DOMID}/device/{class}/0/{key}");
+        self.key_of(class, 0, key)
+    }
+
+    pub fn key_of(&self, class: &str, devid: u32, key: &str) -> String {
+        let path = format!("/local/domain/{DOMID}/device/{class}/{devid}/{key}");
         self.store.text(&path).unwrap_or_default()
     }
 
@@ -282,14 +323,25 @@ impl Guest {
 
     /// All frames that wait.
     pub fn receive(&self) -> Vec<Vec<u8>> {
-        let (device, mut buffer) = (self.device(), [0; ring::BUFFER_SIZE]);
+        let (device, mut batch) = (self.device(), Batch::new());
         let mut device = device.borrow_mut();
-        let mut frames = Vec::new();
-        while let Some(length) = device.pop(&mut buffer) {
-            frames.push(buffer[..length].to_vec());
-        }
+        while device.receive(32, &mut self.pool.borrow_mut(), &mut batch) > 0 {}
+        let frames = batch.iter().map(|packet| packet.data().to_vec()).collect();
+        batch.clear();
         device.publish();
         frames
+    }
+
+    /// Puts a frame into the ring.
+    pub fn push(&self, frame: &[u8]) -> Result<(), PushError> {
+        let packet = self.pool.borrow_mut().packet_from(frame).unwrap();
+        let mut batch = Batch::new();
+        batch.push_back(packet);
+        match (self.device().borrow_mut().transmit(&mut batch), batch.len()) {
+            (_, 1) => Err(PushError::Full),
+            (1, _) => Ok(()),
+            _ => Err(PushError::BadLength(frame.len())),
+        }
     }
 
     /// An event is pending on one of the device's channels.
