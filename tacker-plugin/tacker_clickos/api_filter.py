@@ -61,6 +61,8 @@ class ApiFilter(object):
                 _take_package(self._api, request)
         except routes.NotServed as refused:
             return _problem(refused.status, str(refused), refused.headers)
+        except exception.VnfdTaken as refused:
+            return _problem(409, str(refused))
         except exception.ClickOSError as refused:
             return _problem(400, str(refused))
         with _sessions(self._api, request):
@@ -155,7 +157,7 @@ def _judge_package(request):
         size = _take(request, taken, archive.MAX_PACKAGE)
         package.check(taken)
         taken.seek(0)
-        bounded_review.require(taken)
+        rows.release_vnfd(bounded_review.require(taken))
         taken.seek(0)
         request.body_file = taken
         request.content_length = size

@@ -67,3 +67,8 @@ class PackageRefused(ClickOSError):
 
 class PackageFaulty(ClickOSError):
     message = "%(faults)s"
+
+
+class VnfdTaken(ClickOSError):
+    message = ("VNFD id %(vnfd_id)s: a package has it already; delete that "
+               "package, or give this one another descriptor_id")

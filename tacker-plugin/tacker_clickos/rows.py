@@ -8,11 +8,18 @@ metadata, under the row's lock.
 
 import datetime
 
+from oslo_utils import timeutils
+from oslo_utils import uuidutils
 from tacker import context as tacker_context
 from tacker.db import api as db_api
 from tacker.db.db_sqlalchemy import api as sqlalchemy_api
 from tacker.db.db_sqlalchemy import models
 from tacker.db.vnfm import vnfm_db
+
+from tacker_clickos import exception
+
+#: Tacker's mark of a package that is not deleted.
+_IN_USE = '0'
 
 
 @db_api.context_manager.writer
@@ -54,3 +61,39 @@ def _vnf_with_name(context, project_id, name):
         tenant_id=project_id, name=name,
         deleted_at=datetime.datetime.min).first()
     return row and row.id
+
+
+def release_vnfd(vnfd_id):
+    """Let a package have a VNFD id that a deleted package had.
+
+    :raises: VnfdTaken, if a package has it
+    """
+    _release_vnfd(tacker_context.get_admin_context(), vnfd_id)
+
+
+@db_api.context_manager.writer
+def _release_vnfd(context, vnfd_id):
+    """Give what Tacker keeps under the id another one.
+
+    Tacker deletes a package and keeps a row of the table vnfd, to which rows
+    of deleted VNFs refer. The next on-boarding would fail at that row.
+    """
+    session = context.session
+    if session.query(models.VnfPackageVnfd.id).filter_by(
+            vnfd_id=vnfd_id, deleted=_IN_USE).first():
+        raise exception.VnfdTaken(vnfd_id=vnfd_id)
+    kept = session.query(vnfm_db.VNFD).filter_by(
+        id=vnfd_id).with_for_update().first()
+    if kept is None:
+        return
+    gone = uuidutils.generate_uuid()
+    session.add(vnfm_db.VNFD(
+        id=gone, tenant_id=kept.tenant_id, name=gone,
+        description=kept.description, mgmt_driver=kept.mgmt_driver,
+        deleted_at=timeutils.utcnow()))
+    session.flush()
+    for model in (vnfm_db.VNF, vnfm_db.VNFDAttribute, vnfm_db.ServiceType):
+        session.query(model).filter_by(vnfd_id=vnfd_id).update(
+            {'vnfd_id': gone}, synchronize_session=False)
+    session.query(vnfm_db.VNFD).filter_by(id=vnfd_id).delete(
+        synchronize_session=False)

@@ -26,14 +26,16 @@ def require(stream):
     """Refuse a package that ClickOS or Tacker cannot read.
 
     :param stream: the bytes of the CSAR
+    :returns: the VNFD's id
     :raises: PackageFaulty with a line for each fault
     """
     with tempfile.NamedTemporaryFile(suffix='.csar') as file:
         file.write(stream.read())
         file.flush()
-        found = _review(file.name)
+        found, vnfd_id = _review(file.name)
     if found:
         raise exception.PackageFaulty(faults='\n'.join(found))
+    return vnfd_id
 
 
 def _review(path):
@@ -47,7 +49,8 @@ def _review(path):
                 python_exec=python, timeout=_WALL_S)
     except processutils.ProcessExecutionError as error:
         return ['the package: its review took more than %d s or %d MiB (exit '
-                'status %s)' % (_CPU_S, _MEMORY_BYTES >> 20, error.exit_code)]
+                'status %s)' % (_CPU_S, _MEMORY_BYTES >> 20, error.exit_code)
+                ], None
     return json.loads(output)
 
 

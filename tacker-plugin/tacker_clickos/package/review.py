@@ -32,22 +32,29 @@ def faults(content):
 
     :param content: the bytes of the CSAR
     """
+    return judge(content)[0]
+
+
+def judge(content):
+    """Return the faults, and the VNFD's id if there are none."""
     try:
         package.check(io.BytesIO(content))
     except exception.PackageRefused as fault:
-        return [str(fault)]
+        return [str(fault)], None
+    vnfd_id = None
     with tempfile.TemporaryDirectory(prefix='clickos-') as folder:
         files = archive.extract(io.BytesIO(content), folder)
         found = [str(fault) for fault in loader.review(folder)]
-        found = found or _of_tacker(content, folder)
+        if not found:
+            found, vnfd_id = _of_tacker(content, folder)
     shown = [lines.located(text[:_MAX_TEXT], files)
              for text in found[:MAX_FAULTS]]
     more = len(found) - len(shown)
-    return shown + (['and %d more' % more] if more else [])
+    return shown + (['and %d more' % more] if more else []), vnfd_id
 
 
 def _of_tacker(content, folder):
-    """Return what Tacker's on-boarding says."""
+    """Return what Tacker's on-boarding says, and the VNFD's id."""
     from tacker.common import csar_utils
     from tacker.common import exceptions
     import tacker.conf
@@ -60,13 +67,13 @@ def _of_tacker(content, folder):
     tempfile.tempdir = folder    # tosca-parser leaves files behind
     logging.disable(logging.CRITICAL)    # the same faults with tracebacks
     try:
-        csar_utils.load_csar_data(None, path.stem, str(path))
+        vnfd = csar_utils.load_csar_data(None, path.stem, str(path))[0]
+        return [], vnfd.get('descriptor_id')
     except exceptions.TackerException as fault:
-        return _single(str(fault), folder)
+        return _single(str(fault), folder), None
     finally:
         tempfile.tempdir = None
         logging.disable(logging.NOTSET)
-    return []
 
 
 def _single(text, folder):
@@ -76,9 +83,9 @@ def _single(text, folder):
 
 
 def main(arguments=None):
-    """Write the faults of a file as JSON."""
+    """Write the faults of a file and its VNFD's id as JSON."""
     (path,) = arguments or sys.argv[1:]
-    print(json.dumps(faults(pathlib.Path(path).read_bytes())))
+    print(json.dumps(judge(pathlib.Path(path).read_bytes())))
     return 0
 
 

@@ -5,7 +5,9 @@ import io
 import stat
 import zipfile
 
+from tacker_clickos import exception
 from tacker_clickos.package import archive
+from tacker_clickos import rows
 from tests.unit.tacker_clickos import test_api_filter
 from tests.unit.tacker_clickos import test_csar
 
@@ -32,6 +34,10 @@ def csar(content, *more):
 
 
 class PackageTestCase(test_api_filter.FilterTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.release = self.patch(rows, 'release_vnfd')    # has no database
 
     def put(self, package):
         return self.send(package, test_api_filter.PACKAGE, 'PUT', 'packages',
@@ -62,6 +68,19 @@ class ArchiveTest(PackageTestCase):
         response = self.put(package)
         self.assertEqual((200, package),
                          (response.status_int, response.body))
+
+    def test_the_id_of_its_vnfd_is_released_first(self):
+        package = csar(files())
+        self.put(package)
+        (vnfd_id,) = self.release.call_args.args
+        self.assertIn(vnfd_id.encode(), files()[VNFD])
+        self.release.side_effect = exception.VnfdTaken(vnfd_id=vnfd_id)
+        refused = self.put(package)
+        self.assertEqual(409, refused.status_int)
+        self.assertEqual(
+            'VNFD id %s: a package has it already; delete that package, or '
+            'give this one another descriptor_id' % vnfd_id,
+            refused.json['detail'])
 
     def test_no_archive(self):
         for body in (b'no zip', csar(files())[:-30], b'PK\5\6',

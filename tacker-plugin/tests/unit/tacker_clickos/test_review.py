@@ -128,5 +128,6 @@ class FilterTest(test_package.PackageTestCase):
         path.write_bytes(b'no zip')
         with contextlib.redirect_stdout(io.StringIO()) as shown:
             review.main([str(path)])
-        (fault,) = json.loads(shown.getvalue())
+        (fault,), vnfd_id = json.loads(shown.getvalue())
         self.assertIn('no zip archive', fault)
+        self.assertIsNone(vnfd_id)

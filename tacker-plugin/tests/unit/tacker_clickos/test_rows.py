@@ -5,6 +5,8 @@ import datetime
 from unittest import mock
 
 from oslo_db.sqlalchemy import enginefacade
+from oslo_utils import timeutils
+from oslo_utils import uuidutils
 from tacker import context as tacker_context
 from tacker.db import api as db_api
 from tacker.db.db_sqlalchemy import models
@@ -13,6 +15,7 @@ import webob
 import webob.dec
 
 from tacker_clickos import api_filter
+from tacker_clickos import exception
 from tacker_clickos import rows
 from tests.unit.tacker_clickos import base
 
@@ -28,7 +31,9 @@ class RowsTest(base.TestCase):
         self.addCleanup(engine.dispose)
         models.VnfInstance.__table__.create(engine)
         models.VnfInstantiatedInfo.__table__.create(engine)
-        vnfm_db.VNF.__table__.create(engine)
+        for model in (vnfm_db.VNF, vnfm_db.VNFD, vnfm_db.VNFDAttribute,
+                      vnfm_db.ServiceType):
+            model.__table__.create(engine)
         models.VnfPackage.__table__.create(engine)
         models.VnfPackageVnfd.__table__.create(engine)
         # The filter closes the session of a request's context.
@@ -171,3 +176,55 @@ class RowsTest(base.TestCase):
                         {'status': 500, 'name': None},
                         {'status': 500, 'project': 'other'}):
             self.assertEqual(b'of Tacker', self.create_second(**request).body)
+
+    @db_api.context_manager.writer
+    def _onboard(context, vnfd_id):
+        """Make the rows that Tacker's on-boarding makes."""
+        context.session.add(vnfm_db.VNFD(id=vnfd_id, tenant_id='t',
+                                         name='fw-1'))
+        context.session.flush()
+        context.session.add(vnfm_db.VNFDAttribute(
+            id=uuidutils.generate_uuid(), vnfd_id=vnfd_id, key='k'))
+
+    @db_api.context_manager.writer
+    def _delete_packages(context):
+        """Mark the packages as Tacker does."""
+        context.session.query(models.VnfPackageVnfd).update(
+            {'deleted': models.VnfPackageVnfd.id})
+
+    @db_api.context_manager.reader
+    def _kept(context):
+        """Return the ids of VNFDs, and those that other rows have."""
+        return ({each.id for each in context.session.query(vnfm_db.VNFD)},
+                context.session.query(vnfm_db.VNF).one().vnfd_id,
+                [each.vnfd_id for each in
+                 context.session.query(vnfm_db.VNFDAttribute)])
+
+    def test_the_id_of_a_deleted_packages_vnfd_is_free(self):
+        RowsTest._insert_name(self.context, id=base.VNF_ID, name='edge',
+                              tenant_id='t', deleted_at=timeutils.utcnow())
+        RowsTest._insert_package(self.context, 1, 't')
+        for _again in range(3):
+            rows.release_vnfd('d')    # what no package ever had
+            RowsTest._onboard(self.context, 'd1')
+            self.assertRaises(exception.VnfdTaken, rows.release_vnfd, 'd1')
+            RowsTest._delete_packages(self.context)
+            rows.release_vnfd('d1')
+            self.assertNotIn('d1', RowsTest._kept(self.context)[0])
+            RowsTest._restore_package(self.context)
+        ids, _of_vnf, of_attributes = RowsTest._kept(self.context)
+        self.assertEqual(ids, set(of_attributes))
+
+    def test_rows_of_deleted_vnfs_follow(self):
+        RowsTest._insert_name(self.context, id=base.VNF_ID, name='edge',
+                              tenant_id='t', deleted_at=timeutils.utcnow())
+        RowsTest._onboard(self.context, 'd')
+        rows.release_vnfd('d')
+        (gone,), of_vnf, of_attributes = RowsTest._kept(self.context)
+        self.assertNotEqual('d', gone)
+        self.assertEqual((gone, [gone]), (of_vnf, of_attributes))
+
+    @db_api.context_manager.writer
+    def _restore_package(context):
+        """Let a package have the id again."""
+        context.session.query(models.VnfPackageVnfd).update({'deleted': '0'})
