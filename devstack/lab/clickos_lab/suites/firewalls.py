@@ -63,11 +63,11 @@ class Firewalls:
             headers={'Content-Type': 'application/zip'})
         self._vnfd_id = self.tacker.wait_package(self._package_id)
 
-    def create(self, number):
+    def create(self, name):
         """Make a VNF instance; return its id."""
         return self.tacker.ask('POST', tacker.INSTANCES, json={
             'vnfdId': self._vnfd_id,
-            'vnfInstanceName': f'{tacker.MARK}-{number}'})['id']
+            'vnfInstanceName': f'{tacker.MARK}-{name}'})['id']
 
     def instantiate(self, vnf_id):
         """Instantiate a VNF, and wait until it is."""

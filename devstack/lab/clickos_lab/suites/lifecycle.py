@@ -53,8 +53,8 @@ def measure(state, rounds):
         life.one_at_a_time(rounds)
         life.at_once(AT_ONCE)
     finally:
+        life.print()
         life.fleet.sweep()
-    life.print()
 
 
 class Life:
@@ -91,7 +91,8 @@ class Life:
 
     def at_once(self, count):
         """Instantiate many VNFs at once, then terminate them."""
-        vnfs = [self.fleet.create(number) for number in range(count)]
+        vnfs = [self.fleet.create(f'many-{number}')
+                for number in range(count)]
         for name, operation in (('instantiate', self.fleet.instantiate),
                                 ('terminate', self._terminate)):
             with concurrent.futures.ThreadPoolExecutor(count) as pool:
