@@ -212,6 +212,20 @@ def monitors():
     yield '69-ids-regex-1500', replay('f1_1500', path)
 
 
+def sessions(count=1024):
+    """Return a PPPoE server, which only ours has, with open sessions."""
+    names = [('u%d' % number, '100.64.%d.%d' % divmod(number, 256))
+             for number in range(count)]
+    users = ', '.join(' '.join(user) for user in names)
+    open_ones = ''.join(
+        '\n%d %s %s %s 1 1492 0 0 0 0 0 0 0'
+        % (number, traces.SOURCE_MAC.hex('-'), name, address)
+        for number, (name, address) in enumerate(names, 1))
+    return ('s :: PPPoEServer(%s, 192.0.2.1, %s, ECHO 0); s[0] -> Discard;\n'
+            'Idle -> [1]s; Script(write s.state pppoe 1%s);'
+            % (traces.DESTINATION_MAC.hex(':'), users, open_ones))
+
+
 def tunnels():
     """Access concentrator, tunnels, encryption, Ethernet switch."""
     yield '70-bras-decap', replay(
@@ -229,6 +243,7 @@ def tunnels():
         'IPsecAuthHMACSHA1(0) -> IPsecAES(1) -> IPsecEncap(50) -> d;',
         'rt :: RadixIPsecLookup(18.26.4.24/32 0, 2.0.0.0/8 18.26.4.1 1 234 '
         '%s 300 64); rt[0] -> Discard;' % keys)
+    yield '73-pppoe-server-1k', replay('pppoe1k', '[0]s[1]', sessions())
     yield '80-etherswitch-1kmacs', replay(
         'mac1k', '[0]sw[1]', 'sw :: EtherSwitch; sw[0] -> Discard; '
         'FromDump(traces/mac1k_rev.pcap, STOP false) -> [1]sw;')
