@@ -134,6 +134,8 @@ struct Client {
     password: &'static str,
     /// It refuses CHAP.
     pap: bool,
+    /// The option that it proposes instead.
+    proposes: &'static [u8],
     session: u16,
     address: [u8; 4],
     dns: [u8; 4],
@@ -151,6 +153,7 @@ impl Client {
             name,
             password,
             pap: false,
+            proposes: &[3, 4, 0xc0, 0x23],
             session: 0,
             address: [0; 4],
             dns: [0; 4],
@@ -247,7 +250,7 @@ impl Client {
         let data = &payload[6..2 + length];
         match (protocol, code) {
             (0xc021, 1) if self.pap && data.windows(3).any(|w| w == [0xc2, 0x23, 5]) => {
-                vec![self.control(0xc021, 3, id, &[3, 4, 0xc0, 0x23])]
+                vec![self.control(0xc021, 3, id, self.proposes)]
             }
             (0xc021, 1) => {
                 self.link[1] = true;
@@ -369,6 +372,18 @@ fn methods_are_what_the_configuration_allows() {
         client.pap = pap;
         client.dial(&mut bench);
         assert_eq!(client.is_up(), good, "{auth} {pap}");
+    }
+}
+
+#[test]
+fn a_host_that_proposes_an_unknown_method_is_asked_for_its_password() {
+    for (auth, good) in [("ANY", true), ("CHAP", false)] {
+        let mut bench = Bench::new(&format!("{USERS}, AUTH {auth}"));
+        let mut client = Client::new(1, "amy", "one");
+        // pppd without CHAP-MD5 proposes MS-CHAP-v2
+        (client.pap, client.proposes) = (true, &[3, 5, 0xc2, 0x23, 0x81]);
+        client.dial(&mut bench);
+        assert_eq!(client.is_up(), good, "{auth}");
     }
 }
 

@@ -57,15 +57,17 @@ impl Link {
         }
     }
 
-    /// The peer wants to prove its name by another method; false if that is not allowed.
+    /// The peer wants to prove its name by another method; false if none is left. Hosts that propose one that this end
+    /// does not know, such as MS-CHAP, may still know PAP.
     fn choose(&mut self, value: &[u8]) -> bool {
-        let wanted = [Method::Pap, Method::Chap]
+        let known = [Method::Pap, Method::Chap]
             .into_iter()
             .find(|method| method.value() == value);
-        if let Some(method) = wanted.filter(|_| self.either) {
-            self.method = method;
+        let before = self.method;
+        if self.either {
+            self.method = known.unwrap_or(Method::Pap);
         }
-        wanted == Some(self.method)
+        known == Some(self.method) || before != self.method
     }
 }
 
