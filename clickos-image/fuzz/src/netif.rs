@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! netfront with a backend that writes anything into its pages and its part of the store.
 #[path = "../../crates/clickos-xen-net/tests/common/mod.rs"]
-#[allow(clippy::unwrap_used)] // The fake backend of netfront's tests.
+#[allow(clippy::unwrap_used, unsafe_code)] // The fake backend of netfront's tests.
 mod fake;
 
 use fake::Guest;
@@ -21,6 +21,7 @@ pub fn netif(data: &[u8]) {
         poll: switches & 1 != 0,
         keep_grants: switches & 2 != 0,
         fast_refill: switches & 4 != 0,
+        in_place: false,
     };
     let mut guest = Guest::with("vif", options);
     let mut back = Netback::connect(&mut guest, switches & 8 != 0);
@@ -45,7 +46,7 @@ fn take(kind: u8, at: usize, value: u32, guest: &mut Guest, back: &mut Netback) 
             .rx
             .page
             .store(8, back.rx.page.load(8).wrapping_add(value % 4)),
-        3 => drop(guest.device().borrow_mut().push(&vec![kind; at % 1600])),
+        3 => drop(guest.push(&vec![kind; at % 1600])),
         4 => drop(guest.device().borrow_mut().sleep_prepare()),
         5 => guest.xen.send_event(if value & 1 == 0 {
             back.tx_port

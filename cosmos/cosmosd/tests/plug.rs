@@ -103,18 +103,18 @@ fn all_sixteen_interfaces_come_and_go_without_a_leak() {
     let domid = bed.call("create", spec.args()).unwrap()["domid"].as_u64();
     let pid = bed.guest_pid(domid.unwrap()).unwrap();
     let proc = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap();
-    let room = || {
+    let room_kib = || {
         let status = proc("status");
         let line = status.lines().find(|l| l.starts_with("VmSize"));
         let kib = line.unwrap().split_whitespace().nth(1).unwrap();
-        kib.parse::<u64>().unwrap() >> 12
+        kib.parse::<u64>().unwrap()
     };
     let descriptors = || {
         std::fs::read_dir(format!("/proc/{pid}/fd"))
             .unwrap()
             .count()
     };
-    let before = (room(), descriptors());
+    let before = (room_kib(), descriptors());
     let all = (1..16).fold(spec.clone(), |spec, _| spec.vif(2)).args();
     for _ in 0..2 {
         for devid in 1..16 {
@@ -133,7 +133,9 @@ fn all_sixteen_interfaces_come_and_go_without_a_leak() {
             bed.call("vif-unplug", place).unwrap();
         }
         eventually("the guest has what it had before", || {
-            ((room(), descriptors()) == before).then_some(())
+            // The heap may grow by less than the rings of one interface.
+            let is_free = room_kib() < before.0 + 1024;
+            (is_free && descriptors() == before.1).then_some(())
         });
     }
 }
