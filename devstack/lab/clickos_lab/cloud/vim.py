@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tacker: the tenant's VIM, this very OpenStack with its credentials."""
 
+from clickos_lab import errors
+
 NAME = 'clickos-lab'
 
 
@@ -10,7 +12,7 @@ def ensure(demo, settings):
     if found and found['auth_url'] == settings.url('keystone', '/v3'):
         return found['id']
     if found:
-        session.delete(f'/v1.0/vims/{found["id"]}', endpoint_filter=_TACKER)
+        _remove(session, found)
     answer = session.post(
         '/v1.0/vims', endpoint_filter=_TACKER, json={'vim': {
             'name': NAME, 'type': 'openstack', 'is_default': True,
@@ -23,6 +25,20 @@ def ensure(demo, settings):
                           'user_domain_name': 'Default',
                           'cert_verify': str(bool(settings.authority))}}})
     return answer.json()['vim']['id']
+
+
+def _remove(session, vim):
+    """Remove the VIM of a lab with TLS, or of one without.
+
+    :raises LabError: if VNFs use it
+    """
+    answer = session.delete(f'/v1.0/vims/{vim["id"]}', raise_exc=False,
+                            endpoint_filter=_TACKER)
+    if not answer.ok:
+        raise errors.LabError(
+            f'VIM {vim["name"]}: VNFs of this lab have it with the URL '
+            f'{vim["auth_url"]}; start the lab as before and terminate them, '
+            'or make clean-demo')
 
 
 def find(demo):

@@ -41,7 +41,8 @@ class Subscriber:
         self._socket = _socket()
         self._mac = self._socket.getsockname()[4]
         self._server, self._session = b'\xff' * 6, 0
-        self._address, self._dns = '0.0.0.0', '0.0.0.0'
+        # IPCP asks for addresses by this one; nothing binds to it.
+        self._address = self._dns = '0.0.0.0'  # nosec B104
         self._tun = None
 
     def run(self):
