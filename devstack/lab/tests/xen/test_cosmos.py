@@ -212,6 +212,7 @@ class CosmosdTest(base.CosmosTest):
         self._done('stop keeps')
         self._done('install keeps /root/keeps.click')
 
+    @base.slow
     def test_a_guest_whose_save_was_cut_short_goes_on(self):
         self._done(self._create('whole', _SEVEN, '--vif port=w,segment=4'))
         self.addCleanup(self._assert_nothing_left)
@@ -291,6 +292,7 @@ class CosmosdTest(base.CosmosTest):
         toolstack.kill(self.host, 'cosmosd')
         toolstack.start(self.host, 'cosmosd')
 
+    @base.slow
     def test_a_domain_that_is_gone_is_noticed(self):
         self._done(self._create('gone', _COUNT))
         self.addCleanup(self._assert_nothing_left)
@@ -309,6 +311,7 @@ class CosmosdTest(base.CosmosTest):
         self.assertEqual('0', self._done('read stays c.count').strip())
         self.assertIn('clickos', self._done('console stays'))
 
+    @base.slow
     def test_nothing_is_left_of_a_creation_cut_short(self):
         for moment_s in _KILLS_S:
             with self.subTest(moment_s=moment_s):

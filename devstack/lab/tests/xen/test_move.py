@@ -63,6 +63,7 @@ class MoveTest(base.CosmosTest):
         self.wait_for(lambda: json.loads(
             self._done(socket, '-o', 'json', 'host'))['pooled'] == 1, 60)
 
+    @base.slow
     def test_a_guest_moves_with_its_counters(self):
         config = self.folder / 'seven.click'
         config.write_text(_SEVEN)

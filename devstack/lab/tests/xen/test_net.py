@@ -241,6 +241,7 @@ class ValeTest(ValeGuests):
         self.assertEqual(into['tx_packets'], _counters(sink)['rx_packets'])
         self.assertEqual(0, into['dropped_malformed'])
 
+    @base.slow
     def test_a_guest_killed_in_mid_stream_leaves_nothing(self):
         sink = self._guest(2)
         self.start(sink, _SINK)

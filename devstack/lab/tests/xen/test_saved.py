@@ -150,6 +150,7 @@ class UnfinishedSaveTest(base.CosmosTest):
     def _info(self):
         return json.loads(self._cosmos('info both -o json'))
 
+    @base.slow
     def test_the_network_goes_on(self):
         self._assert_answers()
         domid = self._info()['domid']
