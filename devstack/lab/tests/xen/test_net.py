@@ -5,10 +5,13 @@ import json
 import math
 import re
 
+from clickos_lab.xen import image
 from clickos_lab.xen import toolstack
 from tests.xen import base
 from tests.xen import guest
 
+#: The image of a guest that lies in its rings.
+_HOSTILE = 'hostile'
 _MAC = '00:16:3e:00:00:05'
 #: Answers ARP and pings for one address.
 _RESPONDER = """\
@@ -25,6 +28,19 @@ InfiniteSource(LIMIT {limit}, BURST 8)
 -> Queue(64) -> ToDevice(0);
 FromDevice(0) -> Discard;
 """
+#: Keeps all IP packets until it may count those that are whole.
+_COLLECTOR = """\
+FromDevice(0) -> c :: Classifier(12/0806 20/0001, 12/0800, -);
+c[0] -> ARPResponder({ip} {mac}) -> Queue -> ToDevice(0);
+c[1] -> came :: Counter -> q :: Queue(1000) -> u :: Unqueue(ACTIVE false)
+-> Strip(14) -> CheckIPHeader -> IPClassifier(udp) -> CheckUDPHeader
+-> whole :: Counter -> Discard; c[2] -> Discard;
+"""
+#: Sends datagrams of random bytes as long as a domain has its number.
+_RANDOM = """\
+while [ "$(xl domid {name} 2>&1)" = {domid} ]; do
+  for _ in 1 2 3 4 5; do head -c 1000 /dev/urandom >/dev/udp/{ip}/9; done
+done"""
 _SINK = 'FromDevice(0) -> got :: Counter -> Discard;'
 #: Pings of a full frame.
 _FULL = '-s 1472 -M do'
@@ -279,11 +295,67 @@ class ValeTest(ValeGuests):
         self.ping('c', ip(1), options=_FULL)
         self.assertEqual('2', self._version(one))
 
+    @base.slow
+    def test_packets_in_queues_are_whole_after_a_live_migration(self):
+        one = self._guest(1)
+        self.start(one, _COLLECTOR.format(ip=ip(1), mac=mac(1)))
+        self.dom0.put_text(_RANDOM.format(
+            name=one.name, domid=one.domid, ip=ip(1)), '/root/random')
+        self.dom0.check('ip netns exec c bash /root/random '
+                        '>/dev/null 2>&1 </dev/null &')
+        self.wait_for(lambda: self.handler(one, 'came.count') > 10)
+        self.dom0.check(f"xl migrate -s '' {one.name} "
+                        "'xl migrate-receive -e'", timeout_s=300)
+        self._vale(f'detach vale0:{one.name}')
+        one.domid = int(self.dom0.check(f'xl domid {one.name}'))
+        self._vale_port_again(one, 1)
+        came = self.handler(one, 'came.count')
+        self.assertGreater(came, 20)
+        one.request('write u.active true')
+        self.wait_for(lambda: self.handler(one, 'q.length') == 0)
+        self.assertEqual(came, self.handler(one, 'whole.count'))
+
     def _vale_port_again(self, one, number):
         """Add the port as a toolstack does, whose nodes are still there."""
         self._attach_guest(one, number, 256)
         state = f'/local/domain/0/backend/vale/{one.domid}/0/state'
         self.dom0.check(f'lab-wait 30 {state} 4', timeout_s=60)
+
+
+@base.slow
+class HostileRingsTest(ValeGuests):
+    """Guests that lie in their rings, beside honest ones."""
+
+    @classmethod
+    def add_files(cls, contents):
+        super().add_files(contents)
+        image.build(cls.state, [_HOSTILE])
+        contents.add(image.folder(cls.state) / _HOSTILE,
+                     f'{image.FOLDER}/{_HOSTILE}')
+
+    def test_garbage_costs_others_no_frame(self):
+        self._responder(1)
+        liars = [self._liar(number, options) for number, options in
+                 ((3, 'vale.in_place=off'), (4, 'vale.in_place=on'))]
+        self.ping('c', ip(1), 500, 0.02)
+        for one in liars:
+            self.assertGreater(self._counters(one)['dropped_malformed'], 1000)
+            self.assertIn('hostile: ', one.console())
+            self.dom0.check(f'xl destroy {one.name}')
+            self.wait_for(lambda: not self._exists(one.domid), 10)
+        self.ping('c', ip(1))
+
+    def _liar(self, number, options):
+        one = guest.Guest(self.dom0, f'vale{number}', 'pvh',
+                          f'extra = "{options}"')
+        one.run(_HOSTILE)
+        self.addCleanup(self._vale, f'detach vale0:{one.name}')
+        self.addCleanup(self.dom0.run, f'xl destroy {one.name}')
+        one.domid = int(self.dom0.check(f'xl domid {one.name}'))
+        self._attach_guest(one, number, 64)
+        state = f'/local/domain/0/backend/vale/{one.domid}/0/state'
+        self.dom0.check(f'lab-wait 30 {state} 4', timeout_s=60)
+        return one
 
 
 def _counters(of, vif=0):
