@@ -21,19 +21,13 @@ _TROUBLE = 2
 _NAME_LENGTH = 64
 
 
-class ShowConfig(command.Command):
+class ShowConfig(guest.GuestCommand):
     """Print the Click configuration that a guest runs.
 
     The text has no handler writes, which state show lists.
 
     Example: openstack clickos config show my-firewall > fw.click
     """
-
-    def get_parser(self, prog_name):
-        """Add the arguments."""
-        parser = super().get_parser(prog_name)
-        guest.add_arguments(parser)
-        return parser
 
     def take_action(self, parsed_args):
         """Ask and print."""
@@ -87,7 +81,7 @@ class CheckConfig(command.Lister):
         return super().run(parsed_args) or int(bool(self._faults))
 
 
-class DiffConfig(command.Command):
+class DiffConfig(guest.GuestCommand):
     """Compare the configuration that a guest runs with a file.
 
     The output is a unified difference. The exit status is 0 if there is
@@ -99,7 +93,6 @@ class DiffConfig(command.Command):
     def get_parser(self, prog_name):
         """Add the arguments."""
         parser = super().get_parser(prog_name)
-        guest.add_arguments(parser)
         parser.add_argument('file', metavar='<file>',
                             help='The configuration; - for standard input')
         return parser
@@ -127,7 +120,7 @@ class DiffConfig(command.Command):
         return int(bool(lines))
 
 
-class ReplaceConfig(command.Command):
+class ReplaceConfig(guest.GuestCommand):
     """Replace the Click configuration of a guest that runs on.
 
     Elements of the same name and class keep queues, counters and flows. The
@@ -141,7 +134,6 @@ class ReplaceConfig(command.Command):
     def get_parser(self, prog_name):
         """Add the arguments."""
         parser = super().get_parser(prog_name)
-        guest.add_arguments(parser)
         parser.add_argument('file', metavar='<file>',
                             help='The configuration; - for standard input')
         parser.add_argument('-f', '--format', choices=('value', 'json'),

@@ -2,13 +2,12 @@
 """openstack clickos console."""
 
 from osc_lib.cli import parseractions
-from osc_lib.command import command
 
 from clickos_osc import shown
 from clickos_osc.v1 import guest
 
 
-class ShowConsole(command.Command):
+class ShowConsole(guest.GuestCommand):
     """Print what a guest wrote on its console.
 
     A guest prints its start, the errors of its configuration and the output
@@ -21,7 +20,6 @@ class ShowConsole(command.Command):
     def get_parser(self, prog_name):
         """Add the arguments."""
         parser = super().get_parser(prog_name)
-        guest.add_arguments(parser)
         parser.add_argument(
             '--lines', metavar='<count>', type=int,
             action=parseractions.NonNegativeAction,

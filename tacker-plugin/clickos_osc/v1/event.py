@@ -33,7 +33,7 @@ class Event:
         return dataclasses.astuple(self)
 
 
-class ListEvent(command.Lister):
+class ListEvent(guest.GuestCommand, command.Lister):
     """List what happened to a guest, or to a VNF and its guests.
 
     A VNF has the operations of Tacker, such as SCALE, with their errors. A
@@ -48,7 +48,6 @@ class ListEvent(command.Lister):
     def get_parser(self, prog_name):
         """Add the arguments."""
         parser = super().get_parser(prog_name)
-        guest.add_arguments(parser)
         parser.add_argument(
             '--follow', action='store_true',
             help='Go on until Ctrl-C: print each event and each change of its'

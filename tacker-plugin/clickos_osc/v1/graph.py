@@ -16,7 +16,7 @@ _COLUMNS = ('From', 'To', 'Kind', 'Packets/s', 'Bits/s', 'Packets', 'Bytes',
             'Drops at To')
 
 
-class ShowGraph(command.Lister):
+class ShowGraph(guest.GuestCommand, command.Lister):
     """Show the connections of a guest's router with their rates.
 
     The guest counts while the command watches it.
@@ -27,7 +27,6 @@ class ShowGraph(command.Lister):
     def get_parser(self, prog_name):
         """Add the arguments."""
         parser = super().get_parser(prog_name)
-        guest.add_arguments(parser)
         parser.add_argument(
             '--interval', metavar='<seconds>', type=float, default=1.0,
             help='Seconds to watch, 0.1 to 10, default 1')

@@ -1,26 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guest a command is about."""
+"""Commands on a guest, and which one it is."""
 
 from clickos_client import api
+from osc_lib.command import command
 from osc_lib import exceptions
 
 from clickos_osc import shown
 from clickos_osc import tacker
 
 
-def add_arguments(parser):
-    """Add <guest> and how it is named."""
-    kind = parser.add_mutually_exclusive_group()
-    kind.add_argument(
-        '--server', dest='kind', action='store_const', const='server',
-        default='server', help='<guest> is a server of Nova (the default)')
-    kind.add_argument(
-        '--vnf', dest='kind', action='store_const', const='vnf',
-        help='<guest> is a VNF instance of Tacker')
-    parser.add_argument(
-        '--vnfc', metavar='<vnfc>',
-        help='VDU or VNFC id of the guest, if the VNF has several')
-    parser.add_argument('guest', metavar='<guest>', help='Name or ID')
+class GuestCommand(command.Command):
+    """A command on one guest."""
+
+    def get_parser(self, prog_name):
+        """Add <guest> and how it is named."""
+        parser = super().get_parser(prog_name)
+        kind = parser.add_mutually_exclusive_group()
+        kind.add_argument(
+            '--server', dest='kind', action='store_const', const='server',
+            default='server',
+            help='<guest> is a server of Nova (the default)')
+        kind.add_argument(
+            '--vnf', dest='kind', action='store_const', const='vnf',
+            help='<guest> is a VNF instance of Tacker')
+        parser.add_argument(
+            '--vnfc', metavar='<vnfc>',
+            help='VDU or VNFC id of the guest, if the VNF has several')
+        parser.add_argument('guest', metavar='<guest>', help='Name or ID')
+        return parser
 
 
 def find(manager, args):

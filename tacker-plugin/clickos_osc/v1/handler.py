@@ -13,7 +13,7 @@ from clickos_osc import shown
 from clickos_osc.v1 import guest
 
 
-class ListHandler(command.Lister):
+class ListHandler(guest.GuestCommand, command.Lister):
     """List the handlers of a guest.
 
     Examples:
@@ -25,7 +25,6 @@ class ListHandler(command.Lister):
     def get_parser(self, prog_name):
         """Add the arguments."""
         parser = super().get_parser(prog_name)
-        guest.add_arguments(parser)
         parser.add_argument('--element', metavar='<element>',
                             help='List only the handlers of this element')
         parser.add_argument(
@@ -68,7 +67,7 @@ def _of_class(clickos, target, pattern):
             if fnmatch.fnmatchcase(element.kind, pattern)}
 
 
-class ReadHandler(command.Command):
+class ReadHandler(guest.GuestCommand):
     """Read handlers of a guest and print their values.
 
     Examples:
@@ -79,7 +78,6 @@ class ReadHandler(command.Command):
     def get_parser(self, prog_name):
         """Add the arguments."""
         parser = super().get_parser(prog_name)
-        guest.add_arguments(parser)
         _add_format(parser)
         parser.add_argument('handler', metavar='<handler>', nargs='+',
                             help='ELEMENT.HANDLER, such as fw.config')
@@ -105,7 +103,7 @@ def _as_text(values):
     return ''.join(texts)
 
 
-class WriteHandler(command.Command):
+class WriteHandler(guest.GuestCommand):
     """Write a handler of a guest; it keeps the value over a restart.
 
     Example: openstack clickos handler write --vnf edge-firewall fw.config
@@ -115,7 +113,6 @@ class WriteHandler(command.Command):
     def get_parser(self, prog_name):
         """Add the arguments."""
         parser = super().get_parser(prog_name)
-        guest.add_arguments(parser)
         _add_format(parser)
         parser.add_argument('handler', metavar='<handler>',
                             help='ELEMENT.HANDLER, such as fw.config')

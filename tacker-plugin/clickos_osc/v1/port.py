@@ -12,7 +12,7 @@ _COLUMNS = ('Port', 'MAC Address', 'Link', 'Sent Packets', 'Sent Bytes',
             'Received Packets', 'Received Bytes', 'Dropped')
 
 
-class ShowPortStats(command.Lister):
+class ShowPortStats(guest.GuestCommand, command.Lister):
     """List what the switch counted at the ports of a guest.
 
     Sent counts the frames of the guest. Dropped counts by reason.
@@ -23,12 +23,6 @@ class ShowPortStats(command.Lister):
 
     Example: openstack clickos port stats --vnf edge-firewall
     """
-
-    def get_parser(self, prog_name):
-        """Add the arguments."""
-        parser = super().get_parser(prog_name)
-        guest.add_arguments(parser)
-        return parser
 
     def take_action(self, parsed_args):
         """Ask and return columns and rows."""

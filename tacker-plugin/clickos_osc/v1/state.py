@@ -9,7 +9,7 @@ from clickos_osc.v1 import guest
 _CONFIGURATION = '(configuration)'
 
 
-class ShowState(command.Lister):
+class ShowState(guest.GuestCommand, command.Lister):
     """List what a guest gets again when it starts.
 
     This is the desired state: the configuration of config replace, then the
@@ -17,12 +17,6 @@ class ShowState(command.Lister):
 
     Example: openstack clickos state show --vnf edge-firewall
     """
-
-    def get_parser(self, prog_name):
-        """Add the arguments."""
-        parser = super().get_parser(prog_name)
-        guest.add_arguments(parser)
-        return parser
 
     def take_action(self, parsed_args):
         """Ask and return columns and rows."""
@@ -37,7 +31,7 @@ class ShowState(command.Lister):
             for name, value in [*first, *state['writes']]]
 
 
-class ClearState(command.Command):
+class ClearState(guest.GuestCommand):
     """Forget what a guest gets again when it starts.
 
     The running guest keeps its configuration and values. When it starts
@@ -45,12 +39,6 @@ class ClearState(command.Command):
 
     Example: openstack clickos state clear --vnf edge-firewall
     """
-
-    def get_parser(self, prog_name):
-        """Add the arguments."""
-        parser = super().get_parser(prog_name)
-        guest.add_arguments(parser)
-        return parser
 
     def take_action(self, parsed_args):
         """Forget, and say how much."""
@@ -66,17 +54,11 @@ class ClearState(command.Command):
             ' guest keeps its values until it starts again\n')
 
 
-class ListState(command.Lister):
+class ListState(guest.GuestCommand, command.Lister):
     """List the latest changes of a guest, with the guest's verdicts.
 
     Example: openstack clickos state list --vnf edge-firewall
     """
-
-    def get_parser(self, prog_name):
-        """Add the arguments."""
-        parser = super().get_parser(prog_name)
-        guest.add_arguments(parser)
-        return parser
 
     def take_action(self, parsed_args):
         """Ask and return columns and rows."""
@@ -90,7 +72,7 @@ class ListState(command.Lister):
             for each in found]
 
 
-class RestoreState(command.Command):
+class RestoreState(guest.GuestCommand):
     """Give a guest the values and configuration of an earlier revision.
 
     The guest gets its configuration again if a handler had no value at that
@@ -102,7 +84,6 @@ class RestoreState(command.Command):
     def get_parser(self, prog_name):
         """Add the arguments."""
         parser = super().get_parser(prog_name)
-        guest.add_arguments(parser)
         parser.add_argument('revision', metavar='<revision>', type=int,
                             help='Of openstack clickos state list')
         return parser

@@ -5,7 +5,6 @@ import datetime
 import json
 import time
 
-from osc_lib.command import command
 from osc_lib import exceptions
 
 from clickos_osc import shown
@@ -14,7 +13,7 @@ from clickos_osc.v1 import guest
 _INTERVAL_S = (0.2, 3600.0)
 
 
-class WatchHandler(command.Command):
+class WatchHandler(guest.GuestCommand):
     """Read handlers again and again, and print each change.
 
     A line has the time in UTC, the handler and its new value; with -f json
@@ -28,7 +27,6 @@ class WatchHandler(command.Command):
     def get_parser(self, prog_name):
         """Add the arguments."""
         parser = super().get_parser(prog_name)
-        guest.add_arguments(parser)
         parser.add_argument('-f', '--format', choices=('value', 'json'),
                             default='value',
                             help='Format of the output (default: value)')
