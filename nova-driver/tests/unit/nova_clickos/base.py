@@ -2,9 +2,11 @@
 """What the tests of the Nova driver share."""
 
 import base64
+import datetime
 import json
 from unittest import mock
 
+from clickos_client import document as client_document
 import fixtures
 from nova.network import model
 from nova import objects
@@ -22,6 +24,8 @@ IMAGE = 'aaaaaaaa-2222-4333-8444-555555555555'
 PROJECT = 'f0e1d2c3b4a5968778695a4b3c2d1e0f'
 PORT = '01234567-89ab-4def-8123-456789abcdef'
 CONFIG = 'FromDevice(0) -> ToDevice(1);'
+STARTED = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+DESIRED = client_document.Desired((('fw.config', 'deny all'),))
 
 objects.register_all()
 

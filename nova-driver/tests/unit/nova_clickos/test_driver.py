@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The driver's methods against a cosmosd double behind a real socket."""
 
-import datetime
 import hashlib
 import inspect
 import os
@@ -14,7 +13,6 @@ from clickos_client import secrets
 import fixtures
 from nova.compute import power_state
 from nova.compute import task_states
-from nova.compute import vm_states
 from nova import exception as nova_exception
 from nova import objects
 from nova.virt import driver as nova_driver
@@ -27,8 +25,6 @@ from nova_clickos import guest
 from tests.unit import cosmosd
 from tests.unit.nova_clickos import base
 
-STARTED = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
-DESIRED = document.Desired((('fw.config', 'deny all'),))
 MESSAGE = 'fw.click:12:5: c :: CheckLength: LENGTH: expected a count'
 
 
@@ -284,11 +280,11 @@ class StartAgainTest(base.DriverTestCase):
         # The HTTP edge has its own tests.
         self.fetch = self.useFixture(fixtures.MockPatchObject(
             self.driver._desired_state, 'fetch', autospec=True,
-            return_value=DESIRED)).mock
+            return_value=base.DESIRED)).mock
         self.server = base.instance(
             user_data=base.document(writes=[['fw.config', 'allow all'],
                                             ['fw.log', 'on']]),
-            launched_at=STARTED,
+            launched_at=base.STARTED,
             system_metadata={'clickos_image_sha256': cosmosd.SHA256})
 
     def ways(self):
@@ -579,253 +575,6 @@ class GuestTest(base.DriverTestCase):
         self.driver.plug_vifs(self.server, base.network_info())
         self.driver.unplug_vifs(self.server, base.network_info())
         self.assertEqual(before, self.cosmosd.verbs())
-
-
-class SuspendTest(base.DriverTestCase):
-
-    def setUp(self):
-        super().setUp()
-        # The HTTP edge has its own tests.
-        self.fetch = self.useFixture(fixtures.MockPatchObject(
-            self.driver._desired_state, 'fetch', autospec=True,
-            return_value=DESIRED)).mock
-        self.server = base.instance()
-        self.spawn(self.server)
-        self.server.launched_at = STARTED
-
-    def suspend(self):
-        """As Nova does it."""
-        self.server.task_state = task_states.SUSPENDING
-        self.driver.suspend(None, self.server)
-        self.assertEqual(power_state.SUSPENDED, self.state())
-        self.server.vm_state = vm_states.SUSPENDED
-        self.server.task_state = None
-
-    def resume(self):
-        self.server.task_state = task_states.RESUMING
-        self.driver.resume(None, self.server, base.network_info())
-        self.assertEqual(power_state.RUNNING, self.state())
-        self.server.vm_state = vm_states.ACTIVE
-        self.server.task_state = None
-
-    def state(self):
-        return self.driver.get_info(self.server).state
-
-    def guest(self):
-        return self.cosmosd.guests[base.UUID]
-
-    def rolled_back(self, call, cls=exception.CosmosdRefused):
-        error = self.assertRaises(nova_exception.InstanceFaultRollback, call)
-        self.assertIsInstance(error.inner_exception, cls)
-
-    def test_a_process_host_keeps_the_guest_in_memory(self):
-        self.suspend()
-        self.assertEqual('paused', self.guest()['state'])
-        self.resume()
-        self.assertEqual(1, self.cosmosd.verbs().count('create'))
-        self.fetch.assert_not_called()
-
-    def test_a_xen_host_saves_the_guest(self):
-        self.cosmosd.host_kind = 'xen'
-        self.suspend()
-        self.assertEqual('saved', self.guest()['state'])
-        self.resume()
-        self.assertNotIn('pause', self.cosmosd.verbs())
-        self.assertEqual(1, self.cosmosd.verbs().count('create'))
-
-    def test_a_restored_guest_is_active_when_its_ports_have_rules(self):
-        self.useFixture(fixtures.MockPatchObject(guest, 'OPEN_PAUSE_S', 0))
-        self.cosmosd.host_kind = 'xen'
-        self.guest()['vifs'][0]['filtered'] = True
-        self.suspend()
-        self.cosmosd.requests.clear()
-        self.cosmosd.closed_looks = 2
-        self.resume()
-        self.assertEqual(3, self.cosmosd.verbs().count('vif-list'))
-
-    def test_the_state_outlasts_nova_compute(self):
-        """Nova asks again at its start and every ten minutes."""
-        self.suspend()
-        self.driver = driver.ClickOSDriver(self.virtapi)
-        self.assertEqual(power_state.SUSPENDED, self.state())
-
-    def test_what_a_person_paused_or_saved_is_not_suspended(self):
-        """Nova would stop an active server that is suspended."""
-        for state, expected in (('paused', power_state.PAUSED),
-                                ('saved', power_state.NOSTATE)):
-            self.guest()['state'] = state
-            self.assertEqual(expected, self.state())
-
-    def test_a_guest_that_cannot_be_suspended_runs_on(self):
-        self.cosmosd.host_kind = 'xen'
-        self.cosmosd.faults['save'] = ('internal', 'disk full')
-        self.rolled_back(lambda: self.driver.suspend(None, self.server))
-        self.assertEqual(power_state.RUNNING, self.state())
-        self.assertNotIn('pause', self.cosmosd.verbs())
-
-    def test_a_guest_that_cannot_be_restored_stays_suspended(self):
-        self.cosmosd.host_kind = 'xen'
-        self.suspend()
-        self.cosmosd.faults['restore'] = ('no-memory', 'none left')
-        self.rolled_back(self.resume)
-        self.assertEqual('saved', self.guest()['state'])
-        self.assertEqual(power_state.SUSPENDED, self.state())
-
-    def test_cosmosd_away(self):
-        self.suspend()
-        self.cosmosd.stop()
-        for call in (lambda: self.driver.suspend(None, self.server),
-                     self.resume):
-            self.rolled_back(call, exception.CosmosdUnavailable)
-
-    def test_suspending_and_resuming_twice(self):
-        for self.cosmosd.host_kind in ('process', 'xen'):
-            self.suspend()
-            self.suspend()
-            self.resume()
-            self.driver.resume(None, self.server, base.network_info())
-            self.assertEqual(power_state.RUNNING, self.state())
-
-    def test_a_guest_that_ended_starts_anew(self):
-        for lose in (self.cosmosd.guests.clear,
-                     lambda: self.cosmosd.crash(base.UUID, 'killed')):
-            self.suspend()
-            lose()
-            self.assertEqual(power_state.SHUTDOWN, self.state())
-            self.resume()
-            self.assertEqual([['fw.config', 'deny all']],
-                             self.cosmosd.args('create')['writes'])
-
-    def test_a_guest_that_cannot_start_anew_stays_suspended(self):
-        self.suspend()
-        self.cosmosd.guests.clear()
-        self.fetch.side_effect = exception.GuestNotStarted(reason='503')
-        self.rolled_back(self.resume, exception.GuestNotStarted)
-
-
-class ResizeTest(base.DriverTestCase):
-    """A resize or a cold migration, as Nova's compute manager does it."""
-
-    def setUp(self):
-        super().setUp()
-        # The HTTP edge has its own tests.
-        self.fetch = self.useFixture(fixtures.MockPatchObject(
-            self.driver._desired_state, 'fetch', autospec=True,
-            return_value=DESIRED)).mock
-        self.nics = base.network_info()
-        self.server = base.instance()
-        self.spawn(self.server)
-        self.server.launched_at = STARTED
-        self.migration = objects.Migration(source_compute='compute1',
-                                           dest_compute='compute1')
-
-    def begin(self, flavor=None, **values):
-        return self.driver.migrate_disk_and_power_off(
-            None, self.server, '192.0.2.1', flavor or base.flavor(16),
-            self.nics, **values)
-
-    def finish(self, memory_mb=16, **values):
-        self.server.flavor = base.flavor(memory_mb)
-        self.driver.finish_migration(
-            None, self.migration, self.server, '', self.nics, None, False, {},
-            **values)
-
-    def revert(self, **values):
-        self.driver.destroy(None, self.server, self.nics)
-        self.server.flavor = base.flavor(8)
-        self.driver.finish_revert_migration(
-            None, self.server, self.nics, self.migration, **values)
-
-    def confirm(self):
-        self.driver.confirm_migration(None, self.migration, self.server,
-                                      self.nics)
-
-    def memory(self):
-        return [guest['memory_mib'] for guest in self.cosmosd.guests.values()]
-
-    def test_nova_notes_an_address(self):
-        self.conf.config(my_ip='192.0.2.7')
-        self.assertEqual('192.0.2.7', self.driver.get_host_ip_addr())
-
-    def test_resize_and_confirm_on_one_host(self):
-        self.assertEqual('', self.begin())
-        self.assertEqual([], self.memory())
-        self.finish()
-        self.assertEqual([16], self.memory())
-        self.confirm()
-        self.assertEqual([16], self.memory())
-
-    def test_resize_and_revert(self):
-        self.begin()
-        self.finish()
-        self.revert()
-        self.assertEqual([8], self.memory())
-
-    def test_each_start_has_the_desired_state(self):
-        self.begin()
-        for start in (self.finish, self.revert):
-            start()
-            self.assertEqual([['fw.config', 'deny all']],
-                             self.cosmosd.args('create')['writes'])
-
-    def test_a_migrations_old_host_is_cleaned(self):
-        self.migration.dest_compute = 'compute2'
-        for _ in range(2):
-            self.confirm()
-            self.assertEqual([], self.memory())
-
-    def test_a_stopped_server_stays_stopped(self):
-        self.driver.power_off(self.server)
-        self.begin()
-        self.finish(power_on=False)
-        self.revert(power_on=False)
-        self.assertEqual([], self.memory())
-
-    def refused(self, cls, *parts, **values):
-        error = self.assertRaises(nova_exception.InstanceFaultRollback,
-                                  self.begin, **values)
-        self.assertIsInstance(error.inner_exception, cls)
-        for part in parts:
-            self.assertIn(part, error.inner_exception.format_message())
-        self.assertEqual([8], self.memory())
-
-    def test_disks_are_refused_before_the_guest_ends(self):
-        for disk in ({'ephemeral_gb': 1}, {'swap': 64}):
-            self.refused(exception.GuestNotStarted, 'no disk', 'guest-16',
-                         flavor=base.flavor(16, **disk))
-        self.refused(exception.GuestNotStarted, 'no disk',
-                     block_device_info={'block_device_mapping': ['volume']})
-
-    def test_the_guest_ends_only_if_it_could_start_again(self):
-        self.fetch.side_effect = exception.GuestNotStarted(reason='503')
-        self.refused(exception.GuestNotStarted, '503')
-        self.fetch.side_effect = None
-        self.nics = base.network_info(base.vif(type='binding_failed'))
-        self.refused(exception.GuestNotStarted, base.PORT)
-
-    def test_without_cosmosd_the_server_keeps_its_state(self):
-        self.cosmosd.stop()
-        self.refused(exception.CosmosdUnavailable, self.cosmosd.path)
-
-    def test_a_host_without_room_and_the_cure(self):
-        self.begin()
-        self.cosmosd.faults['create'] = ('no-memory', 'none left')
-        self.assertRaises(exception.HostCannotStart, self.finish)
-        self.cosmosd.faults.clear()
-        # Nova gives the server its old flavor back.
-        self.server.flavor = base.flavor(8)
-        self.driver.reboot(None, self.server, self.nics, 'HARD')
-        self.assertEqual([8], self.memory())
-
-    def test_a_killed_nova_compute_reverts_at_its_start(self):
-        self.begin()
-        self.driver = driver.ClickOSDriver(self.virtapi)
-        with mock.patch.object(self.driver._desired_state, 'fetch',
-                               autospec=True,
-                               return_value=document.Desired()):
-            self.driver.finish_revert_migration(
-                None, self.server, self.nics, self.migration, None, True)
-        self.assertEqual([8], self.memory())
 
 
 class EventTest(base.DriverTestCase):
