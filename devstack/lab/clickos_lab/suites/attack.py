@@ -25,11 +25,11 @@ import subprocess
 import sys
 import time
 
-from clickos_lab import errors
 from clickos_lab.host import endpoint
 from clickos_lab import lab as _lab
 from clickos_lab import paths
 from clickos_lab import settings as _settings
+from clickos_lab.suites import on_lab
 from clickos_lab.suites import slow
 from clickos_lab.suites import tempest
 
@@ -70,15 +70,7 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 16384), most))
     state = paths.State()
     lab = _lab.Lab(state)
-    try:
-        lab.down()
-        lab.up()
-        return _attacked(state, lab, seconds)
-    except errors.LabError as e:
-        print(f'error: {e}')
-        return 1
-    finally:
-        lab.down()
+    return on_lab.run(lab, lambda: _attacked(state, lab, seconds))
 
 
 def _attacked(state, lab, seconds):

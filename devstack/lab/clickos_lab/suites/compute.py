@@ -8,7 +8,6 @@ it runs tests of our plugin there.
 
 import contextlib
 import os
-import signal
 import sys
 
 from clickos_lab.cloud import compute
@@ -17,10 +16,10 @@ from clickos_lab.cloud import sessions
 from clickos_lab.config import hosts
 from clickos_lab.config import site as _site
 from clickos_lab.config import tempest as tempest_conf
-from clickos_lab import errors
 from clickos_lab import lab as _lab
 from clickos_lab import paths
 from clickos_lab import settings as _settings
+from clickos_lab.suites import on_lab
 from clickos_lab.suites import tempest
 
 FOLDER = paths.REPO / 'tempest-tests/lists'
@@ -37,22 +36,11 @@ _CIDRS = {'public': '172.24.5.0/24', 'shared': '10.101.0.0/16'}
 def main():
     """Start the services, run the tests, stop the services."""
     state = paths.State()
-    lab = _lab.Lab(state, (hosts.SECOND,))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        lab.down()
-        lab.up()
-        if sys.argv[1:2] == ['--ours']:
-            return tempest.run(state, ['--regex', *sys.argv[2:]])
-        return run(state, sys.argv[1:] or ['--regex', _ALL])
-    except errors.LabError as e:
-        print(f'error: {e}')
-        return 1
-    except KeyboardInterrupt:
-        print('interrupted')
-        return 130
-    finally:
-        lab.down()
+    work, arguments = run, sys.argv[1:] or ['--regex', _ALL]
+    if arguments[0] == '--ours':
+        work, arguments = tempest.run, ['--regex', *arguments[1:]]
+    return on_lab.run(_lab.Lab(state, (hosts.SECOND,)),
+                      lambda: work(state, arguments))
 
 
 def run(state, arguments):

@@ -9,7 +9,6 @@ request to Nova until the server is ACTIVE.
 
 import concurrent.futures
 import os
-import signal
 import statistics
 import sys
 import time
@@ -20,6 +19,7 @@ from clickos_lab import lab as _lab
 from clickos_lab import paths
 from clickos_lab import settings as _settings
 from clickos_lab.suites import firewalls
+from clickos_lab.suites import on_lab
 from clickos_lab.suites import progress
 
 ROUNDS = 5
@@ -31,19 +31,9 @@ _RULES = {'rules': ['allow udp', 'deny all']}
 
 def main(arguments):
     """Start the lab, measure, stop; return the exit status."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     state = paths.State()
-    lab = _lab.Lab(state)
-    try:
-        lab.down()
-        lab.up()
-        measure(state, int(arguments[0]) if arguments else ROUNDS)
-        return 0
-    except errors.LabError as e:
-        print(f'error: {e}')
-        return 1
-    finally:
-        lab.down()
+    rounds = int(arguments[0]) if arguments else ROUNDS
+    return on_lab.run(_lab.Lab(state), lambda: measure(state, rounds))
 
 
 def measure(state, rounds):

@@ -9,7 +9,6 @@ was there. Fails if a page takes longer than LIMIT_S.
 
 import os
 import re
-import signal
 import statistics
 import sys
 import time
@@ -21,6 +20,7 @@ from clickos_lab import lab as _lab
 from clickos_lab import paths
 from clickos_lab import settings as _settings
 from clickos_lab.suites import firewalls
+from clickos_lab.suites import on_lab
 from clickos_lab.suites import progress
 
 VNFS = 100
@@ -46,18 +46,9 @@ _PAGES = {
 def main(arguments):
     """Start the lab, launch, measure, stop; return the exit status."""
     count, launched = [*map(int, arguments), *[None] * 2][:2]
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     state = paths.State()
-    lab = _lab.Lab(state)
-    try:
-        lab.down()
-        lab.up()
-        return measure(state, count or VNFS, launched)
-    except errors.LabError as e:
-        print(f'error: {e}')
-        return 1
-    finally:
-        lab.down()
+    return on_lab.run(_lab.Lab(state), lambda: measure(
+        state, count or VNFS, launched))
 
 
 def measure(state, count, number=None):

@@ -3,7 +3,6 @@
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 
@@ -14,13 +13,13 @@ from clickos_lab.config import hosts
 from clickos_lab.config import site as _site
 from clickos_lab.config import tempest as tempest_conf
 from clickos_lab import dashboard
-from clickos_lab import errors
 from clickos_lab import lab as _lab
 from clickos_lab import paths
 from clickos_lab import prepare
 from clickos_lab import say
 from clickos_lab import settings as _settings
 from clickos_lab import shell
+from clickos_lab.suites import on_lab
 from clickos_lab.vnf import csar
 
 #: Tempest's word for tests that take long; soak runs them, too.
@@ -35,27 +34,24 @@ def main():
     """
     state = paths.State()
     lab = _lab.Lab(state, (hosts.SECOND, hosts.XEN))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        lab.down()
-        prepare.xen(state)
-        apt.ensure(state, apt.NETWORK_PACKAGES)
-        dashboard.provide_tools(state)
-        lab.up()
-        failed = 0
-        if state.wants_tls:
-            failed = _lab_tests(state, 'tests/tls')
-        elif not sys.argv[1:]:
-            failed = _lab_tests(state, 'tests/lab')
-        return run(state, sys.argv[1:] or ['--regex', _QUICK]) or failed
-    except errors.LabError as e:
-        print(f'error: {e}')
-        return 1
-    except KeyboardInterrupt:
-        print('interrupted')
-        return 130
-    finally:
-        lab.down()
+    return on_lab.run(lab, lambda: _all(state, sys.argv[1:]),
+                      lambda: _prepare(state))
+
+
+def _prepare(state):
+    prepare.xen(state)
+    apt.ensure(state, apt.NETWORK_PACKAGES)
+    dashboard.provide_tools(state)
+
+
+def _all(state, arguments):
+    """Run the tests of the lab itself, then Tempest."""
+    failed = 0
+    if state.wants_tls:
+        failed = _lab_tests(state, 'tests/tls')
+    elif not arguments:
+        failed = _lab_tests(state, 'tests/lab')
+    return run(state, arguments or ['--regex', _QUICK]) or failed
 
 
 def _lab_tests(state, tests):

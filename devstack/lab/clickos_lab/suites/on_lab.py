@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work on a lab that is started for it."""
+
+import signal
+
+from clickos_lab import errors
+
+
+def run(lab, work, prepare=lambda: None):
+    """Start a lab, do the work, stop the lab.
+
+    :param work: takes no arguments, returns an exit status or None for 0
+    :param prepare: what has to be done before the start
+    :returns: the exit status
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        lab.down()
+        prepare()
+        lab.up()
+        return work() or 0
+    except errors.LabError as e:
+        print(f'error: {e}')
+        return 1
+    except KeyboardInterrupt:
+        print('interrupted')
+        return 130
+    finally:
+        lab.down()
