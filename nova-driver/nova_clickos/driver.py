@@ -17,6 +17,7 @@ from oslo_log import log as logging
 
 from nova_clickos import availability
 from nova_clickos.conf import CONF
+from nova_clickos import deletions
 from nova_clickos import desired_state
 from nova_clickos import diagnostics
 from nova_clickos import events
@@ -68,6 +69,7 @@ class ClickOSDriver(driver.ComputeDriver):
             client, on_died=self._died, on_connected=self._connected,
             on_lost=self._availability.lost,
             on_faults=self._faults)
+        self._deletions = deletions.Deletions()
 
     def init_host(self, host):
         """Check that cosmosd is there and of an accepted kind.
@@ -80,6 +82,7 @@ class ClickOSDriver(driver.ComputeDriver):
             self.capabilities,
             supports_attach_interface=kind == hosts.PROCESS)
         self._end_unfinished(host)
+        self._deletions.start()
 
     def _end_unfinished(self, host):
         """End guests whose first start nova-compute did not survive.
@@ -98,8 +101,9 @@ class ClickOSDriver(driver.ComputeDriver):
             self._guests.destroy(unfinished[uuid])
 
     def cleanup_host(self, host):
-        """Stop following events."""
+        """Stop following events and deletions."""
         self._events.stop()
+        self._deletions.stop()
 
     def register_event_listener(self, callback):
         """Follow cosmosd's events as soon as Nova wants them.

@@ -32,6 +32,14 @@ Seconds a new guest may take until it runs its configuration and has applied
 its first handler writes. Without a ready guest in this time, the driver
 destroys the guest and the start fails.
 """),
+    cfg.IntOpt('deletion_interval', default=10, min=1, max=3600, help="""
+Seconds between two looks for deletions that Nova lost.
+
+If nova-api loses its database or queue in the middle of a deletion, the
+server stays in the task state ``deleting``, and Nova ignores further
+requests to delete it. The driver asks for each deletion again that did not
+move between two looks.
+"""),
     cfg.BoolOpt('allow_process_host', default=False, help="""
 Accept a cosmosd whose guests are confined processes instead of Xen domains.
 

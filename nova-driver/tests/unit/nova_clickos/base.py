@@ -108,6 +108,7 @@ class DriverTestCase(TestCase):
             desired_state.DesiredState, 'confirm', autospec=True,
             return_value=True)).mock
         self.driver = driver.ClickOSDriver(self.virtapi)
+        self.addCleanup(self.driver.cleanup_host, 'compute1')
 
     def spawn(self, server, nics=None, **values):
         self.driver.spawn(
