@@ -24,7 +24,7 @@ mod worker;
 
 pub use chain::{
     ChainCounters, ChainId, ChainInfo, ChainList, ChainSet, Chains, Classifier, Hop, MAX_CHAINS,
-    MAX_HOPS, OnFailure, Pair, PortRange,
+    MAX_HOPS, MAX_PAIRS, OnFailure, Pair, PortRange,
 };
 pub use client::{RingFds, ValeClient};
 pub use device::{HostDevice, is_device_port};

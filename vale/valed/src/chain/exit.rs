@@ -73,7 +73,7 @@ pub fn retire(old: &ChainSet, earlier: &[Retired], new: &ChainSet) -> Vec<Retire
     .collect()
 }
 
-fn shares_pair(hop: &Hop, other: &Hop) -> bool {
+pub fn shares_pair(hop: &Hop, other: &Hop) -> bool {
     let same = |pair: &vale_proto::Pair| {
         let mut others = other.pairs.iter();
         others.any(|o| (&o.ingress, &o.egress) == (&pair.ingress, &pair.egress))

@@ -9,8 +9,12 @@ use vale_proto::{Classifier, IpNet};
 use crate::headers::{ETHERNET, Ethernet, IPV4, IPV6, be16, octets};
 use crate::packet::{self, Part};
 
-const TCP: u8 = 6;
+pub const TCP: u8 = 6;
 const UDP: u8 = 17;
+/// The byte of TCP's flags, and two of them (RFC 9293, 3.1).
+const FLAGS: usize = 13;
+const SYN: u8 = 0x02;
+const ACK: u8 = 0x10;
 
 /// A packet's flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +24,8 @@ pub struct Flow {
     pub protocol: u8,
     /// Ports of TCP or UDP; `None` in fragments, which have them only once.
     pub ports: Option<(u16, u16)>,
+    /// The packet begins a TCP connection.
+    pub begins: bool,
 }
 
 impl Flow {
@@ -42,7 +48,9 @@ impl Flow {
         };
         let has_ports = packet.part == Part::Whole && matches!(packet.protocol, TCP | UDP);
         let ports = be16(packet.body, 0).zip(be16(packet.body, 2));
+        let flags = packet.body.get(FLAGS).copied().unwrap_or(0);
         Some(Self {
+            begins: has_ports && packet.protocol == TCP && flags & (SYN | ACK) == SYN,
             source,
             destination,
             protocol: packet.protocol,
@@ -55,21 +63,21 @@ impl Flow {
         Self {
             source: self.destination,
             destination: self.source,
-            protocol: self.protocol,
             ports: self
                 .ports
                 .map(|(source, destination)| (destination, source)),
+            ..self
         }
     }
 
-    /// A number from 0 to 255, the same for both directions.
-    pub fn bucket(self) -> usize {
+    /// A number of the flow, the same for both directions. Its upper byte names the flow's bucket.
+    pub fn key(self) -> u64 {
         let ends = (self.source, self.ports.map(|p| p.0));
         let others = (self.destination, self.ports.map(|p| p.1));
         let mut hasher = FxHasher::default();
         (ends.min(others), ends.max(others), self.protocol).hash(&mut hasher);
         // FxHasher mixes best into the upper bits.
-        (hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
+        hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
     /// True if a classifier selects the packet by its addresses, protocol and ports. A fragment has
@@ -105,17 +113,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_answer_has_the_ends_exchanged_and_the_same_bucket(a: [u8; 4], b: [u8; 4], ports in prop::option::of(any::<(u16, u16)>()), protocol: u8) {
+        fn an_answer_has_the_ends_exchanged_and_the_same_key(a: [u8; 4], b: [u8; 4], ports in prop::option::of(any::<(u16, u16)>()), protocol: u8) {
             let flow = |source: [u8; 4], destination: [u8; 4], ports| Flow {
                 source: source.into(),
                 destination: destination.into(),
                 protocol,
                 ports,
+                begins: false,
             };
             let there = flow(a, b, ports);
             let back = flow(b, a, ports.map(|(x, y)| (y, x)));
             prop_assert_eq!(there.reversed(), back);
-            prop_assert!(there.bucket() == back.bucket() && there.bucket() < 256);
+            prop_assert_eq!(there.key(), back.key());
         }
     }
 }

@@ -2,16 +2,15 @@
 //! A hop with its live port pairs, and the table that spreads flows over them.
 use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use rustc_hash::FxHasher;
 use vale_proto::{ChainCounters, Hop, OnFailure, Pair, PortName};
 
 use super::Ports;
 use super::flow::Flow;
+use super::flows::{BUCKETS, Flows, SLOTS, bucket_of};
 use super::route::Route;
-
-/// Buckets of flows.
-const BUCKETS: usize = 256;
 
 /// A live port pair: of this host, or of another one.
 #[derive(Clone, Copy)]
@@ -33,9 +32,13 @@ pub enum Entry {
 pub struct LiveHop {
     pub transparent: bool,
     on_failure: OnFailure,
-    /// The live pair of each bucket; empty without live pairs.
-    buckets: Vec<Live>,
-    /// The same without the pairs of other hosts.
+    /// The flows that all workers know.
+    flows: Arc<Flows>,
+    /// The live pair of each slot.
+    slots: [Option<Live>; SLOTS],
+    /// The slot that wins each bucket; empty without live pairs.
+    buckets: Vec<u8>,
+    /// The live pair of this host for each bucket; empty without one.
     local: Vec<Live>,
     live_pairs: usize,
     /// Bit n: pair n is live at this host.
@@ -44,10 +47,12 @@ pub struct LiveHop {
 }
 
 impl LiveHop {
-    pub fn new(hop: &Hop) -> Self {
+    pub fn new(hop: &Hop, flows: Arc<Flows>) -> Self {
         Self {
             transparent: hop.transparent,
             on_failure: hop.on_failure,
+            flows,
+            slots: [None; SLOTS],
             buckets: Vec::new(),
             local: Vec::new(),
             live_pairs: 0,
@@ -62,6 +67,11 @@ impl LiveHop {
 
     pub fn bypasses(&self) -> bool {
         self.on_failure == OnFailure::Bypass
+    }
+
+    /// Takes over the flows of the hop that this one replaces.
+    pub fn keep_flows(&mut self, old: &mut Self) {
+        self.flows = std::mem::take(&mut old.flows);
     }
 
     /// Finds the ports and spreads the buckets over live pairs, by weight. A bucket moves only from
@@ -92,13 +102,30 @@ impl LiveHop {
         let local: Vec<_> = live.iter().copied().filter(|l| is_here(&l.2)).collect();
         let bit = |bits, each: &(usize, &Pair, Live)| bits | 1 << each.0;
         self.live_bits = local.iter().fold(0, bit);
-        (self.buckets, self.local) = (spread(&live), spread(&local));
+        self.local = spread(&local).into_iter().map(|n| local[n].2).collect();
+        self.spread(&live);
         self.live_pairs = live.len();
+    }
+
+    /// Gives slots to the live pairs, and buckets to slots.
+    fn spread(&mut self, live: &[(usize, &Pair, Live)]) {
+        let winners = spread(live);
+        let pairs: Vec<_> = live.iter().map(|each| each.1).collect();
+        let slots = self.flows.renew(&pairs, &winners, self.flows.now_s());
+        self.slots = [None; SLOTS];
+        for (slot, each) in slots.iter().zip(live) {
+            self.slots[usize::from(*slot)] = Some(each.2);
+        }
+        self.buckets = winners.into_iter().map(|n| slots[n]).collect();
     }
 
     /// The place at which a flow enters the hop.
     pub fn entry(&self, flow: Flow, forward: bool) -> Option<Entry> {
-        self.enter(&self.buckets, flow, forward)
+        let wanted = *self.buckets.get(bucket_of(flow.key()))?;
+        let slot = self.flows.slot(flow, wanted);
+        // For a moment another worker can know other pairs.
+        let live = self.slots[usize::from(slot)].or(self.slots[usize::from(wanted)]);
+        Some(self.enter(live?, forward))
     }
 
     /// The same at this host, for a packet that another host sent to the hop. The two hosts may know
@@ -107,27 +134,31 @@ impl LiveHop {
         let wanted = self.entry(flow, forward);
         wanted
             .filter(|entry| matches!(entry, Entry::Port(..)))
-            .or_else(|| self.enter(&self.local, flow, forward))
+            .or_else(|| {
+                let live = self.local.get(bucket_of(flow.key()))?;
+                Some(self.enter(*live, forward))
+            })
     }
 
-    fn enter(&self, buckets: &[Live], flow: Flow, forward: bool) -> Option<Entry> {
-        Some(match *buckets.get(flow.bucket())? {
+    fn enter(&self, live: Live, forward: bool) -> Entry {
+        match live {
             Live::Host(host) => Entry::Host(host),
             Live::Ports { ingress, egress } => {
                 let port = if forward { ingress } else { egress };
                 Entry::Port(port, !self.transparent)
             }
-        })
+        }
     }
 }
 
-/// The pair of each bucket.
-fn spread(live: &[(usize, &Pair, Live)]) -> Vec<Live> {
+/// The live pair that wins each bucket, by its place in the list.
+fn spread(live: &[(usize, &Pair, Live)]) -> Vec<usize> {
     let winner = |bucket: usize| {
-        let best = |(_, pair, _): &&(usize, &Pair, Live)| {
+        let best = |n: &usize| {
+            let pair = live[*n].1;
             (0..pair.weight).map(|n| rank(pair, n, bucket)).max()
         };
-        live.iter().max_by_key(best).map(|(_, _, live)| *live)
+        (0..live.len()).max_by_key(best)
     };
     (0..BUCKETS).filter_map(winner).collect()
 }

@@ -6,6 +6,7 @@
 //! its classification and one look into a table.
 mod exit;
 mod flow;
+mod flows;
 mod hop;
 mod route;
 mod tick;
@@ -23,6 +24,7 @@ use crate::nsh::{Label, Link, State, TTL};
 use crate::port::Port;
 use exit::{Exit, exits, retire};
 use flow::Flow;
+use flows::Flows;
 use route::Route;
 use version::{Chain, Phase, Place};
 
@@ -99,12 +101,18 @@ pub struct Definition {
     link: Option<Arc<Link>>,
     /// See [`Route::is_due`].
     is_due: Arc<AtomicBool>,
+    /// The flows of each hop.
+    flows: Vec<Arc<Flows>>,
 }
 
 impl Definition {
     pub fn new(set: ChainSet, link: Option<Arc<Link>>) -> Self {
-        let is_due = Arc::default();
-        Self { set, link, is_due }
+        Self {
+            link,
+            is_due: Arc::default(),
+            flows: set.hops.iter().map(|_| Arc::default()).collect(),
+            set,
+        }
     }
 }
 

@@ -33,14 +33,14 @@ fn free_port() -> u16 {
 }
 
 /// Two hosts: clients on the first one, hops with even numbers there and odd ones on the second.
-struct Hosts {
-    nets: [Net; 2],
+pub struct Hosts {
+    pub nets: [Net; 2],
     port: u16,
     now: Instant,
 }
 
 impl Hosts {
-    fn new(hops: usize) -> Self {
+    pub fn new(hops: usize) -> Self {
         let (mut first, mut second) = (Net::new(0), Net::new(0));
         for n in 0..hops {
             let net = if n % 2 == 0 { &mut first } else { &mut second };
@@ -89,7 +89,7 @@ impl Hosts {
     }
 
     /// Sets the chain on both hosts and lets them hear of each other.
-    fn chain(&mut self, hops: Vec<Value>, change: Value) {
+    pub fn chain(&mut self, hops: Vec<Value>, change: Value) {
         for host in [0, 1] {
             self.set(host, hops.clone(), &change);
         }
@@ -106,7 +106,7 @@ impl Hosts {
     }
 
     /// Forwards on both hosts until all datagrams between them have arrived.
-    fn round(&mut self) {
+    pub fn round(&mut self) {
         for _ in 0..3 {
             for net in &mut self.nets {
                 for index in 0..net.bench.switch.ports.len() {
@@ -118,7 +118,7 @@ impl Hosts {
     }
 
     /// All hops pass on what they have.
-    fn relay(&mut self, n: usize, forward: bool) -> usize {
+    pub fn relay(&mut self, n: usize, forward: bool) -> usize {
         let passed = self.nets[n % 2].relay(n / 2, forward);
         self.round();
         passed
@@ -137,7 +137,7 @@ impl Hosts {
     }
 }
 
-fn at(n: usize, weight: u16) -> Value {
+pub fn at(n: usize, weight: u16) -> Value {
     let mut pair = pair(n, weight);
     pair["host"] = HOSTS[n % 2].into();
     pair

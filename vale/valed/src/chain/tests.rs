@@ -10,6 +10,8 @@ use crate::chain::Definition;
 
 #[path = "path_tests.rs"]
 mod paths;
+#[path = "scale_tests.rs"]
+mod scaling;
 
 const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use vale_proto::{ChainCounters, ChainInfo, ChainSet, Classifier, IpNet, Mac, PortName};
 
-use super::exit::Retired;
+use super::exit::{Retired, shares_pair};
 use super::flow::Flow;
 use super::hop::{Entry, LiveHop};
 use super::route::Route;
@@ -59,13 +59,19 @@ pub struct Place {
 
 impl Chain {
     pub fn new(definition: Definition) -> Self {
-        let Definition { set, link, is_due } = definition;
+        let Definition {
+            set,
+            link,
+            is_due,
+            flows,
+        } = definition;
+        let hops = set.hops.iter().zip(flows);
         Self {
             phase: Phase::InForce,
             retired: Vec::new(),
             route: Route::new(&set, link, is_due),
             ends: Vec::new(),
-            hops: set.hops.iter().map(LiveHop::new).collect(),
+            hops: hops.map(|(hop, flows)| LiveHop::new(hop, flows)).collect(),
             counters: ChainCounters::default(),
             set,
         }
@@ -89,8 +95,16 @@ impl Chain {
         }
     }
 
-    /// Takes over what hosts and workers know about the same version.
-    pub fn keep_states(&mut self, old: &Self) {
+    /// Takes over what hosts and workers know: about the same version, and about the flows of hops
+    /// that keep a pair.
+    pub fn keep_states(&mut self, old: &mut Self) {
+        let mut free: Vec<_> = (0..old.hops.len()).collect();
+        for (hop, spec) in self.hops.iter_mut().zip(&self.set.hops) {
+            let shares = |n: &usize| shares_pair(spec, &old.set.hops[*n]);
+            if let Some(place) = free.iter().position(shares) {
+                hop.keep_flows(&mut old.hops[free.remove(place)]);
+            }
+        }
         if let Some((route, before)) = self.route.as_mut().zip(old.route.as_ref()) {
             route.keep(before);
         }
@@ -252,6 +266,7 @@ impl Chain {
 
     /// The next step of a packet at this place.
     pub fn next(&self, ports: &Ports, mut place: Place, direction: Direction, flow: Flow) -> Next {
+        self.learn(flow);
         let forward = direction == Direction::Forward;
         while forward && place.at < self.hops.len() || !forward && place.at > 0 {
             let hop = if forward { place.at } else { place.at - 1 };
@@ -274,6 +289,16 @@ impl Chain {
         }
     }
 
+    /// All hosts that a flow passes learn its pairs. One host chooses the pair of a hop for a packet,
+    /// and another one for its answer.
+    fn learn(&self, flow: Flow) {
+        if self.route.is_some() {
+            self.hops.iter().for_each(|hop| {
+                hop.entry(flow, true);
+            });
+        }
+    }
+
     /// The step of a packet that another host sent to this one.
     pub fn arrive(&self, ports: &Ports, label: Label, flow: Flow) -> Option<Next> {
         let passed = usize::from(FIRST_INDEX - label.index);
@@ -283,6 +308,7 @@ impl Chain {
         };
         let permitted = passed <= self.hops.len() && self.permits(ports, direction, flow);
         permitted.then_some(())?;
+        self.learn(flow);
         if passed == self.hops.len() {
             return Some(Next::Exit);
         }
