@@ -103,8 +103,9 @@ impl Testbed {
         &self.engine
     }
 
-    /// Starts cosmosd again after it ended.
+    /// Starts cosmosd again; one that still runs is killed first.
     pub fn restart_cosmosd(&mut self) {
+        self.cosmosd.kill();
         self.cosmosd = start(self.dir.path(), "cosmosd");
     }
 
@@ -113,13 +114,15 @@ impl Testbed {
         self.xenstored.kill();
     }
 
-    /// Starts an empty store after it ended.
+    /// Starts an empty store; one that still runs is killed first.
     pub fn restart_store(&mut self) {
+        self.xenstored.kill();
         self.xenstored = start_xenstored(self.dir.path());
     }
 
-    /// Starts a switch without ports after it ended.
+    /// Starts the switch again; one that still runs is killed first.
     pub fn restart_vale(&mut self) {
+        self.valed.kill();
         self.valed = start(self.dir.path(), "valed");
     }
 

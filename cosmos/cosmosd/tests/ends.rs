@@ -175,9 +175,13 @@ fn a_creation_cut_short_leaves_nothing() {
     for moment in 0..MOMENTS {
         let (mut client, request) = (bed.client(), args.clone());
         let client = std::thread::spawn(move || client.call("create", request));
-        std::thread::sleep(whole * moment * 3 / (2 * MOMENTS));
-        bed.cosmosd.kill();
+        // The last creation is whole, also on a machine that has become slow.
+        if moment + 1 < MOMENTS {
+            std::thread::sleep(whole * moment * 3 / (2 * MOMENTS));
+            bed.cosmosd.kill();
+        }
         let answered = client.join().unwrap().is_ok();
+        bed.cosmosd.kill();
         bed.restart_cosmosd();
         let list = bed.call("list", json!({})).unwrap();
         match list["guests"].as_array().unwrap().as_slice() {
