@@ -28,9 +28,9 @@ ROOT = selection.ROOT
 TARGET = 'x86_64-unknown-linux-gnu'
 PROGRAMS = ('clickos', 'pkt-gen')
 MAX_BYTES = 2 << 20
-#: Built only when named: the conformance corpus as a guest, and one that does
-#: nothing, for measuring.
-TESTS = ('conformance', 'empty')
+#: Built only when named: the conformance corpus as a guest, one that lies in
+#: its rings, and one that does nothing, for measuring.
+TESTS = ('conformance', 'empty', 'hostile')
 #: The program that has elements.
 CLICKOS = 'clickos'
 PARTS = {
@@ -137,8 +137,8 @@ def build(program, args, target_dir=None):
     if target_dir:
         env['CARGO_TARGET_DIR'] = target_dir
     env['CLICKOS_ELEMENTS'] = ','.join(
-        selection.of_groups(selection.corpus_groups()) if program in TESTS
-        else args.elements)
+        selection.of_groups(selection.corpus_groups())
+        if program == 'conformance' else args.elements)
     run('cargo', 'build', '--quiet', '--locked', '-p', 'clickos-guest',
         '--features', features(program, args.elements),
         '--bin', program, '--profile', 'guest', '--target', TARGET,

@@ -8,4 +8,5 @@ pub mod domain;
 #[cfg(feature = "corpus")]
 pub mod files;
 pub mod generator;
+pub mod hostile;
 pub mod vifs;

@@ -5,10 +5,13 @@ import json
 import math
 import re
 
+from clickos_lab.xen import image
 from clickos_lab.xen import toolstack
 from tests.xen import base
 from tests.xen import guest
 
+#: The image of a guest that lies in its rings.
+_HOSTILE = 'hostile'
 _MAC = '00:16:3e:00:00:05'
 #: Answers ARP and pings for one address.
 _RESPONDER = """\
@@ -25,6 +28,19 @@ InfiniteSource(LIMIT {limit}, BURST 8)
 -> Queue(64) -> ToDevice(0);
 FromDevice(0) -> Discard;
 """
+#: Keeps all IP packets until it may count those that are whole.
+_COLLECTOR = """\
+FromDevice(0) -> c :: Classifier(12/0806 20/0001, 12/0800, -);
+c[0] -> ARPResponder({ip} {mac}) -> Queue -> ToDevice(0);
+c[1] -> came :: Counter -> q :: Queue(1000) -> u :: Unqueue(ACTIVE false)
+-> Strip(14) -> CheckIPHeader -> IPClassifier(udp) -> CheckUDPHeader
+-> whole :: Counter -> Discard; c[2] -> Discard;
+"""
+#: Sends datagrams of random bytes as long as a domain has its number.
+_RANDOM = """\
+while [ "$(xl domid {name} 2>&1)" = {domid} ]; do
+  for _ in 1 2 3 4 5; do head -c 1000 /dev/urandom >/dev/udp/{ip}/9; done
+done"""
 _SINK = 'FromDevice(0) -> got :: Counter -> Discard;'
 #: Pings of a full frame.
 _FULL = '-s 1472 -M do'
@@ -45,7 +61,7 @@ class NetTest(base.XenTest):
     """Tests of both kinds of devices."""
 
     def ping(self, namespace, address, count=10, interval_s=0.2, options=''):
-        """Ping an address; every packet has to come back.
+        """Ping an address; every packet has to come back unchanged.
 
         Without a deadline ping takes a last answer for lost that is late
         by two round trips.
@@ -53,9 +69,10 @@ class NetTest(base.XenTest):
         deadline_s = math.ceil(count * interval_s) + 30
         out = self.dom0.check(
             f'ip netns exec {namespace} ping -c {count} -i {interval_s} '
-            f'-w {deadline_s} {options} {address}', timeout_s=120)
+            f'-w {deadline_s} {options} {address}', timeout_s=deadline_s + 60)
         answered = {int(n) for n in re.findall(r' icmp_seq=(\d+) ttl=', out)}
         self.assertEqual(set(), set(range(1, count + 1)) - answered, out)
+        self.assertNotIn('wrong data', out)
 
     def handler(self, of, name):
         """Return a number a handler gives."""
@@ -181,10 +198,19 @@ class ValeGuests(ValePorts):
 
     def _guest(self, number, kind='pvh', slots=256, options=''):
         one = guest.Guest(self.dom0, f'vale{number}', kind, options).create()
+        self._add_port(one, number, slots)
+        return one
+
+    def _add_port(self, one, number, slots):
+        """Attach a guest; port and guest end with the test."""
         self.addCleanup(self._vale, f'detach vale0:{one.name}')
         self.addCleanup(self.dom0.run, f'xl destroy {one.name}')
         self._attach_guest(one, number, slots)
-        return one
+
+    def _await_port(self, one):
+        """Wait until a guest's port is connected."""
+        state = f'/local/domain/0/backend/vale/{one.domid}/0/state'
+        self.dom0.check(f'lab-wait 30 {state} 4', timeout_s=60)
 
     def _responder(self, number, **more):
         one = self._guest(number, **more)
@@ -280,11 +306,63 @@ class ValeTest(ValeGuests):
         self.ping('c', ip(1), options=_FULL)
         self.assertEqual('2', self._version(one))
 
+    @base.slow
+    def test_packets_in_queues_are_whole_after_a_live_migration(self):
+        one = self._guest(1)
+        self.start(one, _COLLECTOR.format(ip=ip(1), mac=mac(1)))
+        self.dom0.put_text(_RANDOM.format(
+            name=one.name, domid=one.domid, ip=ip(1)), '/root/random')
+        self.dom0.check('ip netns exec c bash /root/random '
+                        '>/dev/null 2>&1 </dev/null &')
+        before = self.wait_for(lambda: self.handler(one, 'came.count'))
+        self.dom0.check(f"xl migrate -s '' {one.name} "
+                        "'xl migrate-receive -e'", timeout_s=300)
+        self._vale(f'detach vale0:{one.name}')
+        one.domid = int(self.dom0.check(f'xl domid {one.name}'))
+        self._vale_port_again(one, 1)
+        came = self.handler(one, 'came.count')
+        self.assertGreater(came, before + 10)
+        one.request('write u.active true')
+        self.wait_for(lambda: self.handler(one, 'q.length') == 0)
+        self.assertEqual(came, self.handler(one, 'whole.count'))
+
     def _vale_port_again(self, one, number):
         """Add the port as a toolstack does, whose nodes are still there."""
         self._attach_guest(one, number, 256)
-        state = f'/local/domain/0/backend/vale/{one.domid}/0/state'
-        self.dom0.check(f'lab-wait 30 {state} 4', timeout_s=60)
+        self._await_port(one)
+
+
+@base.slow
+class HostileRingsTest(ValeGuests):
+    """Guests that lie in their rings, beside honest ones."""
+
+    @classmethod
+    def add_files(cls, contents):
+        super().add_files(contents)
+        image.build(cls.state, [_HOSTILE])
+        contents.add(image.folder(cls.state) / _HOSTILE,
+                     f'{image.FOLDER}/{_HOSTILE}')
+
+    def test_garbage_costs_others_no_frame(self):
+        self._responder(1)
+        liars = [self._liar(3, 'off', '1'), self._liar(4, 'on', '2')]
+        for options in ('', _FULL):
+            self.ping('c', ip(1), 1200, 0.05, options)
+        for one in liars:
+            self.assertGreater(self._counters(one)['dropped_malformed'], 1000)
+            self.dom0.check(f'xl destroy {one.name}')
+            self.wait_for(lambda: not self._exists(one.domid))
+        self.ping('c', ip(1))
+
+    def _liar(self, number, in_place, version):
+        one = guest.Guest(self.dom0, f'vale{number}', 'pvh',
+                          f'extra = "vale.in_place={in_place}"')
+        one.run(_HOSTILE)
+        one.domid = int(self.dom0.check(f'xl domid {one.name}'))
+        self._add_port(one, number, 64)
+        self._await_port(one)
+        self.assertEqual(version, self._version(one))
+        return one
 
 
 def _counters(of, vif=0):
