@@ -128,12 +128,21 @@ def _build(state, name, held, root, folder, number):
     if name == 'agent':
         _add_python(state, root)
     _write_control(root, name, number)
+    _open(root)
     target = folder / f'{package}_{number}_amd64.deb'
     shell.output(['dpkg-deb', '-Zzstd', '--root-owner-group', '--build',
                   root, target],
                  env={**os.environ, 'SOURCE_DATE_EPOCH': '0'},
                  timeout_s=300)
     return target
+
+
+def _open(root):
+    """Let everybody read all files, whatever the umask was."""
+    for path in [root, *root.rglob('*')]:
+        if not path.is_symlink():
+            runs = path.is_dir() or path.stat().st_mode & 0o100
+            path.chmod(0o755 if runs else 0o644)
 
 
 def _place(root, path, data, mode):

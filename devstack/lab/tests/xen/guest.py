@@ -23,7 +23,8 @@ done"""
 def crash(domid):
     """Return a command that gives a PVH guest an exception.
 
-    Its number depends on Xen's release. An NMI wakes the guest.
+    Its number depends on Xen's release. An NMI wakes the guest. One that is
+    just awake can lose the exception, so callers repeat the command.
     """
     return f'xen-hvmcrash {domid} && xl trigger {domid} nmi'
 
@@ -72,9 +73,11 @@ class Guest:
         """Destroy it; its console's log stays."""
         self._dom0.check(f'xl destroy {self.name}')
 
-    def crash(self):
-        """Let it have an exception that it did not cause."""
-        self._dom0.check(crash(self.domid))
+    def crashed(self):
+        """Give it an exception that it did not cause; tell if it crashed."""
+        self._dom0.run(crash(self.domid))
+        listed = self._dom0.check(f'xl list {self.name}')
+        return 'c' in listed.split()[-2]
 
     def path(self, key=''):
         """Return a path of its control protocol."""

@@ -93,6 +93,7 @@ class ParallelTest(ParallelCase):
     def test_creations_that_are_given_up(self):
         self.round()
 
+    @base.slow
     def test_a_half_domain_is_undone(self):
         for phase, state in (('partial', None), ('complete', 'crashed')):
             with self.subTest(phase=phase):

@@ -65,6 +65,7 @@ class TimeTest(base.XenTest):
         self.assertEqual(('Running', ''),
                          self.one.install(_answers(0, 1) + _TIMED))
 
+    @base.slow
     def test_all_is_right_after(self):
         for what in self.events:
             with self.subTest(after=what):

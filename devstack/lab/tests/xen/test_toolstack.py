@@ -82,6 +82,7 @@ class ToolstackCase(base.CosmosTest):
 class OnEitherStore:
     """Tests of behavior that differs between the store's daemons."""
 
+    @base.slow
     def test_a_guest_that_has_used_up_its_quota(self):
         domid = self._info('one')['domid']
         folder = f'/local/domain/{domid}/data/full'
@@ -160,10 +161,11 @@ class ToolstackTest(OnEitherStore, ToolstackCase):
                          out.splitlines())
 
     def _crashed(self, name, domid):
-        """A guest that is just awake can lose the exception: give another."""
+        """Give a guest an exception; tell whether it crashed."""
         self.dom0.run(guest.crash(domid))
         return self._info(name)['state'] == 'crashed'
 
+    @base.slow
     def test_a_dead_guest(self):
         self._cosmos('create --name dead --config /root/idle.click '
                      '--vif port=dead --timeout 60')
