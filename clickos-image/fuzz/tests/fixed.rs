@@ -38,22 +38,22 @@ fn run(target: fn(&[u8]), inputs: fn(&mut Random) -> Vec<u8>, usual: usize, seed
 
 #[test]
 fn language() {
-    run(click_fuzz::language, input, 20_000, 1);
+    run(click_fuzz::language, input, 8_000, 1);
 }
 
 #[test]
 fn arguments() {
-    run(click_fuzz::arguments, input, 20_000, 2);
+    run(click_fuzz::arguments, input, 8_000, 2);
 }
 
 #[test]
 fn expressions() {
-    run(click_fuzz::expressions, input, 20_000, 3);
+    run(click_fuzz::expressions, input, 8_000, 3);
 }
 
 #[test]
 fn packets() {
-    run(click_fuzz::packets, frames, 20_000, 4);
+    run(click_fuzz::packets, frames, 8_000, 4);
 }
 
 #[test]
@@ -63,17 +63,17 @@ fn handlers() {
 
 #[test]
 fn control() {
-    run(click_fuzz::control, input, 20_000, 6);
+    run(click_fuzz::control, input, 8_000, 6);
 }
 
 #[test]
 fn protocol() {
-    run(click_fuzz::protocol, input, 20_000, 7);
+    run(click_fuzz::protocol, input, 8_000, 7);
 }
 
 #[test]
 fn messages() {
-    run(click_fuzz::messages, input, 20_000, 8);
+    run(click_fuzz::messages, input, 8_000, 8);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn requests() {
 
 #[test]
 fn rings() {
-    run(click_fuzz::rings, input, 20_000, 9);
+    run(click_fuzz::rings, input, 8_000, 9);
 }
 
 #[test]
@@ -93,5 +93,5 @@ fn netif() {
 
 #[test]
 fn files() {
-    run(click_fuzz::files, input, 20_000, 10);
+    run(click_fuzz::files, input, 8_000, 10);
 }
