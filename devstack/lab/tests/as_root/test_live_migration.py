@@ -10,20 +10,17 @@
 
 import contextlib
 import os
-import pathlib
-import subprocess
 import sys
-import tempfile
 import time
 import types
 import unittest
-
-import cosmos_client
 
 from clickos_lab import paths
 from nova_clickos.conf import CONF
 from nova_clickos.migration import arrivals
 from nova_clickos.migration import departure
+
+from tests.as_root import host
 
 UUID = '3f0a6d4e-6f0e-4a4e-9c1c-0d4b0f3f2a11'
 MACS = {'client': '02:00:00:00:01:09', 'server': '02:00:00:00:02:09',
@@ -86,66 +83,6 @@ print(longest, flush=True)
 SILENCE_S = 1
 
 
-def run(*command):
-    """Run a command to its end."""
-    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
-
-
-class Host:
-    """Store, switch and cosmosd in a folder."""
-
-    def __init__(self, state, name, first_uid, stack):
-        self.name = name
-        self.folder = pathlib.Path(stack.enter_context(
-            tempfile.TemporaryDirectory()))
-        self.folder.chmod(0o755)
-        self._state, self._stack = state, stack
-        self._write(first_uid)
-        noxen = paths.REPO / 'cosmos/noxen/xenstored.sh'
-        self._start([noxen, state.noxen, self.folder / 'xenstore'],
-                    'xenstore/socket')
-        for daemon in ('valed', 'cosmosd'):
-            self._start([state.binary(daemon), '--config',
-                         self.folder / f'{daemon}.toml'], f'{daemon}.sock')
-        self.client = cosmos_client.CosmosClient(
-            self.folder / 'cosmosd.sock', 10)
-        stack.callback(self.client.destroy, UUID)
-
-    def _write(self, first_uid):
-        place = self.folder
-        (place / 'valed.toml').write_text(
-            f'socket = "{place}/valed.sock"\n'
-            f'xenstore = "{place}/xenstore/socket"\n')
-        engine = self._state.binary('clickos-process')
-        (place / 'cosmosd.toml').write_text(
-            f'socket = "{place}/cosmosd.sock"\nstate_dir = "{place}/state"\n'
-            f'valed_socket = "{place}/valed.sock"\n'
-            f'xenstore_dir = "{place}/xenstore"\nhost_kind = "process"\n'
-            'memory_mib = 256\nmax_guests = 16\n'
-            f'process = {{ engine = "{engine}", first_uid = {first_uid}, '
-            'cgroup = "" }\n[roles]\nnova = [64001]\nagent = [64002]\n')
-
-    def _start(self, command, socket):
-        log = (self.folder / 'log').open('ab')
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
-                                   stdout=log, stderr=log)
-        self._stack.callback(process.wait)
-        self._stack.callback(process.kill)
-        self._stack.callback(log.close)
-        end_s = time.monotonic() + 20
-        while not (self.folder / socket).exists():
-            if time.monotonic() > end_s or process.poll() is not None:
-                raise AssertionError((self.folder / 'log').read_text())
-            time.sleep(0.02)
-
-    def attach(self, port, ifname, segment, *more):
-        """Make an interface a port of the switch."""
-        run(self._state.binary('vale-ctl'),
-            f'--socket={self.folder}/valed.sock', 'attach', f'vale0:{port}',
-            '--kind=veth', f'--ifname={ifname}', f'--segment={segment}',
-            *more)
-
-
 class LiveMigrationTest(unittest.TestCase):
 
     def setUp(self):
@@ -153,52 +90,26 @@ class LiveMigrationTest(unittest.TestCase):
         self.stack = self.enterContext(contextlib.ExitStack())
         state = paths.State()
         first = 2_000_000 + os.getpid() % 10_000 * 1000
-        self.hosts = [Host(state, name, first + 500 * n, self.stack)
+        self.hosts = [host.Host(state, name, first + 500 * n, self.stack)
                       for n, name in enumerate('ab')]
         self.prefix = f'm{os.getpid() % 100_000}'
         for segment, name in ((1, 'client'), (2, 'server')):
             self.connect(segment)
-            self.add_machine(segment, name)
+            setattr(self, name, host.Machine(
+                self.hosts[0], self.stack, f'{self.prefix}{name[0]}', name,
+                segment, MACS[name], IPS[name]))
+        self.client.ip('route', 'add', 'default', 'via', IPS['inner'])
 
     def connect(self, segment):
         """Lead a segment from one host to the other."""
-        ends = [f'{self.prefix}{host.name}{segment}' for host in self.hosts]
-        run('ip', 'link', 'add', ends[0], 'type', 'veth', 'peer', 'name',
-            ends[1])
-        self.stack.callback(run, 'ip', 'link', 'delete', ends[0])
-        for end, host in zip(ends, self.hosts):
-            run('ip', 'link', 'set', end, 'addrgenmode', 'none')
-            run('ip', 'link', 'set', end, 'up')
-            host.attach(f'u{segment}', end, segment)
-
-    def add_machine(self, segment, name):
-        """Make a namespace on the first host."""
-        outer, namespace = f'{self.prefix}{name[0]}', self.namespace(name)
-        run('ip', 'netns', 'add', namespace)
-        self.stack.callback(run, 'ip', 'netns', 'delete', namespace)
-        run('ip', 'link', 'add', outer, 'type', 'veth', 'peer', 'name',
-            'eth0', 'netns', namespace, 'address', MACS[name])
-        inside = ('ip', '-n', namespace)
-        run(*inside, 'address', 'add', f'{IPS[name]}/24', 'dev', 'eth0')
-        run(*inside, 'link', 'set', 'eth0', 'up')
-        run('ip', 'link', 'set', outer, 'addrgenmode', 'none')
-        run('ip', 'link', 'set', outer, 'up')
-        if name == 'client':
-            run(*inside, 'route', 'add', 'default', 'via', IPS['inner'])
-        self.hosts[0].attach(name, outer, segment, f'--mac={MACS[name]}')
-
-    def namespace(self, name):
-        return f'{self.prefix}{name}'
-
-    def start(self, name, script, *arguments):
-        """Start a script on a machine."""
-        process = subprocess.Popen(
-            ['ip', 'netns', 'exec', self.namespace(name), sys.executable,
-             '-c', script, *arguments], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True)
-        self.stack.callback(process.__exit__, None, None, None)
-        self.stack.callback(process.kill)
-        return process
+        ends = [f'{self.prefix}{each.name}{segment}' for each in self.hosts]
+        host.run('ip', 'link', 'add', ends[0], 'type', 'veth', 'peer',
+                 'name', ends[1])
+        self.stack.callback(host.run, 'ip', 'link', 'delete', ends[0])
+        for end, each in zip(ends, self.hosts):
+            host.run('ip', 'link', 'set', end, 'addrgenmode', 'none')
+            host.run('ip', 'link', 'set', end, 'up')
+            each.attach(f'u{segment}', end, segment)
 
     @staticmethod
     def vifs():
@@ -208,11 +119,11 @@ class LiveMigrationTest(unittest.TestCase):
                 for devid, name in enumerate(('inner', 'outer'))]
 
     def test_a_tcp_connection_through_a_nat_survives(self):
-        source, target = (host.client for host in self.hosts)
+        source, target = (each.client for each in self.hosts)
         engine = source.host()['engine_sha256']
         source.create(UUID, 'nat', engine, 16, self.vifs(), NAT, 'nat.click')
-        self.start('server', SERVER)
-        client = self.start('client', CLIENT, IPS['server'])
+        self.server.start(SERVER)
+        client = self.client.start(CLIENT, IPS['server'])
         self.assertEqual('connected\n', client.stdout.readline())
         time.sleep(0.5)
         expected = arrivals.Arrivals(target)

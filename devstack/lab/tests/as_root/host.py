@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts without OpenStack, and machines at their switches."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import cosmos_client
+
+from clickos_lab import paths
+
+
+def run(*command):
+    """Run a command to its end."""
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+
+
+class Host:
+    """Store, switch and cosmosd in a folder."""
+
+    def __init__(self, state, name, first_uid, stack):
+        self.name = name
+        self.folder = pathlib.Path(stack.enter_context(
+            tempfile.TemporaryDirectory()))
+        self.folder.chmod(0o755)
+        self._state, self._stack = state, stack
+        self._write(first_uid)
+        noxen = paths.REPO / 'cosmos/noxen/xenstored.sh'
+        self._start([noxen, state.noxen, self.folder / 'xenstore'],
+                    'xenstore/socket')
+        for daemon in ('valed', 'cosmosd'):
+            self._start([state.binary(daemon), '--config',
+                         self.folder / f'{daemon}.toml'], f'{daemon}.sock')
+        self.client = cosmos_client.CosmosClient(
+            self.folder / 'cosmosd.sock', 10)
+        stack.callback(self._end_guests)
+
+    def _write(self, first_uid):
+        place = self.folder
+        (place / 'valed.toml').write_text(
+            f'socket = "{place}/valed.sock"\n'
+            f'xenstore = "{place}/xenstore/socket"\n')
+        engine = self._state.binary('clickos-process')
+        (place / 'cosmosd.toml').write_text(
+            f'socket = "{place}/cosmosd.sock"\nstate_dir = "{place}/state"\n'
+            f'valed_socket = "{place}/valed.sock"\n'
+            f'xenstore_dir = "{place}/xenstore"\nhost_kind = "process"\n'
+            'memory_mib = 256\nmax_guests = 16\n'
+            f'process = {{ engine = "{engine}", first_uid = {first_uid}, '
+            'cgroup = "" }\n[roles]\nnova = [64001]\nagent = [64002]\n')
+
+    def _start(self, command, socket):
+        log = (self.folder / 'log').open('ab')
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                                   stdout=log, stderr=log)
+        self._stack.callback(process.wait)
+        self._stack.callback(process.kill)
+        self._stack.callback(log.close)
+        end_s = time.monotonic() + 20
+        while not (self.folder / socket).exists():
+            if time.monotonic() > end_s or process.poll() is not None:
+                raise AssertionError((self.folder / 'log').read_text())
+            time.sleep(0.02)
+
+    def _end_guests(self):
+        for guest in self.client.list()['guests']:
+            self.client.destroy(guest['uuid'])
+
+    def switch(self, *command):
+        """Give the switch a command."""
+        run(self._state.binary('vale-ctl'), *command,
+            f'--socket={self.folder}/valed.sock')
+
+    def attach(self, port, ifname, segment, *more):
+        """Make an interface a port of the switch."""
+        self.switch('attach', f'vale0:{port}', '--kind=veth',
+                    f'--ifname={ifname}', f'--segment={segment}', *more)
+
+
+class Machine:
+    """A namespace at a host's switch.
+
+    :param name: of the namespace, at most 14 characters
+    :param port: of the switch
+    """
+
+    def __init__(self, host, stack, name, port, segment, mac, ip):
+        self.namespace, self._stack = name, stack
+        outer = f'{name}o'
+        run('ip', 'netns', 'add', name)
+        stack.callback(run, 'ip', 'netns', 'delete', name)
+        run('ip', 'link', 'add', outer, 'type', 'veth', 'peer', 'name',
+            'eth0', 'netns', name, 'address', mac)
+        self.ip('address', 'add', f'{ip}/24', 'dev', 'eth0')
+        self.ip('link', 'set', 'eth0', 'up')
+        run('ip', 'link', 'set', outer, 'addrgenmode', 'none')
+        run('ip', 'link', 'set', outer, 'up')
+        host.attach(port, outer, segment, f'--mac={mac}')
+
+    def ip(self, *command):
+        """Change an interface, address or route of the machine."""
+        run('ip', '-n', self.namespace, *command)
+
+    def start(self, script, *arguments):
+        """Start a script of Python; it ends with the test."""
+        process = subprocess.Popen(
+            ['ip', 'netns', 'exec', self.namespace, sys.executable,
+             '-c', script, *arguments], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
+        self._stack.callback(process.__exit__, None, None, None)
+        self._stack.callback(process.kill)
+        return process

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TCP connections through a hop that grows and shrinks, without OpenStack.
+
+::
+
+    client === valed === server
+               |   |
+            guest guest     each keeps the connections that it saw begin
+"""
+
+import contextlib
+import os
+import unittest
+
+from clickos_lab import paths
+
+from tests.as_root import host
+
+MACS = {'client': '02:00:00:00:03:01', 'server': '02:00:00:00:03:02'}
+IPS = {'client': '10.1.3.1', 'server': '10.1.3.2'}
+#: Passes TCP only of connections whose beginning it saw.
+HOP = '''
+flows :: IPRewriter(keep 0 1, drop, drop);
+FromDevice(0) -> there :: Classifier(12/0800 23/06, -);
+there[0] -> MarkIPHeader(14) -> begins :: IPClassifier(syn and not ack, -);
+begins[0] -> opened :: Counter -> [0]flows;
+begins[1] -> [1]flows;
+FromDevice(1) -> back :: Classifier(12/0800 23/06, -);
+back[0] -> MarkIPHeader(14) -> [2]flows;
+flows[0] -> right :: Queue -> ToDevice(1);
+flows[1] -> left :: Queue -> ToDevice(0);
+there[1] -> right;
+back[1] -> left;
+'''
+SERVER = '''
+import socket, threading
+def serve(peer):
+    while data := peer.recv(4096):
+        peer.sendall(data)
+server = socket.create_server(("", 7000), backlog=1024)
+print("listens", flush=True)
+while True:
+    threading.Thread(target=serve, args=server.accept()[:1],
+                     daemon=True).start()
+'''
+#: Opens connections. For each line of input it uses all of them, and prints
+#: how many answer.
+CLIENT = '''
+import select, socket, sys, time
+alive = {socket.create_connection((sys.argv[1], 7000), 5)
+         for _ in range(int(sys.argv[2]))}
+print(len(alive), flush=True)
+for line in sys.stdin:
+    for each in alive:
+        each.send(b".")
+    answered, end = set(), time.monotonic() + 5
+    while answered != alive and time.monotonic() < end:
+        ready = select.select(list(alive - answered), [], [], 0.1)[0]
+        answered |= {each for each in ready if each.recv(4096)}
+    alive = answered
+    print(len(alive), flush=True)
+'''
+CONNECTIONS = 200
+
+
+class ScaledHopTest(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        stack = self.enterContext(contextlib.ExitStack())
+        first_uid = 2_000_000 + os.getpid() % 10_000 * 1000
+        self.host = host.Host(paths.State(), 'a', first_uid, stack)
+        prefix = f's{os.getpid() % 100_000}'
+        self.client, self.server = (
+            host.Machine(self.host, stack, prefix + name[0], name, 1,
+                         MACS[name], IPS[name])
+            for name in ('client', 'server'))
+        self.assertEqual('listens\n',
+                         self.server.start(SERVER).stdout.readline())
+        self.guests = [self.boot(n) for n in range(3)]
+
+    def boot(self, n):
+        """Start a guest of the hop; return its id."""
+        uuid = f'3f0a6d4e-6f0e-4a4e-9c1c-0d4b0f3f2b{n:02}'
+        vifs = [{'devid': devid, 'mac': f'02:00:00:00:04:{n}{devid}',
+                 'switch': 'vale0', 'port': f'h{n}-{side}', 'segment': 1,
+                 'allowed': [], 'port_security': False, 'mtu': 1500,
+                 'slots': 512} for devid, side in enumerate(('in', 'out'))]
+        client = self.host.client
+        client.create(uuid, f'h{n}', client.host()['engine_sha256'], 16,
+                      vifs, HOP, 'hop.click')
+        return uuid
+
+    def chain(self, *instances):
+        """Give the hop these instances."""
+        pairs = '+'.join(f'h{n}-in:h{n}-out' for n in instances)
+        self.host.switch('chain', 'set', 'vale0:web', '--segment=1',
+                         '--match=from=client,protocol=6',
+                         f'--hop={pairs},transparent')
+
+    def connect(self):
+        """Open connections through the hop."""
+        process = self.client.start(CLIENT, IPS['server'], str(CONNECTIONS))
+        self.assertEqual(CONNECTIONS, int(process.stdout.readline()))
+        return process
+
+    @staticmethod
+    def lost(process):
+        """Return how many connections do not answer any more."""
+        process.stdin.write('\n')
+        process.stdin.flush()
+        return CONNECTIONS - int(process.stdout.readline())
+
+    def opened(self):
+        """Return the connections that each guest saw begin."""
+        read = self.host.client.handler_read
+        return [int(read(uuid, 'opened.count')['value'])
+                for uuid in self.guests]
+
+    def test_scale_out_loses_no_connection(self):
+        self.chain(0)
+        first = self.connect()
+        self.chain(0, 1)
+        second = self.connect()
+        self.chain(0, 1, 2)
+        third = self.connect()
+        opened = self.opened()
+        self.assertGreater(min(opened), CONNECTIONS // 8)
+        self.assertEqual([0, 0, 0], list(map(self.lost,
+                                             (first, second, third))))
+        # The connections of the guest that goes end, and no others.
+        self.chain(0, 1)
+        self.assertEqual(0, self.lost(first) + self.lost(second))
+        self.assertEqual(opened[2], self.lost(third))
