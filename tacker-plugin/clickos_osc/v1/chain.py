@@ -57,7 +57,7 @@ class CreateChain(command.ShowOne):
     """Steer packets through VNFs or servers, in order.
 
     Answers take the hops in the opposite order. The hops have ports on one
-    network, and run on one host.
+    network.
 
     Example: openstack clickos chain create web --hop fw --hop ids1+ids2
     --classifier protocol=tcp,source-ip-prefix=10.0.0.0/24,destination-port=80

@@ -13,8 +13,7 @@ def write(site):
     # Not policy.yaml: nova-compute would read that, and may not.
     policy = paths.REPO / 'devstack/files/nova-policy.yaml'
     policy = site.write('nova/api-policy.yaml', policy.read_text(), 'nova')
-    site.write_ini('nova/nova.conf', {
-        **common,
+    site.write_ini('nova/nova.conf', options.merged(common, {
         'api': {'auth_strategy': 'keystone'},
         'api_database': site.database('nova_api', 'nova'),
         'database': site.database('nova'),
@@ -25,7 +24,7 @@ def write(site):
         **_zones(site),
         'filter_scheduler': {
             'enabled_filters': options.DEFAULTS['CLICKOS_FILTERS'],
-            'track_instance_changes': False}}, 'nova')
+            'track_instance_changes': False}}), 'nova')
     for host in site.compute_hosts:
         _write_compute(site, common, host)
     paste = site.state.venv / 'etc/nova/api-paste.ini'
@@ -37,8 +36,7 @@ def _zones(site):
     """Servers without a zone do not run on the second host."""
     if hosts.SECOND not in site.compute_hosts:
         return {}
-    return {'DEFAULT': {**_common(site)['DEFAULT'],
-                        'default_schedule_zone': hosts.PROCESS.zone}}
+    return {'DEFAULT': {'default_schedule_zone': hosts.PROCESS.zone}}
 
 
 def _write_compute(site, common, host):

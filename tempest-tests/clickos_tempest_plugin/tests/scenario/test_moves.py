@@ -111,6 +111,16 @@ class MovesTest(pair.PairCase):
         self.assertRuns(server_id, self.second_name)
         self.assertGone(self.first, server_id)
 
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('6f0d1c53-2b8e-4f5d-9a40-0c1f7d3b9e05')
+    def test_the_guests_of_a_project_share_a_host(self):
+        zones = (CONF.clickos.second_zone, self.admin.show_server(
+            self.server_id)['server']['OS-EXT-AZ:availability_zone'])
+        self.addCleanup(self.move_second_host, *zones[::-1])
+        self.move_second_host(*zones)
+        hosts = {self.host_of(self.boot()) for _ in range(4)}
+        self.assertEqual(1, len(hosts), hosts)
+
     def force_down(self, down):
         """Tell Nova that the second host is dead, or is not."""
         services = self.os_admin.services_client
