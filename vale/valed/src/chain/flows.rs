@@ -126,25 +126,24 @@ impl Flows {
         }
     }
 
-    /// The slot of a flow; `wanted` is the slot of its bucket.
-    pub fn slot(&self, flow: Flow, wanted: u8) -> u8 {
-        self.slot_at(flow, wanted, || self.now_s())
+    /// The slot of a flow with this key; `wanted` is the slot of its bucket.
+    pub fn slot(&self, flow: Flow, key: u64, wanted: u8) -> u8 {
+        self.slot_at(flow, key, wanted, || self.now_s())
     }
 
-    fn slot_at(&self, flow: Flow, wanted: u8, now_s: impl Fn() -> u32) -> u8 {
-        let bucket = &self.buckets[bucket_of(flow.key())];
+    fn slot_at(&self, flow: Flow, key: u64, wanted: u8, now_s: impl Fn() -> u32) -> u8 {
+        let bucket = &self.buckets[bucket_of(key)];
         if !bucket.is_used.load(Relaxed) {
             bucket.is_used.store(true, Relaxed);
         }
         match bucket.current.load(Relaxed) {
             current if current == wanted => wanted,
-            current => self.moving(flow, current, wanted, now_s()),
+            current => self.moving(flow, key, (current, wanted), now_s()),
         }
     }
 
     #[cold]
-    fn moving(&self, flow: Flow, current: u8, wanted: u8, now_s: u32) -> u8 {
-        let key = flow.key();
+    fn moving(&self, flow: Flow, key: u64, (current, wanted): (u8, u8), now_s: u32) -> u8 {
         let bucket = &self.buckets[bucket_of(key)];
         let age_s = now_s.saturating_sub(bucket.since_s.load(Relaxed));
         let begins = flow.begins || flow.protocol != TCP && age_s >= SHORT_PAUSE_S;

@@ -80,7 +80,7 @@ impl<'a> Worker<'a> {
     /// The pair that a packet goes to.
     fn send(&self, flow: Flow) -> &'static str {
         let wanted = self.slots[self.winner];
-        let slot = self.flows.slot_at(flow, wanted, || self.now_s);
+        let slot = self.flows.slot_at(flow, flow.key(), wanted, || self.now_s);
         let place = self.slots.iter().position(|each| *each == slot);
         self.names[place.expect("the slot of a live pair")]
     }

@@ -14,7 +14,7 @@ use super::route::Route;
 
 /// A live port pair: of this host, or of another one.
 #[derive(Clone, Copy)]
-enum Live {
+pub enum Live {
     Ports { ingress: usize, egress: usize },
     Host(IpAddr),
 }
@@ -121,11 +121,16 @@ impl LiveHop {
 
     /// The place at which a flow enters the hop.
     pub fn entry(&self, flow: Flow, forward: bool) -> Option<Entry> {
-        let wanted = *self.buckets.get(bucket_of(flow.key()))?;
-        let slot = self.flows.slot(flow, wanted);
+        let live = self.learn(flow, flow.key())?;
+        Some(self.enter(live, forward))
+    }
+
+    /// The pair of a flow with this key.
+    pub fn learn(&self, flow: Flow, key: u64) -> Option<Live> {
+        let wanted = *self.buckets.get(bucket_of(key))?;
+        let slot = self.flows.slot(flow, key, wanted);
         // For a moment another worker can know other pairs.
-        let live = self.slots[usize::from(slot)].or(self.slots[usize::from(wanted)]);
-        Some(self.enter(live?, forward))
+        self.slots[usize::from(slot)].or(self.slots[usize::from(wanted)])
     }
 
     /// The same at this host, for a packet that another host sent to the hop. The two hosts may know

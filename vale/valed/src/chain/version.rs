@@ -293,9 +293,10 @@ impl Chain {
     /// and another one for its answer.
     fn learn(&self, flow: Flow) {
         if self.route.is_some() {
-            self.hops.iter().for_each(|hop| {
-                hop.entry(flow, true);
-            });
+            let key = flow.key();
+            for hop in &self.hops {
+                hop.learn(flow, key);
+            }
         }
     }
 
