@@ -13,8 +13,10 @@ _XEN = ('console=com1 com1=115200,8n1 loglvl=info guest_loglvl=all '
 _DOM0 = ('console=hvc0 panic=1 quiet mitigations=off nokaslr '
          'cryptomgr.notests tsc=reliable')
 
-#: Each instruction takes 2 ns; QEMU skips time in which no processor works.
+#: QEMU skips time in which no processor works.
 _COUNTED = ('-icount', 'shift=1,sleep=off')
+#: What an instruction takes on such a machine.
+INSTRUCTION_NS = 2
 
 
 @dataclasses.dataclass(frozen=True)

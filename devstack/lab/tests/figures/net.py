@@ -18,7 +18,8 @@ from tests.xen import guest
 
 _WARM_S, _SECONDS = 3, 5
 _IMPROVEMENTS = ('poll', 'keep_grants', 'fast_refill')
-_MAC = '00:16:3e:01:00:{:02x}'
+#: Addresses by number.
+MAC = '00:16:3e:01:00:{:02x}'
 #: Linux's generator puts frames straight into the backend's interface.
 _PKTGEN = """
 grep -q '^pktgen ' /proc/modules || insmod /root/pktgen.ko
@@ -96,9 +97,12 @@ def _run(host, made, what):
                (granted + ended) * of_1000, cpu_s * 1e3 * of_1000)
 
 
-def _generator(host, name, number, words, vif='vif = ["bridge=br0,mac={}"]'):
-    """Create a pkt-gen guest; return it."""
-    options = f'extra = "{words}"\n' + vif.format(_MAC.format(number))
+def generator(host, name, number, words, vif='vif = ["bridge=br0,mac={}"]'):
+    """Create a pkt-gen guest; return it.
+
+    :param words: its orders
+    """
+    options = f'extra = "{words}"\n' + vif.format(MAC.format(number))
     text = image.config('pvh', name, image.PKT_GEN) + options + '\n'
     host.dom0.put_text(text, f'/root/{name}.cfg')
     made = guest.Guest(host.dom0, name, 'pvh')
@@ -116,7 +120,7 @@ def _average(made, what):
 
 
 def _sent(host, words):
-    made = _generator(host, 'tx', 1, f'pkt-gen.function=tx {words}')
+    made = generator(host, 'tx', 1, f'pkt-gen.function=tx {words}')
     time.sleep(_WARM_S + _SECONDS)
     run = _run(host, made, 'tx')
     made.destroy()
@@ -124,11 +128,11 @@ def _sent(host, words):
 
 
 def _received(host, words):
-    made = _generator(host, 'rx', 2, words)
+    made = generator(host, 'rx', 2, words)
     state = f'/local/domain/{made.domid}/device/vif/0/state'
     host.dom0.check(f'lab-wait 30 {state} 4')
     host.dom0.check(_PKTGEN.format(
-        vif=f'vif{made.domid}.0', mac=_MAC.format(2),
+        vif=f'vif{made.domid}.0', mac=MAC.format(2),
         seconds=_WARM_S + _SECONDS), timeout_s=60)
     run = _run(host, made, 'rx')
     made.destroy()
@@ -137,7 +141,7 @@ def _received(host, words):
 
 def _switches(host, table):
     """Guest to guest, over a Linux bridge and over the switch."""
-    words = f'pkt-gen.function=tx pkt-gen.dst={_MAC.format(2)}'
+    words = f'pkt-gen.function=tx pkt-gen.dst={MAC.format(2)}'
     bridge = _table.middle(lambda: _pair(host, words), 3)
     table.add('guest to guest, netback and Linux bridge', bridge, 'frames/s',
               bridge)
@@ -148,12 +152,12 @@ def _switches(host, table):
 
 def _pair(host, words, *vif):
     """Return what arrives at a guest from another that sends at will."""
-    to = _generator(host, 'rx', 2, '', *vif)
-    source = _generator(host, 'tx', 1, words, *vif)
+    to = generator(host, 'rx', 2, '', *vif)
+    source = generator(host, 'tx', 1, words, *vif)
     ports = [] if not vif else [(to, 2), (source, 1)]
     for made, number in ports:
         _vale(host, f'attach vale0:{made.name} --segment 5 --kind xen '
-              f'--domid {made.domid} --devid 0 --mac {_MAC.format(number)}')
+              f'--domid {made.domid} --devid 0 --mac {MAC.format(number)}')
     time.sleep(_WARM_S + _SECONDS)
     rate = _average(to, 'rx')
     for made in (source, to):

@@ -5,6 +5,8 @@
  *
  * - timing boot DOMID PATH START
  *       from unpause until PATH's value begins with START
+ * - timing cpu DOMID
+ *       the nanoseconds that a domain has run so far
  * - timing store PATH ROUNDS
  *       a plain write; a plain read
  * - timing handler ROUTER ROUNDS REQUEST
@@ -96,6 +98,18 @@ static int boot(unsigned int domid, const char *path, const char *start)
     return 0;
 }
 
+static int cpu(unsigned int domid)
+{
+    xc_interface *xen = xc_interface_open(NULL, NULL, 0);
+    xc_dominfo_t info;
+
+    if (!xen || xc_domain_getinfo(xen, domid, 1, &info) != 1 ||
+        info.domid != domid)
+        fail("no such domain");
+    printf("%llu\n", (unsigned long long)info.cpu_time);
+    return 0;
+}
+
 static double write_us(struct xs_handle *store, const char *path, int rounds)
 {
     double since = now_us();
@@ -183,13 +197,15 @@ int main(int argc, char **argv)
 {
     if (argc == 5 && !strcmp(argv[1], "boot"))
         return boot(strtoul(argv[2], NULL, 10), argv[3], argv[4]);
+    if (argc == 3 && !strcmp(argv[1], "cpu"))
+        return cpu(strtoul(argv[2], NULL, 10));
     if (argc == 4 && !strcmp(argv[1], "store"))
         return plain(argv[2], atoi(argv[3]));
     if (argc == 5 && !strcmp(argv[1], "handler"))
         return handler(argv[2], atoi(argv[3]), argv[4]);
     if (argc == 5 && !strcmp(argv[1], "shown"))
         return shown(argv[2], atoi(argv[3]), argv[4]);
-    fail("boot DOMID PATH START | store PATH ROUNDS | "
+    fail("boot DOMID PATH START | cpu DOMID | store PATH ROUNDS | "
          "handler ROUTER ROUNDS REQUEST | "
          "shown ROUTER ROUNDS ELEMENT/HANDLER");
 }
