@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustc_hash::FxHasher;
-use vale_proto::{ChainCounters, Hop, OnFailure, Pair, PortName};
+use vale_proto::{ChainCounters, Hop, Mac, OnFailure, Pair, PortName};
 
 use super::Ports;
 use super::flow::Flow;
@@ -131,6 +131,16 @@ impl LiveHop {
         let slot = self.flows.slot(flow, key, wanted);
         // For a moment another worker can know other pairs.
         self.slots[usize::from(slot)].or(self.slots[usize::from(wanted)])
+    }
+
+    /// The way of an answer into the live pair of this host that has a frame's destination, unless the
+    /// hop is transparent.
+    pub fn owner(&self, ports: &Ports, station: Mac) -> Option<Entry> {
+        let has = |port: usize| ports[port].as_ref().is_some_and(|p| p.mac == Some(station));
+        let mut live = self.slots.iter().flatten();
+        let found = live.find(|live| matches!(live, Live::Ports { egress, .. } if has(*egress)));
+        let found = found.filter(|_| !self.transparent)?;
+        Some(self.enter(*found, false))
     }
 
     /// The same at this host, for a packet that another host sent to the hop. The two hosts may know

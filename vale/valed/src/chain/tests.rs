@@ -405,6 +405,34 @@ fn a_hop_may_translate_sources_that_the_chain_declares() {
 }
 
 #[test]
+fn answers_find_the_instance_that_translated() {
+    let mut net = Net::new(3);
+    let pairs = json!([pair(0, 1), pair(1, 1)]);
+    let hops = vec![json!({"pairs": pairs}), transparent(2)];
+    net.chain(hops, json!({"nat": ["192.0.2.0/24"]}));
+    let mut translated = [0, 0];
+    for port in 1000..1100 {
+        net.a.send(&packet((mac(1), mac(2)), (A, B), (port, 53), 0));
+        net.bench.round();
+        let passed = |hop: &mut [Guest; 2]| !hop[0].received().is_empty();
+        let instance = net.hops.iter_mut().position(passed).unwrap();
+        translated[instance] += 1;
+        // Each instance has an address of its own.
+        let nat = Ipv4Addr::new(192, 0, 2, 7 + instance as u8);
+        let macs = (mac(11 + 2 * instance as u8), mac(2));
+        net.hops[instance][1].send(&packet(macs, (nat, B), (port, 53), 0));
+        net.bench.round();
+        assert_eq!((net.relay(2, true), net.b.received().len()), (1, 1));
+        let answer = packet((macs.1, macs.0), (B, nat), (53, port), 0);
+        net.b.send(&answer);
+        net.bench.round();
+        assert_eq!(net.relay(2, false), 1);
+        assert_eq!(net.hops[instance][1].received(), [answer], "port {port}");
+    }
+    assert!(translated.iter().all(|n| *n > 20), "{translated:?}");
+}
+
+#[test]
 fn a_switch_has_a_limit_of_chains() {
     let mut net = Net::new(1);
     let set = |n: usize| -> ChainSet {

@@ -54,6 +54,8 @@ pub struct Place {
     pub at: usize,
     /// The hop that sent the packet.
     pub sender: Option<usize>,
+    /// The frame's destination.
+    pub station: Mac,
     pub ttl: u8,
 }
 
@@ -270,7 +272,8 @@ impl Chain {
         let forward = direction == Direction::Forward;
         while forward && place.at < self.hops.len() || !forward && place.at > 0 {
             let hop = if forward { place.at } else { place.at - 1 };
-            match self.hops[hop].entry(flow, forward) {
+            let owner = self.owner(ports, hop, forward, place.station);
+            match owner.or_else(|| self.hops[hop].entry(flow, forward)) {
                 Some(Entry::Port(port, addressed)) => {
                     return Next::Hop {
                         hop,
@@ -289,6 +292,13 @@ impl Chain {
         }
     }
 
+    /// The instance of a hop that has translated a flow, for an answer: the frame has its address. The
+    /// answer's own flow tells nothing about the flow before the translation.
+    fn owner(&self, ports: &Ports, hop: usize, forward: bool, station: Mac) -> Option<Entry> {
+        let translates = !forward && !self.set.nat.is_empty();
+        translates.then(|| self.hops[hop].owner(ports, station))?
+    }
+
     /// All hosts that a flow passes learn its pairs. One host chooses the pair of a hop for a packet,
     /// and another one for its answer.
     fn learn(&self, flow: Flow) {
@@ -301,7 +311,7 @@ impl Chain {
     }
 
     /// The step of a packet that another host sent to this one.
-    pub fn arrive(&self, ports: &Ports, label: Label, flow: Flow) -> Option<Next> {
+    pub fn arrive(&self, ports: &Ports, label: Label, station: Mac, flow: Flow) -> Option<Next> {
         let passed = usize::from(FIRST_INDEX - label.index);
         let (direction, at) = match label.reverse {
             false => (Direction::Forward, passed),
@@ -318,17 +328,21 @@ impl Chain {
         let place = Place {
             at: if forward { hop + 1 } else { hop },
             sender: None,
+            station,
             ttl: label.ttl,
         };
-        Some(match self.hops[hop].arrival(flow, forward) {
-            Some(Entry::Port(port, addressed)) => Next::Hop {
-                hop,
-                port,
-                addressed,
+        let owner = self.owner(ports, hop, forward, station);
+        Some(
+            match owner.or_else(|| self.hops[hop].arrival(flow, forward)) {
+                Some(Entry::Port(port, addressed)) => Next::Hop {
+                    hop,
+                    port,
+                    addressed,
+                },
+                _ if self.hops[hop].bypasses() => self.next(ports, place, direction, flow),
+                _ => Next::Blocked { hop },
             },
-            _ if self.hops[hop].bypasses() => self.next(ports, place, direction, flow),
-            _ => Next::Blocked { hop },
-        })
+        )
     }
 
     /// The step to another host.
