@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lists of Tempest's own tests: each line means something."""
 
+import collections
 import pathlib
 import re
 import unittest
@@ -42,3 +43,14 @@ class ListsTest(unittest.TestCase):
             self.assertGreater(len(reason.split()), 3, line)
             self.assertTrue(any(re.search(pattern.strip(), test)
                                 for test in tests), line)
+
+
+class IdsTest(unittest.TestCase):
+
+    def test_no_two_of_our_tests_have_one_id(self):
+        folder = paths.REPO / 'tempest-tests/clickos_tempest_plugin'
+        found = collections.Counter(
+            each for path in folder.rglob('test_*.py') for each in
+            re.findall(r"idempotent_id\('([^']+)'\)", path.read_text()))
+        self.assertGreater(len(found), 50)
+        self.assertEqual([], [each for each, n in found.items() if n > 1])

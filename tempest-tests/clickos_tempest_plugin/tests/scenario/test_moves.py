@@ -112,7 +112,7 @@ class MovesTest(pair.PairCase):
         self.assertGone(self.first, server_id)
 
     @decorators.attr(type='slow')
-    @decorators.idempotent_id('6f0d1c53-2b8e-4f5d-9a40-0c1f7d3b9e05')
+    @decorators.idempotent_id('6f0d1c53-2b8e-4f5d-9a40-0c1f7d3b9e15')
     def test_the_guests_of_a_project_share_a_host(self):
         zones = (CONF.clickos.second_zone, self.admin.show_server(
             self.server_id)['server']['OS-EXT-AZ:availability_zone'])
