@@ -36,9 +36,9 @@ destroys the guest and the start fails.
 Seconds between two looks for deletions that Nova lost.
 
 If nova-api loses its database or queue in the middle of a deletion, the
-server stays in the task state ``deleting``, and Nova ignores further
-requests to delete it. The driver asks for each deletion again that did not
-move between two looks.
+server stays in the task state ``deleting``. Nova ignores further requests to
+delete it. The driver asks for each deletion again that did not move between
+two looks.
 """),
     cfg.BoolOpt('allow_process_host', default=False, help="""
 Accept a cosmosd whose guests are confined processes instead of Xen domains.

@@ -92,6 +92,7 @@ class BadPackageTest(base.ClickOSTest):
             'handler: fw.config', 'handler: nobody.config'))
         self.assertIn('nobody', detail)
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b06')
     def test_unknown_handler(self):
         detail = self.instantiate(vnfd=lambda text: text.replace(
@@ -116,6 +117,7 @@ class BadPackageTest(base.ClickOSTest):
         detail = self.instantiate(rules=['allow all); Idle -> ToDump(x'])
         self.assertIn('rule 0', detail)
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0b')
     def test_tenants_own_image(self):
         """A process host never runs bytes from Glance."""

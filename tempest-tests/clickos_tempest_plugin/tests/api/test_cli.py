@@ -191,6 +191,7 @@ class ConfigurationTest(CommandLine):
 class NewVnfTest(CommandLine):
     """openstack clickos vnf new, package check."""
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c008')
     def test_a_new_vnf_runs(self):
         folder = tempfile.TemporaryDirectory()
