@@ -13,6 +13,7 @@ RULES = ['allow icmp', 'deny all']
 
 class ConductorTest(base.OnHostTest):
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e51')
     def test_an_instantiation_without_conductor_can_be_retried(self):
         vnf_id = self.tenant.create_vnf(

@@ -40,6 +40,7 @@ class SharedFirewallTest(case.SharedFirewallCase):
         self.assertEqual(OPEN, self.rules())
         self.assertTrue(self.left.can_ping(self.right))
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e03')
     def test_good_bad_good_through_clickos_api(self):
         first = self.clickos.write_handler(self.server_id, 'fw.config', ICMP)

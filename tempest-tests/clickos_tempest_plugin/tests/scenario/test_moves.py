@@ -132,6 +132,7 @@ class MovesTest(pair.PairCase):
                 host=self.second_name)['services'][0]['state'],
             lambda seen: seen == state, f'{self.second_name} {state}')
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('6f0d1c53-2b8e-4f5d-9a40-0c1f7d3b9e03')
     def test_an_evacuated_server_leaves_its_host(self):
         server_id = self.boot(availability_zone=CONF.clickos.second_zone)

@@ -79,6 +79,7 @@ class StatesTest(base.ClickOSTest):
         found = self.clickos.read_handler(server_id, 'fw.config')
         self.assertIn('10.39.249.1', found)
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('5b9d7a1e-7c43-4c0b-9f0a-1f6f1f0f7a02')
     def test_a_configuration_of_a_megabyte(self):
         line = '// ' + 'x' * 77 + '\n'
@@ -131,6 +132,7 @@ class StatesTest(base.ClickOSTest):
         self.assertIn('10.39.249.1', self.clickos.read_handler(
             second, 'fw.config'))
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('5b9d7a1e-7c43-4c0b-9f0a-1f6f1f0f7a07')
     def test_writes_one_after_the_other(self):
         server_id = self.boot(self.make_state(CONFIG))
