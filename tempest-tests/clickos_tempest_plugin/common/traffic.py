@@ -16,6 +16,9 @@ from clickos_tempest_plugin.common import waiters
 _HOST = host.Host()
 PING_INTERVAL_S = 0.05
 HTTP_PORT = 80
+ECHO_PORT = 7
+#: a connection that answers later is lost
+PATIENCE_S = 5
 #: What udhcpc of busybox prints.
 LEASE = re.compile(r'lease of ([0-9.]+) obtained')
 #: sends as many bytes as asked for in the path, http://server/1000
@@ -28,6 +31,59 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"x" * int(self.path[1:]))
 http.server.ThreadingHTTPServer(("", %d), Handler).serve_forever()
+'''
+#: returns each byte
+ECHO_SERVER = '''
+import socketserver
+class Handler(socketserver.BaseRequestHandler):
+    def handle(self):
+        while data := self.request.recv(4096):
+            self.request.sendall(data)
+class Server(socketserver.ThreadingTCPServer):
+    request_queue_size = 1024
+    daemon_threads = True
+Server(("", %d), Handler).serve_forever()
+'''
+#: opens connections, tells so, and uses them until a signal; then each has to
+#: return a byte within some seconds
+CONNECTIONS = '''
+import select, signal, socket, sys, time
+host, port, number, patience_s = sys.argv[1], *map(int, sys.argv[2:])
+signals = []
+signal.signal(signal.SIGINT, lambda *found: signals.append(found))
+alive = set()
+for _ in range(number):
+    try:
+        alive.add(socket.create_connection((host, port), timeout=patience_s))
+    except OSError:
+        pass
+opened = len(alive)
+print("opened", opened, flush=True)
+def answers(each):
+    try:
+        return bool(each.recv(4096))
+    except OSError:
+        return False
+last = False
+while True:
+    last = bool(signals)
+    waiting = set()
+    for each in alive:
+        try:
+            each.send(b".")
+            waiting.add(each)
+        except OSError:
+            pass
+    sent, alive = len(waiting), set()
+    end_s = time.monotonic() + patience_s
+    while waiting and time.monotonic() < end_s:
+        ready = select.select(list(waiting), [], [], 0.1)[0]
+        alive |= {each for each in ready if answers(each)}
+        waiting -= set(ready)
+    if last:
+        break
+    time.sleep(0.1)
+print("alive", len(alive), flush=True)
 '''
 
 
@@ -105,6 +161,19 @@ class Machine:
                              'http://127.0.0.1/1', check=False).returncode,
             lambda status: status == 0, 'HTTP server')
 
+    def serve_echo(self):
+        """Start a TCP server that returns what it gets."""
+        self.start('python3', '-c', ECHO_SERVER % ECHO_PORT)
+        waiters.until(
+            lambda: self.run('ss', '-Hltn', f'sport = :{ECHO_PORT}').stdout,
+            bool, 'echo server')
+
+    def connect(self, other, number):
+        """Open TCP connections and use them until a test counts them."""
+        return Connections(self.start(
+            'python3', '-c', CONNECTIONS, other.ip, str(ECHO_PORT),
+            str(number), str(PATIENCE_S)), number)
+
     def download(self, other, size_bytes, timeout_s=30):
         """Return how many bytes of a download came, 0 if it failed."""
         done = self.run(
@@ -152,6 +221,26 @@ class Ping:
             raise AssertionError(f'no summary from ping: {output[-500:]}')
         sent, received = map(int, found.groups())
         return (received if sent == received + 1 else sent), received
+
+
+class Connections:
+    """TCP connections in use; all of them are open."""
+
+    def __init__(self, process, number):
+        self._process = process
+        self.number = number
+        found = process.stdout.readline().split()
+        if found != ['opened', str(number)]:
+            raise AssertionError(f'{number} connections: {found}')
+
+    def lost(self):
+        """Stop; return how many do not answer any more."""
+        self._process.send_signal(signal.SIGINT)
+        output, _ = self._process.communicate(timeout=3 * PATIENCE_S)
+        word, alive = output.split()[-2:]
+        if word != 'alive':
+            raise AssertionError(f'connections: {output[-500:]}')
+        return self.number - int(alive)
 
 
 def _stop(process):

@@ -1,31 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains of networking-sfc steer packets through guests."""
 
+from tempest import config
 from tempest.lib.common.utils import data_utils
 from tempest.lib.common.utils import test_utils
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
+from clickos_tempest_plugin.common import csar
+from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.common import traffic
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests import base
+
+CONF = config.CONF
 
 #: Copies each frame from one of its vifs to the other.
 WIRE = '''
 FromDevice(0) -> right :: Counter -> Queue -> ToDevice(1);
 FromDevice(1) -> left :: Counter -> Queue -> ToDevice(0);
 '''
+#: A wire that keeps the TCP connections whose beginning it saw, and drops all
+#: others. The package's property writes to fw.config.
+STATEFUL = '''
+flows :: IPRewriter(keep 0 1, drop, drop);
+FromDevice(0) -> right_kind :: Classifier(12/0800 23/06, -);
+right_kind[0] -> MarkIPHeader(14)
+    -> begins :: IPClassifier(syn and not ack, -);
+begins[0] -> opened :: Counter -> [0]flows;
+begins[1] -> [1]flows;
+FromDevice(1) -> left_kind :: Classifier(12/0800 23/06, -);
+left_kind[0] -> MarkIPHeader(14) -> [2]flows;
+flows[0] -> right :: Counter -> right_out :: Queue -> ToDevice(1);
+flows[1] -> left_out :: Queue -> ToDevice(0);
+right_kind[1] -> right;
+left_kind[1] -> left_out;
+Idle -> fw :: IPFilter(deny all) -> Discard;
+'''
+CONNECTIONS = 100
+FLOWS = 40
+#: Sends packets of many flows to one station.
+SENDER = """
+out :: EtherEncap(0x0800, {mac}, {peer_mac}) -> sent :: Counter
+  -> Queue -> ToDevice(0);
+FromDevice(0) -> Discard;
+""" + ' '.join(f"""
+s{n} :: RatedSource(DATA "hello", RATE 8)
+  -> UDPIPEncap({{ip}}, {1000 + n}, {{peer_ip}}, 7) -> out;
+""" for n in range(FLOWS))
+#: Counts the packets of one station.
+RECEIVER = """
+FromDevice(0) -> from :: Classifier(6/{peer}, -);
+from[0] -> heard :: Counter -> Discard;
+from[1] -> Discard;
+"""
 
 
-class ChainsTest(base.OnHostTest):
-    """A client, a server and two wires on one network."""
-
-    def setUp(self):
-        super().setUp()
-        self.sfc = self.os_primary.sfc.SfcClient()
-        self.client, self.server = (
-            traffic.Endpoint(self.tenant, self.os_admin,
-                             'left', self.addCleanup) for _ in range(2))
+class SfcMixin:
+    """Resources of networking-sfc for a test."""
 
     def make(self, kind, **values):
         """Make a resource of networking-sfc until the end of the test."""
@@ -33,6 +65,48 @@ class ChainsTest(base.OnHostTest):
         self.addCleanup(test_utils.call_and_ignore_notfound_exc,
                         self.sfc.delete, kind, made['id'])
         return made['id']
+
+    def steered(self, chain):
+        """Return the packets that each hop got, [] if there is no chain."""
+        try:
+            hops = self.tenant.clickos.show_chain(chain)['hops']
+        except exceptions.Conflict:
+            return []
+        return [hop['packets'] for hop in hops]
+
+    def passed(self, server_id, name='right'):
+        """Return how many frames a guest has counted."""
+        return int(self.tenant.clickos.read_handler(server_id,
+                                                    f'{name}.count'))
+
+    def assertHops(self, chain, hops):
+        """Wait until the switch's chain has as many hops."""
+        waiters.until(lambda: self.steered(chain),
+                      lambda seen: len(seen) == hops, f'{hops} hops')
+
+    def make_ends(self):
+        """Make a client and a server on one network."""
+        self.sfc = self.os_primary.sfc.SfcClient()
+        self.client, self.server = (
+            traffic.Endpoint(self.tenant, self.os_admin,
+                             'left', self.addCleanup) for _ in range(2))
+
+    def make_chain(self, groups):
+        """Make a chain from the client to the server and back."""
+        flow = self.make('flow_classifier',
+                         source_ip_prefix=f'{self.client.ip}/32',
+                         destination_ip_prefix=f'{self.server.ip}/32')
+        return self.make('port_chain', port_pair_groups=groups,
+                         flow_classifiers=[flow],
+                         chain_parameters={'symmetric': True})
+
+
+class ChainsTest(SfcMixin, base.OnHostTest):
+    """A client, a server and two wires on one network."""
+
+    def setUp(self):
+        super().setUp()
+        self.make_ends()
 
     def make_hop(self):
         """Boot a wire; return its server and port pair group."""
@@ -49,33 +123,6 @@ class ChainsTest(base.OnHostTest):
             ports[1]['id'])
         self.assertIn(f'is in port pair {pair}', str(refused))
         return server_id, self.make('port_pair_group', port_pairs=[pair])
-
-    def make_chain(self, groups):
-        """Make a chain from the client to the server and back."""
-        flow = self.make('flow_classifier',
-                         source_ip_prefix=f'{self.client.ip}/32',
-                         destination_ip_prefix=f'{self.server.ip}/32')
-        return self.make('port_chain', port_pair_groups=groups,
-                         flow_classifiers=[flow],
-                         chain_parameters={'symmetric': True})
-
-    def steered(self, chain):
-        """Return the packets that each hop got, [] if there is no chain."""
-        try:
-            hops = self.tenant.clickos.show_chain(chain)['hops']
-        except exceptions.Conflict:
-            return []
-        return [hop['packets'] for hop in hops]
-
-    def passed(self, server_id):
-        """Return how many frames a wire has sent to the right."""
-        return int(self.tenant.clickos.read_handler(server_id,
-                                                    'right.count'))
-
-    def assertHops(self, chain, hops):
-        """Wait until the switch's chain has as many hops."""
-        waiters.until(lambda: self.steered(chain),
-                      lambda seen: len(seen) == hops, f'{hops} hops')
 
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e31')
     def test_packets_pass_the_hops_until_the_chain_is_deleted(self):
@@ -122,3 +169,176 @@ class ChainsTest(base.OnHostTest):
                 exceptions.Conflict, self.sfc.create, kind, **values)
             self.assertIn(f'port {theirs}: belongs to another project',
                           str(refused))
+
+
+class ScaledHopTest(SfcMixin, base.OnHostTest):
+    """A VNF with state in a chain grows and shrinks under connections."""
+
+    def setUp(self):
+        super().setUp()
+        self.make_ends()
+        package = csar.firewall(
+            click=lambda text: STATEFUL,
+            vnfd=lambda text: text.replace('routed: true',
+                                           'transparent: true'))
+        self.vnf_id = self.tenant.create_vnf(
+            self.tenant.onboard(package, self.addCleanup), self.addCleanup)
+        tenant.completed(self.tenant.operate(
+            self.vnf_id, 'instantiate', flavourId='simple',
+            vimConnectionInfo=[{'id': 'vim', 'vimId': self.tenant.vim_id,
+                                'vimType': 'openstack'}],
+            extVirtualLinks=[self.link()]))
+
+    def link(self):
+        """Return the link of both connection points with the network."""
+        network = self.tenant.networks['left']
+        config = [{'cpProtocolData': [{
+            'layerProtocol': 'IP_OVER_ETHERNET',
+            'ipOverEthernet': {'ipAddresses': [{
+                'type': 'IPV4', 'subnetId': network.subnet_id,
+                'numDynamicAddresses': 1}]}}]}]
+        return {'id': 'left', 'resourceId': network.id, 'extCps': [
+            {'cpdId': point, 'cpConfig': config}
+            for point in ('left', 'right')]}
+
+    def scale(self, kind):
+        """Add a guest, or remove one."""
+        tenant.completed(self.tenant.operate(
+            self.vnf_id, 'scale', type=kind, aspectId='capacity',
+            numberOfSteps=1))
+
+    def guests(self):
+        """Return the servers, the first guest's first."""
+        info = self.tenant.tacker.show_vnf(
+            self.vnf_id)['instantiatedVnfInfo']
+        return [vnfc['computeResource']['resourceId']
+                for vnfc in info['vnfcResourceInfo']]
+
+    def opened(self):
+        """Return the connections that each guest saw begin."""
+        return [self.passed(server, 'opened') for server in self.guests()]
+
+    def make_hop(self):
+        """Make the first guest a hop; return its group's id."""
+        ports = {port['name']: port['id'] for port in
+                 self.os_primary.network.PortsClient().list_ports(
+                     description=f'clickos-vnf:{self.vnf_id}')['ports']}
+        pair = self.make('port_pair', ingress=ports['VDU1-0-left'],
+                         egress=ports['VDU1-0-right'])
+        return self.make('port_pair_group', port_pairs=[pair])
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e34')
+    def test_connections_outlive_a_scale_out(self):
+        self.assertHops(self.make_chain([self.make_hop()]), 1)
+        self.server.serve_echo()
+        old = self.client.connect(self.server, CONNECTIONS)
+        self.assertGreaterEqual(self.opened(), [CONNECTIONS])
+        self.scale('SCALE_OUT')
+        waiters.until(self._connects, bool, 'connections at both guests')
+        new = self.client.connect(self.server, CONNECTIONS)
+        before = self.opened()
+        last = self.client.connect(self.server, CONNECTIONS)
+        at_second = self.opened()[1] - before[1]
+        self.assertGreater(at_second, CONNECTIONS // 10)
+        self.assertEqual((0, 0), (old.lost(), new.lost()))
+        # The state of the guest that goes ends, and with it connections.
+        self.scale('SCALE_IN')
+        lost = last.lost()
+        self.assertGreater(lost, 0)
+        self.assertLessEqual(lost, at_second)
+        self.assertEqual(0, self.client.connect(self.server,
+                                                CONNECTIONS).lost())
+
+    def _connects(self):
+        """Open connections, and tell if the second guest saw any."""
+        self.assertEqual(0, self.client.connect(self.server, 10).lost())
+        return self.opened()[1]
+
+
+class ChainsBetweenHostsTest(SfcMixin, base.ClickOSTest):
+    """A sender on one host, its receiver and hops on two."""
+
+    @classmethod
+    def skip_checks(cls):
+        super().skip_checks()
+        if not CONF.clickos.second_zone:
+            raise cls.skipException('[clickos] second_zone is not set')
+
+    def setUp(self):
+        super().setUp()
+        self.sfc = self.os_primary.sfc.SfcClient()
+        self.sending, self.receiving = (self.make_port() for _ in range(2))
+
+    def make_port(self, **wanted):
+        """Make a port on the project's network."""
+        return self.tenant.make_port('left', self.addCleanup, **wanted)
+
+    def boot(self, host, text, *ports):
+        """Start a guest on the first host or the second one."""
+        zone = {'availability_zone': CONF.clickos.second_zone} if host else {}
+        return self.tenant.boot(data_utils.rand_name('guest'), list(ports),
+                                text, self.addCleanup, **zone)
+
+    def boot_ends(self):
+        """Start the sender and, on the other host, its receiver."""
+        ip, peer_ip = (port['fixed_ips'][0]['ip_address']
+                       for port in (self.sending, self.receiving))
+        mac, peer_mac = (port['mac_address']
+                         for port in (self.sending, self.receiving))
+        receiver = self.boot(
+            1, RECEIVER.format(peer=mac.replace(':', '')), self.receiving)
+        return self.boot(0, SENDER.format(
+            ip=ip, peer_ip=peer_ip, mac=mac, peer_mac=peer_mac),
+            self.sending), receiver
+
+    def boot_wire(self, host, weight=1):
+        """Start a wire on a host; return its server and its port pair."""
+        ports = [self.make_port(port_security_enabled=False)
+                 for _ in range(2)]
+        server_id = self.boot(host, WIRE, *ports)
+        return server_id, self.make(
+            'port_pair', ingress=ports[0]['id'], egress=ports[1]['id'],
+            service_function_parameters={'weight': weight})
+
+    def assertPass(self, *servers):
+        """Wait until each of the wires passes packets on."""
+        before = [self.passed(server) for server in servers]
+        waiters.until(
+            lambda: [self.passed(server) for server in servers],
+            lambda seen: all(now > then for now, then in zip(seen, before)),
+            'packets pass the hops')
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e33')
+    def test_flows_pass_hops_on_both_hosts_without_loss(self):
+        sender, receiver = self.boot_ends()
+        waiters.until(lambda: self.passed(receiver, 'heard'), bool,
+                      'the receiver hears the sender')
+        (wire, one), (near, two), (far, three) = (
+            self.boot_wire(1), self.boot_wire(0), self.boot_wire(1, 3))
+        first = self.make('port_pair_group', port_pairs=[one])
+        second = self.make('port_pair_group', port_pairs=[two, three])
+        unnamed = self.make('flow_classifier', protocol='udp')
+        refused = self.assertRaises(
+            exceptions.Conflict, self.sfc.create, 'port_chain',
+            port_pair_groups=[first, second], flow_classifiers=[unnamed])
+        self.assertIn('needs logical_source_port', str(refused))
+        flow = self.make('flow_classifier', protocol='udp',
+                         logical_source_port=self.sending['id'])
+        chain = self.make('port_chain', port_pair_groups=[first, second],
+                          flow_classifiers=[flow],
+                          chain_parameters={'symmetric': True})
+        self.assertHops(chain, 2)
+        self.assertPass(wire, near, far)
+        for groups in ([second], [first, second], [second, first]):
+            self.sfc.update('port_chain', chain, port_pair_groups=groups)
+            self.assertHops(chain, len(groups))
+        self.assertPass(wire, near, far)
+        self.tenant.clickos.write_handlers(
+            sender, [[f's{n}.active', 'false'] for n in range(FLOWS)])
+        sent = self.passed(sender, 'sent')
+        waiters.until(lambda: self.passed(receiver, 'heard'),
+                      lambda heard: heard == sent, f'all {sent} arrive')
+        # One instance of a flow's hop gets it, by weight.
+        self.assertGreater(self.passed(far), self.passed(near))
