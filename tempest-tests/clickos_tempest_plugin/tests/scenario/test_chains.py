@@ -319,7 +319,7 @@ class ChainsBetweenHostsTest(SfcMixin, base.ClickOSTest):
             self.boot_wire(1), self.boot_wire(0), self.boot_wire(1, 3))
         first = self.make('port_pair_group', port_pairs=[one])
         second = self.make('port_pair_group', port_pairs=[two, three])
-        unnamed = self.make('flow_classifier', protocol='udp')
+        unnamed = self.make('flow_classifier', protocol='tcp')
         refused = self.assertRaises(
             exceptions.Conflict, self.sfc.create, 'port_chain',
             port_pair_groups=[first, second], flow_classifiers=[unnamed])
