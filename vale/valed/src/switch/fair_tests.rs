@@ -142,6 +142,28 @@ fn a_receiver_that_never_reads_holds_a_sender_for_a_time_only() {
     assert!(!bench.switch.holds_frames());
 }
 
+/// A worker that gets no processor makes a move long.
+#[test]
+fn frames_wait_for_a_receiver_that_moves_however_long_it_takes() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
+    bench.switch.port_mut(&b.name).unwrap().is_moving = true;
+    (0..60).for_each(|number| a.send(&numbered(2, number)));
+    for second in 1..3 {
+        bench.scratch.now = second * 1_000_000_000;
+        (0..10).for_each(|_| bench.round());
+    }
+    assert_eq!(bench.counters(&b).dropped_full, 0);
+    bench.switch.port_mut(&b.name).unwrap().is_moving = false;
+    let mut got = Vec::new();
+    for _ in 0..4 {
+        bench.round();
+        bench.round();
+        got.extend(b.received());
+    }
+    assert!(got.into_iter().eq((0..60).map(|n| numbered(2, n))));
+}
+
 #[test]
 fn a_removed_or_disconnected_receiver_holds_no_one() {
     let mut bench = Bench::new();

@@ -48,19 +48,13 @@ impl Switch {
         }
     }
 
-    /// True if a held frame of the port `source` has to wait longer.
-    fn waits_on(
-        &mut self,
-        source: usize,
-        to: usize,
-        out: &Outgoing<'_>,
-        buffers: &mut Buffers,
-    ) -> bool {
+    /// True if a port of this worker sends to one that moves to another worker.
+    fn meets_a_move(&self, source: usize, to: usize) -> bool {
         let is_mine = self.ports[source]
             .as_ref()
             .is_some_and(|p| p.elsewhere.is_none());
         let moves = self.ports[to].as_ref().is_some_and(|port| port.is_moving);
-        (moves && is_mine) || self.is_full(to, out, buffers)
+        moves && is_mine
     }
 
     /// Delivers the held frames of a port that find room now. True if there are any.
@@ -72,7 +66,9 @@ impl Switch {
         let before = held.len();
         let moved = held.release(scratch.now, |to, out, may_wait| {
             let buffers = &mut scratch.buffers;
-            let takes = !may_wait || !self.waits_on(source, to, out, buffers);
+            // A move ends, so frames wait for it however long it takes.
+            let takes =
+                !self.meets_a_move(source, to) && (!may_wait || !self.is_full(to, out, buffers));
             if takes {
                 self.deliver(to, out, &mut scratch.buffers);
             }
