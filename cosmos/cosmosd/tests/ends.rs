@@ -181,7 +181,6 @@ fn a_creation_cut_short_leaves_nothing() {
             bed.cosmosd.kill();
         }
         let answered = client.join().unwrap().is_ok();
-        bed.cosmosd.kill();
         bed.restart_cosmosd();
         let list = bed.call("list", json!({})).unwrap();
         match list["guests"].as_array().unwrap().as_slice() {

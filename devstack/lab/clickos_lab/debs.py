@@ -110,7 +110,7 @@ def build(state, folder, number=None, names=NAMES):
 
 def _build(state, name, held, root, folder, number):
     """Lay a package's files below a root and pack it."""
-    root.mkdir(mode=0o755)
+    root.mkdir()
     if (SOURCES / name / 'root').is_dir():
         shutil.copytree(SOURCES / name / 'root', root, dirs_exist_ok=True)
     for path, source in held.programs.items():

@@ -149,11 +149,6 @@ impl Port {
         At { index, id: self.id }
     }
 
-    /// True if frames to the port cannot go straight to its far end.
-    pub fn has_detour(&self) -> bool {
-        self.is_moving || self.elsewhere.is_some()
-    }
-
     /// True if the port has to wait for its frames at other workers.
     pub fn waits_abroad(&mut self) -> bool {
         self.waits_abroad = self.holds && self.abroad.load(Ordering::Relaxed) >= BURST;

@@ -538,12 +538,9 @@ impl Switch {
         let Some(port) = &mut self.ports[index] else {
             return;
         };
-        if port.has_detour() && self.detour(index, out, buffers) {
-            return;
+        if let Some(worker) = port.elsewhere {
+            return self.detour((index, worker), out, buffers);
         }
-        let Some(port) = &mut self.ports[index] else {
-            return;
-        };
         if let Err(dropped) = self.segment_limits.leaves(port.segment, out) {
             return *dropped(&mut port.counters) += 1;
         }

@@ -32,6 +32,8 @@ PARTS = {
 
 #: of the guests that write garbage into their rings
 _HOSTILE_SECONDS = 300
+#: for each fuzz target
+_INPUTS = 20000
 #: of the guard's long test
 _FRAMES = 300000
 #: An attacker's line for the record begins with it.
@@ -84,22 +86,34 @@ def _in_lab(module, *arguments):
 
 def _rings(_names):
     """Let guests write garbage into their rings for minutes."""
-    state = paths.State()
     progress.note(f'{_HOSTILE_SECONDS} s of garbage')
+    return _cargo_test('--release', '--package', 'valed', '--test',
+                       'hostile_rings', '--', '--nocapture',
+                       HOSTILE_SECONDS=_HOSTILE_SECONDS)
+
+
+def _fuzz(_names):
+    """Give each fuzz target more inputs than `make test` does."""
+    progress.note(f'{_INPUTS} inputs for each target')
+    return _cargo_test('--manifest-path', 'clickos-image/fuzz/Cargo.toml',
+                       '--locked', '--target-dir', 'target',
+                       FUZZ_RUNS=_INPUTS)
+
+
+def _cargo_test(*arguments, **env):
+    """Return the exit status of tests in Rust."""
     return subprocess.run(
-        [prereq.rust_tool('cargo') or 'cargo', 'test', '--release',
-         '--package', 'valed', '--test', 'hostile_rings', '--',
-         '--nocapture'],
-        cwd=paths.REPO,
-        env={**os.environ, **rust.environment(state),
-             'HOSTILE_SECONDS': str(_HOSTILE_SECONDS)}).returncode
+        [prereq.rust_tool('cargo') or 'cargo', 'test', *arguments],
+        cwd=paths.REPO, env={
+            **os.environ, **rust.environment(paths.State()),
+            **{name: str(value) for name, value in env.items()}}).returncode
 
 
 #: Parts that are not tests on a Xen host.
 _OTHERS = {
     'attack': _attack, 'packages': lambda _names: packages.main(),
     'xen': lambda _names: xen.main([], slow=True),
-    'compute': _in_lab('compute'), 'rings': _rings,
+    'compute': _in_lab('compute'), 'rings': _rings, 'fuzz': _fuzz,
     'tempest': _in_lab('tempest', '--regex',
                        r'^(?!.*\.Outages)clickos_tempest_plugin'),
     'faults': _in_lab('compute', '--ours', r'\.(Faults|Kills|Outages)\w*\.')}

@@ -26,31 +26,20 @@ impl Port {
 }
 
 impl Switch {
-    /// Hands a frame to the worker of its receiver. False if the receiver is here: it gets frames that
-    /// other workers handed over before it moves.
+    /// Hands a frame to the worker of its receiver.
     #[cold]
     pub(super) fn detour(
         &mut self,
-        to: usize,
+        (to, worker): (usize, usize),
         out: &mut Outgoing<'_>,
         buffers: &mut Buffers,
-    ) -> bool {
-        let is_mine = self.has(out.from);
-        let Some(port) = &mut self.ports[to] else {
-            return true;
+    ) {
+        let Some(at) = self.ports[to].as_ref().map(|port| port.at(to)) else {
+            return;
         };
-        match port.elsewhere {
-            // The frame has waited for too long.
-            _ if port.is_moving && is_mine => port.counters.dropped_full += 1,
-            None => return false,
-            Some(worker) => {
-                let at = port.at(to);
-                if !self.hand_over(worker, To::Port(at), out, buffers) {
-                    self.lose(to);
-                }
-            }
+        if !self.hand_over(worker, To::Port(at), out, buffers) {
+            self.lose(to);
         }
-        true
     }
 
     /// Counts a frame that found the ring to the port's worker full.
@@ -61,7 +50,7 @@ impl Switch {
     }
 
     /// True if the port is one of this worker.
-    fn has(&self, index: usize) -> bool {
+    pub(super) fn has(&self, index: usize) -> bool {
         let port = self.ports.get(index).and_then(Option::as_ref);
         port.is_some_and(|port| port.elsewhere.is_none())
     }

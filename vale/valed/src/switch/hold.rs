@@ -28,14 +28,8 @@ impl Switch {
         let Some(source) = self.ports[out.from].as_ref() else {
             return false;
         };
-        let moves = self.ports[to].as_ref().is_some_and(|port| port.is_moving);
-        if !source.holds() && !moves && source.held.is_empty() {
-            return false;
-        }
-        let holds = source.holds();
-        source.held.waits_for(to)
-            || (moves && source.elsewhere.is_none())
-            || (holds && self.is_full(to, out, buffers))
+        let (holds, waits) = (source.holds(), source.held.waits_for(to));
+        waits || self.meets_a_move(out.from, to) || (holds && self.is_full(to, out, buffers))
     }
 
     fn is_full(&mut self, to: usize, out: &Outgoing<'_>, buffers: &mut Buffers) -> bool {
@@ -50,11 +44,8 @@ impl Switch {
 
     /// True if a port of this worker sends to one that moves to another worker.
     fn meets_a_move(&self, source: usize, to: usize) -> bool {
-        let is_mine = self.ports[source]
-            .as_ref()
-            .is_some_and(|p| p.elsewhere.is_none());
         let moves = self.ports[to].as_ref().is_some_and(|port| port.is_moving);
-        moves && is_mine
+        moves && self.has(source)
     }
 
     /// Delivers the held frames of a port that find room now. True if there are any.
