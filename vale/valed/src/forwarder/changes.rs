@@ -96,14 +96,18 @@ impl Forwarder {
         epoll::add(&self.epoll, fd, token, EventFlags::IN | EventFlags::ET)
     }
 
-    /// Gives a port of a Xen guest its rings, or none. False if there is no such port, or epoll
-    /// refuses the rings. The caller closes the unused device, which `rings` then holds, on a thread
-    /// of its own.
+    /// Gives a port another far end, or none. False if there is no such port, or epoll refuses the far
+    /// end. The caller closes the unused device, which `rings` then holds, on a thread of its own.
     pub fn plug(&mut self, id: &PortId, rings: &mut Box<dyn Device>) -> bool {
-        let Some(port) = self.port_mut(id) else {
+        let switches = self.switches.iter_mut().flatten();
+        let switch = { switches }.find(|s| s.name == id.switch);
+        let Some(port) = switch.and_then(|s| s.port_mut(&id.port)) else {
             return false;
         };
-        // The caller closes the old descriptor with the old rings, which takes it out of epoll.
+        if let Some(fd) = port.device.event_fd() {
+            // The guest may hold a copy of its eventfd, so closing ours would not end the watch.
+            let _ = epoll::delete(&self.epoll, fd);
+        }
         *rings = port.replace(std::mem::replace(rings, Box::new(Absent::default())));
         self.resolve(&id.switch);
         self.watch(&id.switch, &id.port).is_ok()
@@ -131,6 +135,11 @@ impl Forwarder {
         };
         let index = switch.find(&id.port).map(|(index, _)| index);
         index.is_some_and(|index| switch.holds_for(index))
+    }
+
+    /// True if frames from the port wait here.
+    pub fn holds_from(&mut self, id: &PortId) -> bool {
+        self.port_mut(id).is_some_and(|port| !port.held.is_empty())
     }
 
     /// Takes the far end of a port out, for another worker.
@@ -169,10 +178,6 @@ impl Forwarder {
     #[must_use = "a port closed on the forwarding thread stops all traffic for milliseconds"]
     pub fn remove(&mut self, name: &SwitchName, port: &PortName) -> Option<Box<Port>> {
         let port = self.switch_mut(name)?.remove(port)?;
-        if let Some(fd) = port.device.event_fd() {
-            // The guest may hold a copy of its eventfd, so closing ours would not end the watch.
-            let _ = epoll::delete(&self.epoll, fd);
-        }
         self.drop_if_empty(name);
         Some(port)
     }

@@ -13,7 +13,7 @@ use super::{Handle, Places};
 use crate::capture::Capture;
 use crate::chain::{Definition, SetError};
 use crate::decided::Table;
-use crate::device::Device;
+use crate::device::{Absent, Device};
 use crate::filter::Filter;
 use crate::forwarder::AddFailure;
 use crate::guard::Guard;
@@ -83,17 +83,16 @@ impl Handle {
         self.remove_port(&mut self.lock(), id)
     }
 
+    /// The far end goes first. The port goes when the switch has delivered the frames that it took from
+    /// there, or after [`super::moves::PATIENCE`].
     fn remove_port(&self, places: &mut Places, id: &PortId) -> Option<()> {
-        let Some(worker) = places.of(id) else {
+        if places.of(id).is_none() {
             return Some(());
-        };
-        places.set(id, None);
-        let first = [worker];
-        let others = (0..self.workers()).filter(|n| *n != worker);
-        for n in first.into_iter().chain(others) {
-            self.remove_at(n, id)?;
         }
-        Some(())
+        self.plug_port(places, id, Box::new(Absent::default()))?;
+        self.await_frames_of(id)?;
+        places.set(id, None);
+        (0..self.workers()).try_for_each(|n| self.remove_at(n, id).map(drop))
     }
 
     /// Runs a change at the worker of a port. False if there is no such port.
@@ -112,10 +111,13 @@ impl Handle {
 
     /// Gives a port of a Xen guest its rings, or none. False if there is no such port, or epoll refuses
     /// the rings.
-    pub fn plug(&self, id: &PortId, mut device: Box<dyn Device>) -> Option<bool> {
-        let places = self.lock();
+    pub fn plug(&self, id: &PortId, device: Box<dyn Device>) -> Option<bool> {
+        self.plug_port(&self.lock(), id, device)
+    }
+
+    fn plug_port(&self, places: &Places, id: &PortId, mut device: Box<dyn Device>) -> Option<bool> {
         let is_elsewhere = device.is_present();
-        let plugged = self.at_port(&places, id, move |f, id| {
+        let plugged = self.at_port(places, id, move |f, id| {
             let plugged = f.plug(id, &mut device);
             (plugged, device)
         })?;

@@ -155,3 +155,50 @@ fn a_sender_that_holds_loses_nothing_to_another_worker() {
         }
     }
 }
+
+/// Sends frames, waits until the switch has taken all, and removes the port.
+fn send_and_go(bench: &Bench, mut from: Guest, frames: u32) -> JoinHandle<Option<()>> {
+    (0..frames).for_each(|n| from.ring.push(&numbered(1, 2, n)).unwrap());
+    from.publish();
+    eventually("all frames are taken", || {
+        (from.ring.space() == from.ring.slots() - 1).then_some(())
+    });
+    let handle = bench.handle.clone();
+    std::thread::spawn(move || handle.remove(&from.id))
+}
+
+#[test]
+fn frames_between_workers_arrive_although_their_port_goes() {
+    let bench = Bench::new(2);
+    let (from, mut to) = (bench.guest(1), bench.guest(2));
+    let handle = bench.handle.clone();
+    let busy = std::thread::spawn(move || {
+        handle.at(1, |_| std::thread::sleep(Duration::from_millis(50)));
+    });
+    let removal = send_and_go(&bench, from, 200);
+    (0..200).for_each(|n| assert_eq!(number_of(&to.receive()), n));
+    removal.join().unwrap().unwrap();
+    busy.join().unwrap();
+    assert_eq!(bench.handle.placed().len(), 1);
+}
+
+/// On a busy machine the receiver may pause for longer than frames wait.
+#[test]
+fn frames_for_a_full_receiver_arrive_although_their_port_goes() {
+    for workers in [1, 2] {
+        let bench = Bench::new(workers);
+        let [from, mut to] = [(1, 128), (2, 64)].map(|(last, slots)| {
+            let mut args = secure(last);
+            (args["hold"], args["slots"]) = (json!(true), json!(slots));
+            bench.add(&format!("g{last}"), args)
+        });
+        let start = Instant::now();
+        let removal = send_and_go(&bench, from, 63 + 8);
+        std::thread::sleep(Duration::from_millis(20));
+        (0..63).for_each(|n| assert_eq!(number_of(&to.receive()), n));
+        if start.elapsed() < HELD {
+            (63..71).for_each(|n| assert_eq!(number_of(&to.receive()), n));
+        }
+        removal.join().unwrap().unwrap();
+    }
+}

@@ -15,8 +15,8 @@ pub enum MoveFailure {
     Full,
 }
 
-/// The longest wait until a full port has taken held frames. They wait 100 ms at most.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The longest wait until full ports have taken held frames. They wait 100 ms at most.
+pub const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Handle {
     /// Moves a port. Meanwhile the frames to it wait at their sources; all others go on.
@@ -67,16 +67,41 @@ impl Handle {
 
     /// Waits until the worker holds no frames of others for the port. False after [`PATIENCE`].
     fn await_held(&self, id: &PortId, worker: usize) -> Option<bool> {
-        let end = Instant::now() + PATIENCE;
-        loop {
+        within_patience(|| {
             let of = id.clone();
-            if !self.at(worker, move |f| f.holds_for(&of))? {
-                return Some(true);
-            }
-            if Instant::now() > end {
+            self.at(worker, move |f| !f.holds_for(&of))
+        })
+    }
+
+    /// Waits until the switch has delivered all frames from a port without far end. False after
+    /// [`PATIENCE`]. A frame that a rule redirects goes to two workers, one after the other.
+    pub(super) fn await_frames_of(&self, id: &PortId) -> Option<bool> {
+        let holds = || {
+            let of = id.clone();
+            let held = self.each(move |_, f| f.holds_from(&of))?;
+            Some(held.into_iter().any(|held| held))
+        };
+        within_patience(|| {
+            if holds()? {
                 return Some(false);
             }
-            std::thread::sleep(Duration::from_micros(200));
+            self.each(|_, f| f.drain())?;
+            self.each(|_, f| f.drain())?;
+            Some(!holds()?)
+        })
+    }
+}
+
+/// Asks again until the answer is true. False after [`PATIENCE`].
+fn within_patience(ask: impl Fn() -> Option<bool>) -> Option<bool> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if ask()? {
+            return Some(true);
         }
+        if Instant::now() > end {
+            return Some(false);
+        }
+        std::thread::sleep(Duration::from_micros(200));
     }
 }
