@@ -49,9 +49,8 @@ ALL = {account.name: account for account in (
     Account('xen-nova'), Account('xen-agent'))}
 #: The two whose user ids are roles at cosmosd, on every host.
 ROLES = {'nova-compute': 'nova_uid', 'clickos-agent': 'agent_uid'}
-#: The services that are root: they make guests of other users, and network
-#: namespaces.
-ROOT = ('cosmosd', 'cosmosd-2', 'neutron-dhcp-agent', 'neutron-l3-agent')
+#: The services that are root: they make guests of other users.
+ROOT = ('cosmosd', 'cosmosd-2')
 
 
 def prefix(state, settings, name):

@@ -187,8 +187,12 @@ class Catalog:
         """Neutron's own agents, in a lab with two process hosts."""
         if not neutron_agents.wanted(self._compute_hosts):
             return []
-        return [self._as_root(name, neutron_agents.command(self._state, name))
-                for name in neutron_agents.PROGRAMS]
+        return [self._network_agent(name) for name in neutron_agents.PROGRAMS]
+
+    def _network_agent(self, name):
+        agent = self._daemon(name, 'neutron', f'neutron/{name}.conf')
+        return dataclasses.replace(agent, command=neutron_agents.command(
+            self._state, self._settings.ids['neutron'], agent.command))
 
     def _on_host(self, host, program, folder):
         name = program + host.suffix

@@ -8,6 +8,7 @@ import subprocess
 import unittest
 
 from clickos_lab import accounts
+from clickos_lab.config import neutron_agents
 from clickos_lab import paths
 from clickos_lab import processes
 from clickos_lab import settings
@@ -17,6 +18,12 @@ _ROOT = set(accounts.ROOT)
 #: CAP_NET_ADMIN and CAP_NET_RAW, linux/capability.h.
 _KEPT = dict.fromkeys(('valed', 'valed-2'), 1 << 12 | 1 << 13)
 _SETS = ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb')
+#: The programs that an agent of Neutron's has as another user than its own.
+_AGENTS_ROOT = {'unshare', 'sh', 'root_helper.py', 'neutron-rootwrap',
+                'privsep-helper', 'dnsmasq'}
+#: CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_NET_ADMIN, CAP_SYS_PTRACE and
+#: CAP_SYS_ADMIN: what Neutron's privsep helpers keep.
+_HELPERS_KEEP = sum(1 << number for number in (1, 2, 12, 19, 21))
 
 #: The accounts that can read a folder of etc or a file in it.
 _READERS = {
@@ -70,6 +77,33 @@ print(json.dumps(opened))
 '''
 
 
+def _status(pid):
+    text = pathlib.Path(f'/proc/{pid}/status').read_text()
+    return dict(line.split(':', 1) for line in text.splitlines())
+
+
+def _uid(pid):
+    return int(_status(pid)['Uid'].split()[0])
+
+
+def _command(pid):
+    return pathlib.Path(f'/proc/{pid}/cmdline').read_text()
+
+
+def _program(pid):
+    """The name of a process's program, or of the script in Python."""
+    words = [word for word in _command(pid).split('\0') if word != '-I']
+    names = [os.path.basename(word) for word in words]
+    return names[names[0].startswith('python')]
+
+
+def _pid_space(entry):
+    try:
+        return os.readlink(entry / 'ns/pid')
+    except OSError:
+        return None
+
+
 class AccountsTest(unittest.TestCase):
 
     def setUp(self):
@@ -79,7 +113,8 @@ class AccountsTest(unittest.TestCase):
         self.processes = processes.Processes(self.state)
 
     def test_no_service_is_root_or_keeps_a_capability(self):
-        names = set(self.processes.names()) - _ROOT
+        agents = set(neutron_agents.PROGRAMS)
+        names = set(self.processes.names()) - _ROOT - agents
         self.assertGreater(len(names), 15)
         for name in names:
             pids = self.processes.members(name)
@@ -87,9 +122,34 @@ class AccountsTest(unittest.TestCase):
             for pid in pids:
                 self.check(name, pid)
 
+    def test_only_the_helpers_of_neutrons_agents_are_privileged(self):
+        neutron, kept = self.settings.ids['neutron'], []
+        for agent in neutron_agents.PROGRAMS:
+            pids = self.together(agent)
+            own = {pid for pid in pids if _uid(pid) == neutron}
+            self.assertIn(agent, ' '.join(map(_command, own)))
+            for pid in own:
+                self.check(agent, pid)
+            for pid in pids - own:
+                program = _program(pid)
+                self.assertIn(program, _AGENTS_ROOT)
+                if program == 'privsep-helper':
+                    kept.append(int(_status(pid)['CapPrm'], 16))
+        # The L3 agent looks for namespaces when it starts.
+        self.assertTrue(kept)
+        self.assertEqual([], [sets for sets in kept if sets & ~_HELPERS_KEEP])
+
+    def together(self, agent):
+        """The processes of an agent, also those that left its session."""
+        first = self.processes.find(agent).pid
+        space = os.readlink(f'/proc/{first}/ns/pid_for_children')
+        return {first, *(int(entry.name) for entry in
+                         pathlib.Path('/proc').iterdir()
+                         if entry.name.isdigit()
+                         and _pid_space(entry) == space)}
+
     def check(self, name, pid):
-        status = dict(line.split(':', 1) for line in pathlib.Path(
-            f'/proc/{pid}/status').read_text().splitlines())
+        status = _status(pid)
         for ids in ('Uid', 'Gid'):
             self.assertNotIn('0', status[ids].split(), (name, ids))
         self.assertEqual('1', status['NoNewPrivs'].strip(), name)
