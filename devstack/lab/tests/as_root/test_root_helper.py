@@ -1,40 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
 """A service that is not root and has commands run as root."""
 
+import os
 import pathlib
 import shutil
 import subprocess
 import sys
 
+from clickos_lab import accounts
 from clickos_lab import root_helper
+from clickos_lab import settings
 from tests.unit import base
 
-_USER, _STRANGER = 65534, 65533
+_USER, _STRANGER = 'neutron', 'keystone'
+#: Without the virtual environment, which others perhaps cannot enter.
+_PYTHON = os.path.realpath(sys.executable)
 
 
 class RootHelperTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.folder.chmod(0o711)
-        self.program = self.folder / 'root_helper.py'
+        self.state.root.chmod(0o711)
+        self.state.run.mkdir()
+        self.state.run.chmod(0o711)
+        self.settings = settings.Settings.load(self.state)
+        accounts.make_folders(self.state, self.settings)
+        accounts.write_passwd(self.state, self.settings)
+        self.program = self.state.root / 'root_helper.py'
         shutil.copy(pathlib.Path(root_helper.__file__), self.program)
         self.program.chmod(0o644)
-        self.socket = self.folder / 'sock'
+        self.socket = self.state.root / 'sock'
 
-    def asking(self, uid, *command):
-        """Return the command of a user who asks for another command."""
-        return ['setpriv', f'--reuid={uid}', f'--regid={uid}',
-                '--clear-groups', '--no-new-privs', '--bounding-set=-all',
-                sys.executable, '-I', self.program, 'ask', self.socket,
-                *command]
+    def asking(self, account, *command):
+        """Return the command of an account that asks for another one."""
+        return [*accounts.prefix(self.state, self.settings, account),
+                _PYTHON, '-I', self.program, 'ask', self.socket, *command]
 
     def serve(self, *service, wrapper=('env', 'WRAPPED=1')):
         """Run a service to its end with the helper of a user."""
         return subprocess.run(
             [sys.executable, '-I', self.program, 'serve', self.socket,
-             str(_USER), *wrapper, *service], input='asked', text=True,
-            capture_output=True, timeout=60)
+             str(self.settings.ids[_USER]), *wrapper, *service],
+            input='asked', text=True, capture_output=True, timeout=60)
 
     def test_the_wrapper_runs_the_command_with_the_askers_files(self):
         script = 'id -u; echo $WRAPPED; cat; echo E >&2; exit 7'
