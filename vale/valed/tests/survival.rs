@@ -18,6 +18,8 @@ use vale_proto::{RingFds, ValeClient};
 const KILLS: u64 = 10;
 /// Offset of the index that the switch publishes in ring tx (docs/rings.md).
 const TX_TAIL: u64 = 0x180;
+/// Offset of the version.
+const VERSION: u64 = 0x08;
 
 fn port(last: u8) -> Value {
     json!({"mac": format!("02:00:00:00:00:{last:02x}"), "port_security": false})
@@ -138,4 +140,30 @@ fn descriptors_that_are_no_rings_are_refused() {
     client
         .port_resume(&port_add("one", port(1)), &guest.fds())
         .unwrap();
+}
+
+fn version(fds: &RingFds) -> u32 {
+    let (region, mut word) = (File::from(fds.memfd.try_clone().unwrap()), [0; 4]);
+    region.read_exact_at(&mut word, VERSION).unwrap();
+    u32::from_le_bytes(word)
+}
+
+/// The first step back to a valed that knows version 1 only (docs/operator/production.md).
+#[test]
+fn rings_of_version_2_go_on_while_new_ones_have_version_1() {
+    let mut valed = Valed::start();
+    let in_place = |last| {
+        let mut port = port(last);
+        port["in_place"] = json!(7);
+        port
+    };
+    let one = valed.add("one", in_place(1)).unwrap();
+    let config = valed.dir.path().join("valed.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("copying_rings = true\n{text}")).unwrap();
+    valed.kill_and_restart();
+    let add = port_add("one", in_place(1));
+    valed.client().port_resume(&add, &one).unwrap();
+    let two = valed.add("two", in_place(2)).unwrap();
+    assert_eq!([version(&one), version(&two)], [2, 1]);
 }
