@@ -35,16 +35,19 @@ class Chains:
                  for chain in self._client.chain_list()['chains']
                  if uuidutils.is_uuid_like(chain['chain'])}
         for name, chain in wanted.items():
-            if name not in known or self._set.get(name) != chain:
+            if name in self._set and name not in known:
+                # The switch has started again.
+                self._apply(name, chain, restored=True)
+            elif name not in known or self._set.get(name) != chain:
                 self._apply(name, chain)
         for name in known.keys() - wanted.keys() - kept:
             self._client.chain_remove(known[name], name)
             self._set.pop(name, None)
             LOG.info('Chain %s is removed', name)
 
-    def _apply(self, name, chain):
+    def _apply(self, name, chain, **state):
         try:
-            self._client.chain_set(chain)
+            self._client.chain_set(chain | state)
             self._set[name] = chain
             LOG.info('Chain %(name)s has %(hops)d hops now',
                      {'name': name, 'hops': len(chain['hops'])})

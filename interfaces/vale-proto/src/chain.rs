@@ -143,6 +143,10 @@ pub struct ChainSet {
     /// The path between the hosts of the chain; without it all hops are on this host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<Path>,
+    /// The chain was in force before valed started again. Until the other hosts of its path know it,
+    /// its packets are dropped; those of a new chain go on beside it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restored: bool,
 }
 
 fn yes() -> bool {

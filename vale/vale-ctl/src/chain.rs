@@ -53,6 +53,10 @@ pub struct SetArguments {
     /// The addresses of all hosts of the path, with commas between them, in one order everywhere.
     #[arg(long, requires = "path", value_delimiter = ',')]
     pub hosts: Vec<IpAddr>,
+    /// The chain was in force before valed started again: drop its packets until the other hosts of
+    /// its path know it. Those of a new chain go on beside it.
+    #[arg(long, requires = "path")]
+    pub restored: bool,
 }
 
 /// Runs a command and returns its output.
@@ -82,6 +86,7 @@ fn chain_set(arguments: &SetArguments) -> ChainSet {
         nat: arguments.nat.clone(),
         symmetric: !arguments.one_way,
         path: path(arguments),
+        restored: arguments.restored,
     }
 }
 

@@ -3,10 +3,13 @@
 #![cfg(test)]
 mod common;
 
+use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use common::{Guest, Namespace, Valed, Wire, eventually, lost, ok, patient, run, tcp_echo, tool};
+use common::{Guest, Namespace, PATIENCE, Valed, Wire, eventually, ok, tcp_echo, tool};
 use serde_json::{Value, json};
 
 const ADDRESSES: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
@@ -58,12 +61,16 @@ impl Hosts {
 
     /// Sets the chain on one host. Each hop has a name, a weight and a suffix.
     fn set(&self, host: usize, hops: &[String]) {
+        self.set_with(host, hops, "");
+    }
+
+    fn set_with(&self, host: usize, hops: &[String], option: &str) {
         let (local, all) = (ADDRESSES[host], ADDRESSES.join(","));
         let from = format!("from=a,protocol=1,host={},sender=10.7.0.1/32", ADDRESSES[0]);
-        let tcp = from.replace("protocol=1", "protocol=6");
+        let [tcp, udp] = [6, 17].map(|n| from.replace("protocol=1", &format!("protocol={n}")));
         let mut words = format!(
-            "chain set vale0:web --segment 1 --match {from} --match {tcp} --path 7 --local {local} \
-             --hosts {all}"
+            "chain set vale0:web --segment 1 --match {from} --match {tcp} --match {udp} --path 7 --local {local} \
+             --hosts {all} {option}"
         );
         hops.iter()
             .for_each(|hop| words += &format!(" --hop {hop}"));
@@ -84,11 +91,22 @@ impl Hosts {
         });
     }
 
+    /// Removes the chain on both hosts.
+    fn remove(&self) {
+        let hosts = self.hosts.iter();
+        hosts.for_each(|host| host.client().chain_remove(&chain()).unwrap());
+    }
+
     fn is_in_force(&self, host: usize, hops: usize) -> bool {
         let chain = self.info(host);
-        chain["is_changing"].is_null()
+        self.is_changed(host)
             && chain["hops"].as_array().unwrap().len() == hops
             && chain["hosts"][0]["is_ready"] == true
+    }
+
+    /// True if no definition waits.
+    fn is_changed(&self, host: usize) -> bool {
+        self.info(host)["is_changing"].is_null()
     }
 
     fn info(&self, host: usize) -> Value {
@@ -103,7 +121,8 @@ impl Hosts {
             let ports = ports
                 .iter()
                 .map(|p| format!("{}: {:?}\n", p.port, p.counters));
-            format!("{}{}\n", ports.collect::<String>(), self.info(host))
+            let chains = self.hosts[host].client().chain_list(None).unwrap();
+            format!("{}{chains:?}\n", ports.collect::<String>())
         };
         of(0) + &of(1)
     }
@@ -116,6 +135,88 @@ impl Hosts {
     fn hop_packets(&self, hop: usize) -> u64 {
         let counters = &self.info(hop % 2)["hop_counters"][hop];
         counters["packets"].as_u64().unwrap()
+    }
+}
+
+/// A client that sends a datagram each 2 ms, and a server that sends them back.
+struct Echo {
+    stops: [Arc<AtomicBool>; 2],
+    client: JoinHandle<Vec<bool>>,
+    server: JoinHandle<()>,
+}
+
+impl Echo {
+    fn start(hosts: &Hosts) -> Self {
+        let stops = [Arc::<AtomicBool>::default(), Arc::default()];
+        let [client, server] = stops.clone();
+        let is_over = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        let server = hosts.server.thread(move || {
+            let socket = socket("10.7.0.2:7", 50);
+            let mut number = [0; 4];
+            while !is_over(&server) {
+                if let Ok((_, from)) = socket.recv_from(&mut number) {
+                    socket.send_to(&number, from).unwrap();
+                }
+            }
+        });
+        let client = hosts.client.thread(move || {
+            let socket = socket("10.7.0.1:7000", 2);
+            let (mut answered, mut missing, mut number) = (Vec::new(), 0, [0; 4]);
+            let mut last = Instant::now();
+            while !is_over(&client) || missing > 0 && last.elapsed() < PATIENCE {
+                if !is_over(&client) {
+                    let new = (answered.len() as u32).to_be_bytes();
+                    socket.send_to(&new, "10.7.0.2:7").unwrap();
+                    answered.push(false);
+                    missing += 1;
+                    last = Instant::now();
+                }
+                while socket.recv(&mut number).is_ok() {
+                    let place = &mut answered[u32::from_be_bytes(number) as usize];
+                    missing -= u32::from(!*place);
+                    *place = true;
+                }
+            }
+            answered
+        });
+        Self {
+            stops,
+            client,
+            server,
+        }
+    }
+
+    /// Stops it, and expects all answers. Returns the number of datagrams.
+    fn expect_all(self, hosts: &Hosts) -> usize {
+        let [client, server] = self.stops;
+        client.store(true, Ordering::Relaxed);
+        let answered = self.client.join().unwrap();
+        server.store(true, Ordering::Relaxed);
+        self.server.join().unwrap();
+        let lost = (0..answered.len())
+            .filter(|n| !answered[*n])
+            .collect::<Vec<_>>();
+        assert!(
+            lost.is_empty(),
+            "{lost:?} of {}\n{}",
+            answered.len(),
+            hosts.drops()
+        );
+        answered.len()
+    }
+}
+
+fn socket(address: &str, timeout_ms: u64) -> UdpSocket {
+    let socket = UdpSocket::bind(address).unwrap();
+    let timeout = Duration::from_millis(timeout_ms);
+    socket.set_read_timeout(Some(timeout)).unwrap();
+    socket
+}
+
+fn chain() -> vale_proto::ChainId {
+    vale_proto::ChainId {
+        switch: "vale0".parse().unwrap(),
+        chain: "web".parse().unwrap(),
     }
 }
 
@@ -156,33 +257,23 @@ fn packets_pass_chains_of_two_to_nine_hops_over_two_hosts() {
 }
 
 #[test]
-fn hops_come_and_go_under_a_ping_without_loss() {
+fn a_chain_and_its_hops_come_and_go_without_loss() {
     let hosts = Hosts::new(4, 1);
     let orders: [&[usize]; 4] = [&[0, 1], &[0, 3, 1], &[1, 2], &[3, 0, 1, 2]];
     let chain_of = |order: &[usize]| order.iter().map(|n| wire(*n)).collect::<Vec<_>>();
-    hosts.chain(&chain_of(orders[0]));
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopping = Arc::clone(&stop);
-    let pinging = hosts.client.thread(move || {
-        let mut sent = 0;
-        while !stopping.load(Ordering::Relaxed) {
-            let options = patient(250, 0.002);
-            let words: Vec<_> = options.split(' ').chain(["10.7.0.2"]).collect();
-            assert_eq!(lost(&run("ping", &words), 250), 0);
-            sent += 250;
-        }
-        sent
-    });
-    for round in 0..8 {
-        hosts.chain(&chain_of(orders[(round + 1) % orders.len()]));
+    let echo = Echo::start(&hosts);
+    for round in 0..9 {
+        hosts.chain(&chain_of(orders[round % orders.len()]));
     }
-    stop.store(true, Ordering::Relaxed);
-    let sent = pinging
-        .join()
-        .unwrap_or_else(|_| panic!("{}", hosts.drops()));
     let entered = hosts.entered();
-    println!("{sent} pings, {entered} packets of the chain");
-    assert!(entered >= 2 * sent, "{entered}");
+    echo.expect_all(&hosts);
+    let echo = Echo::start(&hosts);
+    std::thread::sleep(Duration::from_millis(100));
+    hosts.remove();
+    std::thread::sleep(Duration::from_millis(300));
+    let sent = echo.expect_all(&hosts);
+    println!("{entered} packets of the chain, {sent} beside it");
+    assert!(entered >= 100, "{entered}");
 }
 
 #[test]
@@ -198,13 +289,10 @@ fn a_dead_host_blocks_its_hop_or_is_passed_by() {
     let hop = &hosts.info(0)["hop_counters"][1];
     assert!(hop["dropped"].as_u64().unwrap() >= 5, "{hop}");
     // The other policy; the dead host cannot say that it has it.
-    let name = "web".parse().unwrap();
-    let id = vale_proto::ChainId {
-        switch: "vale0".parse().unwrap(),
-        chain: name,
-    };
+    let id = chain();
     hosts.hosts[0].client().chain_remove(&id).unwrap();
-    hosts.set(0, &[wire(0), wire(1) + ",bypass"]);
+    hosts.set_with(0, &[wire(0), wire(1) + ",bypass"], "--restored");
+    eventually("the chain goes on without the host", || hosts.is_changed(0));
     assert_eq!(hosts.client.ping_loss("10.7.0.2", 10), 0);
     assert!(hosts.hop_packets(0) >= 20);
 }

@@ -83,6 +83,20 @@ class ChainsTest(testtools.TestCase):
         keeper.look()
         self.assertEqual([('set', NAMES[1], 3)], switch.calls)
 
+    def test_a_switch_that_started_again_gets_its_chains_back(self):
+        switch, neutron = Switch(), Neutron(chain(NAMES[0]))
+        keeper = self.keeper(switch, neutron)
+        keeper.look()
+        self.assertNotIn('restored', switch.chains[NAMES[0]])
+        switch.chains.clear()
+        neutron.wanted.append(chain(NAMES[1]))
+        keeper.look()
+        self.assertTrue(switch.chains[NAMES[0]]['restored'])
+        self.assertNotIn('restored', switch.chains[NAMES[1]])
+        switch.calls.clear()
+        keeper.look()
+        self.assertEqual([], switch.calls)
+
     def test_a_chain_that_is_not_ready_stays_as_it_is(self):
         switch, neutron = Switch(*NAMES[:2]), Neutron()
         neutron.kept = {NAMES[0], NAMES[2]}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains of networking-sfc steer packets through guests."""
 
+from tempest import config
 from tempest.lib.common.utils import data_utils
 from tempest.lib.common.utils import test_utils
 from tempest.lib import decorators
@@ -11,6 +12,8 @@ from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.common import traffic
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests import base
+
+CONF = config.CONF
 
 #: Copies each frame from one of its vifs to the other.
 WIRE = '''
@@ -35,6 +38,22 @@ left_kind[1] -> left_out;
 Idle -> fw :: IPFilter(deny all) -> Discard;
 '''
 CONNECTIONS = 100
+FLOWS = 40
+#: Sends packets of many flows to one station.
+SENDER = """
+out :: EtherEncap(0x0800, {mac}, {peer_mac}) -> sent :: Counter
+  -> Queue -> ToDevice(0);
+FromDevice(0) -> Discard;
+""" + ' '.join(f"""
+s{n} :: RatedSource(DATA "hello", RATE 8)
+  -> UDPIPEncap({{ip}}, {1000 + n}, {{peer_ip}}, 7) -> out;
+""" for n in range(FLOWS))
+#: Counts the packets of one station.
+RECEIVER = """
+FromDevice(0) -> from :: Classifier(6/{peer}, -);
+from[0] -> heard :: Counter -> Discard;
+from[1] -> Discard;
+"""
 
 
 class SfcMixin:
@@ -235,3 +254,103 @@ class ScaledHopTest(SfcMixin, base.OnHostTest):
         """Open connections, and tell if the second guest saw any."""
         self.assertEqual(0, self.client.connect(self.server, 10).lost())
         return self.opened()[1]
+
+
+class ChainsBetweenHostsTest(SfcMixin, base.ClickOSTest):
+    """A sender on one host, its receiver and hops on two."""
+
+    @classmethod
+    def skip_checks(cls):
+        super().skip_checks()
+        if not CONF.clickos.second_zone:
+            raise cls.skipException('[clickos] second_zone is not set')
+
+    def setUp(self):
+        super().setUp()
+        self.sfc = self.os_primary.sfc.SfcClient()
+        self.sending, self.receiving = (self.make_port() for _ in range(2))
+
+    def make_port(self, **wanted):
+        """Make a port on the project's network."""
+        return self.tenant.make_port('left', self.addCleanup, **wanted)
+
+    def boot(self, host, text, *ports):
+        """Start a guest on the first host or the second one."""
+        zone = {'availability_zone': CONF.clickos.second_zone} if host else {}
+        return self.tenant.boot(data_utils.rand_name('guest'), list(ports),
+                                text, self.addCleanup, **zone)
+
+    def boot_ends(self):
+        """Start the sender and, on the other host, its receiver."""
+        ip, peer_ip = (port['fixed_ips'][0]['ip_address']
+                       for port in (self.sending, self.receiving))
+        mac, peer_mac = (port['mac_address']
+                         for port in (self.sending, self.receiving))
+        receiver = self.boot(
+            1, RECEIVER.format(peer=mac.replace(':', '')), self.receiving)
+        return self.boot(0, SENDER.format(
+            ip=ip, peer_ip=peer_ip, mac=mac, peer_mac=peer_mac),
+            self.sending), receiver
+
+    def boot_wire(self, host, weight=1):
+        """Start a wire on a host; return its server and its port pair."""
+        ports = [self.make_port(port_security_enabled=False)
+                 for _ in range(2)]
+        server_id = self.boot(host, WIRE, *ports)
+        return server_id, self.make(
+            'port_pair', ingress=ports[0]['id'], egress=ports[1]['id'],
+            service_function_parameters={'weight': weight})
+
+    def let_flow(self, sender, active):
+        """Start or stop all flows of the sender."""
+        self.tenant.clickos.write_handlers(
+            sender, [[f's{n}.active', active] for n in range(FLOWS)])
+
+    def lost(self, sender, receiver):
+        """Stop all flows; return the number of packets that are lost."""
+        self.let_flow(sender, 'false')
+        heard, _ = waiters.until(
+            lambda: [self.passed(receiver, 'heard') for _ in range(2)],
+            lambda seen: seen[0] == seen[1], 'no packet is on its way')
+        return self.passed(sender, 'sent') - heard
+
+    def assertPass(self, *servers):
+        """Wait until each of the wires passes packets on."""
+        before = [self.passed(server) for server in servers]
+        waiters.until(
+            lambda: [self.passed(server) for server in servers],
+            lambda seen: all(now > then for now, then in zip(seen, before)),
+            'packets pass the hops')
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e33')
+    def test_flows_pass_hops_on_both_hosts_without_loss(self):
+        sender, receiver = self.boot_ends()
+        waiters.until(lambda: self.passed(receiver, 'heard'), bool,
+                      'the receiver hears the sender')
+        # Some were sent before both hosts knew the network.
+        lost = self.lost(sender, receiver)
+        self.let_flow(sender, 'true')
+        (wire, one), (near, two), (far, three) = (
+            self.boot_wire(1), self.boot_wire(0), self.boot_wire(1, 3))
+        first = self.make('port_pair_group', port_pairs=[one])
+        second = self.make('port_pair_group', port_pairs=[two, three])
+        unnamed = self.make('flow_classifier', protocol='tcp')
+        refused = self.assertRaises(
+            exceptions.Conflict, self.sfc.create, 'port_chain',
+            port_pair_groups=[first, second], flow_classifiers=[unnamed])
+        self.assertIn('needs logical_source_port', str(refused))
+        flow = self.make('flow_classifier', protocol='udp',
+                         logical_source_port=self.sending['id'])
+        chain = self.make('port_chain', port_pair_groups=[first, second],
+                          flow_classifiers=[flow],
+                          chain_parameters={'symmetric': True})
+        self.assertHops(chain, 2)
+        self.assertPass(wire, near, far)
+        for groups in ([second], [first, second], [second, first]):
+            self.sfc.update('port_chain', chain, port_pair_groups=groups)
+            self.assertHops(chain, len(groups))
+        self.assertPass(wire, near, far)
+        self.assertEqual(lost, self.lost(sender, receiver))
+        # One instance of a flow's hop gets it, by weight.
+        self.assertGreater(self.passed(far), self.passed(near))

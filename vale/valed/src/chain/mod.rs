@@ -147,14 +147,24 @@ impl Chains {
         found.find_map(|(index, chain)| (chain.set.chain == *name).then_some(index))
     }
 
+    /// The new chains that wait until the other hosts have them.
+    fn new_ones(&self) -> impl Iterator<Item = (usize, &Chain)> {
+        let waiting = |chain: &Chain| matches!(chain.phase, Phase::Waiting(_));
+        let all = self.chains.iter().enumerate();
+        all.filter(move |(_, c)| waiting(c) && self.find(&c.set.chain).is_none())
+    }
+
     /// Makes a chain, or replaces it between two packets. Counters of unchanged hops go on. A chain
-    /// with a path changes when all hosts have the new definition.
+    /// with a path begins and changes when all hosts have the definition.
     pub fn set(&mut self, mut definition: Definition, ports: &Ports) -> Result<(), SetError> {
         if self.promote(Instant::now()) {
             self.resolve(ports);
         }
         let found = self.find(&definition.set.chain);
-        if found.is_none() && self.in_force().count() == MAX_CHAINS {
+        let is_new = !self.chains.iter().any(|chain| {
+            !matches!(chain.phase, Phase::Ended(_)) && chain.set.chain == definition.set.chain
+        });
+        if is_new && self.in_force().chain(self.new_ones()).count() == MAX_CHAINS {
             return Err(SetError::TooMany);
         }
         let link = definition.link.take();
@@ -163,6 +173,7 @@ impl Chains {
         if new.set.path.is_some() && new.route.is_none() {
             return Err(SetError::NoPath);
         }
+        self.take_again(&mut new);
         let waits =
             |c: &Chain| matches!(c.phase, Phase::Waiting(_)) && c.set.chain == new.set.chain;
         if let Some(waiting) = self.chains.iter().position(waits) {
@@ -177,16 +188,30 @@ impl Chains {
             self.end(waiting);
         }
         match found {
-            Some(index) if new.route.is_some() && !new.is_same_version(&self.chains[index]) => {
+            Some(index) if new.route.is_none() || new.is_same_version(&self.chains[index]) => {
+                self.replace(index, new);
+            }
+            None if new.route.is_none() => self.chains.push(new),
+            _ => {
                 new.phase = Phase::Waiting(Instant::now());
                 self.chains.push(new);
             }
-            Some(index) => self.replace(index, new),
-            None => self.chains.push(new),
         }
         self.limit_ended();
         self.resolve(ports);
         Ok(())
+    }
+
+    /// Takes the place of an ended definition of the same version. Packets by it can still come, which
+    /// put the new one in force.
+    fn take_again(&mut self, new: &mut Chain) {
+        let Some(ended) = self.chains.iter().position(|c| c.is_again(new)) else {
+            return;
+        };
+        let ended = self.chains.remove(ended);
+        if let Some((route, before)) = new.route.as_mut().zip(ended.route.as_ref()) {
+            route.keep_live(before);
+        }
     }
 
     /// Puts a definition in force in place of another.
@@ -238,7 +263,8 @@ impl Chains {
             let mut all = self.chains.iter();
             all.any(|c| matches!(c.phase, Phase::Waiting(_)) && c.set.chain == *name)
         };
-        self.in_force().map(move |(_, chain)| ChainInfo {
+        let shown = self.in_force().chain(self.new_ones());
+        shown.map(move |(_, chain)| ChainInfo {
             is_changing: waits(&chain.set.chain),
             ..chain.info()
         })
@@ -306,7 +332,8 @@ impl Chains {
                 .find_map(|role| self.onward(ports, *role, ethernet.destination, flow));
         }
         let port = ports[source].as_ref().filter(|port| !port.is_path())?;
-        let mut chains = self.in_force();
+        let chains = self.chains.iter().enumerate();
+        let mut chains = chains.filter(|(_, c)| c.is_in_force() || c.blocks_until_known());
         chains.find_map(|(index, chain)| {
             (chain.set.segment == port.segment).then_some(())?;
             let direction = chain.entry(ports, source, ethernet, flow)?;
@@ -319,11 +346,15 @@ impl Chains {
                 station: ethernet.destination,
                 ttl: TTL,
             };
+            let next = match chain.is_in_force() {
+                true => chain.next(ports, place, direction, flow),
+                false => Next::Blocked { hop: 0 },
+            };
             Some(Step {
                 chain: index,
                 enters: true,
                 arrives: false,
-                next: chain.next(ports, place, direction, flow),
+                next,
             })
         })
     }

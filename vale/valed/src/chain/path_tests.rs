@@ -88,6 +88,23 @@ impl Hosts {
         bench.switch.set_chain(Definition::new(set, link)).unwrap();
     }
 
+    /// Starts valed of a host again, without its chains.
+    fn forget_chain(&mut self, host: usize) {
+        let switch = &mut self.nets[host].bench.switch;
+        switch.chains = Chains::default();
+        switch.remove(&"path7".parse().unwrap());
+    }
+
+    /// Packets of 40 flows; returns those that hops 0 and 1 pass on.
+    fn flow(&mut self) -> [usize; 2] {
+        for port in 1001..=1040 {
+            let flow = packet((mac(1), mac(2)), (A, B), (port, 53), 0);
+            self.nets[0].a.send(&flow);
+        }
+        self.round();
+        [0, 1].map(|n| self.relay(n, true))
+    }
+
     /// Sets the chain on both hosts and lets them hear of each other.
     pub fn chain(&mut self, hops: Vec<Value>, change: Value) {
         for host in [0, 1] {
@@ -358,6 +375,51 @@ fn flows_spread_over_hosts_by_weight_and_answers_find_the_same_instance() {
     assert!((25..75).contains(&counts[0]), "{counts:?}");
 }
 
+/// Flows that were there before spread by weight too.
+#[test]
+fn a_new_chain_begins_when_all_hosts_know_it() {
+    let mut hosts = Hosts::new(2);
+    let pairs = json!({"pairs": [at(0, 1), at(1, 3)], "transparent": true});
+    let received = |hosts: &mut Hosts| hosts.nets[0].b.received().len();
+    assert_eq!((hosts.flow(), received(&mut hosts)), ([0, 0], 40));
+    hosts.set(0, vec![pairs.clone()], &json!({}));
+    hosts.tick(3);
+    let info = hosts.nets[0].info();
+    assert!(info.is_changing && !info.hosts[0].is_ready);
+    assert_eq!((hosts.flow(), received(&mut hosts)), ([0, 0], 40));
+    hosts.chain(vec![pairs], json!({}));
+    assert!(!hosts.nets[0].info().is_changing);
+    let passed = hosts.flow();
+    assert_eq!((passed[0] + passed[1], received(&mut hosts)), (40, 40));
+    assert!(passed[0] > 0 && passed[1] > passed[0], "{passed:?}");
+}
+
+/// Its packets neither go beside it nor to another instance.
+#[test]
+fn a_restored_chain_drops_packets_until_the_other_hosts_know_it() {
+    let mut hosts = Hosts::new(2);
+    let pairs = vec![json!({"pairs": [at(0, 1), at(1, 3)], "transparent": true})];
+    hosts.chain(pairs.clone(), json!({}));
+    let before = hosts.flow();
+    assert_eq!(hosts.nets[0].b.received().len(), 40);
+    hosts.forget_chain(0);
+    hosts.set(0, pairs.clone(), &json!({"restored": true}));
+    assert_eq!(hosts.flow(), [0, 0]);
+    assert_eq!(hosts.nets[0].b.received().len(), 0);
+    assert_eq!(hosts.nets[0].info().counters.dropped, 40);
+    hosts.tick(2);
+    assert_eq!(hosts.flow(), before);
+    assert_eq!(hosts.nets[0].b.received().len(), 40);
+    // The other host is gone, so the rest goes on without it.
+    hosts.forget_chain(0);
+    hosts.forget_chain(1);
+    hosts.set(0, pairs, &json!({"restored": true}));
+    assert_eq!(hosts.flow(), [0, 0]);
+    hosts.now = Instant::now() + SILENT;
+    hosts.nets[0].tick(hosts.now);
+    assert_eq!(hosts.flow(), [40, 0]);
+}
+
 #[test]
 fn hops_come_and_go_on_both_hosts_without_loss() {
     let mut hosts = Hosts::new(4);
@@ -419,6 +481,41 @@ fn hops_come_and_go_on_both_hosts_without_loss() {
         assert!(hosts.nets.iter().all(|net| !net.info().is_changing));
         assert_eq!(live.set.hops.len(), orders[round % orders.len()].len());
     }
+}
+
+/// An operator inserts a hop and takes it out at once.
+#[test]
+fn a_definition_that_comes_back_waits_and_knows_what_lives() {
+    let mut hosts = Hosts::new(2);
+    let both = vec![wire(0), wire(1)];
+    hosts.chain(both.clone(), json!({}));
+    let version = hosts.nets[0].bench.switch.chains.version(7);
+    hosts.chain(vec![wire(1)], json!({}));
+    hosts.set(0, both.clone(), &json!({}));
+    hosts.tick(3);
+    assert!(hosts.nets[0].info().is_changing, "the other host lacks it");
+    hosts.nets[0].a.send(&there(1));
+    hosts.round();
+    assert_eq!((hosts.relay(0, true), hosts.relay(1, true)), (0, 1));
+    // A packet of its first time comes late.
+    let label = Label {
+        number: 7,
+        reverse: false,
+        index: 253,
+        ttl: 62,
+        version,
+    };
+    let late = [&crate::nsh::frame_headers(&label)[..], &there(2)].concat();
+    hosts.inject(HOSTS[1], &late);
+    hosts.round();
+    let info = hosts.nets[0].info();
+    assert_eq!((info.is_changing, info.live_pairs), (false, vec![1, 1]));
+    hosts.nets[0].a.send(&there(3));
+    hosts.round();
+    assert_eq!((hosts.relay(0, true), hosts.relay(1, true)), (1, 1));
+    assert_eq!(hosts.nets[0].b.received(), [1, 2, 3].map(there));
+    hosts.chain(both, json!({}));
+    assert!(hosts.nets.iter().all(|net| !net.info().is_changing));
 }
 
 fn number_of(frame: &[u8]) -> u32 {
@@ -491,32 +588,27 @@ fn a_packet_by_a_definition_that_waits_puts_it_in_force_at_all_workers() {
     let mut hosts = Hosts::new(2);
     hosts.chain(vec![wire(0)], json!({}));
     let ports = &hosts.nets[0].bench.switch.ports;
-    let old = Hosts::definition(0, vec![wire(0)], &json!({}));
-    let paths = Paths::at(free_port());
-    let (_port, link) = paths.open(&old.path.clone().unwrap()).unwrap();
-    let new = |hops: &[usize]| {
+    let set = |hops: &[usize]| {
         let hops = hops.iter().map(|n| wire(*n)).collect();
-        Definition::new(Hosts::definition(0, hops, &json!({})), None)
+        Hosts::definition(0, hops, &json!({}))
     };
-    let old = Definition::new(old, Some(link.clone()));
+    let paths = Paths::at(free_port());
+    let (_port, link) = paths.open(&set(&[0]).path.unwrap()).unwrap();
     let mut workers = [Chains::default(), Chains::default()];
-    let set = |workers: &mut [Chains], definition: &Definition| {
+    let define = |workers: &mut [Chains], set: &ChainSet| {
+        let definition = Definition::new(set.clone(), Some(link.clone()));
         let chains = workers.iter_mut();
         chains.for_each(|chains| chains.set(definition.clone(), ports).unwrap());
     };
-    set(&mut workers, &old);
-    // The third definition is the first one again, which has had packets.
-    for hops in [&[1][..], &[0, 1], &[1]] {
-        let definition = new(hops);
-        set(&mut workers, &definition);
+    // The last definition is the second one again, which has had packets.
+    for hops in [&[0][..], &[1], &[0, 1], &[1]] {
+        let set = set(hops);
+        define(&mut workers, &set);
         let info = |chains: &Chains| chains.infos().next().unwrap();
         assert!(workers.iter().all(|chains| info(chains).is_changing));
         assert!(!workers.iter().any(Chains::is_due), "{hops:?}");
         let mut other = [Chains::default()];
-        set(
-            &mut other,
-            &Definition::new(definition.set, Some(link.clone())),
-        );
+        define(&mut other, &set);
         let label = Label {
             number: 7,
             reverse: false,

@@ -10,7 +10,7 @@ use vale_proto::{ChainSet, HostState, Path, PortName};
 use crate::nsh::{Link, State};
 
 /// A host that says nothing for this long is gone.
-const SILENCE: Duration = Duration::from_secs(1);
+pub const SILENCE: Duration = Duration::from_secs(1);
 
 /// A host and the last state that it told.
 #[derive(Clone)]
@@ -71,6 +71,15 @@ impl Route {
         if self.version == old.version {
             self.hosts.clone_from(&old.hosts);
             self.is_due = Arc::clone(&old.is_due);
+        }
+    }
+
+    /// Takes over which pairs live from an ended definition of the same version. Its hosts may not have
+    /// the new one yet.
+    pub fn keep_live(&mut self, ended: &Self) {
+        self.hosts.clone_from(&ended.hosts);
+        for host in &mut self.hosts {
+            (host.in_force, host.is_informed) = (false, false);
         }
     }
 

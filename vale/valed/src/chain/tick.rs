@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use vale_proto::{ChainName, ChainSet, PortName};
 
-use super::route::Route;
+use super::route::{Route, SILENCE};
 use super::version::Chain;
 use super::{Chains, Heard, Phase, Ports};
 use crate::nsh::Link;
@@ -67,6 +67,10 @@ impl Chains {
     /// Puts definitions in force that all hosts have. True if there is one.
     pub(super) fn promote(&mut self, now: Instant) -> bool {
         let is_due = |chain: &Chain| match (chain.phase, &chain.route) {
+            // A silent host is gone, and no packet tells more than the hosts themselves.
+            (Phase::Waiting(since), Some(route)) if chain.set.restored => {
+                route.is_known() || now - since > SILENCE
+            }
             (Phase::Waiting(since), Some(route)) => {
                 // Another host that uses it has heard that all have it.
                 let known = route.is_ready() || route.is_used();
@@ -77,7 +81,7 @@ impl Chains {
         let mut promoted = false;
         while let Some(index) = self.chains.iter().position(is_due) {
             let mut new = self.chains.remove(index);
-            new.phase = Phase::InForce;
+            (new.phase, new.set.restored) = (Phase::InForce, false);
             new.route.iter().for_each(Route::set_due);
             match self.find(&new.set.chain) {
                 Some(old) => self.replace(old, new),
@@ -117,10 +121,11 @@ impl Chains {
         routes.map(|r| (r.link.number, r.local())).collect()
     }
 
-    /// The version in force of a path.
+    /// The version of a path that is in force, or waits alone.
     #[cfg(test)]
     pub fn version(&self, number: u32) -> u64 {
-        let routes = self.in_force().filter_map(|(_, c)| c.route.as_ref());
+        let shown = self.in_force().chain(self.new_ones());
+        let routes = shown.filter_map(|(_, c)| c.route.as_ref());
         let mut found = routes.filter(|r| r.link.number == number);
         found.next().map_or(0, |route| route.version)
     }

@@ -19,7 +19,7 @@ use crate::port::Port;
 pub enum Phase {
     /// Packets enter the chain by it.
     InForce,
-    /// It replaces the one in force when all hosts have it.
+    /// It comes in force, in place of another one, when all hosts have it.
     Waiting(Instant),
     /// Other hosts may still send packets by it.
     Ended(Instant),
@@ -83,6 +83,11 @@ impl Chain {
         self.phase == Phase::InForce
     }
 
+    /// True if the chain's packets are dropped until the other hosts know it.
+    pub fn blocks_until_known(&self) -> bool {
+        self.set.restored && matches!(self.phase, Phase::Waiting(_))
+    }
+
     /// True if both are one definition for the other hosts.
     pub fn is_same_version(&self, other: &Self) -> bool {
         let version = |chain: &Self| chain.route.as_ref().map(|route| route.version);
@@ -110,6 +115,12 @@ impl Chain {
         if let Some((route, before)) = self.route.as_mut().zip(old.route.as_ref()) {
             route.keep(before);
         }
+    }
+
+    /// True for an ended definition that comes again.
+    pub fn is_again(&self, new: &Self) -> bool {
+        let ended = matches!(self.phase, Phase::Ended(_));
+        ended && self.set.chain == new.set.chain && self.is_same_version(new)
     }
 
     pub fn info(&self) -> ChainInfo {
@@ -155,7 +166,7 @@ impl Chain {
         Some(State {
             version: route.version,
             in_force: self.is_in_force(),
-            is_informed: route.is_known(),
+            is_informed: route.is_known() && !matches!(self.phase, Phase::Ended(_)),
             live: self.hops.iter().map(|hop| hop.live_bits).collect(),
         })
     }

@@ -39,7 +39,7 @@ pub fn ok(program: &str, arguments: &[&str]) -> String {
 }
 
 /// The longest wait for anything in a test, on a machine that does other things too.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Waits for `condition`.
 pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
