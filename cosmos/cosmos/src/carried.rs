@@ -65,6 +65,7 @@ fn value_of(host: &Session<'_>, router: &OfRouter, name: &str) -> Result<String>
         uuid: router.uuid.clone(),
         rid: router.rid,
         name: name.to_owned(),
+        param: String::new(),
     };
     Ok(host.call::<verb::ReadHandler>(&args)?.value)
 }

@@ -219,6 +219,7 @@ impl<'a> Session<'a> {
             uuid: self.resolve(guest)?,
             rid,
             name: handler.to_owned(),
+            param: String::new(),
         };
         let answer = self.call::<verb::ReadHandler>(&args)?;
         let value = answer.value.clone();

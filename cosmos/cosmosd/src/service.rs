@@ -13,7 +13,7 @@ use crate::devices;
 use crate::error::{Error, Result};
 use crate::images::Piece;
 use crate::lifecycle::Created;
-use crate::spec::{Spec, check_config, check_handler, check_timeout, check_writes};
+use crate::spec::{Spec, check_config, check_handler, check_param, check_timeout, check_writes};
 use crate::toolstack::Toolstack;
 use crate::uplinks;
 use cosmos_proto::answer::{
@@ -348,9 +348,16 @@ impl CosmosService {
     }
 
     fn read(&self, _: &Peer, args: Read) -> Answer<HandlerValue> {
-        let Read { uuid, rid, name } = args;
+        let Read {
+            uuid,
+            rid,
+            name,
+            param,
+        } = args;
         check_handler(&name)?;
-        let value = self.0.read(&uuid, rid, &name, HANDLER_TIMEOUT)?;
+        check_param(&param)?;
+        let handler = (name.as_str(), param.as_str());
+        let value = self.0.read(&uuid, rid, handler, HANDLER_TIMEOUT)?;
         Ok(Json(HandlerValue { value }))
     }
 

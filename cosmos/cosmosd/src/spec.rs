@@ -117,6 +117,11 @@ pub fn check_handler(name: &str) -> Result<()> {
     )))
 }
 
+/// Checks what a handler shall read.
+pub fn check_param(param: &str) -> Result<()> {
+    limit("handler parameter", param.len(), 255)
+}
+
 /// Checks a deadline and converts it.
 pub fn check_timeout(timeout_ms: u64) -> Result<Duration> {
     if TIMEOUT_MS.contains(&timeout_ms) {

@@ -175,9 +175,18 @@ impl Toolstack {
         self.ask(&guest, rid, timeout, control::handlers)
     }
 
-    pub fn read(&self, uuid: &Uuid, rid: u8, name: &str, timeout: Duration) -> Result<String> {
+    /// Reads a handler, by its name and parameter.
+    pub fn read(
+        &self,
+        uuid: &Uuid,
+        rid: u8,
+        (name, param): (&str, &str),
+        timeout: Duration,
+    ) -> Result<String> {
         let guest = self.table.get(uuid)?;
-        self.ask(&guest, rid, timeout, |router| control::read(router, name))
+        self.ask(&guest, rid, timeout, |router| {
+            control::read(router, name, param)
+        })
     }
 
     pub fn write(&self, uuid: &Uuid, rid: u8, writes: &[Write], timeout: Duration) -> Result<()> {

@@ -16,6 +16,7 @@ FromDevice(1) -> back :: Counter -> Queue -> ToDevice(0);
 const FIREWALL: &str = "\
 FromDevice(0) -> Strip(14) -> fw :: IPFilter(allow all) -> Unstrip(14) -> Queue -> ToDevice(1);
 FromDevice(1) -> Discard;
+Idle -> flows :: IPRewriter(drop) -> Discard;
 ";
 /// Long enough for a frame that will never come.
 const A_WHILE: Duration = Duration::from_millis(200);
@@ -150,6 +151,16 @@ fn handlers_are_written_together_or_not_at_all() {
     };
     assert!(refused("nobody.config").starts_with("no-such-element: "));
     assert!(refused("fw.nonsense").starts_with("no-such-handler: "));
+    let part =
+        |param: &str| json!({"uuid": uuid(1), "rid": 0, "name": "flows.state", "param": param});
+    let none = bed.call("handler-read", part("0")).unwrap();
+    assert_eq!(none["value"], "", "the part of a table without flows");
+    assert!(
+        bed.refused("handler-read", part("x"))
+            .starts_with("handler-error: ")
+    );
+    let error = bed.refused("handler-read", part(&"1".repeat(256)));
+    assert!(error.contains("handler parameter"), "{error}");
     let list = bed
         .call("handler-list", json!({"uuid": uuid(1), "rid": 0}))
         .unwrap();

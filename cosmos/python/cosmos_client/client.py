@@ -284,9 +284,14 @@ class CosmosClient:
         """:returns: ``handlers``, a list of name, read, write."""
         return self._call('handler-list', uuid=uuid, rid=rid)
 
-    def handler_read(self, uuid, name, rid=FIRST_ROUTER):
-        """:returns: ``value`` of handler name, as "element.handler"."""
-        return self._call('handler-read', uuid=uuid, rid=rid, name=name)
+    def handler_read(self, uuid, name, rid=FIRST_ROUTER, param=None):
+        """:returns: ``value`` of handler name, as "element.handler".
+
+        :param param: what the handler shall read, if it takes a parameter
+        """
+        more = {} if param is None else {'param': param}
+        return self._call('handler-read', uuid=uuid, rid=rid, name=name,
+                          **more)
 
     def handler_write(self, uuid, writes, rid=FIRST_ROUTER, timeout_ms=10000,
                       stamp=None):

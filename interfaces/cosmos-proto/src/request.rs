@@ -194,6 +194,9 @@ pub struct Read {
     pub uuid: Uuid,
     pub rid: u8,
     pub name: String,
+    /// For a handler that takes a parameter.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub param: String,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -43,7 +43,7 @@ fn installed(router: Router<'_>) -> Result<Option<answer::Router>> {
 }
 
 fn is_there(router: Router<'_>) -> Result<bool> {
-    match read(router, PROBE) {
+    match read(router, PROBE, "") {
         Err(e) if e.code == Code::NoSuchElement => Ok(false),
         answer => answer.map(|_| true),
     }

@@ -13,9 +13,8 @@ use crate::spec::Write;
 use crate::store::{Change, Seen};
 
 /// Reads a handler.
-pub fn read(router: Router<'_>, name: &str) -> Result<String> {
-    let data = ask(router, &Command::Read { name, param: "" })?;
-    Ok(text(data))
+pub fn read(router: Router<'_>, name: &str, param: &str) -> Result<String> {
+    ask(router, &Command::Read { name, param }).map(text)
 }
 
 /// Writes handlers: all of them, or none.

@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(info.reason, "killed by signal 9 (SIGKILL): broke\\x1b");
         let error = world
             .toolstack
-            .read(&uuid(1), 0, "fw.config", Duration::ZERO)
+            .read(&uuid(1), 0, ("fw.config", ""), Duration::ZERO)
             .unwrap_err();
         assert_eq!(error.code, Code::DeadGuest);
         assert!(error.message.contains("SIGKILL"), "{error}");

@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(
             world
                 .toolstack
-                .read(&uuid(1), 0, "fw.config", SOON)
+                .read(&uuid(1), 0, ("fw.config", ""), SOON)
                 .unwrap(),
             "deny all"
         );

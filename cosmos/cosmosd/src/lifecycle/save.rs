@@ -157,7 +157,7 @@ mod tests {
         world.toolstack.save(&uuid(1)).unwrap();
         let read = world
             .toolstack
-            .read(&uuid(1), 0, "fw.config", Duration::ZERO);
+            .read(&uuid(1), 0, ("fw.config", ""), Duration::ZERO);
         assert!(read.unwrap_err().message.contains("is saved"));
         world.toolstack.restore(&uuid(1)).unwrap();
         assert_eq!(state(&world), "running");

@@ -239,6 +239,10 @@ class TestVerbs(ClientCase):
             ('handler-read', {'uuid': UUID, 'rid': 0, 'name': 'c.count'}),
             self.sent(self.client.handler_read, UUID, 'c.count'))
         self.assertEqual(
+            ('handler-read', {'uuid': UUID, 'rid': 0, 'name': 'r.state',
+                              'param': '2'}),
+            self.sent(self.client.handler_read, UUID, 'r.state', param='2'))
+        self.assertEqual(
             ('handler-write', {'uuid': UUID, 'rid': 0,
                                'writes': [['a.b', '1'], ['c.d', 'é']],
                                'timeout_ms': 500}),

@@ -9,9 +9,11 @@
 """
 
 import contextlib
+import itertools
 import os
 import unittest
 
+from clickos_client import flows
 from clickos_lab import paths
 
 from tests.as_root import host
@@ -61,6 +63,31 @@ for line in sys.stdin:
     print(len(alive), flush=True)
 '''
 CONNECTIONS = 200
+_TESTS = itertools.count()
+
+
+class Guest:
+    """A guest as clickos_client.flows takes it.
+
+    :param client: of its host's cosmosd
+    """
+
+    def __init__(self, client, uuid):
+        self._client, self.name = client, uuid
+
+    def list(self):
+        """Return the names of handlers."""
+        return [handler['name'] for handler
+                in self._client.handler_list(self.name)['handlers']]
+
+    def read(self, name, param=None):
+        """Read a handler."""
+        return self._client.handler_read(self.name, name,
+                                         param=param)['value']
+
+    def write(self, writes):
+        """Write handlers."""
+        self._client.handler_write(self.name, writes)
 
 
 class ScaledHopTest(unittest.TestCase):
@@ -70,7 +97,8 @@ class ScaledHopTest(unittest.TestCase):
         stack = self.enterContext(contextlib.ExitStack())
         first_uid = 2_000_000 + os.getpid() % 10_000 * 1000
         self.host = host.Host(paths.State(), 'a', first_uid, stack)
-        prefix = f's{os.getpid() % 100_000}'
+        # A namespace takes a while to go after its test.
+        prefix = f's{os.getpid() % 100_000}{next(_TESTS)}'
         self.client, self.server = (
             host.Machine(self.host, stack, prefix + name[0], name, 1,
                          MACS[name], IPS[name])
@@ -128,7 +156,40 @@ class ScaledHopTest(unittest.TestCase):
         self.assertGreater(min(opened), CONNECTIONS // 8)
         self.assertEqual([0, 0, 0], list(map(self.lost,
                                              (first, second, third))))
-        # The connections of the guest that goes end, and no others.
+        # The connections of a guest that dies end, and no others.
         self.chain(0, 1)
         self.assertEqual(0, self.lost(first) + self.lost(second))
         self.assertEqual(opened[2], self.lost(third))
+
+    def give(self, leaver, *heirs):
+        """Let guests take the flows of another one."""
+        leaver, *heirs = (Guest(self.host.client, self.guests[n])
+                          for n in (leaver, *heirs))
+        return flows.give(leaver, heirs)
+
+    def leave(self, leaver, *heirs):
+        """Scale in: one guest gives its flows away, and goes."""
+        given = self.give(leaver, *heirs)
+        self.chain(*heirs)
+        self.give(leaver, *heirs)
+        self.host.client.destroy(self.guests[leaver])
+        return given
+
+    def test_scale_out_and_in_lose_no_connection(self):
+        self.chain(0)
+        clients = [self.connect()]
+        self.chain(0, 1)
+        clients.append(self.connect())
+        self.chain(0, 1, 2)
+        clients.append(self.connect())
+        opened = self.opened()
+        self.assertGreater(min(opened), CONNECTIONS // 8)
+        self.assertEqual(opened[2], self.leave(2, 0, 1))
+        self.assertEqual([0, 0, 0], list(map(self.lost, clients)))
+        self.guests.pop()
+        self.assertEqual(opened[:2], self.opened())
+        # The guest that goes has those of one that went before.
+        self.assertEqual(opened[1] + opened[2], self.leave(1, 0))
+        self.assertEqual([0, 0, 0], list(map(self.lost, clients)))
+        heir = Guest(self.host.client, self.guests[0])
+        self.assertEqual('0', heir.read('flows.merge_lost'))

@@ -181,9 +181,21 @@ impl FlowTable {
         &mut self.flows[at.slot()]
     }
 
+    /// The flows in a part of the table, if a part has this number of places. `None` behind the last one.
+    pub fn part(&self, number: usize, places: usize) -> Option<impl Iterator<Item = (u32, &Flow)>> {
+        let first = u32::try_from(number.checked_mul(places)?).ok()?;
+        let end = self.used.min(first.saturating_add(places as u32));
+        (first < end).then(|| self.among(first..end))
+    }
+
     /// All flows.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
-        let all = (0..self.used).map(|slot| (slot, &self.flows[slot]));
+        self.among(0..self.used)
+    }
+
+    /// The flows in these slots.
+    fn among(&self, slots: core::ops::Range<u32>) -> impl Iterator<Item = (u32, &Flow)> {
+        let all = slots.map(|slot| (slot, &self.flows[slot]));
         all.filter(|(_, flow)| flow.list != ListId::NONE)
     }
 

@@ -58,6 +58,9 @@ macro_rules! rewriter_handlers {
             $crate::rewrite::rewriter::Rewriter::CAPACITY,
             $crate::rewrite::rewriter::Rewriter::CLEAR,
             $crate::rewrite::rewriter::Rewriter::STATE,
+            $crate::rewrite::rewriter::Rewriter::MERGE,
+            $crate::rewrite::rewriter::Rewriter::MERGE_LOST,
+            $crate::rewrite::rewriter::Rewriter::HOLD,
         ]
     };
 }
@@ -210,5 +213,7 @@ pub fn build(a: &mut Args<'_>, kind: Kind) -> Built {
         outputs: u16::try_from(a.outputs()).expect("ports are counted in 16 bits"),
         keys: Vec::new(),
         ways: Vec::new(),
+        held_ns: 0,
+        merge_lost: 0,
     }))
 }

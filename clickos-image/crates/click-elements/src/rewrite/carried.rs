@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Flows of rewriters that go to another host: the handler `state`.
+//! Flows of rewriters that go to another guest: the handlers `state`, `merge` and `hold`.
 use alloc::rc::Rc;
 
 use click_core::sort;
@@ -10,6 +10,11 @@ use super::rewriter::Rewriter;
 use crate::carried::{self, number};
 use crate::flows::{At, FlowId, FlowTable, Shift};
 use crate::prelude::*;
+
+/// No flow's text is longer, whatever happened to its sequence numbers.
+const LINE_BYTES: usize = 1024;
+/// The most places of a part of the table, so that the part fits into an answer to the toolstack.
+const PART_MOST: usize = 256;
 
 /// A flow as its text has it.
 struct Carried {
@@ -28,8 +33,21 @@ impl Rewriter {
     /// The handler `state`.
     pub const STATE: Handler<Self> = read_write(
         "state",
-        |me, view| Ok(me.state_text(view)),
+        |me, view| match view.param {
+            "" => Ok(me.state_text(view)),
+            part => me.part_text(view, part),
+        },
         Self::write_state,
+    );
+    /// The handler `merge`.
+    pub const MERGE: Handler<Self> = write("merge", Self::write_merge);
+    pub const MERGE_LOST: Handler<Self> = read("merge_lost", |me, _| text(me.merge_lost));
+    /// The handler `hold`.
+    pub const HOLD: Handler<Self> = write(
+        "hold",
+        set!(|me, hold: Span, ctx| {
+            me.held_ns = ctx.now_ns().saturating_add(hold.ns);
+        }),
     );
 
     fn head(&self) -> &'static str {
@@ -59,6 +77,22 @@ impl Rewriter {
         carried::render(self.head(), view, lines)
     }
 
+    /// The flows in a part of the table's places. A flow keeps its place, so it is in one part.
+    fn part_text(&self, view: &View<'_>, part: &str) -> Text {
+        let places = view.surroundings().environment.limits.handler_bytes / LINE_BYTES;
+        let (part, places): (usize, _) = (view.parse(part)?, places.clamp(1, PART_MOST));
+        let table = self.flows.borrow();
+        let Some(slots) = table.part(part, places) else {
+            return Ok(String::new());
+        };
+        let own = slots.filter(|(_, flow)| self.owns(flow.owner));
+        let lines = own.map(|(slot, _)| {
+            let age_ms = carried::age_ms(view.now_ns(), table.touched_ns(slot));
+            self.state_line(&table, slot, age_ms)
+        });
+        Ok(carried::render(self.head(), view, lines))
+    }
+
     fn state_line(&self, table: &FlowTable, slot: u32, age_ms: u64) -> String {
         let flow = table.flow(At::new(slot, false));
         let (old, new) = (flow.ids[0], flow.rewritten(false));
@@ -86,6 +120,11 @@ impl Rewriter {
     fn write_state(&self, _view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
         let flows = carried::parse(self.head(), value, |words| self.carried(words))?;
         on_write(self, move |me, ctx| me.put_state(&flows, ctx.now_ns()))
+    }
+
+    fn write_merge(&self, _view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let flows = carried::parse(self.head(), value, |words| self.carried(words))?;
+        on_write(self, move |me, ctx| me.merge(&flows, ctx.now_ns()))
     }
 
     /// Reads a line; nothing but flows that this rewriter could have opened is taken.
@@ -138,19 +177,46 @@ impl Rewriter {
         table.remove_of(self.first_owner..end);
         for carried in flows {
             let map = self.kind.map(self.first_map, carried.protocol);
-            let [old, new] = carried.ids;
-            if table.find_id(&old, map).is_some() {
-                continue;
+            if table.find_id(&carried.ids[0], map).is_none() {
+                self.put(&mut table, carried, now_ns);
             }
-            let mut flow = self.flow(map, old, new);
-            flow.owner = self.first_owner + carried.input;
-            (flow.outputs, flow.protocol) = (carried.outputs, carried.protocol);
-            (flow.flags, flow.reply_anno) = (carried.flags, carried.reply_anno);
-            let touched_ns = carried::at_ns(now_ns, carried.age_ms);
-            let at = table.insert(flow, self.clocks.of(self.kind, &flow), touched_ns);
-            if let (Some(at), Some(shifts)) = (at, &carried.shifts) {
-                table.set_shifts(at.slot(), shifts.clone());
+        }
+    }
+
+    /// Adds flows of another guest. Where two have an address and port, the one heard of last stays.
+    fn merge(&mut self, flows: &[Carried], now_ns: u64) {
+        let shared = Rc::clone(&self.flows);
+        let mut table = shared.borrow_mut();
+        for carried in flows {
+            let map = self.kind.map(self.first_map, carried.protocol);
+            let ids = [carried.ids[0], carried.ids[1].reverse()];
+            let rivals = ids.map(|id| table.find_id(&id, map));
+            let is_known = rivals[0].is_some_and(|at| table.flow(at).ids == ids);
+            let wanted = table.len() + usize::from(!is_known);
+            let at_ns = carried::at_ns(now_ns, carried.age_ms);
+            let mut known = rivals.iter().flatten();
+            if known.all(|at| table.touched_ns(at.slot()) < at_ns) {
+                if let Some(at) = rivals[0] {
+                    table.remove(at.slot());
+                }
+                self.put(&mut table, carried, now_ns);
             }
+            self.merge_lost += (wanted - table.len()) as u64;
+        }
+    }
+
+    /// Opens a flow whose packets are not known.
+    fn put(&self, table: &mut FlowTable, carried: &Carried, now_ns: u64) {
+        let map = self.kind.map(self.first_map, carried.protocol);
+        let [old, new] = carried.ids;
+        let mut flow = self.flow(map, old, new);
+        flow.owner = self.first_owner + carried.input;
+        (flow.outputs, flow.protocol) = (carried.outputs, carried.protocol);
+        (flow.flags, flow.reply_anno) = (carried.flags, carried.reply_anno);
+        let touched_ns = carried::at_ns(now_ns, carried.age_ms);
+        let at = table.insert(flow, self.clocks.of(self.kind, &flow), touched_ns);
+        if let (Some(at), Some(shifts)) = (at, &carried.shifts) {
+            table.set_shifts(at.slot(), shifts.clone());
         }
     }
 }

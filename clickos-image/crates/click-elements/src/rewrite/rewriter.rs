@@ -61,6 +61,10 @@ pub struct Rewriter {
     pub(super) outputs: u16,
     pub(super) keys: Vec<Option<(u64, Key)>>,
     pub(super) ways: Vec<usize>,
+    /// No flow opens before this time.
+    pub(super) held_ns: u64,
+    /// Flows that ended at a merge, or did not come.
+    pub(super) merge_lost: u64,
 }
 
 impl Rewriter {
@@ -119,6 +123,7 @@ impl Rewriter {
         let opened = match self.decide(table, input, id, map, draw) {
             Err(DROP) => None,
             Err(way) => return Err(way),
+            Ok(_) if now_ns < self.held_ns => None,
             Ok((new, outputs)) => self.kind.settle(new).and_then(|new| {
                 let mut flow = self.flow(map, id, new);
                 (flow.outputs, flow.owner, flow.protocol) =

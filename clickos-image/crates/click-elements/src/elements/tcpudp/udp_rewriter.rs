@@ -22,6 +22,10 @@
 //! * `patterns` (read): the INPUTSPECs, with the flows they opened in brackets. `pattern0`, `pattern1` ... (read, write): one of
 //!   them; its flows are forgotten when it is written. `clear` (write): forgets all flows that share the capacity.
 //! * `state` (read, write): what was learned, the newest that fits; a guest that moves to another host takes it along.
+//!   Read with a number, it has the flows of this part of the table, 0 the first; behind the last part it is empty.
+//! * `merge` (write): adds the flows of another guest's `state`. The one heard of last stays, if two have the same addresses and ports.
+//! * `merge_lost` (read): flows that ended at a merge, or were not added.
+//! * `hold` (write): a time in which no flow opens.
 //! # Example
 //! `rw :: UDPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1, drop); in -> [0] rw [0] -> out; back -> [1] rw [1] -> home;`
 use crate::prelude::*;

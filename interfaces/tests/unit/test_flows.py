@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flows that a guest gives to others, with guests that only note writes."""
+
+import unittest
+from unittest import mock
+
+from clickos_client import flows
+
+HEAD = 'ip-rewriter 1\n'
+
+
+class Guest:
+    """A guest with parts of tables.
+
+    :param tables: {element: [part]}
+    """
+
+    def __init__(self, name, **tables):
+        self.name, self._tables, self.written = name, tables, []
+
+    def list(self):
+        """Return the handlers, also one of an element without flows."""
+        return ['fw.config', *(f'{element}.{handler}'
+                               for element in self._tables
+                               for handler in ('state', 'merge', 'hold'))]
+
+    def read(self, name, param):
+        """Return a part; behind the last one there is nothing."""
+        parts = self._tables[name.removesuffix('.state')]
+        return parts[int(param)] if int(param) < len(parts) else ''
+
+    def write(self, writes):
+        """Note the writes."""
+        self.written += writes
+
+
+class GiveTest(unittest.TestCase):
+
+    def test_every_taker_gets_all_flows_in_few_writes(self):
+        giver = Guest('g', pings=[], flows=[HEAD + 'a\nb\n', HEAD,
+                                            HEAD + 'c\n'])
+        takers = [Guest(name, flows=[], pings=[]) for name in 'ab']
+        self.assertEqual(3, flows.give(giver, takers))
+        self.assertEqual([['flows.hold', '60'], ['pings.hold', '60']],
+                         giver.written)
+        for taker in takers:
+            self.assertEqual([['flows.merge', HEAD + 'a\nb\nc\n']],
+                             taker.written)
+
+    def test_a_write_is_bounded(self):
+        line = 'x' * 99 + '\n'
+        giver = Guest('g', flows=[HEAD + line * 300] * 5)
+        taker = Guest('t', flows=[])
+        self.assertEqual(1500, flows.give(giver, [taker]))
+        self.assertEqual([60_000, 60_000, 30_000], [
+            len(value) - len(HEAD) for _name, value in taker.written])
+
+    def test_guests_without_flows(self):
+        giver, taker = Guest('g'), Guest('t')
+        self.assertEqual(0, flows.give(giver, [taker]))
+        self.assertEqual([], giver.written + taker.written)
+
+    def test_another_configuration(self):
+        giver = Guest('g', flows=[HEAD + 'a\n'])
+        takers = [Guest('t', flows=[]), Guest('u', nat=[])]
+        with self.assertRaisesRegex(flows.FlowsError, 'guest u: flows: no'):
+            flows.give(giver, takers)
+        self.assertEqual([], giver.written + takers[0].written)
+
+    def test_a_table_that_takes_too_long(self):
+        giver = Guest('g', flows=[HEAD + 'a\n' * 40_000] * 3)
+        times = mock.patch('time.monotonic', side_effect=[0, 1, 41])
+        with times, self.assertRaisesRegex(flows.FlowsError,
+                                           'g: 40000 flows .* 40 s'):
+            flows.give(giver, [Guest('t', flows=[])])
