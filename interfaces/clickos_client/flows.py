@@ -9,10 +9,12 @@ import itertools
 import time
 
 _MERGE = '.merge'
-#: Handlers that give() writes.
+#: The ends of handlers that give() writes.
 WRITTEN = (_MERGE, '.hold')
+#: Guests that may get the flows of one: more are not in a hop.
+MAX_TAKERS = 16
 #: How long the giver opens no flow, and how long giving may take.
-_HOLD_S, _LIMIT_S = 60, 40
+_HOLD_S, _LIMIT_S = 60, 20
 #: Bytes of one write, unless a part has more. A guest of 8 MiB takes it.
 _BYTES = 64 * 1024
 
@@ -28,7 +30,8 @@ def give(giver, takers):
     may be done again. Each taker gets all flows, since a switch spreads them
     over all takers. A taker keeps what it heard of later.
 
-    :param giver: has name, list(), read(name, param) and write(writes)
+    :param giver: has name, list(), read(element, part) of flows, and
+        write(writes) of the handlers WRITTEN
     :param takers: the same
     :raises FlowsError: if a taker has other elements, or there is too much
     """
@@ -63,7 +66,7 @@ def _elements(guest):
 def _parts(guest, element):
     """Read an element's flows, each part as head and lines."""
     for number in itertools.count():
-        part = guest.read(f'{element}.state', str(number))
+        part = guest.read(element, number)
         if not part:
             return
         head, *lines = part.splitlines(keepends=True)

@@ -5,6 +5,7 @@ import functools
 import uuid
 
 from clickos_client import document
+from clickos_client import flows
 from clickos_client import limits
 from clickos_client import rpc
 from cosmos_client import CosmosError
@@ -15,6 +16,9 @@ from oslo_utils import uuidutils
 from clickos_agent import metrics
 
 LOG = logging.getLogger(__name__)
+
+#: Parts of a table of flows, of 64 flows at least.
+_MAX_PARTS = 2 ** 20
 
 
 class BadRequest(Exception):
@@ -94,6 +98,27 @@ class Endpoint:
         return self._client.handler_write(
             _uuid(server_id), _pairs(writes), timeout_ms=self._timeout_ms,
             stamp=_stamp(attempt, incarnation))
+
+    @_plain
+    def flows_read(self, server_id=None, element=None, part=None):
+        """:returns: ``value``, a part of an element's flows"""
+        if type(part) is not int or not 0 <= part < _MAX_PARTS:
+            raise BadRequest(f'part: expected a number of 0 to {_MAX_PARTS}')
+        return self._client.handler_read(
+            _uuid(server_id), _name(element) + '.state', param=str(part))
+
+    @_plain
+    def flows_write(self, server_id=None, writes=None):
+        """Write handlers of flows only, which are no desired state.
+
+        :param writes: as of handler_write.
+        """
+        for name, _ in _pairs(writes):
+            if not name.endswith(flows.WRITTEN):
+                raise BadRequest(f'{name}: is no handler of flows')
+        self._client.handler_write(_uuid(server_id), writes,
+                                   timeout_ms=self._timeout_ms)
+        return {}
 
     @_plain
     def config_replace(self, server_id=None, attempt=None, config=None,

@@ -12,6 +12,7 @@ from clickos_api import audit
 from clickos_api import chains
 from clickos_api import desired_state
 from clickos_api import errors
+from clickos_api import giving
 from clickos_api import history
 from clickos_api import ownership
 from clickos_api import policy
@@ -73,18 +74,49 @@ class Handlers:
         return self._ask(self._owned(context, target, policy.READ),
                          self.agent.handler_read, name)
 
+    def give_flows(self, context, target, to):
+        """Let guests go on with the flows of the target's; return how many.
+
+        No desired state changes.
+
+        :param to: ids of the servers of the other guests
+        """
+        giver, *takers = (
+            self._owned(context, each, policy.FLOWS_GIVE) for each in (
+                target, *(ownership.Target('servers', key) for key in to)))
+        for taker in takers:
+            if taker.id == giver.id or taker.project_id != giver.project_id:
+                raise errors.BadRequest(f'to: server {taker.id} is no other'
+                                        ' guest of the same project')
+        given = self._waiting(giver, lambda: self.workers.submit(
+            giving.give, self._guest(giver),
+            [self._guest(each) for each in takers]).result())
+        self._audit.tell(context, 'flows.give', {
+            'server_id': giver.id, 'to': to, 'flows': given})
+        return given
+
+    def _guest(self, server):
+        def ask(method, *arguments):
+            return self._where_it_is(server, lambda where: method(
+                where.require_host(), where.id, *arguments))
+
+        return giving.Guest(server.id, self.agent, ask)
+
     def _ask(self, server, method, *arguments):
         """Ask a guest, with a thread of HTTP that waits."""
-        def ask(server):
-            return self.workers.submit(method, server.require_host(),
-                                       server.id, *arguments).result()
+        return self._waiting(server, lambda: self._where_it_is(
+            server, lambda where: self.workers.submit(
+                method, where.require_host(), where.id,
+                *arguments).result()))
 
+    def _waiting(self, server, work):
+        """Do work() in the place of a thread of HTTP that waits."""
         with self._places.place(server.id, workers.READS) as has_place:
             if not has_place:
                 raise errors.Unavailable(
                     f'server {server.id}: too many requests wait for this'
                     ' guest or for other slow ones; try again', code='busy')
-            return self._where_it_is(server, ask)
+            return work()
 
     def _where_it_is(self, server, work):
         """Do work(server); do it again if the guest is elsewhere by now."""

@@ -3,11 +3,12 @@
 
 import json
 
+from clickos_client import flows
 from clickos_client import limits
 
 from clickos_api import validation
 
-VERSION = '1.5'
+VERSION = '1.6'
 _UUID = {'type': 'string', 'format': 'uuid'}
 _NUMBER = {'type': 'integer', 'minimum': 0, 'maximum': validation.MAX_NUMBER}
 _TEXT = {'type': 'string'}
@@ -111,6 +112,11 @@ _OF_A_GUEST = {
         ['id', 'mac_address', 'link_up', 'counters'],
         id={'type': ['string', 'null']}, mac_address=_TEXT,
         link_up={'type': 'boolean'}, counters=_COUNTERS))})},
+    '/flows': {'post': _operation(
+        'Let guests go on with the flows of this one',
+        {200: _object(['flows'], flows=_NUMBER)},
+        _body(['to'], to={'type': 'array', 'items': _UUID, 'minItems': 1,
+                          'maxItems': flows.MAX_TAKERS}))},
     '/configuration': {'put': _operation(
         'Replace the configuration', _CHANGED,
         _body(['config'], config=_CONFIG, config_name=_NAME))},

@@ -9,6 +9,7 @@ from clickos_api import errors
 LIST = 'clickos:handler:list'
 READ = 'clickos:handler:read'
 WRITE = 'clickos:handler:write'
+FLOWS_GIVE = 'clickos:flows:give'
 CONFIG_REPLACE = 'clickos:configuration:replace'
 PORT_LIST = 'clickos:port:list'
 CHAIN_SHOW = 'clickos:chain:show'
@@ -52,6 +53,9 @@ RULES = [
     _rule(CONFIG_REPLACE, OWNER_MEMBER,
           'Replace the configuration of a guest that runs on.',
           ('PUT', '/v1/{servers or vnfs}/{id}/configuration')),
+    _rule(FLOWS_GIVE, OWNER_MEMBER,
+          'Let guests go on with the flows of another one.',
+          ('POST', '/v1/{servers or vnfs}/{id}/flows')),
     _rule(STATE_SHOW, f'({OWNER_READER}) or {SERVICE}',
           'Show what is written again when a guest starts again.',
           ('GET', _STATE), ('GET', _STATES)),

@@ -68,6 +68,12 @@ def blueprint(handlers, limits):
                                    limits.max_value_bytes,
                                    limits.max_writes)))
 
+    @routes.post(f'{base}/flows')
+    def give_flows(kind, target_id):
+        return {'flows': handlers.give_flows(
+            _context(), _target(kind, target_id),
+            validation.flows_body(flask.request.get_data()))}
+
     @routes.put(f'{base}/configuration')
     def replace_configuration(kind, target_id):
         return _verdict(handlers.replace(

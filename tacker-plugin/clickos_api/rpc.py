@@ -66,6 +66,16 @@ class Agent:
             host, 'handler_write', server_id=server_id, writes=writes,
             attempt=ticket.number, incarnation=ticket.incarnation))
 
+    def flows_read(self, host, server_id, element, part):
+        """Return a part of an element's flows as text."""
+        answer = self._call(host, 'flows_read', server_id=server_id,
+                            element=element, part=part)
+        return _field(host, answer, 'value', str)
+
+    def flows_write(self, host, server_id, writes):
+        """Write handlers of flows; all of them or none."""
+        self._call(host, 'flows_write', server_id=server_id, writes=writes)
+
     def config_replace(self, host, server_id, ticket, config, config_name):
         """Replace the configuration of a guest that runs on.
 

@@ -6,6 +6,7 @@ import json
 import re
 
 from clickos_client import document
+from clickos_client import flows
 from clickos_client import limits
 
 from clickos_api import errors
@@ -139,6 +140,17 @@ def secret_body(raw):
     if not found:
         raise errors.BadRequest('value: is empty')
     return name, found
+
+
+def flows_body(raw):
+    """Return the ids of the servers that get flows."""
+    found = _only(raw, 'to')
+    if not isinstance(found, list) or not 1 <= len(found) <= flows.MAX_TAKERS:
+        raise errors.BadRequest('to: expected a list of 1 to'
+                                f' {flows.MAX_TAKERS} servers')
+    if not all(isinstance(each, str) for each in found):
+        raise errors.BadRequest('to: expected texts')
+    return list(dict.fromkeys(uuid(each, 'server') for each in found))
 
 
 def revision_body(raw):

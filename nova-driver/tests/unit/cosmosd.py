@@ -360,7 +360,7 @@ class FakeCosmosd(fixtures.Fixture):
             {'name': name, 'read': True, 'write': name != 'c.count'}
             for name in self.handlers]}
 
-    def _do_handler_read(self, uuid, rid, name):
+    def _do_handler_read(self, uuid, rid, name, param=''):
         values = self._guest(uuid).get('values', {})
         return {'value': values.get(name, name + '=1')}
 

@@ -40,7 +40,7 @@ def find(manager, args):
         return api.Vnf(only_vnf(ids, args.guest), args.vnfc)
     if args.vnfc:
         raise exceptions.CommandError('--vnfc goes with --vnf')
-    return api.Server(_find_server(manager, args.guest))
+    return api.Server(find_server(manager, args.guest))
 
 
 def server_ids(manager, args):
@@ -80,7 +80,8 @@ def _names(vnf):
                      for each in vnf.guests) or 'none'
 
 
-def _find_server(manager, name):
+def find_server(manager, name):
+    """Return the id of a server, by name or id."""
     compute = manager.sdk_connection.compute
     return compute.find_server(name, ignore_missing=False).id
 

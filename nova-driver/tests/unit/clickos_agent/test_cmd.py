@@ -58,10 +58,10 @@ class ServerTest(testtools.TestCase):
     def test_only_the_contract_is_callable(self):
         public = {name for name in dir(rpc.Endpoint)
                   if not name.startswith('_')}
-        self.assertEqual({'chain_counters', 'changes_settle', 'config_replace',
-                          'handler_list', 'handler_read',
-                          'handler_write', 'port_list',
-                          'target'}, public)
+        self.assertEqual({'chain_counters', 'changes_settle',
+                          'config_replace', 'flows_read', 'flows_write',
+                          'handler_list', 'handler_read', 'handler_write',
+                          'port_list', 'target'}, public)
 
 
 class ProgramTest(testtools.TestCase):

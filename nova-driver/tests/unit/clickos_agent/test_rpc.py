@@ -84,6 +84,26 @@ class EndpointTest(testtools.TestCase):
                 'ports'] if port['closed']])
         self.assertEqual({'uuid': UUID}, self.cosmosd.args('vif-list'))
 
+    def test_flows(self):
+        self.assertEqual({'value': 'nat.state=1'}, self.call(
+            'flows_read', server_id=UUID, element='nat', part=3))
+        self.assertEqual({'uuid': UUID, 'rid': 0, 'name': 'nat.state',
+                          'param': '3'}, self.cosmosd.args('handler-read'))
+        writes = [['nat.merge', 'x'], ['nat.hold', '60']]
+        self.assertEqual({}, self.call('flows_write', server_id=UUID,
+                                       writes=writes))
+        self.assertEqual({'uuid': UUID, 'rid': 0, 'writes': writes,
+                          'timeout_ms': 3000},
+                         self.cosmosd.args('handler-write'))
+        self.refused('bad-request', 'fw.config: is no', 'flows_write',
+                     server_id=UUID, writes=[*writes, ['fw.config', '']])
+        for part in (-1, 1 << 20, '0', None, True):
+            error = self.call('flows_read', server_id=UUID, element='nat',
+                              part=part)['error']
+            self.assertEqual('bad-request', error['code'])
+        self.assertIn('name', self.call('flows_read', server_id=UUID, part=0,
+                                        element='')['error']['message'])
+
     def test_chain_counters(self):
         counters = {'packets': 5, 'bytes': 300, 'dropped': 1}
         self.cosmosd.chains = [

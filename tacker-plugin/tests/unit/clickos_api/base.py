@@ -57,7 +57,7 @@ class AgentBug(Exception):
 class FakeAgent:
     """The agent of host1: guests are dictionaries of handler values."""
 
-    target = messaging.Target(version='1.3')
+    target = messaging.Target(version='1.4')
     incarnation = '77777777-2222-4333-8444-555555555555'
 
     def __init__(self):
@@ -92,6 +92,16 @@ class FakeAgent:
             return {'error': {'code': 'no-such-handler',
                               'message': f'{name}: no such handler'}}
         return {'value': self.guests[server_id][name]}
+
+    def flows_read(self, ctxt, server_id, element, part):
+        """Read a part of an element's flows; there is one part."""
+        if part:
+            return {'value': ''}
+        return self.handler_read(ctxt, server_id, f'{element}.state')
+
+    def flows_write(self, ctxt, server_id, writes):
+        """Write handlers of flows."""
+        return self.handler_write(ctxt, server_id, None, writes, None)
 
     def changes_settle(self, ctxt, server_id, attempt):
         """Answer that no change is known."""

@@ -4,12 +4,14 @@
 import json
 import os
 import tempfile
+import uuid
 
 from clickos_client import api
 from keystoneauth1 import exceptions as ks_exc
 from osc_lib import exceptions
 
 from clickos_osc import shown
+from clickos_osc.v1 import flow
 from clickos_osc.v1 import handler
 from clickos_osc.v1 import port
 from tests.unit.clickos_osc import base
@@ -54,6 +56,19 @@ class CommandTest(base.CommandTestCase):
         self.assertEqual([None, '02:00:00:00:00:01', 'up', 4, 0, 0, 0],
                          list(rows[0][:-1]))
         self.assertEqual({'spoof': 3}, rows[0][-1].machine_readable())
+
+    def test_flow_give(self):
+        other_id = str(uuid.uuid4())
+        self.cloud.add_server(other_id, self.project_id)
+        for server_id in (self.server_id, other_id):
+            self.agent.guests[server_id] = {
+                'rw.state': 'ip-rewriter 1\na\n', 'rw.hold': '',
+                'rw.merge': ''}
+        self.assertEqual('my-fw: 1 flows given to 1 guests\n',
+                         self.run_command(flow.GiveFlow, 'my-fw', '--to',
+                                          other_id)[1])
+        with self.assertRaisesRegex(exceptions.CommandError, 'no other'):
+            self.run_command(flow.GiveFlow, 'my-fw', '--to', 'my-fw')
 
     def test_list_by_class(self):
         values = self.agent.guests[self.server_id]
