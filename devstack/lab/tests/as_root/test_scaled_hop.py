@@ -34,6 +34,19 @@ flows[1] -> left :: Queue -> ToDevice(0);
 there[1] -> right;
 back[1] -> left;
 '''
+#: Gives connections an address of its own, and a port of its part.
+NAT = '''
+flows :: IPRewriter(pattern {ip} {ports} - - 0 1, drop);
+FromDevice(0) -> there :: Classifier(12/0800, -);
+there[0] -> Strip(14) -> CheckIPHeader -> [0]flows;
+FromDevice(1) -> back :: Classifier(12/0806 20/0001, 12/0800, -);
+back[0] -> ARPResponder({ip} {mac}) -> right :: Queue -> ToDevice(1);
+back[1] -> Strip(14) -> CheckIPHeader -> [1]flows;
+flows[0] -> EtherEncap(0x0800, {mac}, {server}) -> right;
+flows[1] -> EtherEncap(0x0800, {mac}, {client}) -> Queue -> ToDevice(0);
+there[1] -> Discard;
+back[2] -> Discard;
+'''
 SERVER = '''
 import socket, threading
 def serve(peer):
@@ -90,7 +103,10 @@ class Guest:
         self._client.handler_write(self.name, writes)
 
 
-class ScaledHopTest(unittest.TestCase):
+class HopTestCase(unittest.TestCase):
+    """A client, a server, and three guests of a hop."""
+
+    chain_end, options = ',transparent', ()
 
     def setUp(self):
         super().setUp()
@@ -105,9 +121,13 @@ class ScaledHopTest(unittest.TestCase):
             for name in ('client', 'server'))
         self.assertEqual('listens\n',
                          self.server.start(SERVER).stdout.readline())
-        self.guests = [self.boot(n) for n in range(3)]
+        self.guests = [self.boot(n, self.config(n)) for n in range(3)]
 
-    def boot(self, n):
+    def config(self, n):
+        """Return the configuration of a guest."""
+        return HOP
+
+    def boot(self, n, config):
         """Start a guest of the hop; return its id."""
         uuid = f'3f0a6d4e-6f0e-4a4e-9c1c-0d4b0f3f2b{n:02}'
         vifs = [{'devid': devid, 'mac': f'02:00:00:00:04:{n}{devid}',
@@ -116,7 +136,7 @@ class ScaledHopTest(unittest.TestCase):
                  'slots': 512} for devid, side in enumerate(('in', 'out'))]
         client = self.host.client
         client.create(uuid, f'h{n}', client.host()['engine_sha256'], 16,
-                      vifs, HOP, 'hop.click')
+                      vifs, config, 'hop.click')
         return uuid
 
     def chain(self, *instances):
@@ -124,7 +144,7 @@ class ScaledHopTest(unittest.TestCase):
         pairs = '+'.join(f'h{n}-in:h{n}-out' for n in instances)
         self.host.switch('chain', 'set', 'vale0:web', '--segment=1',
                          '--match=from=client,protocol=6',
-                         f'--hop={pairs},transparent')
+                         f'--hop={pairs}{self.chain_end}', *self.options)
 
     def connect(self):
         """Open connections through the hop."""
@@ -145,6 +165,24 @@ class ScaledHopTest(unittest.TestCase):
         return [int(read(uuid, 'opened.count')['value'])
                 for uuid in self.guests]
 
+    def give(self, leaver, *heirs):
+        """Let guests take the flows of another one."""
+        leaver, *heirs = (Guest(self.host.client, self.guests[n])
+                          for n in (leaver, *heirs))
+        return flows.give(leaver, heirs)
+
+    def leave(self, leaver, *heirs):
+        """Scale in: one guest gives its flows away, and goes."""
+        given = self.give(leaver, *heirs)
+        self.chain(*heirs)
+        self.give(leaver, *heirs)
+        self.host.client.destroy(self.guests[leaver])
+        return given
+
+
+class ScaledHopTest(HopTestCase):
+    """A firewall with state."""
+
     def test_scale_out_loses_no_connection(self):
         self.chain(0)
         first = self.connect()
@@ -160,20 +198,6 @@ class ScaledHopTest(unittest.TestCase):
         self.chain(0, 1)
         self.assertEqual(0, self.lost(first) + self.lost(second))
         self.assertEqual(opened[2], self.lost(third))
-
-    def give(self, leaver, *heirs):
-        """Let guests take the flows of another one."""
-        leaver, *heirs = (Guest(self.host.client, self.guests[n])
-                          for n in (leaver, *heirs))
-        return flows.give(leaver, heirs)
-
-    def leave(self, leaver, *heirs):
-        """Scale in: one guest gives its flows away, and goes."""
-        given = self.give(leaver, *heirs)
-        self.chain(*heirs)
-        self.give(leaver, *heirs)
-        self.host.client.destroy(self.guests[leaver])
-        return given
 
     def test_scale_out_and_in_lose_no_connection(self):
         self.chain(0)
@@ -194,3 +218,34 @@ class ScaledHopTest(unittest.TestCase):
         lost = self.host.client.handler_read(self.guests[0],
                                              'flows.merge_lost')
         self.assertEqual('0', lost['value'])
+
+
+class ScaledNatTest(HopTestCase):
+    """NATs with a part of the ports each, as a property with split gives."""
+
+    chain_end, options = '', ('--nat=10.1.3.128/25',)
+
+    def config(self, n):
+        """Return a NAT with an address and ports of its own."""
+        first = 1024 + 20_000 * n
+        return NAT.format(ip=f'10.1.3.{200 + n}', mac=f'02:00:00:00:04:{n}1',
+                          ports=f'{first}-{first + 19_999}',
+                          server=MACS['server'], client=MACS['client'])
+
+    def sizes(self):
+        """Return the flows of each guest."""
+        read = self.host.client.handler_read
+        return [int(read(uuid, 'flows.size')['value'])
+                for uuid in self.guests]
+
+    def test_scale_out_and_in_lose_no_connection(self):
+        self.chain(0)
+        clients = [self.connect()]
+        self.chain(0, 1)
+        clients.append(self.connect())
+        sizes = self.sizes()
+        self.assertGreater(min(sizes[:2]), CONNECTIONS // 8)
+        self.assertEqual(sizes[1], self.leave(1, 0))
+        self.assertEqual([0, 0], list(map(self.lost, clients)))
+        self.guests.pop(1)
+        self.assertEqual(sum(sizes), self.sizes()[0])
