@@ -138,7 +138,10 @@ impl Hosts {
     }
 }
 
-/// A client that sends a datagram each 2 ms, and a server that sends them back.
+/// Flows of the echo.
+const FLOWS: usize = 40;
+
+/// A client that sends a datagram each 2 ms, its flows by turns, and a server that sends them back.
 struct Echo {
     stops: [Arc<AtomicBool>; 2],
     client: JoinHandle<Vec<bool>>,
@@ -151,7 +154,9 @@ impl Echo {
         let [client, server] = stops.clone();
         let is_over = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         let server = hosts.server.thread(move || {
-            let socket = socket("10.7.0.2:7", 50);
+            let socket = UdpSocket::bind("10.7.0.2:7").unwrap();
+            let timeout = Some(Duration::from_millis(50));
+            socket.set_read_timeout(timeout).unwrap();
             let mut number = [0; 4];
             while !is_over(&server) {
                 if let Ok((_, from)) = socket.recv_from(&mut number) {
@@ -160,21 +165,29 @@ impl Echo {
             }
         });
         let client = hosts.client.thread(move || {
-            let socket = socket("10.7.0.1:7000", 2);
-            let (mut answered, mut missing, mut number) = (Vec::new(), 0, [0; 4]);
-            let mut last = Instant::now();
+            let flows = (0..FLOWS).map(|n| {
+                let socket = UdpSocket::bind(format!("10.7.0.1:{}", 7000 + n)).unwrap();
+                socket.set_nonblocking(true).unwrap();
+                socket
+            });
+            let (flows, mut answered) = (flows.collect::<Vec<_>>(), Vec::new());
+            let (mut missing, mut last) = (0, Instant::now());
             while !is_over(&client) || missing > 0 && last.elapsed() < PATIENCE {
                 if !is_over(&client) {
                     let new = (answered.len() as u32).to_be_bytes();
-                    socket.send_to(&new, "10.7.0.2:7").unwrap();
+                    let flow = &flows[answered.len() % FLOWS];
+                    flow.send_to(&new, "10.7.0.2:7").unwrap();
                     answered.push(false);
-                    missing += 1;
-                    last = Instant::now();
+                    (missing, last) = (missing + 1, Instant::now());
                 }
-                while socket.recv(&mut number).is_ok() {
-                    let place = &mut answered[u32::from_be_bytes(number) as usize];
-                    missing -= u32::from(!*place);
-                    *place = true;
+                std::thread::sleep(Duration::from_millis(2));
+                let mut number = [0; 4];
+                for flow in &flows {
+                    while flow.recv(&mut number).is_ok() {
+                        let place = &mut answered[u32::from_be_bytes(number) as usize];
+                        missing -= u32::from(!*place);
+                        *place = true;
+                    }
                 }
             }
             answered
@@ -193,24 +206,16 @@ impl Echo {
         let answered = self.client.join().unwrap();
         server.store(true, Ordering::Relaxed);
         self.server.join().unwrap();
-        let lost = (0..answered.len())
-            .filter(|n| !answered[*n])
-            .collect::<Vec<_>>();
+        let lost = (0..answered.len()).filter(|n| !answered[*n]);
+        let lost = lost.collect::<Vec<_>>();
+        let counters = hosts.drops();
         assert!(
             lost.is_empty(),
-            "{lost:?} of {}\n{}",
-            answered.len(),
-            hosts.drops()
+            "{lost:?} of {}\n{counters}",
+            answered.len()
         );
         answered.len()
     }
-}
-
-fn socket(address: &str, timeout_ms: u64) -> UdpSocket {
-    let socket = UdpSocket::bind(address).unwrap();
-    let timeout = Duration::from_millis(timeout_ms);
-    socket.set_read_timeout(Some(timeout)).unwrap();
-    socket
 }
 
 fn chain() -> vale_proto::ChainId {
@@ -274,6 +279,36 @@ fn a_chain_and_its_hops_come_and_go_without_loss() {
     let sent = echo.expect_all(&hosts);
     println!("{entered} packets of the chain, {sent} beside it");
     assert!(entered >= 100, "{entered}");
+}
+
+/// A hop has instances of the weights 1 and 3 at the two hosts; another hop comes and goes. The hosts
+/// get a definition while an earlier one waits, or after that.
+#[test]
+fn flows_keep_their_instances_on_two_hosts_while_a_hop_comes_and_goes() {
+    let hosts = Hosts::new(4, 1);
+    let [first, second] = ADDRESSES;
+    let both = format!("h0-in:h0-out@{first}+h1-in:h1-out*3@{second},transparent");
+    let orders = [
+        vec![both.clone()],
+        vec![wire(3), both.clone()],
+        vec![both.clone(), wire(3)],
+    ];
+    hosts.chain(&orders[0]);
+    let echo = Echo::start(&hosts);
+    for (round, pause_ms) in [0, 10, 50, 200, 0, 100, 20, 300].iter().enumerate() {
+        let hops = &orders[(round + 1) % orders.len()];
+        hosts.set(round % 2, hops);
+        hosts.set(1 - round % 2, hops);
+        std::thread::sleep(Duration::from_millis(*pause_ms));
+    }
+    hosts.chain(&orders[1]);
+    let of = |n: usize| hosts.hosts[n].counters(&format!("h{n}-in")).tx_packets;
+    let before = [0, 1].map(of);
+    let passed = || [0, 1].map(|n| of(n) - before[n]);
+    eventually("packets pass", || passed().iter().sum::<u64>() > 100);
+    let passed = passed();
+    assert!(passed[0] > 0 && passed[1] > passed[0], "{passed:?}");
+    echo.expect_all(&hosts);
 }
 
 #[test]

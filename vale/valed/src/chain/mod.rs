@@ -31,8 +31,8 @@ use version::{Chain, Phase, Place};
 /// The ports of a switch, by index.
 pub type Ports = [Option<Box<Port>>];
 
-/// Definitions of one chain that ended while other hosts may use them.
-const MAX_ENDED: usize = 4;
+/// Definitions of one chain that wait, and that ended while other hosts may use them.
+const MAX_OLD: usize = 4;
 
 /// The direction of a packet: with the classifier, or the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,9 +149,14 @@ impl Chains {
 
     /// The new chains that wait until the other hosts have them.
     fn new_ones(&self) -> impl Iterator<Item = (usize, &Chain)> {
-        let waiting = |chain: &Chain| matches!(chain.phase, Phase::Waiting(_));
+        let is_last = |index: usize, chain: &Chain| {
+            let mut later = self.chains[index + 1..].iter();
+            !later.any(|c| c.waits() && c.is_of(chain))
+        };
         let all = self.chains.iter().enumerate();
-        all.filter(move |(_, c)| waiting(c) && self.find(&c.set.chain).is_none())
+        all.filter(move |(index, c)| {
+            c.waits() && is_last(*index, c) && self.find(&c.set.chain).is_none()
+        })
     }
 
     /// Makes a chain, or replaces it between two packets. Counters of unchanged hops go on. A chain
@@ -161,9 +166,8 @@ impl Chains {
             self.resolve(ports);
         }
         let found = self.find(&definition.set.chain);
-        let is_new = !self.chains.iter().any(|chain| {
-            !matches!(chain.phase, Phase::Ended(_)) && chain.set.chain == definition.set.chain
-        });
+        let same = |c: &Chain| !c.has_ended() && c.set.chain == definition.set.chain;
+        let is_new = !self.chains.iter().any(same);
         if is_new && self.in_force().chain(self.new_ones()).count() == MAX_CHAINS {
             return Err(SetError::TooMany);
         }
@@ -173,45 +177,56 @@ impl Chains {
         if new.set.path.is_some() && new.route.is_none() {
             return Err(SetError::NoPath);
         }
-        self.take_again(&mut new);
-        let waits =
-            |c: &Chain| matches!(c.phase, Phase::Waiting(_)) && c.set.chain == new.set.chain;
-        if let Some(waiting) = self.chains.iter().position(waits) {
-            if new.is_same_version(&self.chains[waiting]) {
-                let old = &mut self.chains[waiting];
-                new.phase = old.phase;
-                new.keep_states(old);
-                *old = new;
-                self.resolve(ports);
-                return Ok(());
+        let same = |c: &Chain| c.waits() && c.is_of(&new) && c.is_same_version(&new);
+        if let Some(waiting) = self.chains.iter().position(same) {
+            let mut old = self.chains.remove(waiting);
+            new.phase = old.phase;
+            new.keep_states(&mut old);
+            self.chains.push(new);
+        } else if new.route.is_none() || found.is_some_and(|n| self.is_settled(n, &new)) {
+            self.end_waiting(self.chains.len(), &new.set.chain);
+            match found {
+                Some(index) => self.replace(index, new),
+                None => self.chains.push(new),
             }
-            self.end(waiting);
+        } else {
+            self.take_again(&mut new);
+            new.phase = Phase::Waiting(Instant::now());
+            self.chains.push(new);
         }
-        match found {
-            Some(index) if new.route.is_none() || new.is_same_version(&self.chains[index]) => {
-                self.replace(index, new);
-            }
-            None if new.route.is_none() => self.chains.push(new),
-            _ => {
-                new.phase = Phase::Waiting(Instant::now());
-                self.chains.push(new);
-            }
-        }
-        self.limit_ended();
+        self.limit();
         self.resolve(ports);
         Ok(())
     }
 
-    /// Takes the place of an ended definition of the same version. Packets by it can still come, which
-    /// put the new one in force.
+    /// True if the definition in force at `index` is this one, and no other waits.
+    fn is_settled(&self, index: usize, new: &Chain) -> bool {
+        let mut all = self.chains.iter();
+        self.chains[index].is_same_version(new) && !all.any(|c| c.waits() && c.is_of(new))
+    }
+
+    /// Takes over what hosts told about the same version. A new definition takes the place of one that
+    /// has ended: packets by it can still come, and put the new one in force.
     fn take_again(&mut self, new: &mut Chain) {
-        let Some(ended) = self.chains.iter().position(|c| c.is_again(new)) else {
+        let same = |c: &Chain| c.is_of(new) && c.is_same_version(new);
+        let Some(index) = self.chains.iter().position(same) else {
             return;
         };
-        let ended = self.chains.remove(ended);
-        if let Some((route, before)) = new.route.as_mut().zip(ended.route.as_ref()) {
+        let old = &self.chains[index];
+        if let Some((route, before)) = new.route.as_mut().zip(old.route.as_ref()) {
             route.keep_live(before);
         }
+        if old.has_ended() {
+            self.chains.remove(index);
+        }
+    }
+
+    /// Ends the definitions of a chain that wait, up to an index.
+    fn end_waiting(&mut self, index: usize, name: &ChainName) {
+        let now = Phase::Ended(Instant::now());
+        let waiting = self.chains[..index].iter_mut();
+        let waiting = waiting.filter(|c| c.waits() && c.set.chain == *name);
+        waiting.for_each(|c| c.phase = now);
     }
 
     /// Puts a definition in force in place of another.
@@ -222,25 +237,23 @@ impl Chains {
         new.phase = Phase::InForce;
         new.keep_states(old);
         let ends = old.route.is_some() && !new.is_same_version(old);
-        let old = std::mem::replace(old, new);
+        let mut old = std::mem::replace(old, new);
         if ends {
+            old.phase = Phase::Ended(Instant::now());
             self.chains.push(old);
-            self.end(self.chains.len() - 1);
         }
     }
 
-    fn end(&mut self, index: usize) {
-        self.chains[index].phase = Phase::Ended(Instant::now());
-    }
-
     /// Forgets the oldest definitions of chains that changed often.
-    fn limit_ended(&mut self) {
+    fn limit(&mut self) {
         let names: Vec<_> = self.chains.iter().map(|c| c.set.chain.clone()).collect();
         for name in names {
-            let ended = |c: &Chain| matches!(c.phase, Phase::Ended(_)) && c.set.chain == name;
-            while self.chains.iter().filter(|c| ended(c)).count() > MAX_ENDED {
-                let oldest = self.chains.iter().position(ended);
-                oldest.map(|index| self.chains.remove(index));
+            for is_old in [Chain::waits, Chain::has_ended] {
+                let old = |c: &Chain| is_old(c) && c.set.chain == name;
+                while self.chains.iter().filter(|c| old(c)).count() > MAX_OLD {
+                    let oldest = self.chains.iter().position(old);
+                    oldest.map(|index| self.chains.remove(index));
+                }
             }
         }
     }
@@ -250,18 +263,18 @@ impl Chains {
         let of_name = |chain: &Chain| chain.set.chain == *name;
         self.chains.retain(|c| !of_name(c) || c.route.is_some());
         for chain in self.chains.iter_mut().filter(|c| of_name(c)) {
-            if !matches!(chain.phase, Phase::Ended(_)) {
+            if !chain.has_ended() {
                 chain.phase = Phase::Ended(Instant::now());
             }
         }
-        self.limit_ended();
+        self.limit();
         self.resolve(ports);
     }
 
     pub fn infos(&self) -> impl Iterator<Item = ChainInfo> {
         let waits = |name: &ChainName| {
             let mut all = self.chains.iter();
-            all.any(|c| matches!(c.phase, Phase::Waiting(_)) && c.set.chain == *name)
+            all.any(|c| c.waits() && c.set.chain == *name)
         };
         let shown = self.in_force().chain(self.new_ones());
         shown.map(move |(_, chain)| ChainInfo {
@@ -282,7 +295,7 @@ impl Chains {
         };
         // A port has one role in each chain, in the definition that counts most.
         self.chains.sort_by_key(phase);
-        self.waits = self.chains.iter().any(|c| phase(c) == 1);
+        self.waits = self.chains.iter().any(Chain::waits);
         for index in 0..self.chains.len() {
             self.chains[index].resolve(ports);
             self.give_roles(index, ports);
@@ -430,7 +443,7 @@ impl Chains {
         if step.enters {
             add(&mut chain.counters);
         }
-        if let (true, Phase::Waiting(_), Some(route)) = (step.arrives, chain.phase, &chain.route) {
+        if let (true, true, Some(route)) = (step.arrives, chain.waits(), &chain.route) {
             route.set_due();
         }
         match step.next {
@@ -447,7 +460,7 @@ impl Chains {
     pub fn is_due(&self) -> bool {
         let is_due = |chain: &Chain| {
             let route = chain.route.as_ref();
-            matches!(chain.phase, Phase::Waiting(_)) && route.is_some_and(Route::is_due)
+            chain.waits() && route.is_some_and(Route::is_due)
         };
         self.waits && self.chains.iter().any(is_due)
     }

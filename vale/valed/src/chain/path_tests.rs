@@ -95,13 +95,18 @@ impl Hosts {
         switch.remove(&"path7".parse().unwrap());
     }
 
-    /// Packets of 40 flows; returns those that hops 0 and 1 pass on.
-    fn flow(&mut self) -> [usize; 2] {
+    /// Sends packets of 40 flows.
+    fn send_flows(&mut self) {
         for port in 1001..=1040 {
             let flow = packet((mac(1), mac(2)), (A, B), (port, 53), 0);
             self.nets[0].a.send(&flow);
         }
         self.round();
+    }
+
+    /// The same; returns the packets that hops 0 and 1 pass on.
+    fn flow(&mut self) -> [usize; 2] {
+        self.send_flows();
         [0, 1].map(|n| self.relay(n, true))
     }
 
@@ -392,6 +397,95 @@ fn a_new_chain_begins_when_all_hosts_know_it() {
     let passed = hosts.flow();
     assert_eq!((passed[0] + passed[1], received(&mut hosts)), (40, 40));
     assert!(passed[0] > 0 && passed[1] > passed[0], "{passed:?}");
+}
+
+/// The other hop lies before or behind theirs, or is not there.
+#[test]
+fn flows_keep_their_instances_while_hops_come_and_go() {
+    let mut hosts = Hosts::new(4);
+    let pairs = json!({"pairs": [at(0, 1), at(1, 3)], "transparent": true});
+    hosts.chain(vec![wire(3), pairs.clone()], json!({}));
+    let passed = |hosts: &mut Hosts, first: bool| {
+        hosts.send_flows();
+        if first {
+            hosts.relay(3, true);
+        }
+        let passed = [0, 1].map(|n| hosts.relay(n, true));
+        hosts.relay(3, true);
+        assert_eq!(hosts.nets[0].b.received().len(), 40);
+        passed
+    };
+    let before = passed(&mut hosts, true);
+    for (first, hops) in [
+        (false, vec![pairs.clone()]),
+        (true, vec![wire(3), pairs.clone()]),
+        (false, vec![pairs.clone(), wire(3)]),
+    ] {
+        hosts.chain(hops, json!({}));
+        assert!(hosts.nets.iter().all(|net| !net.info().is_changing));
+        assert_eq!(passed(&mut hosts, first), before);
+    }
+}
+
+/// The hosts get the definitions at other times, and hear of each other in between or not.
+#[test]
+fn flows_keep_their_instances_whenever_the_hosts_get_new_definitions() {
+    for seed in 1..40u64 {
+        let mut hosts = Hosts::new(4);
+        let pairs = json!({"pairs": [at(0, 1), at(1, 3)], "transparent": true});
+        let definitions = [
+            vec![wire(3), pairs.clone()],
+            vec![pairs.clone()],
+            vec![wire(3), pairs.clone()],
+            vec![pairs.clone(), wire(3)],
+            vec![pairs.clone()],
+        ];
+        hosts.chain(definitions[0].clone(), json!({}));
+        let passed = |hosts: &mut Hosts| {
+            hosts.send_flows();
+            let mut passed = [0, 0];
+            for _ in 0..64 {
+                let others = hosts.relay(3, true);
+                let now = [0, 1].map(|n| hosts.relay(n, true));
+                passed = [passed[0] + now[0], passed[1] + now[1]];
+                if others + now[0] + now[1] == 0 {
+                    break;
+                }
+            }
+            (passed, hosts.nets[0].b.received().len())
+        };
+        let before = passed(&mut hosts);
+        let mut random = seed;
+        let mut next = |n: u64| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (random >> 33) % n
+        };
+        let (mut given, mut log) = ([0, 0], String::new());
+        while given != [4, 4] {
+            let host = next(2) as usize;
+            match next(3) {
+                0 if given[host] < 4 && given[host] <= given[1 - host] => {
+                    given[host] += 1;
+                    hosts.set(host, definitions[given[host]].clone(), &json!({}));
+                    log += &format!("set {host} {}; ", given[host]);
+                }
+                1 => {
+                    hosts.nets[host].tick(hosts.now);
+                    hosts.round();
+                    log += &format!("tick {host}; ");
+                }
+                _ => {
+                    log += "send; ";
+                    let (_, received) = passed(&mut hosts);
+                    assert_eq!(received, 40, "seed {seed}: {log}");
+                }
+            }
+        }
+        hosts.tick(3);
+        assert_eq!(passed(&mut hosts), before, "seed {seed}: {log}");
+    }
 }
 
 /// Its packets neither go beside it nor to another instance.

@@ -59,9 +59,15 @@ impl Chains {
         changed
     }
 
-    /// Tells the other hosts this one's part. One worker does so, when all know what it tells.
+    /// Tells the other hosts this one's part, once for each version: the definition that counts most
+    /// comes first. One worker does so, when all know what it tells.
     pub fn tell(&self) {
-        self.chains.iter().for_each(tell);
+        for (index, chain) in self.chains.iter().enumerate() {
+            let mut earlier = self.chains[..index].iter();
+            if !earlier.any(|c| c.is_of(chain) && c.is_same_version(chain)) {
+                tell(chain);
+            }
+        }
     }
 
     /// Puts definitions in force that all hosts have. True if there is one.
@@ -79,7 +85,10 @@ impl Chains {
             (phase, _) => matches!(phase, Phase::Waiting(_)),
         };
         let mut promoted = false;
-        while let Some(index) = self.chains.iter().position(is_due) {
+        // The last one that is due ends those before it, since other hosts have left them.
+        while let Some(index) = self.chains.iter().rposition(is_due) {
+            let name = self.chains[index].set.chain.clone();
+            self.end_waiting(index, &name);
             let mut new = self.chains.remove(index);
             (new.phase, new.set.restored) = (Phase::InForce, false);
             new.route.iter().for_each(Route::set_due);

@@ -83,9 +83,22 @@ impl Chain {
         self.phase == Phase::InForce
     }
 
+    pub fn waits(&self) -> bool {
+        matches!(self.phase, Phase::Waiting(_))
+    }
+
+    pub fn has_ended(&self) -> bool {
+        matches!(self.phase, Phase::Ended(_))
+    }
+
+    /// True if both are definitions of one chain.
+    pub fn is_of(&self, other: &Self) -> bool {
+        self.set.chain == other.set.chain
+    }
+
     /// True if the chain's packets are dropped until the other hosts know it.
     pub fn blocks_until_known(&self) -> bool {
-        self.set.restored && matches!(self.phase, Phase::Waiting(_))
+        self.set.restored && self.waits()
     }
 
     /// True if both are one definition for the other hosts.
@@ -115,12 +128,6 @@ impl Chain {
         if let Some((route, before)) = self.route.as_mut().zip(old.route.as_ref()) {
             route.keep(before);
         }
-    }
-
-    /// True for an ended definition that comes again.
-    pub fn is_again(&self, new: &Self) -> bool {
-        let ended = matches!(self.phase, Phase::Ended(_));
-        ended && self.set.chain == new.set.chain && self.is_same_version(new)
     }
 
     pub fn info(&self) -> ChainInfo {
@@ -166,7 +173,7 @@ impl Chain {
         Some(State {
             version: route.version,
             in_force: self.is_in_force(),
-            is_informed: route.is_known() && !matches!(self.phase, Phase::Ended(_)),
+            is_informed: route.is_known() && !self.has_ended(),
             live: self.hops.iter().map(|hop| hop.live_bits).collect(),
         })
     }
