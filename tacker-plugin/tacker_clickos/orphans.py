@@ -55,12 +55,19 @@ class Orphans:
         """
         self._coordinator.start()
         for operation_id, vnf_id in _stale(context):
-            lock = self._coordinator.get_lock(vnf_id)
-            if lock.acquire(blocking=False):
-                try:
-                    _end(context, operation_id)
-                finally:
-                    lock.release()
+            self._alone(vnf_id, _end, context, operation_id)
+        before = timeutils.utcnow() - _limit(_QUEUE_FACTOR)
+        for vnf_id in rows.lost_retries(context, before):
+            self._alone(vnf_id, _release, context, vnf_id, before)
+
+    def _alone(self, vnf_id, work, *arguments):
+        """Do the work unless a conductor works on the VNF."""
+        lock = self._coordinator.get_lock(vnf_id)
+        if lock.acquire(blocking=False):
+            try:
+                work(*arguments)
+            finally:
+                lock.release()
 
 
 @db_api.context_manager.reader
@@ -73,12 +80,26 @@ def _stale(context):
 
 def is_stale(operation):
     """Tell whether an operation without a lock must be dead."""
-    limit_s = cfg.CONF.clickos.orphan_timeout
-    if (operation.operation_state == _STATES.STARTING
-            or operation.operation == _MODIFY):
-        limit_s *= _QUEUE_FACTOR
+    waits = (operation.operation_state == _STATES.STARTING
+             or operation.operation == _MODIFY)
     entered = timeutils.normalize_time(operation.state_entered_time)
-    return timeutils.utcnow() - entered > datetime.timedelta(seconds=limit_s)
+    return timeutils.utcnow() - entered > _limit(
+        _QUEUE_FACTOR if waits else 1)
+
+
+def _limit(factor):
+    return datetime.timedelta(seconds=cfg.CONF.clickos.orphan_timeout * factor)
+
+
+def _release(context, vnf_id, before):
+    """Let a user retry again; the message of the first retry got lost.
+
+    Tacker's API notes the retry at the VNF, and the operation is FAILED_TEMP
+    until a conductor has the message.
+    """
+    if rows.end_lost_retry(context, vnf_id, before):
+        LOG.warning('VNF %s: the retry of its operation reached no conductor',
+                    vnf_id)
 
 
 def _end(context, operation_id):

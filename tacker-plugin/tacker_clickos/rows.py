@@ -15,6 +15,7 @@ from tacker.db import api as db_api
 from tacker.db.db_sqlalchemy import api as sqlalchemy_api
 from tacker.db.db_sqlalchemy import models
 from tacker.db.vnfm import vnfm_db
+from tacker.objects import fields
 
 from tacker_clickos import exception
 
@@ -43,6 +44,32 @@ def end_task(context, vnf_id):
     """Note that no operation works on a VNF."""
     context.session.query(models.VnfInstance).filter_by(id=vnf_id).update(
         {'task_state': None})
+
+
+@db_api.context_manager.reader
+def lost_retries(context, before):
+    """Return the VNFs of failed operations whose retry did not begin.
+
+    :param before: VNFs that changed later are left out
+    """
+    return [row.id for row in _lost_retries(context, before)]
+
+
+@db_api.context_manager.writer
+def end_lost_retry(context, vnf_id, before):
+    """Note that no operation works on one of them; return if it still is."""
+    return bool(_lost_retries(context, before).filter_by(id=vnf_id).update(
+        {'task_state': None}, synchronize_session=False))
+
+
+def _lost_retries(context, before):
+    failed = context.session.query(
+        models.VnfLcmOpOccs.vnf_instance_id).filter_by(
+        operation_state=fields.LcmOccsOperationState.FAILED_TEMP)
+    return context.session.query(models.VnfInstance).filter(
+        models.VnfInstance.task_state.isnot(None),
+        models.VnfInstance.updated_at < before,
+        models.VnfInstance.id.in_(failed))
 
 
 def vnf_with_name(project_id, name):

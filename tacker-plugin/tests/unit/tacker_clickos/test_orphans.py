@@ -39,6 +39,8 @@ class OrphansTest(base.CloudTestCase):
                    return_value={'access_info': dict(base.ACCESS)})
         self.patch(orphans, '_stale', return_value=[('op', base.VNF_ID)])
         self.end_task = self.patch(orphans.rows, 'end_task')
+        self.lost = self.patch(orphans.rows, 'lost_retries', return_value=[])
+        self.end_retry = self.patch(orphans.rows, 'end_lost_retry')
         self.status = self.patch(vnfm_db.VNFMPluginDb,
                                  'update_vnf_cancel_status')
         self.lock = mock.Mock(spec_set=('acquire', 'release'))
@@ -94,6 +96,18 @@ class OrphansTest(base.CloudTestCase):
         self.look()
         self.assertEqual('PROCESSING', self.operation.operation_state)
         self.assertFalse(self.lock.release.called)
+
+    def test_a_lost_retry_ends_unless_a_conductor_works(self):
+        self.operation.operation_state = 'COMPLETED'
+        self.lost.return_value = [base.VNF_ID]
+        self.look()
+        before = self.lost.call_args.args[1]
+        self.assertGreater(timeutils.utcnow() - before,
+                           datetime.timedelta(seconds=599))
+        self.end_retry.assert_called_once_with(mock.ANY, base.VNF_ID, before)
+        self.lock.acquire.return_value = False
+        self.look()
+        self.end_retry.assert_called_once()
 
     def test_an_operation_that_went_on_meanwhile_is_left_alone(self):
         for change in ({'operation_state': 'COMPLETED'},

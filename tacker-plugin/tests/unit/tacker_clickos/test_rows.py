@@ -31,6 +31,7 @@ class RowsTest(base.TestCase):
         self.addCleanup(engine.dispose)
         models.VnfInstance.__table__.create(engine)
         models.VnfInstantiatedInfo.__table__.create(engine)
+        models.VnfLcmOpOccs.__table__.create(engine)
         for model in (vnfm_db.VNF, vnfm_db.VNFD, vnfm_db.VNFDAttribute,
                       vnfm_db.ServiceType):
             model.__table__.create(engine)
@@ -66,6 +67,34 @@ class RowsTest(base.TestCase):
         rows.change_metadata(self.context, base.VNF_ID, change)
         self.assertEqual(({'a': 'b', 'c': 'd'}, 'HEALING'),
                          RowsTest._read(self.context))
+
+    @db_api.context_manager.writer
+    def _operate(context, state):
+        now = timeutils.utcnow()
+        context.session.query(models.VnfLcmOpOccs).delete()
+        context.session.add(models.VnfLcmOpOccs(
+            id=base.VIM_ID, vnf_instance_id=base.VNF_ID,
+            operation='HEAL', operation_state=state, start_time=now,
+            state_entered_time=now, operation_params='{}',
+            is_automatic_invocation=False, is_cancel_pending=False,
+            error_point=1, tenant_id='t'))
+        context.session.query(models.VnfInstance).update(
+            {'updated_at': now})
+
+    def test_a_failed_operation_that_is_busy_for_long_has_a_lost_retry(self):
+        now = timeutils.utcnow()
+        later = now + datetime.timedelta(seconds=60)
+        for state, before, lost in (('FAILED_TEMP', now, False),
+                                    ('PROCESSING', later, False),
+                                    ('FAILED_TEMP', later, True)):
+            RowsTest._operate(self.context, state)
+            self.assertEqual([base.VNF_ID] if lost else [],
+                             rows.lost_retries(self.context, before))
+            self.assertEqual(lost, rows.end_lost_retry(
+                self.context, base.VNF_ID, before))
+            self.assertEqual(None if lost else 'HEALING',
+                             RowsTest._read(self.context)[1])
+        self.assertEqual([], rows.lost_retries(self.context, later))
 
     def test_none_leaves_it(self):
         def change(metadata, _task_state):
