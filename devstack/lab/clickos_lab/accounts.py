@@ -46,7 +46,9 @@ ALL = {account.name: account for account in (
     Account('nova-compute-2', _TOOLSTACK_2),
     Account('clickos-agent-2', _TOOLSTACK_2),
     Account('nova-compute-xen'), Account('clickos-agent-xen'),
-    Account('xen-nova'), Account('xen-agent'))}
+    Account('xen-nova'), Account('xen-agent'),
+    Account('nova-compute-xen2'), Account('clickos-agent-xen2'),
+    Account('xen2-nova'), Account('xen2-agent'))}
 #: The two whose user ids are roles at cosmosd, on every host.
 ROLES = {'nova-compute': 'nova_uid', 'clickos-agent': 'agent_uid'}
 #: The services that are root: they make guests of other users.
@@ -136,6 +138,7 @@ _SOCKETS = {
     'cosmosd-2': 'toolstack-2', 'valed': None, 'valed-2': None,
     'xenstored': None, 'xenstored-2': None, 'front': None,
     'xen-nova': 'nova-compute-xen', 'xen-agent': 'clickos-agent-xen',
+    'xen2-nova': 'nova-compute-xen2', 'xen2-agent': 'clickos-agent-xen2',
     **dict.fromkeys(('keystone', 'glance', 'placement', 'neutron', 'nova',
                      'tacker', 'clickos', 'horizon'), 'front')}
 

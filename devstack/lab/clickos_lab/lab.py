@@ -24,6 +24,7 @@ from clickos_lab import services
 from clickos_lab import settings as _settings
 from clickos_lab import shares
 from clickos_lab import stamps
+from clickos_lab.xen import cable
 from clickos_lab.xen import compute
 from clickos_lab.xen import host as xen_host
 from clickos_lab.xen import keys
@@ -40,7 +41,8 @@ class Lab:
         self.processes = processes.Processes(state)
         self._hosts = (hosts.PROCESS, *others)
         self._underlay = underlay.Underlay(state)
-        self._xen = compute.XenCompute(state)
+        self._xens = [compute.XenCompute(state, host) for host in hosts.XENS]
+        self._cable = cable.Cable(state)
 
     def up(self):
         """Start everything and wait until it answers.
@@ -102,11 +104,7 @@ class Lab:
         with say.step('database, message queue, store, switch'):
             self._start(catalog.base() + catalog.host())
         databases.fill(self.state, settings)
-        if hosts.XEN in self._hosts:
-            with say.step('Xen host'):
-                self._xen.start()
-                self._hand_over_keys(settings)
-                self._start(catalog.tunnels())
+        self._start_xens(settings, catalog)
         with say.step('keystone'):
             self._start([catalog.keystone()])
             cloud.fill_catalog(self.state, settings)
@@ -120,10 +118,20 @@ class Lab:
         with say.step('image, flavor, tenant, networks, VIM'):
             cloud.ensure(self.state, settings, self._hosts)
 
-    def _hand_over_keys(self, settings):
+    def _start_xens(self, settings, catalog):
+        for machine in self._xens:
+            if machine.host in self._hosts:
+                with say.step(f'Xen host {machine.host.name}'):
+                    machine.start()
+                    self._hand_over_keys(settings, machine)
+        if hosts.SECOND_XEN in self._hosts:
+            self._cable.join(self._xens)
+        self._start(catalog.tunnels())
+
+    def _hand_over_keys(self, settings, machine):
         for user in keys.USERS:
-            account = f'xen-{user}'
-            self._xen.hand_over(
+            account = machine.host.tunnel(user)
+            machine.hand_over(
                 user, accounts.socket_folder(self.state, account),
                 settings.ids[account])
 
@@ -207,7 +215,9 @@ class Lab:
         first = [n for n in names if n not in _LAST]
         self.processes.stop(first)
         self.processes.stop([n for n in names if n in _LAST], timeout_s=30)
-        self._try('Xen host', self._xen.stop)
+        for machine in self._xens:
+            self._try(f'Xen host {machine.host.name}', machine.stop)
+        self._try('network between Xen hosts', self._cable.remove)
         self._try('network between hosts', self._underlay.remove)
         self.processes.kill_strays(self.state.binary('clickos-process'))
         if self.state.settings.exists():

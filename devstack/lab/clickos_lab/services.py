@@ -130,15 +130,15 @@ class Catalog:
 
     def tunnels(self):
         """Tunnels that bring cosmosd's socket here from Xen, one a role."""
-        if hosts.XEN not in self._compute_hosts:
-            return []
-        return [self._tunnel(user) for user in keys.USERS]
+        return [self._tunnel(host, user) for host in self._compute_hosts
+                if host.is_xen for user in keys.USERS]
 
-    def _tunnel(self, user):
-        name = f'xen-{user}'
+    def _tunnel(self, host, user):
+        name = host.tunnel(user)
         folder = accounts.socket_folder(self._state, name)
+        machine = compute.XenCompute(self._state, host)
         return self._service(
-            name, name, compute.XenCompute(self._state).tunnel(user, folder),
+            name, name, machine.tunnel(user, folder),
             ready=_socket_answers(folder / 'sock'))
 
     def keystone(self):

@@ -22,7 +22,8 @@ PORT_NAMES = (
 #: One user of the message queue for each account.
 RABBIT_USERS = ('nova', 'neutron', 'tacker', 'clickos', 'nova-compute',
                 'clickos-agent', 'nova-compute-2', 'clickos-agent-2',
-                'nova-compute-xen', 'clickos-agent-xen')
+                'nova-compute-xen', 'clickos-agent-xen',
+                'nova-compute-xen2', 'clickos-agent-xen2')
 PASSWORD_NAMES = (
     'admin', 'demo', 'horizon_secret', 'rabbit', 'glance', 'placement',
     'neutron', 'nova', 'tacker', 'clickos', 'db_keystone', 'db_glance',

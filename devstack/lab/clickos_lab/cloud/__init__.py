@@ -8,7 +8,6 @@ from clickos_lab.cloud import openrc
 from clickos_lab.cloud import sessions
 from clickos_lab.cloud import tenant
 from clickos_lab.cloud import vim
-from clickos_lab.config import hosts as lab_hosts
 from clickos_lab import stamps
 
 
@@ -31,7 +30,7 @@ def ensure(state, settings, hosts):
     for host in hosts:
         compute.ensure_host(state, admin, host)
         image.ensure(state, admin, host)
-    if lab_hosts.SECOND in hosts:
+    if len({host.zone for host in hosts}) > 1:
         compute.ensure_zones(admin, hosts)
     compute.ensure_flavor(admin)
     tenant.ensure_networks(demo)

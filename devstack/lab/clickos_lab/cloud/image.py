@@ -7,7 +7,6 @@ bytes are those of the engine installed on the host. A Xen host runs the bytes.
 
 import hashlib
 
-from clickos_lab.config import hosts
 from clickos_lab.config import options
 from clickos_lab.xen import image as _guest
 
@@ -17,7 +16,7 @@ _TRAIT = options.DEFAULTS['CLICKOS_IMAGE_TRAIT']
 
 def ensure(state, admin, host):
     """Upload the image of a host; older images of its name are removed."""
-    if host is hosts.XEN:
+    if host.is_xen:
         path = _guest.folder(state) / _guest.CLICKOS
         _ensure(admin, host.image, path, 'XEN')
     else:

@@ -9,6 +9,7 @@ from clickos_lab.config import options
 from clickos_lab.config import rabbit
 from clickos_lab.config import site as _site
 from clickos_lab.host import underlay
+from clickos_lab.xen import cable
 
 
 #: Of HTTP: 24 wait for guests, 4 for slow ones, and 4 never wait.
@@ -16,14 +17,17 @@ _THREADS = 32
 
 
 def _tunnel(site, host):
-    """Return the options of a host that others reach."""
-    if host.place is None or hosts.SECOND not in site.compute_hosts:
+    """Return the options of a host that another one of its kind reaches."""
+    other = hosts.SECOND_XEN if host.is_xen else hosts.SECOND
+    if other not in site.compute_hosts:
         return {}
     between = underlay.Underlay(site.state)
+    address, interface = (cable.address(host), cable.INTERFACE) \
+        if host.is_xen else (between.address(host), between.interface(host))
     network = options.DEFAULTS['CLICKOS_PHYSICAL_NETWORK']
     return {'clickos_agent': {
-        'tunnel_ip': between.address(host),
-        'interface_mappings': f'{network}:{between.interface(host)}'}}
+        'tunnel_ip': address,
+        'interface_mappings': f'{network}:{interface}'}}
 
 
 def _key(site):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compute hosts: two on this machine, and the Xen host in QEMU.
+"""The compute hosts: two on this machine, and two Xen hosts in QEMU.
 
 The second process host has daemons, users and guests of its own. Its switch
-runs in a network namespace (host/underlay.py).
+runs in a network namespace (host/underlay.py). A cable joins the Xen hosts
+(xen/cable.py).
 """
 
 import dataclasses
@@ -31,8 +32,21 @@ class ComputeHost:
     options: dict
     #: a process host's place among those of this machine; None on Xen
     place: int | None = None
-    #: its availability zone, in a lab with :data:`SECOND`
+    #: its availability zone, in a lab with more than one
     zone: str = 'lab'
+
+    @property
+    def is_xen(self):
+        """Tell whether its guests are domains of Xen."""
+        return self.place is None
+
+    def tunnel(self, user):
+        """Return the account that brings a user's socket of a Xen host.
+
+        :param user: of :data:`clickos_lab.xen.keys.USERS`
+        """
+        socket = {'nova': self.nova_socket, 'agent': self.agent_socket}[user]
+        return socket.partition('/')[0]
 
     def daemon(self, name):
         """Return the name of a daemon of a process host."""
@@ -50,7 +64,12 @@ SECOND = ComputeHost('clickos-lab2', '-2', 'cosmosd-2/cosmosd.sock',
 #: Emulated: all takes longer, and a guest of 8 MiB has to have room.
 XEN = ComputeHost('clickos-xen', '-xen', 'xen-nova/sock', 'xen-agent/sock',
                   options.DEFAULTS['CLICKOS_XEN_IMAGE'], ('compute',),
-                  {'create_timeout': 60, 'ring_slots': 128})
+                  {'create_timeout': 60, 'cosmosd_timeout': 60,
+                   'ring_slots': 128})
+SECOND_XEN = dataclasses.replace(
+    XEN, name='clickos-xen2', suffix='-xen2', nova_socket='xen2-nova/sock',
+    agent_socket='xen2-agent/sock', zone='second-xen')
 #: Hosts whose guests are processes of this machine.
 PROCESSES = (PROCESS, SECOND)
-ALL = (*PROCESSES, XEN)
+XENS = (XEN, SECOND_XEN)
+ALL = (*PROCESSES, *XENS)

@@ -33,8 +33,8 @@ def write(site):
 
 
 def _zones(site):
-    """Servers without a zone do not run on the second host."""
-    if hosts.SECOND not in site.compute_hosts:
+    """Servers without a zone run in that of the first host."""
+    if len({host.zone for host in site.compute_hosts}) < 2:
         return {}
     return {'DEFAULT': {'default_schedule_zone': hosts.PROCESS.zone}}
 

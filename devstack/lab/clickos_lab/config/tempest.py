@@ -3,7 +3,6 @@
 
 import shlex
 
-from clickos_lab.config import hosts
 from clickos_lab.config import options
 from clickos_lab.config import site as _site
 from clickos_lab import paths
@@ -13,7 +12,7 @@ def write(site, folder, csar, references):
     """Write tempest.conf into a folder that ``tempest init`` made.
 
     :param csar: path of the firewall's package
-    :param references: ids: ``image``, ``flavor``
+    :param references: ids: ``image``, ``flavor``; ``second_zone``
     """
     host_command = [
         'env', f'CLICKOS_STATE={site.state.root}',
@@ -29,7 +28,7 @@ def write(site, folder, csar, references):
             'flavor_ref': references['flavor'],
             'flavor_ref_alt': references['flavor']},
         'clickos': {
-            'second_zone': hosts.SECOND.zone,
+            'second_zone': references['second_zone'],
             'second_host_command': shlex.join(
                 [*host_command, '--on', 'second']),
             'xen_host_command': shlex.join(

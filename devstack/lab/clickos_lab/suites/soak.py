@@ -114,6 +114,7 @@ _OTHERS = {
     'attack': _attack, 'packages': lambda _names: packages.main(),
     'xen': lambda _names: xen.main([], slow=True),
     'compute': _in_lab('compute'), 'rings': _rings, 'fuzz': _fuzz,
+    'xen-hosts': _in_lab('xen_hosts'),
     'tempest': _in_lab('tempest', '--regex',
                        r'^(?!.*\.Outages)clickos_tempest_plugin'),
     'faults': _in_lab('compute', '--ours', r'\.(Faults|Kills|Outages)\w*\.')}

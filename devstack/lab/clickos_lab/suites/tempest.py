@@ -89,14 +89,24 @@ def run(state, arguments, configure=None):
 
 
 def _configure(state, workspace):
+    configure(state, workspace, *hosts.PROCESSES)
+
+
+def configure(state, workspace, first, second):
+    """Write tempest.conf for our own tests.
+
+    :param first: servers are made of the image of this host
+    :param second: the host in a zone of its own
+    """
     settings = _settings.Settings.load(state)
     admin = sessions.admin(settings)
     path = state.data / 'firewall.csar'
     csar.build('firewall', path)
     tempest_conf.write(
         _site.Site(state, settings), workspace, path,
-        {'image': next(admin.image.images(name=hosts.PROCESS.image)).id,
-         'flavor': admin.compute.find_flavor(compute.FLAVOR['name']).id})
+        {'image': next(admin.image.images(name=first.image)).id,
+         'flavor': admin.compute.find_flavor(compute.FLAVOR['name']).id,
+         'second_zone': second.zone})
 
 
 if __name__ == '__main__':

@@ -10,6 +10,7 @@ role.
 import hashlib
 import os
 
+from clickos_lab.config import hosts
 from clickos_lab import shell
 from clickos_lab.xen import files
 from clickos_lab.xen import host as _host
@@ -18,16 +19,22 @@ from clickos_lab.xen import qemu
 from clickos_lab.xen import snapshot
 from clickos_lab.xen import toolstack
 
-NAME = 'compute'
+#: The names of the machines of :data:`hosts.XENS`.
+NAMES = ('compute', 'compute2')
 
 
 class XenCompute:
-    """One Xen host, its daemons, and the cables to it."""
+    """One Xen host, its daemons, and the cables to it.
 
-    def __init__(self, state):
+    :param host: of :data:`hosts.XENS`
+    """
+
+    def __init__(self, state, host=hosts.XEN):
         self._state = state
+        self.host = host
+        self._number = hosts.XENS.index(host)
         self._places = _places.Places(state)
-        self._host = _host.Host(self._places, NAME)
+        self._host = _host.Host(self._places, NAMES[self._number])
         self.dom0 = self._host.dom0
 
     def running(self):
@@ -37,10 +44,12 @@ class XenCompute:
     def taps(self):
         """Return the interfaces of this machine at the ends of its uplinks.
 
-        Two labs on one machine have different ones.
+        Two hosts have different ones, and so have two labs on one machine.
         """
         lab = hashlib.sha256(str(self._state.root).encode()).hexdigest()[:8]
-        return [f'x{lab}-{n}' for n in range(qemu.Machine().uplinks)]
+        count = qemu.Machine().uplinks
+        first = self._number * count
+        return [f'x{lab}-{n}' for n in range(first, first + count)]
 
     def start(self):
         """Start the machine and its daemons: a few seconds."""
@@ -64,9 +73,9 @@ class XenCompute:
         self._start_cosmosd()
 
     def stop(self):
-        """End the machine; its logs go to ``log/xen-compute``."""
+        """End the machine; its logs go to a folder ``log/xen-compute``."""
         if self.running():
-            self._host.collect(self._state.log / 'xen-compute')
+            self._host.collect(self._state.log / f'xen-{self._host.name}')
         self._host.remove()
 
     def hand_over(self, user, folder, number):

@@ -105,6 +105,14 @@ class ConfigTest(base.TestCase):
                 values.add(section[option])
             self.assertEqual(len(hosts.ALL), len(values), option)
 
+    def test_each_host_has_an_address_for_tunnels_of_its_own(self):
+        found = [self.ini(f'clickos/clickos-agent{host.suffix}.conf')[
+            'clickos_agent'] for host in hosts.ALL]
+        self.assertEqual(len(hosts.ALL),
+                         len({each['tunnel_ip'] for each in found}))
+        for each in found:
+            self.assertTrue(each['interface_mappings'])
+
     def test_agent_and_compute_service_of_a_host_have_its_name(self):
         for host in hosts.ALL:
             agent = self.ini(f'clickos/clickos-agent{host.suffix}.conf')

@@ -29,6 +29,13 @@ class CatalogTest(base.TestCase):
             _OF_XEN, set(self.services(hosts.PROCESS, hosts.XEN))
             - set(without))
 
+    def test_a_second_xen_host_shares_no_service(self):
+        without = self.services(hosts.PROCESS, hosts.XEN)
+        both = self.services(hosts.PROCESS, *hosts.XENS)
+        self.assertEqual({'nova-compute-xen2', 'clickos-agent-xen2',
+                          'xen2-nova', 'xen2-agent'},
+                         set(both) - set(without))
+
     def test_a_second_process_host_shares_no_daemon(self):
         without = self.services(hosts.PROCESS)
         both = self.services(*hosts.PROCESSES)

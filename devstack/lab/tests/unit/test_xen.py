@@ -8,6 +8,7 @@ import struct
 import subprocess
 from unittest import mock
 
+from clickos_lab.config import hosts
 from clickos_lab import errors
 from clickos_lab import paths
 from clickos_lab.xen import archive as _archive
@@ -225,9 +226,9 @@ class ComputeTest(XenTestCase):
 
     def test_interfaces_of_two_labs_differ_and_fit(self):
         other = paths.State(self.folder / 'other')
-        taps = {*compute.XenCompute(self.state).taps(),
-                *compute.XenCompute(other).taps()}
-        self.assertEqual(2 * qemu.Machine().uplinks, len(taps))
+        taps = {tap for state in (self.state, other) for host in hosts.XENS
+                for tap in compute.XenCompute(state, host).taps()}
+        self.assertEqual(4 * qemu.Machine().uplinks, len(taps))
         self.assertTrue(all(len(tap) <= 15 for tap in taps))
 
     def test_users_of_the_socket_have_keys_and_roles_of_their_own(self):
