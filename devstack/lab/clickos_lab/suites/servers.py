@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m clickos_lab.suites.servers [COUNT ...]``: times of servers.
+
+Starts the lab, and prints a table. First servers live one at a time, by
+step. Then one of them gets writes of a handler by clickos-api. At last COUNT
+servers start with one request (by default 100).
+
+Nova calls a server ACTIVE after its port, so packets pass by then. The step
+spawn is all that the driver does, its wait for Neutron included; the other
+steps are Nova's.
+"""
+
+import base64
+import contextlib
+import os
+import re
+import statistics
+import sys
+import time
+
+from clickos_lab.cloud import compute
+from clickos_lab.cloud import sessions
+from clickos_lab.config import hosts
+from clickos_lab import errors
+from clickos_lab import lab as _lab
+from clickos_lab import paths
+from clickos_lab import settings as _settings
+from clickos_lab.suites import on_lab
+from clickos_lab.suites import progress
+
+_ROUNDS, _WRITES, _MANY = 10, 300, 100
+_LOOK_S, _PATIENCE_S = 0.1, 1800
+_NAME = 'measured'
+_CONFIG = 'Idle -> c :: Counter -> Discard;'
+#: Of nova-compute's log, by the name of the step.
+_STEP = r'instance: ({})\] Took ([\d.]+) seconds to (spawn|build)'
+_CIDR = '10.77.0.0/16'
+
+
+def main(arguments):
+    """Start the lab, measure, stop; return the exit status."""
+    state = paths.State()
+    counts = [int(word) for word in arguments] or [_MANY]
+    return on_lab.run(_lab.Lab(state), lambda: measure(state, counts))
+
+
+def measure(state, counts):
+    """Measure on a lab that is up."""
+    settings = _settings.Settings.load(state)
+    demo = sessions.demo(settings)
+    sessions.admin(settings).compute.update_quota_set(
+        demo.current_project_id, instances=-1, cores=-1, ram=-1)
+    sessions.admin(settings).network.update_quota(
+        demo.current_project_id, ports=-1)
+    with _network(demo) as network:
+        servers = Servers(state, demo, network)
+        try:
+            servers.one_at_a_time(_ROUNDS)
+            servers.write(_WRITES)
+            for count in counts:
+                servers.at_once(count)
+        finally:
+            servers.print()
+            servers.sweep()
+
+
+@contextlib.contextmanager
+def _network(demo):
+    """Make a network with room for many servers."""
+    network = demo.network.create_network(name=_NAME)
+    try:
+        demo.network.create_subnet(
+            name=_NAME, network_id=network.id, ip_version=4, cidr=_CIDR,
+            is_dhcp_enabled=False, gateway_ip=None)
+        yield network
+    finally:
+        demo.network.delete_network(network)
+
+
+class Servers:
+    """Servers of the tenant, and how long each step took."""
+
+    def __init__(self, state, demo, network):
+        self._log = state.log / 'nova-compute.log'
+        self._demo, self._taken_s = demo, {}
+        self._wanted = {
+            'name': _NAME, 'networks': [{'uuid': network.id}],
+            'image_id': demo.image.find_image(hosts.PROCESS.image).id,
+            'flavor_id': demo.compute.find_flavor(
+                compute.FLAVOR['name']).id,
+            'user_data': base64.b64encode(_CONFIG.encode()).decode()}
+
+    def one_at_a_time(self, rounds):
+        """Start servers, one after the other; all but the last end."""
+        for _ in range(rounds):
+            self.sweep()
+            began_s = time.monotonic()
+            server = self._demo.compute.create_server(**self._wanted)
+            self._note('server: answer of the API',
+                       time.monotonic() - began_s)
+            self._await(1)
+            self._note('server: ACTIVE', time.monotonic() - began_s)
+            for taken_s, step in self._steps(server.id):
+                self._note(f'server: {step} (log of nova-compute)', taken_s)
+
+    def _steps(self, server_id):
+        found = re.findall(_STEP.format(server_id), self._log.read_text())
+        return [(float(taken_s), step) for _, taken_s, step in found]
+
+    def write(self, count):
+        """Write a handler of the server that there is, again and again."""
+        server = next(self._demo.compute.servers(name=_NAME))
+        for _ in range(count):
+            began_s = time.monotonic()
+            self._demo.session.put(
+                f'/v1/servers/{server.id}/handlers/c.reset',
+                json={'value': ''}, endpoint_filter={
+                    'service_type': 'clickos', 'interface': 'public'})
+            self._note('handler write', time.monotonic() - began_s)
+
+    def at_once(self, count):
+        """Start many servers by one request."""
+        self.sweep()
+        began_s = time.monotonic()
+        self._demo.compute.create_server(**self._wanted, min_count=count)
+        self._await(count)
+        self._note(f'{count} servers at once', time.monotonic() - began_s)
+
+    def _await(self, count):
+        """Wait until this number of servers is ACTIVE.
+
+        :raises LabError: if one is in ERROR, or after half an hour
+        """
+        end_s = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < end_s:
+            seen = [each.status for each in
+                    self._demo.compute.servers(name=_NAME)]
+            if 'ERROR' in seen:
+                raise errors.LabError(
+                    f'{seen.count("ERROR")} of {count} servers: ERROR')
+            if seen.count('ACTIVE') == count:
+                return
+            time.sleep(_LOOK_S)
+        raise errors.LabError(f'{count} servers: not ACTIVE in '
+                              f'{_PATIENCE_S} s')
+
+    def sweep(self):
+        """Remove all servers."""
+        end_s = time.monotonic() + _PATIENCE_S
+        for server in self._demo.compute.servers(name=_NAME):
+            self._demo.compute.delete_server(server)
+        while next(self._demo.compute.servers(name=_NAME), None):
+            if time.monotonic() > end_s:
+                raise errors.LabError('servers that were deleted stay')
+            time.sleep(_LOOK_S)
+
+    def _note(self, name, taken_s):
+        self._taken_s.setdefault(name, []).append(taken_s)
+
+    def print(self):
+        """Print the table."""
+        print(f'{progress.commit()}, load average {os.getloadavg()[0]:.0f} '
+              f'on {os.cpu_count()} cores')
+        print('| step | p50, s | p99, s | times |\n|---|---|---|---|')
+        for name, taken_s in self._taken_s.items():
+            ordered = sorted(taken_s)
+            p99 = ordered[(len(ordered) * 99 - 1) // 100]
+            print(f'| {name} | {statistics.median(ordered):.3f} '
+                  f'| {p99:.3f} | {len(ordered)} |')
+
+
+if __name__ == '__main__':
+    os.umask(0o077)
+    sys.exit(main(sys.argv[1:]))
