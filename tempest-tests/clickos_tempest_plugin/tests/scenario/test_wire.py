@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A transparent VNF: two networks become one."""
 
+from tempest import config
+from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
 
 from clickos_tempest_plugin.common import csar
 from clickos_tempest_plugin.common import traffic
 from clickos_tempest_plugin.tests import base
+
+CONF = config.CONF
 
 #: The package's property writes to fw.config.
 WIRE = '''
@@ -13,6 +17,7 @@ FromDevice(0) -> Queue -> ToDevice(1);
 FromDevice(1) -> Queue -> ToDevice(0);
 Idle -> fw :: IPFilter(deny all) -> Discard;
 '''
+NEIGHBOR = 'FromDevice(0) -> Discard; FromDevice(1) -> Discard;'
 SIZE_BYTES = 1024 * 1024
 
 
@@ -25,6 +30,15 @@ class WireTest(base.OnHostTest):
             self.tenant, self.os_admin, network,
             self.addCleanup, wired=True)
 
+    def assertJoined(self):
+        """Check that all kinds of packets pass; return the machines."""
+        left, right = map(self.make_endpoint, ('left', 'right'))
+        self.assertTrue(left.can_ping(right))
+        self.assertTrue(right.can_ping(left))
+        right.serve_http()
+        self.assertEqual(SIZE_BYTES, left.download(right, SIZE_BYTES))
+        return left, right
+
     @decorators.idempotent_id('6d0a3a52-7c0e-4a3b-9d0f-7d6f1d0c5a01')
     def test_two_networks_become_one(self):
         package = csar.firewall(
@@ -32,11 +46,25 @@ class WireTest(base.OnHostTest):
             vnfd=lambda text: text.replace('routed: true',
                                            'transparent: true'))
         vnf_id = self.tenant.firewall(package, None, self.addCleanup)
-        left, right = map(self.make_endpoint, ('left', 'right'))
-        self.assertTrue(left.can_ping(right))
-        self.assertTrue(right.can_ping(left))
-        right.serve_http()
-        self.assertEqual(SIZE_BYTES, left.download(right, SIZE_BYTES))
+        left, right = self.assertJoined()
         self.tenant.terminate(vnf_id)
         self.assertNothingLeft(vnf_id)
         self.assertFalse(left.can_ping(right))
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('6d0a3a52-7c0e-4a3b-9d0f-7d6f1d0c5a02')
+    def test_the_wire_is_on_another_host_than_the_machines(self):
+        if not CONF.clickos.second_zone:
+            raise self.skipException('[clickos] second_zone is not set')
+        # A guest of each network is at the machines' host, as Neutron sees it.
+        self.boot('neighbor', NEIGHBOR)
+        self.boot('wire', WIRE, availability_zone=CONF.clickos.second_zone)
+        self.assertJoined()
+
+    def boot(self, name, text, **wanted):
+        """Start a guest with an open port on each of the networks."""
+        ports = [self.tenant.make_port(
+            network, self.addCleanup, port_security_enabled=False)
+            for network in ('left', 'right')]
+        self.tenant.boot(data_utils.rand_name(name), ports, text,
+                         self.addCleanup, **wanted)
