@@ -20,6 +20,7 @@ from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.infra_drivers import scale_driver
 
+from tacker_clickos import clickos_api
 from tacker_clickos import exception
 from tacker_clickos import guests
 from tacker_clickos import ports
@@ -125,10 +126,40 @@ class Operation:
         """Remove the surplus, and what an interrupted try has left."""
         surplus = self.surplus()
         names = [*map(state.name, surplus), *self._unrecorded()]
+        given = self._give_flows(connection, surplus)
         self._leave_chains(connection, names)
+        # Packets have changed flows until the guests were out of the chains.
+        self._give_flows(connection, given)
         fleet.drop(self._flavour.vdus, names)
         self._vnf_info.setdefault(_GONE, set()).update(
             vnfc.id for vnfc in surplus)
+
+    def _give_flows(self, connection, surplus):
+        """Let the guests that stay go on with the flows of those that go.
+
+        A guest that is dead or has another configuration gives none, and
+        goes all the same.
+
+        :returns: the VNFCs that gave theirs
+        """
+        api = clickos_api.Client(connection)
+        given = []
+        for vnfc in surplus:
+            heirs = [state.server_id(each) for each in self.present()
+                     if each.vdu_id == vnfc.vdu_id and each not in surplus]
+            heirs = [server_id for server_id in heirs if server_id]
+            if not heirs or not state.server_id(vnfc):
+                continue
+            try:
+                count = api.give_flows(state.server_id(vnfc), heirs)
+            except exception.ClickOSError as error:
+                LOG.warning('VNF %s: flows of %s end: %s', self._vnf.id,
+                            state.name(vnfc), error)
+                continue
+            LOG.info('VNF %s: %s gave %d flows', self._vnf.id,
+                     state.name(vnfc), count)
+            given.append(vnfc)
+        return given
 
     def _unrecorded(self):
         recorded = {state.name(vnfc) for vnfc in self.present()}

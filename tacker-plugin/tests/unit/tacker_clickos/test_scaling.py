@@ -237,6 +237,52 @@ class ChainsTest(ScaleTestCase):
                          (self.group.port_pairs, list(self.pairs)))
 
 
+class FlowsTest(ScaleTestCase):
+    """A guest that goes gives its flows to those that stay."""
+
+    def setUp(self):
+        super().setUp()
+        self.out(level=2)
+        self.ids = {server.name[:6]: server.id
+                    for server in self.cloud.servers.values()}
+        self.cloud.calls.clear()
+
+    def given(self):
+        """Return who gave flows to whom."""
+        names = {key: name for name, key in self.ids.items()}
+        calls = [call for call in self.cloud.calls if 'flows' in call]
+        return [(names[server_id], [names[key] for key in json['to']])
+                for _method, server_id, _what, json in calls]
+
+    def test_before_and_after_it_leaves_its_chains(self):
+        def leave():
+            seen.append(len(self.given()))
+            return []
+        seen, network = [], self.cloud.network
+        network.sfc_port_pairs.side_effect = leave
+        self.addCleanup(setattr, network.sfc_port_pairs, 'side_effect', None)
+        self.carry_out(self.operation('SCALE_IN', 1, 2))
+        self.assertEqual([('VDU1-2', ['VDU1-0', 'VDU1-1'])] * 2,
+                         self.given())
+        self.assertEqual(1, seen[0])
+
+    def test_none_goes_to_a_guest_that_goes_too(self):
+        self.carry_out(self.operation('SCALE_IN', 0, 2))
+        self.assertEqual([('VDU1-1', ['VDU1-0']), ('VDU1-2', ['VDU1-0'])] * 2,
+                         self.given())
+        self.assertEqual(['VDU1-0'], self.names())
+
+    def test_a_dead_guest_goes_all_the_same(self):
+        self.cloud.refuse[self.ids['VDU1-2']] = (409, 'dead-guest', 'dead')
+        self.carry_out(self.operation('SCALE_IN', 1, 2))
+        self.assertEqual(1, len(self.given()), 'no second try')
+        self.assertEqual(['VDU1-0', 'VDU1-1'], self.names())
+
+    def test_scale_out_gives_nothing(self):
+        self.carry_out(self.operation('SCALE_OUT', 3, 2))
+        self.assertEqual([], self.given())
+
+
 class VnfdTest(base.TestCase):
     """The reader takes what Tacker can count, and refuses the rest."""
 
