@@ -348,7 +348,10 @@ class ChainsBetweenHostsTest(SfcMixin, base.ClickOSTest):
         for groups in ([second], [first, second], [second, first]):
             self.sfc.update('port_chain', chain, port_pair_groups=groups)
             self.assertHops(chain, len(groups))
+        before = [self.passed(server) for server in (near, far)]
         self.assertPass(wire, near, far)
         self.assertEqual(lost, self.lost(sender, receiver))
         # One instance of a flow's hop gets it, by weight.
-        self.assertGreater(self.passed(far), self.passed(near))
+        passed = [self.passed(server) - then
+                  for server, then in zip((near, far), before)]
+        self.assertGreater(passed[1], passed[0])
