@@ -204,7 +204,10 @@ class Endpoint(Machine):
 class Ping:
     """A running ping."""
 
-    SUMMARY = re.compile(r'(\d+) packets transmitted, (\d+) received')
+    SENT = re.compile(r'(\d+) packets transmitted')
+    ANSWER = re.compile(r'icmp_seq=(\d+) ttl=')
+    #: Requests of the last second, which may be under way on a busy machine.
+    UNDER_WAY = round(1 / PING_INTERVAL_S)
 
     def __init__(self, process):
         self._process = process
@@ -212,15 +215,18 @@ class Ping:
     def result(self):
         """Stop it; return how many requests were sent and answered.
 
-        The last request may be under way, so it does not count as lost.
+        Requests after the last one that was answered may be under way, so
+        they do not count, if they are few.
         """
         self._process.send_signal(signal.SIGINT)
         output, _ = self._process.communicate(timeout=10)
-        found = self.SUMMARY.search(output)
+        found = self.SENT.search(output)
         if not found:
             raise AssertionError(f'no summary from ping: {output[-500:]}')
-        sent, received = map(int, found.groups())
-        return (received if sent == received + 1 else sent), received
+        sent = int(found[1])
+        answered = {int(number) for number in self.ANSWER.findall(output)}
+        last = max(answered, default=0)
+        return (last if sent - last <= self.UNDER_WAY else sent), len(answered)
 
 
 class Connections:

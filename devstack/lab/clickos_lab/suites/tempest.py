@@ -39,6 +39,7 @@ def main():
 
 
 def _prepare(state):
+    prepare.everything(state)
     prepare.xen(state)
     apt.ensure(state, apt.NETWORK_PACKAGES)
     dashboard.provide_tools(state)
