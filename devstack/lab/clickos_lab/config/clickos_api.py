@@ -31,11 +31,14 @@ def _tunnel(site, host):
 
 
 def _key(site):
-    """Return the file of the key of secrets; the database needs it again."""
+    """Return the file of the key of secrets; the database needs it again.
+
+    The account's number changes when another account is added.
+    """
     path = site.state.etc / 'clickos/secret.key'
-    if not path.exists():
-        key = base64.urlsafe_b64encode(os.urandom(32)).decode()
-        site.write('clickos/secret.key', key, 'clickos')
+    key = path.read_text() if path.exists() else (
+        base64.urlsafe_b64encode(os.urandom(32)).decode())
+    site.write('clickos/secret.key', key, 'clickos')
     return path
 
 
