@@ -2,9 +2,12 @@
 """Traffic from network namespaces that are attached to the switch."""
 
 import json
+import os
 import re
+import select
 import signal
 import subprocess
+import time
 
 from tempest.lib.common.utils import data_utils
 
@@ -204,29 +207,49 @@ class Endpoint(Machine):
 class Ping:
     """A running ping."""
 
-    SENT = re.compile(r'(\d+) packets transmitted')
+    #: What it prints at SIGQUIT.
+    SENT = re.compile(r'\d+/(\d+) packets')
     ANSWER = re.compile(r'icmp_seq=(\d+) ttl=')
-    #: Requests of the last second, which may be under way on a busy machine.
-    UNDER_WAY = round(1 / PING_INTERVAL_S)
 
     def __init__(self, process):
         self._process = process
+        self._output = b''
 
     def result(self):
         """Stop it; return how many requests were sent and answered.
 
-        Requests after the last one that was answered may be under way, so
-        they do not count, if they are few.
+        Ping goes on until those that it had sent are answered, since the
+        last ones are under way. It takes 10 s at most.
         """
+        self._process.send_signal(signal.SIGQUIT)
+        end_s = time.monotonic() + 10
+        while time.monotonic() < end_s and not self._is_answered():
+            self._read()
         self._process.send_signal(signal.SIGINT)
-        output, _ = self._process.communicate(timeout=10)
-        found = self.SENT.search(output)
+        self._process.wait(10)
+        sent, answered = self._counts()
+        return sent, len(answered)
+
+    def _read(self):
+        file = self._process.stdout.fileno()
+        if select.select([file], [], [], 0.1)[0]:
+            self._output += os.read(file, 65536)
+
+    def _is_answered(self):
+        if not self.SENT.search(self._output.decode()):
+            return False
+        sent, answered = self._counts()
+        return len(answered) == sent
+
+    def _counts(self):
+        """Return the requests before SIGQUIT, and those of them answered."""
+        text = self._output.decode()
+        found = self.SENT.search(text)
         if not found:
-            raise AssertionError(f'no summary from ping: {output[-500:]}')
+            raise AssertionError(f'no summary from ping: {text[-500:]}')
+        answered = {int(number) for number in self.ANSWER.findall(text)}
         sent = int(found[1])
-        answered = {int(number) for number in self.ANSWER.findall(output)}
-        last = max(answered, default=0)
-        return (last if sent - last <= self.UNDER_WAY else sent), len(answered)
+        return sent, {number for number in answered if number <= sent}
 
 
 class Connections:

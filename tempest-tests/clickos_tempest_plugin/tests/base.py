@@ -52,6 +52,16 @@ class ClickOSTest(test.BaseTestCase):
         self.assertEqual([], self.tenant.leftovers(vnf_id))
 
 
+class TwoHostsMixin:
+    """Tests that need a second process host."""
+
+    @classmethod
+    def skip_checks(cls):
+        super().skip_checks()
+        if not CONF.clickos.second_zone:
+            raise cls.skipException('[clickos] second_zone is not set')
+
+
 class OnHostTest(ClickOSTest):
     """Tests that need the compute host itself."""
 

@@ -4,18 +4,20 @@
 import signal
 
 from clickos_lab import errors
+from clickos_lab import prepare as prepare_lab
 
 
 def run(lab, work, prepare=lambda: None):
-    """Start a lab, do the work, stop the lab.
+    """Build what a lab starts, start it, do the work, stop it.
 
     :param work: takes no arguments, returns an exit status or None for 0
-    :param prepare: what has to be done before the start
+    :param prepare: what else has to be done before the start
     :returns: the exit status
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         lab.down()
+        prepare_lab.everything(lab.state)
         prepare()
         lab.up()
         return work() or 0

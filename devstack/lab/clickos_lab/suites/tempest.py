@@ -39,7 +39,6 @@ def main():
 
 
 def _prepare(state):
-    prepare.everything(state)
     prepare.xen(state)
     apt.ensure(state, apt.NETWORK_PACKAGES)
     dashboard.provide_tools(state)

@@ -21,12 +21,7 @@ def main():
     """Start the services, run the tests, stop the services."""
     state = paths.State()
     return on_lab.run(_lab.Lab(state, hosts.XENS), lambda: _run(state),
-                      lambda: _prepare(state))
-
-
-def _prepare(state):
-    prepare.everything(state)
-    prepare.xen(state)
+                      lambda: prepare.xen(state))
 
 
 def _run(state):

@@ -6,21 +6,10 @@ import stat
 import subprocess
 
 from clickos_lab import accounts
-from clickos_lab import settings
-from tests.unit import base
+from tests.as_root import case
 
 
-class AccountsTest(base.TestCase):
-
-    def setUp(self):
-        super().setUp()
-        os.umask(0o077)     # as the lab
-        self.state.root.chmod(0o711)
-        self.state.run.mkdir()
-        self.state.run.chmod(0o711)
-        self.settings = settings.Settings.load(self.state)
-        accounts.make_folders(self.state, self.settings)
-        accounts.write_passwd(self.state, self.settings)
+class AccountsTest(case.AccountsCase):
 
     def run_as(self, account, *command):
         return subprocess.run(

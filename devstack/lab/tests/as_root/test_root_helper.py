@@ -9,24 +9,17 @@ import sys
 
 from clickos_lab import accounts
 from clickos_lab import root_helper
-from clickos_lab import settings
-from tests.unit import base
+from tests.as_root import case
 
 _USER, _STRANGER = 'neutron', 'keystone'
 #: Without the virtual environment, which others perhaps cannot enter.
 _PYTHON = os.path.realpath(sys.executable)
 
 
-class RootHelperTest(base.TestCase):
+class RootHelperTest(case.AccountsCase):
 
     def setUp(self):
         super().setUp()
-        self.state.root.chmod(0o711)
-        self.state.run.mkdir()
-        self.state.run.chmod(0o711)
-        self.settings = settings.Settings.load(self.state)
-        accounts.make_folders(self.state, self.settings)
-        accounts.write_passwd(self.state, self.settings)
         self.program = self.state.root / 'root_helper.py'
         shutil.copy(pathlib.Path(root_helper.__file__), self.program)
         self.program.chmod(0o644)

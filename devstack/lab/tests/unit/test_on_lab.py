@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+from unittest import mock
 
 from clickos_lab import errors
 from clickos_lab.suites import on_lab
@@ -11,6 +12,7 @@ from tests.unit import base
 
 class _Lab:
     def __init__(self, steps):
+        self.state = steps
         self.down = lambda: steps.append('down')
         self.up = lambda: steps.append('up')
 
@@ -19,7 +21,9 @@ class OnLabTest(base.TestCase):
 
     def run_(self, work, prepare=lambda: None):
         steps = []
-        with contextlib.redirect_stdout(io.StringIO()) as out:
+        with contextlib.redirect_stdout(io.StringIO()) as out, \
+                mock.patch.object(on_lab.prepare_lab, 'everything',
+                                  lambda state: state.append('build')):
             status = on_lab.run(
                 _Lab(steps), lambda: steps.append('work') or work(),
                 lambda: steps.append('prepare') or prepare())
@@ -32,11 +36,12 @@ class OnLabTest(base.TestCase):
         def interrupt():
             raise KeyboardInterrupt
 
-        all_steps = ['down', 'prepare', 'up', 'work', 'down']
+        all_steps = ['down', 'build', 'prepare', 'up', 'work', 'down']
         for work, status, text in (
                 (lambda: None, 0, ''), (lambda: 3, 3, ''),
                 (refuse, 1, 'error: no disk\n'),
                 (interrupt, 130, 'interrupted\n')):
             self.assertEqual((status, all_steps, text), self.run_(work))
-        self.assertEqual((1, ['down', 'prepare', 'down'], 'error: no disk\n'),
-                         self.run_(lambda: None, refuse))
+        self.assertEqual(
+            (1, ['down', 'build', 'prepare', 'down'], 'error: no disk\n'),
+            self.run_(lambda: None, refuse))

@@ -254,14 +254,8 @@ class ScaledHopTest(SfcMixin, base.OnHostTest):
         return self.opened()[1]
 
 
-class ChainsBetweenHostsTest(SfcMixin, base.ClickOSTest):
+class ChainsBetweenHostsTest(SfcMixin, base.TwoHostsMixin, base.ClickOSTest):
     """A sender on one host, its receiver and hops on two."""
-
-    @classmethod
-    def skip_checks(cls):
-        super().skip_checks()
-        if not CONF.clickos.second_zone:
-            raise cls.skipException('[clickos] second_zone is not set')
 
     def setUp(self):
         super().setUp()

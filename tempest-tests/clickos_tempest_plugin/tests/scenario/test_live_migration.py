@@ -62,16 +62,10 @@ while peer.recv(4096):
 '''
 
 
-class LiveMigrationTest(base.OnHostTest):
+class LiveMigrationTest(base.TwoHostsMixin, base.OnHostTest):
     """A NAT between a client and a server."""
 
     second = host.Host('second_host_command')
-
-    @classmethod
-    def skip_checks(cls):
-        super().skip_checks()
-        if not CONF.clickos.second_zone:
-            raise cls.skipException('[clickos] second_zone is not set')
 
     def setUp(self):
         super().setUp()

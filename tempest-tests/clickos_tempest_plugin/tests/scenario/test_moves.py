@@ -7,6 +7,7 @@ from tempest.lib import exceptions
 
 from clickos_tempest_plugin.common import host
 from clickos_tempest_plugin.common import waiters
+from clickos_tempest_plugin.tests import base
 from clickos_tempest_plugin.tests.scenario import pair
 
 CONF = config.CONF
@@ -15,7 +16,7 @@ CONF = config.CONF
 RATE = 'source.rate', '40'
 
 
-class MovesTest(pair.PairCase):
+class MovesTest(base.TwoHostsMixin, pair.PairCase):
     """The listener stays, and each test moves a talker of its own."""
 
     first = host.Host()
@@ -24,8 +25,6 @@ class MovesTest(pair.PairCase):
     @classmethod
     def skip_checks(cls):
         super().skip_checks()
-        if not CONF.clickos.second_zone:
-            raise cls.skipException('[clickos] second_zone is not set')
         for each in (cls.first, cls.second):
             if not each.available():
                 raise cls.skipException(

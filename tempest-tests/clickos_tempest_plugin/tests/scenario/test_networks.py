@@ -22,14 +22,8 @@ from[1] -> strange :: Counter -> Discard;
 CIDR = '10.10.1.0/24'
 
 
-class NetworksTest(base.ClickOSTest):
+class NetworksTest(base.TwoHostsMixin, base.ClickOSTest):
     """A VLAN and a VXLAN network of one number, each with two guests."""
-
-    @classmethod
-    def skip_checks(cls):
-        super().skip_checks()
-        if not CONF.clickos.second_zone:
-            raise cls.skipException('[clickos] second_zone is not set')
 
     def make_network(self, **wanted):
         """Make a network as an administrator; return it."""

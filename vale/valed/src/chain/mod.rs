@@ -159,6 +159,11 @@ impl Chains {
         })
     }
 
+    /// The definition of each chain that counts: in force, or of a chain that is new.
+    fn current(&self) -> impl Iterator<Item = (usize, &Chain)> {
+        self.in_force().chain(self.new_ones())
+    }
+
     /// Makes a chain, or replaces it between two packets. Counters of unchanged hops go on. A chain
     /// with a path begins and changes when all hosts have the definition.
     pub fn set(&mut self, mut definition: Definition, ports: &Ports) -> Result<(), SetError> {
@@ -168,7 +173,7 @@ impl Chains {
         let found = self.find(&definition.set.chain);
         let same = |c: &Chain| !c.has_ended() && c.set.chain == definition.set.chain;
         let is_new = !self.chains.iter().any(same);
-        if is_new && self.in_force().chain(self.new_ones()).count() == MAX_CHAINS {
+        if is_new && self.current().count() == MAX_CHAINS {
             return Err(SetError::TooMany);
         }
         let link = definition.link.take();
@@ -276,8 +281,7 @@ impl Chains {
             let mut all = self.chains.iter();
             all.any(|c| c.waits() && c.set.chain == *name)
         };
-        let shown = self.in_force().chain(self.new_ones());
-        shown.map(move |(_, chain)| ChainInfo {
+        self.current().map(move |(_, chain)| ChainInfo {
             is_changing: waits(&chain.set.chain),
             ..chain.info()
         })

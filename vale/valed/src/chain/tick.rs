@@ -133,8 +133,7 @@ impl Chains {
     /// The version of a path that is in force, or waits alone.
     #[cfg(test)]
     pub fn version(&self, number: u32) -> u64 {
-        let shown = self.in_force().chain(self.new_ones());
-        let routes = shown.filter_map(|(_, c)| c.route.as_ref());
+        let routes = self.current().filter_map(|(_, c)| c.route.as_ref());
         let mut found = routes.filter(|r| r.link.number == number);
         found.next().map_or(0, |route| route.version)
     }

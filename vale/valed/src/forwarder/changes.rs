@@ -99,16 +99,14 @@ impl Forwarder {
     /// Gives a port another far end, or none. False if there is no such port, or epoll refuses the far
     /// end. The caller closes the unused device, which `rings` then holds, on a thread of its own.
     pub fn plug(&mut self, id: &PortId, rings: &mut Box<dyn Device>) -> bool {
-        let switches = self.switches.iter_mut().flatten();
-        let switch = { switches }.find(|s| s.name == id.switch);
-        let Some(port) = switch.and_then(|s| s.port_mut(&id.port)) else {
+        let Some(port) = self.port_mut(id) else {
             return false;
         };
-        if let Some(fd) = port.device.event_fd() {
+        *rings = port.replace(std::mem::replace(rings, Box::new(Absent::default())));
+        if let Some(fd) = rings.event_fd() {
             // The guest may hold a copy of its eventfd, so closing ours would not end the watch.
             let _ = epoll::delete(&self.epoll, fd);
         }
-        *rings = port.replace(std::mem::replace(rings, Box::new(Absent::default())));
         self.resolve(&id.switch);
         self.watch(&id.switch, &id.port).is_ok()
     }

@@ -16,7 +16,7 @@ pub enum MoveFailure {
 }
 
 /// The longest wait until full ports have taken held frames. They wait 100 ms at most.
-pub const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Handle {
     /// Moves a port. Meanwhile the frames to it wait at their sources; all others go on.
