@@ -344,8 +344,13 @@ class ChainsBetweenHostsTest(SfcMixin, base.TwoHostsMixin, base.ClickOSTest):
             self.assertHops(chain, len(groups))
         before = [self.passed(server) for server in (near, far)]
         self.assertPass(wire, near, far)
+        # The two are not read at once, so each flow sends some packets.
+        waiters.until(lambda: sum(map(self.passed, (near, far))),
+                      lambda seen: seen > sum(before) + 20 * FLOWS,
+                      'each flow sends some packets')
         self.assertEqual(lost, self.lost(sender, receiver))
         # One instance of a flow's hop gets it, by weight.
         passed = [self.passed(server) - then
                   for server, then in zip((near, far), before)]
+        self.assertGreater(passed[0], 0)
         self.assertGreater(passed[1], passed[0])
