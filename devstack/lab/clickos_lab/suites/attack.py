@@ -31,7 +31,7 @@ from clickos_lab import paths
 from clickos_lab import settings as _settings
 from clickos_lab.suites import on_lab
 from clickos_lab.suites import slow
-from clickos_lab.suites import tempest
+from clickos_lab.suites import tempest_run
 
 _MINUTES = 60
 _ATTACKED, _OTHER = 4001, 4002
@@ -160,8 +160,8 @@ def _send(path, line):
 
 def _tenant(state):
     """Ask Tacker's interface for what a member must not get."""
-    if tempest.run(state, ['--regex', _NEGATIVE,
-                           '--exclude-regex', _NOT_HERE]):
+    if tempest_run.run(state, ['--regex', _NEGATIVE,
+                               '--exclude-regex', _NOT_HERE]):
         yield 'the tenant got what it asked for'
 
 

@@ -20,12 +20,16 @@ from clickos_lab import lab as _lab
 from clickos_lab import paths
 from clickos_lab import settings as _settings
 from clickos_lab.suites import on_lab
-from clickos_lab.suites import tempest
+from clickos_lab.suites import tempest_run
 
 FOLDER = paths.REPO / 'tempest-tests/lists'
 #: Tests that cannot pass, each with its reason.
 EXCLUDED = FOLDER / 'compute-excluded.txt'
 _ALL = r'^tempest\.api\.(compute|network)\.'
+#: Tempest's word for a few tests of what every cloud must do.
+_SMOKE = _ALL + r'.*\[.*\bsmoke\b'
+#: Tests that skip themselves: a guest has no disk.
+_SKIPPED = r'BootFromVolume'
 _WORKERS = '2'
 _NAME = 'tempest-compute'
 #: Servers of these tests have no user_data: the image has a configuration.
@@ -38,7 +42,7 @@ def main():
     state = paths.State()
     work, arguments = run, sys.argv[1:] or ['--regex', _ALL]
     if arguments[0] == '--ours':
-        work, arguments = tempest.run, ['--regex', *arguments[1:]]
+        work, arguments = tempest_run.run, ['--regex', *arguments[1:]]
     return on_lab.run(_lab.Lab(state, (hosts.SECOND,)),
                       lambda: work(state, arguments))
 
@@ -51,12 +55,17 @@ def run(state, arguments):
     settings = _settings.Settings.load(state)
     admin = sessions.admin(settings)
     with _one_zone(admin) as number, _resources(state, admin) as found:
-        return tempest.run(
+        return tempest_run.run(
             state, ['--concurrency', _WORKERS, '--exclude-list',
                     str(EXCLUDED), *arguments],
             lambda workspace: tempest_conf.write_own(
                 _site.Site(state, settings), workspace,
                 {**found, 'hosts': number}))
+
+
+def smoke(state):
+    """Run the tests of the basic operations, on a lab that is up."""
+    return run(state, ['--regex', _SMOKE, '--exclude-regex', _SKIPPED])
 
 
 @contextlib.contextmanager

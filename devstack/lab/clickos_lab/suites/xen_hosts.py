@@ -12,7 +12,7 @@ from clickos_lab import lab as _lab
 from clickos_lab import paths
 from clickos_lab import prepare
 from clickos_lab.suites import on_lab
-from clickos_lab.suites import tempest
+from clickos_lab.suites import tempest_run
 
 _TESTS = r'^clickos_tempest_plugin\..*\.NetworksTest\.'
 
@@ -25,9 +25,9 @@ def main():
 
 
 def _run(state):
-    return tempest.run(
+    return tempest_run.run(
         state, ['--regex', _TESTS],
-        lambda workspace: tempest.configure(state, workspace, *hosts.XENS))
+        lambda workspace: tempest_run.configure(state, workspace, *hosts.XENS))
 
 
 if __name__ == '__main__':

@@ -111,6 +111,7 @@ class CosmosdTest(base.CosmosTest):
         self.wait_for(lambda: not self.dom0.check(_LEFT), 60)
         self.assertEqual([], json.loads(self._done('list -o json')))
 
+    @base.slow
     def test_a_guest_with_two_vifs(self):
         self._done(self._create('wire', _WIRE, _VIFS))
         self.addCleanup(self._assert_nothing_left)
@@ -196,6 +197,7 @@ class CosmosdTest(base.CosmosTest):
             self.assertRegex(result.err, 'router [12] is not installed')
         self.assertEqual('0', self._done('read two c.count').strip())
 
+    @base.slow
     def test_saved_and_restored_with_its_counters(self):
         self._done(self._create('keeps', _SEVEN, '--vif port=k,segment=3'))
         self.addCleanup(self._assert_nothing_left)
@@ -268,6 +270,7 @@ class CosmosdTest(base.CosmosTest):
     def _pooled(self):
         return json.loads(self._done('host -o json'))['pooled']
 
+    @base.slow
     def test_guests_of_the_pool(self):
         toolstack.kill(self.host, 'cosmosd')
         toolstack.start(self.host, 'cosmosd', pool=2)

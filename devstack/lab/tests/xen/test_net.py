@@ -242,6 +242,7 @@ class ValeGuests(ValePorts):
 
 class ValeTest(ValeGuests):
 
+    @base.slow
     def test_ping_pvh_and_pv_with_small_and_large_rings(self):
         made = {
             self._responder(1, slots=64): '2',

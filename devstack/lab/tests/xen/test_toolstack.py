@@ -95,6 +95,7 @@ class OnEitherStore:
         self.dom0.check(f'xenstore-rm {folder}')
         self.assertEqual('0', self._cosmos('read one c.count').strip())
 
+    @base.slow
     def test_a_long_configuration(self):
         self.dom0.put_text(_LONG, '/root/long.click')
         self._cosmos('install one /root/long.click')

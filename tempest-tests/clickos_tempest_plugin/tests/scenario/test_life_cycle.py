@@ -37,6 +37,7 @@ _HEAL_BEGINS_S = 5
 
 class ReplacementTest(case.SharedFirewallCase):
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e53')
     def test_another_network(self):
         self.tenant.networks['third'] = self.tenant.make_network(

@@ -116,6 +116,7 @@ class LiveMigrationTest(base.TwoHostsMixin, base.OnHostTest):
         return self.tenant.boot(data_utils.rand_name('nat'), ports, text,
                                 self.addCleanup), inner
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('6f0d1c53-2b8e-4f5d-9a40-0c1f7d3b9e05')
     def test_a_tcp_connection_through_a_nat_survives(self):
         server_id, inner = self.boot_nat()
