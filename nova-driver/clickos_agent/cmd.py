@@ -76,8 +76,6 @@ def make_ports(conf):
     transport = oslo_messaging.get_rpc_transport(
         conf, url=options.neutron_transport_url)
     neutron = ports.Neutron(transport, conf.host, options.neutron_timeout)
-    reconciler = ports.Reconciler(_client(conf), neutron,
-                                  options.port_look_interval)
     kept = looks.Looks('chains', chains.Chains(_client(conf), neutron).look,
                        options.port_look_interval)
     interfaces = options.interface_mappings
@@ -90,6 +88,10 @@ def make_ports(conf):
     judged = looks.Looks(
         'policies', _in_turn(policies.Policies(_client(conf), neutron).look,
                              wired.look), options.port_look_interval)
+    # A port whose link changes forwards from now on, or no more.
+    reconciler = ports.Reconciler(_client(conf), neutron,
+                                  options.port_look_interval,
+                                  judged.look_soon)
     plugged = looks.Looks(
         'devices', _followed(attached, judged.look_soon),
         options.port_look_interval)

@@ -71,7 +71,7 @@ class Looks:
 
 
 class Starts:
-    """Hints when a router has changed its state, or valed came back."""
+    """Hints when a router changes its state, a guest dies, valed is back."""
 
     def __init__(self, client, hint):
         """Follow cosmosd's events.
@@ -114,5 +114,5 @@ class Starts:
         if self._stopped.is_set():  # stop() came before the stream was there
             return
         for event in self._stream:
-            if event['event'] in ('state', 'host'):
+            if event['event'] in ('state', 'died', 'host'):
                 self._hint()

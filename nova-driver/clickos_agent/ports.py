@@ -248,16 +248,18 @@ class Reconciler:
     replica of Neutron's database may lag behind its binding.
     """
 
-    def __init__(self, client, neutron, interval_s):
+    def __init__(self, client, neutron, interval_s, hint):
         """Compare cosmosd's vifs with Neutron's ports.
 
         :param client: CosmosClient
         :param neutron: Neutron
         :param interval_s: seconds between two looks at all ports.
+        :param hint: called after ports were changed.
         """
         self._client = client
         self._neutron = neutron
         self._interval_s = interval_s
+        self._hint = hint
         self._hinted = set()
         self._suspects = set()
         self._changed = threading.Condition()
@@ -342,6 +344,8 @@ class Reconciler:
                 LOG.warning('Port %(port)s of guest %(guest)s: %(why)s',
                             {'port': change.vif.port_id,
                              'guest': change.vif.uuid, 'why': e})
+        if changes:
+            self._hint()
 
     def _apply(self, vif, state):
         if state == topics.ABSENT:

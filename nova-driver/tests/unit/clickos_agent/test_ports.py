@@ -60,7 +60,11 @@ class TestCase(testtools.TestCase):
         self.server = self.serve(topics.PLUGIN, self.plugin, 'neutron')
         self.reconciler = ports.Reconciler(
             cosmos_client.CosmosClient(self.cosmosd.path, 5),
-            ports.Neutron(self.transport, 'compute1', 1), 10)
+            ports.Neutron(self.transport, 'compute1', 1), 10, self.hint)
+        self.hints = 0
+
+    def hint(self):
+        self.hints += 1
 
     def serve(self, topic, endpoint, name):
         server = oslo_messaging.get_rpc_server(
@@ -95,11 +99,11 @@ class LookTest(TestCase):
     def test_a_lost_message_takes_two_looks(self):
         self.plugin.states[PORT] = topics.ABSENT
         self.reconciler.look_at_all()
-        self.assertEqual([], self.orders())
+        self.assertEqual(([], 0), (self.orders(), self.hints))
         self.reconciler.look_at_all()
-        self.assertEqual([self.REMOVAL], self.orders())
+        self.assertEqual(([self.REMOVAL], 1), (self.orders(), self.hints))
         self.reconciler.look_at_all()
-        self.assertEqual([], self.orders())
+        self.assertEqual(([], 1), (self.orders(), self.hints))
 
     def test_a_port_that_was_just_bound_is_left_alone(self):
         for state in (topics.ABSENT, topics.UP, topics.ABSENT, topics.UP):
