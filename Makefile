@@ -30,7 +30,8 @@ help:
 	@echo '                    PARTS=attack an hour of hostile guests, clients and tenants on the lab;'
 	@echo '                    PARTS=faults services that are away in the middle of operations'
 	@echo '  make audit        dependencies against advisory databases and licenses; needs the network'
-	@echo '  make bench        time of a packet per configuration; ENGINE="name=path ..." compares, ONLY=30,41 restricts'
+	@echo '  make bench        time of a packet per configuration; ENGINE="name=path ..." compares, ONLY=30,41 restricts;'
+	@echo '                    FIGURES=all or FIGURES="7 10" measures and draws figures of the papers instead'
 	@echo 'Build a part'
 	@echo '  make build        install what is needed and build what make demo starts'
 	@echo '  make click        click, click-check and others, about 6 minutes; an openrc has them on the path'
@@ -56,8 +57,12 @@ BENCH = PYTHONPATH=$(CURDIR)/clickos-image/benches $(PYTHON) -m click_bench
 CLICK = $(or $(CARGO_TARGET_DIR),target)/release/click
 
 bench:
+ifdef FIGURES
+	@$(LAB) figures $(filter-out all,$(FIGURES))
+else
 	cargo build --release -p click-run --bin click
 	@$(BENCH) --work .state/bench --click $(CLICK) $(addprefix --engine ,$(ENGINE)) $(if $(ONLY),--only $(ONLY)) $(if $(RUNS),--runs $(RUNS))
+endif
 
 build:
 	@$(LAB) prepare

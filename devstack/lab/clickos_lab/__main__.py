@@ -71,6 +71,7 @@ def _parse():
             ('image', xen_command.build_image, 'build the guests of Xen'),
             ('click', _click, 'build click and its relatives'),
             ('csars', _csars, 'build and check the VNFs\' packages'),
+            ('figures', _figures, 'measure and draw the papers\' figures'),
             ('docs', _docs, 'build the site of the documents'),
             ('packages', _packages, 'build Debian packages'),
             ('clean', _clean, 'stop and remove everything')):
@@ -90,6 +91,8 @@ def _parse():
             command.add_argument('suites', nargs='*', help='default: all')
             command.add_argument('--group', default='all', choices=(
                 'all', 'lint', 'unit', 'integration'))
+        if name == 'figures':
+            command.add_argument('figures', nargs='*', help='default: all')
         if name == 'image':
             xen_command.add_image_arguments(command)
         if name == 'host':
@@ -142,6 +145,12 @@ def _csars(state, arguments):
     _in_venv(state, arguments)
     from clickos_lab.vnf import csars
     csars.run(state, arguments)
+
+
+def _figures(state, arguments):
+    _in_venv(state, arguments)
+    from clickos_lab.papers import command
+    command.run(state, arguments.figures)
 
 
 def _docs(state, arguments):

@@ -15,12 +15,11 @@ import time
 import types
 import unittest
 
+from clickos_lab import bare_host
 from clickos_lab import paths
 from nova_clickos.conf import CONF
 from nova_clickos.migration import arrivals
 from nova_clickos.migration import departure
-
-from tests.as_root import host
 
 UUID = '3f0a6d4e-6f0e-4a4e-9c1c-0d4b0f3f2a11'
 MACS = {'client': '02:00:00:00:01:09', 'server': '02:00:00:00:02:09',
@@ -90,12 +89,12 @@ class LiveMigrationTest(unittest.TestCase):
         self.stack = self.enterContext(contextlib.ExitStack())
         state = paths.State()
         first = 2_000_000 + os.getpid() % 10_000 * 1000
-        self.hosts = [host.Host(state, name, first + 500 * n, self.stack)
+        self.hosts = [bare_host.Host(state, name, first + 500 * n, self.stack)
                       for n, name in enumerate('ab')]
         self.prefix = f'm{os.getpid() % 100_000}'
         for segment, name in ((1, 'client'), (2, 'server')):
             self.connect(segment)
-            setattr(self, name, host.Machine(
+            setattr(self, name, bare_host.Machine(
                 self.hosts[0], self.stack, f'{self.prefix}{name[0]}', name,
                 segment, MACS[name], IPS[name]))
         self.client.ip('route', 'add', 'default', 'via', IPS['inner'])
@@ -103,12 +102,12 @@ class LiveMigrationTest(unittest.TestCase):
     def connect(self, segment):
         """Lead a segment from one host to the other."""
         ends = [f'{self.prefix}{each.name}{segment}' for each in self.hosts]
-        host.run('ip', 'link', 'add', ends[0], 'type', 'veth', 'peer',
-                 'name', ends[1])
-        self.stack.callback(host.run, 'ip', 'link', 'delete', ends[0])
+        bare_host.run('ip', 'link', 'add', ends[0], 'type', 'veth', 'peer',
+                      'name', ends[1])
+        self.stack.callback(bare_host.run, 'ip', 'link', 'delete', ends[0])
         for end, each in zip(ends, self.hosts):
-            host.run('ip', 'link', 'set', end, 'addrgenmode', 'none')
-            host.run('ip', 'link', 'set', end, 'up')
+            bare_host.run('ip', 'link', 'set', end, 'addrgenmode', 'none')
+            bare_host.run('ip', 'link', 'set', end, 'up')
             each.attach(f'u{segment}', end, segment)
 
     @staticmethod

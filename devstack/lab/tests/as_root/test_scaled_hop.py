@@ -14,9 +14,8 @@ import os
 import unittest
 
 from clickos_client import flows
+from clickos_lab import bare_host
 from clickos_lab import paths
-
-from tests.as_root import host
 
 MACS = {'client': '02:00:00:00:03:01', 'server': '02:00:00:00:03:02'}
 IPS = {'client': '10.1.3.1', 'server': '10.1.3.2'}
@@ -112,12 +111,12 @@ class HopTestCase(unittest.TestCase):
         super().setUp()
         stack = self.enterContext(contextlib.ExitStack())
         first_uid = 2_000_000 + os.getpid() % 10_000 * 1000
-        self.host = host.Host(paths.State(), 'a', first_uid, stack)
+        self.host = bare_host.Host(paths.State(), 'a', first_uid, stack)
         # A namespace takes a while to go after its test.
         prefix = f's{os.getpid() % 100_000}{next(_TESTS)}'
         self.client, self.server = (
-            host.Machine(self.host, stack, prefix + name[0], name, 1,
-                         MACS[name], IPS[name])
+            bare_host.Machine(self.host, stack, prefix + name[0], name, 1,
+                              MACS[name], IPS[name])
             for name in ('client', 'server'))
         self.assertEqual('listens\n',
                          self.server.start(SERVER).stdout.readline())

@@ -18,10 +18,16 @@ def run(*command):
 
 
 class Host:
-    """Store, switch and cosmosd in a folder."""
+    """Store, switch and cosmosd in a folder.
 
-    def __init__(self, state, name, first_uid, stack):
-        self.name = name
+    :param first_uid: of the range whose members the guests become
+    :param stack: an ExitStack that ends everything
+    :param guests: that the host takes, of 16 MiB each
+    :param workers: the switch's forwarding threads
+    """
+
+    def __init__(self, state, name, first_uid, stack, guests=16, workers=1):
+        self.name, self._limit, self._workers = name, guests, workers
         self.folder = pathlib.Path(stack.enter_context(
             tempfile.TemporaryDirectory()))
         self.folder.chmod(0o755)
@@ -41,13 +47,15 @@ class Host:
         place = self.folder
         (place / 'valed.toml').write_text(
             f'socket = "{place}/valed.sock"\n'
-            f'xenstore = "{place}/xenstore/socket"\n')
+            f'xenstore = "{place}/xenstore/socket"\n'
+            f'workers = {self._workers}\n')
         engine = self._state.binary('clickos-process')
         (place / 'cosmosd.toml').write_text(
             f'socket = "{place}/cosmosd.sock"\nstate_dir = "{place}/state"\n'
             f'valed_socket = "{place}/valed.sock"\n'
             f'xenstore_dir = "{place}/xenstore"\nhost_kind = "process"\n'
-            'memory_mib = 256\nmax_guests = 16\n'
+            f'memory_mib = {16 * self._limit}\n'
+            f'max_guests = {self._limit}\n'
             f'process = {{ engine = "{engine}", first_uid = {first_uid}, '
             'cgroup = "" }\n[roles]\nnova = [64001]\nagent = [64002]\n')
 

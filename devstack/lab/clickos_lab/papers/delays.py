@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times: of a round trip, of a boot, of a handler."""
+
+import time
+
+from clickos_lab.papers import figure
+from clickos_lab.papers import rig as _rig
+
+_NEIGHBORS = (0, 1, 3, 5, 7, 9, 11)
+_ECHO = 'FromDevice(0) -> EtherMirror -> ToDevice(0);'
+#: What the guests beside the measured one do.
+_LOADS = {
+    'idle': 'Idle -> Discard;',
+    'busy with the processor':
+        'InfiniteSource(LENGTH 64, LIMIT -1) -> Discard;',
+    'busy with memory':
+        'InfiniteSource(LENGTH 1500, LIMIT -1) -> Queue(2000) '
+        '-> Unqueue(BURST 2000) -> Discard;'}
+_FIREWALL = ('FromDevice(0) -> IPFilter(allow udp, deny all) '
+             '-> ToDevice(0);')
+_PINGS = 200
+_BOOTS = 200
+_STEP = 20
+_TIMES = 20
+_SIZES = (8, 64, 256, 1024, 4096, 16384)
+_KEEPS = 's :: InfiniteSource(ACTIVE false) -> Discard;'
+
+
+def round_trips(state):
+    """Round trips to a guest, beside others that are idle or busy."""
+    made = figure.Figure(
+        'fig06-round-trips', 'a guest answers beside others',
+        'NSDI 2014, Figure 6', 'guests beside it', 'round trip, µs')
+    for load, config in _LOADS.items():
+        for count in _NEIGHBORS:
+            with _rig.Rig(state) as rig:
+                made.add(load, count, _round_trips(rig, config, count))
+    return made
+
+
+def _round_trips(rig, config, count):
+    echo = rig.vif(1)
+    rig.boot(_ECHO, echo)
+    for neighbor in range(count):
+        rig.boot(config, rig.vif(2 + neighbor))
+    vif = rig.vif(1)
+    return [_rig.report(rig.pkt_gen(
+        'ping', vif, '-D', echo['mac'], '-n', _PINGS,
+        '-r', _PINGS))['rtt_us']['p50'] for _ in range(figure.REPEATS)]
+
+
+def boots(state):
+    """Guests that are made one after another, as the papers' boot."""
+    made = figure.Figure(
+        'fig05-boots', 'making a guest beside those that run',
+        'NSDI 2014, Figure 5', 'guests that run', 'ms')
+    with _rig.Rig(state, guests=_BOOTS + 1) as rig:
+        for first in range(0, _BOOTS, _STEP):
+            made.add('until it forwards', first,
+                     [_ms(lambda: rig.boot(_FIREWALL, rig.vif(1)))
+                      for _ in range(_STEP)])
+    return made
+
+
+def handlers(state):
+    """Reads and writes of a handler, by the size of its value."""
+    made = figure.Figure(
+        'fig09-handlers', 'a handler of a guest, through the Xen store',
+        'NSDI 2014, Figure 9', 'bytes of the value', 'ms')
+    with _rig.Rig(state) as rig:
+        guest = rig.boot(_KEEPS, rig.vif(1))
+        for size in _SIZES:
+            made.add('write', size, [
+                _ms(lambda: rig.client.handler_write(
+                    guest, [['s.data', 'x' * size]]))
+                for _ in range(_TIMES)])
+            made.add('read', size, [
+                _ms(lambda: rig.client.handler_read(guest, 's.data'))
+                for _ in range(_TIMES)])
+    return made
+
+
+def _ms(call):
+    """Return how long a call takes."""
+    began_s = time.monotonic()
+    call()
+    return (time.monotonic() - began_s) * 1000

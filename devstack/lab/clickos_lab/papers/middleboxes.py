@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rates of the catalogue's VNFs, by size of the frames."""
+
+import time
+
+from clickos_lab import errors
+from clickos_lab.papers import figure
+from clickos_lab.papers import rig as _rig
+from clickos_lab.papers import throughput
+from clickos_lab.vnf import rendering
+
+_DENIED = [f'deny udp src host 10.8.{n // 250}.{n % 250 + 1}'
+           for n in range(99)]
+#: Properties of each VNF; others need a peer that speaks their protocol.
+_VNFS = {
+    'wire': {}, 'router': {}, 'firewall': {'rules': [*_DENIED, 'allow udp']},
+    'stateful-firewall': {'rules': ['allow all']}, 'nat': {},
+    'cgn': {'subscribers': '10.9.1.0/24', 'public': '10.8.0.1/32',
+            'block': 64},
+    'ips': {}, 'flow-monitor': {}}
+_TARGET = '10.9.2.9'
+_SINK = '''
+FromDevice(0) -> kind :: Classifier(12/0806 20/0001, -);
+kind[0] -> ARPResponder({ip} {mac}) -> Queue -> ToDevice(0);
+kind[1] -> c :: Counter -> Discard;
+'''
+_PATIENCE_S = 20
+
+
+def catalog(state):
+    """Each VNF between a guest that sends and one that counts."""
+    made = figure.Figure(
+        'fig13-middleboxes', 'VNFs of the catalogue',
+        'NSDI 2014, Figure 13', throughput.SIZE, throughput.RATE)
+    for name, properties in _VNFS.items():
+        for size in throughput.SIZES:
+            with _rig.Rig(state) as rig:
+                made.add(name, size, _through(rig, name, properties, size))
+    return made
+
+
+def _through(rig, name, properties, size):
+    left, right = rig.vif(1), rig.vif(2)
+    _boot(rig, name, properties, left, right)
+    vif = rig.vif(2)
+    sink = rig.boot(_SINK.format(ip=_TARGET, mac=vif['mac']), vif)
+    rig.source(_rig.frame(size, _rig.mac(0xffff), left['mac']), rig.vif(1))
+    end_s = time.monotonic() + _PATIENCE_S
+    while not rig.counted(sink):
+        if time.monotonic() > end_s:
+            raise errors.LabError(f'{name}: no packet comes through')
+    return rig.rates(sink)[0]
+
+
+def _boot(rig, name, properties, *vifs):
+    """Start a VNF as Tacker does."""
+    vdu = rendering.vdu(name)
+    interfaces = [rendering.interface(cp, index, False)
+                  for index, cp in enumerate(vdu.cps)]
+    made = rendering.configuration(vdu, interfaces, properties)
+    for vif, interface in zip(vifs, interfaces):
+        vif['mac'] = interface.mac
+    rig.boot(made.config, *vifs, writes=made.writes)
