@@ -3,6 +3,8 @@
 
 An element that has flows says so by the handler ``merge``. It reads flows
 from ``state``, part by part, and opens no flow after a write to ``hold``.
+
+A chain fuses into one guest in the same way (docs/adr/0081).
 """
 
 import itertools
@@ -28,7 +30,8 @@ def give(giver, takers):
 
     The giver keeps its flows and opens no further ones for a minute, so it
     may be done again. Each taker gets all flows, since a switch spreads them
-    over all takers. A taker keeps what it heard of later.
+    over all takers. A taker keeps what it heard of later, and opens flows
+    again if it gave its own away before.
 
     :param giver: has name, list(), read(element, part) of flows, and
         write(writes) of the handlers WRITTEN
@@ -54,7 +57,36 @@ def give(giver, takers):
             for taker in takers:
                 taker.write([[element + _MERGE, head + ''.join(lines)]])
             given += len(lines)
+    for taker in takers:
+        taker.write([[f'{element}.hold', '0'] for element in sorted(elements)])
     return given
+
+
+class Part:
+    """A hop of a fused guest, as a guest of its own.
+
+    :param guest: the fused guest, as give() takes it
+    :param prefix: of the names of the hop's elements, such as 'fw/'
+    """
+
+    def __init__(self, guest, prefix):
+        self.name = guest.name
+        self._guest, self._prefix = guest, prefix
+
+    def list(self):
+        """Return the names of the hop's handlers."""
+        return [name.removeprefix(self._prefix)
+                for name in self._guest.list()
+                if name.startswith(self._prefix)]
+
+    def read(self, element, part):
+        """Read a part of an element's flows."""
+        return self._guest.read(self._prefix + element, part)
+
+    def write(self, writes):
+        """Write handlers."""
+        self._guest.write([[self._prefix + name, value]
+                           for name, value in writes])
 
 
 def _elements(guest):

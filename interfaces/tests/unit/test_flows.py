@@ -44,8 +44,9 @@ class GiveTest(unittest.TestCase):
         self.assertEqual([['flows.hold', '60'], ['pings.hold', '60']],
                          giver.written)
         for taker in takers:
-            self.assertEqual([['flows.merge', HEAD + 'a\nb\nc\n']],
-                             taker.written)
+            self.assertEqual([
+                ['flows.merge', HEAD + 'a\nb\nc\n'],
+                ['flows.hold', '0'], ['pings.hold', '0']], taker.written)
 
     def test_a_write_is_bounded(self):
         line = 'x' * 99 + '\n'
@@ -53,7 +54,20 @@ class GiveTest(unittest.TestCase):
         taker = Guest('t', flows=[])
         self.assertEqual(1500, flows.give(giver, [taker]))
         self.assertEqual([60_000, 60_000, 30_000], [
-            len(value) - len(HEAD) for _name, value in taker.written])
+            len(value) - len(HEAD)
+            for name, value in taker.written if name == 'flows.merge'])
+
+    def test_a_hop_of_a_fused_guest(self):
+        hop = Guest('g', flows=[HEAD + 'a\n'])
+        fused = Guest('f', **{'fw/flows': [HEAD + 'b\nc\n'],
+                              'ids/flows': []})
+        part = flows.Part(fused, 'fw/')
+        self.assertEqual(1, flows.give(hop, [part]))
+        self.assertEqual([['fw/flows.merge', HEAD + 'a\n'],
+                          ['fw/flows.hold', '0']], fused.written)
+        self.assertEqual(2, flows.give(part, [hop]))
+        self.assertEqual(['fw/flows.hold', '60'], fused.written[-1])
+        self.assertEqual(['flows.hold', '0'], hop.written[-1])
 
     def test_guests_without_flows(self):
         giver, taker = Guest('g'), Guest('t')

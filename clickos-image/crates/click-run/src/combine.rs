@@ -3,11 +3,14 @@
 //! A `RouterLink` stands for the devices at both ends of a link: its inputs for the senders, its outputs for the receivers.
 mod fuse;
 mod link;
+mod queues;
+mod rename;
 mod split;
 
 use click_lang::{Flat, FlatConnection, FlatElement, Place};
 pub use fuse::fuse;
 pub use link::{End, Link};
+pub use rename::{Device, rename};
 pub use split::split;
 
 /// The class of what stands for the devices of a link. No engine runs it; see [`fuse`].

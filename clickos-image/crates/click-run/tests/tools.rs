@@ -223,6 +223,7 @@ fn combine_names_what_is_wrong() {
         (vec![&*a, "x"], "\"x\": expected NAME=FILE or a link"),
         (vec!["a/b=x"], "\"a/b\": a component is named with"),
         (vec!["A=/none"], "/none"),
+        (vec![&*a, "-d", "A.7=0"], "A.7: no FromDevice or PollDevice"),
     ] {
         let failed = run(COMBINE, &args);
         assert_eq!(failed.status.code(), Some(1), "{args:?}");
@@ -250,7 +251,7 @@ fn combine_names_what_is_wrong() {
 /// A chain of three hops: a source that pushes, a firewall whose devices pull, a sink.
 const HOPS: [&str; 3] = [
     "InfiniteSource(LIMIT 100) -> UDPIPEncap(10.0.0.1, 1, 10.0.0.2, 2) -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> ToDevice(1); FromDevice(1) -> Discard;",
-    "FromDevice(0) -> in :: Counter -> Strip(14) -> CheckIPHeader -> [0] rw :: IPRewriter(keep 0 1, drop) -> Queue -> out :: Counter -> ToDevice(1);
+    "FromDevice(0) -> in :: Counter -> Strip(14) -> CheckIPHeader -> [0] rw :: IPRewriter(keep 0 1, drop) -> q :: Queue -> out :: Counter -> ToDevice(1);
      FromDevice(1) -> Strip(14) -> CheckIPHeader -> [1] rw [1] -> Queue -> ToDevice(0); Idle -> ICMPRewriter(rw) -> Discard;",
     "FromDevice(0) -> c :: Counter(COUNT_CALL 100 stop) -> Discard; Idle -> ToDevice(0);",
 ];
@@ -277,7 +278,7 @@ fn a_fused_chain_runs_and_keeps_the_counters_of_each_hop() {
     let fused = run(COMBINE, &args);
     let text = out(&fused);
     assert!(!text.contains("Link"), "{text}{}", err(&fused));
-    assert_eq!(lines_with(&text, ":: Unqueue").len(), 2, "{text}");
+    assert_eq!(lines_with(&text, ":: Unqueue").len(), 1, "{text}");
     let reads = [
         "fw/in.count",
         "fw/out.count",
@@ -299,6 +300,50 @@ fn a_fused_chain_runs_and_keeps_the_counters_of_each_hop() {
         3,
         "{values:?}"
     );
+}
+
+/// Fuses A to B; the ends are devices 0 and 1.
+fn fuse_two(folder: &Folder, a: &str, b: &str) -> String {
+    let [a, b] = [("A", a), ("B", b)]
+        .map(|(name, text)| format!("{name}={}", folder.write(&format!("{name}.click"), text)));
+    let fused = run(
+        COMBINE,
+        &[
+            &a, &b, "A.4=B.5", "B.5=A.4", "-d", "A.5=0", "-d", "B.4=1", "--fuse",
+        ],
+    );
+    assert!(fused.status.success(), "{}", err(&fused));
+    out(&fused)
+}
+
+#[test]
+fn an_unnamed_queue_is_gone_where_nothing_waits() {
+    let folder = Folder::new("queues");
+    let wire = "FromDevice(5) -> Queue -> tx :: Counter -> ToDevice(4);
+                FromDevice(4) -> Queue -> ToDevice(5);";
+    let text = fuse_two(&folder, wire, wire);
+    assert_eq!(lines_with(&text, ":: Queue").len(), 2, "{text}");
+    assert_eq!(lines_with(&text, ":: Unqueue").len(), 0, "{text}");
+    for end in [
+        "FromDevice(0)",
+        "ToDevice(0)",
+        "FromDevice(1)",
+        "ToDevice(1)",
+    ] {
+        assert_eq!(lines_with(&text, end).len(), 1, "{text}");
+    }
+    let check = run(CHECK, &["--guest", "--vifs", "2", "-e", &text]);
+    assert!(check.status.success(), "{}", err(&check));
+
+    let named = wire
+        .replace("-> Queue", "-> q :: Queue")
+        .replacen("q ::", "p ::", 1);
+    let text = fuse_two(&folder, &named, &named);
+    assert_eq!(lines_with(&text, ":: Unqueue").len(), 2, "{text}");
+
+    let mirror = "FromDevice(5) -> Queue -> ToDevice(5); FromDevice(4) -> Queue -> ToDevice(4);";
+    let text = fuse_two(&folder, mirror, mirror);
+    assert_eq!(lines_with(&text, ":: Unqueue").len(), 1, "{text}");
 }
 
 #[test]

@@ -31,7 +31,7 @@ class FlowsTest(base.TestCase):
             'flows.merge'])
         self.assertEqual('60', self.agent.guests[self.server_id][
             'flows.hold'])
-        self.assertEqual('', self.agent.guests[self.taker_id]['flows.hold'])
+        self.assertEqual('0', self.agent.guests[self.taker_id]['flows.hold'])
 
     def test_no_desired_state(self):
         self.give()

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use click_lang::Flat;
-use click_run::combine::{Link, combine, fuse};
+use click_run::combine::{Device, Link, combine, fuse, rename};
 use click_run::tool;
 
 /// Combines several Click configurations into one; click-uncombine extracts them again.
@@ -20,6 +20,10 @@ struct Options {
     /// Lead packets from an element or device of one component to one of another
     #[arg(short, long = "link", value_name = "FROM.ELEMENT=TO.ELEMENT")]
     links: Vec<Link>,
+
+    /// Give an end of the chain another device
+    #[arg(short, long = "device", value_name = "NAME.DEVICE=DEVICE")]
+    devices: Vec<Device>,
 
     /// Write no archive; that is always so
     #[arg(short, long)]
@@ -56,7 +60,8 @@ fn combined(options: &Options) -> Result<Flat, String> {
             ));
         }
     }
-    let whole = combine(components, &links)?;
+    let mut whole = combine(components, &links)?;
+    rename(&mut whole, &options.devices)?;
     if options.fuse {
         return fuse(whole, &click_elements::registry());
     }

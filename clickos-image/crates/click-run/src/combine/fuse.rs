@@ -3,7 +3,7 @@
 use click_core::Registry;
 use click_lang::{Flat, FlatConnection, FlatElement, Place};
 
-use super::{ROUTER_LINK, retain};
+use super::{ROUTER_LINK, queues, retain};
 
 /// Replaces each `RouterLink` by an element that moves packets. Behind an output that is pulled, such as a Queue's, this
 /// is Unqueue, and Null behind one that pushes.
@@ -11,6 +11,7 @@ use super::{ROUTER_LINK, retain};
 /// # Errors
 /// A link has several receivers.
 pub fn fuse(mut flat: Flat, registry: &Registry) -> Result<Flat, String> {
+    queues::drop_idle(&mut flat);
     let mut keep = vec![true; flat.elements.len()];
     for (link, kept) in keep.iter_mut().enumerate() {
         if &*flat.elements[link].class == ROUTER_LINK {
