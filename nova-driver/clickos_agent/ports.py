@@ -42,7 +42,7 @@ class Neutron:
             exchange=topics.EXCHANGE, topic=topics.PLUGIN,
             version=topics.VERSION)
         self._client = oslo_messaging.get_rpc_client(
-            transport, target, timeout=timeout_s, retry=0)
+            transport, target, timeout=timeout_s, retry=topics.RETRIES)
         self._host = host
 
     def states(self, vifs):

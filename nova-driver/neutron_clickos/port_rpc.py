@@ -273,8 +273,9 @@ class AgentNotifier:
     def _cast(self, host, method, **arguments):
         context = neutron_context.get_admin_context_without_session()
         try:
-            self._connected().prepare(server=host, retry=0).cast(
-                context, method, **arguments)
+            self._connected().prepare(
+                server=host, retry=topics.RETRIES).cast(
+                    context, method, **arguments)
         except Exception as e:
             LOG.warning('Host %(host)s got no %(method)s: %(why)s; its agent '
                         'asks by itself',

@@ -11,6 +11,9 @@ PLUGIN = 'neutron-vale-plugin'
 #: Served by the agent of each host, ``server`` is the host's name.
 AGENT = 'neutron-vale-agent'
 VERSION = '1.0'
+#: Tries of a message after the first one. With 0, kombu 5 never replaces a
+#: broken connection of the pool, so that no later message is sent either.
+RETRIES = 1
 
 #: The agent's type and program in Neutron's list of agents.
 AGENT_TYPE = 'ClickOS agent'
