@@ -5,10 +5,9 @@
 Needs cargo and binutils. ``image.py --out DIR`` writes DIR/clickos and
 DIR/pkt-gen. Each is one ELF that boots as PV and as PVH, of 2 MiB at most.
 Without a choice all groups of elements are built in but those that only
-profiles have.
-``--groups standard,device,control`` chooses groups, ``--profile ids`` those
-of a profile, and ``--config FILE`` only the classes of a configuration; a
-profile's or configuration's image is DIR/clickos-NAME. ``--twice`` builds all
+profiles have. The option ``--groups standard,device,control`` chooses groups,
+and ``--profile ids`` those of a profile. ``--config FILE`` chooses the classes
+of a configuration. Such an image is DIR/clickos-NAME. ``--twice`` builds all
 again, from nothing, and fails if a byte differs.
 """
 import argparse

@@ -3,7 +3,8 @@
  * noxen.so stands in for the hypervisor under Debian's xenstored 4.17 (LD_PRELOAD), and for nothing
  * else: the store, its permissions, quotas and watches are xenstored's own.
  *
- * Files in the directory that the environment variable NOXEN_DIR names:
+ * The environment variable NOXEN_DIR names a directory with these files:
+ *
  *   to-store     FIFO; a byte is an event of some domain for the store
  *   domN.ring    store ring page of domain N (struct xenstore_domain_interface, xen/io/xs_wire.h);
  *                the domain exists as long as the file does

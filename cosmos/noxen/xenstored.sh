@@ -25,7 +25,7 @@ if [ -n "$pid" ] && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = xenstored ]; then
     echo "xenstored.sh: $run: xenstored runs there already, process $pid" >&2
     exit 1
 fi
-# What an earlier xenstored left behind is stale: it kept everything in memory.
+# Files of an earlier xenstored are stale: it kept everything in memory.
 rm -f "$run/socket" "$run/xenstored.pid" "$run/to-store"
 mkfifo -m 600 "$run/to-store"
 umask 077

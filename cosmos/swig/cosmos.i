@@ -2,8 +2,8 @@
 /*
  * libcosmos for scripting languages; the Python module is `cosmos`.
  *
- * A call that fails raises Error(code, message). What a C call writes through
- * a pointer is returned. The structures that C calls take are arguments here.
+ * A call that fails raises Error(code, message). A call returns what C writes
+ * through a pointer. The structures that C calls take are arguments here.
  */
 %module cosmos
 
@@ -15,7 +15,7 @@
 #include "cosmos.h"
 
 static PyObject *cosmos_error_class;
-/* Of the call that this thread makes. */
+/* The error of this thread's call. */
 static _Thread_local struct cosmos_error last_error;
 
 static void raise_last_error(void)

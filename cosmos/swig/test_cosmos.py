@@ -19,7 +19,7 @@ def refused(code, call, *args):
 
 
 def refusals(host, image):
-    """What is wrong raises, with the library's words."""
+    """A wrong call raises, with the library's words."""
     args = (host, cosmos.PVH, 'bindings', b'\1' * 16, image)
     assert 'uuid' in refused(cosmos.INVALID, cosmos.domain_create, *args[:3],
                              b'short', image, 8192)
@@ -47,7 +47,7 @@ def guest(host, image):
 
 
 def main(path):
-    """Run all of it."""
+    """Run all tests."""
     with open(path, 'rb') as f:
         image = f.read()
     host = cosmos.open_host()

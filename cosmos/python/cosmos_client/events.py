@@ -11,8 +11,8 @@ class EventStream:
 
     Each item is ``{'event': 'died' | 'state', 'data': {...}}``. The stream
     ends with CosmosError ``unavailable`` when the daemon goes away, and
-    silently after :meth:`close`; reconnecting is the caller's part, and so
-    is a ``list`` after each (re)connection, for what was missed.
+    silently after :meth:`close`. The caller reconnects, and then asks
+    ``list`` for what it missed.
     """
 
     def __init__(self, connection, timeout_s):

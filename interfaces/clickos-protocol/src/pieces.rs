@@ -32,8 +32,8 @@ pub fn split(data: &[u8], piece: usize) -> Vec<Vec<u8>> {
 pub enum Joined {
     More,
     Whole,
-    /// A piece without a mark, or one that brings nothing and says that more follow: whoever
-    /// joins could be kept busy for ever.
+    /// A piece without a mark, or one that brings nothing and says that more follow. Such
+    /// pieces could keep the joiner busy for ever.
     Malformed,
     /// Longer than the limit.
     TooLong,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The list of a region's grant references, in pages of their own: so the Xen store holds one
-//! reference however large the region is.
+//! The list of a region's grant references, in pages of their own.
 //!
-//! A page holds up to [`PER_PAGE`] references in the order of the region's pages, and in its last
-//! word the reference of the next directory page, 0 if there is none.
+//! So the Xen store holds one reference however large the region is. A page holds up to
+//! [`PER_PAGE`] references in the order of the region's pages. Its last word is the reference of
+//! the next directory page, or 0.
 use crate::layout::PAGE;
 use crate::memory::Memory;
 

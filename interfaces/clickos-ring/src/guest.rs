@@ -60,8 +60,8 @@ impl<M: Memory> GuestPort<M> {
 
     /// Copies the next frame to the start of `buffer`, which should have
     /// [`BUFFER_SIZE`](crate::BUFFER_SIZE) bytes,
-    /// and returns its length. A frame that does not fit, or a descriptor that makes no sense, is
-    /// passed over and counted; after many of those it gives up until the next call.
+    /// and returns its length. It passes over frames that do not fit and descriptors that make no
+    /// sense, and counts them. After many of those it gives up until the next call.
     pub fn pop(&mut self, buffer: &mut [u8]) -> Option<usize> {
         self.rx.pop(&self.memory, buffer)
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One side's half of one ring: a producer or a consumer, the same code for guest and switch.
 //!
-//! In netmap's terms the guest owns the slots `[head, tail)` of each ring and one slot stays
-//! empty. So in `tx` the producer publishes `head` and may fill up to `tail`; in `rx` the
-//! producer publishes `tail` and may fill up to the slot before `head`.
+//! In netmap's terms the guest owns the slots `[head, tail)` of each ring, and one slot stays
+//! empty. In `tx` the producer publishes `head` and may fill up to `tail`. In `rx` it publishes
+//! `tail` and may fill up to the slot before `head`.
 use core::fmt;
 
 use crate::RingError;
@@ -353,7 +353,7 @@ impl Producer {
         self.blocked = true;
     }
 
-    /// If the ring was full: asks to be woken once half of it is free. True if it is already.
+    /// If the ring was full, asks to be woken once half the ring is free. True if it is already.
     pub fn sleep_prepare(&mut self, memory: &impl Memory) -> bool {
         if !self.blocked {
             return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The first words of a region: whoever allocates it formats it, the other side checks it.
+//! The first words of a region: the side that allocates it formats it, the other side checks it.
 use crate::RingError;
 use crate::half::initialize;
 use crate::layout::{

@@ -2,9 +2,9 @@
 //! Packet rings shared by a guest and the switch (unsafe island 1).
 //!
 //! One port is a region of memory with two rings: `tx` from the guest to the switch, `rx` from
-//! the switch to the guest; docs/rings.md has the layout. Each side takes the other as hostile:
-//! its own indices are private, every shared word is read once and checked on the copy, frames
-//! are copied out before anybody looks at them, and no Rust reference to shared memory exists.
+//! the switch to the guest. The layout stands in docs/rings.md. Each side takes the other as
+//! hostile, and its own indices are private. It reads every shared word once and checks the copy.
+//! It copies frames before it looks at them, and has no Rust reference to shared memory.
 //! In version 2 the buffers of a guest are its packets: it trusts the switch for their bytes.
 //!
 //! A busy side only polls. Before it sleeps it arms `need_kick`, looks once more, and is then
@@ -72,7 +72,7 @@ pub enum RingError {
     BadBufferSize(u32),
     /// A ring that was in use has this word in place of an index.
     BadIndex(u32),
-    /// The memfd can still change its size. A smaller one would kill whoever maps it.
+    /// The memfd can still change its size. A smaller one would kill the process that maps it.
     NotSealed,
     /// A system call failed with this error number.
     Os(i32),

@@ -16,8 +16,8 @@ pub struct Mapping {
     _owner: Option<Box<dyn Send>>,
 }
 
-// SAFETY: the region is reached only through raw pointers, atomics and copies, which do not care
-// which thread uses them; there is no interior state besides, and the owner is `Send` itself.
+// SAFETY: raw pointers, atomics and copies alone reach the region, from any thread. There is no
+// other interior state, and the owner is `Send` itself.
 unsafe impl Send for Mapping {}
 
 // SAFETY: as above. All methods take `&self` and may run at once, as those of the peer do. No method
@@ -28,8 +28,8 @@ impl Mapping {
     /// Takes memory that is shared by other means, such as granted pages.
     ///
     /// # Safety
-    /// `base` must be page aligned and valid for reads and writes of `size` bytes as long as the
-    /// mapping lives, and no reference to any of it may exist meanwhile.
+    /// As long as the mapping lives, `base` must be page aligned and valid for reads and writes of
+    /// `size` bytes. Meanwhile no reference to these bytes may exist.
     pub unsafe fn from_raw(base: NonNull<u8>, size: usize) -> Self {
         Self {
             base,
@@ -64,7 +64,7 @@ impl Mapping {
         // Large pages, if the administrator allows them for shared memory. Nothing depends on them.
         // SAFETY: the advice changes no bytes of the mapping, which was made just now.
         let _ = unsafe { madvise(base.as_ptr().cast(), size, Advice::LinuxHugepage) };
-        // SAFETY: mapped just now, until `owner` is dropped; nobody else knows the address.
+        // SAFETY: mapped just now, until `owner` is dropped; no other code knows the address.
         Ok(unsafe { Self::with_owner(base, size, owner) })
     }
 
@@ -157,8 +157,8 @@ impl Memory for Mapping {
 
     fn load(&self, at: usize) -> u32 {
         let word = self.at(at, 4, 4).cast();
-        // SAFETY: in the region and aligned (checked, `base` is page aligned); atomics are the one
-        // access both sides make to it, and the reference ends with this statement.
+        // SAFETY: in the region and aligned, since `at` checks and `base` is page aligned. Both
+        // sides access it by atomics only, and the reference ends with this statement.
         unsafe { AtomicU32::from_ptr(word).load(Ordering::Acquire) }
     }
 

@@ -19,8 +19,8 @@ impl From<Errno> for RingError {
 }
 
 impl SwitchPort {
-    /// Makes a prepared region in a new memfd that can neither shrink (which would kill whoever
-    /// maps it) nor grow (which would cost the switch memory).
+    /// Makes a prepared region in a new memfd that can neither shrink nor grow. Shrinking would
+    /// kill the processes that map it, and growing would cost the switch memory.
     pub fn create(slots: u32) -> Result<(Self, OwnedFd), RingError> {
         Self::create_as(Layout::new(slots)?, 0)
     }

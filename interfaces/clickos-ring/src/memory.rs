@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the ring logic needs of shared memory; the tests' model of it runs under loom.
+//! What the ring logic needs of shared memory; the tests have a model that runs under loom.
 
 /// Memory shared with a hostile peer. Offsets are in bytes from the region's start and come from
 /// checked descriptors or the layout; an implementation may panic outside of the region.

@@ -85,9 +85,9 @@ impl<M: Memory> SwitchPort<M> {
         self.tx.waiting(&*self.memory)
     }
 
-    /// Copies the guest's next frame to the start of `buffer` and returns its length. A frame
-    /// that does not fit or lies in another region, or a descriptor that makes no sense, is passed
-    /// over and counted; after many of those it gives up until the next call.
+    /// Copies the guest's next frame to the start of `buffer` and returns its length. It passes
+    /// over frames that do not fit or lie in another region, and descriptors that make no sense.
+    /// It counts them, and after many of those it gives up until the next call.
     pub fn pop(&mut self, buffer: &mut [u8]) -> Option<usize> {
         self.tx.pop(&*self.memory, buffer)
     }

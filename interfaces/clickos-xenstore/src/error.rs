@@ -71,7 +71,7 @@ pub enum Error {
     TooBig { len: usize, limit: usize },
     /// The other side broke the protocol; the connection is of no use any more.
     Protocol(&'static str),
-    /// More watch events arrived than are kept: whoever waits has to read everything again.
+    /// More watch events arrived than are kept, so the user has to read everything again.
     EventsLost,
     /// The connection failed or the answer did not come in time; it is of no use any more.
     Connection(String),

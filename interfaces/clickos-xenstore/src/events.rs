@@ -12,7 +12,7 @@ pub(crate) struct Events<const MAX: usize> {
 }
 
 impl<const MAX: usize> Events<MAX> {
-    /// Keeps an event. If there are too many all are lost, which is told once.
+    /// Keeps an event. If there are too many, it loses all and reports that once.
     pub fn keep(&mut self, event: WatchEvent) {
         if self.queue.contains(&event) {
             return;

@@ -2,10 +2,9 @@
 //! One connection to the store for several threads of a guest.
 //!
 //! Each user gets the answers to its own requests, in their order, as if the connection were its
-//! own; watch events go to the user whose token they bear. After a resume the toolstack has made a
-//! new connection, of which the store knows nothing: [`Mux::reconnect`] sets all watches again and
-//! repeats the requests under way, so the users only see that everything they watch may have
-//! changed.
+//! own. Watch events go to the user whose token they bear. After a resume the toolstack has made a
+//! new connection, of which the store knows nothing. Then [`Mux::reconnect`] sets all watches again
+//! and repeats the requests under way. Its users only see that all they watch may have changed.
 use crate::events::Events;
 use crate::{Error, Link, Request, Store, WatchEvent};
 use alloc::collections::VecDeque;
@@ -75,7 +74,7 @@ impl<S: Store> Mux<S> {
         Link::new(handle, token)
     }
 
-    /// True if an answer or an event waits for its user: then nobody should sleep. A user that
+    /// True if an answer or an event waits for its user, so that no user should sleep. A user that
     /// waits for an answer takes no events, and users of a broken connection may be gone.
     pub fn has_news(&self) -> bool {
         let listens = |user: &User| user.waiting == 0 && !user.events.is_empty();

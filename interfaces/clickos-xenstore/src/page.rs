@@ -25,8 +25,8 @@ impl SharedPage {
     /// Wraps the page at `base`.
     ///
     /// # Safety
-    /// `base` must be aligned to 4 bytes and valid for reads and writes of [`PAGE_SIZE`] bytes as
-    /// long as the value lives, and nothing else on this side may access that memory.
+    /// As long as the value lives, `base` must be aligned to 4 bytes and valid for reads and
+    /// writes of [`PAGE_SIZE`] bytes. Nothing else on this side may access that memory.
     pub unsafe fn new(base: NonNull<u8>) -> Self {
         Self { base }
     }

@@ -69,7 +69,7 @@ pub struct RingClient<P, N> {
 }
 
 impl<P: Page, N: Notify> RingClient<P, N> {
-    /// A connection over this page; the store must have been told of it (introduce).
+    /// A connection over this page, which the toolstack must have introduced to the store.
     pub fn new(page: P, notify: N) -> Self {
         Self {
             req_prod: page.load(Index::ReqProd),

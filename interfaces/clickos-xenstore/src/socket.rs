@@ -26,8 +26,8 @@ const EVENTS_MAX: usize = 8192;
 
 /// A connection to the store: requests, one at a time or several at once, and watch events.
 ///
-/// Events that come in while an answer is awaited are kept for [`Client::wait_event`]; a program
-/// that waits for events in one thread and sends requests in another opens two connections.
+/// Events that come before an awaited answer are kept for [`Client::wait_event`]. A program that
+/// waits for events in one thread and sends requests in another opens two connections.
 /// After an error with [`Error::is_fatal`] the connection has to be opened anew.
 pub struct Client {
     stream: UnixStream,
@@ -114,7 +114,7 @@ impl Client {
         self.call(&Request::watch(path, token)?).map(drop)
     }
 
-    /// Ends a watch; events of it that were received already may still come.
+    /// Ends a watch; its events that were received already may still come.
     pub fn unwatch(&mut self, path: &str, token: &str) -> Result<(), Error> {
         self.call(&Request::unwatch(path, token)?).map(drop)
     }

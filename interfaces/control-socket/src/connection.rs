@@ -27,7 +27,7 @@ pub(crate) struct Shared<S> {
     limits: Limits,
     connections: Arc<Connections>,
     budget: Arc<Budget>,
-    /// Held while a long line is parsed: a parser's error can quote all of it, escaped.
+    /// Held while a long line is parsed: a parser's error can quote the whole line, escaped.
     parsing: Mutex<()>,
 }
 
@@ -152,7 +152,7 @@ impl<S: Service> Connection<S> {
         Ok(events)
     }
 
-    /// Does what is asked; the answer of a listing is charged until it is sent.
+    /// Carries a request out; the answer of a listing is charged until it is sent.
     fn work(
         &self,
         work: Work<S>,

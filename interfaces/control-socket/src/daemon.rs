@@ -36,8 +36,8 @@ pub fn log_to_stderr(level: LevelFilter) {
         .init();
 }
 
-/// Clients, guests and their ports cost descriptors: the limit becomes what thousands of them
-/// need, or, for a daemon that may not raise the hard limit, as much as that allows.
+/// Raises the limit of descriptors to what thousands of clients, guests and ports need. A daemon
+/// that may not raise the hard limit takes what that allows.
 pub fn raise_descriptor_limit() {
     let hard = getrlimit(Resource::Nofile).maximum;
     let wanted = hard.map(|hard| hard.max(DESCRIPTORS));

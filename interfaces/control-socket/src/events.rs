@@ -48,8 +48,8 @@ impl EventHub {
         lock(&self.0).queues.len()
     }
 
-    /// Queues the event for every subscriber; one whose queue is full is dropped, and its
-    /// connection closed, because a gap in the events would go unnoticed.
+    /// Queues the event for every subscriber. It drops one whose queue is full and closes its
+    /// connection, because a gap in the events would go unnoticed.
     pub fn publish(&self, event: &str, data: Value) {
         let event = Arc::new(Event {
             event: event.to_owned(),

@@ -2,8 +2,8 @@
 //! JSON lines over a UNIX socket with roles by peer credentials and descriptor passing.
 //!
 //! The protocol stands in `docs/interfaces.md`, "Control sockets". A daemon implements
-//! [`Service`], a table of [`Verb`]s, and hands it to a [`Server`]; programs talk to it with a [`Client`].
-//! [`daemon`] has what the daemons share beside the socket: configuration, logs, signals.
+//! [`Service`], a table of [`Verb`]s, and hands it to a [`Server`]. Programs talk to it with a
+//! [`Client`]. Beside the socket, [`daemon`] has the configuration, logs and signals of daemons.
 #![forbid(unsafe_code)]
 
 mod bounded;

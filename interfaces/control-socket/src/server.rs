@@ -40,8 +40,8 @@ impl Stopper {
 }
 
 impl Server {
-    /// Binds `path` with mode 0666: access is decided by peer credentials. A socket file that
-    /// nobody listens on is replaced; a live one or any other file is an error.
+    /// Binds `path` with mode 0666: access is decided by peer credentials. It replaces a socket
+    /// file without a listener; a live one or any other file is an error.
     pub fn bind(path: &Path, roles: Roles) -> io::Result<Self> {
         remove_stale(path)?;
         let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));

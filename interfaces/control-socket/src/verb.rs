@@ -59,7 +59,7 @@ pub trait Service: Sized + Send + Sync + 'static {
     /// Every verb; any other is a bad request.
     fn verbs() -> &'static [Verb<Self>];
 
-    /// The peer's connection has ended, and no call of it is under way.
+    /// The peer's connection has ended, and none of its calls is under way.
     fn closed(&self, _peer: &Peer) {}
 }
 
