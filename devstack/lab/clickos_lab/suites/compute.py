@@ -28,8 +28,8 @@ EXCLUDED = FOLDER / 'compute-excluded.txt'
 _ALL = r'^tempest\.api\.(compute|network)\.'
 #: Tempest's word for a few tests of what every cloud must do.
 _SMOKE = _ALL + r'.*\[.*\bsmoke\b'
-#: Tests that skip themselves: a guest has no disk.
-_SKIPPED = r'BootFromVolume'
+#: Tests that skip themselves: a guest has no disk, and no shell.
+_SKIPPED = r'BootFromVolume|UnderV243'
 _WORKERS = '2'
 _NAME = 'tempest-compute'
 #: Servers of these tests have no user_data: the image has a configuration.
