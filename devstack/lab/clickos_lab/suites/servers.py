@@ -2,8 +2,9 @@
 """``python -m clickos_lab.suites.servers [COUNT ...]``: times of servers.
 
 Starts the lab, and prints a table. First servers live one at a time, by
-step. Then one of them gets writes of a handler by clickos-api. At last COUNT
-servers start with one request (by default 100).
+step. Then one of them gets writes of a handler by clickos-api, also right
+after a service was killed and started again. At last COUNT servers start with
+one request (by default 100).
 
 Nova calls a server ACTIVE after its port, so packets pass by then. The step
 spawn is all that the driver does, its wait for Neutron included; the other
@@ -12,11 +13,14 @@ steps are Nova's.
 
 import base64
 import contextlib
+import http
 import os
 import re
 import statistics
 import sys
 import time
+
+from keystoneauth1 import exceptions
 
 from clickos_lab.cloud import compute
 from clickos_lab.cloud import sessions
@@ -30,6 +34,9 @@ from clickos_lab.suites import progress
 
 _ROUNDS, _WRITES, _MANY = 10, 300, 100
 _LOOK_S, _PATIENCE_S = 0.1, 1800
+#: What the write of a handler needs.
+_KILLED = ('cosmosd', 'clickos-agent', 'clickos-api', 'keystone', 'rabbitmq',
+           'mariadb')
 _NAME = 'measured'
 _CONFIG = 'Idle -> c :: Counter -> Discard;'
 #: Of nova-compute's log, by the name of the step.
@@ -41,10 +48,11 @@ def main(arguments):
     """Start the lab, measure, stop; return the exit status."""
     state = paths.State()
     counts = [int(word) for word in arguments] or [_MANY]
-    return on_lab.run(_lab.Lab(state), lambda: measure(state, counts))
+    lab = _lab.Lab(state)
+    return on_lab.run(lab, lambda: measure(lab, state, counts))
 
 
-def measure(state, counts):
+def measure(lab, state, counts):
     """Measure on a lab that is up."""
     settings = _settings.Settings.load(state)
     demo = sessions.demo(settings)
@@ -57,6 +65,8 @@ def measure(state, counts):
         try:
             servers.one_at_a_time(_ROUNDS)
             servers.write(_WRITES)
+            for name in _KILLED:
+                servers.recover(lab, name)
             for count in counts:
                 servers.at_once(count)
         finally:
@@ -112,11 +122,33 @@ class Servers:
         server = next(self._demo.compute.servers(name=_NAME))
         for _ in range(count):
             began_s = time.monotonic()
-            self._demo.session.put(
-                f'/v1/servers/{server.id}/handlers/c.reset',
-                json={'value': ''}, endpoint_filter={
-                    'service_type': 'clickos', 'interface': 'public'})
+            self._reset(server)
             self._note('handler write', time.monotonic() - began_s)
+
+    def recover(self, lab, name):
+        """Kill a service, start it again, and write until it succeeds."""
+        server = next(self._demo.compute.servers(name=_NAME))
+        began_s = time.monotonic()
+        lab.outage(name, 'kill', 0)
+        while not self._is_reset(server):
+            if time.monotonic() > began_s + _PATIENCE_S:
+                raise errors.LabError(f'no write after a kill of {name}')
+            time.sleep(_LOOK_S)
+        self._note(f'handler write after a kill of {name}',
+                   time.monotonic() - began_s)
+
+    def _reset(self, server):
+        """Write the handler; return the HTTP status."""
+        return self._demo.session.put(
+            f'/v1/servers/{server.id}/handlers/c.reset', json={'value': ''},
+            endpoint_filter={'service_type': 'clickos',
+                             'interface': 'public'}).status_code
+
+    def _is_reset(self, server):
+        try:
+            return self._reset(server) == http.HTTPStatus.OK
+        except exceptions.ClientException:
+            return False
 
     def at_once(self, count):
         """Start many servers by one request."""
