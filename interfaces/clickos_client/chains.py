@@ -25,6 +25,8 @@ class Guest:
     :param ports: ids of its ports, in the order of its interfaces
     :param ingress: name or id of the port that gets packets
     :param egress: name or id of the port that sends them on
+    :param nat: network of the addresses that it puts in place of sources;
+        all guests of a hop share it
     """
 
     name: str
@@ -32,6 +34,7 @@ class Guest:
     ingress: str | None = None
     egress: str | None = None
     weight: int = 1
+    nat: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +51,7 @@ def guest(name, ports, addresses, **options):
 
     :param ports: Neutron's ports of the server, or some of them
     :param addresses: Nova's addresses of the server
-    :param options: ingress, egress and weight of Guest
+    :param options: ingress, egress, weight and nat of Guest
     """
     macs = [address.get('OS-EXT-IPS-MAC:mac_addr')
             for each in (addresses or {}).values() for address in each]
@@ -131,9 +134,23 @@ def make_hop(network, name, guests, undo):
         if ends not in known:
             pairs.append(_make_pair(network, guest, ends, undo))
     group = network.create_sfc_port_pair_group(
-        name=name, description=MARK, port_pairs=pairs)
+        name=name, description=MARK, port_pairs=pairs,
+        **_translation(name, guests))
     undo.callback(network.delete_sfc_port_pair_group, group)
     return group.id
+
+
+def _translation(name, guests):
+    """Return the parameters of a group whose guests translate sources."""
+    found = sorted({guest.nat for guest in guests if guest.nat})
+    if not found:
+        return {}
+    if len(found) > 1:
+        raise ChainError(f'hop {name}: its guests share one nat, not'
+                         f' {" and ".join(found)}')
+    return {'port_pair_group_parameters': {'ppg_n_tuple_mapping': {
+        'ingress_n_tuple': {},
+        'egress_n_tuple': {'source_ip_prefix': found[0]}}}}
 
 
 def _make_pair(network, guest, ends, undo):

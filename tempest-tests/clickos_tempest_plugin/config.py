@@ -28,6 +28,9 @@ clickos_opts = _service('clickos') + [
 The firewall's CSAR, as vnfd-templates/build_csar.py makes it. Tests with bad
 packages change copies of it.
 """),
+    cfg.StrOpt('nat_csar_path', help="""
+The NAT's CSAR. The test of a NAT that scales is skipped without it.
+"""),
     cfg.StrOpt('image', default='clickos', help="""
 Name of the operator's image in Glance, the one the firewall's VNFD names.
 """),

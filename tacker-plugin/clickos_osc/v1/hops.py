@@ -9,17 +9,18 @@ from clickos_osc import shown
 from clickos_osc.v1 import guest
 
 HOP_HELP = (
-    '<name>[,ingress=<port>][,egress=<port>][,weight=<n>]: a VNF or server,'
-    ' by name or ID; all guests of a VNF share its flows. Ports are those of'
-    ' the first two interfaces, or are named by port or connection point.'
-    ' Join instances of one hop with +')
+    '<name>[,ingress=<port>][,egress=<port>][,weight=<n>][,nat=<network>]: a'
+    ' VNF or server, by name or ID; all guests of a VNF share its flows. Ports'
+    ' are those of the first two interfaces, or are named by port or'
+    ' connection point. A hop that translates sources has the network of its'
+    ' public addresses. Join instances of one hop with +')
 CLASSIFIER_HELP = (
     '<key>=<value>[,<key>=<value>...]: packets that enter the chain. Keys:'
     ' protocol, ethertype, source-ip-prefix, destination-ip-prefix,'
     ' source-port, destination-port (<first>[:<last>]), logical-source-port,'
     ' logical-destination-port (a port of Neutron)')
 
-_OPTIONS = ('ingress', 'egress', 'weight')
+_OPTIONS = ('ingress', 'egress', 'weight', 'nat')
 _MAX_WEIGHT = 16
 _TEXTS = ('protocol', 'ethertype', 'source-ip-prefix',
           'destination-ip-prefix')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of the firewall's CSAR, changed as a test needs them."""
+"""Copies of CSARs, the firewall's changed as a test needs them."""
 
 import hashlib
 import io
@@ -28,10 +28,7 @@ def firewall(click=None, vnfd=None, meta=None, without=(), more=None):
     :param more: {name or ZipInfo: text} of files TOSCA.meta does not name
     :param without: files that are left out, though TOSCA.meta names them
     """
-    with zipfile.ZipFile(CONF.clickos.csar_path) as source:
-        files = {name: source.read(name).decode()
-                 for name in source.namelist()}
-    files[VNFD] = _ID.sub(rf'\g<1>{uuid.uuid4()}', files[VNFD])
+    files = _fresh(CONF.clickos.csar_path, VNFD)
     if vnfd:
         files[VNFD] = _changed(vnfd, files[VNFD])
     if click:
@@ -45,6 +42,20 @@ def firewall(click=None, vnfd=None, meta=None, without=(), more=None):
     files.update(more or {})
     return _zip({name: text for name, text in files.items()
                  if name not in without})
+
+
+def nat():
+    """Return the bytes of the NAT's package with a VNFD id of its own."""
+    return _zip(_fresh(CONF.clickos.nat_csar_path, 'Definitions/nat.yaml'))
+
+
+def _fresh(path, vnfd):
+    """Return {name: text} of a package with another VNFD id."""
+    with zipfile.ZipFile(path) as source:
+        files = {name: source.read(name).decode()
+                 for name in source.namelist()}
+    files[vnfd] = _ID.sub(rf'\g<1>{uuid.uuid4()}', files[vnfd])
+    return files
 
 
 def with_image(text, name):

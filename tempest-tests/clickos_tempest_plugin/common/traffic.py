@@ -47,17 +47,19 @@ class Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
 Server(("", %d), Handler).serve_forever()
 '''
-#: opens connections, tells so, and uses them until a signal; then each has to
-#: return a byte within some seconds
+#: opens connections to several hosts, tells so, and uses them until a signal;
+#: then each has to return a byte within some seconds
 CONNECTIONS = '''
 import select, signal, socket, sys, time
-host, port, number, patience_s = sys.argv[1], *map(int, sys.argv[2:])
+hosts = sys.argv[4:]
+port, number, patience_s = map(int, sys.argv[1:4])
 signals = []
 signal.signal(signal.SIGINT, lambda *found: signals.append(found))
 alive = set()
-for _ in range(number):
+for n in range(number):
+    end = (hosts[n % len(hosts)], port)
     try:
-        alive.add(socket.create_connection((host, port), timeout=patience_s))
+        alive.add(socket.create_connection(end, timeout=patience_s))
     except OSError:
         pass
 opened = len(alive)
@@ -103,6 +105,7 @@ class Machine:
     def __init__(self, admin, port, cleanup, reach=('24',)):
         self.mac = port['mac_address']
         self.ip = port['fixed_ips'][0]['ip_address']
+        self.ips = [self.ip]
         segment = admin.networks_client.show_network(
             port['network_id'])['network']['provider:segmentation_id']
         self.name = data_utils.rand_name('e', prefix='')[:15].lower()
@@ -112,6 +115,12 @@ class Machine:
                   '--mac', self.mac, '--address', f'{self.ip}/{length}',
                   *more)
         self._cleanup = cleanup
+
+    def add_addresses(self, *addresses):
+        """Take further addresses of the network, of 24 bits."""
+        for address in addresses:
+            self.run('ip', 'address', 'add', f'{address}/24', 'dev', 'eth0')
+            self.ips.append(address)
 
     def run(self, *command, **kwargs):
         """Run a command in the namespace."""
@@ -172,10 +181,13 @@ class Machine:
             bool, 'echo server')
 
     def connect(self, other, number):
-        """Open TCP connections and use them until a test counts them."""
+        """Open TCP connections and use them until a test counts them.
+
+        They go to all addresses of the other machine in turn.
+        """
         return Connections(self.start(
-            'python3', '-c', CONNECTIONS, other.ip, str(ECHO_PORT),
-            str(number), str(PATIENCE_S)), number)
+            'python3', '-c', CONNECTIONS, str(ECHO_PORT), str(number),
+            str(PATIENCE_S), *other.ips), number)
 
     def download(self, other, size_bytes, timeout_s=30):
         """Return how many bytes of a download came, 0 if it failed."""

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Network address and port translation. vif 0 is left (subscribers), vif 1
-// is right (public). Flows of left get the address of right and a port from
-// FIRST_PORT to LAST_PORT. State survives a hot swap.
+// is right. Flows of left get the address PUBLIC, which all guests share, and
+// a port of this guest's PORTS. State survives a hot swap.
 
 left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC);
 right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC);
@@ -11,7 +11,7 @@ left_arp -> left_out;
 right_arp -> right_out;
 
 // Output 0 is to right, output 1 is to left.
-public :: IPRewriterPatterns(public $RIGHT_IP $FIRST_PORT-$LAST_PORT - -);
+public :: IPRewriterPatterns(public $PUBLIC $PORTS - -);
 flows :: IPRewriter(pattern public 0 1, drop, MAPPING_CAPACITY $FLOWS);
 pings :: ICMPPingRewriter(pattern public 0 1, drop, MAPPING_CAPACITY 1024);
 errors :: ICMPRewriter(flows pings);
@@ -22,7 +22,8 @@ ftp :: FTPPortMapper(flows, flows, 0);
 
 from_left :: CheckIPHeader
     -> left_own :: IPClassifier(dst host $LEFT_IP and icmp type echo,
-                                dst host $LEFT_IP or dst host $RIGHT_IP, -);
+                                dst host $LEFT_IP or dst host $RIGHT_IP
+                                    or dst host $PUBLIC, -);
 left_own[0] -> ICMPPingResponder -> left_arp;
 left_own[1] -> Discard;
 left_own[2] -> left_kind :: IPClassifier(tcp dst port ftp, tcp or udp,
@@ -34,9 +35,9 @@ left_kind[3] -> errors;
 left_kind[4] -> unknown :: Counter -> Discard;
 
 from_right :: CheckIPHeader
-    -> right_kind :: IPClassifier(dst host $RIGHT_IP and (tcp or udp),
-                                  dst host $RIGHT_IP and icmp type echo-reply,
-                                  dst host $RIGHT_IP and icmp, -);
+    -> right_kind :: IPClassifier(dst host $PUBLIC and (tcp or udp),
+                                  dst host $PUBLIC and icmp type echo-reply,
+                                  dst host $PUBLIC and icmp, -);
 right_kind[0] -> [1]flows;
 right_kind[1] -> [1]pings;
 right_kind[2] -> errors;
@@ -63,6 +64,6 @@ left_type[2] -> Strip(14) -> from_left;
 
 FromDevice(1) -> right_in :: Counter
     -> right_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
-right_type[0] -> ARPResponder($RIGHT_IP $RIGHT_MAC) -> right_out;
+right_type[0] -> ARPResponder($RIGHT_IP $PUBLIC $RIGHT_MAC) -> right_out;
 right_type[1] -> [1]right_arp;
 right_type[2] -> Strip(14) -> from_right;

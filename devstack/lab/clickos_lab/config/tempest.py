@@ -8,17 +8,17 @@ from clickos_lab.config import site as _site
 from clickos_lab import paths
 
 
-def write(site, folder, csar, references):
+def write(site, folder, csars, references):
     """Write tempest.conf into a folder that ``tempest init`` made.
 
-    :param csar: path of the firewall's package
+    :param csars: folder of the packages of firewall and NAT
     :param references: ids: ``image``, ``flavor``; ``second_zone``
     """
     host_command = [
         'env', f'CLICKOS_STATE={site.state.root}',
         f'PYTHONPATH={paths.REPO}/devstack/lab',
         str(site.state.tool('python')), '-m', 'clickos_lab', 'host']
-    shared = options.of('tempest', CLICKOS_CSAR=str(csar),
+    shared = options.of('tempest', CLICKOS_CSARS=str(csars),
                         CLICKOS_HOST_COMMAND=shlex.join(host_command))
     _write(site, folder, shared, {
         'auth': {'create_isolated_networks': False},

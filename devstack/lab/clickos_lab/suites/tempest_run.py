@@ -51,10 +51,10 @@ def configure(state, workspace, first, second):
     """
     settings = _settings.Settings.load(state)
     admin = sessions.admin(settings)
-    path = state.data / 'firewall.csar'
-    csar.build('firewall', path)
+    for name in ('firewall', 'nat'):
+        csar.build(name, state.data / f'{name}.csar')
     tempest_conf.write(
-        _site.Site(state, settings), workspace, path,
+        _site.Site(state, settings), workspace, state.data,
         {'image': next(admin.image.images(name=first.image)).id,
          'flavor': admin.compute.find_flavor(compute.FLAVOR['name']).id,
          'second_zone': second.zone})

@@ -41,9 +41,13 @@ def interface(cp, index, shared):
 
 
 def configuration(found, interfaces, wanted):
-    """Return a guest's document.Configuration for properties' values."""
+    """Return the first guest's document.Configuration.
+
+    :param wanted: values of properties
+    """
     checked = values.merge(found.configuration.properties, {}, wanted)
-    return document.render(found.configuration, interfaces, checked)
+    own = values.of_guest(found, checked, f'{found.name}-0')
+    return document.render(found.configuration, interfaces, own)
 
 
 def wanted(found):

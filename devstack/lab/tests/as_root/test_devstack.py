@@ -271,7 +271,7 @@ class StackedTest(unittest.TestCase):
             'CLICKOS_TACKER_PASTE': f'{root}/etc/tacker/api-paste.ini',
             'CLICKOS_KEYSTONE_URL': 'http://192.0.2.1/identity',
             'CLICKOS_VIM_KEYS': f'{data}/data/vim-keys',
-            'CLICKOS_CSAR': f'{data}/data/firewall.csar',
+            'CLICKOS_CSARS': f'{data}/data',
             'CLICKOS_HOST_COMMAND':
                 f'sudo env CLICKOS_STATE={data} PYTHONPATH={_PLUGIN}/lab '
                 'python3 -m clickos_lab host',

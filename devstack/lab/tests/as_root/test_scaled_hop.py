@@ -33,7 +33,7 @@ flows[1] -> left :: Queue -> ToDevice(0);
 there[1] -> right;
 back[1] -> left;
 '''
-#: Gives connections an address of its own, and a port of its part.
+#: Gives connections the address that all guests share, and a port of its part.
 NAT = '''
 flows :: IPRewriter(pattern {ip} {ports} - - 0 1, drop);
 FromDevice(0) -> there :: Classifier(12/0800, -);
@@ -57,17 +57,18 @@ while True:
     threading.Thread(target=serve, args=server.accept()[:1],
                      daemon=True).start()
 '''
-#: Opens connections. For each line of input it uses all of them, and prints
-#: how many answer.
+#: Opens connections to some addresses. For each line of input it uses all of
+#: them, and prints how many answer.
 CLIENT = '''
 import select, socket, sys, time
-alive = {socket.create_connection((sys.argv[1], 7000), 5)
-         for _ in range(int(sys.argv[2]))}
+number, *hosts = sys.argv[1:]
+alive = {socket.create_connection((hosts[n % len(hosts)], 7000), 20)
+         for n in range(int(number))}
 print(len(alive), flush=True)
 for line in sys.stdin:
     for each in alive:
         each.send(b".")
-    answered, end = set(), time.monotonic() + 5
+    answered, end = set(), time.monotonic() + 20
     while answered != alive and time.monotonic() < end:
         ready = select.select(list(alive - answered), [], [], 0.1)[0]
         answered |= {each for each in ready if each.recv(4096)}
@@ -106,6 +107,8 @@ class HopTestCase(unittest.TestCase):
     """A client, a server, and three guests of a hop."""
 
     chain_end, options = ',transparent', ()
+    #: The server's addresses.
+    addresses = (IPS['server'],)
 
     def setUp(self):
         super().setUp()
@@ -118,6 +121,8 @@ class HopTestCase(unittest.TestCase):
             bare_host.Machine(self.host, stack, prefix + name[0], name, 1,
                               MACS[name], IPS[name])
             for name in ('client', 'server'))
+        for address in self.addresses[1:]:
+            self.server.ip('address', 'add', f'{address}/24', 'dev', 'eth0')
         self.assertEqual('listens\n',
                          self.server.start(SERVER).stdout.readline())
         self.guests = [self.boot(n, self.config(n)) for n in range(3)]
@@ -147,7 +152,8 @@ class HopTestCase(unittest.TestCase):
 
     def connect(self):
         """Open connections through the hop."""
-        process = self.client.start(CLIENT, IPS['server'], str(CONNECTIONS))
+        process = self.client.start(CLIENT, str(CONNECTIONS),
+                                    *self.addresses)
         self.assertEqual(CONNECTIONS, int(process.stdout.readline()))
         return process
 
@@ -220,14 +226,21 @@ class ScaledHopTest(HopTestCase):
 
 
 class ScaledNatTest(HopTestCase):
-    """NATs with a part of the ports each, as a property with split gives."""
+    """NATs with one address, and a part of the ports each.
 
-    chain_end, options = '', ('--nat=10.1.3.128/25',)
+    A property with split gives such parts. The server does not know which
+    guest translates: it uses the MAC address of whichever answered.
+    """
+
+    public = '10.1.3.200'
+    chain_end, options = '', (f'--nat={public}/32',)
+    # The address of the other end chooses the guest.
+    addresses = (IPS['server'], *(f'10.1.3.{n}' for n in range(100, 150)))
 
     def config(self, n):
-        """Return a NAT with an address and ports of its own."""
+        """Return a NAT with ports of its own."""
         first = 1024 + 20_000 * n
-        return NAT.format(ip=f'10.1.3.{200 + n}', mac=f'02:00:00:00:04:{n}1',
+        return NAT.format(ip=self.public, mac=f'02:00:00:00:04:{n}1',
                           ports=f'{first}-{first + 19_999}',
                           server=MACS['server'], client=MACS['client'])
 
@@ -240,11 +253,20 @@ class ScaledNatTest(HopTestCase):
     def test_scale_out_and_in_lose_no_connection(self):
         self.chain(0)
         clients = [self.connect()]
-        self.chain(0, 1)
-        clients.append(self.connect())
+        for instances in ((0, 1), (0, 1, 2)):
+            self.chain(*instances)
+            clients.append(self.connect())
         sizes = self.sizes()
-        self.assertGreater(min(sizes[:2]), CONNECTIONS // 8)
-        self.assertEqual(sizes[1], self.leave(1, 0))
-        self.assertEqual([0, 0], list(map(self.lost, clients)))
-        self.guests.pop(1)
-        self.assertEqual(sum(sizes), self.sizes()[0])
+        self.assertGreater(min(sizes), CONNECTIONS // 8)
+        self.assertEqual([0, 0, 0], list(map(self.lost, clients)))
+        self.assertEqual(sizes[2], self.leave(2, 0, 1))
+        self.guests.pop()
+        clients.append(self.connect())
+        self.assertEqual([0] * 4, list(map(self.lost, clients)))
+        self.leave(1, 0)
+        self.guests.pop()
+        self.assertEqual([0] * 4, list(map(self.lost, clients)))
+        self.assertEqual([4 * CONNECTIONS], self.sizes())
+        lost = self.host.client.handler_read(self.guests[0],
+                                             'flows.merge_lost')
+        self.assertEqual('0', lost['value'])

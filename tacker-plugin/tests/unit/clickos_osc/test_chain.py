@@ -112,6 +112,16 @@ class ChainTest(base.CommandTestCase):
         self.assertEqual(('IPv6', 'c-in'),
                          (flow.ethertype, flow.logical_source_port))
 
+    def test_a_hop_that_translates(self):
+        self.create(hops=['a,nat=192.0.2.7/32+b', 'c'])
+        first, second = self.network.sfc_port_pair_groups()
+        mapping = first.port_pair_group_parameters['ppg_n_tuple_mapping']
+        self.assertEqual({'source_ip_prefix': '192.0.2.7/32'},
+                         mapping['egress_n_tuple'])
+        self.assertFalse(hasattr(second, 'port_pair_group_parameters'))
+        self.refused('share one nat', chain.InsertHop, 'web',
+                     'fw,nat=192.0.2.7/32+a,nat=192.0.2.8/32')
+
     def test_a_live_chain_changes_by_one_request(self):
         self.create()
         for command, arguments, hops in (

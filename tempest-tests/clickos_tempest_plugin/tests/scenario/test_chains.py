@@ -171,23 +171,21 @@ class ChainsTest(SfcMixin, base.OnHostTest):
                           str(refused))
 
 
-class ScaledHopTest(SfcMixin, base.OnHostTest):
+class ScaledHopCase(SfcMixin, base.OnHostTest):
     """A VNF with state in a chain grows and shrinks under connections."""
 
-    def setUp(self):
-        super().setUp()
-        self.make_ends()
-        package = csar.firewall(
-            click=lambda text: STATEFUL,
-            vnfd=lambda text: text.replace('routed: true',
-                                           'transparent: true'))
+    #: what the group of port pairs has besides them
+    parameters = {}
+
+    def instantiate(self, package, **more):
+        """Make the VNF, with both connection points on one network."""
         self.vnf_id = self.tenant.create_vnf(
             self.tenant.onboard(package, self.addCleanup), self.addCleanup)
         tenant.completed(self.tenant.operate(
             self.vnf_id, 'instantiate', flavourId='simple',
             vimConnectionInfo=[{'id': 'vim', 'vimId': self.tenant.vim_id,
                                 'vimType': 'openstack'}],
-            extVirtualLinks=[self.link()]))
+            extVirtualLinks=[self.link()], **more))
 
     def link(self):
         """Return the link of both connection points with the network."""
@@ -214,10 +212,6 @@ class ScaledHopTest(SfcMixin, base.OnHostTest):
         return [vnfc['computeResource']['resourceId']
                 for vnfc in info['vnfcResourceInfo']]
 
-    def opened(self):
-        """Return the connections that each guest saw begin."""
-        return [self.passed(server, 'opened') for server in self.guests()]
-
     def make_hop(self):
         """Make the first guest a hop; return its group's id."""
         ports = {port['name']: port['id'] for port in
@@ -225,15 +219,16 @@ class ScaledHopTest(SfcMixin, base.OnHostTest):
                      description=f'clickos-vnf:{self.vnf_id}')['ports']}
         pair = self.make('port_pair', ingress=ports['VDU1-0-left'],
                          egress=ports['VDU1-0-right'])
-        return self.make('port_pair_group', port_pairs=[pair])
+        return self.make('port_pair_group', port_pairs=[pair],
+                         **self.parameters)
 
-    @decorators.attr(type='slow')
-    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e34')
-    def test_connections_outlive_scale_out_and_scale_in(self):
-        self.assertHops(self.make_chain([self.make_hop()]), 1)
+    def check_scaling(self, chain):
+        """Count the connections that a scale-out and a scale-in end."""
+        self.assertHops(chain, 1)
         self.server.serve_echo()
-        old = self.client.connect(self.server, CONNECTIONS)
-        self.assertGreaterEqual(self.opened(), [CONNECTIONS])
+        oldest, old = (self.client.connect(self.server, CONNECTIONS)
+                       for _ in range(2))
+        self.assertGreaterEqual(self.opened(), [2 * CONNECTIONS])
         self.scale('SCALE_OUT')
         waiters.until(self._connects, bool, 'connections at both guests')
         new = self.client.connect(self.server, CONNECTIONS)
@@ -244,14 +239,74 @@ class ScaledHopTest(SfcMixin, base.OnHostTest):
         self.assertEqual((0, 0), (old.lost(), new.lost()))
         # The guest that goes gives its flows to the one that stays.
         self.scale('SCALE_IN')
-        self.assertEqual((0, 0, 0), (old.lost(), new.lost(), last.lost()))
+        self.assertEqual((0, 0), (oldest.lost(), last.lost()))
         self.assertEqual(0, self.client.connect(self.server,
                                                 CONNECTIONS).lost())
 
     def _connects(self):
         """Open connections, and tell if the second guest saw any."""
-        self.assertEqual(0, self.client.connect(self.server, 10).lost())
-        return self.opened()[1]
+        before = self.opened()
+        self.assertEqual(0, self.client.connect(self.server, 40).lost())
+        return self.opened()[1] - before[1]
+
+
+class ScaledHopTest(ScaledHopCase):
+    """A wire with state."""
+
+    def setUp(self):
+        super().setUp()
+        self.make_ends()
+        self.instantiate(csar.firewall(
+            click=lambda text: STATEFUL,
+            vnfd=lambda text: text.replace('routed: true',
+                                           'transparent: true')))
+
+    def opened(self):
+        """Return the connections that each guest saw begin."""
+        return [self.passed(server, 'opened') for server in self.guests()]
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e34')
+    def test_connections_outlive_scale_out_and_scale_in(self):
+        self.check_scaling(self.make_chain([self.make_hop()]))
+
+
+class ScaledNatTest(ScaledHopCase):
+    """The catalogue's NAT; its guests share a public address."""
+
+    @classmethod
+    def skip_checks(cls):
+        super().skip_checks()
+        if not CONF.clickos.nat_csar_path:
+            raise cls.skipException('[clickos] nat_csar_path is not set')
+
+    def setUp(self):
+        super().setUp()
+        self.make_ends()
+        # The address of the other end chooses the guest.
+        self.server.add_addresses(*(f'10.10.1.{n}' for n in range(200, 240)))
+        # A port that no server has reserves the address.
+        public = self.tenant.make_port(
+            'left', self.addCleanup)['fixed_ips'][0]['ip_address']
+        self.parameters = {'port_pair_group_parameters': {
+            'ppg_n_tuple_mapping': {'ingress_n_tuple': {}, 'egress_n_tuple': {
+                'source_ip_prefix': f'{public}/32'}}}}
+        self.instantiate(csar.nat(), additionalParams={
+            'clickos_properties': {'public': public}})
+
+    def opened(self):
+        """Return the flows of each guest."""
+        return [int(self.tenant.clickos.read_handler(server, 'flows.size'))
+                for server in self.guests()]
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e35')
+    def test_connections_outlive_scale_out_and_scale_in(self):
+        flow = self.make('flow_classifier', protocol='tcp',
+                         source_ip_prefix=f'{self.client.ip}/32')
+        self.check_scaling(self.make(
+            'port_chain', port_pair_groups=[self.make_hop()],
+            flow_classifiers=[flow], chain_parameters={'symmetric': True}))
 
 
 class ChainsBetweenHostsTest(SfcMixin, base.TwoHostsMixin, base.ClickOSTest):

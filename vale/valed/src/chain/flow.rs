@@ -11,6 +11,7 @@ use crate::packet::{self, Part};
 
 pub const TCP: u8 = 6;
 const UDP: u8 = 17;
+const ICMP: u8 = 1;
 /// The byte of TCP's flags, and two of them (RFC 9293, 3.1).
 const FLAGS: usize = 13;
 const SYN: u8 = 0x02;
@@ -26,6 +27,10 @@ pub struct Flow {
     pub ports: Option<(u16, u16)>,
     /// The packet begins a TCP connection.
     pub begins: bool,
+    /// The packet is the answer to such a packet.
+    pub accepts: bool,
+    /// Source and destination of the IPv4 packet that an ICMP error is about.
+    pub quoted: Option<(IpAddr, IpAddr)>,
 }
 
 impl Flow {
@@ -49,8 +54,11 @@ impl Flow {
         let has_ports = packet.part == Part::Whole && matches!(packet.protocol, TCP | UDP);
         let ports = be16(packet.body, 0).zip(be16(packet.body, 2));
         let flags = packet.body.get(FLAGS).copied().unwrap_or(0);
+        let is_tcp = has_ports && packet.protocol == TCP;
         Some(Self {
-            begins: has_ports && packet.protocol == TCP && flags & (SYN | ACK) == SYN,
+            begins: is_tcp && flags & (SYN | ACK) == SYN,
+            accepts: is_tcp && flags & (SYN | ACK) == SYN | ACK,
+            quoted: quoted(&packet),
             source,
             destination,
             protocol: packet.protocol,
@@ -74,10 +82,13 @@ impl Flow {
     pub fn key(self) -> u64 {
         let ends = (self.source, self.ports.map(|p| p.0));
         let others = (self.destination, self.ports.map(|p| p.1));
-        let mut hasher = FxHasher::default();
-        (ends.min(others), ends.max(others), self.protocol).hash(&mut hasher);
-        // FxHasher mixes best into the upper bits.
-        hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        mixed((ends.min(others), ends.max(others), self.protocol))
+    }
+
+    /// The same, with a bucket that the address of one end alone names.
+    pub fn key_by(self, end: IpAddr) -> u64 {
+        const BUCKET: u64 = 0xff << 56;
+        mixed(end) & BUCKET | self.key() & !BUCKET
     }
 
     /// True if a classifier selects the packet by its addresses, protocol and ports. A fragment has
@@ -101,6 +112,22 @@ impl Flow {
     }
 }
 
+/// The addresses of the packet that an ICMP error has in its body (RFC 792).
+fn quoted(packet: &packet::Packet<'_>) -> Option<(IpAddr, IpAddr)> {
+    let is_error =
+        packet.protocol == ICMP && matches!(packet.body.first(), Some(3 | 4 | 5 | 11 | 12));
+    let address = |at: usize| octets::<4>(packet.body, 8 + at).map(IpAddr::from);
+    is_error.then_some(())?;
+    address(12).zip(address(16))
+}
+
+fn mixed(value: impl Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    value.hash(&mut hasher);
+    // FxHasher mixes best into the upper bits.
+    hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
 fn contains(network: Option<IpNet>, address: IpAddr) -> bool {
     network.is_none_or(|network| network.contains(&address))
 }
@@ -120,6 +147,8 @@ mod tests {
                 protocol,
                 ports,
                 begins: false,
+                accepts: false,
+                quoted: None,
             };
             let there = flow(a, b, ports);
             let back = flow(b, a, ports.map(|(x, y)| (y, x)));

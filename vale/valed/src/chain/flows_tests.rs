@@ -25,6 +25,8 @@ fn flow(number: u32, protocol: u8) -> Flow {
         protocol,
         ports: Some((u16::from_be_bytes([high, low]), 80)),
         begins: false,
+        accepts: false,
+        quoted: None,
     }
 }
 

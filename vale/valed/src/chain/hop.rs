@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustc_hash::FxHasher;
-use vale_proto::{ChainCounters, Hop, Mac, OnFailure, Pair, PortName};
+use vale_proto::{ChainCounters, Hop, OnFailure, Pair, PortName};
 
 use super::Ports;
 use super::flow::Flow;
@@ -120,8 +120,8 @@ impl LiveHop {
     }
 
     /// The place at which a flow enters the hop.
-    pub fn entry(&self, flow: Flow, forward: bool) -> Option<Entry> {
-        let live = self.learn(flow, flow.key())?;
+    pub fn entry(&self, flow: Flow, key: u64, forward: bool) -> Option<Entry> {
+        let live = self.learn(flow, key)?;
         Some(self.enter(live, forward))
     }
 
@@ -133,24 +133,14 @@ impl LiveHop {
         self.slots[usize::from(slot)].or(self.slots[usize::from(wanted)])
     }
 
-    /// The way of an answer into the live pair of this host that has a frame's destination, unless the
-    /// hop is transparent.
-    pub fn owner(&self, ports: &Ports, station: Mac) -> Option<Entry> {
-        let has = |port: usize| ports[port].as_ref().is_some_and(|p| p.mac == Some(station));
-        let mut live = self.slots.iter().flatten();
-        let found = live.find(|live| matches!(live, Live::Ports { egress, .. } if has(*egress)));
-        let found = found.filter(|_| !self.transparent)?;
-        Some(self.enter(*found, false))
-    }
-
     /// The same at this host, for a packet that another host sent to the hop. The two hosts may know
     /// other live pairs for a moment. No packet goes around between them.
-    pub fn arrival(&self, flow: Flow, forward: bool) -> Option<Entry> {
-        let wanted = self.entry(flow, forward);
+    pub fn arrival(&self, flow: Flow, key: u64, forward: bool) -> Option<Entry> {
+        let wanted = self.entry(flow, key, forward);
         wanted
             .filter(|entry| matches!(entry, Entry::Port(..)))
             .or_else(|| {
-                let live = self.local.get(bucket_of(flow.key()))?;
+                let live = self.local.get(bucket_of(key))?;
                 Some(self.enter(*live, forward))
             })
     }

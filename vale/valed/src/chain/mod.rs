@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use vale_proto::{ChainInfo, ChainName, ChainSet, MAX_CHAINS, Mac, PortName};
+use vale_proto::{ChainInfo, ChainName, ChainSet, MAX_CHAINS, PortName};
 
 use crate::headers::Ethernet;
 use crate::nsh::{Label, Link, State, TTL};
@@ -340,13 +340,13 @@ impl Chains {
     ) -> Option<Step> {
         let flow = Flow::parse(ethernet, frame)?;
         if let Some(label) = label {
-            return self.arrive(ports, label, ethernet.destination, flow);
+            return self.arrive(ports, label, flow);
         }
         let roles = self.roles.get(source).map_or(&[][..], Vec::as_slice);
         if !roles.is_empty() {
             return roles
                 .iter()
-                .find_map(|role| self.onward(ports, *role, ethernet.destination, flow));
+                .find_map(|role| self.onward(ports, *role, flow));
         }
         let port = ports[source].as_ref().filter(|port| !port.is_path())?;
         let chains = self.chains.iter().enumerate();
@@ -360,7 +360,6 @@ impl Chains {
                     Direction::Reverse => chain.hops.len(),
                 },
                 sender: None,
-                station: ethernet.destination,
                 ttl: TTL,
             };
             let next = match chain.is_in_force() {
@@ -377,7 +376,7 @@ impl Chains {
     }
 
     /// The step of a packet from another host, which never classifies it again.
-    fn arrive(&self, ports: &Ports, label: Label, station: Mac, flow: Flow) -> Option<Step> {
+    fn arrive(&self, ports: &Ports, label: Label, flow: Flow) -> Option<Step> {
         let is_it = |chain: &Chain| {
             let route = chain.route.as_ref();
             route.is_some_and(|r| (r.link.number, r.version) == (label.number, label.version))
@@ -387,12 +386,12 @@ impl Chains {
             chain: index,
             enters: false,
             arrives: true,
-            next: self.chains[index].arrive(ports, label, station, flow)?,
+            next: self.chains[index].arrive(ports, label, flow)?,
         })
     }
 
     /// The step of a packet that a hop sends; it never enters a chain again.
-    fn onward(&self, ports: &Ports, role: Role, station: Mac, flow: Flow) -> Option<Step> {
+    fn onward(&self, ports: &Ports, role: Role, flow: Flow) -> Option<Step> {
         let chain = &self.chains[role.chain];
         if role.exit.is_over() {
             return None;
@@ -406,7 +405,6 @@ impl Chains {
             let place = Place {
                 at,
                 sender,
-                station,
                 ttl: TTL,
             };
             Some(chain.next(ports, place, direction, flow))

@@ -172,6 +172,46 @@ fn all_workers_know_where_a_connection_began() {
     assert!(all.iter().filter(|(_, hop)| hop == "h1").count() > 50);
 }
 
+#[test]
+fn both_directions_of_translated_connections_have_one_instance_whatever_comes_and_goes() {
+    let mut nat = SharedNat::new(3);
+    let mut opened: BTreeMap<u8, usize> = BTreeMap::new();
+    for (instances, servers) in [
+        (&[0][..], 1..=80),
+        (&[0, 1], 81..=160),
+        (&[0, 1, 2], 161..=240),
+    ] {
+        nat.chain(instances, TCP);
+        for server in servers {
+            let [there, back] = nat.pass(server, 2000, flagged(SYN));
+            assert_eq!(there, back, "server {server}");
+            opened.insert(server, there);
+        }
+        for (server, instance) in &opened {
+            let passed = nat.pass(*server, 2000, flagged(0));
+            assert_eq!(passed, [*instance; 2], "server {server}");
+        }
+    }
+    let of = |n: usize| opened.values().filter(|found| **found == n).count();
+    assert!(of(1) > 20 && of(2) > 15, "{opened:?}");
+    nat.chain(&[0, 2], TCP);
+    for (server, instance) in &opened {
+        let [there, back] = nat.pass(*server, 2000, flagged(0));
+        assert!(there == back && [0, 2].contains(&there), "server {server}");
+        assert!(there == *instance || *instance == 1, "server {server}");
+    }
+}
+
+/// Makes a packet one of a TCP connection that begins, or goes on, and its answer the answer to it.
+fn flagged(begin: u8) -> impl Fn(Vec<u8>, bool) -> Vec<u8> {
+    move |mut frame, forward| {
+        let answers = u8::from(!forward || begin == 0) * ACK;
+        (frame[23], frame[47]) = (TCP, begin | answers);
+        (frame[17], frame[46]) = (40, 0x50);
+        frame
+    }
+}
+
 /// The two instances, one of each hop, that a packet passes on two hosts.
 fn path(hosts: &mut Hosts, port: u16, flags: u8, forward: bool) -> Vec<usize> {
     match forward {

@@ -404,32 +404,97 @@ fn a_hop_may_translate_sources_that_the_chain_declares() {
     assert_eq!(net.a.received(), [restored]);
 }
 
-#[test]
-fn answers_find_the_instance_that_translated() {
-    let mut net = Net::new(3);
-    let pairs = json!([pair(0, 1), pair(1, 1)]);
-    let hops = vec![json!({"pairs": pairs}), transparent(2)];
-    net.chain(hops, json!({"nat": ["192.0.2.0/24"]}));
-    let mut translated = [0, 0];
-    for port in 1000..1100 {
-        net.a.send(&packet((mac(1), mac(2)), (A, B), (port, 53), 0));
-        net.bench.round();
-        let passed = |hop: &mut [Guest; 2]| !hop[0].received().is_empty();
-        let instance = net.hops.iter_mut().position(passed).unwrap();
-        translated[instance] += 1;
-        // Each instance has an address of its own.
-        let nat = Ipv4Addr::new(192, 0, 2, 7 + instance as u8);
-        let macs = (mac(11 + 2 * instance as u8), mac(2));
-        net.hops[instance][1].send(&packet(macs, (nat, B), (port, 53), 0));
-        net.bench.round();
-        assert_eq!((net.relay(2, true), net.b.received().len()), (1, 1));
-        let answer = packet((macs.1, macs.0), (B, nat), (53, port), 0);
-        net.b.send(&answer);
-        net.bench.round();
-        assert_eq!(net.relay(2, false), 1);
-        assert_eq!(net.hops[instance][1].received(), [answer], "port {port}");
+/// Instances of a NAT that share a public address, and a server that has a network of addresses.
+struct SharedNat {
+    net: Net,
+    server: Guest,
+}
+
+impl SharedNat {
+    const PUBLIC: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 7);
+
+    fn new(hops: u8) -> Self {
+        let mut net = Net::new(hops);
+        let server = json!({"mac": mac(99), "port_security": true,
+            "allowed": [{"ip": "10.0.1.0/24"}]});
+        let server = net.bench.try_add("server", server).unwrap();
+        Self { net, server }
     }
-    assert!(translated.iter().all(|n| *n > 20), "{translated:?}");
+
+    fn chain(&mut self, instances: &[usize], protocol: u8) {
+        let pairs: Vec<_> = instances.iter().map(|n| pair(*n, 1)).collect();
+        let change = json!({"nat": ["192.0.2.7/32"],
+            "classifiers": [{"source_port": "a", "protocol": protocol},
+                {"source_port": "a", "protocol": 1}]});
+        self.net.chain(vec![json!({"pairs": pairs})], change);
+    }
+
+    /// The instances that a packet to one of the server's addresses and its answer pass. The server knows
+    /// the public address by the MAC address of any instance, even one that is gone.
+    fn pass(
+        &mut self,
+        server: u8,
+        port: u16,
+        change: impl Fn(Vec<u8>, bool) -> Vec<u8>,
+    ) -> [usize; 2] {
+        let server = Ipv4Addr::new(10, 0, 1, server);
+        let frame = packet((mac(1), mac(99)), (A, server), (port, 53), 0);
+        self.net.a.send(&change(frame, true));
+        self.net.bench.round();
+        let translated = self.receiver(0);
+        let macs = (mac(11 + 2 * translated as u8), mac(99));
+        let frame = packet(macs, (Self::PUBLIC, server), (port, 53), 0);
+        self.net.hops[translated][1].send(&change(frame, true));
+        self.net.bench.round();
+        assert_eq!(self.server.received().len(), 1);
+        let frame = packet((mac(99), mac(11)), (server, Self::PUBLIC), (53, port), 0);
+        self.server.send(&change(frame, false));
+        self.net.bench.round();
+        [translated, self.receiver(1)]
+    }
+
+    /// The instance that gets an error of a router on the way, about a packet to a server's address.
+    fn error(&mut self, server: u8) -> usize {
+        let server = Ipv4Addr::new(10, 0, 1, server);
+        let router = Ipv4Addr::new(10, 0, 1, 250);
+        let about = (Self::PUBLIC, server);
+        let about = packet((mac(11), mac(99)), about, (1000, 53), 0);
+        let to = (mac(99), mac(11));
+        let mut frame = packet(to, (router, Self::PUBLIC), (0, 0), 0);
+        frame.truncate(34);
+        frame.extend([3, 4, 0, 0, 0, 0, 0, 0]);
+        frame.extend(&about[14..42]);
+        (frame[17], frame[23]) = (56, 1);
+        self.server.send(&frame);
+        self.net.bench.round();
+        self.receiver(1)
+    }
+
+    /// The only instance that got a frame by this port of its pair.
+    fn receiver(&mut self, port: usize) -> usize {
+        let got = self
+            .net
+            .hops
+            .iter_mut()
+            .map(|hop| hop[port].received().len());
+        let got: Vec<_> = got.collect();
+        assert_eq!(got.iter().sum::<usize>(), 1, "{got:?}");
+        got.iter().position(|n| *n == 1).unwrap()
+    }
+}
+
+#[test]
+fn answers_to_a_shared_address_find_the_instance_that_translated() {
+    let mut nat = SharedNat::new(3);
+    nat.chain(&[0, 1, 2], UDP);
+    let mut passed = [0; 3];
+    for server in 1..=120 {
+        let [there, back] = nat.pass(server, 1000, |frame, _| frame);
+        assert_eq!(there, back, "server {server}");
+        assert_eq!(nat.error(server), there, "server {server}");
+        passed[there] += 1;
+    }
+    assert!(passed.iter().all(|n| *n > 15), "{passed:?}");
 }
 
 #[test]

@@ -54,8 +54,6 @@ pub struct Place {
     pub at: usize,
     /// The hop that sent the packet.
     pub sender: Option<usize>,
-    /// The frame's destination.
-    pub station: Mac,
     pub ttl: u8,
 }
 
@@ -286,12 +284,12 @@ impl Chain {
 
     /// The next step of a packet at this place.
     pub fn next(&self, ports: &Ports, mut place: Place, direction: Direction, flow: Flow) -> Next {
-        self.learn(flow);
         let forward = direction == Direction::Forward;
+        let (seen, key) = self.seen_by_hops(flow, forward);
+        self.learn(seen, key);
         while forward && place.at < self.hops.len() || !forward && place.at > 0 {
             let hop = if forward { place.at } else { place.at - 1 };
-            let owner = self.owner(ports, hop, forward, place.station);
-            match owner.or_else(|| self.hops[hop].entry(flow, forward)) {
+            match self.hops[hop].entry(seen, key, forward) {
                 Some(Entry::Port(port, addressed)) => {
                     return Next::Hop {
                         hop,
@@ -310,18 +308,27 @@ impl Chain {
         }
     }
 
-    /// The instance of a hop that has translated a flow, for an answer: the frame has its address. The
-    /// answer's own flow tells nothing about the flow before the translation.
-    fn owner(&self, ports: &Ports, hop: usize, forward: bool, station: Mac) -> Option<Entry> {
-        let translates = !forward && !self.set.nat.is_empty();
-        translates.then(|| self.hops[hop].owner(ports, station))?
+    /// A flow as the hops see it, with its key. A translation changes the flow between the hops, but
+    /// not the address of the other end. So this address alone names the bucket, in both directions.
+    /// An error is about a packet of the other direction, and anybody on the way sends it.
+    /// The flow of the answers begins with the answer to SYN.
+    fn seen_by_hops(&self, flow: Flow, forward: bool) -> (Flow, u64) {
+        if self.set.nat.is_empty() {
+            return (flow, flow.key());
+        }
+        let (source, destination) = match flow.quoted {
+            Some((source, destination)) => (destination, source),
+            None => (flow.source, flow.destination),
+        };
+        let end = if forward { destination } else { source };
+        let begins = flow.begins || flow.accepts;
+        (Flow { begins, ..flow }, flow.key_by(end))
     }
 
     /// All hosts that a flow passes learn its pairs. One host chooses the pair of a hop for a packet,
     /// and another one for its answer.
-    fn learn(&self, flow: Flow) {
+    fn learn(&self, flow: Flow, key: u64) {
         if self.route.is_some() {
-            let key = flow.key();
             for hop in &self.hops {
                 hop.learn(flow, key);
             }
@@ -329,7 +336,7 @@ impl Chain {
     }
 
     /// The step of a packet that another host sent to this one.
-    pub fn arrive(&self, ports: &Ports, label: Label, station: Mac, flow: Flow) -> Option<Next> {
+    pub fn arrive(&self, ports: &Ports, label: Label, flow: Flow) -> Option<Next> {
         let passed = usize::from(FIRST_INDEX - label.index);
         let (direction, at) = match label.reverse {
             false => (Direction::Forward, passed),
@@ -337,30 +344,27 @@ impl Chain {
         };
         let permitted = passed <= self.hops.len() && self.permits(ports, direction, flow);
         permitted.then_some(())?;
-        self.learn(flow);
+        let forward = direction == Direction::Forward;
+        let (seen, key) = self.seen_by_hops(flow, forward);
+        self.learn(seen, key);
         if passed == self.hops.len() {
             return Some(Next::Exit);
         }
-        let forward = direction == Direction::Forward;
         let hop = if forward { at } else { at - 1 };
         let place = Place {
             at: if forward { hop + 1 } else { hop },
             sender: None,
-            station,
             ttl: label.ttl,
         };
-        let owner = self.owner(ports, hop, forward, station);
-        Some(
-            match owner.or_else(|| self.hops[hop].arrival(flow, forward)) {
-                Some(Entry::Port(port, addressed)) => Next::Hop {
-                    hop,
-                    port,
-                    addressed,
-                },
-                _ if self.hops[hop].bypasses() => self.next(ports, place, direction, flow),
-                _ => Next::Blocked { hop },
+        Some(match self.hops[hop].arrival(seen, key, forward) {
+            Some(Entry::Port(port, addressed)) => Next::Hop {
+                hop,
+                port,
+                addressed,
             },
-        )
+            _ if self.hops[hop].bypasses() => self.next(ports, place, direction, flow),
+            _ => Next::Blocked { hop },
+        })
     }
 
     /// The step to another host.
@@ -400,7 +404,8 @@ impl Chain {
         let route = self.route.as_ref()?;
         let routed = self.hops.iter().rposition(|hop| !hop.transparent);
         let routed = routed.filter(|_| direction == Direction::Forward);
-        match routed.map(|hop| (hop, self.hops[hop].entry(flow, true))) {
+        let (seen, key) = self.seen_by_hops(flow, true);
+        match routed.map(|hop| (hop, self.hops[hop].entry(seen, key, true))) {
             Some((hop, _)) if sender == Some(hop) => return None,
             Some((_, Some(Entry::Host(host)))) => return Some(host),
             Some((_, Some(Entry::Port(..)))) => return None,
