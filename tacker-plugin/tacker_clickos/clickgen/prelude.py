@@ -55,14 +55,24 @@ def render(configuration, interfaces, values):
     pairs = []
     for vif, interface in enumerate(interfaces):
         pairs += _interface(vif, interface, configuration.text)
-    pairs += [(prop.define, writes.argument(prop, values[name]))
-              for name, prop in configuration.properties.items()
-              if prop.define]
+    for name, prop in configuration.properties.items():
+        if prop.define:
+            pairs += _property(prop, values[name], configuration.text)
     if not pairs:
         return ''
     return 'define(%s);\n# 1 "%s"\n' % (
         ',\n       '.join('$%s %s' % pair for pair in pairs),
         configuration.file_name)
+
+
+def _property(prop, value, text):
+    """Return the variables; the ends of a port range if text has them."""
+    found = [(prop.define, writes.argument(prop, value))]
+    if prop.type == 'port_range':
+        ends = zip(('_FIRST', '_LAST'), value.split('-'))
+        found += [(prop.define + end, port) for end, port in ends
+                  if _has(text, prop.define + end)]
+    return found
 
 
 def _interface(vif, interface, text):

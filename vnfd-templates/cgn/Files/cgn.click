@@ -12,7 +12,8 @@ right_arp -> right_out;
 
 // Output 0 is to right, output 1 is to left. A port serves one flow at a
 // time, so BLOCK limits a subscriber's flows of TCP, of UDP and of ping.
-blocks :: PortBlockMapper($SUBSCRIBERS, $PUBLIC, BLOCK $BLOCK);
+blocks :: PortBlockMapper($SUBSCRIBERS, $PUBLIC, FIRST_PORT $PORTS_FIRST,
+                          LAST_PORT $PORTS_LAST, BLOCK $BLOCK);
 flows :: IPRewriter(blocks, drop, MAPPING_CAPACITY $FLOWS);
 pings :: ICMPPingRewriter(blocks, drop, MAPPING_CAPACITY flows);
 errors :: ICMPRewriter(flows pings);

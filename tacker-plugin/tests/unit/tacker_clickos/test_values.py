@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The types of properties and how requests are merged."""
 
+import dataclasses
 import itertools
 import re
 import time
 import unittest
 
+from tacker_clickos.clickgen import prelude
 from tacker_clickos import exception
 from tacker_clickos.vnfd import model
 from tacker_clickos.vnfd import patterns
@@ -218,6 +220,18 @@ class GuestsTest(unittest.TestCase):
             ['1000-1249', '1250-1499', '1500-1749', '1750-2002'], [
                 values.of_guest(self.vdu, found, 'VDU1-%d' % number)['ports']
                 for number in range(4)])
+
+    def test_a_configuration_may_take_the_ends_of_a_part(self):
+        found = values.merge(self.properties, {}, {})
+        configuration = dataclasses.replace(
+            self.vdu.configuration, text='f($PORTS_FIRST, $PORTS_LAST);')
+        ends = [line.split()[1].rstrip(',);') for number in range(4)
+                for line in prelude.render(
+                    configuration, (), values.of_guest(
+                        self.vdu, found, 'VDU1-%d' % number)).splitlines()
+                if '$PORTS_' in line]
+        self.assertEqual(['1000', '1249', '1250', '1499', '1500', '1749',
+                          '1750', '1999'], ends)
 
     def test_a_port_range_that_is_too_small(self):
         found = values.merge(self.properties, {}, {'ports': '1000-1002'})
