@@ -263,6 +263,27 @@ class Client:
         """Return the counters of a port chain, hops in ``hops``."""
         return self._call('chain', 'GET', Chain(chain_id), '')
 
+    def fuse(self, chain_id, server_id, hops):
+        """Let a server answer for all hops of a chain, with their values.
+
+        :param hops: [{'name', 'server', 'group'}] in order
+        """
+        self._send('PUT', Chain(chain_id), '/fusion',
+                   {'server': server_id, 'hops': hops})
+
+    def fusion(self, chain_id):
+        """Return 'server' and 'hops' of a fused chain, or None."""
+        try:
+            return self._call('fusion', 'GET', Chain(chain_id), '/fusion')
+        except ClickOSError as exc:
+            if exc.code != 'not-fused':
+                raise
+            return None
+
+    def unfuse(self, chain_id):
+        """Let the hops' own guests answer again; may be called twice."""
+        self._send('DELETE', Chain(chain_id), '/fusion')
+
     def _change(self, method, guest, path, body):
         """Change a guest; return the revision that a verdict gives."""
         answer = self._send(method, guest, path, body)

@@ -10,6 +10,8 @@ import dataclasses
 
 #: The description of everything that these functions make, and may delete.
 MARK = 'clickos chain'
+#: That of a fused chain's hop and its ports, before the chain's id.
+FUSED_MARK = f'{MARK}, fused: '
 #: clickos-api and Tacker's driver mark the ports of a VNF with it.
 VNF_MARK = 'clickos-vnf:'
 
@@ -115,12 +117,13 @@ def create(network, name, wanted, classifiers, symmetric=True):
     return chain
 
 
-def make_hop(network, name, guests, undo):
+def make_hop(network, name, guests, undo, mark=MARK):
     """Return the id of a hop's group; make what does not exist yet.
 
     Two chains share the group of a hop, since networking-sfc has one pair for
     two ports, and one group for a pair.
     :param undo: ExitStack that gets the calls that remove what was made
+    :param mark: the description of a new group
     """
     wanted = {_ends(network, guest): guest for guest in guests}
     known = {(pair.ingress, pair.egress): pair.id
@@ -134,7 +137,7 @@ def make_hop(network, name, guests, undo):
         if ends not in known:
             pairs.append(_make_pair(network, guest, ends, undo))
     group = network.create_sfc_port_pair_group(
-        name=name, description=MARK, port_pairs=pairs,
+        name=name, description=mark, port_pairs=pairs,
         **_translation(name, guests))
     undo.callback(network.delete_sfc_port_pair_group, group)
     return group.id
@@ -151,6 +154,13 @@ def _translation(name, guests):
     return {'port_pair_group_parameters': {'ppg_n_tuple_mapping': {
         'ingress_n_tuple': {},
         'egress_n_tuple': {'source_ip_prefix': found[0]}}}}
+
+
+def translation(group):
+    """Return the network to which a hop translates sources, or None."""
+    parameters = group.port_pair_group_parameters or {}
+    mapping = parameters.get('ppg_n_tuple_mapping') or {}
+    return (mapping.get('egress_n_tuple') or {}).get('source_ip_prefix')
 
 
 def _make_pair(network, guest, ends, undo):
@@ -230,8 +240,18 @@ def leave(network, ports):
         network.delete_sfc_port_pair(key, ignore_missing=True)
 
 
+def _require_unfused(network, chain):
+    """Refuse to change a chain whose hops are in one guest."""
+    if any(_has_mark(group, FUSED_MARK)
+           for group in network.sfc_port_pair_groups()
+           if group.id in chain.port_pair_groups):
+        raise ChainError(f'chain {chain.name}: is fused; unfuse it first'
+                         ' (openstack clickos chain unfuse)')
+
+
 def replace(network, chain, groups):
     """Give a live chain other groups by one request; drop unused ones."""
+    _require_unfused(network, chain)
     if not groups:
         raise ChainError(f'chain {chain.name}: the last hop stays; delete'
                          ' the chain')
@@ -239,31 +259,36 @@ def replace(network, chain, groups):
         raise ChainError(f'chain {chain.name}: a hop comes twice')
     before = set(chain.port_pair_groups)
     network.update_sfc_port_chain(chain.id, port_pair_groups=groups)
-    _sweep(network, before - set(groups))
+    sweep(network, before - set(groups))
 
 
 def delete(network, chain):
     """Delete a chain, and its parts that these functions made."""
+    _require_unfused(network, chain)
     groups, flows = chain.port_pair_groups, chain.flow_classifiers
     network.delete_sfc_port_chain(chain.id, ignore_missing=True)
     for key in flows:
         if network.get_sfc_flow_classifier(key).description == MARK:
             network.delete_sfc_flow_classifier(key, ignore_missing=True)
-    _sweep(network, groups)
+    sweep(network, groups)
 
 
-def _sweep(network, groups):
+def sweep(network, groups):
     """Delete groups of ours that no chain has, with their pairs."""
     used = {key for chain in network.sfc_port_chains()
             for key in chain.port_pair_groups}
     for key in set(groups) - used:
         group = network.get_sfc_port_pair_group(key)
-        if group.description != MARK:
+        if not _has_mark(group, MARK):
             continue
         network.delete_sfc_port_pair_group(key, ignore_missing=True)
         for pair in group.port_pairs:
             if network.get_sfc_port_pair(pair).description == MARK:
                 network.delete_sfc_port_pair(pair, ignore_missing=True)
+
+
+def _has_mark(thing, mark):
+    return (thing.description or '').startswith(mark)
 
 
 def _only(found, kind, name):

@@ -20,6 +20,11 @@ class Chains:
         self._agent = agent
         self._policy = rules
 
+    def project(self, context, chain_id):
+        """Return the project of a chain that the caller may see."""
+        return self._get('port_chains', chain_id,
+                         context.auth_token)['project_id']
+
     def counters(self, context, chain_id):
         """Return the chain's counters and those of its hops, in order."""
         chain = self._get('port_chains', chain_id, context.auth_token)

@@ -12,6 +12,7 @@ from clickos_api import audit
 from clickos_api import chains
 from clickos_api import desired_state
 from clickos_api import errors
+from clickos_api import fusing
 from clickos_api import giving
 from clickos_api import history
 from clickos_api import ownership
@@ -55,24 +56,33 @@ class Handlers:
         self._policy = policy.Policy(conf)
         self._audit = audit.Audit(conf)
         self.chains = chains.Chains(self.cloud, self.agent, self._policy)
+        self.fusing = fusing.Fusing(self, self._policy, self._audit)
         self._options = conf.clickos_api
         self.workers = workers.Workers(conf.clickos_api.guest_threads)
         self._places = workers.Places(conf.clickos_api.waiting_threads)
 
     def list(self, context, target):
         """List the handlers of the target's guest."""
-        return self._ask(self._owned(context, target, policy.LIST),
-                         self.agent.handler_list)
+        server = self.owned(context, target, policy.LIST)
+        fused, hop = self.fusing.of_hop(server) or (None, None)
+        if hop is None:
+            return self._ask(server, self.agent.handler_list)
+        return [{**each, 'name': each['name'].removeprefix(hop.prefix)}
+                for each in self._ask(fused, self.agent.handler_list)
+                if each['name'].startswith(hop.prefix)]
 
     def ports(self, context, target):
         """List the ports of the target's guest."""
-        return self._ask(self._owned(context, target, policy.PORT_LIST),
+        return self._ask(self.owned(context, target, policy.PORT_LIST),
                          self.agent.port_list)
 
     def read(self, context, target, name):
         """Return the value of one handler."""
-        return self._ask(self._owned(context, target, policy.READ),
-                         self.agent.handler_read, name)
+        server = self.owned(context, target, policy.READ)
+        fused, hop = self.fusing.of_hop(server) or (None, None)
+        if hop and hop.in_fused(name):
+            server, name = fused, hop.in_fused(name)
+        return self._ask(server, self.agent.handler_read, name)
 
     def give_flows(self, context, target, to):
         """Let guests go on with the flows of the target's; return how many.
@@ -82,15 +92,15 @@ class Handlers:
         :param to: ids of the servers of the other guests
         """
         giver, *takers = (
-            self._owned(context, each, policy.FLOWS_GIVE) for each in (
+            self.owned(context, each, policy.FLOWS_GIVE) for each in (
                 target, *(ownership.Target('servers', key) for key in to)))
         for taker in takers:
             if taker.id == giver.id or taker.project_id != giver.project_id:
                 raise errors.BadRequest(f'to: server {taker.id} is no other'
                                         ' guest of the same project')
+        guests = self.fusing.flows(giver, takers, self._guest)
         given = self._waiting(giver, lambda: self.workers.submit(
-            giving.give, self._guest(giver),
-            [self._guest(each) for each in takers]).result())
+            giving.give, *guests).result())
         self._audit.tell(context, 'flows.give', {
             'server_id': giver.id, 'to': to, 'flows': given})
         return given
@@ -137,14 +147,47 @@ class Handlers:
 
         Recorded as desired state if, and only if, the guest accepted them.
         """
-        server = self._owned(context, target, policy.WRITE)
+        server = self.owned(context, target, policy.WRITE)
         verdict = self._write(server, writes)
         self._tell(context, 'handler.write', verdict,
                    handlers=[name for name, _ in writes])
         return verdict
 
     def _write(self, server, writes):
-        """Write handlers; only the agent gets the values of secrets."""
+        """Write handlers, of a fused chain's hop at both its guests."""
+        self.fusing.require_not_fused(server)
+        both = self.fusing.of_hop(server)
+        send = self._sender(server, writes)
+
+        def send_both(*arguments):
+            self.write_fused(*both, writes)
+            return send(*arguments)
+        return self._change(server, writes, send_both if both else send)
+
+    def write_fused(self, fused, hop, writes):
+        """Write a hop's handlers in the fused guest of its chain.
+
+        For a thread that may wait: of workers, or of HTTP.
+
+        :raises errors.Silent: if the guest gave no verdict
+        """
+        inner = [[hop.in_fused(name), value] for name, value in writes
+                 if hop.in_fused(name)]
+        if not inner:
+            return
+
+        def change(where):
+            ticket = self.store.begin(
+                where.state_id, inner, where.project_id, where.id,
+                where.require_host(), may_wait=True)
+            return self._carry_out(where, ticket,
+                                   self._sender(where, inner))
+        if self._where_it_is(fused, change) is None:
+            raise errors.Silent(f'server {fused.id}, which has the hops of'
+                                ' the chain, gave no verdict in time')
+
+    def _sender(self, server, writes):
+        """Return what sends writes; only agents get values of secrets."""
         found = self._secrets.of(server.project_id, writes)
         try:
             resolved = found.resolved(writes)
@@ -159,7 +202,7 @@ class Handlers:
                 exc.message = found.masked(exc.message)
                 exc.args = (exc.message,)
                 raise
-        return self._change(server, writes, send)
+        return send
 
     def replace(self, context, target, found):
         """Replace the configuration; return a Verdict.
@@ -168,8 +211,9 @@ class Handlers:
 
         :param found: document.Configuration
         """
-        server = self._owned(context, target, policy.CONFIG_REPLACE)
+        server = self.owned(context, target, policy.CONFIG_REPLACE)
         _require_no_vnf(server, target)
+        self.fusing.require_no_part(server)
         verdict = self._replace(server, found.config, found.config_name)
         self._tell(context, 'configuration.replace', verdict,
                    config_name=found.config_name)
@@ -251,13 +295,13 @@ class Handlers:
 
     def change(self, context, target, number):
         """Return a change of the target's guest as a client sees it."""
-        server = self._owned(context, target, policy.CHANGE_SHOW)
+        server = self.owned(context, target, policy.CHANGE_SHOW)
         self._require_state(server)
         return history.change(self.store, server.state_id, number)
 
     def changes(self, context, target):
         """List the newest changes of the target's guest."""
-        server = self._owned(context, target, policy.CHANGE_SHOW)
+        server = self.owned(context, target, policy.CHANGE_SHOW)
         self._require_state(server)
         return history.changes(self.store, server.state_id)
 
@@ -267,7 +311,7 @@ class Handlers:
         A handler without a value at that revision needs its first one, so
         the guest gets its configuration again in that case.
         """
-        server = self._owned(context, target, policy.STATE_RESTORE)
+        server = self.owned(context, target, policy.STATE_RESTORE)
         self._require_state(server)
         now = self.store.read(server.state_id)
         then = history.at(self.store, server.state_id, revision)
@@ -276,6 +320,7 @@ class Handlers:
                    - {name for name, _ in then.writes})
         if missing or now.configuration != then.configuration:
             _require_no_vnf(server, target)
+            self.fusing.require_no_part(server)
             found = then.configuration or _first(server)
             verdict = self._replace(server, found['config'],
                                     found['config_name'])
@@ -346,7 +391,7 @@ class Handlers:
                 return self.cloud.server(server_id, is_fresh=True).state_id
             except errors.ApiError:
                 return server_id
-        server = self._owned(context, target, rule)
+        server = self.owned(context, target, rule)
         self._require_state(server)
         return server.state_id
 
@@ -413,7 +458,7 @@ class Handlers:
                 status=409)
         self.cloud.forget(started['server_id'])
 
-    def _owned(self, context, target, rule):
+    def owned(self, context, target, rule):
         """Return the target's Server if the caller may do this to it."""
         server_id = self._server_id(context, target)
         try:

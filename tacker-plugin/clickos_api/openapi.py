@@ -8,7 +8,7 @@ from clickos_client import limits
 
 from clickos_api import validation
 
-VERSION = '1.6'
+VERSION = '1.7'
 _UUID = {'type': 'string', 'format': 'uuid'}
 _NUMBER = {'type': 'integer', 'minimum': 0, 'maximum': validation.MAX_NUMBER}
 _TEXT = {'type': 'string'}
@@ -52,6 +52,10 @@ _STATE = _object(
 _SECRET = _object(
     ['id', 'name', 'reference', 'created_at'], id=_UUID, name=_NAME,
     reference=_TEXT, created_at=_TEXT)
+_HOP = {'type': 'string', 'pattern': '^[A-Za-z_][A-Za-z0-9_]{0,31}$'}
+_FUSION = _object(['fusion'], fusion=_object(
+    ['server', 'hops'], server=_UUID, hops={'type': 'array', 'items': _object(
+        ['name', 'group'], name=_HOP, group=_UUID)}))
 _COUNTERS = {'type': 'object', 'additionalProperties': {'type': 'integer'}}
 _ERROR = _object(['error'], error=_object(['code', 'message'], code=_TEXT,
                                           message=_TEXT))
@@ -161,6 +165,18 @@ _OTHER = {
     '/v1/chains/{id}': {'get': _operation(
         'Show the counters of a port chain',
         {200: _object(['chain'], chain={'type': 'object'})})},
+    '/v1/chains/{id}/fusion': {
+        'get': _operation('Show which guest has the hops of a fused chain',
+                          {200: _FUSION}),
+        'put': _operation(
+            'Let one guest answer for all hops of a chain', {200: _FUSION},
+            _body(['server', 'hops'], server=_UUID, hops={
+                'type': 'array', 'minItems': 2,
+                'maxItems': validation.MAX_HOPS, 'items': _body(
+                    ['name', 'server', 'group'], name=_HOP, server=_UUID,
+                    group=_UUID)})),
+        'delete': _operation("Let the hops' own guests answer again",
+                             {204: None})},
 }
 _PARAMETERS = {
     'id': {'name': 'id', 'in': 'path', 'required': True, 'schema': _UUID},

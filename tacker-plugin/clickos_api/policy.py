@@ -13,6 +13,7 @@ FLOWS_GIVE = 'clickos:flows:give'
 CONFIG_REPLACE = 'clickos:configuration:replace'
 PORT_LIST = 'clickos:port:list'
 CHAIN_SHOW = 'clickos:chain:show'
+CHAIN_FUSE = 'clickos:chain:fuse'
 STATE_SHOW = 'clickos:desired_state:show'
 STATE_DELETE = 'clickos:desired_state:delete'
 STATE_RESTORE = 'clickos:desired_state:restore'
@@ -32,6 +33,7 @@ ADMIN = 'role:admin'
 
 _HANDLERS = '/v1/{servers or vnfs}/{id}/handlers'
 _CHANGES = '/v1/{servers or vnfs}/{id}/changes'
+_FUSION = '/v1/chains/{id}/fusion'
 _STATES = '/v1/states/{id}'
 _STATE = '/v1/{servers or vnfs}/{id}/desired-state'
 
@@ -89,7 +91,10 @@ RULES = [
           'List the ports of a guest with what the switch counted.',
           ('GET', '/v1/{servers or vnfs}/{id}/ports')),
     _rule(CHAIN_SHOW, OWNER_READER, 'Show the counters of a port chain.',
-          ('GET', '/v1/chains/{id}')),
+          ('GET', '/v1/chains/{id}'), ('GET', _FUSION)),
+    _rule(CHAIN_FUSE, OWNER_MEMBER,
+          'Let one guest answer for all hops of a chain, or no longer.',
+          ('PUT', _FUSION), ('DELETE', _FUSION)),
 ]
 
 

@@ -157,6 +157,23 @@ def blueprint(handlers, limits):
         return {'chain': handlers.chains.counters(
             _context(), validation.uuid(chain_id, 'port chain'))}
 
+    @routes.get('/chains/<chain_id>/fusion')
+    def show_fusion(chain_id):
+        return {'fusion': handlers.fusing.show(
+            _context(), validation.uuid(chain_id, 'port chain'))}
+
+    @routes.put('/chains/<chain_id>/fusion')
+    def fuse_chain(chain_id):
+        return {'fusion': handlers.fusing.fuse(
+            _context(), validation.uuid(chain_id, 'port chain'),
+            *validation.fusion_body(flask.request.get_data()))}
+
+    @routes.delete('/chains/<chain_id>/fusion')
+    def unfuse_chain(chain_id):
+        handlers.fusing.unfuse(_context(),
+                               validation.uuid(chain_id, 'port chain'))
+        return '', 204
+
     return routes
 
 

@@ -18,6 +18,10 @@ VNFC_LENGTH = 255
 MAX_NUMBER = 2 ** 53
 SECRET_NAME = re.compile(r'[A-Za-z0-9_.-]{1,64}')
 SECRET_BYTES = 4096
+#: A hop of a fused chain: a component of click-combine.
+HOP = re.compile(r'[A-Za-z_][A-Za-z0-9_]{0,31}')
+#: Hops of a chain, the switch's limit.
+MAX_HOPS = 20
 
 
 def uuid(text, what):
@@ -151,6 +155,37 @@ def flows_body(raw):
     if not all(isinstance(each, str) for each in found):
         raise errors.BadRequest('to: expected texts')
     return list(dict.fromkeys(uuid(each, 'server') for each in found))
+
+
+def fusion_body(raw):
+    """Return the fused server and [(name, server, group)] of the hops."""
+    body = _object(raw, ('server', 'hops'))
+    hops = body['hops']
+    if not isinstance(hops, list) or not 2 <= len(hops) <= MAX_HOPS:
+        raise errors.BadRequest(f'hops: expected a list of 2 to {MAX_HOPS}')
+    found = [_hop(each, f'hops[{index}]') for index, each in enumerate(hops)]
+    for index, key in enumerate(('name', 'server', 'group')):
+        if len({hop[index] for hop in found}) < len(found):
+            raise errors.BadRequest(f'hops: a {key} comes twice')
+    return _id(body['server'], 'server'), found
+
+
+def _hop(each, place):
+    if not isinstance(each, dict) or set(each) != {'name', 'server', 'group'}:
+        raise errors.BadRequest(f'{place}: expected an object with "name",'
+                                f' "server" and "group", got {_shown(each)}')
+    if not isinstance(each['name'], str) or not HOP.fullmatch(each['name']):
+        raise errors.BadRequest(f'{place}: name: expected 1 to 32 letters,'
+                                f' digits and _, got {_shown(each["name"])}')
+    return (each['name'], _id(each['server'], f'{place}: server'),
+            _id(each['group'], f'{place}: group'))
+
+
+def _id(text, place):
+    if not isinstance(text, str):
+        raise errors.BadRequest(f'{place}: expected a UUID, got'
+                                f' {_shown(text)}')
+    return uuid(text, place)
 
 
 def revision_body(raw):

@@ -83,3 +83,23 @@ class Secret(Base):
     #: the encrypted [id, project_id, value]
     sealed = sa.Column(sa.Text, nullable=False)
     created_at = sa.Column(sa.DateTime, nullable=False)
+
+
+class FusedHop(Base):
+    """A hop whose packets another guest handles (docs/adr/0081)."""
+
+    __tablename__ = 'fused_hops'
+    __table_args__ = _INNODB
+
+    #: of the hop's own guest
+    state_id = sa.Column(sa.String(36), primary_key=True)
+    chain_id = sa.Column(sa.String(36), nullable=False, index=True)
+    #: in the chain, from 0
+    place = sa.Column(sa.Integer, nullable=False)
+    #: elements of the fused guest begin with it and a slash
+    name = sa.Column(sa.String(32), nullable=False)
+    #: the hop's port pair group
+    group_id = sa.Column(sa.String(36), nullable=False)
+    #: of the fused guest
+    server_id = sa.Column(sa.String(36), nullable=False, index=True)
+    project_id = sa.Column(sa.String(64), nullable=False)

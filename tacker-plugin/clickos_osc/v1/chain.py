@@ -5,6 +5,8 @@ import contextlib
 import time
 
 from clickos_client import chains
+from clickos_client import combiner
+from clickos_client import fusion
 from openstack import exceptions as sdk_exc
 from osc_lib.command import command
 from osc_lib import exceptions
@@ -89,6 +91,9 @@ class CreateChain(command.ShowOne):
                  ' same name')
         parser.add_argument('--one-way', action='store_true',
                             help='Answers go straight')
+        parser.add_argument('--fused', action='store_true',
+                            help='Fuse the chain, as "chain fuse" does')
+        _add_fusion(parser)
         return parser
 
     def take_action(self, parsed_args):
@@ -96,36 +101,49 @@ class CreateChain(command.ShowOne):
         manager = self.app.client_manager
         network = manager.sdk_connection.network
         with _refusals():
-            wanted, flows = _wanted(manager, parsed_args)
+            wanted, flows, is_fused = _wanted(manager, parsed_args)
             chain = chains.create(network, parsed_args.name, wanted, flows,
                                   not parsed_args.one_way)
+            if is_fused:
+                chain = self._fused(manager, network, chain, parsed_args)
             return ('id', 'name', 'hops'), (
                 chain.id, shown.line(chain.name),
                 _path(chains.hops(network, chain)))
 
+    def _fused(self, manager, network, chain, args):
+        """Fuse a new chain and return it; delete it after a failure."""
+        with contextlib.ExitStack() as undo:
+            undo.callback(chains.delete, network, chain)
+            _fuse(manager, chain, args)
+            undo.pop_all()
+        return chains.find(network, chain.id)
+
 
 def _wanted(manager, args):
-    """Return the hops and classifiers of create."""
+    """Return the hops and classifiers of create, and if it is to fuse."""
+    is_fused = args.fused
     if bool(args.hop) == bool(args.nsd):
         raise exceptions.CommandError('Give either --hop or --nsd')
     wanted = [hops.parse(manager, text) for text in args.hop]
     flows = [hops.classifier(manager, text) for text in args.classifier]
     if args.nsd:
         named = dict(text.partition('=')[::2] for text in args.vnf)
-        parts, pairs = nsd.read(args.nsd, args.path, named)
+        parts, pairs, asked = nsd.read(args.nsd, args.path, named)
+        is_fused = is_fused or asked
         wanted = [hops.resolve(manager, each) for each in parts]
         flows += [hops.flow(manager, each) for each in pairs]
     if not flows or not wanted:
         raise exceptions.CommandError(
             f'chain {shown.line(args.name)}: needs a hop and a --classifier')
-    return wanted, flows
+    return wanted, flows, is_fused
 
 
 class ShowChain(_ChainCommand, command.Lister):
     """Show the hops of a chain with their rates and drops.
 
     The row "entered" counts the packets that entered the chain. Live: the
-    guests of the hop that work, of all.
+    guests of the hop that work, of all. A fused chain has one hop, which
+    names the others and the server that has them.
 
     Example: openstack clickos chain show web
     """
@@ -237,6 +255,53 @@ class ReorderHops(_ChainCommand):
                        [chain.port_pair_groups[place] for place in places])
 
 
+class FuseChain(_ChainCommand):
+    """Let one new guest do the work of all hops of a live chain.
+
+    The VNFs keep their servers, which rest, and connections go on. Handlers
+    of each VNF are those in the new guest, and its writes hold at both. All
+    hops are transparent, and have one guest with two ports. The program
+    click-combine makes the configuration.
+
+    Example: openstack clickos chain fuse web
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        _add_fusion(parser)
+        return parser
+
+    def act(self, network, chain, args):
+        """Fuse, and tell the new server."""
+        server = _fuse(self.app.client_manager, chain, args)
+        self.app.stdout.write(f'{shown.line(chain.name)}: fused in'
+                              f' {shown.line(server.name)}\n')
+
+
+class UnfuseChain(_ChainCommand):
+    """Let the guests of a fused chain's hops do their work again.
+
+    Connections go on. After a failure, the command can be given again.
+
+    Example: openstack clickos chain unfuse web
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--drop-flows', action='store_true',
+            help='Connections end; needed if the fused guest is gone')
+        return parser
+
+    def act(self, network, chain, args):
+        """Unfuse."""
+        with shown.refusals():
+            fusion.unfuse(_cloud(self.app.client_manager), chain,
+                          args.drop_flows)
+
+
 class DeleteChain(_ChainCommand):
     """Delete a chain, and its hops unless another chain has them.
 
@@ -248,6 +313,34 @@ class DeleteChain(_ChainCommand):
         chains.delete(network, chain)
 
 
+def _add_fusion(parser):
+    parser.add_argument(
+        '--flavor', metavar='<flavor>',
+        help='Flavor of the fused guest, by default the largest of the hops')
+    parser.add_argument(
+        '--program', metavar='<path>', default=combiner.PROGRAM,
+        help=f'The combining program (default: {combiner.PROGRAM})')
+
+
+def _fuse(manager, chain, args):
+    """Fuse a chain; return the server."""
+    flavor = args.flavor and manager.sdk_connection.compute.find_flavor(
+        args.flavor, ignore_missing=False).id
+    try:
+        with shown.refusals():
+            return fusion.fuse(_cloud(manager), chain, flavor, args.program)
+    except combiner.CombinerError as exc:
+        raise exceptions.CommandError(
+            f'{shown.text(str(exc))}; "make click" builds the program, and'
+            ' --program names another one')
+
+
+def _cloud(manager):
+    connection = manager.sdk_connection
+    return fusion.Cloud(connection.network, connection.compute,
+                        manager.clickos)
+
+
 @contextlib.contextmanager
 def _refusals():
     """Show refusals as openstackclient shows errors."""
@@ -255,8 +348,9 @@ def _refusals():
         yield
     except chains.ChainError as exc:
         raise exceptions.CommandError(shown.text(str(exc)))
-    except sdk_exc.HttpException as exc:
-        raise exceptions.CommandError(shown.text(exc.details or str(exc)))
+    except sdk_exc.SDKException as exc:
+        raise exceptions.CommandError(
+            shown.text(getattr(exc, 'details', None) or str(exc)))
 
 
 def _path(found):

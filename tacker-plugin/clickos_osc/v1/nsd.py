@@ -38,10 +38,10 @@ _ETHERTYPES = {'ipv4': 'IPv4', 'ipv6': 'IPv6'}
 
 
 def read(path, wanted, names):
-    """Return the hops and classifiers of a forwarding path.
+    """Return hops and classifiers of a forwarding path, and if it is fused.
 
     A hop is a list of (VNF, options of --hop), a classifier is a dictionary
-    of --classifier's keys.
+    of --classifier's keys. The path's property ``fused`` is a boolean.
     :param path: the file
     :param wanted: name of the path's node, None for the only one
     :param names: name or id of a VNF instance by name in the file
@@ -50,6 +50,7 @@ def read(path, wanted, names):
         topology = _load(path).get('topology_template') or {}
         nodes = topology.get('node_templates') or {}
         name = _choose(nodes, wanted)
+        is_fused = _is_fused(nodes, name)
         if nodes[name]['type'] == _NFP:
             hops = _positions(nodes, name)
             found = _rules(topology, name)
@@ -61,7 +62,7 @@ def read(path, wanted, names):
     except _Wrong as exc:
         raise _bad(path, exc)
     return [[(names.get(vnf, vnf), options) for vnf, options in hop]
-            for hop in hops], found
+            for hop in hops], found, is_fused
 
 
 class _Wrong(Exception):
@@ -93,6 +94,13 @@ def _choose(nodes, wanted):
         raise _Wrong(f'{wanted or "--path"}: expected one of its forwarding'
                      f' paths: {", ".join(paths) or "it has none"}')
     return wanted
+
+
+def _is_fused(nodes, name):
+    found = (nodes[name].get('properties') or {}).get('fused', False)
+    if not isinstance(found, bool):
+        raise _Wrong(f'{name}: fused: expected true or false')
+    return found
 
 
 def _required(nodes, name, requirement):

@@ -63,12 +63,14 @@ class FakeAgent:
     def __init__(self):
         self.guests = {}
         self.broken = None
+        self.chain_hops = 1
 
     def chain_counters(self, ctxt, chain_id):
-        """Return the counters of a chain of one hop."""
+        """Return the counters of a chain."""
         counters = {'packets': 3, 'bytes': 300, 'dropped': 0}
         return self.broken or {
-            **counters, 'hops': [{**counters, 'pairs': 2, 'live_pairs': 1}]}
+            **counters, 'hops': [{**counters, 'pairs': 2, 'live_pairs': 1}]
+            * self.chain_hops}
 
     def port_list(self, ctxt, server_id):
         """List one port that dropped frames."""
@@ -155,7 +157,7 @@ class TestCase(unittest.TestCase):
         super().setUp()
         self.use(fixtures.FakeLogger())
         self.use(fixtures.MockPatch('oslo_log.log.setup', autospec=True))
-        self.agent.broken = None
+        self.agent.broken, self.agent.chain_hops = None, 1
         self.cloud = fake_cloud.FakeCloud()
         self.addCleanup(self.cloud.close)
         self.conf = self._configure()

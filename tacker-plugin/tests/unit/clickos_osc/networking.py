@@ -40,7 +40,22 @@ class Network:
         """Make a port of a server."""
         self.known_ports[key] = types.SimpleNamespace(
             id=key, name=f'VDU1-0-{key}', device_id=server_id,
-            mac_address=mac, description=description)
+            mac_address=mac, description=description, network_id='net',
+            is_port_security_enabled=False)
+
+    def create_port(self, **values):
+        """Make a port."""
+        key = str(uuid.uuid4())
+        self.known_ports[key] = types.SimpleNamespace(
+            id=key, device_id='', mac_address=key, **values)
+        return self.known_ports[key]
+
+    def delete_port(self, key):
+        """Delete a port that is in no pair."""
+        for pair in self.made['port_pair'].values():
+            if key in (pair.ingress, pair.egress):
+                raise Refused(f'port {key}: in use')
+        del self.known_ports[key]
 
     def ports(self, **query):
         """List ports."""
@@ -65,6 +80,8 @@ class Network:
         def create(**values):
             if kind == self.refused:
                 raise Refused('port pair x: no')
+            if kind == 'port_pair_group':
+                values.setdefault('port_pair_group_parameters', None)
             new = types.SimpleNamespace(id=str(uuid.uuid4()), **values)
             self._check(kind, new)
             self.made[kind][new.id] = new

@@ -118,7 +118,7 @@ class ChainTest(base.CommandTestCase):
         mapping = first.port_pair_group_parameters['ppg_n_tuple_mapping']
         self.assertEqual({'source_ip_prefix': '192.0.2.7/32'},
                          mapping['egress_n_tuple'])
-        self.assertFalse(hasattr(second, 'port_pair_group_parameters'))
+        self.assertIsNone(second.port_pair_group_parameters)
         self.refused('share one nat', chain.InsertHop, 'web',
                      'fw,nat=192.0.2.7/32+a,nat=192.0.2.8/32')
 

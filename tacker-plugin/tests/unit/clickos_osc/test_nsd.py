@@ -66,7 +66,8 @@ class NsdTest(unittest.TestCase):
             with open(path, 'w', encoding='utf-8') as target:
                 target.write(content if isinstance(content, str)
                              else yaml.safe_dump(content))
-            return nsd.read(path, wanted, names or {})
+            hops, flows, self.is_fused = nsd.read(path, wanted, names or {})
+            return hops, flows
 
     def refused(self, words, content, *arguments):
         """Check a refusal, which names the file first."""
@@ -109,6 +110,15 @@ class NsdTest(unittest.TestCase):
         self.assertEqual([{'protocol': '17',
                            'destination-ip-prefix': '10.0.0.9/32'}],
                          self.read(old)[1])
+
+    def test_a_fused_path(self):
+        self.read(NSD)
+        self.assertIs(False, self.is_fused)
+        self.read(self.changed('node_templates', 'web',
+                               properties={'fused': True}))
+        self.assertIs(True, self.is_fused)
+        self.refused('web: fused: expected true', self.changed(
+            'node_templates', 'web', properties={'fused': 'yes'}))
 
     def test_refusals(self):
         for words, content in (

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests for the handlers of a fused chain's hops (docs/adr/0081)."""
+
+from clickos_client import document
+from clickos_client import flows
+from oslo_log import log as logging
+
+from clickos_api import errors
+from clickos_api import fusions
+from clickos_api import history
+from clickos_api import ownership
+from clickos_api import policy
+from clickos_api import states
+
+LOG = logging.getLogger(__name__)
+
+
+class Fusing:
+    """Answers for servers while a chain is fused.
+
+    :param operations: handlers.Handlers
+    :param rules: policy.Policy
+    :param audit: audit.Audit
+    """
+
+    def __init__(self, operations, rules, audit):
+        self._operations = operations
+        self._policy = rules
+        self._audit = audit
+        self.fusions = fusions.Fusions(operations.store)
+
+    def of_hop(self, server):
+        """Return (fused Server, fusions.Hop) of a hop's server.
+
+        :returns: None if it is no hop, or Nova has no fused server any more
+        """
+        found = self.fusions.of_state(server.state_id)
+        if found is None:
+            return None
+        try:
+            fused = self._operations.cloud.server(found.server_id)
+        except ownership.Gone:
+            return None
+        return fused, found.hop(server.state_id)
+
+    def require_no_part(self, server):
+        """Refuse what would not outlive a fusion, or would not be in it."""
+        self.require_not_fused(server)
+        found = self.fusions.of_state(server.state_id)
+        if found:
+            raise _refused(f'server {server.id}: is a hop of the fused chain'
+                           f' {found.chain_id}; unfuse the chain first')
+
+    def require_not_fused(self, server):
+        """Refuse to change a fused guest by its own server."""
+        found = self.fusions.of_fused(server.id)
+        if found:
+            raise _refused(f'server {server.id}: has the hops of the chain'
+                           f' {found.chain_id}; write to the server of the'
+                           ' hop, or unfuse the chain')
+
+    def flows(self, giver, takers, guest):
+        """Return the giver and the takers as clickos_client.flows has them.
+
+        :param guest: makes one of a server
+        """
+        hops = {each.id: self.of_hop(each) for each in (giver, *takers)}
+
+        def part(server, other):
+            """Return a server, as one of its hops for the other one."""
+            found = hops[other.id]
+            if found and found[0].id == server.id:
+                return flows.Part(guest(server), found[1].prefix)
+            return None
+
+        parts = [part(giver, taker) for taker in takers]
+        return (next(filter(None, parts), None) or guest(giver),
+                [part(taker, giver) or guest(taker) for taker in takers])
+
+    def show(self, context, chain_id):
+        """Return 'server' and 'hops' of a fused chain."""
+        return _shown(self._own(context, chain_id, policy.CHAIN_SHOW))
+
+    def _own(self, context, chain_id, rule):
+        found = self.fusions.of_chain(chain_id)
+        if not found or found.project_id != context.project_id \
+                and not self._policy.allows_any(context, rule):
+            raise errors.NotFound(f'chain {chain_id}: is not fused',
+                                  code='not-fused')
+        self._policy.require(context, rule, found.project_id)
+        return found
+
+    def fuse(self, context, chain_id, server_id, hops):
+        """Let a guest answer for the hops of a chain.
+
+        It gets the values of all hops.
+
+        :param hops: [(name, server id, group id)] in order
+        """
+        project_id = self._operations.chains.project(context, chain_id)
+        self._policy.require(context, policy.CHAIN_FUSE, project_id)
+        fused, *servers = (
+            self._operations.owned(
+                context, ownership.Target('servers', key), policy.CHAIN_FUSE)
+            for key in (server_id, *(key for _, key, _ in hops)))
+        for each in (fused, *servers):
+            if each.project_id != project_id:
+                raise errors.BadRequest(f'server {each.id}: is of another'
+                                        f' project than chain {chain_id}')
+            self.require_not_fused(each)
+        if fused.id in {each.id for each in servers}:
+            raise errors.BadRequest(f'server {fused.id}: is a hop itself')
+        found = fusions.Fusion(chain_id, fused.id, project_id, tuple(
+            fusions.Hop(server.state_id, name, group)
+            for server, (name, _, group) in zip(servers, hops)))
+        self.fusions.add(found)
+        try:
+            for server, hop in zip(servers, found.hops):
+                self._bring(server, fused, hop)
+        except Exception:
+            self.fusions.remove(chain_id)
+            raise
+        self._tell(context, 'chain.fuse', found)
+        return _shown(found)
+
+    def _bring(self, server, fused, hop):
+        """Write the values of a hop to the fused guest."""
+        before = self._settled(server)
+        values = _values(server, before)
+        if values:
+            self._operations.write_fused(fused, hop, values)
+        if self._settled(server) != before:
+            raise errors.Unavailable(
+                f'server {server.id}: was changed during the fusion; try'
+                ' again', code='busy')
+
+    def _settled(self, server):
+        """Return the state of a server without pending changes."""
+        store = self._operations.store
+        newest = history.changes(store, server.state_id)[:1]
+        if newest and newest[0]['status'] == states.PENDING:
+            raise errors.Unavailable(
+                f'server {server.id}: change {newest[0]["number"]} has no'
+                ' verdict yet; try again', code='busy')
+        return store.read(server.state_id)
+
+    def unfuse(self, context, chain_id):
+        """Let the hops' own guests answer again; may be called twice."""
+        try:
+            found = self._own(context, chain_id, policy.CHAIN_FUSE)
+        except errors.NotFound:
+            return
+        self.fusions.remove(chain_id)
+        self._tell(context, 'chain.unfuse', found)
+
+    def _tell(self, context, event, found):
+        LOG.info('Chain %s: %s: server %s', found.chain_id, event,
+                 found.server_id)
+        self._audit.tell(context, event, {'chain_id': found.chain_id,
+                                          'server_id': found.server_id})
+
+
+def _values(server, state):
+    """Return the writes that are in force at a hop's own guest."""
+    if server.state_id != server.id or state.configuration:
+        return state.writes
+    try:
+        first = document.parse(server.user_data)
+    except document.DocumentError:
+        return state.writes   # the text came with the image
+    return document.overlay(first.writes, state.writes)
+
+
+def _shown(found):
+    return {'server': found.server_id,
+            'hops': [{'name': hop.name, 'group': hop.group_id}
+                     for hop in found.hops]}
+
+
+def _refused(message):
+    return errors.ApiError(message, code='fused', status=409)
