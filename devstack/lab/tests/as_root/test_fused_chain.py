@@ -8,8 +8,7 @@
              fw ids fused    two hops with state, and the guest for both
 """
 
-import subprocess
-
+from clickos_client import combiner
 from clickos_client import flows
 from clickos_lab.vnf import programs
 
@@ -25,13 +24,8 @@ class FusedChainTest(test_scaled_hop.HopTestCase):
         """Return the configuration of a hop, or the fused one."""
         if n < len(HOPS):
             return test_scaled_hop.HOP
-        path = self.host.folder / 'hop.click'
-        path.write_text(test_scaled_hop.HOP)
-        return subprocess.run(
-            [programs.path('click-combine'), '--fuse',
-             *(f'{name}={path}' for name in HOPS), 'fw.1=ids.0',
-             'ids.0=fw.1'], check=True, text=True,
-            stdout=subprocess.PIPE).stdout
+        return combiner.fuse(programs.path('click-combine'), [
+            combiner.Hop(name, test_scaled_hop.HOP, 0, 1) for name in HOPS])
 
     def steer(self, *guests):
         """Give the chain these guests as hops."""
