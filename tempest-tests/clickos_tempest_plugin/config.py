@@ -59,6 +59,9 @@ a zone. Tests of networks between hosts are skipped without it.
 The same command as ``host_command`` for the host of ``second_zone``. Tests of
 servers that move between hosts are skipped without it.
 """),
+    cfg.StrOpt('combine_program', default='click-combine', help="""
+The program click-combine, which fuses chains.
+"""),
     cfg.IntOpt('lcm_timeout', default=90, min=1, help="""
 Seconds to wait for a life cycle operation of Tacker, or for a package.
 """),

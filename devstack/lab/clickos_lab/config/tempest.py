@@ -12,7 +12,8 @@ def write(site, folder, csars, references):
     """Write tempest.conf into a folder that ``tempest init`` made.
 
     :param csars: folder of the packages of firewall and NAT
-    :param references: ids: ``image``, ``flavor``; ``second_zone``
+    :param references: ids: ``image``, ``flavor``; ``second_zone``, path
+        ``combine_program``
     """
     host_command = [
         'env', f'CLICKOS_STATE={site.state.root}',
@@ -28,6 +29,7 @@ def write(site, folder, csars, references):
             'flavor_ref': references['flavor'],
             'flavor_ref_alt': references['flavor']},
         'clickos': {
+            'combine_program': references['combine_program'],
             'second_zone': references['second_zone'],
             'second_host_command': shlex.join(
                 [*host_command, '--on', 'second']),

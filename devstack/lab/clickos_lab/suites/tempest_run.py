@@ -13,6 +13,7 @@ from clickos_lab import say
 from clickos_lab import settings as _settings
 from clickos_lab import shell
 from clickos_lab.vnf import csar
+from clickos_lab.vnf import programs
 
 
 def run(state, arguments, configure=None):
@@ -57,4 +58,5 @@ def configure(state, workspace, first, second):
         _site.Site(state, settings), workspace, state.data,
         {'image': next(admin.image.images(name=first.image)).id,
          'flavor': admin.compute.find_flavor(compute.FLAVOR['name']).id,
-         'second_zone': second.zone})
+         'second_zone': second.zone,
+         'combine_program': programs.path('click-combine')})

@@ -7,6 +7,7 @@ from tempest.lib.common.utils import test_utils
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
+from clickos_tempest_plugin.common import cli
 from clickos_tempest_plugin.common import csar
 from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.common import traffic
@@ -307,6 +308,80 @@ class ScaledNatTest(ScaledHopCase):
         self.check_scaling(self.make(
             'port_chain', port_pair_groups=[self.make_hop()],
             flow_classifiers=[flow], chain_parameters={'symmetric': True}))
+
+
+class FusedChainTest(SfcMixin, base.OnHostTest):
+    """A chain of two hops with state becomes one guest, and two again."""
+
+    def setUp(self):
+        super().setUp()
+        self.make_ends()
+        (self.first, one), (self.second, two) = (
+            self.make_hop(name) for name in ('fw', 'ids'))
+        self.chain = self.make_chain([one, two])
+        self.assertHops(self.chain, 2)
+        self.server.serve_echo()
+
+    def make_hop(self, name):
+        """Boot a wire with state; return its server and its group."""
+        ports = [self.tenant.make_port('left', self.addCleanup,
+                                       port_security_enabled=False)
+                 for _ in range(2)]
+        server_id = self.tenant.boot(data_utils.rand_name(name), ports,
+                                     STATEFUL, self.addCleanup)
+        pair = self.make('port_pair', ingress=ports[0]['id'],
+                         egress=ports[1]['id'])
+        return server_id, self.make('port_pair_group', name=name,
+                                    port_pairs=[pair])
+
+    def connect(self):
+        """Open connections through the chain."""
+        return self.client.connect(self.server, CONNECTIONS)
+
+    def opened(self):
+        """Return the connections that each hop saw begin."""
+        return [self.passed(server, 'opened')
+                for server in (self.first, self.second)]
+
+    def command(self, verb, *more):
+        """Fuse or unfuse the chain."""
+        return cli.openstack(self.os_primary, 'clickos', 'chain', verb,
+                             self.chain, *more)
+
+    def unfuse(self):
+        """Unfuse the chain if the test did not come to it."""
+        if len(self.steered(self.chain)) == 1:
+            self.command('unfuse', '--drop-flows')
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e35')
+    def test_connections_and_writes_outlive_fusion(self):
+        clickos, servers = self.tenant.clickos, self.tenant.servers
+        connections = [self.connect()]
+        ping = self.client.ping(self.server)
+        self.addCleanup(self.unfuse)
+        self.command('fuse', '--program', CONF.clickos.combine_program)
+        self.assertHops(self.chain, 1)
+        # The counters of the new guest begin at zero.
+        self.assertEqual([0, 0], self.opened())
+        connections.append(self.connect())
+        self.assertEqual([CONNECTIONS] * 2, self.opened())
+        self.assertIn('fw, ids: fused in', self.command('show'))
+        clickos.write_handler(self.second, 'fw.config', 'allow all')
+        self.assertEqual(['deny all', 'allow all'], [
+            clickos.read_handler(server, 'fw.config')
+            for server in (self.first, self.second)])
+        self.command('unfuse')
+        self.assertHops(self.chain, 2)
+        connections.append(self.connect())
+        self.assertEqual([0] * 3, [each.lost() for each in connections])
+        sent, received = ping.result()
+        self.assertGreater(sent, 5)
+        self.assertEqual(sent, received)
+        self.assertEqual([2 * CONNECTIONS] * 2, self.opened())
+        self.assertEqual('allow all', clickos.read_handler(self.second,
+                                                           'fw.config'))
+        self.assertEqual(2, len(servers.list_servers()['servers']))
 
 
 class ChainsBetweenHostsTest(SfcMixin, base.TwoHostsMixin, base.ClickOSTest):

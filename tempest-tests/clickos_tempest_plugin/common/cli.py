@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command openstack, as a member of the project types it."""
+
+import os
+import subprocess
+import sys
+
+from tempest import config
+
+CONF = config.CONF
+_TIMEOUT_S = 300
+
+
+def openstack(clients, *arguments):
+    """Run openstack with a member's password; return what it printed.
+
+    :param clients: Tempest's client manager of the member
+    """
+    user = clients.credentials
+    program = os.path.join(os.path.dirname(sys.executable), 'openstack')
+    done = subprocess.run(
+        [program, *arguments], stdin=subprocess.DEVNULL, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=_TIMEOUT_S,
+        env={**os.environ, 'OS_AUTH_URL': CONF.identity.uri_v3,
+             'OS_IDENTITY_API_VERSION': '3',
+             'OS_REGION_NAME': CONF.identity.region,
+             'OS_CACERT': CONF.identity.ca_certificates_file or '',
+             'OS_USERNAME': user.username, 'OS_PASSWORD': user.password,
+             'OS_PROJECT_NAME': user.project_name,
+             'OS_USER_DOMAIN_NAME': user.user_domain_name,
+             'OS_PROJECT_DOMAIN_NAME': user.project_domain_name})
+    if done.returncode:
+        raise AssertionError(f'openstack {" ".join(arguments)}:'
+                             f' {done.stderr[-2000:]}')
+    return done.stdout
