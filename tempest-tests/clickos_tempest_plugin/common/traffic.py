@@ -117,10 +117,10 @@ class Machine:
         self._cleanup = cleanup
 
     def add_addresses(self, *addresses):
-        """Take further addresses of the network, of 24 bits."""
+        """Take further addresses, with their prefix lengths."""
         for address in addresses:
-            self.run('ip', 'address', 'add', f'{address}/24', 'dev', 'eth0')
-            self.ips.append(address)
+            self.run('ip', 'address', 'add', address, 'dev', 'eth0', 'nodad')
+            self.ips.append(address.partition('/')[0])
 
     def run(self, *command, **kwargs):
         """Run a command in the namespace."""
@@ -207,13 +207,16 @@ class Endpoint(Machine):
     :param network: 'left' or 'right'
     :param wired: the networks are one, joined by a wire, so the machine has
         no gateway
+    :param allow: further networks whose addresses it may use
     """
 
-    def __init__(self, tenant, admin, network, cleanup, wired=False):
+    def __init__(self, tenant, admin, network, cleanup, wired=False,
+                 allow=()):
         self.gateway = clickos_tenant.FIREWALL[network]
         super().__init__(
             admin, tenant.make_port(network, cleanup), cleanup,
-            ('16',) if wired else ('24', '--gateway', self.gateway))
+            [*(('16',) if wired else ('24', '--gateway', self.gateway)),
+             *(f'--allow={each}' for each in allow)])
 
 
 class Ping:

@@ -34,7 +34,7 @@ def run(state, arguments):
 def _endpoint_add(state, arguments):
     endpoint.Endpoint(state, arguments.name).add(
         arguments.segment, arguments.mac, arguments.address,
-        arguments.gateway)
+        arguments.gateway, arguments.allow)
 
 
 def _endpoint_remove(state, arguments):
@@ -95,7 +95,8 @@ _VERBS = (
     ('endpoint-add', _endpoint_add, (
         _NAME, ('--segment', {'type': int, 'required': True}),
         ('--mac', {'required': True}), ('--address', {'required': True}),
-        ('--gateway', {}))),
+        ('--gateway', {}),
+        ('--allow', {'action': 'append', 'default': []}))),
     ('endpoint-remove', _endpoint_remove, (_NAME,)),
     ('endpoint-exec', _endpoint_exec, (
         _NAME, ('command', {'nargs': argparse.REMAINDER}))),

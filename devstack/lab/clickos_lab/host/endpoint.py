@@ -39,11 +39,11 @@ class Endpoint:
         #: the outer end of the veth pair; interface names have 15 bytes
         self.outer = 'v' + hashlib.sha256(name.encode()).hexdigest()[:13]
 
-    def add(self, segment, mac, address, gateway=None, allow=None):
+    def add(self, segment, mac, address, gateway=None, allow=()):
         """Make the namespace and attach it; on an error nothing is left.
 
         :param address: with its prefix length, ``10.0.1.5/24``.
-        :param allow: CIDRs it may send from, by default its address.
+        :param allow: CIDRs it may send from, besides its address.
         """
         own = address.partition('/')[0] + '/32'
         note = self._note()
@@ -51,7 +51,7 @@ class Endpoint:
         note.write_text(self.port)
         try:
             self._make_namespace(mac, address, gateway)
-            flags = [f'--allow={cidr}' for cidr in allow or [own]]
+            flags = [f'--allow={cidr}' for cidr in [own, *allow]]
             self._vale_ctl('attach', self.port, '--kind=veth',
                            f'--ifname={self.outer}', f'--segment={segment}',
                            f'--mac={mac}', *flags)

@@ -85,12 +85,16 @@ class SfcMixin:
         waiters.until(lambda: self.steered(chain),
                       lambda seen: len(seen) == hops, f'{hops} hops')
 
-    def make_ends(self):
-        """Make a client and a server on one network."""
+    def make_ends(self, allow=()):
+        """Make a client and a server on one network.
+
+        :param allow: networks whose addresses they may use, too
+        """
         self.sfc = self.os_primary.sfc.SfcClient()
         self.client, self.server = (
             traffic.Endpoint(self.tenant, self.os_admin,
-                             'left', self.addCleanup) for _ in range(2))
+                             'left', self.addCleanup, allow=allow)
+            for _ in range(2))
 
     def make_chain(self, groups):
         """Make a chain from the client to the server and back."""
@@ -283,9 +287,10 @@ class ScaledNatTest(ScaledHopCase):
 
     def setUp(self):
         super().setUp()
-        self.make_ends()
+        self.make_ends(('10.10.1.192/26',))
         # The address of the other end chooses the guest.
-        self.server.add_addresses(*(f'10.10.1.{n}' for n in range(200, 240)))
+        self.server.add_addresses(
+            *(f'10.10.1.{n}/24' for n in range(200, 240)))
         # A port that no server has reserves the address.
         public = self.tenant.make_port(
             'left', self.addCleanup)['fixed_ips'][0]['ip_address']
