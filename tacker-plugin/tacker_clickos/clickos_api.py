@@ -2,6 +2,7 @@
 """clickos-api of a VIM, with errors as Tacker shows them."""
 
 import contextlib
+import time
 
 from clickos_client import api
 from keystoneauth1 import exceptions as ka_exceptions
@@ -13,6 +14,9 @@ LOG = logging.getLogger(__name__)
 
 _MAX_CODE = 64
 _MAX_MESSAGE = 4000
+#: Seconds in which a write without an answer is repeated, and between two.
+_PATIENCE_S = 120
+_PAUSE_S = 1
 
 
 class Client(object):
@@ -30,11 +34,23 @@ class Client(object):
     def write(self, server_id, writes):
         """Write handlers, all or none; return the new revision.
 
+        A request without an answer may take effect later, so it is repeated
+        until one has an answer. Values are whole: a repetition is harmless.
+
         :param writes: [[handler, value]]
         :raises: HandlerRefused, ApiUnavailable
         """
-        with _translated():
-            return self._client.write_many(server_id, writes)
+        end_s = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                with _translated():
+                    return self._client.write_many(server_id, writes)
+            except exception.ApiUnavailable as error:
+                if time.monotonic() > end_s:
+                    raise
+                LOG.info('A write of server %s is repeated: %s', server_id,
+                         error)
+            time.sleep(_PAUSE_S)
 
     def read(self, server_id, handler):
         """Return the value of a handler.

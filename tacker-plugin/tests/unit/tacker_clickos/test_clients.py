@@ -98,6 +98,25 @@ class ClickosApiTest(base.TestCase):
                                         'clickos-api: '):
                 self.client.desired_writes('s')
 
+    def test_a_write_without_an_answer_is_repeated(self):
+        self.patch(clickos_api.time, 'sleep')
+        self.answer(200, {'revision': 7})
+        answer = self.request.side_effect()
+        self.request.side_effect = [
+            ka_exceptions.ConnectTimeout('stopped'),
+            ka_exceptions.ConnectFailure('refused'), answer]
+        self.assertEqual(7, self.client.write('s', [['a.b', 'x']]))
+        self.assertEqual(3, self.request.call_count)
+
+    def test_a_write_is_not_repeated_for_ever(self):
+        self.patch(clickos_api.time, 'sleep')
+        self.patch(clickos_api.time, 'monotonic',
+                   side_effect=[0, clickos_api._PATIENCE_S + 1])
+        self.request.side_effect = ka_exceptions.ConnectTimeout('stopped')
+        with self.assertRaises(exception.ApiUnavailable):
+            self.client.write('s', [['a.b', 'x']])
+        self.assertEqual(1, self.request.call_count)
+
     def test_deleting_a_state_never_raises(self):
         self.request.side_effect = ka_exceptions.ConnectFailure('refused')
         self.client.delete_state('s')
