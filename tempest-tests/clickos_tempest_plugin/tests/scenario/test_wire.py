@@ -7,6 +7,7 @@ from tempest.lib import decorators
 
 from clickos_tempest_plugin.common import csar
 from clickos_tempest_plugin.common import traffic
+from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests import base
 
 CONF = config.CONF
@@ -19,6 +20,8 @@ Idle -> fw :: IPFilter(deny all) -> Discard;
 '''
 NEIGHBOR = 'FromDevice(0) -> Discard; FromDevice(1) -> Discard;'
 SIZE_BYTES = 1024 * 1024
+IP6_NET = 'fd00:10::/64'
+IP6S = 'fd00:10::1', 'fd00:10::2'
 
 
 class WireCase(base.OnHostTest):
@@ -28,13 +31,19 @@ class WireCase(base.OnHostTest):
         """Attach a machine without a gateway to a network."""
         return traffic.Endpoint(
             self.tenant, self.os_admin, network,
-            self.addCleanup, wired=True)
+            self.addCleanup, wired=True, allow=(IP6_NET,))
 
     def assertJoined(self):
         """Check that all kinds of packets pass; return the machines."""
         left, right = map(self.make_endpoint, ('left', 'right'))
-        self.assertTrue(left.can_ping(right))
+        waiters.until(lambda: left.can_ping(right), bool,
+                      'the wire passes packets')
         self.assertTrue(right.can_ping(left))
+        for machine, address in zip((left, right), IP6S):
+            machine.add_addresses(f'{address}/64')
+        # Each has to find the other's MAC address first (RFC 4861).
+        self.assertTrue(left.can_ping_address(IP6S[1]))
+        self.assertTrue(right.can_ping_address(IP6S[0]))
         right.serve_http()
         self.assertEqual(SIZE_BYTES, left.download(right, SIZE_BYTES))
         return left, right
