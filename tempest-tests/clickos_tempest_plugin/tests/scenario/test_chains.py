@@ -359,7 +359,7 @@ class FusedChainTest(SfcMixin, base.OnHostTest):
             self.command('unfuse', '--drop-flows')
 
     @decorators.attr(type='slow')
-    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e35')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e36')
     def test_connections_and_writes_outlive_fusion(self):
         clickos, servers = self.tenant.clickos, self.tenant.servers
         connections = [self.connect()]
