@@ -2,6 +2,7 @@
 """clickos-api of a VIM, with errors as Tacker shows them."""
 
 import contextlib
+import http
 import time
 
 from clickos_client import api
@@ -14,6 +15,9 @@ LOG = logging.getLogger(__name__)
 
 _MAX_CODE = 64
 _MAX_MESSAGE = 4000
+#: What clickos-api answers while a service that it needs is away.
+_NO_VERDICT = (http.HTTPStatus.INTERNAL_SERVER_ERROR,
+               http.HTTPStatus.SERVICE_UNAVAILABLE)
 #: Seconds in which a write without an answer is repeated, and between two.
 _PATIENCE_S = 120
 _PAUSE_S = 1
@@ -34,8 +38,8 @@ class Client(object):
     def write(self, server_id, writes):
         """Write handlers, all or none; return the new revision.
 
-        A request without an answer may take effect later, so it is repeated
-        until one has an answer. Values are whole: a repetition is harmless.
+        A request without a verdict may take effect later, so it is repeated
+        until one has a verdict. Values are whole: a repetition is harmless.
 
         :param writes: [[handler, value]]
         :raises: HandlerRefused, ApiUnavailable
@@ -45,8 +49,9 @@ class Client(object):
             try:
                 with _translated():
                     return self._client.write_many(server_id, writes)
-            except exception.ApiUnavailable as error:
-                if time.monotonic() > end_s:
+            except (exception.ApiUnavailable,
+                    exception.HandlerRefused) as error:
+                if not _says_nothing(error) or time.monotonic() > end_s:
                     raise
                 LOG.info('A write of server %s is repeated: %s', server_id,
                          error)
@@ -98,6 +103,11 @@ class Client(object):
                 self._client.delete_state(state_id)
         except exception.ClickOSError as error:
             LOG.info('State %s is not deleted: %s', state_id, error)
+
+
+def _says_nothing(error):
+    """True if an earlier request may be in force, or will be."""
+    return getattr(error, 'status', None) in (None, *_NO_VERDICT)
 
 
 @contextlib.contextmanager

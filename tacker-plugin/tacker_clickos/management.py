@@ -7,8 +7,10 @@ is written into the VNF's metadata.
 """
 
 import json
+import time
 
 from oslo_config import cfg
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 from tacker.common import coordination
 from tacker import objects
@@ -28,6 +30,9 @@ from tacker_clickos import watch
 LOG = logging.getLogger(__name__)
 
 _MAX_SHOWN = 4000
+#: Seconds in which an update waits for the database, and between two tries.
+_PATIENCE_S = 300
+_PAUSE_S = 2
 
 
 class Management(vnflcm_noop.VnflcmMgmtNoop):
@@ -54,10 +59,25 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
         Tacker has merged the request into the metadata already. Never raises.
         """
         try:
-            self._modify(context, vnf_instance.id)
+            self._modify_patiently(context, vnf_instance.id)
         except Exception:
             LOG.exception('VNF %s: the update has no verdict',
                           vnf_instance.id)
+
+    def _modify_patiently(self, context, vnf_id):
+        """Begin again as long as the database is away.
+
+        The request stays in the metadata, and to apply it twice is harmless.
+        """
+        end_s = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                return self._modify(context, vnf_id)
+            except db_exc.DBConnectionError:
+                if time.monotonic() > end_s:
+                    raise
+                LOG.info('VNF %s: the update waits for the database', vnf_id)
+            time.sleep(_PAUSE_S)
 
     @coordination.synchronized('clickos-{vnf_id}')
     def _modify(self, context, vnf_id):
@@ -108,6 +128,8 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
             values, revision = self._apply(context, vnf_instance, wanted)
         except exception.ClickOSError as refused:
             return _refusal(refused, earlier)
+        except db_exc.DBConnectionError:
+            raise
         except Exception:
             LOG.exception('VNF %s: the update failed', vnf_instance.id)
             return _refusal('internal error; the log of tacker-conductor has '

@@ -100,13 +100,17 @@ class ClickosApiTest(base.TestCase):
 
     def test_a_write_without_an_answer_is_repeated(self):
         self.patch(clickos_api.time, 'sleep')
-        self.answer(200, {'revision': 7})
-        answer = self.request.side_effect()
+        answers = []
+        for status, body in (
+                (503, {'error': {'code': 'nova', 'message': 'is away'}}),
+                (200, {'revision': 7})):
+            self.answer(status, body)
+            answers.append(self.request.side_effect())
         self.request.side_effect = [
             ka_exceptions.ConnectTimeout('stopped'),
-            ka_exceptions.ConnectFailure('refused'), answer]
+            ka_exceptions.ConnectFailure('refused'), *answers]
         self.assertEqual(7, self.client.write('s', [['a.b', 'x']]))
-        self.assertEqual(3, self.request.call_count)
+        self.assertEqual(4, self.request.call_count)
 
     def test_a_write_is_not_repeated_for_ever(self):
         self.patch(clickos_api.time, 'sleep')

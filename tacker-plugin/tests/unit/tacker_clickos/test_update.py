@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live update: good, bad, good; one guest or several; its verdicts."""
 
+import itertools
 import json
+from unittest import mock
 
+from oslo_db import exception as db_exc
 from tacker.common import coordination
 from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import infra_driver
+from tacker_clickos import management
 from tacker_clickos import mgmt_driver
 from tacker_clickos import rows
 from tacker_clickos import watch
@@ -209,6 +213,19 @@ class OneGuestTest(UpdateTest):
         objects.VnfInstance.get_by_id.side_effect = RuntimeError('database')
         self.driver.modify_information_end(context=None,
                                            vnf_instance=self.vnf)
+
+    def test_an_update_waits_for_the_database(self):
+        self.patch(management.time, 'sleep')
+        for number, (target, name) in enumerate((
+                (objects.VnfInstance, 'get_by_id'),
+                (vnflcm_utils, 'get_vim'), (objects.VnfInstance, 'save'))):
+            away = iter([db_exc.DBConnectionError()] * 2)
+            # An exception is raised; DEFAULT stands for the usual answer.
+            getattr(target, name).side_effect = itertools.chain(
+                away, itertools.repeat(mock.DEFAULT))
+            verdict = self.update({'rules': [f'allow tcp dst port {number}']})
+            self.assertEqual('accepted', verdict['verdict'], name)
+            self.assertIsNone(next(away, None))
 
     def test_metadata_a_tenant_has_spoiled(self):
         for spoiled in ('', 'x', '[]', '7'):
