@@ -92,7 +92,17 @@ class Watcher(object):
         except Exception as error:
             self._failed('database', error)
         finally:
-            context.session.close()    # Tacker's readers leave it open
+            self._close(context)
+
+    def _close(self, context):
+        """Close the session that Tacker's readers leave open.
+
+        That rolls back, which fails if the database went away meanwhile.
+        """
+        try:
+            context.session.close()
+        except Exception as error:
+            self._failed('database', error)
 
     def _look_at_operations(self, context):
         try:

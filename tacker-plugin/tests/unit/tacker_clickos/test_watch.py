@@ -136,6 +136,11 @@ class LookTest(WatcherCase):
             self.watcher.look()
         self.assertEqual(2, len(logs.records))
 
+    def test_a_session_that_cannot_be_closed_does_not_end_the_watch(self):
+        self.context.session.close.side_effect = RuntimeError('gone away')
+        self.watcher.look()
+        self.context.session.close.assert_called_once_with()
+
     def test_a_database_that_fails_does_not_end_the_watch(self):
         self.found.side_effect = RuntimeError('gone')
         self.watcher.look()
