@@ -4,6 +4,7 @@
 Matplotlib draws; ``requirements-figures.txt`` pins it.
 """
 
+import io
 import json
 import pathlib
 import sys
@@ -15,6 +16,7 @@ from matplotlib import ticker
 _SETTINGS = {
     'svg.fonttype': 'none', 'svg.hashsalt': 'clickos', 'font.size': 9,
     'font.family': 'sans-serif', 'axes.grid': True, 'grid.alpha': 0.3}
+_LICENSE = '<!-- SPDX-License-Identifier: Apache-2.0 -->'
 _MARKS = 'osD^v<>p'
 #: An axis whose values differ by more has a logarithmic scale.
 _SPAN = 50
@@ -34,9 +36,12 @@ def draw(path):
         _scale(axes, made['lines'])
         axes.set(xlabel=made['x'], ylabel=made['y'], title=made['title'])
         axes.legend()
-        canvas.savefig(path.with_suffix('.svg'), bbox_inches='tight',
+        picture = io.StringIO()
+        canvas.savefig(picture, format='svg', bbox_inches='tight',
                        metadata={'Date': None})
         pyplot.close(canvas)
+    first, _, rest = picture.getvalue().partition('\n')
+    path.with_suffix('.svg').write_text(f'{first}\n{_LICENSE}\n{rest}')
 
 
 def _scale(axes, lines):

@@ -24,8 +24,8 @@ def switch(state):
     with _rig.Rig(state) as rig:
         for size in SIZES:
             for pairs in (1, 2):
-                made.add(f'{pairs} sender{"s" * (pairs > 1)} and receivers',
-                         size, _through_switch(rig, size, pairs))
+                made.add(f'{pairs} sender{"s" * (pairs > 1)}', size,
+                         _through_switch(rig, size, pairs))
     return made
 
 
