@@ -97,7 +97,7 @@ class Watcher(object):
     def _close(self, context):
         """Close the session that Tacker's readers leave open.
 
-        That rolls back, which fails if the database went away meanwhile.
+        The end rolls back, and fails if the database went away meanwhile.
         """
         try:
             context.session.close()
