@@ -242,8 +242,7 @@ def leave(network, ports):
 
 def _require_unfused(network, chain):
     """Refuse to change a chain whose hops are in one guest."""
-    if any(_has_mark(group, FUSED_MARK)
-           for group in network.sfc_port_pair_groups()
+    if any(_is_fused(group) for group in network.sfc_port_pair_groups()
            if group.id in chain.port_pair_groups):
         raise ChainError(f'chain {chain.name}: is fused; unfuse it first'
                          ' (openstack clickos chain unfuse)')
@@ -279,7 +278,7 @@ def sweep(network, groups):
             for key in chain.port_pair_groups}
     for key in set(groups) - used:
         group = network.get_sfc_port_pair_group(key)
-        if not _has_mark(group, MARK):
+        if group.description != MARK and not _is_fused(group):
             continue
         network.delete_sfc_port_pair_group(key, ignore_missing=True)
         for pair in group.port_pairs:
@@ -287,8 +286,9 @@ def sweep(network, groups):
                 network.delete_sfc_port_pair(pair, ignore_missing=True)
 
 
-def _has_mark(thing, mark):
-    return (thing.description or '').startswith(mark)
+def _is_fused(group):
+    """True for the hop that stands for those of a fused chain."""
+    return (group.description or '').startswith(FUSED_MARK)
 
 
 def _only(found, kind, name):

@@ -2,13 +2,13 @@
 """The program click-check, which knows the element classes of a guest."""
 
 import re
-import subprocess
+
+from clickos_client import programs
 
 PROGRAM = 'click-check'
 #: A line of the program.
 PLACE = re.compile(r'(?P<file>.+?):(?P<line>[0-9]+):(?P<column>[0-9]+): '
                    r'(?P<fault>.*)\Z')
-_TIMEOUT_S = 60
 _VARIABLE = re.compile(r'[A-Za-z_][A-Za-z0-9_]*=.*', re.DOTALL)
 
 
@@ -28,23 +28,12 @@ def faults(program, text, vifs, variables=(), before=()):
     for each in variables:
         if not _VARIABLE.fullmatch(each):
             raise CheckerError(f'{each!r}: expected NAME=VALUE')
-    done = _run([*before, program, '--guest', '--no-warnings', '--vifs',
-                 str(vifs), '--file', '-', *variables], text)
+    done = programs.run(
+        [*before, program, '--guest', '--no-warnings', '--vifs', str(vifs),
+         '--file', '-', *variables], text, CheckerError)
     lines = done.stderr.splitlines()
     if done.returncode not in (0, 1) or bool(done.returncode) != bool(lines):
         raise CheckerError(
             f'{program}: ended with status {done.returncode}:'
             f' {done.stderr[:400].strip()}')
     return lines
-
-
-def _run(command, text):
-    try:
-        return subprocess.run(
-            command, input=text, encoding='utf-8', errors='replace',
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            timeout=_TIMEOUT_S)
-    except OSError as exc:
-        raise CheckerError(f'{command[0]}: {exc.strerror}')
-    except subprocess.TimeoutExpired:
-        raise CheckerError(f'{command[0]}: not ready after {_TIMEOUT_S} s')

@@ -3,11 +3,11 @@
 
 import dataclasses
 import pathlib
-import subprocess
 import tempfile
 
+from clickos_client import programs
+
 PROGRAM = 'click-combine'
-_TIMEOUT_S = 60
 
 
 class CombinerError(Exception):
@@ -47,22 +47,10 @@ def fuse(program, hops):
             path = pathlib.Path(folder, hop.name)
             path.write_text(hop.config, encoding='utf-8')
             components.append(f'{hop.name}={path}')
-        return _run([program, '--fuse', *components, *links,
-                     '--device', f'{first.name}.{first.ingress}=0',
-                     '--device', f'{last.name}.{last.egress}=1'])
-
-
-def _run(command):
-    try:
-        done = subprocess.run(
-            command, encoding='utf-8', errors='replace',
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=_TIMEOUT_S)
-    except OSError as exc:
-        raise CombinerError(f'{command[0]}: {exc.strerror}')
-    except subprocess.TimeoutExpired:
-        raise CombinerError(f'{command[0]}: not ready after {_TIMEOUT_S} s')
+        done = programs.run(
+            [program, '--fuse', *components, *links,
+             '--device', f'{first.name}.{first.ingress}=0',
+             '--device', f'{last.name}.{last.egress}=1'], '', CombinerError)
     if done.returncode:
-        raise CombinerError(
-            f'{command[0]}: {done.stderr[:400].strip()}')
+        raise CombinerError(f'{program}: {done.stderr[:400].strip()}')
     return done.stdout

@@ -15,3 +15,5 @@ CONFIG_BYTES = 1024 * 1024
 #: Bytes of an IP packet that a switch port carries. A ring's buffer holds
 #: 2 KiB, headers and room for encapsulation included.
 MTU = 1900
+#: Hops of a chain: MAX_HOPS of vale-proto.
+CHAIN_HOPS = 20

@@ -52,7 +52,7 @@ _STATE = _object(
 _SECRET = _object(
     ['id', 'name', 'reference', 'created_at'], id=_UUID, name=_NAME,
     reference=_TEXT, created_at=_TEXT)
-_HOP = {'type': 'string', 'pattern': '^[A-Za-z_][A-Za-z0-9_]{0,31}$'}
+_HOP = {'type': 'string', 'pattern': f'^{validation.HOP.pattern}$'}
 _FUSION = _object(['fusion'], fusion=_object(
     ['server', 'hops'], server=_UUID, hops={'type': 'array', 'items': _object(
         ['name', 'group'], name=_HOP, group=_UUID)}))
@@ -172,7 +172,7 @@ _OTHER = {
             'Let one guest answer for all hops of a chain', {200: _FUSION},
             _body(['server', 'hops'], server=_UUID, hops={
                 'type': 'array', 'minItems': 2,
-                'maxItems': validation.MAX_HOPS, 'items': _body(
+                'maxItems': limits.CHAIN_HOPS, 'items': _body(
                     ['name', 'server', 'group'], name=_HOP, server=_UUID,
                     group=_UUID)})),
         'delete': _operation("Let the hops' own guests answer again",

@@ -20,8 +20,6 @@ SECRET_NAME = re.compile(r'[A-Za-z0-9_.-]{1,64}')
 SECRET_BYTES = 4096
 #: A hop of a fused chain: a component of click-combine.
 HOP = re.compile(r'[A-Za-z_][A-Za-z0-9_]{0,31}')
-#: Hops of a chain, the switch's limit.
-MAX_HOPS = 20
 
 
 def uuid(text, what):
@@ -161,8 +159,9 @@ def fusion_body(raw):
     """Return the fused server and [(name, server, group)] of the hops."""
     body = _object(raw, ('server', 'hops'))
     hops = body['hops']
-    if not isinstance(hops, list) or not 2 <= len(hops) <= MAX_HOPS:
-        raise errors.BadRequest(f'hops: expected a list of 2 to {MAX_HOPS}')
+    if not isinstance(hops, list) or not 2 <= len(hops) <= limits.CHAIN_HOPS:
+        raise errors.BadRequest(
+            f'hops: expected a list of 2 to {limits.CHAIN_HOPS}')
     found = [_hop(each, f'hops[{index}]') for index, each in enumerate(hops)]
     for index, key in enumerate(('name', 'server', 'group')):
         if len({hop[index] for hop in found}) < len(found):

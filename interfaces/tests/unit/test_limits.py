@@ -32,6 +32,10 @@ class LimitsTest(unittest.TestCase):
         self.assertEqual(limits.HANDLER_NAME, _number(
             'cosmos/cosmosd/src/spec.rs', r'"handler name", name.len\(\),'))
 
+    def test_hops(self):
+        self.assertEqual(limits.CHAIN_HOPS, _number(
+            'interfaces/vale-proto/src/chain.rs', 'const MAX_HOPS.*='))
+
     def test_mtu(self):
         self.assertEqual(limits.MTU, _number(
             'interfaces/vale-proto/src/lib.rs', r'MTU_RANGE.*= 68\.\.='))

@@ -7,11 +7,11 @@ arguments of chain-set (docs/interfaces.md, "valed").
 
 import collections
 
+from clickos_client import limits
 from neutron_lib import constants
 
-#: Largest weight of a port pair, and most of each list: valed's limits.
+#: Largest weight of a port pair, and most of other lists: valed's limits.
 MAX_WEIGHT = 16
-MAX_HOPS = 20
 MAX_PAIRS = 16
 MAX_CLASSIFIERS = 16
 
@@ -83,7 +83,7 @@ def check_group(group):
 
 def check_chain(chain):
     """Raise Unsupported for a chain beyond the switch's limits."""
-    for key, most in (('port_pair_groups', MAX_HOPS),
+    for key, most in (('port_pair_groups', limits.CHAIN_HOPS),
                       ('flow_classifiers', MAX_CLASSIFIERS)):
         found = len(chain.get(key) or ())
         if found > most:

@@ -108,9 +108,10 @@ class Rig:
         """Start a guest that counts what it receives."""
         return self.boot('FromDevice(0) -> c :: Counter -> Discard;', vif)
 
-    def counted(self, guest):
-        """Return how many packets a sink has received."""
-        return int(self.client.handler_read(guest, 'c.count')['value'])
+    def counted(self, guest, counter='c'):
+        """Return how many packets a guest's counter has seen."""
+        return int(self.client.handler_read(
+            guest, f'{counter}.count')['value'])
 
     def taken(self, guest):
         """Return how many packets the switch has taken from a guest."""
@@ -150,18 +151,17 @@ class Rig:
         self._stack.callback(process.kill)
         return process
 
-    def received(self, vif, start):
-        """Return rates that pkt-gen receives, one for each burst.
+    def received(self, vifs, start):
+        """Return what pkt-gens receive together, a rate for each burst.
 
-        :param start: called when it receives; returns a process that sends,
-            or None
+        :param start: called when they receive; returns processes that send
         """
         rates = []
         for _ in range(figure.REPEATS):
-            sink = self.pkt_gen('rx', vif, '--seconds', 1)
-            sender = start()
-            rates.append(report(sink)['pps'])
-            if sender:
+            sinks = [self.pkt_gen('rx', vif, '--seconds', 1) for vif in vifs]
+            senders = start()
+            rates.append(sum(report(sink)['pps'] for sink in sinks))
+            for sender in senders:
                 end(sender)
         return rates
 

@@ -30,15 +30,9 @@ def switch(state):
 
 
 def _through_switch(rig, size, pairs):
-    sinks = [rig.vif(100 + pair) for pair in range(1, pairs)]
-    running = []
-    for vif in sinks:
-        running += [rig.pkt_gen('rx', vif), _sender(rig, vif, size)]
-    measured = rig.vif(100)
-    rates = rig.received(measured, lambda: _sender(rig, measured, size))
-    for process in running:
-        _rig.end(process)
-    return [rate * pairs for rate in rates]
+    sinks = [rig.vif(1 + pair) for pair in range(pairs)]
+    return rig.received(
+        sinks, lambda: [_sender(rig, vif, size) for vif in sinks])
 
 
 def _sender(rig, vif, size):
@@ -61,7 +55,7 @@ def rings(state):
                 rig.source(_rig.frame(size, _TARGET, sink['mac']),
                            rig.vif(1, slots))
                 sent.add(f'{slots} slots', size,
-                         rig.received(sink, lambda: None))
+                         rig.received([sink], list))
             with _rig.Rig(state) as rig:
                 vif = rig.vif(1, slots)
                 guest = rig.sink(vif)

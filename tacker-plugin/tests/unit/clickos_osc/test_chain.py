@@ -151,7 +151,8 @@ class ChainTest(base.CommandTestCase):
             name='p', description='', ingress='a-in', egress='a-out',
             service_function_parameters={'correlation': None})
         self.network.create_sfc_port_pair_group(
-            name='theirs', description='', port_pairs=[pair.id])
+            name='theirs', description='clickos chain of theirs',
+            port_pairs=[pair.id])
         self.create()
         self.assertEqual(['theirs, b'], self.hops())
         self.run_chain(chain.DeleteChain, 'web')

@@ -2,10 +2,7 @@
 """The openstack command as a tenant types it."""
 
 import json
-import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 
 from tempest import config
@@ -14,6 +11,7 @@ from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
+from clickos_tempest_plugin.common import cli
 from clickos_tempest_plugin.common import csar
 from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.common import waiters
@@ -31,19 +29,8 @@ class CommandLine(base.ClickOSTest):
     """Runs the command with the credentials of the tenant."""
 
     def openstack(self, *arguments):
-        """Run the command of this installation; return what it did."""
-        user = self.os_primary.credentials
-        environment = dict(
-            os.environ, OS_AUTH_URL=CONF.identity.uri_v3,
-            OS_IDENTITY_API_VERSION='3', OS_USERNAME=user.username,
-            OS_PASSWORD=user.password, OS_PROJECT_NAME=user.project_name,
-            OS_USER_DOMAIN_NAME=user.user_domain_name,
-            OS_PROJECT_DOMAIN_NAME=user.project_domain_name)
-        return subprocess.run(
-            [os.path.join(os.path.dirname(sys.executable), 'openstack'),
-             'clickos', *arguments], env=environment, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=120)
+        """Run openstack clickos; return the ended process."""
+        return cli.openstack(self.os_primary, 'clickos', *arguments)
 
     def assertEnds(self, status, done):
         """Check the exit status of a command; return its output."""

@@ -349,9 +349,11 @@ class FusedChainTest(SfcMixin, base.OnHostTest):
                 for server in (self.first, self.second)]
 
     def command(self, verb, *more):
-        """Fuse or unfuse the chain."""
-        return cli.openstack(self.os_primary, 'clickos', 'chain', verb,
+        """Fuse, unfuse or show the chain; return what was printed."""
+        done = cli.openstack(self.os_primary, 'clickos', 'chain', verb,
                              self.chain, *more)
+        self.assertEqual(0, done.returncode, done.stderr)
+        return done.stdout
 
     def unfuse(self):
         """Unfuse the chain if the test did not come to it."""
