@@ -239,13 +239,16 @@ proptest! {
             let size = number(&mut router, &name.replace("state", "size"));
             let most = number(&mut router, &name.replace("state", "capacity"));
             prop_assert!(size <= most, "{name}");
-            let lost = name.replace("state", "merge_lost");
+            let merge = name.replace("state", "merge");
             let before = router.read_handler(name, "", HOUR_NS).unwrap();
-            let merges = [(name.replace("state", "merge"), text.as_bytes())];
-            let merges: Vec<_> = merges.iter().map(|(name, text)| (name.as_str(), *text)).collect();
-            prop_assert_eq!(router.write_handlers(&merges, HOUR_NS).is_ok(), taken, "{}: {}", name, text);
+            router.write_handlers(&[(merge.as_str(), before.as_slice())], HOUR_NS).unwrap();
+            let lost = name.replace("state", "merge_lost");
             prop_assert_eq!(number(&mut router, &lost), 0, "the same flows again");
             prop_assert_eq!(before, router.read_handler(name, "", HOUR_NS).unwrap());
+            // The text may have two flows for one address and port, so some of them may be lost.
+            let merged = router.write_handlers(&[(merge.as_str(), text.as_bytes())], HOUR_NS).is_ok();
+            prop_assert_eq!(merged, taken, "{}: {}", name, text);
+            prop_assert!(number(&mut router, &name.replace("state", "size")) <= most, "{name}");
         }
         devices[0].borrow_mut().input.push_back(whole(6, [10, 0, 0, 1], 7, b""));
         run(&mut router, HOUR_NS);
