@@ -101,20 +101,22 @@ class Lab:
         from clickos_lab import cloud   # needs the virtual environment
         if hosts.SECOND in self._hosts:
             self._underlay.make()
-        with say.step('database, message queue, store, switch'):
+        queue = catalog.queue()
+        self._launch(queue)     # it starts meanwhile
+        with say.step('database, store, switch'):
             self._start(catalog.base() + catalog.host())
         databases.fill(self.state, settings)
         self._start_xens(settings, catalog)
         with say.step('keystone'):
             self._start([catalog.keystone()])
             cloud.fill_catalog(self.state, settings)
+        with say.step('message queue, first controllers'):
+            first = catalog.first()
+            self._launch(first)
+            self._wait([*queue, *first])
         with say.step('OpenStack services'):
-            first, *others = catalog.controllers()
-            self._launch([first, *others])
-            self._wait([first])
-            agents = [*catalog.compute(), *catalog.network()]
-            self._launch(agents)
-            self._wait(others + agents)
+            self._start([*catalog.compute(), *catalog.network(),
+                         *catalog.controllers()])
         with say.step('image, flavor, tenant, networks, VIM'):
             cloud.ensure(self.state, settings, self._hosts)
 

@@ -15,6 +15,7 @@ from clickos_lab.config import neutron_agents
 from clickos_lab.config import rabbit
 from clickos_lab import databases
 from clickos_lab.host import underlay
+from clickos_lab import queues
 from clickos_lab import shell
 from clickos_lab.xen import compute
 from clickos_lab.xen import keys
@@ -50,22 +51,28 @@ class Catalog:
 
     def all(self):
         """Return every service."""
-        return [*self.base(), *self.host(), *self.tunnels(), self.keystone(),
-                *self.controllers(), *self.compute(), *self.network()]
+        return [*self.queue(), *self.base(), *self.host(), *self.tunnels(),
+                self.keystone(), *self.first(), *self.controllers(),
+                *self.compute(), *self.network()]
 
-    def base(self):
-        """The base of all others: queue, cache, database, front."""
-        state, settings = self._state, self._settings
-        epmd = rabbit.epmd_environment(settings)
-        cache = state.run / 'memcached/memcached.sock'
+    def queue(self):
+        """The message queue, whose start takes longest."""
+        settings = self._settings
         return [
-            self._service('epmd', 'epmd', ['epmd'], env=epmd,
+            self._service('epmd', 'epmd', ['epmd'],
+                          env=rabbit.epmd_environment(settings),
                           ready=self._listens('epmd')),
             self._service(
                 'rabbitmq', 'rabbitmq',
                 ['/usr/lib/rabbitmq/bin/rabbitmq-server'],
-                env=rabbit.environment(state, settings),
-                ready=self._listens('rabbit')),
+                env=rabbit.environment(self._state, settings),
+                ready=self._listens('rabbit'))]
+
+    def base(self):
+        """The base of all others besides the queue: cache, database, front."""
+        state = self._state
+        cache = state.run / 'memcached/memcached.sock'
+        return [
             self._service(
                 'memcached', 'memcached',
                 ['memcached', '-m', '64', '-s', cache, '-a', '0666'],
@@ -145,20 +152,27 @@ class Catalog:
         """Keystone, which the others need to start."""
         return self._wsgi('keystone', OS_KEYSTONE_CONFIG_DIR='keystone')
 
-    def controllers(self):
-        """The API services and workers; nova-compute needs the first."""
+    def first(self):
+        """The controllers that the agents of hosts call when they start."""
         return [
             self._wsgi('placement', OS_PLACEMENT_CONFIG_DIR='placement'),
-            self._wsgi('neutron', OS_NEUTRON_CONFIG_DIR='neutron',
-                       OS_NEUTRON_CONFIG_FILES='neutron/neutron.conf'),
+            self._daemon('nova-conductor', 'nova', 'nova/nova.conf',
+                         ready=self._is_read('nova', '/', 'conductor')),
             # answers clickos-agent
             self._daemon('neutron-rpc-server', 'neutron',
-                         'neutron/neutron.conf'),
+                         'neutron/neutron.conf',
+                         ready=self._is_read('neutron', 'neutron',
+                                             'neutron-vale-plugin'))]
+
+    def controllers(self):
+        """The other controllers."""
+        return [
+            self._wsgi('neutron', OS_NEUTRON_CONFIG_DIR='neutron',
+                       OS_NEUTRON_CONFIG_FILES='neutron/neutron.conf'),
             # the paste file has to be the first
             self._wsgi('nova', OS_NOVA_CONFIG_DIR='nova',
                        OS_NOVA_CONFIG_FILES='nova/api-paste.ini;'
                                             'nova/nova.conf'),
-            self._daemon('nova-conductor', 'nova', 'nova/nova.conf'),
             self._daemon('nova-scheduler', 'nova', 'nova/nova.conf'),
             self._wsgi('glance', OS_GLANCE_CONFIG_DIR='glance'),
             self._tacker_server(),
@@ -223,10 +237,13 @@ class Catalog:
                             self._state.etc / f'uwsgi/{name}.ini'],
             env=env, ready=self._http(account))
 
-    def _daemon(self, name, account, config):
+    def _daemon(self, name, account, config, ready=None):
         return self._service(name, account, [
             self._state.tool(name), '--config-file',
-            self._state.etc / config])
+            self._state.etc / config], ready=ready)
+
+    def _is_read(self, user, vhost, queue):
+        return lambda: queues.is_read(self._settings, user, vhost, queue)
 
     def _listens(self, port):
         number = self._settings.ports[port]

@@ -28,10 +28,12 @@ def ensure(state, settings, hosts):
     demo = sessions.demo(settings)
     openrc.write(state, settings)
     for host in hosts:
-        compute.ensure_host(state, admin, host)
         image.ensure(state, admin, host)
-    if len({host.zone for host in hosts}) > 1:
-        compute.ensure_zones(admin, hosts)
     compute.ensure_flavor(admin)
     tenant.ensure_networks(demo)
     vim.ensure(demo, settings)
+    # Last: nova-compute reports 5 s after its start.
+    for host in hosts:
+        compute.ensure_host(state, admin, host)
+    if len({host.zone for host in hosts}) > 1:
+        compute.ensure_zones(admin, hosts)
