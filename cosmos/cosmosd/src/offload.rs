@@ -311,6 +311,10 @@ mod tests {
                 "1 rule 0: rule: expected pass, drop or redirect",
             ),
             ("2\ndrop proto 999\n", "2 rule 0: proto: expected"),
+            (
+                "6\ndrop dst 2001:db8::/129\n",
+                "6 rule 0: dst: expected a prefix of 0 to 128 bits",
+            ),
             (&many, "3 rules: more than 64"),
             (&long, "4 rules: 1942 bytes"),
         ] {

@@ -8,14 +8,15 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod address;
 mod redirect;
 mod rule;
 mod text;
 mod view;
 
 pub use redirect::{Target, redirect};
-pub use rule::{Action, IpPattern, Range, Rule};
-pub use view::{Ip, View};
+pub use rule::{Action, Ip6Pattern, IpPattern, Range, Rule};
+pub use view::{HEAD, Ip, Ip6, View};
 
 /// Most rules of a table.
 pub const MAX_RULES: usize = 64;

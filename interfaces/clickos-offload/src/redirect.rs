@@ -1,42 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The change of a packet that goes to another station.
-use crate::view::{Ip, be16, fold};
+use core::net::IpAddr;
+
+use crate::view::{FIXED, Header, Ip, Ip6, View, be16, fold, sum};
 
 const ETHERNET: usize = 14;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const ICMP6: u8 = 58;
 
 /// Another station of the guest's segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     pub mac: [u8; 6],
     /// The packet's new destination; it keeps its own without one.
-    pub address: Option<u32>,
+    pub address: Option<IpAddr>,
 }
 
-/// Rewrites the headers of a valid IPv4 packet in `frame`, which the station `from` sends to the target.
+/// Rewrites the headers of a valid IP packet in `frame`, which the station `from` sends to the target.
 /// False if they are not there as a whole; the frame is unchanged then.
 #[must_use]
-pub fn redirect(frame: &mut [u8], ip: &Ip, target: &Target, from: [u8; 6]) -> bool {
-    let checksum = target.address.and_then(|_| transport_checksum(frame, ip));
-    if checksum.is_some_and(|at| frame.len() < at + 2) || frame.len() < ETHERNET + ip.header {
-        return false;
-    }
-    if let Some(address) = target.address {
-        let at = ETHERNET + 16;
-        frame[at..at + 4].copy_from_slice(&address.to_be_bytes());
-        update(frame, ETHERNET + 10, ip.destination, address);
-        if let Some(at) = checksum {
-            update(frame, at, ip.destination, address);
-        }
+pub fn redirect(frame: &mut [u8], view: &View, target: &Target, from: [u8; 6]) -> bool {
+    rewrite(frame, view, target, from).is_some()
+}
+
+fn rewrite(frame: &mut [u8], view: &View, target: &Target, from: [u8; 6]) -> Option<()> {
+    let bytes = view.ip.map(|ip| ip.header);
+    let bytes = bytes.or(view.ip6.map(|ip| ip.header))?;
+    frame.get(..ETHERNET + bytes)?;
+    match target.address {
+        None => {}
+        Some(IpAddr::V4(address)) => readdress(frame, &view.ip?, address.octets())?,
+        Some(IpAddr::V6(address)) => readdress6(frame, &view.ip6?, address.octets())?,
     }
     frame[..6].copy_from_slice(&target.mac);
     frame[6..12].copy_from_slice(&from);
-    true
+    Some(())
+}
+
+fn readdress(frame: &mut [u8], ip: &Ip, address: [u8; 4]) -> Option<()> {
+    let old = ip.destination.to_be_bytes();
+    let checksum = transport_checksum(frame, ip);
+    frame.get(..checksum.map_or(0, |at| at + 2))?;
+    frame[ETHERNET + 16..ETHERNET + 20].copy_from_slice(&address);
+    update(frame, ETHERNET + 10, &old, &address);
+    if let Some(at) = checksum {
+        update(frame, at, &old, &address);
+    }
+    Some(())
+}
+
+/// Only for a packet without extension headers: a routing header has the last destination.
+fn readdress6(frame: &mut [u8], ip: &Ip6, address: [u8; 16]) -> Option<()> {
+    (ip.header == FIXED).then_some(())?;
+    let checksum = match ip.protocol {
+        ICMP6 => ip.source_port.map(|_| ETHERNET + FIXED + 2),
+        _ => transport_checksum(frame, ip),
+    };
+    frame.get(..checksum.map_or(0, |at| at + 2))?;
+    frame[ETHERNET + 24..ETHERNET + 40].copy_from_slice(&address);
+    if let Some(at) = checksum {
+        update(frame, at, &ip.destination.to_be_bytes(), &address);
+    }
+    Some(())
 }
 
 /// The place of the checksum of TCP or UDP. Later fragments and UDP without a checksum have none.
-fn transport_checksum(frame: &[u8], ip: &Ip) -> Option<usize> {
+fn transport_checksum<A>(frame: &[u8], ip: &Header<A>) -> Option<usize> {
     ip.source_port?;
     let body = ETHERNET + ip.header;
     match ip.protocol {
@@ -48,11 +78,9 @@ fn transport_checksum(frame: &[u8], ip: &Ip) -> Option<usize> {
 
 /// Corrects a checksum for a changed address (RFC 1624). The result is never the 0 that means no
 /// checksum in UDP, since the sum before was none.
-fn update(frame: &mut [u8], at: usize, old: u32, new: u32) {
-    let sum = !u16::from_be_bytes([frame[at], frame[at + 1]]);
-    let halves = |n: u32| (n >> 16) + (n & 0xffff);
-    let changed =
-        !fold(u32::from(sum) + u32::from(fold(halves(!old))) + u32::from(fold(halves(new))));
+fn update(frame: &mut [u8], at: usize, old: &[u8], new: &[u8]) {
+    let before = !u16::from_be_bytes([frame[at], frame[at + 1]]);
+    let changed = !fold(u32::from(before) + u32::from(!sum(old)) + u32::from(sum(new)));
     let changed = if changed == 0 { u16::MAX } else { changed };
     frame[at..at + 2].copy_from_slice(&changed.to_be_bytes());
 }

@@ -8,6 +8,9 @@ use super::*;
 use crate::view::{View, sum};
 use crate::{first, redirect};
 
+#[path = "ip6_tests.rs"]
+mod ip6;
+
 fn rule(text: &str) -> Rule {
     text.parse().unwrap()
 }
@@ -138,22 +141,22 @@ fn a_redirected_packet_has_right_checksums() {
     };
     for port in 0..2000 {
         let mut frame = udp(port, 53);
-        let ip = view(&frame).ip.unwrap();
+        let seen = view(&frame);
         let to = target("redirect 02:00:00:00:00:09 to 192.168.7.9");
-        assert!(redirect(&mut frame, &ip, &to, [2, 0, 0, 0, 0, 2]));
+        assert!(redirect(&mut frame, &seen, &to, [2, 0, 0, 0, 0, 2]));
         assert_eq!(frame[..12], [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 2]);
         assert_eq!(view(&frame).ip.unwrap().destination, 0xc0a8_0709);
         assert_eq!(transport_sum(&frame), u16::MAX);
     }
     let mut frame = udp(1, 2);
     frame[40..42].fill(0);
-    let ip = view(&frame).ip.unwrap();
+    let seen = view(&frame);
     let to = target("redirect 02:00:00:00:00:09 to 192.168.7.9");
-    assert!(redirect(&mut frame, &ip, &to, [2; 6]));
+    assert!(redirect(&mut frame, &seen, &to, [2; 6]));
     assert_eq!(frame[40..42], [0, 0], "UDP without a checksum stays so");
     let mut frame = udp(1, 2);
     assert!(
-        !redirect(&mut frame[..30], &ip, &to, [2; 6]),
+        !redirect(&mut frame[..30], &seen, &to, [2; 6]),
         "a short head"
     );
 }
@@ -168,6 +171,10 @@ fn some_rule() -> impl Strategy<Value = Rule> {
         last: a.max(b),
     };
     let port = |(a, b): (u16, u16)| Range {
+        first: a.min(b),
+        last: a.max(b),
+    };
+    let wide = |(a, b): (u128, u128)| Range {
         first: a.min(b),
         last: a.max(b),
     };
@@ -187,20 +194,39 @@ fn some_rule() -> impl Strategy<Value = Rule> {
             },
         );
     let macs = any::<(Option<[u8; 6]>, Option<[u8; 6]>, Option<u16>)>();
-    (any::<bool>(), macs, proptest::option::of(ip)).prop_map(|(drop, (from, to, kind), ip)| Rule {
-        action: if drop { Action::Drop } else { Action::Pass },
-        ether_source: from,
-        ether_destination: to,
-        ether_type: kind,
-        ip,
+    let ends = any::<Option<((u128, u128), (u128, u128))>>();
+    let parts = (any::<bool>(), macs, proptest::option::of(ip), ends);
+    parts.prop_map(move |(drop, (from, to, kind), ip, ends)| {
+        // The fields of a rule of IPv6 but the addresses are those of the other one.
+        let six = ends.map(|(source, destination)| {
+            let other = ip.unwrap_or(IpPattern::ANY);
+            Ip6Pattern {
+                source: wide(source),
+                destination: wide(destination),
+                protocol: other.protocol,
+                tos: other.tos,
+                source_port: other.source_port,
+                destination_port: other.destination_port,
+            }
+        });
+        Rule {
+            action: if drop { Action::Drop } else { Action::Pass },
+            ether_source: from,
+            ether_destination: to,
+            ether_type: kind,
+            ip: ip.filter(|_| six.is_none()),
+            ip6: six,
+        }
     })
 }
 
 proptest! {
     #[test]
     fn the_text_of_a_rule_is_the_rule(rule in some_rule()) {
-        let any_protocol = rule.ip.is_some_and(|ip| ip.source_port.is_some() && ip.protocol == IpPattern::ANY.protocol);
-        prop_assume!(!any_protocol);
+        let ports = rule.ip.map(|ip| (ip.source_port, ip.protocol));
+        let ports = ports.or(rule.ip6.map(|ip| (ip.source_port, ip.protocol)));
+        let has_any = ports.is_some_and(|(port, protocol)| port.is_some() && protocol == IpPattern::ANY.protocol);
+        prop_assume!(!has_any);
         prop_assert_eq!(rule.to_string().parse::<Rule>(), Ok(rule));
     }
 
@@ -208,7 +234,7 @@ proptest! {
     fn no_text_and_no_frame_panics(text in ".{0,80}", frame: Vec<u8>) {
         let _ = text.parse::<Rule>();
         if let Some(view) = View::of(&frame, frame.len()) {
-            let _ = first(&[rule("drop ip"), rule("drop")], &view);
+            let _ = first(&[rule("drop ip"), rule("drop ip6"), rule("drop")], &view);
         }
     }
 }

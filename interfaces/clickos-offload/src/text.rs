@@ -3,11 +3,12 @@
 use alloc::format;
 use alloc::string::String;
 use core::fmt::{self, Display, Write as _};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 use core::str::{FromStr, SplitWhitespace};
 
+use crate::address::Address;
 use crate::redirect::Target;
-use crate::rule::{Action, IpPattern, Range, Rule};
+use crate::rule::{Action, Ip6Pattern, IpPattern, Pattern, Range, Rule};
 
 /// Bytes of a value in an error.
 const SHOWN: usize = 40;
@@ -33,47 +34,77 @@ impl FromStr for Rule {
                 ));
             }
         });
-        if matches!(rule.action, Action::Redirect(_)) {
-            rule.ip = Some(IpPattern::ANY);
+        let is_ip6 = is_ip6(text);
+        match rule.action {
+            Action::Redirect(_) if is_ip6 => rule.ip6 = Some(Ip6Pattern::ANY),
+            Action::Redirect(_) => rule.ip = Some(IpPattern::ANY),
+            _ => {}
         }
         while let Some(field) = words.next() {
-            rule.add(field, &mut words)?;
+            rule.add(field, &mut words, is_ip6)?;
         }
         rule.check().map(|()| rule)
     }
 }
 
+/// True if the text has the word for IPv6, or such an address.
+fn is_ip6(text: &str) -> bool {
+    let mut before = "";
+    text.split_whitespace().any(|word| {
+        let is_address = matches!(before, "src" | "dst" | "to");
+        before = word;
+        word == "ip6" || is_address && word.contains(':')
+    })
+}
+
 impl Rule {
-    fn add(&mut self, field: &str, words: &mut SplitWhitespace<'_>) -> Result<(), String> {
-        if field == "ip" {
-            self.ip.get_or_insert(IpPattern::ANY);
-            return Ok(());
+    fn add(
+        &mut self,
+        field: &str,
+        words: &mut SplitWhitespace<'_>,
+        is_ip6: bool,
+    ) -> Result<(), String> {
+        match (field, is_ip6) {
+            ("ip", true) => return Err("ip: the rule has a field of IPv6".into()),
+            ("ip", false) => {
+                self.ip.get_or_insert(IpPattern::ANY);
+                return Ok(());
+            }
+            ("ip6", _) => {
+                self.ip6.get_or_insert(Ip6Pattern::ANY);
+                return Ok(());
+            }
+            _ => {}
         }
         let text = value(field, words)?;
         match (field, &mut self.action) {
-            ("to", Action::Redirect(target)) => target.address = Some(address(field, text)?),
+            ("to", Action::Redirect(target)) => target.address = Some(station_at(text, is_ip6)?),
             ("ether-src", _) => self.ether_source = Some(mac(field, text)?),
             ("ether-dst", _) => self.ether_destination = Some(mac(field, text)?),
             ("ether-type", _) => self.ether_type = Some(ether_type(text)?),
+            _ if is_ip6 => return self.ip6.get_or_insert(Ip6Pattern::ANY).add(field, text),
             _ => return self.ip.get_or_insert(IpPattern::ANY).add(field, text),
         }
         Ok(())
     }
 
     fn check(&self) -> Result<(), String> {
-        let ports = self
-            .ip
-            .filter(|ip| ip.source_port.or(ip.destination_port).is_some());
-        match ports {
-            Some(ip) if ip.protocol == IpPattern::ANY.protocol => {
-                Err("sport, dport: need proto".into())
-            }
-            _ => Ok(()),
+        let is_clear =
+            self.ip.is_none_or(|ip| ip.is_clear()) && self.ip6.is_none_or(|ip| ip.is_clear());
+        match is_clear {
+            true => Ok(()),
+            false => Err("sport, dport: need proto".into()),
         }
     }
 }
 
-impl IpPattern {
+impl<A: Address> Pattern<A> {
+    /// False if it has ports of any protocol.
+    fn is_clear(&self) -> bool {
+        let has_ports = self.source_port.or(self.destination_port).is_some();
+        !has_ports || self.protocol != Self::ANY.protocol
+    }
+
     fn add(&mut self, field: &str, text: &str) -> Result<(), String> {
         match field {
             "src" => self.source = net(field, text)?,
@@ -83,8 +114,8 @@ impl IpPattern {
             "sport" => self.source_port = Some(range(field, text)?),
             "dport" => self.destination_port = Some(range(field, text)?),
             _ => {
-                let fields =
-                    "ip, src, dst, proto, tos, sport, dport, ether-src, ether-dst or ether-type";
+                let fields = "ip, ip6, src, dst, proto, tos, sport, dport, ether-src, ether-dst \
+                              or ether-type";
                 return Err(unexpected("field", field, fields));
             }
         }
@@ -133,26 +164,39 @@ fn ether_type(text: &str) -> Result<u16, String> {
     read.ok_or_else(|| unexpected("ether-type", text, "4 hexadecimal digits"))
 }
 
-fn address(field: &str, text: &str) -> Result<u32, String> {
-    let address: Option<Ipv4Addr> = text.parse().ok();
-    let address = address.ok_or_else(|| unexpected(field, text, "an IPv4 address"))?;
-    Ok(address.into())
+/// The new destination of a redirected packet.
+fn station_at(text: &str, is_ip6: bool) -> Result<IpAddr, String> {
+    match is_ip6 {
+        true => address::<u128>("to", text).map(|address| IpAddr::V6(address.into())),
+        false => address::<u32>("to", text).map(|address| IpAddr::V4(address.into())),
+    }
+}
+
+fn address<A: Address>(field: &str, text: &str) -> Result<A, String> {
+    A::read(text).ok_or_else(|| unexpected(field, text, A::NAME))
 }
 
 /// `ADDRESS`, `ADDRESS/BITS` or `ADDRESS-ADDRESS`.
-fn net(field: &str, text: &str) -> Result<Range<u32>, String> {
+fn net<A: Address>(field: &str, text: &str) -> Result<Range<A>, String> {
     if let Some((first, last)) = text.split_once('-') {
         return ordered(field, text, address(field, first)?, address(field, last)?);
     }
-    let (start, bits) = text.split_once('/').unwrap_or((text, "32"));
-    let start = address(field, start)?;
-    let bits: Option<u32> = bits.parse().ok().filter(|bits| *bits <= 32);
-    let bits = bits.ok_or_else(|| unexpected(field, text, "a prefix of 0 to 32 bits"))?;
-    let host = u32::MAX.checked_shr(bits).unwrap_or(0);
-    match start & host {
+    let (start, bits) = match text.split_once('/') {
+        Some((start, bits)) => (start, bits.parse().ok().filter(|bits| *bits <= A::BITS)),
+        None => (text, Some(A::BITS)),
+    };
+    let first: A = address(field, start)?;
+    let Some(bits) = bits else {
+        let form = format!("a prefix of 0 to {} bits", A::BITS);
+        return Err(unexpected(field, text, &form));
+    };
+    let host = u128::MAX
+        .checked_shr(u128::BITS - A::BITS + bits)
+        .unwrap_or(0);
+    match first.wide() & host {
         0 => Ok(Range {
-            first: start,
-            last: start | host,
+            first,
+            last: A::narrow(first.wide() | host),
         }),
         _ => Err(unexpected(field, text, "no bits behind the prefix")),
     }
@@ -190,7 +234,7 @@ impl Display for Rule {
             Action::Redirect(Target { mac, address }) => {
                 show_mac(f, "redirect", Some(mac))?;
                 if let Some(address) = address {
-                    write!(f, " to {}", Ipv4Addr::from(address))?;
+                    write!(f, " to {address}")?;
                 }
             }
         }
@@ -198,6 +242,10 @@ impl Display for Rule {
         show_mac(f, " ether-dst", self.ether_destination)?;
         if let Some(ether_type) = self.ether_type {
             write!(f, " ether-type {ether_type:04x}")?;
+        }
+        if let Some(ip) = self.ip6 {
+            f.write_str(" ip6")?;
+            ip.show(f)?;
         }
         let implied = matches!(self.action, Action::Redirect(_));
         match self.ip {
@@ -208,7 +256,7 @@ impl Display for Rule {
     }
 }
 
-impl IpPattern {
+impl<A: Address> Pattern<A> {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         show_net(f, "src", self.source)?;
         show_net(f, "dst", self.destination)?;
@@ -235,19 +283,23 @@ fn show_mac(f: &mut fmt::Formatter<'_>, field: &str, mac: Option<[u8; 6]>) -> fm
     Ok(())
 }
 
-fn show_net(f: &mut fmt::Formatter<'_>, field: &str, net: Range<u32>) -> fmt::Result {
+fn show_net<A: Address>(f: &mut fmt::Formatter<'_>, field: &str, net: Range<A>) -> fmt::Result {
     let Range { first, last } = net;
-    if net == IpPattern::ANY.source {
+    if net == Pattern::ANY.source {
         return Ok(());
     }
-    write!(f, " {field} {}", Ipv4Addr::from(first))?;
-    let host = last - first;
+    write!(f, " {field} ")?;
+    first.show(f)?;
+    let host = last.wide() - first.wide();
     match first == last {
         true => Ok(()),
-        false if host & host.wrapping_add(1) == 0 && first & host == 0 => {
-            write!(f, "/{}", host.leading_zeros())
+        false if host & host.wrapping_add(1) == 0 && first.wide() & host == 0 => {
+            write!(f, "/{}", host.leading_zeros() + A::BITS - u128::BITS)
         }
-        false => write!(f, "-{}", Ipv4Addr::from(last)),
+        false => {
+            f.write_char('-')?;
+            last.show(f)
+        }
     }
 }
 

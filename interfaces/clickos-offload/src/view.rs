@@ -3,7 +3,15 @@
 
 const ETHERNET: usize = 14;
 const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
 const SHORTEST: usize = 20;
+/// The header of each IPv6 packet.
+pub const FIXED: usize = 40;
+/// Rules see no more bytes of a frame, so all who judge it see the same.
+pub const HEAD: usize = 128;
+/// Extension headers that are read at most.
+const CHAIN: usize = 8;
+const NOTHING: u8 = 59;
 
 /// A frame as rules see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,34 +21,50 @@ pub struct View {
     pub ether_type: u16,
     /// The packet behind an untagged Ethernet header, if it is a valid IPv4 packet.
     pub ip: Option<Ip>,
+    /// The same for IPv6.
+    pub ip6: Option<Ip6>,
 }
 
-/// A valid IPv4 packet.
+/// The fields of a valid packet; A is its kind of address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ip {
-    pub source: u32,
-    pub destination: u32,
+pub struct Header<A> {
+    pub source: A,
+    pub destination: A,
+    /// The one behind the extension headers, if it is IPv6.
     pub protocol: u8,
     pub tos: u8,
-    /// The first 4 bytes behind the header; none in later fragments.
+    /// The first 4 bytes behind the headers; none in later fragments.
     pub source_port: Option<u16>,
     pub destination_port: Option<u16>,
-    /// Bytes of the header.
+    /// Bytes in front of the protocol's.
     pub header: usize,
 }
 
+/// A valid IPv4 packet.
+pub type Ip = Header<u32>;
+/// A valid IPv6 packet whose headers lie within the head of the frame.
+pub type Ip6 = Header<u128>;
+
 impl View {
-    /// Reads a frame of `len` bytes from its first bytes, which must hold all headers.
+    /// Reads a frame of `len` bytes from its first bytes, of which it needs 128.
     #[must_use]
     pub fn of(head: &[u8], len: usize) -> Option<Self> {
+        let head = &head[..head.len().min(HEAD)];
         let ether_type = be16(head, 12)?;
         let packet = head.get(ETHERNET..)?;
-        let ip = || Ip::of(packet, len.saturating_sub(ETHERNET));
+        let len = len.saturating_sub(ETHERNET);
+        let (mut ip, mut ip6) = (None, None);
+        match ether_type {
+            IPV4 => ip = Ip::of(packet, len),
+            IPV6 => ip6 = Ip6::of(packet, len),
+            _ => {}
+        }
         Some(Self {
             ether_destination: *head.first_chunk()?,
             ether_source: *head.get(6..)?.first_chunk()?,
             ether_type,
-            ip: (ether_type == IPV4).then(ip).flatten(),
+            ip,
+            ip6,
         })
     }
 }
@@ -67,6 +91,83 @@ impl Ip {
             destination_port: port(2),
             header: bytes,
         })
+    }
+}
+
+impl Ip6 {
+    fn of(packet: &[u8], len: usize) -> Option<Self> {
+        let fixed = packet.first_chunk::<FIXED>()?;
+        let payload: usize = be16(fixed, 4)?.into();
+        let end = FIXED + payload;
+        // A jumbogram has its length elsewhere (RFC 2675).
+        let has_length = payload > 0 || fixed[6] == NOTHING;
+        (fixed[0] >> 4 == 6 && end <= len && has_length).then_some(())?;
+        let upper = Upper::of(packet.get(..end.min(packet.len()))?, fixed[6])?;
+        let ports = upper.ports(packet, end)?;
+        Some(Self {
+            source: be128(fixed, 8)?,
+            destination: be128(fixed, 24)?,
+            protocol: upper.protocol,
+            tos: fixed[0] << 4 | fixed[1] >> 4,
+            source_port: ports.map(|(source, _)| source),
+            destination_port: ports.map(|(_, destination)| destination),
+            header: upper.at,
+        })
+    }
+}
+
+/// The protocol behind the extension headers.
+struct Upper {
+    protocol: u8,
+    at: usize,
+    is_first: bool,
+}
+
+impl Upper {
+    /// Reads the extension headers; none if they are not there as a whole, or too many.
+    fn of(packet: &[u8], next_header: u8) -> Option<Self> {
+        let mut upper = Self {
+            protocol: next_header,
+            at: FIXED,
+            is_first: true,
+        };
+        for _ in 0..CHAIN {
+            if !upper.is_extension() || !upper.is_first {
+                return Some(upper);
+            }
+            upper.skip(packet)?;
+        }
+        (!upper.is_extension()).then_some(upper)
+    }
+
+    /// Hop-by-hop options, routing, fragment, authentication, destination options, mobility, HIP, Shim6.
+    fn is_extension(&self) -> bool {
+        matches!(self.protocol, 0 | 43 | 44 | 51 | 60 | 135 | 139 | 140)
+    }
+
+    /// Goes on behind an extension header.
+    fn skip(&mut self, packet: &[u8]) -> Option<()> {
+        let units = usize::from(*packet.get(self.at + 1)?);
+        let bytes = match self.protocol {
+            44 => 8,
+            51 => (units + 2) * 4,
+            _ => (units + 1) * 8,
+        };
+        let header = packet.get(self.at..self.at + bytes)?;
+        if self.protocol == 44 {
+            self.is_first = be16(header, 2)? >> 3 == 0;
+        }
+        self.protocol = header[0];
+        self.at += bytes;
+        Some(())
+    }
+
+    /// The ports of a packet that ends at `end`: none if it has none. No answer if they are not in sight.
+    fn ports(&self, packet: &[u8], end: usize) -> Option<Option<(u16, u16)>> {
+        match self.is_first && self.at + 4 <= end {
+            true => Some(Some((be16(packet, self.at)?, be16(packet, self.at + 2)?))),
+            false => Some(None),
+        }
     }
 }
 
@@ -97,4 +198,11 @@ fn be32(bytes: &[u8], at: usize) -> Option<u32> {
         .get(at..)?
         .first_chunk()
         .map(|b| u32::from_be_bytes(*b))
+}
+
+fn be128(bytes: &[u8], at: usize) -> Option<u128> {
+    bytes
+        .get(at..)?
+        .first_chunk()
+        .map(|b| u128::from_be_bytes(*b))
 }

@@ -27,8 +27,8 @@ pub struct RegisterArguments {
     #[arg(value_name = "SWITCH:PORT")]
     pub port: PortId,
     /// `ACTION [FIELD VALUE]...`: `drop`, `pass` (to the guest) or `redirect MAC [to ADDRESS]`. Fields:
-    /// src, dst, proto, tos, sport, dport, ether-src, ether-dst, ether-type, and `ip`. Can be repeated;
-    /// the first rule that matches decides.
+    /// src, dst, proto, tos, sport, dport, ether-src, ether-dst, ether-type, `ip` and `ip6`. A rule with
+    /// `ip6` or an IPv6 address is for IPv6. Can be repeated; the first rule that matches decides.
     #[arg(long = "rule")]
     pub rules: Vec<OffloadRule>,
     /// The decision on all other packets.

@@ -5,7 +5,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clickos_offload::{Action, Rule, Target, View, first};
 use vale_proto::{OffloadInfo, OffloadRule, Owner, PortName, RuleHits, SwitchName};
 
+use crate::device::HEAD;
 use crate::outgoing::Outgoing;
+
+const _: () = assert!(HEAD >= clickos_offload::HEAD);
 
 /// The table of one owner.
 pub struct Table {

@@ -91,7 +91,7 @@ impl Switch {
         let to = owner.or_else(|| self.station(port.segment, station, out.now))?;
         let is_live = self.ports[to].as_deref().is_some_and(Port::is_live);
         (to != index && is_live).then_some(())?;
-        redirect(out.head, &found.view.ip?, &found.target, mac.0).then_some(())?;
+        redirect(out.head, &found.view, &found.target, mac.0).then_some(())?;
         let decided = self.ports[index].as_mut()?.decided.as_deref_mut()?;
         decided.count_redirected(found, out);
         Some(())

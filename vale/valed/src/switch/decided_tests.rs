@@ -61,6 +61,29 @@ fn a_dropped_packet_reaches_no_guest_and_is_counted() {
     assert_eq!(c.received(), [packet(1, 3, 53)]);
 }
 
+/// A UDP packet of IPv6 between stations.
+fn packet6(from: u8, to: u8, port: u16) -> Vec<u8> {
+    let mut bytes = frame(mac(to), mac(from), 62);
+    bytes[12..22].copy_from_slice(&[0x86, 0xdd, 0x60, 0, 0, 0, 0, 8, 17, 64]);
+    bytes[22..54].fill(0);
+    (bytes[37], bytes[53]) = (from, to);
+    bytes[54..60].copy_from_slice(&[0, 7, 0, port as u8, 0, 8]);
+    bytes
+}
+
+#[test]
+fn packets_of_ip6_are_decided_by_rules_of_ip6() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
+    bench.decide(&b, &["drop proto 17", "drop ip6 proto 17 dport 53"]);
+    for port in [53, 80] {
+        a.send(&packet6(1, 2, port));
+        bench.round();
+    }
+    assert_eq!(b.received(), [packet6(1, 2, 80)]);
+    assert_eq!(bench.hits(&b), [0, 1]);
+}
+
 #[test]
 fn a_packet_of_a_wrong_header_stays_with_the_guest() {
     let mut bench = Bench::new();

@@ -4,9 +4,10 @@
 //! # Synopsis
 //! `ClickOSOffload(DEVID [, RULE, ..., keyword ACTIVE])`: the rules are for frames of the device DEVID. The first RULE that
 //! matches decides. A RULE is `ACTION [FIELD VALUE]...`. ACTION is `drop`, `pass`, or `redirect MAC [to ADDRESS]`, which
-//! sends an IPv4 packet from the device's address to another station. The fields are `src`, `dst` (address, CIDR or
-//! range), `proto`, `tos`, `sport`, `dport` (`N` or `N-M`), `ip`, `ether-src`, `ether-dst` and `ether-type`. At most
-//! 64 rules and 1,900 bytes. With ACTIVE (default true) the toolstack gives the rules to the device's switch port.
+//! sends an IP packet from the device's address to another station. The fields are `src`, `dst` (address, CIDR or
+//! range), `proto`, `tos`, `sport`, `dport` (`N` or `N-M`), `ip`, `ip6`, `ether-src`, `ether-dst` and `ether-type`. A
+//! rule with `ip6` or an IPv6 address is for IPv6, others with such fields are for IPv4. With IPv6 `proto` is the
+//! protocol behind the extension headers, and `tos` is the traffic class. At most 64 rules and 1,900 bytes. With ACTIVE (default true) the toolstack gives the rules to the device's switch port.
 //! The element decides the frames that arrive in any case. The last element that names a device counts.
 //! # Ports
 //! 1/1-2, agnostic. Output 0 gets frames that pass, output 1 (push) redirected ones; they are dropped if it is not connected.
@@ -181,15 +182,15 @@ impl ClickOsOffload {
         let Some(rule) = first(&self.table.rules, &view) else {
             return 0;
         };
-        let output = match (self.table.rules[rule].action, view.ip) {
-            (Action::Pass, _) => 0,
-            (Action::Redirect(target), Some(ip)) => {
-                match redirect(packet.data_mut(), &ip, &target, self.mac) {
+        let output = match self.table.rules[rule].action {
+            Action::Pass => 0,
+            Action::Drop => DROPPED,
+            Action::Redirect(target) => {
+                match redirect(packet.data_mut(), &view, &target, self.mac) {
                     true => 1,
                     false => return 0,
                 }
             }
-            _ => DROPPED,
         };
         self.table.own[rule] += 1;
         output
