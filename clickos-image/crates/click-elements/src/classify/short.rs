@@ -196,7 +196,9 @@ impl Field {
         }
     }
 
-    /// Leaves in each packet's set what the field's value allows.
+    /// Leaves in each packet's set what the field's value allows. A function of its own: inlined, its loops lack
+    /// registers.
+    #[inline(never)]
     fn narrow(&self, lanes: slice::Iter<'_, [u8; WIDTH]>, sets: &mut [Set; LANES]) {
         match &self.sets {
             Sets::Range(range) => self.each(lanes, sets, |value| range.set(value)),
